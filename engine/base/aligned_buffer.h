@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AlignedBuffer: a block of heap memory at a chosen alignment, whose allocation can fail.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+
+#include "engine/base/status.h"
+
+namespace halyard {
+
+// Owns its bytes; movable. An empty buffer has no memory.
+class AlignedBuffer {
+  public:
+    AlignedBuffer() = default;
+    // `alignment` is a power of two. The content is undefined. RESOURCE_EXHAUSTED when the heap
+    // has no such block; sizes may come from outside.
+    static Result<AlignedBuffer> allocate(size_t size, size_t alignment);
+
+    std::byte* data() const { return mBytes.get(); }
+    size_t size() const { return mSize; }
+    std::span<std::byte> bytes() const { return {mBytes.get(), mSize}; }
+
+  private:
+    struct Delete {
+        std::align_val_t alignment;
+        void operator()(std::byte* bytes) const { ::operator delete(bytes, alignment); }
+    };
+    std::unique_ptr<std::byte, Delete> mBytes;
+    size_t mSize = 0;
+};
+
+}  // namespace halyard

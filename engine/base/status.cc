@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/base/status.h"
+
+namespace halyard {
+
+std::string_view toString(StatusCode code) {
+    switch (code) {
+        case StatusCode::OK:
+            return "OK";
+        case StatusCode::INVALID_ARGUMENT:
+            return "INVALID_ARGUMENT";
+        case StatusCode::UNSUPPORTED:
+            return "UNSUPPORTED";
+        case StatusCode::OUTPUT_TOO_SMALL:
+            return "OUTPUT_TOO_SMALL";
+        case StatusCode::DEADLINE_EXCEEDED:
+            return "DEADLINE_EXCEEDED";
+        case StatusCode::RESOURCE_EXHAUSTED:
+            return "RESOURCE_EXHAUSTED";
+        case StatusCode::UNAVAILABLE:
+            return "UNAVAILABLE";
+        case StatusCode::INTERNAL:
+            return "INTERNAL";
+    }
+    return "unknown status";
+}
+
+Status::Status(StatusCode code, std::string message, std::source_location place) {
+    if (code != StatusCode::OK) {
+        mFailure = std::make_shared<const Failure>(Failure{code, std::move(message), place});
+    }
+}
+
+std::string Status::toString() const {
+    if (ok()) {
+        return "OK";
+    }
+    std::string text(halyard::toString(mFailure->code));
+    text.append(": ").append(mFailure->message).append(" (");
+    text.append(mFailure->place.file_name());
+    text.append(":").append(std::to_string(mFailure->place.line())).append(")");
+    return text;
+}
+
+Status Status::withContext(std::string_view context) const {
+    if (ok()) {
+        return {};
+    }
+    std::string message(context);
+    message.append(": ").append(mFailure->message);
+    return {mFailure->code, std::move(message), mFailure->place};
+}
+
+Status invalidArgument(std::string message, std::source_location place) {
+    return {StatusCode::INVALID_ARGUMENT, std::move(message), place};
+}
+
+Status unsupported(std::string message, std::source_location place) {
+    return {StatusCode::UNSUPPORTED, std::move(message), place};
+}
+
+Status internalError(std::string message, std::source_location place) {
+    return {StatusCode::INTERNAL, std::move(message), place};
+}
+
+}  // namespace halyard

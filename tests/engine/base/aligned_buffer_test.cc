@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/base/aligned_buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+namespace halyard {
+namespace {
+
+TEST(AlignedBuffer, LiesAtItsAlignmentAndCanBeWritten) {
+    for (const size_t alignment : {1, 8, 64, 4096}) {
+        Result<AlignedBuffer> buffer = AlignedBuffer::allocate(100, alignment);
+        ASSERT_TRUE(buffer.ok());
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->data()) % alignment, 0U);
+        ASSERT_EQ(buffer->bytes().size(), 100U);
+        for (std::byte& byte : buffer->bytes()) {
+            byte = std::byte{1};
+        }
+    }
+}
+
+TEST(AlignedBuffer, HasNoMemoryWhenEmpty) {
+    EXPECT_EQ(AlignedBuffer().data(), nullptr);
+    EXPECT_EQ(AlignedBuffer::allocate(0, 64)->data(), nullptr);
+}
+
+TEST(AlignedBuffer, HandsOverItsMemoryWhenMoved) {
+    Result<AlignedBuffer> first = AlignedBuffer::allocate(10, 64);
+    std::byte* const data = first->data();
+    const AlignedBuffer second = std::move(first).value();
+    EXPECT_EQ(second.data(), data);
+    EXPECT_EQ(second.size(), 10U);
+}
+
+TEST(AlignedBuffer, ReportsSizesThatNoHeapCouldGive) {
+    const Result<AlignedBuffer> buffer =
+            AlignedBuffer::allocate(std::numeric_limits<size_t>::max(), 64);
+    EXPECT_EQ(buffer.status().code(), StatusCode::RESOURCE_EXHAUSTED);
+}
+
+}  // namespace
+}  // namespace halyard

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/base/status.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+namespace halyard {
+namespace {
+
+Result<int> half(int number) {
+    if (number % 2 != 0) {
+        return invalidArgument(std::to_string(number) + " is odd");
+    }
+    return number / 2;
+}
+
+Result<int> quarter(int number) {
+    HALYARD_ASSIGN_OR_RETURN(const int once, half(number));
+    HALYARD_ASSIGN_OR_RETURN(const int twice, half(once));
+    return twice;
+}
+
+Status mustBeEven(int number) {
+    HALYARD_RETURN_IF_ERROR(half(number).status());
+    return {};
+}
+
+TEST(Status, IsOkByDefaultAndSaysNothing) {
+    const Status status;
+    EXPECT_TRUE(status.ok());
+    EXPECT_EQ(status.code(), StatusCode::OK);
+    EXPECT_EQ(status.message(), "");
+    EXPECT_EQ(status.toString(), "OK");
+}
+
+TEST(Status, NamesCodeMessageAndPlaceInTheTree) {
+    const Status status = unsupported("no such thing");
+    const std::string text = status.toString();
+    EXPECT_EQ(text.rfind("UNSUPPORTED: no such thing (tests/engine/base/status_test.cc:", 0), 0U)
+            << text;
+}
+
+TEST(Status, KeepsCodeAndPlaceWhenContextIsAdded) {
+    const Status inner = invalidArgument("scale must be positive");
+    const Status outer = inner.withContext("operand 3").withContext("operation 1");
+    EXPECT_EQ(outer.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(outer.message(), "operation 1: operand 3: scale must be positive");
+    const std::string place = inner.toString().substr(inner.toString().find(" ("));
+    EXPECT_NE(outer.toString().find(place), std::string::npos);
+}
+
+TEST(Status, StaysOkWhenContextIsAdded) {
+    EXPECT_TRUE(Status().withContext("anything").ok());
+}
+
+TEST(Status, MadeWithOkCodeIsOk) {
+    EXPECT_TRUE(Status(StatusCode::OK, "ignored").ok());
+}
+
+TEST(Status, EveryCodeHasAName) {
+    for (const StatusCode code :
+         {StatusCode::OK, StatusCode::INVALID_ARGUMENT, StatusCode::UNSUPPORTED,
+          StatusCode::OUTPUT_TOO_SMALL, StatusCode::DEADLINE_EXCEEDED,
+          StatusCode::RESOURCE_EXHAUSTED, StatusCode::UNAVAILABLE, StatusCode::INTERNAL}) {
+        EXPECT_NE(toString(code), "unknown status");
+    }
+}
+
+TEST(Result, CarriesAValueOrAFailureThroughTheMacros) {
+    EXPECT_EQ(*quarter(12), 3);
+    EXPECT_EQ(quarter(6).status().message(), "3 is odd");
+    EXPECT_EQ(quarter(5).status().message(), "5 is odd");
+    EXPECT_TRUE(mustBeEven(2).ok());
+    EXPECT_EQ(mustBeEven(1).code(), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(Result, HoldsWhatCanOnlyBeMoved) {
+    Result<std::unique_ptr<int>> result = std::make_unique<int>(7);
+    const std::unique_ptr<int> value = std::move(result).value();
+    EXPECT_EQ(*value, 7);
+}
+
+TEST(Result, MadeFromAnOkStatusIsAFailure) {
+    const Result<int> result = Status();
+    EXPECT_FALSE(result.ok());
+    EXPECT_EQ(result.status().code(), StatusCode::INTERNAL);
+}
+
+TEST(ResultDeathTest, EndsTheProcessWhenAFailureIsAskedForItsValue) {
+    EXPECT_DEATH(static_cast<void>(half(1).value()), "");
+}
+
+}  // namespace
+}  // namespace halyard
