@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/graph/graph.h"
+
+#include <cstddef>
+#include <cstring>
+
+#include "engine/base/aligned_buffer.h"
+
+namespace halyard::engine {
+namespace {
+
+// Even a constant without elements gets an owner, which is what marks it as one.
+Result<ConstantData> copyConstant(std::span<const uint8_t> bytes) {
+    const size_t size = bytes.empty() ? 1 : bytes.size();
+    HALYARD_ASSIGN_OR_RETURN(AlignedBuffer copy,
+                             AlignedBuffer::allocate(size, alignof(std::max_align_t)));
+    if (!bytes.empty()) {
+        std::memcpy(copy.data(), bytes.data(), bytes.size());
+    }
+    auto owner = std::make_shared<const AlignedBuffer>(std::move(copy));
+    const auto* data = reinterpret_cast<const uint8_t*>(owner->data());
+    return ConstantData{.owner = std::move(owner), .bytes = {data, bytes.size()}};
+}
+
+}  // namespace
+
+TensorId Graph::addTensor(TensorType type) {
+    mTensors.push_back({.type = std::move(type), .constant = {}});
+    return static_cast<TensorId>(mTensors.size() - 1);
+}
+
+Result<TensorId> Graph::addConstant(TensorType type, ConstantData data) {
+    HALYARD_ASSIGN_OR_RETURN(const size_t size, type.byteSize());
+    if (data.bytes.size() != size) {
+        return invalidArgument("constant " + type.toString() + " takes " + std::to_string(size) +
+                               " bytes but has " + std::to_string(data.bytes.size()));
+    }
+    const auto address = reinterpret_cast<uintptr_t>(data.bytes.data());
+    if (data.owner == nullptr || data.bytes.empty() || address % elementSize(type.type) != 0) {
+        HALYARD_ASSIGN_OR_RETURN(data, copyConstant(data.bytes));
+    }
+    mTensors.push_back({.type = std::move(type), .constant = std::move(data)});
+    return static_cast<TensorId>(mTensors.size() - 1);
+}
+
+NodeId Graph::addNode(Node node) {
+    mNodes.push_back(std::move(node));
+    return static_cast<NodeId>(mNodes.size() - 1);
+}
+
+}  // namespace halyard::engine

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shape inference: the output shapes of a node from its inputs' shapes and, where they matter, its
+// inputs' values. The same functions serve the verifier (unknown dimensions allowed), the planner
+// (shapes of one execution) and the driver (output shapes reported to clients).
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "engine/base/status.h"
+#include "engine/graph/graph.h"
+
+namespace halyard::engine {
+
+// What inference knows of one input. `data` is null unless the value is known (a constant, or a
+// tensor already computed). An omitted input has type == nullptr.
+using KnownInput = ConstTensorView;
+
+// Window2d with SAME and VALID resolved for one input extent and filter.
+struct ResolvedWindow {
+    int32_t top = 0, bottom = 0, left = 0, right = 0;
+    int32_t outputH = 0, outputW = 0;
+};
+// Fails with INVALID_ARGUMENT if the (dilated) filter does not fit or a number overflows. An
+// unknown input extent gives an unknown output extent.
+Result<ResolvedWindow> resolveWindow(const Window2d& window, int32_t inputH, int32_t inputW,
+                                     int32_t filterH, int32_t filterW);
+
+// The numpy broadcast of two shapes; unknown extents stay unknown unless the other decides.
+Result<Shape> broadcastShapes(const Shape& a, const Shape& b);
+
+// The shape that agrees with both: known wins over unknown. INVALID_ARGUMENT if they contradict
+// each other.
+Result<Shape> mergeShapes(const Shape& a, const Shape& b);
+
+// Per kind: checks ranks, extents and attributes of the inputs, and writes outputs[i].shape
+// (unknown extents where they cannot be told yet). Only shapes are written: the caller has set the
+// outputs' types and quantisation, which inference checks where the node requires them to agree.
+// INVALID_ARGUMENT says which rule was broken.
+#define HALYARD_NODE_KIND(Descriptor)                                              \
+    Status inferShapes(const Descriptor& node, std::span<const KnownInput> inputs, \
+                       std::span<TensorType> outputs);
+#include "engine/graph/node_kinds.inc"
+#undef HALYARD_NODE_KIND
+
+// Dispatches on the descriptor; the message of a failure starts with the node's label.
+Status inferShapes(const Node& node, std::span<const KnownInput> inputs,
+                   std::span<TensorType> outputs);
+
+// Propagates shapes through the whole graph: writes every non-constant tensor's shape. Where a
+// tensor already had a shape, the two are merged (known wins over unknown) and a contradiction is
+// INVALID_ARGUMENT.
+Status inferGraphShapes(Graph& graph);
+
+}  // namespace halyard::engine
