@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/plan/bindings.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "engine/graph/shape_inference.h"
+
+namespace halyard::engine {
+namespace {
+
+// Shape of a bound input.
+Result<Shape> checkInput(const TensorType& expected, const InputBinding& input) {
+    if (!input.shape.isFullyKnown()) {
+        return invalidArgument("shape " + input.shape.toString() + " is not fully known");
+    }
+    HALYARD_ASSIGN_OR_RETURN(const Shape shape, mergeShapes(expected.shape, input.shape));
+    HALYARD_ASSIGN_OR_RETURN(const int64_t count, shape.elementCount());
+    const size_t bytes = static_cast<size_t>(count) * elementSize(expected.type);
+    if (input.bytes.size() < bytes) {
+        return invalidArgument(std::string(toString(expected.type)) + shape.toString() + " takes " +
+                               std::to_string(bytes) + " bytes but " +
+                               std::to_string(input.bytes.size()) + " are bound");
+    }
+    return shape;
+}
+
+}  // namespace
+
+Status checkInputs(const Schedule& schedule, std::span<const InputBinding> inputs,
+                   std::span<Shape> shapes) {
+    if (inputs.size() != schedule.inputs.size()) {
+        return invalidArgument(std::to_string(inputs.size()) +
+                               " inputs are bound to a graph with " +
+                               std::to_string(schedule.inputs.size()));
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        const Slot& slot = schedule.slots[schedule.inputs[i]];
+        const TensorType& expected = schedule.graphType(schedule.inputs[i]);
+        if (inputs[i].present) {
+            Result<Shape> shape = checkInput(expected, inputs[i]);
+            if (!shape.ok()) {
+                return shape.status().withContext("graph input " + std::to_string(i));
+            }
+            shapes[i] = *shape;
+        } else if (slot.lastReadBy != kNoStep || slot.output.has_value()) {
+            return invalidArgument("graph input " + std::to_string(i) +
+                                   " is left out, but the graph reads it");
+        } else {
+            shapes[i] = expected.shape;
+        }
+    }
+    return {};
+}
+
+bool isAligned(const void* address, DataType type) {
+    return reinterpret_cast<uintptr_t>(address) % elementSize(type) == 0;
+}
+
+OverlapFinder::OverlapFinder(size_t inputCount, size_t outputCount) {
+    mRanges.reserve(inputCount + outputCount);
+}
+
+void OverlapFinder::find(std::span<const InputBinding> inputs,
+                         std::span<const OutputBinding> outputs, std::span<uint8_t> overlaps) {
+    const auto add = [this](const void* data, size_t size, size_t output) {
+        if (size > 0) {
+            const auto begin = reinterpret_cast<uintptr_t>(data);
+            mRanges.push_back({.begin = begin, .end = begin + size, .output = output});
+        }
+    };
+    mRanges.clear();
+    for (const InputBinding& input : inputs) {
+        add(input.bytes.data(), input.present ? input.bytes.size() : 0, kInput);
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        overlaps[i] = 0;
+        add(outputs[i].bytes.data(), outputs[i].present ? outputs[i].bytes.size() : 0, i);
+    }
+    std::ranges::sort(mRanges, {}, &Range::begin);
+
+    // A range shares bytes with one that begins no later if the furthest end so far lies behind its
+    // beginning, and with one that begins no earlier if its end lies behind the next beginning.
+    uintptr_t furthestEnd = 0;
+    for (size_t i = 0; i < mRanges.size(); ++i) {
+        const Range& range = mRanges[i];
+        const bool meetsNext = i + 1 < mRanges.size() && mRanges[i + 1].begin < range.end;
+        if (range.output != kInput && (range.begin < furthestEnd || meetsNext)) {
+            overlaps[range.output] = 1;
+        }
+        furthestEnd = std::max(furthestEnd, range.end);
+    }
+}
+
+}  // namespace halyard::engine

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/plan/partition.h"
+
+#include <functional>
+#include <limits>
+#include <optional>
+#include <queue>
+#include <utility>
+
+namespace halyard::engine {
+namespace {
+
+constexpr NodeId kNoNode = std::numeric_limits<NodeId>::max();
+constexpr size_t kNoPiece = std::numeric_limits<size_t>::max();
+
+// Which node writes each tensor, and which nodes wait for each node.
+struct Dependencies {
+    std::vector<NodeId> writer;                // per tensor; kNoNode for inputs and constants
+    std::vector<std::vector<NodeId>> readers;  // per node; once per input that reads it
+    std::vector<size_t> waitsFor;              // per node: inputs that other nodes write
+
+    explicit Dependencies(const Graph& graph)
+        : writer(graph.tensors().size(), kNoNode),
+          readers(graph.nodes().size()),
+          waitsFor(graph.nodes().size(), 0) {
+        for (NodeId id = 0; id < graph.nodes().size(); ++id) {
+            for (const TensorId input : graph.node(id).inputs) {
+                if (input != kNoTensor && writer[input] != kNoNode) {
+                    readers[writer[input]].push_back(id);
+                    ++waitsFor[id];
+                }
+            }
+            for (const TensorId output : graph.node(id).outputs) {
+                writer[output] = id;
+            }
+        }
+    }
+};
+
+using NodeRun = std::pair<BackendIndex, std::vector<NodeId>>;
+
+// Starts with the nodes of `first` and takes from each backend in turn all that can run by then, so
+// that a piece ends only when whatever is left of its backend waits for another piece.
+std::vector<NodeRun> takeTurns(const Dependencies& dependencies,
+                               std::span<const BackendIndex> backendOf, size_t backendCount,
+                               BackendIndex first) {
+    using LowestFirst = std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>>;
+    std::vector<LowestFirst> ready(backendCount);
+    std::vector<size_t> waitsFor = dependencies.waitsFor;
+    for (NodeId id = 0; id < waitsFor.size(); ++id) {
+        if (waitsFor[id] == 0) {
+            ready[backendOf[id]].push(id);
+        }
+    }
+    std::vector<NodeRun> runs;
+    size_t idle = 0;  // backends in a row that had nothing to do
+    for (BackendIndex backend = first; idle < backendCount;
+         backend = (backend + 1) % backendCount) {
+        if (ready[backend].empty()) {
+            ++idle;
+            continue;
+        }
+        idle = 0;
+        std::vector<NodeId> nodes;
+        while (!ready[backend].empty()) {
+            const NodeId id = ready[backend].top();
+            ready[backend].pop();
+            nodes.push_back(id);
+            for (const NodeId reader : dependencies.readers[id]) {
+                if (--waitsFor[reader] == 0) {
+                    ready[backendOf[reader]].push(reader);
+                }
+            }
+        }
+        runs.emplace_back(backend, std::move(nodes));
+    }
+    return runs;
+}
+
+// What crosses the boundaries of the pieces: inputs by first use, outputs as they are written.
+void findBoundaries(const Graph& graph, const Dependencies& dependencies,
+                    std::vector<AssignedPiece>& pieces) {
+    const size_t tensorCount = graph.tensors().size();
+    std::vector<size_t> pieceOf(graph.nodes().size(), kNoPiece);
+    for (size_t i = 0; i < pieces.size(); ++i) {
+        for (const NodeId id : pieces[i].piece.nodes) {
+            pieceOf[id] = i;
+        }
+    }
+    std::vector<bool> leavesPiece(tensorCount, false);
+    for (const TensorId output : graph.outputs()) {
+        leavesPiece[output] = true;
+    }
+    std::vector<size_t> lastReader(tensorCount, kNoPiece);  // the piece that listed it last
+    for (size_t i = 0; i < pieces.size(); ++i) {
+        for (const NodeId id : pieces[i].piece.nodes) {
+            for (const TensorId input : graph.node(id).inputs) {
+                if (input == kNoTensor || graph.tensor(input).isConstant()) {
+                    continue;
+                }
+                const NodeId writer = dependencies.writer[input];
+                if (writer != kNoNode && pieceOf[writer] == i) {
+                    continue;
+                }
+                leavesPiece[input] = true;
+                if (lastReader[input] != i) {
+                    lastReader[input] = i;
+                    pieces[i].piece.inputs.push_back(input);
+                }
+            }
+        }
+    }
+    for (AssignedPiece& assigned : pieces) {
+        for (const NodeId id : assigned.piece.nodes) {
+            for (const TensorId output : graph.node(id).outputs) {
+                if (leavesPiece[output]) {
+                    assigned.piece.outputs.push_back(output);
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<AssignedPiece> partition(const Graph& graph, std::span<const BackendIndex> backendOf,
+                                     size_t backendCount) {
+    const Dependencies dependencies(graph);
+    // With two backends the better beginning gives the fewest pieces that any order can give: by
+    // the nth turn, no other order with that beginning has run a node that this one has not. With
+    // more backends it is a good guess.
+    std::optional<std::vector<NodeRun>> best;
+    for (BackendIndex first = 0; first < backendCount; ++first) {
+        std::vector<NodeRun> runs = takeTurns(dependencies, backendOf, backendCount, first);
+        if (!best.has_value() || runs.size() < best->size()) {
+            best = std::move(runs);
+        }
+    }
+    std::vector<AssignedPiece> pieces;
+    if (best.has_value()) {
+        for (NodeRun& run : *best) {
+            pieces.push_back(
+                    {.backend = run.first,
+                     .piece = {.nodes = std::move(run.second), .inputs = {}, .outputs = {}}});
+        }
+    }
+    findBoundaries(graph, dependencies, pieces);
+    return pieces;
+}
+
+}  // namespace halyard::engine

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A backend for tests of the planner: a few node kinds, in arithmetic that can be followed in one's
+// head, and hooks that watch or fail.
+
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/plan/backend.h"
+
+namespace halyard::engine {
+
+// On FLOAT32 tensors: Activate gives x + 1, Binary a + b or a * b of equal shapes (b may also be a
+// single element), Reshape a copy, of a shape that may be computed at execution. Internal tensors
+// lie in the workspace, and on the heap where only the run knows their size.
+class FakeBackend : public Backend {
+  public:
+    FakeBackend(std::string name, std::set<NodeKind> kinds)
+        : mName(std::move(name)), mKinds(std::move(kinds)) {}
+
+    std::string_view name() const override { return mName; }
+    Status supports(const Graph& graph, NodeId node) const override;
+    Result<std::unique_ptr<const CompiledPiece>> compile(std::shared_ptr<const Graph> graph,
+                                                         const Piece& piece) const override;
+
+    // Called at the start of each run, on the thread that runs; a failure ends it.
+    std::function<Status(const RunArguments&)> onRun;
+    // Called by each specialisation; a failure is its result.
+    std::function<Status(std::span<const TensorType>)> onSpecialize;
+
+    // May change what a specialised piece says of its outputs.
+    std::function<void(std::vector<TensorType>&)> onOutputTypes;
+    // Runs succeed without doing anything.
+    bool computesNothing = false;
+
+    mutable std::atomic<int> specialized = 0;
+
+  private:
+    std::string mName;
+    std::set<NodeKind> mKinds;
+};
+
+inline const std::set<NodeKind> kAllFakeKinds = {NodeKind::Activate, NodeKind::Binary,
+                                                 NodeKind::Reshape};
+
+}  // namespace halyard::engine
