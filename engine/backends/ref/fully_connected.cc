@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cstdint>
+#include <span>
+
+#include "engine/backends/ref/evaluate.h"
+#include "engine/backends/ref/weighted_sum.h"
+
+namespace halyard::engine::ref {
+
+Status supports(const FullyConnected& /*node*/, TypeList inputs, TypeList outputs) {
+    return supportWeightedSum(inputs, outputs);
+}
+
+Status run(const FullyConnected& node, std::span<const ConstTensorView> inputs,
+           std::span<const TensorView> outputs) {
+    const int64_t length = inputs[1].shape()[1];
+    const int64_t batch = outputs[0].shape()[0];
+    const int64_t units = outputs[0].shape()[1];
+    if (batch == 0 || units == 0) {
+        return {};
+    }
+    return withWeightedSum(inputs, outputs[0], node.activation, [&](const auto& arithmetic) {
+        for (int64_t row = 0; row < batch; ++row) {
+            for (int64_t unit = 0; unit < units; ++unit) {
+                const auto sum =
+                        arithmetic.add(arithmetic.start(unit), row * length, unit * length, length);
+                arithmetic.store(row * units + unit, unit, sum);
+            }
+        }
+    });
+}
+
+}  // namespace halyard::engine::ref

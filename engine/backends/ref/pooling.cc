@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "engine/backends/ref/elements.h"
+#include "engine/backends/ref/evaluate.h"
+#include "engine/backends/ref/fused_activation.h"
+#include "engine/backends/ref/mean.h"
+#include "engine/backends/ref/type_support.h"
+#include "engine/graph/shape_inference.h"
+
+namespace halyard::engine::ref {
+namespace {
+
+// Calls body(index, window) for every element of the output; window(visit) calls visit(index of the
+// input) for each element of the window that is not padding.
+template <typename Body>
+void forEachWindow(const Pool2d& node, const ResolvedWindow& resolved, const Shape& x,
+                   const Shape& output, Body body) {
+    const int64_t depth = x[3];
+    int64_t index = 0;
+    for (int64_t batch = 0; batch < output[0]; ++batch) {
+        for (int64_t row = 0; row < output[1]; ++row) {
+            const int64_t top = row * node.window.strideH - resolved.top;
+            const int64_t firstRow = std::max<int64_t>(top, 0);
+            const int64_t endRow = std::min<int64_t>(top + node.filterH, x[1]);
+            for (int64_t column = 0; column < output[2]; ++column) {
+                const int64_t left = column * node.window.strideW - resolved.left;
+                const int64_t firstColumn = std::max<int64_t>(left, 0);
+                const int64_t endColumn = std::min<int64_t>(left + node.filterW, x[2]);
+                for (int64_t channel = 0; channel < depth; ++channel) {
+                    body(index++, [&](auto visit) {
+                        for (int64_t i = firstRow; i < endRow; ++i) {
+                            for (int64_t j = firstColumn; j < endColumn; ++j) {
+                                visit(((batch * x[1] + i) * x[2] + j) * depth + channel);
+                            }
+                        }
+                    });
+                }
+            }
+        }
+    }
+}
+
+// The mean of a window in the input's own steps, halves away from zero: the rule of NNAPI and
+// LiteRT for AVERAGE_POOL_2D, whose input and output share scale and zero point. Windows of an even
+// number of elements have such halves often.
+class WindowMean {
+  public:
+    void add(int32_t value) {
+        mSum += value;
+        ++mCount;
+    }
+    // Inference has refused windows without elements.
+    int32_t value(QuantizedRange range) const {
+        const int64_t half = mSum > 0 ? mCount / 2 : -(mCount / 2);
+        const auto rounded = static_cast<int32_t>((mSum + half) / mCount);
+        return std::clamp(rounded, range.low, range.high);
+    }
+
+  private:
+    int64_t mSum = 0;
+    int64_t mCount = 0;
+};
+
+// A NaN in the window is its maximum, as in IEEE 754's maximum.
+float maximum(float a, float b) {
+    return std::isnan(a) || a >= b ? a : b;
+}
+
+}  // namespace
+
+Status supports(const Pool2d& /*node*/, TypeList inputs, TypeList outputs) {
+    return supportTypes(inputs, outputs, isComputable);
+}
+
+Status run(const Pool2d& node, std::span<const ConstTensorView> inputs,
+           std::span<const TensorView> outputs) {
+    const ConstTensorView& x = inputs[0];
+    const TensorView& output = outputs[0];
+    HALYARD_ASSIGN_OR_RETURN(
+            const ResolvedWindow resolved,
+            resolveWindow(node.window, x.shape()[1], x.shape()[2], node.filterH, node.filterW));
+    if (countOf(output.shape()) == 0) {
+        return {};
+    }
+    const bool average = node.function == Pool2d::Function::AVERAGE;
+    if (isFloat(x.type->type)) {
+        const RealRange range = rangeOf(node.activation);
+        return withFloatElements(x.type->type, [&]<typename T>() -> Status {
+            forEachWindow(node, resolved, x.shape(), output.shape(), [&](int64_t at, auto window) {
+                FloatMean mean;
+                float largest = -std::numeric_limits<float>::infinity();
+                window([&](int64_t i) {
+                    const float value = toReal(x.as<T>()[i]);
+                    mean.add(value);
+                    largest = maximum(largest, value);
+                });
+                output.as<T>()[at] = fromReal<T>(activate(average ? mean.value() : largest, range));
+            });
+            return {};
+        });
+    }
+    const QuantizedRange range = rangeOf(node.activation, *output.type);
+    const bool sameSteps = x.type->quantization == output.type->quantization;
+    return withQuantizedElements(x.type->type, [&]<typename T>() -> Status {
+        forEachWindow(node, resolved, x.shape(), output.shape(), [&](int64_t at, auto window) {
+            WindowMean mean;
+            QuantizedMean rescaled(*x.type, *output.type);
+            int32_t largest = std::numeric_limits<int32_t>::min();
+            window([&](int64_t i) {
+                mean.add(x.as<T>()[i]);
+                rescaled.add(x.as<T>()[i]);
+                largest = std::max<int32_t>(largest, x.as<T>()[i]);
+            });
+            int32_t value = std::clamp(largest, range.low, range.high);
+            if (average) {
+                value = sameSteps ? mean.value(range) : rescaled.value(range);
+            }
+            output.as<T>()[at] = static_cast<T>(value);
+        });
+        return {};
+    });
+}
+
+}  // namespace halyard::engine::ref
