@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "driver/model/validate.h"
+
+#include <set>
+#include <string_view>
+
+namespace halyard::driver {
+namespace {
+
+Status validateExtensions(const Model& model, HalVersion version) {
+    if (!model.extensionNameToPrefix.empty() && version < HalVersion::V1_2) {
+        return invalidArgument("extensions exist only from HAL 1.2");
+    }
+    std::set<std::string_view> names;
+    std::set<uint16_t> prefixes;
+    for (const ExtensionNameAndPrefix& extension : model.extensionNameToPrefix) {
+        if (!names.insert(extension.name).second) {
+            return invalidArgument("extension " + extension.name + " is declared twice");
+        }
+        if (!prefixes.insert(extension.prefix).second) {
+            return invalidArgument("extension prefix " + std::to_string(extension.prefix) +
+                                   " is declared twice");
+        }
+    }
+    return {};
+}
+
+Status validateSubgraph(const Model& model, const Subgraph& subgraph, HalVersion version) {
+    if (subgraph.operands.empty()) {
+        return invalidArgument("there are no operands");
+    }
+    if (subgraph.operations.empty()) {
+        return invalidArgument("there are no operations");
+    }
+    HALYARD_RETURN_IF_ERROR(validateOperands(model, subgraph, version));
+    return validateGraph(model, subgraph, version);
+}
+
+}  // namespace
+
+Status validatePoolName(const SharedMemory& pool, HalVersion version, const std::string& what) {
+    if (pool == nullptr || !pool->valid()) {
+        return invalidArgument(what + " has no handle");
+    }
+    const std::string_view name = pool->name();
+    if (name == "ashmem" || name == "mmap_fd") {
+        return {};
+    }
+    if (name != "hardware_buffer_blob" && name != "hardware_buffer") {
+        return invalidArgument(what + " has the unknown memory name \"" + std::string(name) + "\"");
+    }
+    if (version < HalVersion::V1_2) {
+        return invalidArgument(what + ": hardware buffers exist only from HAL 1.2");
+    }
+    return {};
+}
+
+Status validateModel(const Model& model, HalVersion version) {
+    if (model.operandValues == nullptr) {
+        return invalidArgument("the model has no operandValues");
+    }
+    if (!model.referenced.empty() && version < HalVersion::V1_3) {
+        return invalidArgument("referenced subgraphs exist only from HAL 1.3");
+    }
+    HALYARD_RETURN_IF_ERROR(validateExtensions(model, version));
+    for (size_t i = 0; i < model.pools.size(); ++i) {
+        HALYARD_RETURN_IF_ERROR(
+                validatePoolName(model.pools[i], version, "pool " + std::to_string(i)));
+    }
+    HALYARD_RETURN_IF_ERROR(validateSubgraph(model, model.main, version));
+    for (size_t i = 0; i < model.referenced.size(); ++i) {
+        HALYARD_RETURN_IF_ERROR(validateSubgraph(model, model.referenced[i], version)
+                                        .withContext("subgraph " + std::to_string(i)));
+    }
+    return validateReferences(model);
+}
+
+Status validatePreference(ExecutionPreference preference) {
+    if (nameOf(preference).empty()) {
+        return invalidArgument("execution preference " +
+                               std::to_string(static_cast<int32_t>(preference)) + " is unknown");
+    }
+    return {};
+}
+
+Status validatePriority(Priority priority) {
+    if (nameOf(priority).empty()) {
+        return invalidArgument("priority " + std::to_string(static_cast<int32_t>(priority)) +
+                               " is unknown");
+    }
+    return {};
+}
+
+}  // namespace halyard::driver

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "driver/model/versions.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace halyard::driver {
+namespace {
+
+using enum HalVersion;
+using enum OperandKind;
+
+struct OperandTypeRow {
+    OperandType type;
+    OperandTypeInfo info;
+};
+
+constexpr std::array kOperandTypes = {
+        OperandTypeRow{OperandType::FLOAT32, {V1_0, SCALAR, 4}},
+        OperandTypeRow{OperandType::INT32, {V1_0, SCALAR, 4}},
+        OperandTypeRow{OperandType::UINT32, {V1_0, SCALAR, 4}},
+        OperandTypeRow{OperandType::TENSOR_FLOAT32, {V1_0, TENSOR, 4}},
+        OperandTypeRow{OperandType::TENSOR_INT32, {V1_0, TENSOR, 4}},
+        OperandTypeRow{OperandType::TENSOR_QUANT8_ASYMM, {V1_0, TENSOR, 1}},
+        OperandTypeRow{OperandType::BOOL, {V1_2, SCALAR, 1}},
+        OperandTypeRow{OperandType::TENSOR_QUANT16_SYMM, {V1_2, TENSOR, 2}},
+        OperandTypeRow{OperandType::TENSOR_FLOAT16, {V1_2, TENSOR, 2}},
+        OperandTypeRow{OperandType::TENSOR_BOOL8, {V1_2, TENSOR, 1}},
+        OperandTypeRow{OperandType::FLOAT16, {V1_2, SCALAR, 2}},
+        OperandTypeRow{OperandType::TENSOR_QUANT8_SYMM_PER_CHANNEL, {V1_2, TENSOR, 1}},
+        OperandTypeRow{OperandType::TENSOR_QUANT16_ASYMM, {V1_2, TENSOR, 2}},
+        OperandTypeRow{OperandType::TENSOR_QUANT8_SYMM, {V1_2, TENSOR, 1}},
+        OperandTypeRow{OperandType::TENSOR_QUANT8_ASYMM_SIGNED, {V1_3, TENSOR, 1}},
+        OperandTypeRow{OperandType::SUBGRAPH, {V1_3, OperandKind::SUBGRAPH, 0}},
+        OperandTypeRow{OperandType::OEM, {V1_0, OEM_SCALAR, 0}},
+        OperandTypeRow{OperandType::TENSOR_OEM_BYTE, {V1_0, OEM_TENSOR, 1}},
+};
+
+// Each version added a run of codes.
+struct OperationRange {
+    int32_t first;
+    int32_t last;
+    HalVersion since;
+};
+
+constexpr std::array kOperations = {
+        OperationRange{0, 28, V1_0},        OperationRange{29, 37, V1_1},
+        OperationRange{38, 94, V1_2},       OperationRange{95, 101, V1_3},
+        OperationRange{10000, 10000, V1_0},  // OEM_OPERATION
+};
+
+constexpr uint32_t kLastBaseCode = 0xFFFF;
+
+template <typename Code>
+std::optional<uint16_t> prefixOf(Code code) {
+    const auto bits = static_cast<uint32_t>(code);
+    if (bits <= kLastBaseCode) {
+        return std::nullopt;
+    }
+    return static_cast<uint16_t>(bits >> 16U);
+}
+
+template <typename Code>
+std::string nameOrNumber(Code code) {
+    const std::string_view name = nameOf(code);
+    if (!name.empty()) {
+        return std::string(name);
+    }
+    return std::to_string(static_cast<uint32_t>(code));
+}
+
+}  // namespace
+
+std::string_view toString(HalVersion version) {
+    switch (version) {
+        case V1_0:
+            return "1.0";
+        case V1_1:
+            return "1.1";
+        case V1_2:
+            return "1.2";
+        case V1_3:
+            return "1.3";
+    }
+    return "unknown version";
+}
+
+const OperandTypeInfo* findOperandType(OperandType type) {
+    for (const OperandTypeRow& row : kOperandTypes) {
+        if (row.type == type) {
+            return &row.info;
+        }
+    }
+    return nullptr;
+}
+
+std::optional<HalVersion> introducedIn(OperationType type) {
+    const auto code = static_cast<int32_t>(type);
+    for (const OperationRange& range : kOperations) {
+        if (code >= range.first && code <= range.last) {
+            return range.since;
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<uint16_t> extensionPrefix(OperandType type) {
+    return prefixOf(type);
+}
+
+std::optional<uint16_t> extensionPrefix(OperationType type) {
+    return prefixOf(type);
+}
+
+std::string describe(OperandType type) {
+    return nameOrNumber(type);
+}
+
+std::string describe(OperationType type) {
+    return nameOrNumber(type);
+}
+
+}  // namespace halyard::driver

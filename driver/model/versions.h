@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which operand types and operations each HAL version knows, and what a type is: scalar or tensor,
+// bytes per element. Codes above 0xFFFF belong to extensions: the high 16 bits are a prefix that
+// the model declares, the low 16 the extension's own number.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "driver/model/codes.h"
+
+namespace halyard::driver {
+
+// Ordered: a later version knows everything an earlier one does.
+enum class HalVersion : uint8_t { V1_0, V1_1, V1_2, V1_3 };
+
+// "1.2".
+std::string_view toString(HalVersion version);
+
+enum class OperandKind : uint8_t {
+    SCALAR,
+    TENSOR,
+    SUBGRAPH,
+    OEM_SCALAR,  // OEM operands have no size that a driver could check
+    OEM_TENSOR,
+};
+
+struct OperandTypeInfo {
+    HalVersion since = HalVersion::V1_0;
+    OperandKind kind = OperandKind::SCALAR;
+    size_t elementSize = 0;  // bytes; 0 where there are no elements
+
+    bool isTensor() const { return kind == OperandKind::TENSOR || kind == OperandKind::OEM_TENSOR; }
+};
+
+// Null for an extension's type and for a code that no version knows.
+const OperandTypeInfo* findOperandType(OperandType type);
+
+// The version that brought the operation; nothing for an extension's and for an unknown code.
+std::optional<HalVersion> introducedIn(OperationType type);
+
+// The extension prefix of a code above 0xFFFF, otherwise nothing.
+std::optional<uint16_t> extensionPrefix(OperandType type);
+std::optional<uint16_t> extensionPrefix(OperationType type);
+
+// "CONV_2D"; the number where the code has no name.
+std::string describe(OperandType type);
+std::string describe(OperationType type);
+
+}  // namespace halyard::driver

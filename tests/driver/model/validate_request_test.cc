@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "driver/model/validate_request.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/driver/device_fixture.h"
+#include "tests/driver/model_builder.h"
+#include "tests/driver/sample_models.h"
+
+namespace halyard::driver {
+namespace {
+
+// input [2, ?], a scalar, output [?, 3].
+ModelBoundary boundary() {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(floats({2, 0}));
+    builder.input({OperandType::INT32, {}});
+    const uint32_t output = builder.output(floats({0, 3}));
+    builder.operation(OperationType::RELU, {input}, {output});
+    return boundaryOf(builder.build().main);
+}
+
+RequestBuilder validRequest() {
+    RequestBuilder builder;
+    builder.input<float>({1, 2, 3, 4, 5, 6}, {2, 3}).input<int32_t>({7}).output(24, {2, 3});
+    return builder;
+}
+
+Status validate(const Request& request, HalVersion version = HalVersion::V1_3) {
+    return validateRequest(request, boundary(), version);
+}
+
+void expectInvalid(const Request& request, const std::string& what,
+                   HalVersion version = HalVersion::V1_3) {
+    const Status status = validate(request, version);
+    EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT) << what;
+    EXPECT_FALSE(status.message().empty()) << what;
+}
+
+TEST(ValidateRequest, AcceptsAValidRequestInEveryVersion) {
+    for (const HalVersion version : kVersions) {
+        const Status status = validate(validRequest().request(), version);
+        EXPECT_TRUE(status.ok()) << status.toString();
+    }
+}
+
+// removeInputTest, removeOutputTest
+TEST(ValidateRequest, RejectsAnotherNumberOfArguments) {
+    RequestBuilder builder = validRequest();
+    builder.request().inputs.pop_back();
+    expectInvalid(builder.request(), "an input less");
+    builder = validRequest();
+    builder.input<float>({1});
+    expectInvalid(builder.request(), "an input more");
+    builder = validRequest();
+    builder.request().outputs.clear();
+    expectInvalid(builder.request(), "an output less");
+    builder = validRequest();
+    builder.output(4);
+    expectInvalid(builder.request(), "an output more");
+}
+
+TEST(ValidateRequest, RejectsLocationsOutsideTheirPool) {
+    constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
+    for (const DataLocation& location :
+         {DataLocation{3, 0, 4}, DataLocation{kMax, 0, 4}, DataLocation{0, 24, 1},
+          DataLocation{0, 0, 25}, DataLocation{0, kMax, 1}, DataLocation{0, 1, kMax},
+          DataLocation{0, kMax, kMax}, DataLocation{0, 0x80000000, 0x80000000}}) {
+        RequestBuilder builder = validRequest();
+        builder.request().inputs[0].location = location;
+        expectInvalid(builder.request(), "of the input");
+        builder = validRequest();
+        builder.request().outputs[0].location = location;
+        expectInvalid(builder.request(), "of the output");
+    }
+}
+
+TEST(ValidateRequest, RejectsAnArgumentThatHasNoValueAndYetSomething) {
+    RequestBuilder builder = validRequest();
+    builder.request().inputs[0] = {.hasNoValue = true, .location = {}, .dimensions = {}};
+    EXPECT_TRUE(validate(builder.request()).ok());
+    builder.request().inputs[0].dimensions = {2, 3};
+    expectInvalid(builder.request(), "dimensions");
+    builder.request().inputs[0] = {.hasNoValue = true, .location = {0, 0, 4}, .dimensions = {}};
+    expectInvalid(builder.request(), "a location");
+}
+
+TEST(ValidateRequest, RejectsDimensionsThatContradictTheModel) {
+    for (const std::vector<uint32_t>& dimensions :
+         std::vector<std::vector<uint32_t>>{{3, 3}, {2, 3, 1}, {6}, {2, 0}, {0, 0}, {}}) {
+        RequestBuilder builder = validRequest();
+        builder.request().inputs[0].dimensions = dimensions;
+        expectInvalid(builder.request(), "of the input");
+    }
+    for (const std::vector<uint32_t>& dimensions :
+         std::vector<std::vector<uint32_t>>{{2, 4}, {2, 3, 1}, {3}}) {
+        RequestBuilder builder = validRequest();
+        builder.request().outputs[0].dimensions = dimensions;
+        expectInvalid(builder.request(), "of the output");
+    }
+    RequestBuilder builder = validRequest();
+    builder.request().inputs[1].dimensions = {1};
+    expectInvalid(builder.request(), "of the scalar");
+}
+
+TEST(ValidateRequest, AcceptsDimensionsThatTheModelHas) {
+    RequestBuilder builder = validRequest();
+    builder.request().inputs[0].dimensions = {0, 3};
+    EXPECT_TRUE(validate(builder.request()).ok());
+}
+
+TEST(ValidateRequest, LeavesOutputDimensionsOpenFrom1_2) {
+    for (const std::vector<uint32_t>& dimensions :
+         std::vector<std::vector<uint32_t>>{{}, {0, 3}, {0, 0}}) {
+        RequestBuilder builder = validRequest();
+        builder.request().outputs[0].dimensions = dimensions;
+        expectInvalid(builder.request(), "before 1.2", HalVersion::V1_1);
+        EXPECT_TRUE(validate(builder.request(), HalVersion::V1_2).ok());
+    }
+}
+
+TEST(ValidateRequest, RejectsTokensSinceNoBufferIsAllocated) {
+    for (const uint32_t token : {0U, 1U, 0xFFFFFFFFU}) {
+        RequestBuilder builder = validRequest();
+        builder.request().pools.emplace_back(token);
+        expectInvalid(builder.request(), "a token");
+    }
+}
+
+TEST(ValidateRequest, RejectsPoolsWithoutHandleOrWithUnknownName) {
+    RequestBuilder builder = validRequest();
+    auto pool = std::make_shared<FakeMemory>(24);
+    pool->hasHandle = false;
+    builder.request().pools[0] = SharedMemory(pool);
+    expectInvalid(builder.request(), "no handle");
+    builder.request().pools[0] = SharedMemory();
+    expectInvalid(builder.request(), "no memory");
+    pool = std::make_shared<FakeMemory>(24);
+    pool->memoryName = "";
+    builder.request().pools[0] = SharedMemory(pool);
+    expectInvalid(builder.request(), "no name");
+    pool->memoryName = "hardware_buffer";
+    expectInvalid(builder.request(), "a hardware buffer before 1.2", HalVersion::V1_1);
+    EXPECT_TRUE(validate(builder.request(), HalVersion::V1_2).ok());
+}
+
+TEST(ValidateRequest, NamesTheArgumentAndTheRule) {
+    RequestBuilder builder = validRequest();
+    builder.request().outputs[0].dimensions = {2, 4};
+    const Status status = validate(builder.request());
+    EXPECT_NE(status.message().find("output 0: dimension 1 is 4"), std::string_view::npos)
+            << status.message();
+}
+
+TEST(MergedDimensions, PreferWhatIsSpecified) {
+    Operand operand;
+    RequestArgument argument;
+    EXPECT_EQ(mergedDimensions(operand, argument), std::vector<uint32_t>());
+    argument.dimensions = {4, 0};
+    EXPECT_EQ(mergedDimensions(operand, argument), (std::vector<uint32_t>{4, 0}));
+    operand.dimensions = {0, 5};
+    EXPECT_EQ(mergedDimensions(operand, argument), (std::vector<uint32_t>{4, 5}));
+    argument.dimensions = {};
+    EXPECT_EQ(mergedDimensions(operand, argument), (std::vector<uint32_t>{0, 5}));
+}
+
+}  // namespace
+}  // namespace halyard::driver

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules of the structure that the suite's mutations don't reach.
+
+#include "driver/model/validate.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/driver/model/validation_fixture.h"
+#include "tests/driver/model_builder.h"
+
+namespace halyard::driver {
+namespace {
+
+Model perChannelModel() {
+    ModelBuilder builder;
+    const uint32_t input = builder.constant<int8_t>(
+            {OperandType::TENSOR_QUANT8_SYMM_PER_CHANNEL, {2, 2}}, {1, 2, 3, 4});
+    builder.operand(input).extraParams =
+            SymmPerChannelQuantParams{.scales = {0.5F, 2.0F}, .channelDim = 1};
+    const uint32_t output = builder.output(floats({2, 2}));
+    builder.operation(OperationType::DEQUANTIZE, {input}, {output});
+    return builder.build();
+}
+
+TEST_F(ModelValidation, ChannelQuantizationThatDoesNotFitItsOperand) {
+    const auto mutated = [](const SymmPerChannelQuantParams& parameters) {
+        Model model = perChannelModel();
+        model.main.operands[0].extraParams = parameters;
+        return model;
+    };
+    EXPECT_TRUE(validateModel(perChannelModel(), HalVersion::V1_2).ok());
+    expectInvalid(mutated({.scales = {0.5F}, .channelDim = 1}), HalVersion::V1_2, "count");
+    expectInvalid(mutated({.scales = {}, .channelDim = 1}), HalVersion::V1_2, "none");
+    expectInvalid(mutated({.scales = {1, 1}, .channelDim = 2}), HalVersion::V1_2, "dimension");
+    expectInvalid(mutated({.scales = {1, 1}, .channelDim = 0xFFFFFFFF}), HalVersion::V1_2, "huge");
+    expectInvalid(mutated({.scales = {1, 0}, .channelDim = 1}), HalVersion::V1_2, "scale 0");
+    expectInvalid(mutated({.scales = {1, -1}, .channelDim = 1}), HalVersion::V1_2, "scale -1");
+    Model without = perChannelModel();
+    without.main.operands[0].extraParams = std::monostate();
+    expectInvalid(without, HalVersion::V1_2, "no parameters");
+    expectInvalid(perChannelModel(), HalVersion::V1_1, "before 1.2");
+    Model plain = reluModel();
+    plain.main.operands[0].extraParams = SymmPerChannelQuantParams{.scales = {1, 1}};
+    expectInvalid(plain, HalVersion::V1_2, "parameters of a plain tensor");
+}
+
+constexpr auto kExtensionTensor = static_cast<OperandType>(0x00070001);
+constexpr auto kExtensionOperation = static_cast<OperationType>(0x00070002);
+
+Model extensionModel() {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(floats({2}));
+    const uint32_t middle = builder.temporary({kExtensionTensor, {3}});
+    const uint32_t output = builder.output(floats({2}));
+    builder.operation(kExtensionOperation, {input}, {middle})
+            .operation(kExtensionOperation, {middle}, {output});
+    Model model = builder.build();
+    model.extensionNameToPrefix.push_back({.name = "com.example", .prefix = 7});
+    return model;
+}
+
+TEST_F(ModelValidation, ExtensionsAreValidFrom1_2WhenDeclaredAndUnsupported) {
+    for (const HalVersion version : {HalVersion::V1_2, HalVersion::V1_3}) {
+        const Result<std::vector<bool>> supported =
+                mDevice->supportedOperations(extensionModel(), version);
+        ASSERT_TRUE(supported.ok()) << supported.status().toString();
+        EXPECT_EQ(*supported, std::vector<bool>(2, false));
+        EXPECT_EQ(mDevice->prepare(extensionModel(), version, {}).status().code(),
+                  StatusCode::UNSUPPORTED);
+    }
+    expectInvalid(extensionModel(), HalVersion::V1_1, "an extension");
+    Model undeclared = extensionModel();
+    undeclared.extensionNameToPrefix.clear();
+    expectInvalid(undeclared, HalVersion::V1_2, "no declaration");
+    Model twice = extensionModel();
+    twice.extensionNameToPrefix.push_back({.name = "com.other", .prefix = 7});
+    expectInvalid(twice, HalVersion::V1_2, "a prefix twice");
+    Model scaled = extensionModel();
+    scaled.main.operands[1].scale = 1.0F;
+    expectInvalid(scaled, HalVersion::V1_2, "a scale");
+    Model own = extensionModel();
+    own.main.operands[1].extraParams = std::vector<uint8_t>{1, 2};
+    EXPECT_TRUE(mDevice->supportedOperations(own, HalVersion::V1_2).ok());
+}
+
+TEST_F(ModelValidation, OemOperandsAreExemptFromQuantizationAndSize) {
+    ModelBuilder builder;
+    const uint32_t input = builder.constant<uint8_t>(
+            {OperandType::TENSOR_OEM_BYTE, {2}, 3.5F, 1000}, {1, 2, 3, 4, 5});
+    const uint32_t output = builder.output({OperandType::TENSOR_OEM_BYTE, {2}, -1.0F, -7});
+    builder.operation(OperationType::OEM_OPERATION, {input}, {output});
+    const Model model = builder.build();
+    for (const HalVersion version : kVersions) {
+        const Result<std::vector<bool>> supported = mDevice->supportedOperations(model, version);
+        ASSERT_TRUE(supported.ok()) << supported.status().toString();
+        EXPECT_EQ(*supported, std::vector<bool>{false});
+    }
+}
+
+// IF with a then- and an else-subgraph, both of them RELU.
+Model ifModel() {
+    ModelBuilder builder;
+    const uint32_t condition = builder.input({OperandType::TENSOR_BOOL8, {1}});
+    const uint32_t thenGraph = builder.omitted({OperandType::SUBGRAPH, {}});
+    const uint32_t elseGraph = builder.omitted({OperandType::SUBGRAPH, {}});
+    const uint32_t value = builder.input(floats({2, 2}));
+    const uint32_t output = builder.output(floats({2, 2}));
+    builder.operation(OperationType::IF, {condition, thenGraph, elseGraph, value}, {output});
+    Model model = builder.build();
+    for (const uint32_t index : {thenGraph, elseGraph}) {
+        model.main.operands[index].lifetime = OperandLifeTime::SUBGRAPH;
+        model.main.operands[index].location.offset = index - thenGraph;
+    }
+    model.referenced = {reluModel().main, reluModel().main};
+    return model;
+}
+
+TEST_F(ModelValidation, SubgraphsAreValidFrom1_3AndUnsupported) {
+    const Result<std::vector<bool>> supported =
+            mDevice->supportedOperations(ifModel(), HalVersion::V1_3);
+    ASSERT_TRUE(supported.ok()) << supported.status().toString();
+    EXPECT_EQ(*supported, std::vector<bool>{false});
+    EXPECT_EQ(mDevice->prepare(ifModel(), HalVersion::V1_3, {}).status().code(),
+              StatusCode::UNSUPPORTED);
+    expectInvalid(ifModel(), HalVersion::V1_2, "subgraphs");
+}
+
+TEST_F(ModelValidation, SubgraphOperandsThatNameNoSubgraph) {
+    for (const DataLocation& location : {DataLocation{0, 2, 0}, DataLocation{0, 0xFFFFFFFF, 0},
+                                         DataLocation{1, 0, 0}, DataLocation{0, 0, 1}}) {
+        Model model = ifModel();
+        model.main.operands[1].location = location;
+        expectInvalid(model, HalVersion::V1_3, "location");
+    }
+    Model temporary = ifModel();
+    temporary.main.operands[1].lifetime = OperandLifeTime::NO_VALUE;
+    temporary.main.operands[1].location = {};
+    expectInvalid(temporary, HalVersion::V1_3, "lifetime");
+}
+
+TEST_F(ModelValidation, InvalidReferencedSubgraph) {
+    Model model = ifModel();
+    model.referenced[1].operations[0].inputs[0] = 99;
+    const Status status = mDevice->supportedOperations(model, HalVersion::V1_3).status();
+    EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_NE(status.message().find("subgraph 1: operation 0 (RELU)"), std::string_view::npos)
+            << status.message();
+}
+
+TEST_F(ModelValidation, SubgraphsThatReferToEachOther) {
+    Model model = ifModel();
+    for (size_t i = 0; i < 2; ++i) {
+        model.referenced[i] = ifModel().main;
+        for (Operand& operand : model.referenced[i].operands) {
+            if (operand.type == OperandType::SUBGRAPH) {
+                operand.location.offset = static_cast<uint32_t>(1 - i);
+            }
+        }
+    }
+    expectInvalid(model, HalVersion::V1_3, "a cycle");
+}
+
+TEST(Validate, NamesTheOperandAndTheRule) {
+    Model model = floatConvModel();
+    model.main.operands[conv_model::kInput].scale = 1.0F;
+    const Status status = validateModel(model, HalVersion::V1_0);
+    EXPECT_NE(status.message().find("operand 0 (TENSOR_FLOAT32)"), std::string_view::npos)
+            << status.message();
+    EXPECT_NE(status.message().find("scale"), std::string_view::npos) << status.message();
+}
+
+TEST(Validate, KnowsEveryOperationOfEachVersion) {
+    // From nn_hal: 1.0 has 29 operations, 1.1 adds 9, 1.2 adds 57, 1.3 adds 7; OEM came with 1.0.
+    const std::pair<HalVersion, int> expected[] = {{HalVersion::V1_0, 30},
+                                                   {HalVersion::V1_1, 39},
+                                                   {HalVersion::V1_2, 96},
+                                                   {HalVersion::V1_3, 103}};
+    for (const auto& [version, count] : expected) {
+        int known = 0;
+        for (int32_t code = -10; code <= 0xFFFF; ++code) {
+            const std::optional<HalVersion> since = introducedIn(static_cast<OperationType>(code));
+            known += since.has_value() && *since <= version ? 1 : 0;
+            EXPECT_EQ(since.has_value(), !nameOf(static_cast<OperationType>(code)).empty()) << code;
+        }
+        EXPECT_EQ(known, count) << toString(version);
+    }
+}
+
+}  // namespace
+}  // namespace halyard::driver
