@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "driver/ops/rules.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace halyard::driver {
+
+bool isAsymmetric8Bit(OperandType type) {
+    return type == OperandType::TENSOR_QUANT8_ASYMM ||
+           type == OperandType::TENSOR_QUANT8_ASYMM_SIGNED;
+}
+
+Status requireRank(const OperandView& view, size_t rank) {
+    const size_t actual = view.operand->dimensions.size();
+    if (actual != 0 && actual != rank) {
+        return invalidArgument(view.name() + " has rank " + std::to_string(actual) + ", not " +
+                               std::to_string(rank));
+    }
+    return {};
+}
+
+Status requireRankAtMost(const OperandView& view, size_t rank) {
+    const size_t actual = view.operand->dimensions.size();
+    if (actual > rank) {
+        return invalidArgument(view.name() + " has rank " + std::to_string(actual) + ", above " +
+                               std::to_string(rank));
+    }
+    return {};
+}
+
+Status requireSameQuantization(const OperandView& a, const OperandView& b) {
+    if (isAsymmetric8Bit(a.operand->type) &&
+        (a.operand->scale != b.operand->scale || a.operand->zeroPoint != b.operand->zeroPoint)) {
+        return invalidArgument(b.name() + " must have the scale and zero point of " + a.name());
+    }
+    return {};
+}
+
+Status requireProbabilityQuantization(const OperandView& view) {
+    const OperandType type = view.operand->type;
+    if (!isAsymmetric8Bit(type)) {
+        return {};
+    }
+    const int32_t lowest = type == OperandType::TENSOR_QUANT8_ASYMM ? 0 : -128;
+    if (view.operand->scale != 1.0F / 256.0F || view.operand->zeroPoint != lowest) {
+        return invalidArgument(view.name() + " must have scale 1/256 and zero point " +
+                               std::to_string(lowest));
+    }
+    return {};
+}
+
+Status requireBiasScale(const OperandView& input, const OperandView& filter,
+                        const OperandView& bias) {
+    if (bias.operand->type != OperandType::TENSOR_INT32 ||
+        filter.operand->type == OperandType::TENSOR_QUANT8_SYMM_PER_CHANNEL) {
+        return {};
+    }
+    constexpr double kTolerance = 1e-6;
+    const double product = static_cast<double>(input.operand->scale) * filter.operand->scale;
+    const double scale = bias.operand->scale;
+    if (std::abs(product - scale) > kTolerance * std::min(product, scale)) {
+        return invalidArgument("the scale of " + bias.name() + " is not the product of those of " +
+                               input.name() + " and " + filter.name());
+    }
+    return {};
+}
+
+Status requireCoarserOutput(const OperationView& view, const OperandView& input,
+                            const OperandView& filter, const OperandView& output) {
+    if (view.version >= HalVersion::V1_2 ||
+        input.operand->type != OperandType::TENSOR_QUANT8_ASYMM) {
+        return {};
+    }
+    if (output.operand->scale > input.operand->scale * filter.operand->scale) {
+        return {};
+    }
+    return invalidArgument("before HAL 1.2 the scale of " + output.name() +
+                           " is above the product of those of " + input.name() + " and " +
+                           filter.name());
+}
+
+Status requireChannelDim(const OperandView& filter, uint32_t channelDim) {
+    const auto* parameters = std::get_if<SymmPerChannelQuantParams>(&filter.operand->extraParams);
+    if (parameters != nullptr && parameters->channelDim != channelDim) {
+        return invalidArgument(filter.name() + " has channelDim " +
+                               std::to_string(parameters->channelDim) + ", not " +
+                               std::to_string(channelDim));
+    }
+    return {};
+}
+
+}  // namespace halyard::driver

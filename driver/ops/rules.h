@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules that several operations share, about operands that match a signature already. Each failure
+// is INVALID_ARGUMENT and names the operand.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "driver/ops/operation.h"
+
+namespace halyard::driver {
+
+// An unknown rank satisfies every rule about ranks: executions check it.
+Status requireRank(const OperandView& view, size_t rank);
+Status requireRankAtMost(const OperandView& view, size_t rank);
+
+// Quantised types only; others pass.
+Status requireSameQuantization(const OperandView& a, const OperandView& b);
+// Probabilities: scale 1/256 and the type's smallest value as the zero point.
+Status requireProbabilityQuantization(const OperandView& view);
+// Bias of a quantised product: scale(input) * scale(filter), to one part in a million as in AOSP.
+// With per-channel filters each bias element has its own scale and the operand's is not used.
+Status requireBiasScale(const OperandView& input, const OperandView& filter,
+                        const OperandView& bias);
+// Before 1.2, quantised products needed an output scale above scale(input) * scale(filter).
+Status requireCoarserOutput(const OperationView& view, const OperandView& input,
+                            const OperandView& filter, const OperandView& output);
+// The dimension that a per-channel filter's scales run along; other filters pass.
+Status requireChannelDim(const OperandView& filter, uint32_t channelDim);
+
+// TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED.
+bool isAsymmetric8Bit(OperandType type);
+
+}  // namespace halyard::driver
