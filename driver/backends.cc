@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "driver/backends.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "driver/options.h"
+#include "engine/backends/ref/cpu_ref.h"
+#include "engine/base/log.h"
+
+namespace halyard::driver {
+namespace {
+
+struct BackendRow {
+    std::string_view name;
+    // Null: this build has no such backend.
+    std::unique_ptr<const engine::Backend> (*make)();
+};
+
+constexpr std::string_view kLastResort = "CpuRef";
+
+constexpr std::array kBackends = {
+        BackendRow{kLastResort, engine::makeCpuRef},
+        BackendRow{"CpuAcc", nullptr},
+        BackendRow{"GpuAcc", nullptr},
+};
+
+std::string listOfNames() {
+    std::string names;
+    for (const BackendRow& row : kBackends) {
+        names.append(names.empty() ? "" : ", ").append(row.name);
+    }
+    return names;
+}
+
+}  // namespace
+
+std::vector<std::string_view> knownBackends() {
+    std::vector<std::string_view> names;
+    names.reserve(kBackends.size());
+    for (const BackendRow& row : kBackends) {
+        names.push_back(row.name);
+    }
+    return names;
+}
+
+Result<std::vector<std::unique_ptr<const engine::Backend>>> makeBackends(
+        const std::vector<std::string>& names) {
+    std::vector<std::string_view> wanted;
+    for (const std::string& name : names) {
+        if (std::ranges::find(wanted, name) == wanted.end()) {
+            wanted.push_back(name);
+        }
+    }
+    if (std::ranges::find(wanted, kLastResort) == wanted.end()) {
+        wanted.push_back(kLastResort);
+    }
+    std::vector<std::unique_ptr<const engine::Backend>> backends;
+    for (const std::string_view name : wanted) {
+        const auto* row = std::ranges::find(kBackends, name, &BackendRow::name);
+        if (row == kBackends.end()) {
+            return invalidArgument("there is no backend \"" + std::string(name) +
+                                   "\"; the known ones are " + listOfNames());
+        }
+        if (row->make == nullptr) {
+            log(LogLevel::WARNING, "backend " + std::string(name) +
+                                           " is not part of this build; the next one is used");
+            continue;
+        }
+        backends.push_back(row->make());
+    }
+    return backends;
+}
+
+}  // namespace halyard::driver

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "driver/device.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "driver/backends.h"
+#include "driver/device_state.h"
+#include "driver/model/validate.h"
+#include "driver/ops/constants.h"
+#include "driver/ops/operation.h"
+#include "driver/support.h"
+#include "engine/plan/program.h"
+
+namespace halyard::driver {
+namespace {
+
+// Requests that run at the same time; each splits its work over the thread pool in turn.
+constexpr size_t kSchedulerThreads = 4;
+constexpr size_t kSchedulerCapacity = 1024;
+constexpr size_t kMaxThreads = 64;
+
+// Below 1, or the framework would never choose the device over its own CPU path.
+constexpr PerformanceInfo kPerformance = {.execTime = 0.5F, .powerUsage = 0.5F};
+
+Capabilities makeCapabilities() {
+    constexpr std::array kTypes = {
+            OperandType::FLOAT32,
+            OperandType::INT32,
+            OperandType::UINT32,
+            OperandType::TENSOR_FLOAT32,
+            OperandType::TENSOR_INT32,
+            OperandType::TENSOR_QUANT8_ASYMM,
+            OperandType::BOOL,
+            OperandType::TENSOR_QUANT16_SYMM,
+            OperandType::TENSOR_FLOAT16,
+            OperandType::TENSOR_BOOL8,
+            OperandType::FLOAT16,
+            OperandType::TENSOR_QUANT8_SYMM_PER_CHANNEL,
+            OperandType::TENSOR_QUANT16_ASYMM,
+            OperandType::TENSOR_QUANT8_SYMM,
+            OperandType::TENSOR_QUANT8_ASYMM_SIGNED,
+    };
+    static_assert(std::ranges::is_sorted(kTypes));
+    Capabilities capabilities = {.relaxedFloat32toFloat16PerformanceScalar = kPerformance,
+                                 .relaxedFloat32toFloat16PerformanceTensor = kPerformance,
+                                 .operandPerformance = {},
+                                 .ifPerformance = kPerformance,
+                                 .whilePerformance = kPerformance};
+    for (const OperandType type : kTypes) {
+        capabilities.operandPerformance.push_back({.type = type, .info = kPerformance});
+    }
+    return capabilities;
+}
+
+Status validate(const Model& model, HalVersion version) {
+    HALYARD_RETURN_IF_ERROR(validateModel(model, version));
+    return validateOperations(model, version);
+}
+
+Result<engine::Graph> checkArguments(const DeviceState& state, const Model& model,
+                                     HalVersion version, const PrepareOptions& options) {
+    HALYARD_RETURN_IF_ERROR(validatePreference(options.preference));
+    HALYARD_RETURN_IF_ERROR(validatePriority(options.priority));
+    HALYARD_RETURN_IF_ERROR(validate(model, version));
+    if (hasPassed(options.deadline)) {
+        return Status(StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start");
+    }
+    return lowerSupported(state, model, Constants(model));
+}
+
+Result<std::shared_ptr<PreparedModel>> compile(std::shared_ptr<DeviceState> state,
+                                               engine::Graph graph, ModelBoundary boundary,
+                                               const PrepareOptions& options) {
+    if (hasPassed(options.deadline)) {
+        return Status(StatusCode::DEADLINE_EXCEEDED, "the deadline passed before compiling");
+    }
+    HALYARD_ASSIGN_OR_RETURN(
+            std::shared_ptr<const engine::Program> program,
+            engine::Program::build(std::move(graph), state->backendList, state->threads));
+    return std::make_shared<PreparedModel>(std::move(state), std::move(boundary),
+                                           std::move(program), options.priority);
+}
+
+engine::BackendList listOf(const std::vector<std::unique_ptr<const engine::Backend>>& backends) {
+    engine::BackendList list;
+    for (const std::unique_ptr<const engine::Backend>& backend : backends) {
+        list.push_back(backend.get());
+    }
+    return list;
+}
+
+}  // namespace
+
+DeviceState::DeviceState(Options deviceOptions,
+                         std::vector<std::unique_ptr<const engine::Backend>> deviceBackends)
+    : options(std::move(deviceOptions)),
+      backends(std::move(deviceBackends)),
+      backendList(listOf(backends)),
+      threads(std::make_shared<ThreadPool>(options.threads)),
+      scheduler(kSchedulerThreads, kSchedulerCapacity) {}
+
+Device::Device(std::shared_ptr<DeviceState> state, Capabilities capabilities)
+    : mState(std::move(state)), mCapabilities(std::move(capabilities)) {}
+
+Device::~Device() = default;
+
+Result<std::unique_ptr<Device>> Device::create(Options options) {
+    if (options.threads > kMaxThreads) {
+        return invalidArgument(std::to_string(options.threads) + " threads; the limit is " +
+                               std::to_string(kMaxThreads));
+    }
+    HALYARD_ASSIGN_OR_RETURN(auto backends, makeBackends(options.backends));
+    auto state = std::make_shared<DeviceState>(std::move(options), std::move(backends));
+    return std::unique_ptr<Device>(new Device(std::move(state), makeCapabilities()));
+}
+
+std::string_view Device::versionString() const {
+    return "halyard " HALYARD_VERSION;
+}
+
+std::vector<std::string> Device::backendNames() const {
+    std::vector<std::string> names;
+    for (const engine::Backend* backend : mState->backendList) {
+        names.emplace_back(backend->name());
+    }
+    return names;
+}
+
+Result<std::vector<bool>> Device::supportedOperations(const Model& model,
+                                                      HalVersion version) const {
+    HALYARD_RETURN_IF_ERROR(validate(model, version));
+    return driver::supportedOperations(*mState, model);
+}
+
+Result<std::shared_ptr<PreparedModel>> Device::prepare(const Model& model, HalVersion version,
+                                                       const PrepareOptions& options) const {
+    HALYARD_ASSIGN_OR_RETURN(engine::Graph graph, checkArguments(*mState, model, version, options));
+    return compile(mState, std::move(graph), boundaryOf(model.main), options);
+}
+
+Status Device::prepareAsync(const Model& model, HalVersion version, const PrepareOptions& options,
+                            PrepareCallback callback) const {
+    if (callback == nullptr) {
+        return invalidArgument("prepareModel needs a callback");
+    }
+    Result<engine::Graph> graph = checkArguments(*mState, model, version, options);
+    if (!graph.ok()) {
+        callback(graph.status(), nullptr);
+        return graph.status().code() == StatusCode::INVALID_ARGUMENT ? graph.status() : Status();
+    }
+    const auto shared = std::make_shared<PrepareCallback>(std::move(callback));
+    auto task = [shared, options, state = mState, boundary = boundaryOf(model.main),
+                 lowered = std::make_shared<engine::Graph>(std::move(*graph))] {
+        Result<std::shared_ptr<PreparedModel>> prepared =
+                compile(state, std::move(*lowered), boundary, options);
+        if (prepared.ok()) {
+            (*shared)(Status(), std::move(*prepared));
+        } else {
+            (*shared)(prepared.status(), nullptr);
+        }
+    };
+    Status posted = mState->scheduler.post(options.priority, std::move(task));
+    if (!posted.ok()) {
+        (*shared)(posted, nullptr);
+    }
+    return posted;
+}
+
+std::string Device::report() const {
+    std::string text = "version\t" + std::string(versionString()) + "\n";
+    for (const std::string& name : backendNames()) {
+        text += "backend\t" + name + "\n";
+    }
+    text += "threads\t" + std::to_string(mState->threads->threadCount()) + "\n";
+    for (const OperationType type : mState->options.unsupportedOperations) {
+        text += "unsupported_operation\t" + describe(type) + "\n";
+    }
+    if (!mState->options.dumpDirectory.empty()) {
+        text += "dump_directory\t" + mState->options.dumpDirectory + "\n";
+    }
+    text += "live_models\t" + std::to_string(mState->liveModels.load()) + "\n";
+    return text;
+}
+
+}  // namespace halyard::driver

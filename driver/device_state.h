@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "driver/options.h"
+#include "driver/scheduler.h"
+#include "engine/base/thread_pool.h"
+#include "engine/plan/backend.h"
+#include "engine/plan/program.h"
+
+namespace halyard::driver {
+
+// What a device shares with the models it has prepared; lives as long as the last of them.
+// Immutable but for the counters and the thread-safe members.
+struct DeviceState {
+    DeviceState(Options deviceOptions,
+                std::vector<std::unique_ptr<const engine::Backend>> deviceBackends);
+
+    const Options options;
+    const std::vector<std::unique_ptr<const engine::Backend>> backends;
+    const engine::BackendList backendList;  // the same, in the same order
+    const std::shared_ptr<ThreadPool> threads;
+    std::atomic<uint64_t> requests = 0;  // executed so far; numbers the dumps
+    std::atomic<size_t> liveModels = 0;
+    Scheduler scheduler;  // last: its tasks use what stands above
+};
+
+}  // namespace halyard::driver

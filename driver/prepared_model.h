@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PreparedModel: a model ready to execute. Executions of one model may run at the same time.
+
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driver/model/model.h"
+#include "driver/model/request.h"
+#include "driver/model/validate_request.h"
+#include "engine/base/status.h"
+#include "engine/plan/program.h"
+
+namespace halyard::driver {
+
+struct DeviceState;
+
+struct ExecuteOptions {
+    bool measureTiming = false;
+    TimePoint deadline;
+};
+
+// What an execution tells the client. `outputShapes` is empty unless the status is OK or
+// OUTPUT_TOO_SMALL; `timing` is known only when asked for and OK.
+struct ExecutionResult {
+    Status status;
+    std::vector<OutputShape> outputShapes;
+    Timing timing;
+};
+
+using ExecuteCallback = std::function<void(const ExecutionResult&)>;
+
+// Thread-safe. Made by Device; `shared_from_this` keeps it alive while executions are queued.
+class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
+  public:
+    // `boundary`: the main subgraph's inputs and outputs, in the order of the program's.
+    // `priority`: of its asynchronous executions.
+    PreparedModel(std::shared_ptr<DeviceState> device, ModelBoundary boundary,
+                  std::shared_ptr<const engine::Program> program, Priority priority);
+    ~PreparedModel();
+    PreparedModel(const PreparedModel&) = delete;
+    PreparedModel& operator=(const PreparedModel&) = delete;
+
+    // On the calling thread. `version` decides which requests are valid (unspecified output
+    // dimensions from 1.2, tokens from 1.3).
+    ExecutionResult execute(const Request& request, HalVersion version,
+                            const ExecuteOptions& options) const;
+
+    // On the scheduler's threads, by the callback contract of device.h.
+    Status executeAsync(Request request, HalVersion version, const ExecuteOptions& options,
+                        ExecuteCallback callback) const;
+
+    const engine::Program& program() const;
+
+    // Memory and placement as text lines of TAB-separated fields:
+    //   constant_bytes <n>
+    //   arena_bytes    <n>            of the largest execution so far
+    //   node <source operation> <label> <kind> <backend> <piece> [<backend>: <reason>]...
+    std::string report() const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> mState;
+};
+
+}  // namespace halyard::driver

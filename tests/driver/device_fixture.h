@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+
+#include "driver/device.h"
+
+namespace halyard::driver {
+
+// A device on CpuRef alone, with two threads.
+inline std::unique_ptr<Device> makeDevice(Options options = {}) {
+    options.backends = {"CpuRef"};
+    options.threads = 2;
+    Result<std::unique_ptr<Device>> device = Device::create(std::move(options));
+    EXPECT_TRUE(device.ok()) << device.status().toString();
+    return device.ok() ? std::move(*device) : nullptr;
+}
+
+inline constexpr HalVersion kVersions[] = {HalVersion::V1_0, HalVersion::V1_1, HalVersion::V1_2,
+                                           HalVersion::V1_3};
+
+}  // namespace halyard::driver

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "driver/error_status.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/driver/device_fixture.h"
+
+namespace halyard::driver {
+namespace {
+
+TEST(ErrorStatus, TellsReasonsOnlyFrom1_3) {
+    const Status missed(StatusCode::DEADLINE_EXCEEDED, "late");
+    const Status exhausted(StatusCode::RESOURCE_EXHAUSTED, "full");
+    EXPECT_EQ(toErrorStatus(missed, HalVersion::V1_3), ErrorStatus::MISSED_DEADLINE_TRANSIENT);
+    EXPECT_EQ(toErrorStatus(exhausted, HalVersion::V1_3),
+              ErrorStatus::RESOURCE_EXHAUSTED_TRANSIENT);
+    for (const HalVersion version : {HalVersion::V1_0, HalVersion::V1_1, HalVersion::V1_2}) {
+        EXPECT_EQ(toErrorStatus(missed, version), ErrorStatus::GENERAL_FAILURE);
+        EXPECT_EQ(toErrorStatus(exhausted, version), ErrorStatus::GENERAL_FAILURE);
+    }
+}
+
+TEST(ErrorStatus, IsTheSameInEveryVersionOtherwise) {
+    for (const HalVersion version : kVersions) {
+        EXPECT_EQ(toErrorStatus(Status(), version), ErrorStatus::NONE);
+        EXPECT_EQ(toErrorStatus(invalidArgument("x"), version), ErrorStatus::INVALID_ARGUMENT);
+        EXPECT_EQ(toErrorStatus(unsupported("x"), version), ErrorStatus::GENERAL_FAILURE);
+        EXPECT_EQ(toErrorStatus(internalError("x"), version), ErrorStatus::GENERAL_FAILURE);
+        EXPECT_EQ(toErrorStatus(Status(StatusCode::UNAVAILABLE, "x"), version),
+                  ErrorStatus::DEVICE_UNAVAILABLE);
+        EXPECT_EQ(toErrorStatus(Status(StatusCode::OUTPUT_TOO_SMALL, "x"), version),
+                  ErrorStatus::OUTPUT_INSUFFICIENT_SIZE);
+    }
+}
+
+}  // namespace
+}  // namespace halyard::driver

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "driver/prepared_model.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "tests/driver/awaited.h"
+#include "tests/driver/device_fixture.h"
+#include "tests/driver/model_builder.h"
+#include "tests/driver/sample_models.h"
+
+namespace halyard::driver {
+namespace {
+
+using std::chrono::steady_clock;
+
+class Executing : public testing::Test {
+  protected:
+    std::shared_ptr<PreparedModel> prepare(const Model& model,
+                                           HalVersion version = HalVersion::V1_3) {
+        Result<std::shared_ptr<PreparedModel>> prepared = mDevice->prepare(model, version, {});
+        EXPECT_TRUE(prepared.ok()) << prepared.status().toString();
+        return prepared.ok() ? *prepared : nullptr;
+    }
+
+    std::unique_ptr<Device> mDevice = makeDevice();
+};
+
+// A RELU whose shape the model leaves open.
+Model openReluModel(const std::vector<uint32_t>& dimensions) {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(floats(dimensions));
+    const uint32_t output = builder.output(floats(dimensions));
+    builder.operation(OperationType::RELU, {input}, {output});
+    return builder.build();
+}
+
+// RESHAPE by a shape that only the request brings.
+Model reshapeModel() {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(floats({2, 3}));
+    const uint32_t shape = builder.input({OperandType::TENSOR_INT32, {2}});
+    const uint32_t output = builder.output(floats({0, 0}));
+    builder.operation(OperationType::RESHAPE, {input, shape}, {output});
+    return builder.build();
+}
+
+RequestBuilder convRequest() {
+    RequestBuilder request;
+    request.input<float>({1, 2, 3, 4, 5, 6, 7, 8, 9}).output(8 * sizeof(float));
+    return request;
+}
+
+// CONV_2D by hand: channel 0 is x[0,0] + x[1,1] + 0.5, channel 1 is -x[0,0] + 2 x[0,1] - 1. Both
+// are positive, so that ADD doubles them.
+const std::vector<float> kConvResult = {13, 4, 17, 6, 25, 10, 29, 12};
+
+TEST_F(Executing, ComputesAConvolution) {
+    const std::shared_ptr<PreparedModel> model = prepare(floatConvModel(), HalVersion::V1_0);
+    RequestBuilder request = convRequest();
+    const ExecutionResult result = model->execute(request.request(), HalVersion::V1_0, {});
+    ASSERT_TRUE(result.status.ok()) << result.status.toString();
+    EXPECT_EQ(request.result<float>(0, 8), kConvResult);
+    EXPECT_EQ(result.outputShapes,
+              (std::vector<OutputShape>{{.dimensions = {1, 2, 2, 2}, .isSufficient = true}}));
+}
+
+TEST_F(Executing, ComputesAQuantisedConvolution) {
+    const std::shared_ptr<PreparedModel> model = prepare(quantConvModel(), HalVersion::V1_0);
+    RequestBuilder request;
+    // Real values 1 to 9 at scale 0.5 around 128.
+    request.input<uint8_t>({130, 132, 134, 136, 138, 140, 142, 144, 146}).output(8);
+    const ExecutionResult result = model->execute(request.request(), HalVersion::V1_0, {});
+    ASSERT_TRUE(result.status.ok()) << result.status.toString();
+    // The real results 6.5, 2, 8.5, 3, 12.5, 5, 14.5, 6 rounded half to even to steps of 1, doubled
+    // by ADD, in steps of 2 around 50.
+    EXPECT_EQ(request.result<uint8_t>(0, 8),
+              (std::vector<uint8_t>{56, 52, 58, 53, 62, 55, 64, 56}));
+}
+
+TEST_F(Executing, GivesTheSameAsynchronouslyWithOneCallback) {
+    const std::shared_ptr<PreparedModel> model = prepare(floatConvModel());
+    RequestBuilder request = convRequest();
+    const Awaited<ExecutionResult> done;
+    const Status launch =
+            model->executeAsync(request.request(), HalVersion::V1_3, {},
+                                [done](const ExecutionResult& result) { done.set(result); });
+    EXPECT_TRUE(launch.ok());
+    EXPECT_TRUE(done.get().status.ok());
+    EXPECT_EQ(request.result<float>(0, 8), kConvResult);
+    EXPECT_EQ(done.count(), 1);
+}
+
+TEST_F(Executing, ReportsAnInvalidRequestThroughCallbackAndReturnValue) {
+    const std::shared_ptr<PreparedModel> model = prepare(floatConvModel());
+    int calls = 0;
+    const Status launch = model->executeAsync(
+            Request(), HalVersion::V1_3, {}, [&](const ExecutionResult& result) {
+                ++calls;
+                EXPECT_EQ(result.status.code(), StatusCode::INVALID_ARGUMENT);
+                EXPECT_TRUE(result.outputShapes.empty());
+                EXPECT_EQ(result.timing.timeOnDevice, Timing::kUnknown);
+            });
+    EXPECT_EQ(launch.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(calls, 1);
+    EXPECT_EQ(model->executeAsync(convRequest().request(), HalVersion::V1_3, {}, nullptr).code(),
+              StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(Executing, ReportsAPassedDeadlineThroughTheCallbackAlone) {
+    const std::shared_ptr<PreparedModel> model = prepare(floatConvModel());
+    ExecuteOptions options;
+    options.deadline = steady_clock::time_point();
+    int calls = 0;
+    const Status launch = model->executeAsync(
+            convRequest().request(), HalVersion::V1_3, options, [&](const ExecutionResult& result) {
+                ++calls;
+                EXPECT_EQ(result.status.code(), StatusCode::DEADLINE_EXCEEDED);
+            });
+    EXPECT_TRUE(launch.ok());
+    EXPECT_EQ(calls, 1);
+    EXPECT_EQ(model->execute(convRequest().request(), HalVersion::V1_3, options).status.code(),
+              StatusCode::DEADLINE_EXCEEDED);
+}
+
+TEST_F(Executing, KnowsTimesOnlyWhenAsked) {
+    const std::shared_ptr<PreparedModel> model = prepare(floatConvModel());
+    const Timing unasked = model->execute(convRequest().request(), HalVersion::V1_2, {}).timing;
+    EXPECT_EQ(unasked.timeOnDevice, Timing::kUnknown);
+    EXPECT_EQ(unasked.timeInDriver, Timing::kUnknown);
+    ExecuteOptions options;
+    options.measureTiming = true;
+    const Timing asked = model->execute(convRequest().request(), HalVersion::V1_2, options).timing;
+    EXPECT_NE(asked.timeInDriver, Timing::kUnknown);
+    EXPECT_LE(asked.timeOnDevice, asked.timeInDriver);
+}
+
+TEST_F(Executing, TellsTheShapeOfAnOutputThatIsTooSmall) {
+    const std::shared_ptr<PreparedModel> model = prepare(openReluModel({0, 3}));
+    RequestBuilder request;
+    request.input<float>({1, -2, 3, 4, -5, 6}, {2, 3}).output(23);
+    ExecuteOptions options;
+    options.measureTiming = true;
+    const ExecutionResult result = model->execute(request.request(), HalVersion::V1_2, options);
+    EXPECT_EQ(result.status.code(), StatusCode::OUTPUT_TOO_SMALL);
+    EXPECT_EQ(result.outputShapes,
+              (std::vector<OutputShape>{{.dimensions = {2, 3}, .isSufficient = false}}));
+    EXPECT_EQ(result.timing.timeInDriver, Timing::kUnknown);
+}
+
+TEST_F(Executing, TellsWhichOfTwoOutputsIsTooSmall) {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(floats({4}));
+    const uint32_t first = builder.output(floats({0}));
+    const uint32_t second = builder.output(floats({0}));
+    builder.operation(OperationType::RELU, {input}, {first})
+            .operation(OperationType::RELU6, {input}, {second});
+    const std::shared_ptr<PreparedModel> model = prepare(builder.build());
+    RequestBuilder request;
+    request.input<float>({1, 2, 3, 4}).output(100).output(4);
+    EXPECT_EQ(model->execute(request.request(), HalVersion::V1_2, {}).outputShapes,
+              (std::vector<OutputShape>{{.dimensions = {4}, .isSufficient = true},
+                                        {.dimensions = {4}, .isSufficient = false}}));
+}
+
+TEST_F(Executing, AcceptsShapesThatOnlyTheRequestKnows) {
+    const std::shared_ptr<PreparedModel> model = prepare(openReluModel({}));
+    for (const auto& [dimensions, count] :
+         std::vector<std::pair<std::vector<uint32_t>, size_t>>{{{3}, 3}, {{2, 2}, 4}, {{3}, 3}}) {
+        RequestBuilder request;
+        request.input(std::vector<float>(count, -1.0F), dimensions).output(64);
+        const ExecutionResult result = model->execute(request.request(), HalVersion::V1_2, {});
+        ASSERT_TRUE(result.status.ok()) << result.status.toString();
+        EXPECT_EQ(result.outputShapes[0].dimensions, dimensions);
+    }
+}
+
+TEST_F(Executing, TakesShapesFromInputs) {
+    const std::shared_ptr<PreparedModel> model = prepare(reshapeModel());
+    RequestBuilder request;
+    request.input<float>({1, 2, 3, 4, 5, 6}).input<int32_t>({3, -1}).output(24);
+    const ExecutionResult result = model->execute(request.request(), HalVersion::V1_2, {});
+    ASSERT_TRUE(result.status.ok()) << result.status.toString();
+    EXPECT_EQ(result.outputShapes[0].dimensions, (std::vector<uint32_t>{3, 2}));
+    EXPECT_EQ(request.result<float>(0, 6), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+}
+
+TEST_F(Executing, RejectsShapesFromInputsThatDoNotFit) {
+    const std::shared_ptr<PreparedModel> model = prepare(reshapeModel());
+    for (const std::vector<int32_t>& shape : std::vector<std::vector<int32_t>>{
+                 {4, 4}, {-1, -1}, {-2, -3}, {0x10000, 0x10000}, {7, -1}, {0, -1}}) {
+        RequestBuilder request;
+        request.input<float>({1, 2, 3, 4, 5, 6}).input(shape).output(24);
+        EXPECT_FALSE(model->execute(request.request(), HalVersion::V1_2, {}).status.ok());
+    }
+}
+
+TEST_F(Executing, LeavesInputsAsTheyAre) {
+    const std::shared_ptr<PreparedModel> model = prepare(floatConvModel());
+    RequestBuilder request = convRequest();
+    const auto pool = std::get<SharedMemory>(request.request().pools[0]);
+    const std::vector<uint8_t> before(pool->map()->begin(), pool->map()->end());
+    ASSERT_TRUE(model->execute(request.request(), HalVersion::V1_3, {}).status.ok());
+    EXPECT_EQ(std::vector<uint8_t>(pool->map()->begin(), pool->map()->end()), before);
+}
+
+TEST_F(Executing, ReadsArgumentsAtAnyOffset) {
+    const std::shared_ptr<PreparedModel> model = prepare(reluModel());
+    const SharedMemory pool = allocateHeapMemory(64);
+    const std::vector<float> values = {-1, 2, -3, 4};
+    std::memcpy(pool->map()->data() + 1, values.data(), 16);
+    Request request;
+    request.pools.emplace_back(pool);
+    request.inputs.push_back({.hasNoValue = false, .location = {0, 1, 16}, .dimensions = {}});
+    request.outputs.push_back({.hasNoValue = false, .location = {0, 19, 16}, .dimensions = {}});
+    ASSERT_TRUE(model->execute(request, HalVersion::V1_0, {}).status.ok());
+    std::vector<float> result(4);
+    std::memcpy(result.data(), pool->map()->data() + 19, 16);
+    EXPECT_EQ(result, (std::vector<float>{0, 2, 0, 4}));
+}
+
+TEST_F(Executing, ComputesInPlaceWhereInputAndOutputShareMemory) {
+    const std::shared_ptr<PreparedModel> model = prepare(reluModel());
+    RequestBuilder request;
+    request.input<float>({-1, 2, -3, 4}).output(16);
+    request.request().outputs[0].location = request.request().inputs[0].location;
+    ASSERT_TRUE(model->execute(request.request(), HalVersion::V1_0, {}).status.ok());
+    EXPECT_EQ(request.result<float>(0, 4), (std::vector<float>{0, 2, 0, 4}));
+}
+
+TEST_F(Executing, RejectsOutputsInReadOnlyMemory) {
+    const std::shared_ptr<PreparedModel> model = prepare(reluModel());
+    const auto pool = std::make_shared<FakeMemory>(16);
+    pool->canWrite = false;
+    RequestBuilder request;
+    request.input<float>({-1, 2, -3, 4}).output(pool);
+    const ExecutionResult result = model->execute(request.request(), HalVersion::V1_0, {});
+    EXPECT_EQ(result.status.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_NE(result.status.message().find("read-only"), std::string_view::npos);
+}
+
+TEST_F(Executing, AcceptsInputsInReadOnlyMemory) {
+    const std::shared_ptr<PreparedModel> model = prepare(reluModel());
+    const auto pool = std::make_shared<FakeMemory>(16);
+    pool->canWrite = false;
+    RequestBuilder request;
+    request.input(pool).output(16);
+    EXPECT_TRUE(model->execute(request.request(), HalVersion::V1_0, {}).status.ok());
+}
+
+TEST_F(Executing, FailsWhereAPoolCannotBeMapped) {
+    const std::shared_ptr<PreparedModel> model = prepare(reluModel());
+    const auto pool = std::make_shared<FakeMemory>(16);
+    pool->mappable = false;
+    RequestBuilder input;
+    input.input(pool).output(16);
+    EXPECT_EQ(model->execute(input.request(), HalVersion::V1_0, {}).status.code(),
+              StatusCode::INTERNAL);
+    RequestBuilder output;
+    output.input<float>({1, 2, 3, 4}).output(pool);
+    EXPECT_EQ(model->execute(output.request(), HalVersion::V1_0, {}).status.code(),
+              StatusCode::INTERNAL);
+}
+
+TEST_F(Executing, RejectsAnInputShorterThanItsOperand) {
+    const std::shared_ptr<PreparedModel> model = prepare(reluModel());
+    RequestBuilder request;
+    request.input<float>({1, 2, 3, 4}).output(16);
+    request.request().inputs[0].location.length = 15;
+    EXPECT_EQ(model->execute(request.request(), HalVersion::V1_0, {}).status.code(),
+              StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(Executing, RejectsARequiredInputWithoutAValue) {
+    const std::shared_ptr<PreparedModel> model = prepare(reluModel());
+    RequestBuilder request;
+    request.input<float>({1, 2, 3, 4}).output(16);
+    request.request().inputs[0] = {.hasNoValue = true, .location = {}, .dimensions = {}};
+    EXPECT_EQ(model->execute(request.request(), HalVersion::V1_0, {}).status.code(),
+              StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(Executing, RunsManyRequestsOnOneModelAtOnce) {
+    const std::shared_ptr<PreparedModel> model = prepare(openReluModel({0}));
+    constexpr int kThreads = 8;
+    constexpr int kRounds = 50;
+    std::atomic<int> wrong = 0;
+    std::vector<std::thread> threads;
+    threads.reserve(kThreads);
+    for (int t = 0; t < kThreads; ++t) {
+        threads.emplace_back([&, t] {
+            for (int round = 0; round < kRounds; ++round) {
+                const auto value = static_cast<float>(t * kRounds + round + 1);
+                const size_t count = 1 + static_cast<size_t>((t + round) % 5);
+                RequestBuilder request;
+                request.input(std::vector<float>(count, value), {static_cast<uint32_t>(count)})
+                        .output(count * sizeof(float));
+                bool ok = false;
+                if (round % 2 == 0) {
+                    ok = model->execute(request.request(), HalVersion::V1_2, {}).status.ok();
+                } else {
+                    const Awaited<bool> done;
+                    const Status launch =
+                            model->executeAsync(request.request(), HalVersion::V1_2, {},
+                                                [done](const ExecutionResult& result) {
+                                                    done.set(result.status.ok());
+                                                });
+                    ok = done.get() && launch.ok();
+                }
+                if (!ok || request.result<float>(0, count) != std::vector<float>(count, value)) {
+                    ++wrong;
+                }
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(Executing, ReportsMemoryAndPlacement) {
+    const std::shared_ptr<PreparedModel> model = prepare(floatConvModel());
+    ASSERT_TRUE(model->execute(convRequest().request(), HalVersion::V1_3, {}).status.ok());
+    const std::string report = model->report();
+    EXPECT_NE(report.find("constant_bytes\t"), std::string::npos) << report;
+    EXPECT_NE(report.find("arena_bytes\t"), std::string::npos) << report;
+    EXPECT_NE(report.find("node\t0\toperation 0 (CONV_2D)\tConv2d\tCpuRef\t0\n"), std::string::npos)
+            << report;
+    EXPECT_NE(report.find("node\t2\toperation 2 (ADD)\tBinary\tCpuRef\t0\n"), std::string::npos)
+            << report;
+}
+
+TEST(Dumping, WritesEveryTensorOfEveryRequest) {
+    const std::filesystem::path folder =
+            std::filesystem::path(testing::TempDir()) / "halyard_dump_test";
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+    Options options;
+    options.dumpDirectory = folder.string();
+    const std::unique_ptr<Device> device = makeDevice(options);
+    const std::shared_ptr<PreparedModel> model =
+            *device->prepare(reluModel(), HalVersion::V1_0, {});
+    RequestBuilder request;
+    request.input<float>({-1, 2, -3, 4}).output(16);
+    ASSERT_TRUE(model->execute(request.request(), HalVersion::V1_0, {}).status.ok());
+    const auto floatsIn = [&](const char* name) {
+        std::ifstream file(folder / name, std::ios::binary);
+        const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+        std::vector<float> values(bytes.size() / sizeof(float));
+        std::memcpy(values.data(), bytes.data(), bytes.size());
+        return values;
+    };
+    EXPECT_EQ(floatsIn("1_input0.dump"), (std::vector<float>{-1, 2, -3, 4}));
+    EXPECT_EQ(floatsIn("1_output0.dump"), (std::vector<float>{0, 2, 0, 4}));
+    std::filesystem::remove_all(folder);
+    EXPECT_TRUE(model->execute(request.request(), HalVersion::V1_0, {}).status.ok());
+}
+
+}  // namespace
+}  // namespace halyard::driver
