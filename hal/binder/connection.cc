@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hal/binder/connection.h"
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "engine/base/log.h"
+
+namespace halyard::hal {
+namespace {
+
+// A status_t that only arrives; the others are in WireStatus.
+constexpr int32_t kDeadObject = -32;
+
+// Calls within calls on one thread. Each level takes a call of ours to somebody who calls back, so
+// honest users stay far below; the limit keeps a dishonest one off the end of the stack.
+constexpr size_t kMaxDepth = 32;
+
+Status fromWire(int32_t status) {
+    const std::string text = "binder: the target answered with status " + std::to_string(status);
+    switch (status) {
+        case static_cast<int32_t>(WireStatus::UNKNOWN_TRANSACTION):
+            return unsupported(text);
+        case static_cast<int32_t>(WireStatus::BAD_VALUE):
+        case static_cast<int32_t>(WireStatus::BAD_TYPE):
+        case static_cast<int32_t>(WireStatus::NOT_ENOUGH_DATA):
+            return invalidArgument(text);
+        case kDeadObject:
+            return {StatusCode::UNAVAILABLE, text};
+        default:
+            return internalError(text);
+    }
+}
+
+std::span<const uint8_t> dataOf(const binder_transaction_data& data) {
+    return {reinterpret_cast<const uint8_t*>(static_cast<uintptr_t>(data.data.ptr.buffer)),
+            static_cast<size_t>(data.data_size)};
+}
+
+std::span<const uint64_t> offsetsOf(const binder_transaction_data& data) {
+    return {reinterpret_cast<const uint64_t*>(static_cast<uintptr_t>(data.data.ptr.offsets)),
+            static_cast<size_t>(data.offsets_size / sizeof(uint64_t))};
+}
+
+binder_transaction_data_sg outgoing(const ParcelWriter& parcel, uint32_t flags) {
+    binder_transaction_data_sg out = {};
+    out.transaction_data.flags = flags;
+    out.transaction_data.data_size = parcel.data().size();
+    out.transaction_data.data.ptr.buffer = reinterpret_cast<uintptr_t>(parcel.data().data());
+    out.transaction_data.offsets_size = parcel.offsets().size_bytes();
+    out.transaction_data.data.ptr.offsets = reinterpret_cast<uintptr_t>(parcel.offsets().data());
+    out.buffers_size = parcel.buffersSize();
+    return out;
+}
+
+void runDeferred(BinderThread& thread) {
+    while (thread.depth == 0 && !thread.deferred.empty()) {
+        std::vector<std::function<void()>> work;
+        std::swap(work, thread.deferred);
+        for (const std::function<void()>& step : work) {
+            step();
+        }
+    }
+}
+
+// A received buffer; given back to the kernel, descriptors and all, when this goes.
+class ReceivedReply final : public Reply {
+  public:
+    ReceivedReply(std::shared_ptr<BinderKernel> kernel, std::shared_ptr<ObjectTables> objects,
+                  const binder_transaction_data& data)
+        : mKernel(std::move(kernel)),
+          mObjects(std::move(objects)),
+          mAddress(data.data.ptr.buffer),
+          mReader(dataOf(data), offsetsOf(data), mObjects.get()) {}
+    ~ReceivedReply() override {
+        CommandBuffer commands;
+        commands.add(BC_FREE_BUFFER, mAddress);
+        if (Result<size_t> sent = mKernel->writeRead(commands.bytes(), {}); !sent.ok()) {
+            log(LogLevel::WARNING, sent.status().withContext("freeing a reply").toString());
+        }
+    }
+    ReceivedReply(const ReceivedReply&) = delete;
+    ReceivedReply& operator=(const ReceivedReply&) = delete;
+
+    ParcelReader& reader() override { return mReader; }
+
+  private:
+    const std::shared_ptr<BinderKernel> mKernel;
+    const std::shared_ptr<ObjectTables> mObjects;
+    const binder_uintptr_t mAddress;
+    ParcelReader mReader;
+};
+
+}  // namespace
+
+Result<ObjectRef> ObjectTables::resolve(uint32_t type, uint64_t binderOrHandle,
+                                        uint64_t /*cookie*/) {
+    if (type == BINDER_TYPE_HANDLE) {
+        HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<RemoteObject> object,
+                                 remote->get(static_cast<uint32_t>(binderOrHandle)));
+        return ObjectRef(std::move(object));
+    }
+    std::shared_ptr<LocalObject> object = local.find(binderOrHandle);
+    if (object == nullptr) {
+        return invalidArgument("binder: an object of ours that does not exist");
+    }
+    return ObjectRef(std::move(object));
+}
+
+BinderConnection::BinderConnection(std::shared_ptr<BinderKernel> kernel)
+    : mKernel(std::move(kernel)),
+      mObjects(std::make_shared<ObjectTables>(mKernel)),
+      mThreads([this](ThreadRole role) { serveUntilStopped(role); },
+               [this] { mKernel->wakeThreads(); }) {
+    if (Result<std::shared_ptr<RemoteObject>> manager = mObjects->remote->get(0); manager.ok()) {
+        mContextManager = *manager;
+    }
+}
+
+BinderConnection::~BinderConnection() {
+    BinderConnection::stop();
+}
+
+std::shared_ptr<RemoteObject> BinderConnection::contextManager() {
+    return mContextManager;
+}
+
+Status BinderConnection::becomeContextManager(std::shared_ptr<LocalObject> object) {
+    const uint64_t pointer = reinterpret_cast<uintptr_t>(object.get());
+    mObjects->local.keepAs(pointer, object);
+    // Kernels that don't take a pointer for the context manager call it 0.
+    mObjects->local.keepAs(0, object);
+    return mKernel->becomeContextManager(pointer);
+}
+
+Status BinderConnection::startThreads(size_t threads, size_t maxSpawned) {
+    HALYARD_RETURN_IF_ERROR(mKernel->setMaxThreads(static_cast<uint32_t>(maxSpawned)));
+    for (size_t i = 0; i < threads; ++i) {
+        HALYARD_RETURN_IF_ERROR(mThreads.start(ThreadRole::ENTERED));
+    }
+    return {};
+}
+
+void BinderConnection::stop() {
+    mThreads.stop();
+    // Objects and links may refer to this connection; nobody calls them any more.
+    mObjects->local.clear();
+    mObjects->remote->clearLinks();
+}
+
+void BinderConnection::serveUntilStopped(ThreadRole role) {
+    BinderThread& thread = BinderThread::current(mKernel);
+    thread.commands().add(role == ThreadRole::ENTERED ? BC_ENTER_LOOPER : BC_REGISTER_LOOPER);
+    // What has been received is served even when stopping: the caller waits for it.
+    while (thread.hasReceived() || !mThreads.stopping()) {
+        Result<std::optional<Return>> item = thread.next();
+        if (!item.ok()) {
+            log(LogLevel::ERROR, item.status().withContext("a binder thread ends").toString());
+            return;
+        }
+        if (item->has_value()) {
+            execute(thread, **item);
+            runDeferred(thread);
+        }
+    }
+    thread.commands().add(BC_EXIT_LOOPER);
+    if (Status left = thread.flush(); !left.ok()) {
+        log(LogLevel::WARNING, left.withContext("leaving a binder thread").toString());
+    }
+}
+
+void BinderConnection::execute(BinderThread& thread, const Return& item) {
+    const auto pair = item.as<binder_ptr_cookie>();
+    switch (item.command) {
+        case BR_NOOP:
+        case BR_OK:
+        case BR_CLEAR_DEATH_NOTIFICATION_DONE:
+            return;
+        case BR_INCREFS:
+            if (!mObjects->local.addWeak(pair.ptr)) {
+                log(LogLevel::WARNING, "binder: BR_INCREFS for an object that does not exist");
+            }
+            thread.commands().add(BC_INCREFS_DONE, pair);
+            return;
+        case BR_ACQUIRE:
+            if (!mObjects->local.addStrong(pair.ptr)) {
+                log(LogLevel::WARNING, "binder: BR_ACQUIRE for an object that does not exist");
+            }
+            thread.commands().add(BC_ACQUIRE_DONE, pair);
+            return;
+        case BR_RELEASE:
+            if (auto object = mObjects->local.dropStrong(pair.ptr)) {
+                thread.deferred.emplace_back([object] { object->onLastRelease(); });
+            }
+            return;
+        case BR_DECREFS: {
+            if (auto object = mObjects->local.dropWeak(pair.ptr)) {
+                // Destroyed where no call is in progress.
+                thread.deferred.emplace_back([object] {});
+            }
+            return;
+        }
+        case BR_TRANSACTION:
+        case BR_TRANSACTION_SEC_CTX:
+            serve(thread, item.as<binder_transaction_data>());
+            return;
+        case BR_DEAD_BINDER: {
+            const auto cookie = item.as<binder_uintptr_t>();
+            for (std::function<void()>& onDeath : mObjects->remote->died(cookie)) {
+                thread.deferred.push_back(std::move(onDeath));
+            }
+            thread.commands().add(BC_DEAD_BINDER_DONE, cookie);
+            return;
+        }
+        case BR_SPAWN_LOOPER:
+            if (Status started = mThreads.start(ThreadRole::REGISTERED); !started.ok()) {
+                log(LogLevel::ERROR, started.toString());
+            }
+            return;
+        default:
+            log(LogLevel::WARNING, "binder: unexpected " + returnName(item.command));
+            return;
+    }
+}
+
+Result<BinderConnection::Answer> BinderConnection::waitFor(BinderThread& thread, WaitFor what) {
+    for (;;) {
+        HALYARD_ASSIGN_OR_RETURN(std::optional<Return> item, thread.next());
+        if (!item.has_value()) {
+            continue;  // woken to stop, but the call in progress comes first
+        }
+        switch (item->command) {
+            case BR_TRANSACTION_COMPLETE:
+            case BR_ONEWAY_SPAM_SUSPECT:
+                if (what == WaitFor::COMPLETION) {
+                    return Answer{.command = item->command};
+                }
+                break;
+            case BR_REPLY:
+                return Answer{.command = item->command,
+                              .data = item->as<binder_transaction_data>()};
+            case BR_DEAD_REPLY:
+            case BR_FAILED_REPLY:
+            case BR_FROZEN_REPLY:
+                return Answer{.command = item->command};
+            default:
+                execute(thread, *item);
+                break;
+        }
+    }
+}
+
+// ---- Calls to others ---------------------------------------------------------------------------
+
+Result<BinderConnection::Answer> BinderConnection::call(BinderThread& thread,
+                                                        const RemoteObject& target, uint32_t code,
+                                                        uint32_t flags,
+                                                        const ParcelWriter& arguments) {
+    binder_transaction_data_sg out = outgoing(arguments, flags);
+    out.transaction_data.target.handle = target.handle();
+    out.transaction_data.code = code;
+    thread.commands().add(BC_TRANSACTION_SG, out);
+
+    mObjects->local.hold(arguments.objects());
+    ++thread.depth;
+    const bool oneway = (flags & TF_ONE_WAY) != 0;
+    Result<Answer> answer = waitFor(thread, oneway ? WaitFor::COMPLETION : WaitFor::REPLY);
+    --thread.depth;
+    mObjects->local.letGo(arguments.objects());
+    runDeferred(thread);
+
+    if (!answer.ok()) {
+        return answer;
+    }
+    switch (answer->command) {
+        case BR_DEAD_REPLY:
+            return Status(StatusCode::UNAVAILABLE, "binder: the target is dead");
+        case BR_FROZEN_REPLY:
+            return Status(StatusCode::UNAVAILABLE, "binder: the target is frozen");
+        case BR_FAILED_REPLY:
+            return internalError("binder: the kernel refused the call with code " +
+                                 std::to_string(code) + " or its reply");
+        default:
+            return answer;
+    }
+}
+
+Result<std::unique_ptr<Reply>> BinderConnection::transact(
+        const std::shared_ptr<RemoteObject>& target, uint32_t code, const ParcelWriter& arguments) {
+    if (target == nullptr) {
+        return invalidArgument("binder: a call to a null object");
+    }
+    HALYARD_ASSIGN_OR_RETURN(Answer answer, call(BinderThread::current(mKernel), *target, code,
+                                                 TF_ACCEPT_FDS, arguments));
+    HALYARD_RETURN_IF_ERROR(checkDelivered(answer.data));
+    auto reply = std::make_unique<ReceivedReply>(mKernel, mObjects, answer.data);
+    if ((answer.data.flags & TF_STATUS_CODE) != 0) {
+        HALYARD_ASSIGN_OR_RETURN(int32_t status, reply->reader().readInt32());
+        if (status != 0) {
+            return fromWire(status);
+        }
+    }
+    return std::unique_ptr<Reply>(std::move(reply));
+}
+
+Status BinderConnection::transactOneway(const std::shared_ptr<RemoteObject>& target, uint32_t code,
+                                        const ParcelWriter& arguments) {
+    if (target == nullptr) {
+        return invalidArgument("binder: a call to a null object");
+    }
+    return call(BinderThread::current(mKernel), *target, code, TF_ACCEPT_FDS | TF_ONE_WAY,
+                arguments)
+            .status();
+}
+
+// ---- Calls from others -------------------------------------------------------------------------
+
+Status BinderConnection::checkDelivered(const binder_transaction_data& data) const {
+    if (!mKernel->inReceiveBuffer(data.data.ptr.buffer, data.data_size) ||
+        !mKernel->inReceiveBuffer(data.data.ptr.offsets, data.offsets_size) ||
+        data.data.ptr.offsets % sizeof(uint64_t) != 0 ||
+        data.offsets_size % sizeof(uint64_t) != 0) {
+        return internalError("binder: data delivered outside the receive buffer");
+    }
+    return {};
+}
+
+WireStatus BinderConnection::dispatch(const binder_transaction_data& call, ParcelWriter& reply) {
+    if (Status delivered = checkDelivered(call); !delivered.ok()) {
+        log(LogLevel::ERROR, delivered.toString());
+        return WireStatus::UNKNOWN_ERROR;
+    }
+    // A reference of its own: the last remote one may go while the call runs.
+    std::shared_ptr<LocalObject> target = mObjects->local.find(call.target.ptr);
+    if (target == nullptr) {
+        log(LogLevel::WARNING, "binder: a call to an object that does not exist");
+        return WireStatus::UNKNOWN_ERROR;
+    }
+    const Caller caller{.pid = call.sender_pid, .euid = call.sender_euid};
+    ParcelReader arguments(dataOf(call), offsetsOf(call), mObjects.get());
+    return target->onTransact(call.code, (call.flags & TF_ONE_WAY) != 0, caller, arguments, reply);
+}
+
+void BinderConnection::serve(BinderThread& thread, const binder_transaction_data& call) {
+    ParcelWriter reply;
+    WireStatus status = WireStatus::UNKNOWN_ERROR;
+    ++thread.depth;
+    if (thread.depth <= kMaxDepth) {
+        status = dispatch(call, reply);
+    } else {
+        log(LogLevel::WARNING, "binder: calls nested too deeply");
+    }
+    if ((call.flags & TF_ONE_WAY) == 0) {
+        sendReply(thread, call, status, reply);
+    } else {
+        thread.commands().add(BC_FREE_BUFFER, call.data.ptr.buffer);
+    }
+    --thread.depth;
+}
+
+void BinderConnection::sendReply(BinderThread& thread, const binder_transaction_data& call,
+                                 WireStatus status, const ParcelWriter& reply) {
+    const uint32_t flags = call.flags & TF_CLEAR_BUF;
+    const bool served = status == WireStatus::OK;
+    ParcelWriter bareStatus;
+    bareStatus.writeInt32(static_cast<int32_t>(status));
+    const ParcelWriter& parcel = served ? reply : bareStatus;
+
+    // The buffer goes in the same exchange as the reply, and after it: the reply may point into
+    // it, and the caller may need the room for its next call at once.
+    thread.commands().add(BC_REPLY_SG, outgoing(parcel, served ? flags : flags | TF_STATUS_CODE));
+    thread.commands().add(BC_FREE_BUFFER, call.data.ptr.buffer);
+    mObjects->local.hold(parcel.objects());
+    Result<Answer> answer = waitFor(thread, WaitFor::COMPLETION);
+    mObjects->local.letGo(parcel.objects());
+
+    // There is nothing to send in place of a reply that failed: the kernel has taken the call off
+    // this thread and told the caller, and another reply would answer the call around this one.
+    if (!answer.ok()) {
+        log(LogLevel::ERROR, answer.status().withContext("binder: sending a reply").toString());
+    } else if (answer->command != BR_TRANSACTION_COMPLETE) {
+        log(LogLevel::WARNING, "binder: " + returnName(answer->command) + " to the reply to code " +
+                                       std::to_string(call.code));
+    }
+}
+
+}  // namespace halyard::hal

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// BinderConnection: the calls that go out of and come into this process over one binder device.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "hal/binder/binder_thread.h"
+#include "hal/binder/commands.h"
+#include "hal/binder/kernel.h"
+#include "hal/binder/local_objects.h"
+#include "hal/binder/process.h"
+#include "hal/binder/remote_objects.h"
+#include "hal/binder/thread_pool.h"
+
+namespace halyard::hal {
+
+// The objects on both sides of a connection; replies that are still being read share it.
+class ObjectTables final : public ObjectResolver {
+  public:
+    explicit ObjectTables(const std::shared_ptr<BinderKernel>& kernel)
+        : remote(std::make_shared<RemoteObjects>(kernel)) {}
+
+    // Takes a reference of its own to what belongs to another process.
+    Result<ObjectRef> resolve(uint32_t type, uint64_t binderOrHandle, uint64_t cookie) override;
+
+    LocalObjects local;
+    const std::shared_ptr<RemoteObjects> remote;
+};
+
+// Over any BinderKernel; BinderProcess::open() gives one over a device.
+class BinderConnection final : public BinderProcess {
+  public:
+    explicit BinderConnection(std::shared_ptr<BinderKernel> kernel);
+    ~BinderConnection() override;
+
+    std::shared_ptr<RemoteObject> contextManager() override;
+    Status becomeContextManager(std::shared_ptr<LocalObject> object) override;
+    Result<std::unique_ptr<Reply>> transact(const std::shared_ptr<RemoteObject>& target,
+                                            uint32_t code, const ParcelWriter& arguments) override;
+    Status transactOneway(const std::shared_ptr<RemoteObject>& target, uint32_t code,
+                          const ParcelWriter& arguments) override;
+    Status startThreads(size_t threads, size_t maxSpawned) override;
+    void stop() override;
+
+  private:
+    // What ends a wait. REPLY comes with its data; the others say how the call failed, or that a
+    // oneway call or a reply is on its way.
+    struct Answer {
+        uint32_t command = 0;
+        binder_transaction_data data = {};
+    };
+    enum class WaitFor : uint8_t { REPLY, COMPLETION };
+
+    void serveUntilStopped(ThreadRole role);
+    // Does what `item` says; nothing that a client sends makes it fail.
+    void execute(BinderThread& thread, const Return& item);
+    // Serves what comes in until the driver answers this thread's last transaction or reply.
+    Result<Answer> waitFor(BinderThread& thread, WaitFor what);
+    // Sends a call and waits for its reply or, if it is oneway, until the kernel has it.
+    Result<Answer> call(BinderThread& thread, const RemoteObject& target, uint32_t code,
+                        uint32_t flags, const ParcelWriter& arguments);
+
+    void serve(BinderThread& thread, const binder_transaction_data& call);
+    WireStatus dispatch(const binder_transaction_data& call, ParcelWriter& reply);
+    void sendReply(BinderThread& thread, const binder_transaction_data& call, WireStatus status,
+                   const ParcelWriter& reply);
+    Status checkDelivered(const binder_transaction_data& data) const;
+
+    const std::shared_ptr<BinderKernel> mKernel;
+    const std::shared_ptr<ObjectTables> mObjects;
+    std::shared_ptr<RemoteObject> mContextManager;  // everyone's handle 0
+    BinderThreadPool mThreads;
+};
+
+}  // namespace halyard::hal

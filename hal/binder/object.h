@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Binder objects: those this process serves (LocalObject) and those it calls (RemoteObject).
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <variant>
+
+#include "engine/base/status.h"
+
+namespace halyard::hal {
+
+class ParcelReader;
+class ParcelWriter;
+class BinderProcess;
+
+// Who called, as the kernel says.
+struct Caller {
+    int32_t pid = 0;  // 0 for oneway calls
+    uint32_t euid = 0;
+};
+
+// status_t values that go on the wire when a call could not be dispatched.
+enum class WireStatus : int32_t {
+    OK = 0,
+    PERMISSION_DENIED = -1,
+    BAD_VALUE = -22,
+    NOT_ENOUGH_DATA = -61,
+    UNKNOWN_TRANSACTION = -74,
+    BAD_TYPE = -2147483647,
+    UNKNOWN_ERROR = -2147483647 - 1,
+};
+
+// An object that other processes call. The kernel's strong references keep it alive: the transport
+// holds a shared_ptr from the first time it is sent until the last remote user is gone.
+class LocalObject : public std::enable_shared_from_this<LocalObject> {
+  public:
+    virtual ~LocalObject() = default;
+    // Serves one call on a binder thread; several may run at once. For a two-way call that returns
+    // OK, `reply` holds the whole reply, exception code included. Anything but OK is sent as a
+    // bare status. `arguments` and what it points to live until the function returns.
+    virtual WireStatus onTransact(uint32_t code, bool oneway, const Caller& caller,
+                                  ParcelReader& arguments, ParcelWriter& reply) = 0;
+    // The last remote user let go. Called on a binder thread; the object may still be sent again.
+    virtual void onLastRelease() {}
+};
+
+// A handle to another process's object; holds one strong reference for as long as it lives.
+// Thread-safe. There is one RemoteObject per handle and process.
+class RemoteObject {
+  public:
+    virtual ~RemoteObject() = default;
+    virtual uint32_t handle() const = 0;
+    // Calls `onDeath` once, on a binder thread, when the owner dies. The id serves unlinkToDeath.
+    // UNAVAILABLE if it is dead already.
+    virtual Result<uint64_t> linkToDeath(std::function<void()> onDeath) = 0;
+    virtual void unlinkToDeath(uint64_t id) = 0;
+};
+
+// Null, ours, or somebody else's.
+using ObjectRef =
+        std::variant<std::monostate, std::shared_ptr<LocalObject>, std::shared_ptr<RemoteObject>>;
+
+inline bool isNull(const ObjectRef& object) {
+    return std::holds_alternative<std::monostate>(object);
+}
+
+}  // namespace halyard::hal

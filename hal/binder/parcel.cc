@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hal/binder/parcel.h"
+
+#include <linux/android/binder.h>
+
+#include <cstring>
+#include <limits>
+
+#include "hal/binder/address.h"
+
+namespace halyard::hal {
+
+namespace {
+
+// Layout of native_handle: int32 version (= bytes of this header), fd count, int count, then data.
+constexpr size_t kHandleHeaderSize = 12;
+constexpr int32_t kMaxHandleFds = 1024;
+constexpr int32_t kMaxHandleInts = 1024;
+
+// Flag of Android kernels: the serving thread inherits a real-time caller's priority. Others
+// ignore it.
+constexpr uint32_t kInheritRealTime = 0x800;
+
+// Closest distance of two objects in a parcel: the smallest of them, a flat_binder_object.
+constexpr uint64_t kMinObjectDistance = sizeof(flat_binder_object);
+
+constexpr uint64_t roundUp(uint64_t value, uint64_t multiple) {
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+// ---- ParcelWriter ------------------------------------------------------------------------------
+
+void ParcelWriter::append(const void* bytes, size_t size) {
+    const auto* first = static_cast<const uint8_t*>(bytes);
+    mData.insert(mData.end(), first, first + size);
+    mData.resize(roundUp(mData.size(), 4));
+}
+
+BufferIndex ParcelWriter::appendObject(const void* bytes, size_t size) {
+    mOffsets.push_back(mData.size());
+    append(bytes, size);
+    return mOffsets.size() - 1;
+}
+
+void ParcelWriter::writeInterfaceToken(std::string_view descriptor) {
+    std::string terminated(descriptor);
+    append(terminated.c_str(), terminated.size() + 1);
+}
+
+void ParcelWriter::writeInt32(int32_t value) {
+    append(&value, sizeof(value));
+}
+
+void ParcelWriter::writeUint32(uint32_t value) {
+    append(&value, sizeof(value));
+}
+
+void ParcelWriter::writeInt64(int64_t value) {
+    append(&value, sizeof(value));
+}
+
+void ParcelWriter::writeUint64(uint64_t value) {
+    append(&value, sizeof(value));
+}
+
+BufferIndex ParcelWriter::writeBufferObject(std::span<const uint8_t> bytes,
+                                            const ParentSlot* parent) {
+    binder_buffer_object object = {};
+    object.hdr.type = BINDER_TYPE_PTR;
+    object.buffer = reinterpret_cast<uintptr_t>(bytes.data());
+    object.length = bytes.size();
+    if (parent != nullptr) {
+        object.flags = BINDER_BUFFER_FLAG_HAS_PARENT;
+        object.parent = parent->index;
+        object.parent_offset = parent->offset;
+        if (bytes.data() == nullptr) {
+            // The kernel would refuse a null buffer, so the object stands there unlisted.
+            append(&object, sizeof(object));
+            return std::numeric_limits<BufferIndex>::max();
+        }
+    }
+    mBuffersSize += roundUp(bytes.size(), 8);
+    return appendObject(&object, sizeof(object));
+}
+
+BufferIndex ParcelWriter::writeBuffer(std::span<const uint8_t> bytes) {
+    return writeBufferObject(bytes, nullptr);
+}
+
+BufferIndex ParcelWriter::writeChildBuffer(std::span<const uint8_t> bytes, ParentSlot parent) {
+    return writeBufferObject(bytes, &parent);
+}
+
+void ParcelWriter::writeHandleBody(const NativeHandle* handle, const ParentSlot* parent) {
+    if (handle == nullptr) {
+        writeUint64(0);
+        return;
+    }
+    std::vector<int32_t> words = {static_cast<int32_t>(kHandleHeaderSize),
+                                  static_cast<int32_t>(handle->fds.size()),
+                                  static_cast<int32_t>(handle->ints.size())};
+    words.insert(words.end(), handle->fds.begin(), handle->fds.end());
+    words.insert(words.end(), handle->ints.begin(), handle->ints.end());
+    std::span<const uint8_t> body =
+            keep({reinterpret_cast<const uint8_t*>(words.data()), words.size() * sizeof(int32_t)});
+    writeUint64(body.size());
+    BufferIndex index = writeBufferObject(body, parent);
+
+    binder_fd_array_object fds = {};
+    fds.hdr.type = BINDER_TYPE_FDA;
+    fds.num_fds = handle->fds.size();
+    fds.parent = index;
+    fds.parent_offset = kHandleHeaderSize;
+    appendObject(&fds, sizeof(fds));
+}
+
+void ParcelWriter::writeNativeHandle(const NativeHandle* handle) {
+    writeHandleBody(handle, nullptr);
+}
+
+void ParcelWriter::writeChildNativeHandle(const NativeHandle* handle, ParentSlot parent) {
+    writeHandleBody(handle, &parent);
+}
+
+void ParcelWriter::writeObject(const ObjectRef& object) {
+    flat_binder_object flat = {};
+    flat.hdr.type = BINDER_TYPE_BINDER;
+    if (const auto* local = std::get_if<std::shared_ptr<LocalObject>>(&object)) {
+        flat.flags = FLAT_BINDER_FLAG_ACCEPTS_FDS | kInheritRealTime;
+        flat.binder = reinterpret_cast<uintptr_t>(local->get());
+        flat.cookie = flat.binder;
+    } else if (const auto* remote = std::get_if<std::shared_ptr<RemoteObject>>(&object)) {
+        flat.hdr.type = BINDER_TYPE_HANDLE;
+        flat.flags = FLAT_BINDER_FLAG_ACCEPTS_FDS;
+        flat.handle = (*remote)->handle();
+    } else {
+        append(&flat, sizeof(flat));
+        return;
+    }
+    appendObject(&flat, sizeof(flat));
+    mObjects.push_back(object);
+}
+
+std::span<uint8_t> ParcelWriter::keepZeroed(size_t size) {
+    // One word at least, so that an empty piece has an address too.
+    std::vector<uint64_t>& words = mKept.emplace_back(size / sizeof(uint64_t) + 1);
+    return {reinterpret_cast<uint8_t*>(words.data()), size};
+}
+
+std::span<uint8_t> ParcelWriter::keep(std::span<const uint8_t> bytes) {
+    std::span<uint8_t> kept = keepZeroed(bytes.size());
+    if (!bytes.empty()) {
+        std::memcpy(kept.data(), bytes.data(), bytes.size());
+    }
+    return kept;
+}
+
+// ---- ParcelReader ------------------------------------------------------------------------------
+
+ParcelReader::ParcelReader(std::span<const uint8_t> data, std::span<const uint64_t> offsets,
+                           ObjectResolver* resolver)
+    : mData(data), mOffsets(offsets), mResolver(resolver) {
+    uint64_t earliest = 0;
+    for (uint64_t offset : offsets) {
+        if (offset < earliest || offset % 4 != 0 || data.size() < kMinObjectDistance ||
+            offset > data.size() - kMinObjectDistance) {
+            // Nothing in such a parcel can be read.
+            mData = {};
+            mOffsets = {};
+            return;
+        }
+        earliest = offset + kMinObjectDistance;
+    }
+}
+
+bool ParcelReader::atObject() const {
+    return mNextObject < mOffsets.size() && mOffsets[mNextObject] == mPosition;
+}
+
+Status ParcelReader::readPlain(void* into, size_t size) {
+    size_t end = mNextObject < mOffsets.size() ? mOffsets[mNextObject] : mData.size();
+    if (end < mPosition || end - mPosition < roundUp(size, 4)) {
+        return invalidArgument("parcel: " + std::to_string(size) + " bytes wanted at " +
+                               std::to_string(mPosition) + ", plain data ends at " +
+                               std::to_string(end));
+    }
+    std::memcpy(into, mData.data() + mPosition, size);
+    mPosition += roundUp(size, 4);
+    return {};
+}
+
+Status ParcelReader::readListedObject(void* into, size_t size, uint32_t type) {
+    if (!atObject()) {
+        return invalidArgument("parcel: no object is listed at " + std::to_string(mPosition));
+    }
+    size_t end = mNextObject + 1 < mOffsets.size() ? mOffsets[mNextObject + 1] : mData.size();
+    if (end - mPosition < size) {
+        return invalidArgument("parcel: the object at " + std::to_string(mPosition) +
+                               " is cut short");
+    }
+    uint32_t actual = 0;
+    std::memcpy(&actual, mData.data() + mPosition, sizeof(actual));
+    if (actual != type) {
+        return invalidArgument("parcel: object type " + std::to_string(actual) + " at " +
+                               std::to_string(mPosition) + ", expected " + std::to_string(type));
+    }
+    std::memcpy(into, mData.data() + mPosition, size);
+    mPosition += size;
+    ++mNextObject;
+    return {};
+}
+
+Result<std::string_view> ParcelReader::readInterfaceToken() {
+    size_t end = mNextObject < mOffsets.size() ? mOffsets[mNextObject] : mData.size();
+    if (end <= mPosition) {
+        return invalidArgument("parcel: no interface token");
+    }
+    const char* first = reinterpret_cast<const char*>(mData.data()) + mPosition;
+    const void* nul = std::memchr(first, 0, end - mPosition);
+    if (nul == nullptr) {
+        return invalidArgument("parcel: the interface token has no end");
+    }
+    std::string_view token(first, static_cast<const char*>(nul) - first);
+    if (end - mPosition < roundUp(token.size() + 1, 4)) {
+        return invalidArgument("parcel: the interface token is not padded");
+    }
+    mPosition += roundUp(token.size() + 1, 4);
+    return token;
+}
+
+Result<int32_t> ParcelReader::readInt32() {
+    int32_t value = 0;
+    HALYARD_RETURN_IF_ERROR(readPlain(&value, sizeof(value)));
+    return value;
+}
+
+Result<uint32_t> ParcelReader::readUint32() {
+    uint32_t value = 0;
+    HALYARD_RETURN_IF_ERROR(readPlain(&value, sizeof(value)));
+    return value;
+}
+
+Result<uint64_t> ParcelReader::readUint64() {
+    uint64_t value = 0;
+    HALYARD_RETURN_IF_ERROR(readPlain(&value, sizeof(value)));
+    return value;
+}
+
+Result<bool> ParcelReader::readBool() {
+    uint8_t value = 0;
+    HALYARD_RETURN_IF_ERROR(readPlain(&value, sizeof(value)));
+    return value != 0;
+}
+
+Result<ParcelReader::Buffer> ParcelReader::readBufferObject(uint64_t length,
+                                                            const ParentSlot* parent,
+                                                            uint64_t address) {
+    const size_t at = mPosition;
+    binder_buffer_object object = {};
+    bool null = parent != nullptr && length == 0 && address == 0 && !atObject();
+    if (null) {
+        HALYARD_RETURN_IF_ERROR(readPlain(&object, sizeof(object)));
+    } else {
+        HALYARD_RETURN_IF_ERROR(readListedObject(&object, sizeof(object), BINDER_TYPE_PTR));
+    }
+    auto refuse = [at](std::string_view what) {
+        return invalidArgument("parcel: buffer at " + std::to_string(at) + ": " +
+                               std::string(what));
+    };
+    if (object.hdr.type != BINDER_TYPE_PTR) {
+        return refuse("not a buffer");
+    }
+    if (object.length != length || length > std::numeric_limits<size_t>::max()) {
+        return refuse(std::to_string(object.length) + " bytes long, expected " +
+                      std::to_string(length));
+    }
+    if (object.flags != (parent != nullptr ? BINDER_BUFFER_FLAG_HAS_PARENT : 0)) {
+        return refuse("flags " + std::to_string(object.flags));
+    }
+    if (parent != nullptr) {
+        if (object.parent != parent->index || object.parent_offset != parent->offset) {
+            return refuse("hangs off another place than expected");
+        }
+        if (object.buffer != address) {
+            return refuse("is not where its parent points");
+        }
+    }
+    if (null) {
+        return Buffer{.index = std::numeric_limits<BufferIndex>::max(), .bytes = {}};
+    }
+    const auto* bytes = pointerTo<uint8_t>(object.buffer);
+    return Buffer{.index = mNextObject - 1, .bytes = {bytes, static_cast<size_t>(length)}};
+}
+
+Result<ParcelReader::Buffer> ParcelReader::readBuffer(uint64_t length) {
+    return readBufferObject(length, nullptr, 0);
+}
+
+Result<ParcelReader::Buffer> ParcelReader::readChildBuffer(uint64_t length, ParentSlot parent,
+                                                           uint64_t address) {
+    return readBufferObject(length, &parent, address);
+}
+
+Result<ParcelReader::Handle> ParcelReader::readHandleBody(const ParentSlot* parent,
+                                                          uint64_t address) {
+    HALYARD_ASSIGN_OR_RETURN(uint64_t size, readUint64());
+    if (size == 0) {
+        if (address != 0) {
+            return invalidArgument("parcel: null handle with an address in its parent");
+        }
+        return Handle{};
+    }
+    HALYARD_ASSIGN_OR_RETURN(Buffer body, readBufferObject(size, parent, address));
+    int32_t header[3] = {};
+    static_assert(sizeof(header) == kHandleHeaderSize);
+    if (body.bytes.size() < sizeof(header)) {
+        return invalidArgument("parcel: native_handle of " + std::to_string(size) + " bytes");
+    }
+    std::memcpy(header, body.bytes.data(), sizeof(header));
+    const auto [version, fds, ints] = header;
+    if (version != static_cast<int32_t>(kHandleHeaderSize) || fds < 0 || fds > kMaxHandleFds ||
+        ints < 0 || ints > kMaxHandleInts ||
+        size != kHandleHeaderSize + sizeof(int32_t) * static_cast<uint64_t>(fds + ints)) {
+        return invalidArgument("parcel: native_handle of " + std::to_string(size) +
+                               " bytes with version " + std::to_string(version) + ", " +
+                               std::to_string(fds) + " descriptors, " + std::to_string(ints) +
+                               " integers");
+    }
+    binder_fd_array_object array = {};
+    HALYARD_RETURN_IF_ERROR(readListedObject(&array, sizeof(array), BINDER_TYPE_FDA));
+    if (array.num_fds != static_cast<uint64_t>(fds) || array.parent != body.index ||
+        array.parent_offset != kHandleHeaderSize) {
+        return invalidArgument("parcel: a descriptor array does not belong to its native_handle");
+    }
+    Handle handle{.valid = true, .handle = {}};
+    const uint8_t* words = body.bytes.data() + kHandleHeaderSize;
+    handle.handle.fds.resize(fds);
+    handle.handle.ints.resize(ints);
+    if (fds > 0) {
+        std::memcpy(handle.handle.fds.data(), words, sizeof(int32_t) * fds);
+    }
+    if (ints > 0) {
+        std::memcpy(handle.handle.ints.data(), words + sizeof(int32_t) * fds,
+                    sizeof(int32_t) * ints);
+    }
+    return handle;
+}
+
+Result<ParcelReader::Handle> ParcelReader::readNativeHandle() {
+    return readHandleBody(nullptr, 0);
+}
+
+Result<ParcelReader::Handle> ParcelReader::readChildNativeHandle(ParentSlot parent,
+                                                                 uint64_t address) {
+    return readHandleBody(&parent, address);
+}
+
+Result<ObjectRef> ParcelReader::readObject() {
+    flat_binder_object flat = {};
+    if (!atObject()) {
+        HALYARD_RETURN_IF_ERROR(readPlain(&flat, sizeof(flat)));
+        if (flat.hdr.type != BINDER_TYPE_BINDER || flat.binder != 0 || flat.cookie != 0) {
+            return invalidArgument("parcel: a binder object that is not listed and not null");
+        }
+        static const ObjectRef kNull;
+        return kNull;
+    }
+    uint32_t type = 0;
+    std::memcpy(&type, mData.data() + mPosition, sizeof(type));
+    if (type != BINDER_TYPE_BINDER && type != BINDER_TYPE_HANDLE) {
+        return invalidArgument("parcel: object type " + std::to_string(type) +
+                               " is no binder object");
+    }
+    HALYARD_RETURN_IF_ERROR(readListedObject(&flat, sizeof(flat), type));
+    if (mResolver == nullptr) {
+        return invalidArgument("parcel: a binder object where none is taken");
+    }
+    return mResolver->resolve(type, type == BINDER_TYPE_HANDLE ? flat.handle : flat.binder,
+                              flat.cookie);
+}
+
+}  // namespace halyard::hal

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hal/binder/remote_objects.h"
+
+#include <utility>
+
+#include "engine/base/log.h"
+#include "hal/binder/commands.h"
+
+namespace halyard::hal {
+
+class RemoteObjects::Remote final : public RemoteObject {
+  public:
+    Remote(std::shared_ptr<RemoteObjects> table, uint32_t handle)
+        : mTable(std::move(table)), mHandle(handle) {}
+    ~Remote() override { mTable->letGo(*this); }
+    Remote(const Remote&) = delete;
+    Remote& operator=(const Remote&) = delete;
+
+    uint32_t handle() const override { return mHandle; }
+    Result<uint64_t> linkToDeath(std::function<void()> onDeath) override {
+        return mTable->link(*this, std::move(onDeath));
+    }
+    void unlinkToDeath(uint64_t id) override { mTable->unlink(*this, id); }
+
+    // Whether a kernel reference is ours to drop. Guarded by the table's mutex.
+    bool referenced = false;
+
+  private:
+    const std::shared_ptr<RemoteObjects> mTable;
+    const uint32_t mHandle;
+};
+
+Result<std::shared_ptr<RemoteObject>> RemoteObjects::get(uint32_t handle) {
+    // Outside the lock, in case it has to be destroyed again.
+    auto made = std::make_shared<Remote>(shared_from_this(), handle);
+    std::shared_ptr<Remote> known;
+    std::lock_guard lock(mMutex);
+    Entry& entry = mEntries[handle];
+    known = entry.object.lock();
+    if (known != nullptr) {
+        return std::shared_ptr<RemoteObject>(std::move(known));
+    }
+    if (handle != 0) {
+        CommandBuffer commands;
+        commands.add(BC_INCREFS, handle);
+        commands.add(BC_ACQUIRE, handle);
+        HALYARD_RETURN_IF_ERROR(mKernel->writeRead(commands.bytes(), {}).status());
+        made->referenced = true;
+    }
+    // An earlier object of the handle may be on its way out. Its reference still stands, so what
+    // the kernel was asked about the handle does too; who asked is gone.
+    entry.object = made;
+    entry.owner = made.get();
+    entry.links.clear();
+    return std::shared_ptr<RemoteObject>(std::move(made));
+}
+
+void RemoteObjects::letGo(const Remote& object) {
+    const uint32_t handle = object.handle();
+    std::map<uint64_t, std::function<void()>> links;
+    std::lock_guard lock(mMutex);
+    CommandBuffer commands;
+    if (auto found = mEntries.find(handle);
+        found != mEntries.end() && found->second.owner == &object) {
+        Entry& entry = found->second;
+        if (entry.deathCookie != 0) {
+            commands.add(BC_CLEAR_DEATH_NOTIFICATION,
+                         binder_handle_cookie{.handle = handle, .cookie = entry.deathCookie});
+            mByCookie.erase(entry.deathCookie);
+        }
+        std::swap(links, entry.links);
+        mEntries.erase(found);
+    }
+    if (object.referenced) {
+        commands.add(BC_RELEASE, handle);
+        commands.add(BC_DECREFS, handle);
+    }
+    if (commands.bytes().empty()) {
+        return;
+    }
+    if (Result<size_t> sent = mKernel->writeRead(commands.bytes(), {}); !sent.ok()) {
+        log(LogLevel::WARNING, sent.status().withContext("letting go of a handle").toString());
+    }
+}
+
+Result<uint64_t> RemoteObjects::link(Remote& object, std::function<void()> onDeath) {
+    const uint32_t handle = object.handle();
+    std::lock_guard lock(mMutex);
+    auto found = mEntries.find(handle);
+    if (found == mEntries.end() || found->second.owner != &object) {
+        return internalError("binder: handle " + std::to_string(handle) + " is not held");
+    }
+    Entry& entry = found->second;
+    if (entry.dead) {
+        return Status(StatusCode::UNAVAILABLE,
+                      "binder: the owner of handle " + std::to_string(handle) + " is dead");
+    }
+    if (entry.deathCookie == 0) {
+        CommandBuffer commands;
+        if (!object.referenced) {
+            // Handle 0: a death can only be reported on a reference.
+            commands.add(BC_INCREFS, handle);
+            commands.add(BC_ACQUIRE, handle);
+            object.referenced = true;
+        }
+        const uint64_t cookie = ++mLastCookie;
+        commands.add(BC_REQUEST_DEATH_NOTIFICATION,
+                     binder_handle_cookie{.handle = handle, .cookie = cookie});
+        HALYARD_RETURN_IF_ERROR(mKernel->writeRead(commands.bytes(), {}).status());
+        entry.deathCookie = cookie;
+        mByCookie[cookie] = handle;
+    }
+    const uint64_t id = ++mLastLink;
+    entry.links[id] = std::move(onDeath);
+    return id;
+}
+
+void RemoteObjects::unlink(const Remote& object, uint64_t id) {
+    std::function<void()> link;
+    std::lock_guard lock(mMutex);
+    auto found = mEntries.find(object.handle());
+    if (found == mEntries.end() || found->second.owner != &object) {
+        return;
+    }
+    if (auto it = found->second.links.find(id); it != found->second.links.end()) {
+        link = std::move(it->second);
+        found->second.links.erase(it);
+    }
+}
+
+std::vector<std::function<void()>> RemoteObjects::died(uint64_t cookie) {
+    std::vector<std::function<void()>> links;
+    std::lock_guard lock(mMutex);
+    auto handle = mByCookie.find(cookie);
+    if (handle == mByCookie.end()) {
+        return links;
+    }
+    Entry& entry = mEntries[handle->second];
+    entry.dead = true;
+    for (auto& [id, link] : entry.links) {
+        links.push_back(std::move(link));
+    }
+    entry.links.clear();
+    return links;
+}
+
+void RemoteObjects::clearLinks() {
+    std::vector<std::map<uint64_t, std::function<void()>>> links;
+    std::lock_guard lock(mMutex);
+    for (auto& [handle, entry] : mEntries) {
+        links.push_back(std::move(entry.links));
+        entry.links.clear();
+    }
+}
+
+}  // namespace halyard::hal

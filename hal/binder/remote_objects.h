@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The handles that this process holds to other processes' objects, and who wants to know of the
+// deaths of their owners.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "engine/base/status.h"
+#include "hal/binder/kernel.h"
+#include "hal/binder/object.h"
+
+namespace halyard::hal {
+
+// Thread-safe. The objects it gives out share it, and through it the kernel.
+class RemoteObjects : public std::enable_shared_from_this<RemoteObjects> {
+  public:
+    explicit RemoteObjects(std::shared_ptr<BinderKernel> kernel) : mKernel(std::move(kernel)) {}
+
+    // The object of a handle in a buffer that is not freed yet; takes a strong reference unless
+    // this process has one already. Handle 0 is always there and needs no reference to be called.
+    Result<std::shared_ptr<RemoteObject>> get(uint32_t handle);
+
+    // Those who wait for the death that the kernel reports under `cookie`, each to be called once;
+    // none if the handle has been let go in the meantime.
+    std::vector<std::function<void()>> died(uint64_t cookie);
+
+    // Nobody is told of deaths any more.
+    void clearLinks();
+
+  private:
+    class Remote;
+    struct Entry {
+        std::weak_ptr<Remote> object;
+        const Remote* owner = nullptr;  // the one that lets go of the entry when it goes
+        uint64_t deathCookie = 0;       // 0: the kernel has not been asked
+        bool dead = false;
+        std::map<uint64_t, std::function<void()>> links;
+    };
+
+    Result<uint64_t> link(Remote& object, std::function<void()> onDeath);
+    void unlink(const Remote& object, uint64_t id);
+    void letGo(const Remote& object);
+
+    const std::shared_ptr<BinderKernel> mKernel;
+    std::mutex mMutex;
+    std::map<uint32_t, Entry> mEntries;      // by handle
+    std::map<uint64_t, uint32_t> mByCookie;  // handles
+    uint64_t mLastCookie = 0;
+    uint64_t mLastLink = 0;
+};
+
+}  // namespace halyard::hal

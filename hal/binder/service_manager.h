@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Client of hwservicemanager (android.hidl.manager@1.0–1.2 at handle 0).
+
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hal/binder/process.h"
+
+namespace halyard::hal {
+
+class HwServiceManager {
+  public:
+    explicit HwServiceManager(std::shared_ptr<BinderProcess> process);
+
+    // Pings handle 0 until it answers; UNAVAILABLE after `timeout`.
+    Status waitUntilReady(std::chrono::milliseconds timeout);
+    // Registers `service` under `name` for every interface of `chain` (leaf first). Uses
+    // addWithChain, and add where the manager is too old to know that.
+    Status add(std::string_view name, const std::shared_ptr<LocalObject>& service,
+               std::span<const std::string_view> chain);
+    // The object registered as interface/name; null if there is none.
+    Result<ObjectRef> get(std::string_view interface, std::string_view name);
+    // "interface/name" of everything registered.
+    Result<std::vector<std::string>> list();
+
+  private:
+    std::shared_ptr<BinderProcess> mProcess;
+};
+
+}  // namespace halyard::hal

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hal/binder/shared_memory.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+
+namespace halyard::hal {
+namespace {
+
+// A memfd of the test's own, closed with it.
+class File {
+  public:
+    explicit File(size_t size, unsigned flags = MFD_ALLOW_SEALING)
+        : mFd(memfd_create("test", MFD_CLOEXEC | flags)) {
+        EXPECT_EQ(ftruncate(mFd, static_cast<off_t>(size)), 0);
+    }
+    ~File() { close(mFd); }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    int fd() const { return mFd; }
+
+  private:
+    const int mFd;
+};
+
+ParcelReader::Handle handleOf(std::vector<int> fds, std::vector<int32_t> ints = {}) {
+    return {.valid = true, .handle = {.fds = std::move(fds), .ints = std::move(ints)}};
+}
+
+std::vector<int32_t> mappedFile(int32_t protection, uint64_t offset) {
+    return {protection, static_cast<int32_t>(offset & 0xffffffff),
+            static_cast<int32_t>(offset >> 32)};
+}
+
+StatusCode mapCode(const std::string& name, const ParcelReader::Handle& handle, uint64_t size) {
+    return importMemory(name, handle, size)->map().status().code();
+}
+
+TEST(SharedMemory, ReachesTheOtherSideThroughItsHandle) {
+    Result<ExportedMemory> made = createSharedMemory(5000);
+    ASSERT_TRUE(made.ok());
+    EXPECT_EQ(made->memory->name(), "ashmem");
+    EXPECT_EQ(made->handle.fds.size(), 1u);
+    EXPECT_TRUE(made->handle.ints.empty());
+    std::memset(made->memory->map()->data(), 0x5a, 5000);
+
+    driver::SharedMemory other =
+            importMemory("ashmem", {.valid = true, .handle = made->handle}, 5000);
+    Result<std::span<uint8_t>> bytes = other->map();
+    ASSERT_TRUE(bytes.ok());
+    EXPECT_EQ(bytes->size(), 5000u);
+    EXPECT_EQ((*bytes)[4999], 0x5a);
+    EXPECT_TRUE(other->writable());
+    (*bytes)[0] = 1;
+    EXPECT_EQ(made->memory->map()->data()[0], 1);
+    EXPECT_EQ(other->map()->data(), bytes->data()) << "mapped once";
+}
+
+TEST(SharedMemory, IsSealedAgainstChangesOfSize) {
+    Result<ExportedMemory> made = createSharedMemory(4096);
+    ASSERT_TRUE(made.ok());
+    EXPECT_LT(ftruncate(made->handle.fds[0], 10), 0);
+    EXPECT_LT(ftruncate(made->handle.fds[0], 10000), 0);
+}
+
+TEST(SharedMemory, KeepsDescriptorsOfItsOwn) {
+    driver::SharedMemory memory;
+    {
+        File file(100);
+        memory = importMemory("ashmem", handleOf({file.fd()}), 100);
+    }
+    EXPECT_TRUE(memory->map().ok());
+}
+
+TEST(SharedMemory, AMappedMemfdCannotBeCutShort) {
+    File file(8192);
+    driver::SharedMemory memory = importMemory("ashmem", handleOf({file.fd()}), 8192);
+    ASSERT_TRUE(memory->map().ok());
+    EXPECT_LT(ftruncate(file.fd(), 1), 0) << "reading it would end this process";
+}
+
+TEST(SharedMemory, RefusesMoreThanThereIs) {
+    File file(100);
+    EXPECT_EQ(mapCode("ashmem", handleOf({file.fd()}), 101), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(mapCode("ashmem", handleOf({file.fd()}), std::numeric_limits<uint64_t>::max()),
+              StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(mapCode("ashmem", handleOf({file.fd()}), 100), StatusCode::OK);
+    EXPECT_EQ(mapCode("ashmem", handleOf({file.fd()}), 0), StatusCode::OK);
+}
+
+TEST(SharedMemory, RefusesHandlesOfAnotherShape) {
+    File file(100);
+    EXPECT_EQ(mapCode("ashmem", handleOf({}), 10), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(mapCode("ashmem", handleOf({file.fd(), file.fd()}), 10),
+              StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(mapCode("ashmem", handleOf({file.fd()}, {1}), 10), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(mapCode("mmap_fd", handleOf({file.fd()}, {PROT_READ, 0}), 10),
+              StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(mapCode("mmap_fd", handleOf({}, {PROT_READ, 0, 0}), 10),
+              StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(mapCode("ashmem", handleOf({-1}), 10), StatusCode::RESOURCE_EXHAUSTED);
+
+    driver::SharedMemory null = importMemory("ashmem", {}, 10);
+    EXPECT_FALSE(null->valid());
+    EXPECT_EQ(null->map().status().code(), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(SharedMemory, RefusesDescriptorsThatAreNoMemory) {
+    int ends[2];
+    ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    EXPECT_EQ(mapCode("ashmem", handleOf({ends[0]}), 1), StatusCode::INVALID_ARGUMENT);
+    close(ends[0]);
+    close(ends[1]);
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    EXPECT_EQ(mapCode("ashmem", handleOf({null}), 1), StatusCode::INVALID_ARGUMENT);
+    close(null);
+}
+
+TEST(SharedMemory, MapsAFileFromAnyOffset) {
+    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+    File file(3 * page);
+    for (uint64_t offset : {uint64_t{0}, uint64_t{1}, page - 1, page, page + 5, 2 * page + 17}) {
+        const uint8_t mark = static_cast<uint8_t>(offset % 251 + 1);
+        ASSERT_EQ(pwrite(file.fd(), &mark, 1, static_cast<off_t>(offset)), 1);
+        driver::SharedMemory memory =
+                importMemory("mmap_fd", handleOf({file.fd()}, mappedFile(PROT_READ, offset)), page);
+        if (offset + page > 3 * page) {
+            EXPECT_EQ(memory->map().status().code(), StatusCode::INVALID_ARGUMENT);
+            continue;
+        }
+        ASSERT_TRUE(memory->map().ok()) << offset;
+        EXPECT_EQ(memory->map()->size(), page);
+        EXPECT_EQ((*memory->map())[0], mark) << offset;
+        EXPECT_FALSE(memory->writable());
+    }
+}
+
+TEST(SharedMemory, RefusesOffsetsThatOverflow) {
+    File file(4096);
+    for (uint64_t offset : {uint64_t{4096}, uint64_t{1} << 32, uint64_t{1} << 63,
+                            std::numeric_limits<uint64_t>::max()}) {
+        EXPECT_EQ(mapCode("mmap_fd", handleOf({file.fd()}, mappedFile(PROT_READ, offset)), 1),
+                  StatusCode::INVALID_ARGUMENT)
+                << offset;
+    }
+}
+
+TEST(SharedMemory, WritableIsWhatTheHandleAndTheDescriptorAllow) {
+    File file(4096);
+    auto memory = [&](int fd, int32_t protection) {
+        return importMemory("mmap_fd", handleOf({fd}, mappedFile(protection, 0)), 4096);
+    };
+    EXPECT_TRUE(memory(file.fd(), PROT_READ | PROT_WRITE)->writable());
+    EXPECT_FALSE(memory(file.fd(), PROT_READ)->writable());
+    const std::string path = "/proc/self/fd/" + std::to_string(file.fd());
+    const int readOnly = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    driver::SharedMemory limited = memory(readOnly, PROT_READ | PROT_WRITE);
+    EXPECT_TRUE(limited->map().ok());
+    EXPECT_FALSE(limited->writable());
+    close(readOnly);
+}
+
+TEST(SharedMemory, HardwareBuffersAreKnownButNotMapped) {
+    File file(4096);
+    for (const char* name : {"hardware_buffer_blob", "hardware_buffer", "something else"}) {
+        driver::SharedMemory memory = importMemory(name, handleOf({file.fd()}), 4096);
+        EXPECT_TRUE(memory->valid());
+        EXPECT_EQ(memory->name(), name);
+        EXPECT_EQ(memory->map().status().code(), StatusCode::UNSUPPORTED);
+        EXPECT_FALSE(memory->writable());
+    }
+}
+
+}  // namespace
+}  // namespace halyard::hal

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hal/binder/parcel.h"
+
+#include <gtest/gtest.h>
+#include <linux/android/binder.h>
+
+#include <cstring>
+
+#include "hal/hidl/codec.h"
+#include "hal/hidl/types.h"
+#include "tests/hal/loopback.h"
+
+namespace halyard::hal {
+
+namespace {
+
+using hidl::HidlHandle;
+using hidl::HidlString;
+using hidl::HidlVec;
+using testing::capture;
+using testing::deliver;
+using testing::DeliveredParcel;
+using testing::Descriptors;
+using testing::SentParcel;
+
+class SomeObject : public LocalObject {
+  public:
+    WireStatus onTransact(uint32_t /*code*/, bool /*oneway*/, const Caller& /*caller*/,
+                          ParcelReader& /*arguments*/, ParcelWriter& /*reply*/) override {
+        return WireStatus::UNKNOWN_TRANSACTION;
+    }
+};
+
+// A parcel on its way, which tests damage.
+class Parcel {
+  public:
+    explicit Parcel(const ParcelWriter& writer) : mSent(capture(writer)) {}
+
+    SentParcel& sent() { return mSent; }
+    template <typename Object>
+    void change(size_t index, void (*how)(Object&)) {
+        Object object;
+        uint8_t* at = mSent.data.data() + mSent.offsets[index];
+        std::memcpy(&object, at, sizeof(object));
+        how(object);
+        std::memcpy(at, &object, sizeof(object));
+    }
+    void unlist(size_t index) {
+        mSent.offsets.erase(mSent.offsets.begin() + static_cast<ptrdiff_t>(index));
+        mSent.buffers.erase(mSent.buffers.begin() + static_cast<ptrdiff_t>(index));
+    }
+    // What a reader of T says, once the kernel has passed the parcel on.
+    template <typename T>
+    Status read() {
+        Result<DeliveredParcel> delivered = deliver(mSent, Descriptors::KEEP);
+        if (!delivered.ok()) {
+            return internalError(std::string(delivered.status().message()));
+        }
+        ParcelReader reader = delivered->reader(nullptr);
+        return hidl::readValue<T>(reader).status();
+    }
+
+  private:
+    SentParcel mSent;
+};
+
+Parcel vecOfStrings() {
+    ParcelWriter writer;
+    const std::vector<HidlString> strings = {hidl::makeString(writer, "one"),
+                                             hidl::makeString(writer, "two")};
+    hidl::writeValue(writer, hidl::makeVec(writer, strings));
+    return Parcel(writer);
+}
+
+Parcel vecOfOneHandle() {
+    ParcelWriter writer;
+    const std::vector<HidlHandle> handles = {
+            hidl::makeHandle(writer, {.fds = {3, 4}, .ints = {5}})};
+    hidl::writeValue(writer, hidl::makeVec(writer, handles));
+    return Parcel(writer);
+}
+
+// INVALID_ARGUMENT: the reader refused it, not the kernel.
+void expectRefused(const Status& status) {
+    EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT) << status.toString();
+}
+
+TEST(Parcel, PutsEveryItemOnFourBytes) {
+    ParcelWriter writer;
+    writer.writeInterfaceToken("abcd");
+    writer.writeUint64(1);
+    EXPECT_EQ(writer.data().size(), 8U + 8U);
+    writer.writeInt32(-1);
+    writer.writeObject({});
+    EXPECT_EQ(writer.data().size(), 20U + sizeof(flat_binder_object));
+}
+
+TEST(Parcel, ReadsBackWhatWasWritten) {
+    ParcelWriter writer;
+    writer.writeInterfaceToken("android.hidl.base@1.0::IBase");
+    writer.writeInt32(-5);
+    writer.writeUint64(0x1122334455667788);
+    writer.writeInt32(1);
+    Result<DeliveredParcel> parcel = deliver(capture(writer), Descriptors::KEEP);
+    ASSERT_TRUE(parcel.ok());
+    ParcelReader reader = parcel->reader(nullptr);
+    EXPECT_EQ(*reader.readInterfaceToken(), "android.hidl.base@1.0::IBase");
+    EXPECT_EQ(*reader.readInt32(), -5);
+    EXPECT_EQ(*reader.readUint64(), 0x1122334455667788U);
+    EXPECT_TRUE(*reader.readBool());
+    EXPECT_EQ(reader.remaining(), 0U);
+    expectRefused(reader.readInt32().status());
+}
+
+TEST(Parcel, CountsBuffersRoundedUpToEight) {
+    ParcelWriter writer;
+    const std::vector<uint8_t> bytes(9);
+    writer.writeBuffer(bytes);
+    writer.writeBuffer(std::span(bytes).first(1));
+    EXPECT_EQ(writer.buffersSize(), 16U + 8U);
+}
+
+TEST(Parcel, WritesEmptyVecWithoutListingIt) {
+    ParcelWriter writer;
+    hidl::writeValue(writer, HidlVec<uint32_t>());
+    EXPECT_EQ(writer.offsets().size(), 1U);
+    EXPECT_EQ(writer.data().size(), 2 * sizeof(binder_buffer_object));
+    EXPECT_TRUE(Parcel(writer).read<HidlVec<uint32_t>>().ok());
+}
+
+TEST(Parcel, AcceptsListedBufferOfNoBytes) {
+    ParcelWriter writer;
+    HidlVec<uint32_t> vec;
+    const uint64_t somewhere = 0;
+    vec.address = reinterpret_cast<uintptr_t>(&somewhere);
+    hidl::writeValue(writer, vec);
+    EXPECT_EQ(writer.offsets().size(), 2U);
+    EXPECT_TRUE(Parcel(writer).read<HidlVec<uint32_t>>().ok());
+}
+
+TEST(Parcel, PassesDescriptors) {
+    ParcelWriter writer;
+    NativeHandle handle{.fds = {0}, .ints = {7, 8}};
+    writer.writeNativeHandle(&handle);
+    writer.writeNativeHandle(nullptr);
+    Result<DeliveredParcel> parcel = deliver(capture(writer), Descriptors::DUPLICATE);
+    ASSERT_TRUE(parcel.ok());
+    ParcelReader reader = parcel->reader(nullptr);
+    Result<ParcelReader::Handle> read = reader.readNativeHandle();
+    ASSERT_TRUE(read.ok());
+    EXPECT_TRUE(read->valid);
+    ASSERT_EQ(read->handle.fds.size(), 1U);
+    EXPECT_GT(read->handle.fds[0], 2);
+    EXPECT_EQ(read->handle.ints, handle.ints);
+    Result<ParcelReader::Handle> null = reader.readNativeHandle();
+    ASSERT_TRUE(null.ok());
+    EXPECT_FALSE(null->valid);
+}
+
+TEST(Parcel, RejectsBufferOfAnotherLength) {
+    expectRefused(vecOfStrings().read<std::array<uint8_t, 32>>());
+}
+
+TEST(Parcel, RejectsRootThatHasParent) {
+    ParcelWriter writer;
+    const std::vector<uint64_t> words(4);
+    const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
+    BufferIndex root = writer.writeBuffer({bytes, 32});
+    writer.writeChildBuffer({bytes, 32}, {root, 0});
+    Result<DeliveredParcel> parcel = deliver(capture(writer), Descriptors::KEEP);
+    ASSERT_TRUE(parcel.ok());
+    ParcelReader reader = parcel->reader(nullptr);
+    EXPECT_TRUE(reader.readBuffer(32).ok());
+    expectRefused(reader.readBuffer(32).status());
+}
+
+TEST(Parcel, RejectsChildWithWrongParent) {
+    Parcel parcel = vecOfStrings();
+    parcel.change<binder_buffer_object>(3, [](auto& object) { object.parent = 0; });
+    parcel.change<binder_buffer_object>(3, [](auto& object) { object.parent_offset = 8; });
+    expectRefused(parcel.read<HidlVec<HidlString>>());
+}
+
+TEST(Parcel, RejectsChildAtAnotherPlaceInItsParent) {
+    Parcel parcel = vecOfStrings();
+    parcel.change<binder_buffer_object>(3, [](auto& object) { object.parent_offset = 24; });
+    expectRefused(parcel.read<HidlVec<HidlString>>());
+}
+
+TEST(Parcel, NeverFollowsPointerThatNoListedChildCovers) {
+    Parcel parcel = vecOfStrings();
+    // The second string's buffer is gone from the list; its address is the sender's word.
+    parcel.unlist(3);
+    const uint64_t address = 0xdead0000;
+    std::memcpy(parcel.sent().buffer(1)->data() + sizeof(HidlString), &address, sizeof(address));
+    expectRefused(parcel.read<HidlVec<HidlString>>());
+}
+
+TEST(Parcel, RejectsElementsThatNoBufferHolds) {
+    ParcelWriter writer;
+    hidl::writeValue(writer, HidlVec<uint32_t>());
+    Parcel parcel(writer);
+    const uint32_t count = 1000;
+    std::memcpy(parcel.sent().buffer(0)->data() + offsetof(HidlVec<uint32_t>, count), &count,
+                sizeof(count));
+    expectRefused(parcel.read<HidlVec<uint32_t>>());
+}
+
+TEST(Parcel, RejectsVecOfAnotherCountThanItsBuffer) {
+    Parcel parcel = vecOfStrings();
+    for (uint32_t count : {0U, 1U, 3U, 0xffffffffU}) {
+        std::memcpy(parcel.sent().buffer(0)->data() + offsetof(HidlVec<HidlString>, count), &count,
+                    sizeof(count));
+        expectRefused(parcel.read<HidlVec<HidlString>>());
+    }
+}
+
+TEST(Parcel, RejectsStringWithoutNul) {
+    Parcel parcel = vecOfStrings();
+    parcel.sent().buffer(2)->back() = 'x';
+    expectRefused(parcel.read<HidlVec<HidlString>>());
+}
+
+TEST(Parcel, RejectsUnknownUnionMember) {
+    ParcelWriter writer;
+    hidl::nn::v1_3::OptionalTimePoint none;
+    hidl::writeValue(writer, none);
+    Parcel parcel(writer);
+    EXPECT_TRUE(parcel.read<hidl::nn::v1_3::OptionalTimePoint>().ok());
+    parcel.sent().buffer(0)->front() = 2;
+    expectRefused(parcel.read<hidl::nn::v1_3::OptionalTimePoint>());
+}
+
+TEST(Parcel, RejectsHandleWhoseCountsDoNotFit) {
+    EXPECT_TRUE(vecOfOneHandle().read<HidlVec<HidlHandle>>().ok());
+    const int32_t headers[][3] = {{11, 2, 1},  {12, 1, 1},  {12, 3, 1},    {12, 2, 0},
+                                  {12, 2, 2},  {12, -1, 4}, {12, 1025, 1}, {12, 2, -1},
+                                  {12, 4, -1}, {12, 3, 0},  {0, 2, 1},     {12, 2, 1025}};
+    for (const auto& header : headers) {
+        Parcel parcel = vecOfOneHandle();
+        std::memcpy(parcel.sent().buffer(2)->data(), header, sizeof(header));
+        Status status = parcel.read<HidlVec<HidlHandle>>();
+        EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT)
+                << header[0] << " " << header[1] << " " << header[2];
+    }
+}
+
+TEST(Parcel, RejectsHandleWithoutDescriptorArray) {
+    Parcel parcel = vecOfOneHandle();
+    parcel.unlist(3);
+    expectRefused(parcel.read<HidlVec<HidlHandle>>());
+}
+
+TEST(Parcel, RejectsDescriptorArrayOfAnotherCountOrPlace) {
+    Parcel fewer = vecOfOneHandle();
+    fewer.change<binder_fd_array_object>(3, [](auto& object) { object.num_fds = 1; });
+    expectRefused(fewer.read<HidlVec<HidlHandle>>());
+    Parcel elsewhere = vecOfOneHandle();
+    elsewhere.change<binder_fd_array_object>(3, [](auto& object) { object.parent_offset = 16; });
+    expectRefused(elsewhere.read<HidlVec<HidlHandle>>());
+    Parcel ofAnother = vecOfOneHandle();
+    ofAnother.change<binder_fd_array_object>(3, [](auto& object) {
+        object.parent = 1;
+        object.parent_offset = 8;
+    });
+    expectRefused(ofAnother.read<HidlVec<HidlHandle>>());
+}
+
+TEST(Parcel, RejectsNullHandleWithAddress) {
+    ParcelWriter writer;
+    const std::vector<HidlHandle> handles(1);
+    hidl::writeValue(writer, hidl::makeVec(writer, handles));
+    Parcel parcel(writer);
+    EXPECT_TRUE(parcel.read<HidlVec<HidlHandle>>().ok());
+    parcel.sent().buffer(1)->front() = 1;
+    expectRefused(parcel.read<HidlVec<HidlHandle>>());
+}
+
+TEST(Parcel, RejectsUnlistedObjectThatIsNotNull) {
+    ParcelWriter writer;
+    writer.writeObject(ObjectRef(std::make_shared<SomeObject>()));
+    Parcel parcel(writer);
+    parcel.unlist(0);
+    parcel.sent().data[offsetof(flat_binder_object, binder)] = 1;
+    Result<DeliveredParcel> delivered = deliver(parcel.sent(), Descriptors::KEEP);
+    ASSERT_TRUE(delivered.ok());
+    ParcelReader reader = delivered->reader(nullptr);
+    expectRefused(reader.readObject().status());
+}
+
+TEST(Parcel, RejectsPlainDataThatReachesIntoAnObject) {
+    ParcelWriter writer;
+    writer.writeInt32(0);
+    writer.writeObject(ObjectRef(std::make_shared<SomeObject>()));
+    Result<DeliveredParcel> delivered = deliver(capture(writer), Descriptors::KEEP);
+    ASSERT_TRUE(delivered.ok());
+    ParcelReader reader = delivered->reader(nullptr);
+    expectRefused(reader.readUint64().status());
+    EXPECT_TRUE(reader.readInt32().ok());
+    expectRefused(reader.readInt32().status());
+}
+
+TEST(Parcel, RejectsTokenWithoutEnd) {
+    const std::vector<uint8_t> data = {'a', 'b', 'c', 'd'};
+    ParcelReader reader(data, {}, nullptr);
+    expectRefused(reader.readInterfaceToken().status());
+}
+
+TEST(Parcel, RejectsOffsetsThatAreOutOfOrderOrBounds) {
+    const std::vector<uint8_t> data(96);
+    const std::vector<std::vector<uint64_t>> bad = {{24, 0}, {0, 20}, {2},
+                                                    {76},    {96},    {0xfffffffffffffffc}};
+    for (const std::vector<uint64_t>& offsets : bad) {
+        ParcelReader reader(data, offsets, nullptr);
+        expectRefused(reader.readInt32().status());
+    }
+    const std::vector<uint64_t> good = {24, 48, 72};
+    ParcelReader reader(data, good, nullptr);
+    EXPECT_TRUE(reader.readInt32().ok());
+}
+
+}  // namespace
+
+}  // namespace halyard::hal
