@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hal/hidl/device_object.h"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "driver/error_status.h"
+#include "hal/hidl/callbacks.h"
+#include "hal/hidl/types.h"
+#include "hal/hidl/v1_3.h"
+#include "hal/hidl/version_delta.h"
+
+namespace halyard::hal::hidl {
+
+using driver::ErrorStatus;
+using driver::HalVersion;
+using nn::v1_0::DeviceStatus;
+using nn::v1_2::DeviceType;
+using nn::v1_3::BufferDesc;
+using nn::v1_3::BufferRole;
+using nn::v1_3::IDevice;
+using nn::v1_3::OptionalTimePoint;
+
+namespace {
+
+using CacheToken = std::array<uint8_t, 32>;
+
+// Files and token of a compilation cache, which Halyard does not have: a model is prepared all the
+// same, whatever they are.
+Status skipCache(ParcelReader& arguments) {
+    HALYARD_RETURN_IF_ERROR(readValue<HidlVec<HidlHandle>>(arguments).status());  // model files
+    HALYARD_RETURN_IF_ERROR(readValue<HidlVec<HidlHandle>>(arguments).status());  // data files
+    return readValue<CacheToken>(arguments).status();
+}
+
+}  // namespace
+
+DeviceObject::DeviceObject(std::weak_ptr<BinderProcess> process,
+                           std::shared_ptr<const driver::Device> device)
+    : HidlObject(IDevice::layout()), mProcess(std::move(process)), mDevice(std::move(device)) {}
+
+Status DeviceObject::serve(uint32_t code, Call& call) {
+    using Self = DeviceObject;
+    static constexpr Handler<Self> kHandlers[] = {
+            {IDevice::getCapabilities, &Self::getCapabilities, HalVersion::V1_0},
+            {IDevice::getCapabilities_1_1, &Self::getCapabilities, HalVersion::V1_1},
+            {IDevice::getCapabilities_1_2, &Self::getCapabilities, HalVersion::V1_2},
+            {IDevice::getCapabilities_1_3, &Self::getCapabilities, HalVersion::V1_3},
+            {IDevice::getSupportedOperations, &Self::getSupportedOperations, HalVersion::V1_0},
+            {IDevice::getSupportedOperations_1_1, &Self::getSupportedOperations, HalVersion::V1_1},
+            {IDevice::getSupportedOperations_1_2, &Self::getSupportedOperations, HalVersion::V1_2},
+            {IDevice::getSupportedOperations_1_3, &Self::getSupportedOperations, HalVersion::V1_3},
+            {IDevice::prepareModel, &Self::prepareModel, HalVersion::V1_0},
+            {IDevice::prepareModel_1_1, &Self::prepareModel, HalVersion::V1_1},
+            {IDevice::prepareModel_1_2, &Self::prepareModel, HalVersion::V1_2},
+            {IDevice::prepareModel_1_3, &Self::prepareModel, HalVersion::V1_3},
+            {IDevice::prepareModelFromCache, &Self::prepareModelFromCache, HalVersion::V1_2},
+            {IDevice::prepareModelFromCache_1_3, &Self::prepareModelFromCache, HalVersion::V1_3},
+            {IDevice::getStatus, &Self::getStatus, HalVersion::V1_0},
+            {IDevice::getVersionString, &Self::getVersionString, HalVersion::V1_2},
+            {IDevice::getType, &Self::getType, HalVersion::V1_2},
+            {IDevice::getSupportedExtensions, &Self::getSupportedExtensions, HalVersion::V1_2},
+            {IDevice::getNumberOfCacheFilesNeeded, &Self::getNumberOfCacheFilesNeeded,
+             HalVersion::V1_2},
+            {IDevice::allocate, &Self::allocate, HalVersion::V1_3},
+    };
+    return dispatch(*this, kHandlers, code, call);
+}
+
+std::string DeviceObject::debugText(std::span<const std::string> /*options*/) const {
+    return mDevice->report();
+}
+
+Status DeviceObject::getCapabilities(Call& call) {
+    writeEnum(call.reply, ErrorStatus::NONE);
+    versionDelta(call.version).writeCapabilities(call.reply, mDevice->capabilities());
+    return {};
+}
+
+Status DeviceObject::getSupportedOperations(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(driver::Model model,
+                             versionDelta(call.version).readModel(call.arguments));
+    Result<std::vector<bool>> supported = mDevice->supportedOperations(model, call.version);
+    std::vector<HidlBool> flags;
+    if (supported.ok()) {
+        for (bool flag : *supported) {
+            flags.emplace_back(flag);
+        }
+    }
+    writeEnum(call.reply, reportStatus(supported.status(), call.version, "getSupportedOperations"));
+    writeValue(call.reply, makeVec(call.reply, flags));
+    return {};
+}
+
+Status DeviceObject::prepareModel(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(driver::Model model,
+                             versionDelta(call.version).readModel(call.arguments));
+    driver::PrepareOptions options;
+    if (call.version >= HalVersion::V1_1) {
+        HALYARD_ASSIGN_OR_RETURN(options.preference,
+                                 readEnum<driver::ExecutionPreference>(call.arguments));
+    }
+    if (call.version >= HalVersion::V1_3) {
+        HALYARD_ASSIGN_OR_RETURN(options.priority, readEnum<driver::Priority>(call.arguments));
+        HALYARD_ASSIGN_OR_RETURN(const auto* deadline,
+                                 readValue<OptionalTimePoint>(call.arguments));
+        options.deadline = decode(*deadline);
+    }
+    if (call.version >= HalVersion::V1_2) {
+        HALYARD_RETURN_IF_ERROR(skipCache(call.arguments));
+    }
+    HALYARD_ASSIGN_OR_RETURN(ObjectRef object, call.arguments.readObject());
+    std::shared_ptr<RemoteObject> callback = asCallback(object);
+    if (callback == nullptr) {
+        writeEnum(call.reply, reportStatus(invalidArgument("the callback is null"), call.version,
+                                           "prepareModel"));
+        return {};
+    }
+    // A failure has been reported by the callback.
+    Status launched = mDevice->prepareAsync(
+            model, call.version, options,
+            preparedModelCallback(mProcess, std::move(callback), call.version));
+    writeEnum(call.reply, driver::toErrorStatus(launched, call.version));
+    return {};
+}
+
+Status DeviceObject::prepareModelFromCache(Call& call) {
+    if (call.version >= HalVersion::V1_3) {
+        HALYARD_RETURN_IF_ERROR(readValue<OptionalTimePoint>(call.arguments).status());
+    }
+    HALYARD_RETURN_IF_ERROR(skipCache(call.arguments));
+    HALYARD_ASSIGN_OR_RETURN(ObjectRef object, call.arguments.readObject());
+    std::shared_ptr<RemoteObject> callback = asCallback(object);
+    Status status = callback == nullptr ? invalidArgument("the callback is null")
+                                        : unsupported("there is no compilation cache");
+    if (callback != nullptr) {
+        preparedModelCallback(mProcess, std::move(callback), call.version)(status, nullptr);
+    }
+    writeEnum(call.reply, driver::toErrorStatus(status, call.version));
+    return {};
+}
+
+Status DeviceObject::getStatus(Call& call) {
+    writeEnum(call.reply, DeviceStatus::AVAILABLE);
+    return {};
+}
+
+Status DeviceObject::getVersionString(Call& call) {
+    writeEnum(call.reply, ErrorStatus::NONE);
+    writeValue(call.reply, makeString(call.reply, mDevice->versionString()));
+    return {};
+}
+
+Status DeviceObject::getType(Call& call) {
+    const std::vector<std::string> backends = mDevice->backendNames();
+    bool gpu = !backends.empty() && backends.front() == "GpuAcc";
+    writeEnum(call.reply, ErrorStatus::NONE);
+    writeEnum(call.reply, gpu ? DeviceType::GPU : DeviceType::CPU);
+    return {};
+}
+
+Status DeviceObject::getSupportedExtensions(Call& call) {
+    writeEnum(call.reply, ErrorStatus::NONE);
+    writeValue(call.reply, HidlVec<nn::v1_2::Extension>());
+    return {};
+}
+
+Status DeviceObject::getNumberOfCacheFilesNeeded(Call& call) {
+    writeEnum(call.reply, ErrorStatus::NONE);
+    call.reply.writeUint32(0);  // model files
+    call.reply.writeUint32(0);  // data files
+    return {};
+}
+
+Status DeviceObject::allocate(Call& call) {
+    HALYARD_RETURN_IF_ERROR(readValue<BufferDesc>(call.arguments).status());
+    HALYARD_RETURN_IF_ERROR(readObjects(call.arguments).status());                     // models
+    HALYARD_RETURN_IF_ERROR(readValue<HidlVec<BufferRole>>(call.arguments).status());  // inputs
+    HALYARD_RETURN_IF_ERROR(readValue<HidlVec<BufferRole>>(call.arguments).status());  // outputs
+    writeEnum(call.reply, ErrorStatus::GENERAL_FAILURE);
+    call.reply.writeObject({});  // no IBuffer
+    call.reply.writeUint32(0);   // token
+    return {};
+}
+
+}  // namespace halyard::hal::hidl

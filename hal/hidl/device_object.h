@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// IDevice 1.0–1.3 over a driver::Device. Compilation caching and memory domains are answered as
+// the contract prescribes for drivers without them.
+
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "driver/device.h"
+#include "hal/binder/process.h"
+#include "hal/hidl/hidl_object.h"
+
+namespace halyard::hal::hidl {
+
+class DeviceObject : public HidlObject {
+  public:
+    DeviceObject(std::weak_ptr<BinderProcess> process,
+                 std::shared_ptr<const driver::Device> device);
+
+  protected:
+    Status serve(uint32_t code, Call& call) override;
+    // The device's report: version, options, backends, live models, as text.
+    std::string debugText(std::span<const std::string> options) const override;
+
+  private:
+    // One function per method and, where the versions differ in arguments only, per family.
+    Status getCapabilities(Call& call);
+    Status getSupportedOperations(Call& call);
+    Status prepareModel(Call& call);
+    Status prepareModelFromCache(Call& call);
+    Status getStatus(Call& call);
+    Status getVersionString(Call& call);
+    Status getType(Call& call);
+    Status getSupportedExtensions(Call& call);
+    Status getNumberOfCacheFilesNeeded(Call& call);
+    Status allocate(Call& call);
+
+    std::weak_ptr<BinderProcess> mProcess;
+    std::shared_ptr<const driver::Device> mDevice;
+};
+
+}  // namespace halyard::hal::hidl

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hal/hidl/prepared_model_object.h"
+
+#include <utility>
+#include <vector>
+
+#include "driver/error_status.h"
+#include "hal/hidl/callbacks.h"
+#include "hal/hidl/types.h"
+#include "hal/hidl/v1_2.h"
+#include "hal/hidl/v1_3.h"
+#include "hal/hidl/version_delta.h"
+
+namespace halyard::hal::hidl {
+
+using driver::ErrorStatus;
+using driver::HalVersion;
+using nn::v1_2::MeasureTiming;
+using nn::v1_3::IPreparedModel;
+using nn::v1_3::OptionalTimeoutDuration;
+using nn::v1_3::OptionalTimePoint;
+
+struct PreparedModelObject::Arguments {
+    driver::Request request;
+    driver::ExecuteOptions options;
+};
+
+PreparedModelObject::PreparedModelObject(std::weak_ptr<BinderProcess> process,
+                                         std::shared_ptr<const driver::PreparedModel> model)
+    : HidlObject(IPreparedModel::layout()),
+      mProcess(std::move(process)),
+      mModel(std::move(model)) {}
+
+Status PreparedModelObject::serve(uint32_t code, Call& call) {
+    using Self = PreparedModelObject;
+    static constexpr Handler<Self> kHandlers[] = {
+            {IPreparedModel::execute, &Self::execute, HalVersion::V1_0},
+            {IPreparedModel::execute_1_2, &Self::execute, HalVersion::V1_2},
+            {IPreparedModel::execute_1_3, &Self::execute, HalVersion::V1_3},
+            {IPreparedModel::executeSynchronously, &Self::executeSynchronously, HalVersion::V1_2},
+            {IPreparedModel::executeSynchronously_1_3, &Self::executeSynchronously,
+             HalVersion::V1_3},
+            {IPreparedModel::configureExecutionBurst, &Self::configureExecutionBurst,
+             HalVersion::V1_2},
+            {IPreparedModel::executeFenced, &Self::executeFenced, HalVersion::V1_3},
+    };
+    return dispatch(*this, kHandlers, code, call);
+}
+
+std::string PreparedModelObject::debugText(std::span<const std::string> /*options*/) const {
+    return mModel->report();
+}
+
+// The arguments that all execute methods begin with.
+Result<PreparedModelObject::Arguments> PreparedModelObject::readArguments(Call& call) const {
+    Arguments arguments;
+    HALYARD_ASSIGN_OR_RETURN(arguments.request,
+                             versionDelta(call.version).readRequest(call.arguments));
+    if (call.version >= HalVersion::V1_2) {
+        HALYARD_ASSIGN_OR_RETURN(auto measure, readEnum<MeasureTiming>(call.arguments));
+        arguments.options.measureTiming = measure == MeasureTiming::YES;
+    }
+    if (call.version >= HalVersion::V1_3) {
+        HALYARD_ASSIGN_OR_RETURN(const auto* deadline,
+                                 readValue<OptionalTimePoint>(call.arguments));
+        arguments.options.deadline = decode(*deadline);
+        // How long a WHILE may run: Halyard refuses models with loops, so that none does.
+        HALYARD_RETURN_IF_ERROR(readValue<OptionalTimeoutDuration>(call.arguments).status());
+    }
+    return arguments;
+}
+
+Status PreparedModelObject::execute(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(Arguments arguments, readArguments(call));
+    HALYARD_ASSIGN_OR_RETURN(ObjectRef object, call.arguments.readObject());
+    std::shared_ptr<RemoteObject> callback = asCallback(object);
+    if (callback == nullptr) {
+        writeEnum(call.reply,
+                  reportStatus(invalidArgument("the callback is null"), call.version, "execute"));
+        return {};
+    }
+    // A failure has been reported by the callback.
+    Status launched =
+            mModel->executeAsync(std::move(arguments.request), call.version, arguments.options,
+                                 executionCallback(mProcess, std::move(callback), call.version));
+    writeEnum(call.reply, driver::toErrorStatus(launched, call.version));
+    return {};
+}
+
+Status PreparedModelObject::executeSynchronously(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(Arguments arguments, readArguments(call));
+    driver::ExecutionResult result =
+            mModel->execute(arguments.request, call.version, arguments.options);
+    writeEnum(call.reply, reportStatus(result.status, call.version, "executeSynchronously"));
+    nn::v1_2::writeShapesAndTiming(call.reply, result.outputShapes, result.timing);
+    return {};
+}
+
+Status PreparedModelObject::configureExecutionBurst(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(ObjectRef callback, call.arguments.readObject());
+    HALYARD_RETURN_IF_ERROR(readValue<HidlFmq<nn::v1_2::FmqRequestDatum>>(call.arguments).status());
+    HALYARD_RETURN_IF_ERROR(readValue<HidlFmq<nn::v1_2::FmqResultDatum>>(call.arguments).status());
+    writeEnum(call.reply,
+              isNull(callback) ? ErrorStatus::INVALID_ARGUMENT : ErrorStatus::GENERAL_FAILURE);
+    call.reply.writeObject({});  // no IBurstContext
+    return {};
+}
+
+Status PreparedModelObject::executeFenced(Call& call) {
+    HALYARD_RETURN_IF_ERROR(versionDelta(call.version).readRequest(call.arguments).status());
+    HALYARD_ASSIGN_OR_RETURN(const auto* fences, readValue<HidlVec<HidlHandle>>(call.arguments));
+    ErrorStatus status = ErrorStatus::GENERAL_FAILURE;
+    for (const HidlHandle& fence : fences->view()) {
+        if (fence.address == 0) {
+            status = ErrorStatus::INVALID_ARGUMENT;
+        }
+    }
+    writeEnum(call.reply, status);
+    call.reply.writeNativeHandle(nullptr);  // no fence
+    call.reply.writeObject({});             // no IFencedExecutionCallback
+    return {};
+}
+
+}  // namespace halyard::hal::hidl

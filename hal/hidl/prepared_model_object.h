@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// IPreparedModel 1.0–1.3 over a driver::PreparedModel. Bursts and fenced execution are answered
+// with the failure that the contract has for drivers without them.
+
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "driver/prepared_model.h"
+#include "hal/binder/process.h"
+#include "hal/hidl/hidl_object.h"
+
+namespace halyard::hal::hidl {
+
+class PreparedModelObject : public HidlObject {
+  public:
+    PreparedModelObject(std::weak_ptr<BinderProcess> process,
+                        std::shared_ptr<const driver::PreparedModel> model);
+
+  protected:
+    Status serve(uint32_t code, Call& call) override;
+    // The model's report: memory and where each operation runs, as text.
+    std::string debugText(std::span<const std::string> options) const override;
+
+  private:
+    struct Arguments;
+    Result<Arguments> readArguments(Call& call) const;
+    // execute, execute_1_2, execute_1_3
+    Status execute(Call& call);
+    // executeSynchronously, executeSynchronously_1_3
+    Status executeSynchronously(Call& call);
+    Status configureExecutionBurst(Call& call);
+    Status executeFenced(Call& call);
+
+    std::weak_ptr<BinderProcess> mProcess;
+    std::shared_ptr<const driver::PreparedModel> mModel;
+};
+
+}  // namespace halyard::hal::hidl

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the service registers.
+
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "driver/device.h"
+#include "engine/base/status.h"
+#include "hal/binder/object.h"
+#include "hal/binder/process.h"
+
+namespace halyard::hal {
+
+// The object that serves `device` as android.hardware.neuralnetworks@1.3::IDevice and all versions
+// before it. It does not keep `process`, by which it calls clients' callbacks, alive.
+Result<std::shared_ptr<LocalObject>> makeDeviceObject(const std::shared_ptr<BinderProcess>& process,
+                                                      std::shared_ptr<driver::Device> device);
+
+// The interfaces that it serves, leaf first, as hwservicemanager wants to know them.
+std::span<const std::string_view> deviceInterfaceChain();
+
+}  // namespace halyard::hal

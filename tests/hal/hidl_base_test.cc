@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every HIDL object answers: IBase, and the checks before a method is served.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "hal/hidl/hidl_object.h"
+#include "hal/hidl/types.h"
+#include "tests/hal/hidl_client.h"
+#include "tests/hal/loopback.h"
+
+namespace halyard::hal {
+
+namespace {
+
+using hidl::base::v1_0::DebugInfo;
+using hidl::base::v1_0::IBase;
+using hidl::nn::v1_2::IBurstContext;
+using hidl::nn::v1_3::IPreparedModel;
+using testing::callMethod;
+using testing::LoopbackProcess;
+
+class Pipe {
+  public:
+    Pipe() { EXPECT_EQ(pipe2(mEnds, O_CLOEXEC), 0); }
+    ~Pipe() {
+        closeReader();
+        closeWriter();
+    }
+    int writer() const { return mEnds[1]; }
+    void closeReader() { shut(mEnds[0]); }
+    void closeWriter() { shut(mEnds[1]); }
+    std::string readAll() {
+        closeWriter();
+        std::string text;
+        char piece[4096];
+        for (ssize_t got; (got = read(mEnds[0], piece, sizeof(piece))) > 0;) {
+            text.append(piece, static_cast<size_t>(got));
+        }
+        return text;
+    }
+
+  private:
+    static void shut(int& fd) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        fd = -1;
+    }
+    int mEnds[2] = {-1, -1};
+};
+
+// An IBurstContext that counts its calls.
+class Counter : public hidl::HidlObject {
+  public:
+    Counter() : HidlObject(IBurstContext::layout()) {}
+    int32_t lastSlot = 0;
+    int calls = 0;
+
+  protected:
+    Status serve(uint32_t /*code*/, Call& call) override {
+        HALYARD_ASSIGN_OR_RETURN(lastSlot, call.arguments.readInt32());
+        ++calls;
+        return {};
+    }
+    std::string debugText(std::span<const std::string> options) const override {
+        std::string text = std::to_string(calls) + " calls";
+        for (const std::string& option : options) {
+            text += " " + option;
+        }
+        return text;
+    }
+};
+
+class HidlBase : public ::testing::Test {
+  protected:
+    void TearDown() override { mProcess->stop(); }
+
+    Result<std::unique_ptr<Reply>> callBase(uint32_t code) {
+        return callMethod(*mProcess, mObject, IBase::layout(), code, [](ParcelWriter&) {});
+    }
+    WireStatus answerTo(uint32_t code, bool oneway, std::string_view token) {
+        ParcelWriter writer;
+        writer.writeInterfaceToken(token);
+        writer.writeInt32(5);
+        Result<LoopbackProcess::Answer> answer =
+                mProcess->call(mObject, code, oneway, testing::capture(writer));
+        EXPECT_TRUE(answer.ok());
+        return answer->status;
+    }
+    WireStatus debug(int fd) {
+        ParcelWriter writer;
+        hidl::writeRequestHead(writer, IBase::layout(), IBase::debug);
+        const NativeHandle handle{.fds = {fd}, .ints = {}};
+        writer.writeNativeHandle(fd < 0 ? nullptr : &handle);
+        const std::vector<hidl::HidlString> options = {hidl::makeString(writer, "-a"),
+                                                       hidl::makeString(writer, "b")};
+        hidl::writeValue(writer, hidl::makeVec(writer, options));
+        Result<LoopbackProcess::Answer> answer =
+                mProcess->call(mObject, IBase::debug, false, testing::capture(writer));
+        EXPECT_TRUE(answer.ok());
+        return answer->status;
+    }
+
+    std::shared_ptr<LoopbackProcess> mProcess = std::make_shared<LoopbackProcess>();
+    std::shared_ptr<Counter> mObject = std::make_shared<Counter>();
+};
+
+TEST_F(HidlBase, AnswersPing) {
+    Result<std::unique_ptr<Reply>> reply = callBase(IBase::ping);
+    ASSERT_TRUE(reply.ok()) << reply.status().toString();
+    EXPECT_EQ((*reply)->reader().remaining(), 0U);
+}
+
+TEST_F(HidlBase, NamesItsChainLeafFirst) {
+    Result<std::unique_ptr<Reply>> reply = callBase(IBase::interfaceChain);
+    ASSERT_TRUE(reply.ok());
+    Result<const hidl::HidlVec<hidl::HidlString>*> chain =
+            hidl::readValue<hidl::HidlVec<hidl::HidlString>>((*reply)->reader());
+    ASSERT_TRUE(chain.ok());
+    ASSERT_EQ((*chain)->count, 2U);
+    EXPECT_EQ((*chain)->view()[0].view(), "android.hardware.neuralnetworks@1.2::IBurstContext");
+    EXPECT_EQ((*chain)->view()[1].view(), "android.hidl.base@1.0::IBase");
+
+    reply = callBase(IBase::interfaceDescriptor);
+    ASSERT_TRUE(reply.ok());
+    Result<const hidl::HidlString*> descriptor =
+            hidl::readValue<hidl::HidlString>((*reply)->reader());
+    ASSERT_TRUE(descriptor.ok());
+    EXPECT_EQ((*descriptor)->view(), "android.hardware.neuralnetworks@1.2::IBurstContext");
+}
+
+TEST_F(HidlBase, GivesOneHashPerChainEntry) {
+    Result<std::unique_ptr<Reply>> reply = callBase(IBase::getHashChain);
+    ASSERT_TRUE(reply.ok());
+    using Hashes = hidl::HidlVec<std::array<uint8_t, 32>>;
+    Result<const Hashes*> hashes = hidl::readValue<Hashes>((*reply)->reader());
+    ASSERT_TRUE(hashes.ok());
+    ASSERT_EQ((*hashes)->count, 2U);
+    // The published hash of android.hidl.base@1.0::IBase begins ec7fd79e and ends 83b18ca4c.
+    EXPECT_EQ((*hashes)->view()[1].front(), 0xec);
+    EXPECT_EQ((*hashes)->view()[1].back(), 0x4c);
+}
+
+TEST_F(HidlBase, TellsItsProcess) {
+    Result<std::unique_ptr<Reply>> reply = callBase(IBase::getDebugInfo);
+    ASSERT_TRUE(reply.ok());
+    Result<const DebugInfo*> info = hidl::readValue<DebugInfo>((*reply)->reader());
+    ASSERT_TRUE(info.ok());
+    EXPECT_EQ((*info)->pid, getpid());
+    EXPECT_EQ((*info)->ptr, 0U);
+    EXPECT_EQ((*info)->arch, sizeof(void*) == 8 ? DebugInfo::Architecture::IS_64BIT
+                                                : DebugInfo::Architecture::IS_32BIT);
+}
+
+TEST_F(HidlBase, TakesOnewayNotices) {
+    const auto& descriptor = IBase::layout().descriptor;
+    EXPECT_EQ(answerTo(IBase::notifySyspropsChanged, true, descriptor), WireStatus::OK);
+    EXPECT_EQ(answerTo(IBase::setHALInstrumentation, true, descriptor), WireStatus::OK);
+}
+
+TEST_F(HidlBase, WritesDebugText) {
+    Pipe pipe;
+    EXPECT_EQ(debug(pipe.writer()), WireStatus::OK);
+    EXPECT_EQ(pipe.readAll(), "0 calls -a b");
+}
+
+TEST_F(HidlBase, WritesNoDebugTextWithoutDescriptor) {
+    EXPECT_EQ(debug(-1), WireStatus::OK);
+}
+
+TEST_F(HidlBase, SurvivesDebugReaderThatIsGone) {
+    Pipe pipe;
+    pipe.closeReader();
+    EXPECT_EQ(debug(pipe.writer()), WireStatus::OK);
+    EXPECT_EQ(answerTo(IBase::ping, false, IBase::layout().descriptor), WireStatus::OK);
+}
+
+TEST_F(HidlBase, RefusesToDebugForApps) {
+    Pipe pipe;
+    mProcess->caller.euid = 10000;
+    EXPECT_EQ(debug(pipe.writer()), WireStatus::PERMISSION_DENIED);
+    mProcess->caller.euid = 9999;
+    EXPECT_EQ(debug(pipe.writer()), WireStatus::OK);
+    EXPECT_EQ(pipe.readAll(), "0 calls -a b");
+}
+
+TEST_F(HidlBase, ServesMethodOfItsOwn) {
+    EXPECT_EQ(answerTo(IBurstContext::freeMemory, false, IBurstContext::layout().descriptor),
+              WireStatus::OK);
+    EXPECT_EQ(mObject->calls, 1);
+    EXPECT_EQ(mObject->lastSlot, 5);
+}
+
+TEST_F(HidlBase, RefusesWrongTokens) {
+    EXPECT_EQ(answerTo(IBurstContext::freeMemory, false, IBase::layout().descriptor),
+              WireStatus::BAD_TYPE);
+    EXPECT_EQ(answerTo(IBase::ping, false, IBurstContext::layout().descriptor),
+              WireStatus::BAD_TYPE);
+    EXPECT_EQ(answerTo(IBurstContext::freeMemory, false, ""), WireStatus::BAD_TYPE);
+    EXPECT_EQ(mObject->calls, 0);
+}
+
+TEST_F(HidlBase, RefusesCallsThatAreOnewayByMistakeOrNot) {
+    EXPECT_EQ(answerTo(IBurstContext::freeMemory, true, IBurstContext::layout().descriptor),
+              WireStatus::UNKNOWN_ERROR);
+    EXPECT_EQ(answerTo(IBase::notifySyspropsChanged, false, IBase::layout().descriptor),
+              WireStatus::UNKNOWN_ERROR);
+    EXPECT_EQ(mObject->calls, 0);
+}
+
+TEST_F(HidlBase, KnowsNoOtherCodes) {
+    for (uint32_t code :
+         {0U, 2U, 0xffffffffU, uint32_t{IBase::linkToDeath}, uint32_t{IBase::unlinkToDeath}}) {
+        EXPECT_EQ(answerTo(code, false, IBurstContext::layout().descriptor),
+                  WireStatus::UNKNOWN_TRANSACTION);
+    }
+}
+
+TEST_F(HidlBase, AnswersArgumentsThatAreCutShort) {
+    ParcelWriter writer;
+    hidl::writeRequestHead(writer, IBurstContext::layout(), IBurstContext::freeMemory);
+    Result<LoopbackProcess::Answer> answer =
+            mProcess->call(mObject, IBurstContext::freeMemory, false, testing::capture(writer));
+    ASSERT_TRUE(answer.ok());
+    EXPECT_EQ(answer->status, WireStatus::BAD_VALUE);
+    EXPECT_EQ(mObject->calls, 0);
+}
+
+TEST(InterfaceLayouts, ListInheritedMethodsWithTheirOwnTokens) {
+    const hidl::InterfaceLayout& layout = IPreparedModel::layout();
+    ASSERT_EQ(layout.chain.size(), 4U);
+    EXPECT_EQ(layout.hashes.size(), 4U);
+    EXPECT_EQ(layout.chain.back(), IBase::layout().descriptor);
+    const hidl::MethodLayout* execute = findMethod(layout, IPreparedModel::execute);
+    ASSERT_NE(execute, nullptr);
+    EXPECT_EQ(execute->token, "android.hardware.neuralnetworks@1.0::IPreparedModel");
+    const hidl::MethodLayout* ping = findMethod(layout, IBase::ping);
+    ASSERT_NE(ping, nullptr);
+    EXPECT_EQ(ping->token, IBase::layout().descriptor);
+}
+
+}  // namespace
+
+}  // namespace halyard::hal
