@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string_view>
+
+#include "engine/base/log.h"
+
+namespace halyard::hal {
+
+// Sends log lines to stderr and, where there is one, to Android's logd under the tag "halyard".
+void logToStderrAndLogd(LogLevel level, std::string_view line);
+
+}  // namespace halyard::hal

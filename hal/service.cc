@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The vendor service: options, the device, its registration, and serving until SIGTERM or SIGINT.
+
+#include <signal.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <string>
+
+#include "driver/device.h"
+#include "driver/operation_list.h"
+#include "engine/base/log.h"
+#include "hal/binder/process.h"
+#include "hal/binder/service_manager.h"
+#include "hal/hidl/service_objects.h"
+#include "hal/log_sink.h"
+#include "hal/service_options.h"
+
+namespace halyard::hal {
+namespace {
+
+constexpr const char* kBinderDevice = "/dev/hwbinder";
+// Synchronous executions occupy a binder thread each.
+constexpr size_t kThreads = 1;
+constexpr size_t kSpawnedThreads = 7;
+// How long to wait for hwservicemanager between two looks at the signals.
+constexpr std::chrono::milliseconds kWaitSlice{500};
+
+void print(const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+// The signals that end the service, blocked in all threads so that only waiting takes them.
+sigset_t blockEndSignals() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    return signals;
+}
+
+bool endWasAsked(const sigset_t& signals) {
+    const timespec now = {};
+    return sigtimedwait(&signals, nullptr, &now) > 0;
+}
+
+// False if the service was told to end first. Waits for as long as it takes: at boot the manager
+// may start later than this service.
+bool waitForManager(HwServiceManager& manager, const sigset_t& signals) {
+    bool told = false;
+    for (;;) {
+        const Status ready = manager.waitUntilReady(kWaitSlice);
+        if (ready.ok()) {
+            return true;
+        }
+        if (endWasAsked(signals)) {
+            return false;
+        }
+        if (!told) {
+            log(LogLevel::WARNING, "still waiting: " + std::string(ready.message()));
+            told = true;
+        }
+    }
+}
+
+Status serve(const ServiceOptions& options, const sigset_t& signals) {
+    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<driver::Device> device,
+                             driver::Device::create(options.driver));
+    std::string backends;
+    for (const std::string& name : device->backendNames()) {
+        backends.append(backends.empty() ? "" : ", ").append(name);
+    }
+    log(LogLevel::INFO, std::string(device->versionString()) + " with " + backends);
+
+    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<BinderProcess> process,
+                             BinderProcess::open(kBinderDevice));
+    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<LocalObject> object,
+                             makeDeviceObject(process, device));
+    HALYARD_RETURN_IF_ERROR(process->startThreads(kThreads, kSpawnedThreads));
+
+    HwServiceManager manager(process);
+    if (waitForManager(manager, signals)) {
+        Status added = manager.add(options.serviceName, object, deviceInterfaceChain());
+        if (!added.ok()) {
+            process->stop();
+            return added;
+        }
+        for (std::string_view interface : deviceInterfaceChain()) {
+            log(LogLevel::INFO, "registered " + std::string(interface) + "/" + options.serviceName);
+        }
+        int signal = 0;
+        while (sigwait(&signals, &signal) == EINTR) {
+        }
+        log(LogLevel::INFO, "ending on signal " + std::to_string(signal));
+    }
+    process->stop();
+    return {};
+}
+
+int run(int argc, char** argv) {
+    setLogSink(&logToStderrAndLogd);
+    Result<ServiceOptions> options = parseServiceOptions(argc, argv);
+    if (!options.ok()) {
+        log(LogLevel::ERROR, options.status().message());
+        return 1;
+    }
+    switch (options->action) {
+        case ServiceOptions::Action::PRINT_HELP:
+            print(serviceHelp());
+            return 0;
+        case ServiceOptions::Action::PRINT_VERSION:
+            print("halyard " HALYARD_VERSION "\n");
+            return 0;
+        case ServiceOptions::Action::LIST_OPERATIONS:
+            print(driver::listOperations());
+            return 0;
+        case ServiceOptions::Action::SERVE:
+            break;
+    }
+    if (options->verbose) {
+        setLogThreshold(LogLevel::VERBOSE);
+    }
+    // Whoever reads the log may go away; the service stays.
+    signal(SIGPIPE, SIG_IGN);
+    Status served = serve(*options, blockEndSignals());
+    if (!served.ok()) {
+        log(LogLevel::ERROR, served.toString());
+        return 1;
+    }
+    return 0;
+}
+
+}  // namespace
+}  // namespace halyard::hal
+
+int main(int argc, char** argv) {
+    return halyard::hal::run(argc, argv);
+}

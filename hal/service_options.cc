@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hal/service_options.h"
+
+#include <getopt.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace halyard::hal {
+namespace {
+
+constexpr size_t kMaxThreads = 64;
+// Above every code of an NNAPI operation but the OEM one, which nobody can deny by name.
+constexpr int32_t kOperationCodeLimit = 1000;
+
+// Long options without a letter.
+enum : int { NUMBER_OF_THREADS = 256, LIST_OPERATIONS };
+
+constexpr option kLongOptions[] = {
+        {"compute", required_argument, nullptr, 'c'},
+        {"service-name", required_argument, nullptr, 'n'},
+        {"verbose-logging", no_argument, nullptr, 'v'},
+        {"version", no_argument, nullptr, 'V'},
+        {"help", no_argument, nullptr, 'h'},
+        {"number-of-threads", required_argument, nullptr, NUMBER_OF_THREADS},
+        {"unsupported-operations", required_argument, nullptr, 'u'},
+        {"request-inputs-and-outputs-dump-dir", required_argument, nullptr, 'd'},
+        {"list-operations", no_argument, nullptr, LIST_OPERATIONS},
+        {nullptr, 0, nullptr, 0},
+};
+
+std::vector<std::string> split(std::string_view list, std::string_view separators) {
+    std::vector<std::string> items;
+    size_t start = 0;
+    while ((start = list.find_first_not_of(separators, start)) != std::string_view::npos) {
+        const size_t end = std::min(list.find_first_of(separators, start), list.size());
+        items.emplace_back(list.substr(start, end - start));
+        start = end;
+    }
+    return items;
+}
+
+std::optional<size_t> parseNumber(std::string_view text) {
+    size_t number = 0;
+    const char* end = text.data() + text.size();
+    auto [stopped, error] = std::from_chars(text.data(), end, number);
+    if (text.empty() || error != std::errc() || stopped != end) {
+        return std::nullopt;
+    }
+    return number;
+}
+
+// By name, in any case, or by code.
+std::optional<driver::OperationType> parseOperation(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(), [](char letter) {
+        return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
+    });
+    const std::optional<size_t> number = parseNumber(text);
+    for (int32_t code = 0; code < kOperationCodeLimit; ++code) {
+        const auto type = static_cast<driver::OperationType>(code);
+        const std::string_view name = nameOf(type);
+        if (!name.empty() && (name == text || number == static_cast<size_t>(code))) {
+            return type;
+        }
+    }
+    return std::nullopt;
+}
+
+Status parseOperations(std::string_view list, std::set<driver::OperationType>& operations) {
+    for (const std::string& item : split(list, ", ")) {
+        const std::optional<driver::OperationType> type = parseOperation(item);
+        if (!type.has_value()) {
+            return invalidArgument("--unsupported-operations: there is no operation " + item +
+                                   "; --list-operations prints their names and codes");
+        }
+        operations.insert(*type);
+    }
+    return {};
+}
+
+// What getopt stopped at: "-x" or "--word".
+std::string offender(int argc, char** argv) {
+    if (optopt > 0 && optopt < NUMBER_OF_THREADS) {
+        return std::string("-") + static_cast<char>(optopt);
+    }
+    return optind > 0 && optind <= argc ? argv[optind - 1] : "";
+}
+
+}  // namespace
+
+Result<ServiceOptions> parseServiceOptions(int argc, char** argv) {
+    ServiceOptions options;
+    bool firstCompute = true;
+    opterr = 0;
+    optind = 1;
+    int letter = 0;
+    while ((letter = getopt_long(argc, argv, ":c:n:vVhu:d:", kLongOptions, nullptr)) != -1) {
+        switch (letter) {
+            case 'c': {
+                if (firstCompute) {
+                    options.driver.backends.clear();
+                    firstCompute = false;
+                }
+                for (std::string& backend : split(optarg, ",")) {
+                    options.driver.backends.push_back(std::move(backend));
+                }
+                break;
+            }
+            case 'n':
+                options.serviceName = optarg;
+                if (options.serviceName.empty() ||
+                    options.serviceName.find('/') != std::string::npos) {
+                    return invalidArgument("--service-name: not a name: \"" + options.serviceName +
+                                           "\"");
+                }
+                break;
+            case 'v':
+                options.verbose = true;
+                break;
+            case 'V':
+                options.action = ServiceOptions::Action::PRINT_VERSION;
+                break;
+            case 'h':
+                options.action = ServiceOptions::Action::PRINT_HELP;
+                break;
+            case 'u':
+                HALYARD_RETURN_IF_ERROR(
+                        parseOperations(optarg, options.driver.unsupportedOperations));
+                break;
+            case 'd':
+                options.driver.dumpDirectory = optarg;
+                break;
+            case NUMBER_OF_THREADS: {
+                const std::optional<size_t> threads = parseNumber(optarg);
+                if (!threads.has_value() || *threads > kMaxThreads) {
+                    return invalidArgument(std::string("--number-of-threads: ") + optarg +
+                                           " is not between 1 and 64, nor 0 for one per core");
+                }
+                options.driver.threads = *threads;
+                break;
+            }
+            case LIST_OPERATIONS:
+                options.action = ServiceOptions::Action::LIST_OPERATIONS;
+                break;
+            case ':':
+                return invalidArgument(offender(argc, argv) + ": an argument is missing");
+            default:
+                return invalidArgument(offender(argc, argv) + ": no such option");
+        }
+    }
+    if (optind < argc) {
+        return invalidArgument(std::string(argv[optind]) + ": only options are taken");
+    }
+    return options;
+}
+
+std::string serviceHelp() {
+    std::string backends;
+    for (std::string_view name : driver::knownBackends()) {
+        backends.append(backends.empty() ? "" : ", ").append(name);
+    }
+    return "Usage: android.hardware.neuralnetworks@1.3-service-halyard [OPTION]...\n"
+           "Serves the Android Neural Networks HAL 1.0-1.3.\n"
+           "\n"
+           "  -c, --compute BACKENDS       backends in order of preference, separated by commas;\n"
+           "                               may be repeated. CpuRef comes last in any case.\n"
+           "                               Default: CpuAcc,GpuAcc. Known: " +
+           backends +
+           "\n"
+           "  -n, --service-name NAME      the instance to register as (halyard-default)\n"
+           "      --number-of-threads N    threads to compute with, 1-64; 0, the default: one per\n"
+           "                               core\n"
+           "  -u, --unsupported-operations LIST\n"
+           "                               operations to report as unsupported, by name or code,\n"
+           "                               separated by commas or spaces. (Arm's driver takes the\n"
+           "                               positions of operations in a model instead.)\n"
+           "  -d, --request-inputs-and-outputs-dump-dir DIR\n"
+           "                               write the inputs and outputs of every request there\n"
+           "      --list-operations        print the supported operations as JSON, and exit\n"
+           "  -v, --verbose-logging        log what is prepared and executed\n"
+           "  -V, --version                print the version, and exit\n"
+           "  -h, --help                   print this, and exit\n";
+}
+
+}  // namespace halyard::hal

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The service's command line.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "driver/options.h"
+#include "engine/base/status.h"
+
+namespace halyard::hal {
+
+struct ServiceOptions {
+    enum class Action : uint8_t { SERVE, PRINT_HELP, PRINT_VERSION, LIST_OPERATIONS };
+    Action action = Action::SERVE;
+    driver::Options driver;
+    std::string serviceName = "halyard-default";
+    bool verbose = false;
+};
+
+// INVALID_ARGUMENT names the option and what it takes. Names of backends are left to the driver.
+Result<ServiceOptions> parseServiceOptions(int argc, char** argv);
+
+// What --help prints.
+std::string serviceHelp();
+
+}  // namespace halyard::hal
