@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "harness/device/adbd/event_loop.h"
+
+#include <sys/epoll.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+namespace halyard::adbd {
+
+Result<std::unique_ptr<EventLoop>> EventLoop::create() {
+    FileDescriptor epoll(epoll_create1(EPOLL_CLOEXEC));
+    if (!epoll.valid()) {
+        return internalError(std::string("epoll_create1: ") + strerror(errno));
+    }
+    return std::unique_ptr<EventLoop>(new EventLoop(std::move(epoll)));
+}
+
+Result<EventLoop::WatchId> EventLoop::watch(int fd, uint32_t events, Callback callback) {
+    const WatchId id = ++mLastId;
+    epoll_event event = {};
+    event.events = events;
+    // The id rather than the descriptor: an event that was fetched before its descriptor was closed
+    // and reused then finds no watch.
+    event.data.u64 = id;
+    if (epoll_ctl(mEpoll.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+        return internalError(std::string("epoll_ctl: ") + strerror(errno));
+    }
+    mWatches.emplace(id, Watch{fd, events, std::make_shared<Callback>(std::move(callback))});
+    return id;
+}
+
+void EventLoop::change(WatchId id, uint32_t events) {
+    const auto found = mWatches.find(id);
+    if (found == mWatches.end() || found->second.events == events) {
+        return;
+    }
+    found->second.events = events;
+    epoll_event event = {};
+    event.events = events;
+    event.data.u64 = id;
+    epoll_ctl(mEpoll.get(), EPOLL_CTL_MOD, found->second.fd, &event);
+}
+
+void EventLoop::unwatch(WatchId id) {
+    const auto found = mWatches.find(id);
+    if (found != mWatches.end()) {
+        epoll_ctl(mEpoll.get(), EPOLL_CTL_DEL, found->second.fd, nullptr);
+        mWatches.erase(found);
+    }
+}
+
+void EventLoop::defer(std::function<void()> task) {
+    mDeferred.push_back(std::move(task));
+}
+
+void EventLoop::runDeferred() {
+    while (!mDeferred.empty()) {
+        const std::vector<std::function<void()>> tasks = std::exchange(mDeferred, {});
+        for (const std::function<void()>& task : tasks) {
+            task();
+        }
+    }
+}
+
+void EventLoop::run() {
+    std::array<epoll_event, 64> events;
+    while (!mStopped) {
+        const int count =
+                epoll_wait(mEpoll.get(), events.data(), static_cast<int>(events.size()), -1);
+        for (int i = 0; i < count && !mStopped; ++i) {
+            const auto found = mWatches.find(events[i].data.u64);
+            if (found == mWatches.end()) {
+                continue;
+            }
+            // The callback may end its own watch.
+            const std::shared_ptr<Callback> callback = found->second.callback;
+            (*callback)(events[i].events);
+            runDeferred();
+        }
+    }
+}
+
+}  // namespace halyard::adbd

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// EventLoop: the daemon's one thread. Waits for file descriptors with epoll and calls back.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "engine/base/status.h"
+#include "harness/device/adbd/file_descriptor.h"
+
+namespace halyard::adbd {
+
+// Not thread-safe: everything happens on the thread that calls run().
+class EventLoop {
+  public:
+    using WatchId = uint64_t;
+    static constexpr WatchId kNoWatch = 0;
+    // `events` as epoll reports them (EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR).
+    using Callback = std::function<void(uint32_t events)>;
+
+    static Result<std::unique_ptr<EventLoop>> create();
+
+    // The descriptor stays the caller's and must outlive the watch.
+    Result<WatchId> watch(int fd, uint32_t events, Callback callback);
+    void change(WatchId id, uint32_t events);
+    // No callback for `id` starts after this. kNoWatch and ids that ended are ignored.
+    void unwatch(WatchId id);
+
+    // Runs `task` once the callback in progress has returned, so that an object can ask for its own
+    // removal.
+    void defer(std::function<void()> task);
+
+    void run();
+    void stop() { mStopped = true; }
+
+  private:
+    struct Watch {
+        int fd;
+        uint32_t events;
+        std::shared_ptr<Callback> callback;
+    };
+
+    explicit EventLoop(FileDescriptor epoll) : mEpoll(std::move(epoll)) {}
+    void runDeferred();
+
+    FileDescriptor mEpoll;
+    std::map<WatchId, Watch> mWatches;
+    std::vector<std::function<void()>> mDeferred;
+    WatchId mLastId = kNoWatch;
+    bool mStopped = false;
+};
+
+}  // namespace halyard::adbd

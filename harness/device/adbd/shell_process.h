@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <sys/types.h>
+
+#include "engine/base/status.h"
+#include "harness/device/adbd/file_descriptor.h"
+#include "harness/device/adbd/shell_service.h"
+
+namespace halyard::adbd {
+
+// A started process and our ends of its standard streams, all non-blocking. On a pseudo-terminal
+// input and output are the same file, and there is no separate error.
+struct ShellProcess {
+    pid_t pid = -1;
+    FileDescriptor input;
+    FileDescriptor output;
+    FileDescriptor error;  // only with ShellRequest::packets and no terminal
+};
+
+// The process leads a session and a process group of its own. UNAVAILABLE or INTERNAL if the system
+// refuses; a shell that can't be run shows as exit status 127.
+Result<ShellProcess> startShellProcess(const ShellSettings& settings, const ShellRequest& request);
+
+}  // namespace halyard::adbd

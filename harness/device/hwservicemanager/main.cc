@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// hwservicemanager for the virtual device: the context manager of /dev/hwbinder, in the foreground
+// until SIGTERM or SIGINT.
+//
+// Usage: hwservicemanager [DEVICE [MANIFEST-FOLDER]]
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <memory>
+#include <string>
+
+#include "engine/base/log.h"
+#include "hal/binder/process.h"
+#include "harness/device/hwservicemanager/service_manager_object.h"
+
+namespace halyard::device {
+namespace {
+
+constexpr const char* kDevice = "/dev/hwbinder";
+constexpr const char* kManifests = "/vendor/etc/vintf/manifest";
+constexpr size_t kThreads = 1;
+constexpr size_t kSpawnedThreads = 3;
+
+Status serve(const std::string& device, const std::string& manifests, const sigset_t& end) {
+    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<hal::BinderProcess> process,
+                             hal::BinderProcess::open(device));
+    Manifest manifest;
+    manifest.addFolder(manifests);
+    auto manager = std::make_shared<ServiceManagerObject>(process, std::move(manifest));
+    manager->registerItself();
+    HALYARD_RETURN_IF_ERROR(process->becomeContextManager(manager));
+    HALYARD_RETURN_IF_ERROR(process->startThreads(kThreads, kSpawnedThreads));
+    log(LogLevel::INFO, "hwservicemanager: ready on " + device);
+    int signal = 0;
+    sigwait(&end, &signal);
+    process->stop();
+    manager->shutDown();
+    return {};
+}
+
+}  // namespace
+}  // namespace halyard::device
+
+int main(int argc, char** argv) {
+    // Blocked before there are other threads, so that only sigwait takes them.
+    sigset_t end;
+    sigemptyset(&end);
+    sigaddset(&end, SIGTERM);
+    sigaddset(&end, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &end, nullptr);
+
+    halyard::Status served =
+            halyard::device::serve(argc > 1 ? argv[1] : halyard::device::kDevice,
+                                   argc > 2 ? argv[2] : halyard::device::kManifests, end);
+    if (!served.ok()) {
+        halyard::log(halyard::LogLevel::ERROR, "hwservicemanager: " + served.toString());
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "harness/device/hwservicemanager/service_manager_object.h"
+
+#include <unistd.h>
+
+#include <string_view>
+#include <utility>
+
+#include "engine/base/log.h"
+#include "hal/hidl/types.h"
+
+namespace halyard::device {
+
+using hal::ObjectRef;
+using hal::ParcelReader;
+using hal::ParcelWriter;
+using hal::RemoteObject;
+using hal::hidl::HidlString;
+using hal::hidl::HidlVec;
+using hal::hidl::InterfaceLayout;
+using hal::hidl::makeString;
+using hal::hidl::makeVec;
+using hal::hidl::readValue;
+using hal::hidl::writeValue;
+using hal::hidl::base::v1_0::DebugInfo;
+using hal::hidl::base::v1_0::IBase;
+using hal::hidl::manager::v1_0::IServiceNotification;
+using hal::hidl::manager::v1_2::IServiceManager;
+using ManagerTypes = hal::hidl::manager::v1_0::IServiceManager;
+
+namespace {
+
+Result<std::string> readString(ParcelReader& reader) {
+    HALYARD_ASSIGN_OR_RETURN(const auto* text, readValue<HidlString>(reader));
+    return std::string(text->view());
+}
+
+Result<std::vector<std::string>> readStrings(ParcelReader& reader) {
+    HALYARD_ASSIGN_OR_RETURN(const auto* texts, readValue<HidlVec<HidlString>>(reader));
+    std::vector<std::string> strings;
+    for (const HidlString& text : texts->view()) {
+        strings.emplace_back(text.view());
+    }
+    return strings;
+}
+
+void writeStrings(ParcelWriter& writer, const std::vector<std::string>& texts) {
+    std::vector<HidlString> strings;
+    strings.reserve(texts.size());
+    for (const std::string& text : texts) {
+        strings.push_back(makeString(writer, text));
+    }
+    writeValue(writer, makeVec(writer, strings));
+}
+
+void writeBool(ParcelWriter& writer, bool value) {
+    writer.writeInt32(value ? 1 : 0);
+}
+
+// fqName and name, which most methods begin with.
+struct Names {
+    std::string fqName;
+    std::string name;
+};
+Result<Names> readNames(ParcelReader& reader) {
+    Names names;
+    HALYARD_ASSIGN_OR_RETURN(names.fqName, readString(reader));
+    HALYARD_ASSIGN_OR_RETURN(names.name, readString(reader));
+    return names;
+}
+
+}  // namespace
+
+ServiceManagerObject::ServiceManagerObject(std::weak_ptr<hal::BinderProcess> process,
+                                           Manifest manifest)
+    : HidlObject(IServiceManager::layout()),
+      mProcess(std::move(process)),
+      mManifest(std::move(manifest)),
+      mRegistry(std::make_shared<Registry>(
+              [weak = mProcess](const std::shared_ptr<RemoteObject>& listener,
+                                const std::string& fqName, const std::string& name,
+                                bool preexisting) {
+                  if (auto alive = weak.lock()) {
+                      notify(*alive, listener, fqName, name, preexisting);
+                  }
+              })) {}
+
+void ServiceManagerObject::registerItself() {
+    const InterfaceLayout& layout = IServiceManager::layout();
+    const std::vector<std::string> chain(layout.chain.begin(), layout.chain.end());
+    mRegistry->add("default", shared_from_this(), chain, getpid());
+}
+
+const ServiceManagerObject::Row ServiceManagerObject::kHandlers[] = {
+        {IServiceManager::get, &ServiceManagerObject::get},
+        {IServiceManager::add, &ServiceManagerObject::add},
+        {IServiceManager::addWithChain, &ServiceManagerObject::addWithChain},
+        {IServiceManager::getTransport, &ServiceManagerObject::getTransport},
+        {IServiceManager::list, &ServiceManagerObject::list},
+        {IServiceManager::listByInterface, &ServiceManagerObject::listByInterface},
+        {IServiceManager::listManifestByInterface, &ServiceManagerObject::listManifestByInterface},
+        {IServiceManager::registerForNotifications,
+         &ServiceManagerObject::registerForNotifications},
+        {IServiceManager::unregisterForNotifications,
+         &ServiceManagerObject::unregisterForNotifications},
+        {IServiceManager::debugDump, &ServiceManagerObject::debugDump},
+        {IServiceManager::registerPassthroughClient,
+         &ServiceManagerObject::registerPassthroughClient},
+        {IServiceManager::registerClientCallback, &ServiceManagerObject::registerClientCallback},
+        {IServiceManager::unregisterClientCallback,
+         &ServiceManagerObject::unregisterClientCallback},
+        {IServiceManager::tryUnregister, &ServiceManagerObject::tryUnregister},
+};
+
+Status ServiceManagerObject::serve(uint32_t code, Call& call) {
+    return hal::hidl::dispatch(*this, kHandlers, code, call);
+}
+
+// ---- Registration ------------------------------------------------------------------------------
+
+Result<std::vector<std::string>> ServiceManagerObject::interfaceChain(
+        const ObjectRef& service) const {
+    const auto* remote = std::get_if<std::shared_ptr<RemoteObject>>(&service);
+    const std::shared_ptr<hal::BinderProcess> process = mProcess.lock();
+    if (remote == nullptr || process == nullptr) {
+        return invalidArgument("no service of another process");
+    }
+    ParcelWriter arguments;
+    writeRequestHead(arguments, IBase::layout(), IBase::interfaceChain);
+    HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<hal::Reply> reply,
+                             process->transact(*remote, IBase::interfaceChain, arguments));
+    HALYARD_RETURN_IF_ERROR(hal::hidl::readReplyHead(reply->reader()));
+    return readStrings(reply->reader());
+}
+
+Status ServiceManagerObject::add(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(std::string name, readString(call.arguments));
+    HALYARD_ASSIGN_OR_RETURN(ObjectRef service, call.arguments.readObject());
+    Result<std::vector<std::string>> chain = interfaceChain(service);
+    if (!chain.ok()) {
+        log(LogLevel::WARNING, chain.status().withContext("add " + name).toString());
+    }
+    writeBool(call.reply, chain.ok() && mRegistry->add(name, service, *chain, call.caller.pid));
+    return {};
+}
+
+Status ServiceManagerObject::addWithChain(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(std::string name, readString(call.arguments));
+    HALYARD_ASSIGN_OR_RETURN(ObjectRef service, call.arguments.readObject());
+    HALYARD_ASSIGN_OR_RETURN(std::vector<std::string> chain, readStrings(call.arguments));
+    const bool added = mRegistry->add(name, service, chain, call.caller.pid);
+    log(LogLevel::INFO,
+        std::string(added ? "hwservicemanager: added " : "hwservicemanager: refused ") +
+                (chain.empty() ? "nothing" : chain.front()) + "/" + name);
+    writeBool(call.reply, added);
+    return {};
+}
+
+Status ServiceManagerObject::tryUnregister(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
+    HALYARD_ASSIGN_OR_RETURN(ObjectRef service, call.arguments.readObject());
+    writeBool(call.reply, mRegistry->remove(names.fqName, names.name, service));
+    return {};
+}
+
+Status ServiceManagerObject::registerPassthroughClient(Call& call) {
+    // Only a note for debugDump on Android.
+    return readNames(call.arguments).status();
+}
+
+Status ServiceManagerObject::registerClientCallback(Call& call) {
+    HALYARD_RETURN_IF_ERROR(readNames(call.arguments).status());
+    writeBool(call.reply, false);
+    return {};
+}
+
+Status ServiceManagerObject::unregisterClientCallback(Call& call) {
+    writeBool(call.reply, false);
+    return {};
+}
+
+// ---- Look-up -----------------------------------------------------------------------------------
+
+Status ServiceManagerObject::get(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
+    call.reply.writeObject(mRegistry->get(names.fqName, names.name));
+    return {};
+}
+
+Status ServiceManagerObject::getTransport(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
+    const bool known = mManifest.declares(names.fqName, names.name) ||
+                       !isNull(mRegistry->get(names.fqName, names.name));
+    call.reply.writeUint32(static_cast<uint32_t>(known ? ManagerTypes::Transport::HWBINDER
+                                                       : ManagerTypes::Transport::EMPTY));
+    return {};
+}
+
+Status ServiceManagerObject::list(Call& call) {
+    std::vector<std::string> names;
+    for (const Registry::Instance& instance : mRegistry->list()) {
+        names.push_back(instance.fqName + "/" + instance.name);
+    }
+    writeStrings(call.reply, names);
+    return {};
+}
+
+Status ServiceManagerObject::listByInterface(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(std::string fqName, readString(call.arguments));
+    std::vector<std::string> names;
+    for (const Registry::Instance& instance : mRegistry->list()) {
+        if (instance.fqName == fqName) {
+            names.push_back(instance.name);
+        }
+    }
+    writeStrings(call.reply, names);
+    return {};
+}
+
+Status ServiceManagerObject::listManifestByInterface(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(std::string fqName, readString(call.arguments));
+    writeStrings(call.reply, mManifest.instancesOf(fqName));
+    return {};
+}
+
+Status ServiceManagerObject::debugDump(Call& call) {
+    const std::vector<Registry::Instance> instances = mRegistry->list();
+    std::vector<ManagerTypes::InstanceDebugInfo> rows;
+    for (const Registry::Instance& instance : instances) {
+        ManagerTypes::InstanceDebugInfo& row = rows.emplace_back();
+        row.interfaceName = makeString(call.reply, instance.fqName);
+        row.instanceName = makeString(call.reply, instance.name);
+        row.pid = instance.pid;
+        row.arch = DebugInfo::Architecture::UNKNOWN;
+    }
+    writeValue(call.reply, makeVec(call.reply, rows));
+    return {};
+}
+
+// ---- Notifications -----------------------------------------------------------------------------
+
+void ServiceManagerObject::notify(hal::BinderProcess& process,
+                                  const std::shared_ptr<RemoteObject>& listener,
+                                  const std::string& fqName, const std::string& name,
+                                  bool preexisting) {
+    ParcelWriter arguments;
+    writeRequestHead(arguments, IServiceNotification::layout(),
+                     IServiceNotification::onRegistration);
+    writeValue(arguments, makeString(arguments, fqName));
+    writeValue(arguments, makeString(arguments, name));
+    writeBool(arguments, preexisting);
+    if (Status sent =
+                process.transactOneway(listener, IServiceNotification::onRegistration, arguments);
+        !sent.ok()) {
+        log(LogLevel::WARNING, sent.withContext("notifying of " + fqName).toString());
+    }
+}
+
+Status ServiceManagerObject::registerForNotifications(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
+    HALYARD_ASSIGN_OR_RETURN(ObjectRef listener, call.arguments.readObject());
+    writeBool(call.reply, mRegistry->addListener(names.fqName, names.name, listener));
+    return {};
+}
+
+Status ServiceManagerObject::unregisterForNotifications(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
+    HALYARD_ASSIGN_OR_RETURN(ObjectRef listener, call.arguments.readObject());
+    writeBool(call.reply, mRegistry->removeListener(names.fqName, names.name, listener));
+    return {};
+}
+
+}  // namespace halyard::device

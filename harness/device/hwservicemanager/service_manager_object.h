@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// android.hidl.manager@1.2::IServiceManager over a Registry.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hal/binder/process.h"
+#include "hal/hidl/hidl_object.h"
+#include "harness/device/hwservicemanager/manifest.h"
+#include "harness/device/hwservicemanager/registry.h"
+
+namespace halyard::device {
+
+// Differences from Android's: no SELinux check on registration, and clients are not counted, so
+// that client callbacks are refused and tryUnregister does not ask whether the service is in use.
+class ServiceManagerObject final : public hal::hidl::HidlObject {
+  public:
+    ServiceManagerObject(std::weak_ptr<hal::BinderProcess> process, Manifest manifest);
+
+    // Registers the manager itself, as Android's does, so that it can be looked up by name.
+    void registerItself();
+    // Lets go of all that is registered, itself included.
+    void shutDown() { mRegistry->clear(); }
+
+  protected:
+    Status serve(uint32_t code, Call& call) override;
+
+  private:
+    using Row = hal::hidl::Handler<ServiceManagerObject>;
+    static const Row kHandlers[];
+
+    Status get(Call& call);
+    Status add(Call& call);
+    Status addWithChain(Call& call);
+    Status getTransport(Call& call);
+    Status list(Call& call);
+    Status listByInterface(Call& call);
+    Status listManifestByInterface(Call& call);
+    Status registerForNotifications(Call& call);
+    Status unregisterForNotifications(Call& call);
+    Status debugDump(Call& call);
+    Status registerPassthroughClient(Call& call);
+    Status registerClientCallback(Call& call);
+    Status unregisterClientCallback(Call& call);
+    Status tryUnregister(Call& call);
+
+    // Asks a service for its chain, leaf first.
+    Result<std::vector<std::string>> interfaceChain(const hal::ObjectRef& service) const;
+    static void notify(hal::BinderProcess& process,
+                       const std::shared_ptr<hal::RemoteObject>& listener,
+                       const std::string& fqName, const std::string& name, bool preexisting);
+
+    const std::weak_ptr<hal::BinderProcess> mProcess;
+    const Manifest mManifest;
+    const std::shared_ptr<Registry> mRegistry;
+};
+
+}  // namespace halyard::device

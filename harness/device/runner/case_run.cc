@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "harness/device/runner/case_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "harness/device/runner/canonical_model.h"
+#include "harness/device/runner/placement_report.h"
+
+namespace halyard::runner {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+uint64_t nanosecondsSince(Clock::time_point start) {
+    return static_cast<uint64_t>(
+            std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+}
+
+void fail(pb::CaseResult& result, pb::Stage stage, const Outcome& outcome) {
+    result.set_failed_stage(outcome.targetDied ? pb::STAGE_CRASH : stage);
+    result.set_status(static_cast<pb::ErrorStatus>(outcome.status));
+    result.set_message(outcome.message);
+}
+
+// Shape of an output: what the target reports, else what the request or the model says.
+std::vector<uint32_t> shapeOf(const pb::Model& model, const TargetRequest& request,
+                              const Execution& execution, size_t output) {
+    if (output < execution.outputShapes.size()) {
+        return execution.outputShapes[output].dimensions;
+    }
+    const std::vector<uint32_t>& asked = request.request.outputs[output].dimensions;
+    if (!asked.empty()) {
+        return asked;
+    }
+    const auto index = static_cast<int>(output);
+    if (index < model.main().output_indexes_size()) {
+        const uint32_t operand = model.main().output_indexes(index);
+        if (operand < static_cast<uint32_t>(model.main().operands_size())) {
+            const auto& dimensions = model.main().operands(static_cast<int>(operand)).dimensions();
+            return {dimensions.begin(), dimensions.end()};
+        }
+    }
+    return {};
+}
+
+// Bytes of an output's buffer that hold its result; all of them where that can't be told.
+uint64_t resultSize(const pb::Model& model, const std::vector<uint32_t>& shape, size_t output,
+                    bool shapeIsReported, uint64_t bufferSize) {
+    const auto index = static_cast<int>(output);
+    if (index >= model.main().output_indexes_size()) {
+        return bufferSize;
+    }
+    const uint32_t operand = model.main().output_indexes(index);
+    if (operand >= static_cast<uint32_t>(model.main().operands_size())) {
+        return bufferSize;
+    }
+    const driver::OperandTypeInfo* type = driver::findOperandType(static_cast<driver::OperandType>(
+            model.main().operands(static_cast<int>(operand)).type()));
+    const bool unspecified = std::find(shape.begin(), shape.end(), 0U) != shape.end();
+    if (type == nullptr || type->elementSize == 0 || (unspecified && !shapeIsReported) ||
+        (shape.empty() && type->isTensor() && !shapeIsReported)) {
+        return bufferSize;
+    }
+    uint64_t size = type->elementSize;
+    for (const uint32_t extent : shape) {
+        if (__builtin_mul_overflow(size, uint64_t{extent}, &size)) {
+            return bufferSize;
+        }
+    }
+    return std::min(size, bufferSize);
+}
+
+Status collectOutputs(const pb::Model& model, const TargetRequest& request,
+                      const Execution& execution, bool withData, pb::ExampleResult& result) {
+    HALYARD_ASSIGN_OR_RETURN(const std::span<uint8_t> bytes,
+                             request.pools[kOutputPool].memory->map());
+    for (size_t i = 0; i < request.request.outputs.size(); ++i) {
+        const driver::DataLocation& location = request.request.outputs[i].location;
+        const bool reported = i < execution.outputShapes.size();
+        const std::vector<uint32_t> shape = shapeOf(model, request, execution, i);
+        pb::OutputResult& output = *result.add_outputs();
+        output.mutable_dimensions()->Assign(shape.begin(), shape.end());
+        output.set_is_sufficient(!reported || execution.outputShapes[i].isSufficient);
+        if (withData) {
+            const uint64_t size = resultSize(model, shape, i, reported, location.length);
+            output.set_data(bytes.data() + location.offset, size);
+        }
+    }
+    return {};
+}
+
+// The executions of one example. The outcome is that of the first one that failed.
+Outcome runExample(PreparedTarget& prepared, const pb::TestCase& testCase,
+                   const pb::Example& example, const pb::RunOptions& options,
+                   pb::ExampleResult& result) {
+    const Result<TargetRequest> request = toCanonical(example);
+    if (!request.ok()) {
+        return {.status = driver::ErrorStatus::INVALID_ARGUMENT,
+                .message = request.status().toString()};
+    }
+    const ExecuteSettings settings = {
+            .synchronous = options.mode() == pb::EXECUTION_MODE_SYNC,
+            .measureTiming = options.measure_timing(),
+    };
+    const uint64_t counted = std::max<uint64_t>(options.repeat(), 1);
+    const uint64_t runs = options.warmup() + counted;
+    Answer<Execution> answer;
+    for (uint64_t run = 0; run < runs && answer.outcome.ok(); ++run) {
+        const Clock::time_point start = Clock::now();
+        answer = prepared.execute(*request, settings);
+        const uint64_t wall = nanosecondsSince(start);
+        if (answer.outcome.ok() && run >= options.warmup()) {
+            pb::Timing& timing = *result.add_timings();
+            timing.set_time_on_device_us(answer.value.timing.timeOnDevice);
+            timing.set_time_in_driver_us(answer.value.timing.timeInDriver);
+            timing.set_wall_ns(wall);
+        }
+    }
+    const bool tooSmall = answer.outcome.status == driver::ErrorStatus::OUTPUT_INSUFFICIENT_SIZE;
+    if (answer.outcome.ok() || tooSmall) {
+        const Status collected = collectOutputs(testCase.model(), *request, answer.value,
+                                                answer.outcome.ok(), result);
+        if (!collected.ok()) {
+            return {.status = driver::ErrorStatus::GENERAL_FAILURE,
+                    .message = collected.toString()};
+        }
+    }
+    return answer.outcome;
+}
+
+std::string nameOf(const pb::Example& example, int index) {
+    return example.name().empty() ? "example " + std::to_string(index) : example.name();
+}
+
+void runExamples(PreparedTarget& prepared, const pb::TestCase& testCase,
+                 const pb::RunOptions& options, const Progress& progress, pb::CaseResult& result) {
+    for (int i = 0; i < testCase.examples_size(); ++i) {
+        const pb::Example& example = testCase.examples(i);
+        const std::string name = nameOf(example, i);
+        if (i == 0) {
+            // The later ones would send all earlier results along.
+            result.set_message("executing");
+            progress(result);
+            result.clear_message();
+        }
+        pb::ExampleResult& executed = *result.add_examples();
+        executed.set_name(example.name());
+        const Outcome outcome = runExample(prepared, testCase, example, options, executed);
+        executed.set_status(static_cast<pb::ErrorStatus>(outcome.status));
+        executed.set_message(outcome.message);
+        if (!outcome.ok() && result.failed_stage() == pb::STAGE_NONE) {
+            fail(result, pb::STAGE_EXECUTE, outcome);
+            result.set_message(name + ": " + outcome.message);
+        }
+        if (outcome.targetDied) {
+            result.set_failed_stage(pb::STAGE_CRASH);
+            result.set_message(name + ": " + outcome.message);
+            return;
+        }
+    }
+}
+
+}  // namespace
+
+pb::CaseResult beginResult(const pb::TestCase& testCase, const std::string& targetName,
+                           driver::HalVersion version) {
+    pb::CaseResult result;
+    result.set_name(testCase.name());
+    result.set_target(targetName);
+    result.set_hal_version(toMessage(version));
+    return result;
+}
+
+void runCase(Target& target, const pb::TestCase& testCase, const pb::RunOptions& options,
+             const Progress& progress, pb::CaseResult& result) {
+    result.set_version_string(target.versionString());
+    const Result<TargetModel> model = toCanonical(testCase.model());
+    Status loadable = model.status();
+    if (loadable.ok()) {
+        loadable = checkExpressible(model->model, target.version());
+    }
+    if (!loadable.ok()) {
+        fail(result, pb::STAGE_LOAD,
+             {.status = driver::ErrorStatus::INVALID_ARGUMENT, .message = loadable.toString()});
+        return;
+    }
+
+    result.set_message("asking for supported operations");
+    progress(result);
+    const Answer<std::vector<bool>> supported = target.supportedOperations(*model);
+    if (!supported.outcome.ok()) {
+        return fail(result, pb::STAGE_SUPPORT, supported.outcome);
+    }
+    for (const bool flag : supported.value) {
+        result.add_supported_operations(flag);
+    }
+
+    result.set_message("preparing");
+    progress(result);
+    const PrepareSettings settings = {
+            .preference = static_cast<driver::ExecutionPreference>(options.preference()),
+            .priority = static_cast<driver::Priority>(options.priority()),
+    };
+    const Clock::time_point start = Clock::now();
+    const Answer<std::unique_ptr<PreparedTarget>> prepared = target.prepare(*model, settings);
+    result.set_prepare_ns(nanosecondsSince(start));
+    if (!prepared.outcome.ok()) {
+        return fail(result, pb::STAGE_PREPARE, prepared.outcome);
+    }
+    result.clear_message();
+    readPlacement(prepared.value->report(), result);
+
+    runExamples(*prepared.value, testCase, options, progress, result);
+    if (result.failed_stage() != pb::STAGE_CRASH) {
+        // The arena's size is known once the model has run.
+        result.clear_placement();
+        readPlacement(prepared.value->report(), result);
+        result.mutable_memory()->set_peak_rss_bytes(target.peakRssBytes());
+    }
+}
+
+}  // namespace halyard::runner

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "harness/device/runner/command_line.h"
+
+#include <getopt.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <vector>
+
+namespace halyard::runner {
+
+namespace {
+
+constexpr const char* kUsage =
+        "Usage: halyard-runner --target TARGET --bundle FILE --options FILE --results FILE\n"
+        "Runs test cases and writes a result for each.\n"
+        "  --target TARGET        in-process, or hidl:INSTANCE for the service of that name\n"
+        "  --bundle FILE          length-delimited TestCase messages\n"
+        "  --options FILE         a RunOptions message\n"
+        "  --results FILE         receives length-delimited CaseResult messages\n"
+        "  -c, --compute LIST     backends of an in-process target, in order of preference\n"
+        "  --number-of-threads N  threads of an in-process target; 0: one per core\n"
+        "  --list-services        print interface/name of what hwservicemanager knows, and end\n"
+        "  -v, --verbose          log more\n"
+        "  -h, --help             print this\n"
+        "Exit status: 0 every case was attempted, 1 wrong usage or unreadable files,\n"
+        "2 the target can't be reached.\n";
+
+constexpr std::string_view kInProcess = "in-process";
+constexpr std::string_view kHidl = "hidl:";
+constexpr size_t kMostThreads = 64;
+
+Result<std::vector<std::string>> parseBackends(std::string_view list) {
+    const std::vector<std::string_view> known = driver::knownBackends();
+    std::vector<std::string> backends;
+    for (;;) {
+        const std::string_view name = list.substr(0, list.find(','));
+        if (std::find(known.begin(), known.end(), name) == known.end()) {
+            std::string message = "unknown backend " + std::string(name) + "; known are";
+            for (const std::string_view backend : known) {
+                message += " " + std::string(backend);
+            }
+            return invalidArgument(std::move(message));
+        }
+        backends.emplace_back(name);
+        if (name.size() == list.size()) {
+            return backends;
+        }
+        list.remove_prefix(name.size() + 1);
+    }
+}
+
+Status parseTarget(std::string_view target, CommandLine& line) {
+    line.targetName = target;
+    if (target.starts_with(kHidl) && target.size() > kHidl.size()) {
+        line.instance = target.substr(kHidl.size());
+    } else if (target != kInProcess) {
+        return invalidArgument("unknown target " + std::string(target));
+    }
+    return {};
+}
+
+Status checkComplete(const CommandLine& line) {
+    if (line.targetName.empty()) {
+        return invalidArgument("--target is missing");
+    }
+    if (line.action == CommandLine::Action::HOSTILE) {
+        return line.instance.empty() ? invalidArgument("--hostile needs a hidl: target") : Status();
+    }
+    if (line.bundle.empty() || line.options.empty() || line.results.empty()) {
+        return invalidArgument("--bundle, --options and --results are all needed");
+    }
+    return {};
+}
+
+}  // namespace
+
+const char* usage() {
+    return kUsage;
+}
+
+Result<CommandLine> parseCommandLine(int argc, char** argv) {
+    enum Option : int { TARGET = 256, BUNDLE, OPTIONS, RESULTS, THREADS, LIST_SERVICES, HOSTILE };
+    constexpr std::array<option, 11> kOptions = {{
+            {"target", required_argument, nullptr, TARGET},
+            {"bundle", required_argument, nullptr, BUNDLE},
+            {"options", required_argument, nullptr, OPTIONS},
+            {"results", required_argument, nullptr, RESULTS},
+            {"compute", required_argument, nullptr, 'c'},
+            {"number-of-threads", required_argument, nullptr, THREADS},
+            {"list-services", no_argument, nullptr, LIST_SERVICES},
+            // For the tests that show that a service survives bad clients.
+            {"hostile", required_argument, nullptr, HOSTILE},
+            {"verbose", no_argument, nullptr, 'v'},
+            {"help", no_argument, nullptr, 'h'},
+            {},
+    }};
+    CommandLine line;
+    int choice = 0;
+    while ((choice = getopt_long(argc, argv, "c:vh", kOptions.data(), nullptr)) != -1) {
+        const std::string_view value = optarg != nullptr ? optarg : "";
+        switch (choice) {
+            case TARGET:
+                HALYARD_RETURN_IF_ERROR(parseTarget(value, line));
+                break;
+            case BUNDLE:
+                line.bundle = value;
+                break;
+            case OPTIONS:
+                line.options = value;
+                break;
+            case RESULTS:
+                line.results = value;
+                break;
+            case 'c': {
+                HALYARD_ASSIGN_OR_RETURN(line.driver.backends, parseBackends(value));
+                break;
+            }
+            case THREADS: {
+                const char* end = optarg + value.size();
+                const auto parsed = std::from_chars(optarg, end, line.driver.threads);
+                if (parsed.ec != std::errc() || parsed.ptr != end ||
+                    line.driver.threads > kMostThreads) {
+                    return invalidArgument("--number-of-threads takes 0 to 64, not " +
+                                           std::string(value));
+                }
+                break;
+            }
+            case LIST_SERVICES:
+                line.action = CommandLine::Action::LIST_SERVICES;
+                break;
+            case HOSTILE:
+                line.action = CommandLine::Action::HOSTILE;
+                line.hostileMode = value;
+                break;
+            case 'v':
+                line.verbose = true;
+                break;
+            case 'h':
+                line.action = CommandLine::Action::HELP;
+                return line;
+            default:
+                return invalidArgument("unknown option");
+        }
+    }
+    if (optind != argc) {
+        return invalidArgument(std::string("unexpected argument ") + argv[optind]);
+    }
+    if (line.action != CommandLine::Action::LIST_SERVICES) {
+        HALYARD_RETURN_IF_ERROR(checkComplete(line));
+    }
+    return line;
+}
+
+}  // namespace halyard::runner

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "driver/options.h"
+#include "engine/base/status.h"
+
+namespace halyard::runner {
+
+// What the runner was asked for.
+struct CommandLine {
+    enum class Action : uint8_t { RUN, LIST_SERVICES, HELP, HOSTILE };
+    Action action = Action::RUN;
+    std::string targetName;  // as given: "in-process", "hidl:halyard-default"
+    std::string instance;    // of the service; empty: in-process
+    std::string bundle;
+    std::string options;
+    std::string results;
+    std::string hostileMode;
+    driver::Options driver;  // for an in-process target
+    bool verbose = false;
+};
+
+// INVALID_ARGUMENT says what is wrong with the arguments.
+Result<CommandLine> parseCommandLine(int argc, char** argv);
+
+// Ends with a newline.
+const char* usage();
+
+}  // namespace halyard::runner

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "harness/device/runner/hostile_client.h"
+
+#include <csignal>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "hal/hidl/codec.h"
+#include "hal/hidl/types.h"
+#include "hal/hidl/version_delta.h"
+#include "harness/device/runner/canonical_model.h"
+#include "harness/device/runner/client_callbacks.h"
+#include "harness/device/runner/hidl_target.h"
+#include "harness/device/runner/isolation.h"
+#include "harness/device/runner/message_file.h"
+
+namespace halyard::runner {
+
+namespace {
+
+using hal::ParcelWriter;
+using hal::hidl::MethodLayout;
+using hal::hidl::TypeLayout;
+using hal::hidl::nn::v1_3::IDevice;
+
+constexpr std::chrono::milliseconds kConnect(5000);
+
+// Sends a call whose answer, if there is one, does not matter.
+void sendRaw(const RemoteInterface& service, uint32_t code, const ParcelWriter& arguments) {
+    static_cast<void>(service.process()->transact(service.object(), code, arguments));
+}
+
+// An argument that is well formed and empty.
+void writeEmpty(ParcelWriter& writer, const TypeLayout& type) {
+    switch (type.kind) {
+        case TypeLayout::Kind::BOOL:
+        case TypeLayout::Kind::SIGNED:
+        case TypeLayout::Kind::UNSIGNED:
+        case TypeLayout::Kind::FLOAT:
+            writer.writeInt32(0);
+            if (type.size > sizeof(int32_t)) {
+                writer.writeInt32(0);
+            }
+            break;
+        case TypeLayout::Kind::HANDLE:
+            writer.writeNativeHandle(nullptr);
+            break;
+        case TypeLayout::Kind::INTERFACE:
+            writer.writeObject({});
+            break;
+        default:
+            writer.writeBuffer(writer.keepZeroed(type.size));
+            break;
+    }
+}
+
+// Each method with its first n arguments, for every n, and with its token cut short.
+size_t sendTruncated(const RemoteInterface& service) {
+    size_t sent = 0;
+    for (const MethodLayout& method : IDevice::layout().methods) {
+        for (size_t n = 0; n < method.arguments.size(); ++n) {
+            ParcelWriter writer;
+            writer.writeInterfaceToken(method.token);
+            for (size_t i = 0; i < n; ++i) {
+                writeEmpty(writer, *method.arguments[i].type);
+            }
+            sendRaw(service, method.code, writer);
+            ++sent;
+        }
+        const std::string_view token = method.token;
+        for (const std::string_view cut : {token.substr(0, token.size() / 2), token.substr(0, 0)}) {
+            ParcelWriter writer;
+            writer.writeInterfaceToken(cut);
+            sendRaw(service, method.code, writer);
+            ++sent;
+        }
+        sendRaw(service, method.code, ParcelWriter());
+        ++sent;
+    }
+    return sent;
+}
+
+void writeGarbage(ParcelWriter& writer, std::mt19937& random) {
+    const auto below = [&random](uint32_t count) {
+        return std::uniform_int_distribution<uint32_t>(0, count - 1)(random);
+    };
+    std::vector<hal::BufferIndex> buffers;
+    size_t largest = 0;
+    for (uint32_t item = below(12); item > 0; --item) {
+        // The kernel itself refuses addresses that are not ours, so the bytes are.
+        const size_t size = size_t{8} * below(40);
+        const std::span<uint8_t> bytes = writer.keepZeroed(size);
+        for (uint8_t& byte : bytes) {
+            byte = static_cast<uint8_t>(below(3) == 0 ? random() : 0);
+        }
+        switch (below(5)) {
+            case 0:
+                writer.writeUint32(static_cast<uint32_t>(random()));
+                break;
+            case 1:
+                writer.writeUint64((uint64_t{random()} << 32) | random());
+                break;
+            case 2:
+                writer.writeObject({});
+                break;
+            case 3:
+                buffers.push_back(writer.writeBuffer(bytes));
+                largest = std::max(largest, size);
+                break;
+            default:
+                if (!buffers.empty() && largest >= 8) {
+                    const size_t slot = size_t{8} * below(static_cast<uint32_t>(largest / 8));
+                    buffers.push_back(writer.writeChildBuffer(
+                            bytes, {.index = buffers.back(), .offset = slot}));
+                }
+                break;
+        }
+    }
+}
+
+size_t sendGarbage(const RemoteInterface& service) {
+    constexpr size_t kCalls = 2000;
+    const uint32_t seed = std::random_device()();
+    printf("seed %u\n", seed);
+    std::mt19937 random(seed);
+    const std::span<const MethodLayout> methods = IDevice::layout().methods;
+    for (size_t i = 0; i < kCalls; ++i) {
+        const MethodLayout& method = methods[random() % methods.size()];
+        ParcelWriter writer;
+        writer.writeInterfaceToken(method.token);
+        writeGarbage(writer, random);
+        const uint32_t code =
+                random() % 8 == 0 ? static_cast<uint32_t>(random() & 0xffffff) : method.code;
+        sendRaw(service, code, writer);
+    }
+    return kCalls;
+}
+
+// Prepares the model, starts executions that nobody will wait for, and dies.
+Status executeAndDie(const std::string& instance, const pb::TestCase& testCase) {
+    constexpr int kExecutions = 64;
+    if (testCase.examples_size() == 0) {
+        return invalidArgument("the case has no example to execute");
+    }
+    HALYARD_ASSIGN_OR_RETURN(const TargetModel model, toCanonical(testCase.model()));
+    HALYARD_ASSIGN_OR_RETURN(const TargetRequest request, toCanonical(testCase.examples(0)));
+    HALYARD_ASSIGN_OR_RETURN(ServiceConnection connection,
+                             connectToService(instance, std::nullopt, kConnect));
+    const std::unique_ptr<Target> target = makeHidlTarget(std::move(connection));
+    const Answer<std::unique_ptr<PreparedTarget>> prepared = target->prepare(model, {});
+    if (!prepared.outcome.ok()) {
+        return internalError(prepared.outcome.message);
+    }
+    for (int i = 0; i < kExecutions; ++i) {
+        prepared.value->startAndForget(request);
+    }
+    raise(SIGKILL);
+    return internalError("survived SIGKILL");
+}
+
+Status dieDuringExecute(const CommandLine& line) {
+    HALYARD_ASSIGN_OR_RETURN(BundleReader bundle, BundleReader::open(line.bundle));
+    HALYARD_ASSIGN_OR_RETURN(const std::optional<pb::TestCase> testCase, bundle.next());
+    if (!testCase.has_value()) {
+        return invalidArgument(line.bundle + " is empty");
+    }
+    const pb::TestCase& first = *testCase;
+    HALYARD_ASSIGN_OR_RETURN(
+            const IsolatedRun run,
+            runIsolated(
+                    [&](const ResultPipe& pipe) {
+                        pb::CaseResult result;
+                        result.set_message(executeAndDie(line.instance, first).toString());
+                        pipe.sendFinal(result);
+                    },
+                    std::chrono::milliseconds(0)));
+    if (run.end != IsolatedRun::End::CRASHED) {
+        return internalError("the client was to die: " + run.result.message());
+    }
+    printf("the client was %s\n", run.reason.c_str());
+    return {};
+}
+
+}  // namespace
+
+Status runHostileClient(const CommandLine& line) {
+    if (line.hostileMode == "die-during-execute") {
+        // Before this process has threads.
+        HALYARD_RETURN_IF_ERROR(dieDuringExecute(line));
+    } else if (line.hostileMode != "truncated-parcel" && line.hostileMode != "garbage-parcel") {
+        return invalidArgument("unknown mode " + line.hostileMode);
+    }
+    HALYARD_ASSIGN_OR_RETURN(const ServiceConnection connection,
+                             connectToService(line.instance, driver::HalVersion::V1_3, kConnect));
+    if (line.hostileMode == "truncated-parcel") {
+        printf("%zu truncated calls\n", sendTruncated(connection.device));
+    } else if (line.hostileMode == "garbage-parcel") {
+        printf("%zu calls with garbage\n", sendGarbage(connection.device));
+    }
+    HALYARD_RETURN_IF_ERROR(connection.device.ping());
+    if (connection.service->hasDied()) {
+        return Status(StatusCode::UNAVAILABLE, "the service died");
+    }
+    printf("the service answers\n");
+    return {};
+}
+
+}  // namespace halyard::runner

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A client that breaks the rules, for tests that a service lives on.
+
+#pragma once
+
+#include "engine/base/status.h"
+#include "harness/device/runner/command_line.h"
+
+namespace halyard::runner {
+
+// CommandLine::hostileMode says how:
+//   truncated-parcel    calls each method of IDevice with its arguments cut off at every place
+//   garbage-parcel      calls methods with random items in the place of arguments
+//   die-during-execute  starts many executions of the first case in --bundle, and dies at once
+// OK if the service still answers afterwards; UNAVAILABLE if it does not, or was never there.
+Status runHostileClient(const CommandLine& line);
+
+}  // namespace halyard::runner

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "harness/device/runner/in_process_target.h"
+
+#include <unistd.h>
+
+#include <future>
+#include <utility>
+
+#include "driver/device.h"
+#include "driver/error_status.h"
+#include "driver/prepared_model.h"
+#include "harness/device/runner/process_memory.h"
+
+namespace halyard::runner {
+
+namespace {
+
+Outcome outcomeOf(const Status& status, driver::HalVersion version) {
+    return {.status = toErrorStatus(status, version),
+            .message = status.ok() ? std::string() : status.toString()};
+}
+
+class InProcessModel : public PreparedTarget {
+  public:
+    InProcessModel(std::shared_ptr<driver::PreparedModel> model, driver::HalVersion version)
+        : mModel(std::move(model)), mVersion(version) {}
+
+    Answer<Execution> execute(const TargetRequest& request,
+                              const ExecuteSettings& settings) override {
+        const driver::ExecuteOptions options = {.measureTiming = settings.measureTiming,
+                                                .deadline = {}};
+        driver::ExecutionResult result;
+        if (settings.synchronous) {
+            result = mModel->execute(request.request, mVersion, options);
+        } else {
+            std::promise<driver::ExecutionResult> done;
+            // A failed launch is reported by the callback too.
+            static_cast<void>(
+                    mModel->executeAsync(request.request, mVersion, options,
+                                         [&done](const driver::ExecutionResult& executed) {
+                                             done.set_value(executed);
+                                         }));
+            result = done.get_future().get();
+        }
+        return {.outcome = outcomeOf(result.status, mVersion),
+                .value = {.outputShapes = std::move(result.outputShapes), .timing = result.timing}};
+    }
+
+    void startAndForget(const TargetRequest& request) override {
+        static_cast<void>(mModel->executeAsync(request.request, mVersion, {},
+                                               [](const driver::ExecutionResult&) {}));
+    }
+
+    std::string report() override { return mModel->report(); }
+
+  private:
+    const std::shared_ptr<driver::PreparedModel> mModel;
+    const driver::HalVersion mVersion;
+};
+
+class InProcessTarget : public Target {
+  public:
+    InProcessTarget(std::unique_ptr<driver::Device> device, driver::HalVersion version)
+        : mDevice(std::move(device)), mVersion(version) {}
+
+    driver::HalVersion version() const override { return mVersion; }
+    std::string versionString() override { return std::string(mDevice->versionString()); }
+
+    Answer<std::vector<bool>> supportedOperations(const TargetModel& model) override {
+        Result<std::vector<bool>> supported = mDevice->supportedOperations(model.model, mVersion);
+        return {.outcome = outcomeOf(supported.status(), mVersion),
+                .value = supported.ok() ? std::move(supported).value() : std::vector<bool>()};
+    }
+
+    Answer<std::unique_ptr<PreparedTarget>> prepare(const TargetModel& model,
+                                                    const PrepareSettings& settings) override {
+        Result<std::shared_ptr<driver::PreparedModel>> prepared = mDevice->prepare(
+                model.model, mVersion,
+                {.preference = settings.preference, .priority = settings.priority, .deadline = {}});
+        if (!prepared.ok()) {
+            return {.outcome = outcomeOf(prepared.status(), mVersion), .value = nullptr};
+        }
+        return {.outcome = {},
+                .value = std::make_unique<InProcessModel>(std::move(prepared).value(), mVersion)};
+    }
+
+    uint64_t peakRssBytes() override { return runner::peakRssBytes(getpid()); }
+
+  private:
+    const std::unique_ptr<driver::Device> mDevice;
+    const driver::HalVersion mVersion;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Target>> makeInProcessTarget(const driver::Options& options,
+                                                    driver::HalVersion version) {
+    HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<driver::Device> device,
+                             driver::Device::create(options));
+    return std::unique_ptr<Target>(std::make_unique<InProcessTarget>(std::move(device), version));
+}
+
+}  // namespace halyard::runner

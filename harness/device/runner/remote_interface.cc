@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "harness/device/runner/remote_interface.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "hal/hidl/types.h"
+
+namespace halyard::runner {
+
+using hal::hidl::HidlString;
+using hal::hidl::HidlVec;
+using hal::hidl::base::v1_0::DebugInfo;
+using hal::hidl::base::v1_0::IBase;
+
+Result<RemoteInterface> RemoteInterface::cast(std::shared_ptr<hal::BinderProcess> process,
+                                              const hal::ObjectRef& object,
+                                              const hal::hidl::InterfaceLayout& interface) {
+    const auto* remote = std::get_if<std::shared_ptr<hal::RemoteObject>>(&object);
+    if (remote == nullptr || *remote == nullptr) {
+        return internalError("the service gave no " + std::string(interface.descriptor));
+    }
+    RemoteInterface result(std::move(process), *remote, interface);
+    HALYARD_ASSIGN_OR_RETURN(const std::vector<std::string> chain, result.interfaceChain());
+    if (std::find(chain.begin(), chain.end(), interface.descriptor) == chain.end()) {
+        return internalError("the service's object is no " + std::string(interface.descriptor));
+    }
+    return result;
+}
+
+Result<std::unique_ptr<hal::Reply>> RemoteInterface::call(uint32_t method,
+                                                          const WriteArguments& write) const {
+    hal::ParcelWriter arguments;
+    writeRequestHead(arguments, *mInterface, method);
+    write(arguments);
+    HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<hal::Reply> reply,
+                             mProcess->transact(mObject, method, arguments));
+    HALYARD_RETURN_IF_ERROR(hal::hidl::readReplyHead(reply->reader()));
+    return reply;
+}
+
+Result<std::vector<std::string>> RemoteInterface::interfaceChain() const {
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<hal::Reply> reply, call(IBase::interfaceChain));
+    HALYARD_ASSIGN_OR_RETURN(const auto* names,
+                             hal::hidl::readValue<HidlVec<HidlString>>(reply->reader()));
+    std::vector<std::string> chain;
+    for (const HidlString& name : names->view()) {
+        chain.emplace_back(name.view());
+    }
+    return chain;
+}
+
+Status RemoteInterface::ping() const {
+    return call(IBase::ping).status();
+}
+
+Result<int32_t> RemoteInterface::servicePid() const {
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<hal::Reply> reply, call(IBase::getDebugInfo));
+    HALYARD_ASSIGN_OR_RETURN(const auto* info, hal::hidl::readValue<DebugInfo>(reply->reader()));
+    return info->pid;
+}
+
+Result<std::string> RemoteInterface::debug() const {
+    // A file rather than a pipe: nobody has to read while the service writes.
+    const int file = memfd_create("debug", MFD_CLOEXEC);
+    if (file < 0) {
+        return internalError(std::string("memfd_create: ") + strerror(errno));
+    }
+    const hal::NativeHandle handle = {.fds = {file}, .ints = {}};
+    const Status called = call(IBase::debug, [&handle](hal::ParcelWriter& arguments) {
+                              arguments.writeNativeHandle(&handle);
+                              hal::hidl::writeValue(arguments, HidlVec<HidlString>());
+                          }).status();
+    std::string text;
+    std::array<char, 4096> buffer;
+    ssize_t size = 0;
+    while (called.ok() && (size = pread(file, buffer.data(), buffer.size(),
+                                        static_cast<off_t>(text.size()))) > 0) {
+        text.append(buffer.data(), static_cast<size_t>(size));
+    }
+    close(file);
+    if (!called.ok()) {
+        return called;
+    }
+    return text;
+}
+
+}  // namespace halyard::runner

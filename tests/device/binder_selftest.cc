@@ -1,0 +1,571 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The transport over a real binder driver: a serving process and clients of it, on a binder device
+// whose context manager nobody is (usually /dev/binder; hwservicemanager has /dev/hwbinder).
+//
+// Usage: binder_selftest [DEVICE]. Prints "ok <claim>" or "FAILED <claim>" per claim; exit 0 if
+// all hold.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "hal/binder/process.h"
+#include "hal/binder/shared_memory.h"
+
+namespace halyard::hal {
+namespace {
+
+constexpr std::chrono::seconds kPatience{20};
+constexpr unsigned kTimeLimitSeconds = 120;
+constexpr size_t kSpawnedThreads = 4;
+
+// What the serving process understands; arguments and results are bare int32 unless said.
+enum Code : uint32_t {
+    INCREMENT = 1,   // number -> number + 1
+    CALL_BACK,       // object, number -> what its INCREMENT gives
+    RECURSE,         // object: calls its RECURSE with an object of ours, which does the same, ...
+    SUM_BYTES,       // handle of a descriptor, size -> sum of its bytes
+    GET_DESCRIPTOR,  // -> handle of a descriptor with 3 bytes in it
+    MAKE_OBJECT,     // -> object
+    COUNT_RELEASED,  // -> how many such objects nobody uses any more
+    MEET,            // number -> returns when so many calls are inside at once
+    IS_OWN,          // object -> whether it is one of the server's
+    BAD_REPLY,       // -> a reply that the kernel refuses
+    NOTE,            // oneway, number: adds it to a sum
+    NOTED,           // -> the sum
+    BIG,             // size -> a buffer of so many bytes
+    DIE,             // oneway: ends the process at once
+    QUIT,            // oneway: stops serving, then ends the process
+};
+
+bool gAllHold = true;
+
+bool claim(bool holds, const char* text) {
+    std::printf("%s %s\n", holds ? "ok" : "FAILED", text);
+    std::fflush(stdout);
+    gAllHold = gAllHold && holds;
+    return holds;
+}
+
+// True as soon as `condition` is, false if it takes too long.
+bool eventually(const std::function<bool()>& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (!condition()) {
+        if (std::chrono::steady_clock::now() >= deadline) {
+            return false;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return true;
+}
+
+std::shared_ptr<RemoteObject> asRemote(const Result<ObjectRef>& object) {
+    if (object.ok()) {
+        if (const auto* remote = std::get_if<std::shared_ptr<RemoteObject>>(&*object)) {
+            return *remote;
+        }
+    }
+    return nullptr;
+}
+
+Result<int32_t> callForNumber(BinderProcess& process, const std::shared_ptr<RemoteObject>& target,
+                              uint32_t code, const ParcelWriter& arguments) {
+    HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<Reply> reply,
+                             process.transact(target, code, arguments));
+    return reply->reader().readInt32();
+}
+
+class Incrementer : public LocalObject {
+  public:
+    explicit Incrementer(BinderProcess& process) : mProcess(process) {}
+
+    WireStatus onTransact(uint32_t code, bool /*oneway*/, const Caller& /*caller*/,
+                          ParcelReader& arguments, ParcelWriter& reply) override {
+        if (code == INCREMENT) {
+            Result<int32_t> number = arguments.readInt32();
+            if (!number.ok()) {
+                return WireStatus::NOT_ENOUGH_DATA;
+            }
+            servedOn = gettid();
+            reply.writeInt32(*number + 1);
+            return WireStatus::OK;
+        }
+        if (code == RECURSE) {
+            auto other = asRemote(arguments.readObject());
+            ParcelWriter again;
+            again.writeObject(shared_from_this());
+            Result<std::unique_ptr<Reply>> deeper = mProcess.transact(other, RECURSE, again);
+            return deeper.ok() ? WireStatus::OK : WireStatus::UNKNOWN_ERROR;
+        }
+        return WireStatus::UNKNOWN_TRANSACTION;
+    }
+    void onLastRelease() override { ++lastReleases; }
+
+    std::atomic<int> servedOn = 0;
+    std::atomic<int> lastReleases = 0;
+
+  private:
+    BinderProcess& mProcess;
+};
+
+// ---- The serving process -----------------------------------------------------------------------
+
+class MadeObject : public LocalObject {
+  public:
+    explicit MadeObject(std::atomic<int>& released) : mReleased(released) {}
+    ~MadeObject() override { ++mReleased; }
+    WireStatus onTransact(uint32_t code, bool /*oneway*/, const Caller& /*caller*/,
+                          ParcelReader& /*arguments*/, ParcelWriter& reply) override {
+        reply.writeInt32(static_cast<int32_t>(code));
+        return WireStatus::OK;
+    }
+
+  private:
+    std::atomic<int>& mReleased;
+};
+
+class Hub : public LocalObject {
+  public:
+    explicit Hub(BinderProcess& process) : mProcess(process) {}
+
+    WireStatus onTransact(uint32_t code, bool oneway, const Caller& caller, ParcelReader& arguments,
+                          ParcelWriter& reply) override {
+        if (!oneway && caller.pid <= 0) {
+            return WireStatus::UNKNOWN_ERROR;
+        }
+        switch (code) {
+            case SUM_BYTES:
+                return sumBytes(arguments, reply);
+            case GET_DESCRIPTOR:
+                return getDescriptor(reply);
+            case CALL_BACK:
+            case RECURSE:
+            case IS_OWN:
+                return useObject(code, arguments, reply);
+            case MAKE_OBJECT:
+                reply.writeObject(std::make_shared<MadeObject>(mReleased));
+                return WireStatus::OK;
+            case COUNT_RELEASED:
+                reply.writeInt32(mReleased);
+                return WireStatus::OK;
+            case NOTED:
+                reply.writeInt32(mNoted);
+                return WireStatus::OK;
+            case BAD_REPLY: {
+                NativeHandle handle{.fds = {-1}, .ints = {}};
+                reply.writeNativeHandle(&handle);
+                return WireStatus::OK;
+            }
+            case DIE:
+                _exit(0);
+            case QUIT:
+                kill(getpid(), SIGTERM);
+                return WireStatus::OK;
+            default:
+                return useNumber(code, arguments, reply);
+        }
+    }
+
+  private:
+    WireStatus useNumber(uint32_t code, ParcelReader& arguments, ParcelWriter& reply) {
+        if (code != INCREMENT && code != MEET && code != NOTE && code != BIG) {
+            return WireStatus::UNKNOWN_TRANSACTION;
+        }
+        Result<int32_t> number = arguments.readInt32();
+        if (!number.ok()) {
+            return WireStatus::NOT_ENOUGH_DATA;
+        }
+        if (code == INCREMENT) {
+            reply.writeInt32(*number + 1);
+        } else if (code == NOTE) {
+            mNoted += *number;
+        } else if (code == BIG) {
+            reply.writeBuffer(reply.keepZeroed(static_cast<size_t>(*number)));
+        } else {
+            std::unique_lock lock(mMutex);
+            ++mInside;
+            mArrived.notify_all();
+            bool met = mArrived.wait_for(lock, kPatience, [&] { return mInside >= *number; });
+            reply.writeInt32(met ? 1 : 0);
+        }
+        return WireStatus::OK;
+    }
+
+    WireStatus useObject(uint32_t code, ParcelReader& arguments, ParcelWriter& reply) {
+        Result<ObjectRef> object = arguments.readObject();
+        if (!object.ok()) {
+            return WireStatus::BAD_VALUE;
+        }
+        if (code == IS_OWN) {
+            reply.writeInt32(std::holds_alternative<std::shared_ptr<LocalObject>>(*object) ? 1 : 0);
+            return WireStatus::OK;
+        }
+        if (code == RECURSE) {
+            ParcelWriter own;
+            own.writeObject(shared_from_this());
+            return mProcess.transact(asRemote(object), RECURSE, own).ok()
+                           ? WireStatus::OK
+                           : WireStatus::UNKNOWN_ERROR;
+        }
+        Result<int32_t> number = arguments.readInt32();
+        if (!number.ok()) {
+            return WireStatus::NOT_ENOUGH_DATA;
+        }
+        ParcelWriter forward;
+        forward.writeInt32(*number);
+        Result<int32_t> answer = callForNumber(mProcess, asRemote(object), INCREMENT, forward);
+        reply.writeInt32(answer.ok() ? *answer : -1);
+        return WireStatus::OK;
+    }
+
+    static WireStatus sumBytes(ParcelReader& arguments, ParcelWriter& reply) {
+        Result<ParcelReader::Handle> handle = arguments.readNativeHandle();
+        Result<int32_t> size = arguments.readInt32();
+        if (!handle.ok() || !size.ok()) {
+            return WireStatus::BAD_VALUE;
+        }
+        driver::SharedMemory memory = importMemory("ashmem", *handle, static_cast<uint64_t>(*size));
+        Result<std::span<uint8_t>> bytes = memory->map();
+        int32_t sum = 0;
+        if (bytes.ok()) {
+            for (uint8_t byte : *bytes) {
+                sum += byte;
+            }
+        }
+        reply.writeInt32(bytes.ok() ? sum : -1);
+        return WireStatus::OK;
+    }
+
+    WireStatus getDescriptor(ParcelWriter& reply) {
+        std::lock_guard lock(mMutex);
+        if (mDescriptor < 0) {
+            mDescriptor = memfd_create("three bytes", MFD_CLOEXEC);
+            if (write(mDescriptor, "abc", 3) != 3) {
+                return WireStatus::UNKNOWN_ERROR;
+            }
+        }
+        NativeHandle handle{.fds = {mDescriptor}, .ints = {42}};
+        reply.writeNativeHandle(&handle);
+        return WireStatus::OK;
+    }
+
+    BinderProcess& mProcess;
+    std::atomic<int> mReleased = 0;
+    std::atomic<int> mNoted = 0;
+    std::mutex mMutex;
+    std::condition_variable mArrived;
+    int mInside = 0;
+    int mDescriptor = -1;
+};
+
+[[noreturn]] void serve(const std::string& device) {
+    alarm(kTimeLimitSeconds);
+    sigset_t end;
+    sigemptyset(&end);
+    sigaddset(&end, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &end, nullptr);
+    Result<std::shared_ptr<BinderProcess>> process = BinderProcess::open(device);
+    if (!process.ok()) {
+        std::fprintf(stderr, "%s\n", process.status().toString().c_str());
+        _exit(2);
+    }
+    auto hub = std::make_shared<Hub>(**process);
+    Status ready = (*process)->becomeContextManager(hub);
+    if (ready.ok()) {
+        ready = (*process)->startThreads(1, kSpawnedThreads);
+    }
+    if (!ready.ok()) {
+        std::fprintf(stderr, "%s\n", ready.toString().c_str());
+        _exit(2);
+    }
+    int signal = 0;
+    sigwait(&end, &signal);
+    (*process)->stop();
+    _exit(0);
+}
+
+pid_t startServer(const std::string& device) {
+    pid_t child = fork();
+    if (child == 0) {
+        serve(device);
+    }
+    return child;
+}
+
+// ---- The client --------------------------------------------------------------------------------
+
+class Client {
+  public:
+    explicit Client(std::shared_ptr<BinderProcess> connection)
+        : process(std::move(connection)), hub(process->contextManager()) {}
+
+    Result<int32_t> number(uint32_t code, const ParcelWriter& arguments) {
+        return callForNumber(*process, hub, code, arguments);
+    }
+    Result<int32_t> number(uint32_t code, int32_t argument = 0) {
+        ParcelWriter arguments;
+        arguments.writeInt32(argument);
+        return number(code, arguments);
+    }
+    bool numberIs(int32_t expected, uint32_t code, int32_t argument = 0) {
+        Result<int32_t> answer = number(code, argument);
+        return answer.ok() && *answer == expected;
+    }
+    std::shared_ptr<RemoteObject> makeObject() {
+        Result<std::unique_ptr<Reply>> reply = process->transact(hub, MAKE_OBJECT, ParcelWriter());
+        return reply.ok() ? asRemote((*reply)->reader().readObject()) : nullptr;
+    }
+    Status send(uint32_t code, int32_t argument = 0) {
+        ParcelWriter arguments;
+        arguments.writeInt32(argument);
+        return process->transactOneway(hub, code, arguments);
+    }
+
+    std::shared_ptr<BinderProcess> process;
+    std::shared_ptr<RemoteObject> hub;
+};
+
+void checkCalls(Client& client) {
+    claim(eventually([&] { return client.numberIs(8, INCREMENT, 7); }), "a call gets its answer");
+    claim(client.number(999).status().code() == StatusCode::UNSUPPORTED,
+          "an unknown code is told as such");
+    claim(client.number(INCREMENT, ParcelWriter()).status().code() == StatusCode::INVALID_ARGUMENT,
+          "a parcel without arguments is refused");
+    claim(client.number(BAD_REPLY).status().code() == StatusCode::INTERNAL,
+          "a reply that the kernel refuses reaches the caller as a failure");
+    claim(client.numberIs(2, INCREMENT, 1), "the thread that gave it lives on");
+
+    Result<std::unique_ptr<Reply>> big = [&] {
+        ParcelWriter size;
+        size.writeInt32(900 * 1024);
+        return client.process->transact(client.hub, BIG, size);
+    }();
+    claim(big.ok() && (*big)->reader().readBuffer(900 * 1024).ok(), "900 KiB come back in a reply");
+    big = internalError("freed");
+    claim(client.number(BIG, 2 * 1024 * 1024).status().code() == StatusCode::INTERNAL,
+          "a reply larger than the receive buffer is a failure");
+    bool many = true;
+    for (int i = 0; i < 20 && many; ++i) {
+        ParcelWriter size;
+        size.writeInt32(700 * 1024);
+        many = client.process->transact(client.hub, BIG, size).ok();
+    }
+    claim(many, "buffers are given back, one large reply after the other");
+
+    bool sent = true;
+    for (int i = 1; i <= 10; ++i) {
+        sent = sent && client.send(NOTE, i).ok();
+    }
+    claim(sent && eventually([&] { return client.numberIs(55, NOTED); }),
+          "oneway calls all arrive");
+}
+
+void checkObjects(Client& client) {
+    auto local = std::make_shared<Incrementer>(*client.process);
+    ParcelWriter arguments;
+    arguments.writeObject(local);
+    arguments.writeInt32(41);
+    Result<int32_t> answer = client.number(CALL_BACK, arguments);
+    claim(answer.ok() && *answer == 42, "a nested call comes back to the caller");
+    claim(local->servedOn == gettid(), "and is served by the thread that waits");
+    // Two owners are left: this function and the parcel.
+    claim(eventually([&] { return local->lastReleases == 1 && local.use_count() == 2; }),
+          "the object is let go once the other side has");
+
+    ParcelWriter own;
+    own.writeObject(local);
+    claim(client.number(IS_OWN, own).ok() && *client.number(IS_OWN, own) == 0,
+          "an object of ours is remote over there");
+    ParcelWriter recursion;
+    recursion.writeObject(local);
+    claim(!client.number(RECURSE, recursion).ok() && client.numberIs(6, INCREMENT, 5),
+          "endless recursion between two processes ends, and both live on");
+
+    std::shared_ptr<RemoteObject> made = client.makeObject();
+    if (!claim(made != nullptr, "an object comes in a reply")) {
+        return;
+    }
+    ParcelWriter home;
+    home.writeObject(made);
+    Result<int32_t> isOwn = client.number(IS_OWN, home);
+    claim(isOwn.ok() && *isOwn == 1, "and comes home as itself");
+    Result<int32_t> called = callForNumber(*client.process, made, 77, ParcelWriter());
+    claim(called.ok() && *called == 77, "and can be called");
+    claim(client.numberIs(0, COUNT_RELEASED), "it lives as long as its handle");
+    made = nullptr;
+}
+
+void checkRelease(Client& client) {
+    claim(eventually([&] {
+              // The parcel that carried the handle is gone too.
+              return client.numberIs(1, COUNT_RELEASED);
+          }),
+          "an object is destroyed after its last remote user");
+}
+
+void checkDescriptors(Client& client) {
+    Result<ExportedMemory> memory = createSharedMemory(10000);
+    if (!memory.ok()) {
+        claim(false, "shared memory is made");
+        return;
+    }
+    std::memset(memory->memory->map()->data(), 3, 10000);
+    ParcelWriter arguments;
+    arguments.writeNativeHandle(&memory->handle);
+    arguments.writeInt32(10000);
+    Result<int32_t> sum = client.number(SUM_BYTES, arguments);
+    claim(sum.ok() && *sum == 30000, "the other side sees what was written to shared memory");
+    ParcelWriter tooLong;
+    tooLong.writeNativeHandle(&memory->handle);
+    tooLong.writeInt32(10001);
+    sum = client.number(SUM_BYTES, tooLong);
+    claim(sum.ok() && *sum == -1, "memory shorter than it is said to be is not mapped");
+
+    int received = -1;
+    {
+        Result<std::unique_ptr<Reply>> reply =
+                client.process->transact(client.hub, GET_DESCRIPTOR, ParcelWriter());
+        Result<ParcelReader::Handle> handle =
+                reply.ok() ? (*reply)->reader().readNativeHandle() : reply.status();
+        if (claim(handle.ok() && handle->valid && handle->handle.fds.size() == 1 &&
+                          handle->handle.ints == std::vector<int32_t>{42},
+                  "a handle comes in a reply")) {
+            received = handle->handle.fds[0];
+            std::array<char, 4> text = {};
+            claim(pread(received, text.data(), 3, 0) == 3 && std::strcmp(text.data(), "abc") == 0,
+                  "its descriptor is open");
+        }
+    }
+    claim(eventually([&] { return fcntl(received, F_GETFD) < 0; }), "and is closed with the reply");
+}
+
+void checkThreads(Client& client) {
+    // One thread was started; the kernel asks for the others as calls pile up.
+    std::atomic<int> met = 0;
+    std::vector<std::thread> callers;
+    constexpr int kCallers = 1 + static_cast<int>(kSpawnedThreads);
+    for (int i = 0; i < kCallers; ++i) {
+        callers.emplace_back([&] { met += client.numberIs(1, MEET, kCallers) ? 1 : 0; });
+    }
+    for (std::thread& caller : callers) {
+        caller.join();
+    }
+    claim(met == kCallers, "4 threads are spawned and serve at once");
+}
+
+void checkDyingClients(Client& client, const std::string& device) {
+    Result<int32_t> before = client.number(COUNT_RELEASED);
+    pid_t holder = fork();
+    if (holder == 0) {
+        Result<std::shared_ptr<BinderProcess>> process = BinderProcess::open(device);
+        Client other(*process);
+        auto held = other.makeObject();
+        auto alsoHeld = other.makeObject();
+        _exit(held != nullptr && alsoHeld != nullptr ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(holder, &status, 0);
+    claim(status == 0 && before.ok() &&
+                  eventually([&] { return client.numberIs(*before + 2, COUNT_RELEASED); }),
+          "a client's death lets go of all it held");
+
+    pid_t caller = fork();
+    if (caller == 0) {
+        Result<std::shared_ptr<BinderProcess>> process = BinderProcess::open(device);
+        Client other(*process);
+        // Nobody joins it: it would stay inside until the server's patience ends.
+        static_cast<void>(other.number(MEET, 1000));
+        _exit(1);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    kill(caller, SIGKILL);
+    waitpid(caller, &status, 0);
+    claim(client.numberIs(3, INCREMENT, 2),
+          "a client killed inside a call leaves the server serving");
+}
+
+void checkDeath(Client& client, const std::string& device, pid_t server) {
+    std::atomic<int> deaths = 0;
+    std::shared_ptr<RemoteObject> made = client.makeObject();
+    std::shared_ptr<RemoteObject> unlinked = client.makeObject();
+    if (made == nullptr || unlinked == nullptr) {
+        claim(false, "objects to link to");
+        return;
+    }
+    bool linked = client.hub->linkToDeath([&] { ++deaths; }).ok() &&
+                  made->linkToDeath([&] { ++deaths; }).ok() &&
+                  made->linkToDeath([&] { ++deaths; }).ok();
+    Result<uint64_t> link = unlinked->linkToDeath([&] { deaths += 100; });
+    if (link.ok()) {
+        unlinked->unlinkToDeath(*link);
+    }
+    claim(linked && link.ok(), "deaths can be linked to");
+    claim(client.send(DIE).ok(), "the server is told to die");
+    int status = -1;
+    waitpid(server, &status, 0);
+    claim(eventually([&] { return deaths >= 3; }), "every link hears of the death");
+    claim(made->linkToDeath([] {}).status().code() == StatusCode::UNAVAILABLE,
+          "nobody links to the dead");
+    claim(callForNumber(*client.process, made, 1, ParcelWriter()).status().code() ==
+                  StatusCode::UNAVAILABLE,
+          "calls to the dead fail at once");
+    made = nullptr;
+    unlinked = nullptr;
+    claim(deaths == 3, "each exactly once, and not those that unlinked");
+
+    server = startServer(device);
+    claim(eventually([&] { return client.numberIs(1, INCREMENT, 0); }),
+          "a new server takes the place of the dead one");
+    claim(client.send(QUIT).ok(), "the new server is asked to stop");
+    status = -1;
+    bool ended = eventually([&] { return waitpid(server, &status, WNOHANG) == server; });
+    claim(ended && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+          "stop() brings back threads that wait in the kernel");
+}
+
+int run(const std::string& device) {
+    alarm(kTimeLimitSeconds);
+    pid_t server = startServer(device);
+    Result<std::shared_ptr<BinderProcess>> process = BinderProcess::open(device);
+    if (!claim(process.ok(), "the device opens")) {
+        std::fprintf(stderr, "%s\n", process.status().toString().c_str());
+        return 1;
+    }
+    Client client(*process);
+    if (!claim((*process)->startThreads(1, 2).ok(), "the client's own threads start")) {
+        return 1;
+    }
+    checkCalls(client);
+    checkObjects(client);
+    checkRelease(client);
+    checkDescriptors(client);
+    checkThreads(client);
+    checkDyingClients(client, device);
+    checkDeath(client, device, server);
+    (*process)->stop();
+    claim(true, "the client stops");
+    return gAllHold ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace halyard::hal
+
+int main(int argc, char** argv) {
+    return halyard::hal::run(argc > 1 ? argv[1] : "/dev/binder");
+}
