@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far two results of the same model are from each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from halyard.model import Array
+from halyard.zoo.zoo_model import TensorInfo
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Errors in real values; max_steps, in quantisation steps, is None for a float tensor.
+
+    max_relative_error is against the expected value, over the elements where that is not 0. A NaN
+    on one side only, or an infinity that the other side does not have, makes the errors infinite.
+    """
+
+    name: str
+    count: int
+    max_abs_error: float
+    max_relative_error: float
+    max_steps: int | None
+    exact_share: float  # 0 to 1: elements that are equal
+
+    def text(self) -> str:
+        """One line for a report."""
+        exact = f"{100 * self.exact_share:.2f} % of {self.count} exact"
+        if self.max_steps is not None:
+            steps = "1 step" if self.max_steps == 1 else f"{self.max_steps} steps"
+            return f"{self.name}: largest difference {steps}, {exact}"
+        return (
+            f"{self.name}: max error {self.max_abs_error:.3g} "
+            f"(relative {self.max_relative_error:.3g}), {exact}"
+        )
+
+
+def compare(info: TensorInfo, expected: Array, actual: Array) -> Difference:
+    """The difference of two values. ValueError unless both have the tensor's type and shape."""
+    for side, values in (("expected", expected), ("actual", actual)):
+        if values.dtype != info.dtype or values.shape != info.shape:
+            raise ValueError(
+                f"{info.name}: {side} is {values.dtype}{list(values.shape)}, "
+                f"not {info.dtype}{list(info.shape)}"
+            )
+    count = expected.size
+    if count == 0:
+        return Difference(info.name, 0, 0.0, 0.0, 0 if info.quantized else None, 1.0)
+    is_float = np.issubdtype(info.dtype, np.floating)
+    same = np.equal(expected, actual)
+    if is_float:
+        same |= np.isnan(expected) & np.isnan(actual)
+    wanted, found = info.dequantize(expected), info.dequantize(actual)
+    with np.errstate(invalid="ignore"):
+        error = np.where(same, 0.0, np.abs(found - wanted))
+    error[np.isnan(error)] = np.inf
+    nonzero = (wanted != 0) & np.isfinite(wanted)
+    relative = np.where(same, 0.0, np.inf)
+    relative[nonzero] = error[nonzero] / np.abs(wanted[nonzero])
+    relative[~nonzero & np.isfinite(error)] = 0.0
+    steps = None
+    if info.quantized:
+        steps = int(np.abs(expected.astype(np.int64) - actual.astype(np.int64)).max())
+    return Difference(
+        info.name, count, float(error.max()), float(relative.max()), steps, float(same.mean())
+    )

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the native programs and the device files lie: in the package, or in a build folder."""
+
+import hashlib
+import os
+from pathlib import Path
+
+from halyard.errors import ProgramMissing
+
+SERVICE = "android.hardware.neuralnetworks@1.3-service-halyard"
+RUNNER = "halyard-runner"
+ADBD = "adbd"
+HWSERVICEMANAGER = "hwservicemanager"
+PROGRAMS = (SERVICE, RUNNER, ADBD, HWSERVICEMANAGER)
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def program(name: str) -> Path:
+    """The program's file; `service` stands for the service's long name.
+
+    HALYARD_NATIVE_DIR, a CMake build folder, goes before what the package carries.
+    """
+    file_name = SERVICE if name == "service" else name
+    if file_name not in PROGRAMS:
+        raise ProgramMissing(
+            f"there is no program {name}; there are service, {', '.join(PROGRAMS)}"
+        )
+    override = os.environ.get("HALYARD_NATIVE_DIR")
+    folder = Path(override) if override else _PACKAGE / "native"
+    path = folder / file_name
+    if not path.is_file():
+        hint = (
+            "build it there with ninja"
+            if override
+            else "install the package with `pip install .`, or name a build in HALYARD_NATIVE_DIR"
+        )
+        raise ProgramMissing(f"{path} is missing: {hint}")
+    return path
+
+
+def device_configs() -> Path:
+    """The folder of device YAML files, .rc, VINTF fragment and sepolicy."""
+    for folder in (_PACKAGE / "device-configs", _PACKAGE.parent.parent / "device-configs"):
+        if folder.is_dir():
+            return folder
+    raise ProgramMissing(f"{_PACKAGE / 'device-configs'} is missing: install the package again")
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file, as sha256sum prints it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

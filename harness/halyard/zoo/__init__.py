@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model zoo: well-known networks of any size, with seeded weights, in every data type."""
+
+from __future__ import annotations
+
+from halyard.errors import ConfigError
+from halyard.zoo import images
+from halyard.zoo.networks import ARCHITECTURES
+from halyard.zoo.quantization import SIGNED, UNSIGNED, calibrate, quantize
+from halyard.zoo.zoo_model import DataType, TensorInfo, ZooModel, tensor_infos
+
+__all__ = ["NAMES", "DataType", "TensorInfo", "ZooModel", "build"]
+
+NAMES = tuple(sorted(ARCHITECTURES))
+
+# The smallest image that leaves every architecture something to pool.
+MIN_SIZE = 8
+
+# The first of the images that ranges are taken from; apart from those of examples.
+_CALIBRATION_SEED = 1 << 41
+
+
+def build(
+    name: str,
+    data_type: DataType,
+    *,
+    size: int = 224,
+    width: float = 1.0,
+    seed: int = 0,
+    classes: int = 1001,
+) -> ZooModel:
+    """The network `name` (one of NAMES) for images of size x size.
+
+    width scales the channels of every layer. On one machine the same arguments give the same bytes;
+    all data types of the same arguments have the same weights before quantisation. ConfigError for
+    a name that is not there and for arguments out of range.
+    """
+    if name not in ARCHITECTURES:
+        raise ConfigError(f"no model {name!r} in the zoo (one of {', '.join(NAMES)})")
+    if size < MIN_SIZE:
+        raise ConfigError(f"size {size}: at least {MIN_SIZE}")
+    if not 0 < width <= 4:
+        raise ConfigError(f"width {width}: more than 0, at most 4")
+    if classes < 2:
+        raise ConfigError(f"{classes} classes: at least 2")
+    model = ARCHITECTURES[name](size, width, seed, classes)
+    if data_type is not DataType.FLOAT32:
+        shape = tuple(model.main.operands[model.main.input_indexes[0]].dimensions)
+        observed = calibrate(model, images.samples(shape, _CALIBRATION_SEED))
+        scheme = SIGNED if data_type is DataType.QUANT8_SIGNED else UNSIGNED
+        model = quantize(model, observed, scheme)
+    return ZooModel(
+        name,
+        data_type,
+        model,
+        tensor_infos(model, model.main.input_indexes),
+        tensor_infos(model, model.main.output_indexes),
+    )
