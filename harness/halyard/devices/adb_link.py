@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One adb connection, over TCP or USB, on the adb-shell library.
+
+Turns the library's many exceptions into three, and mends what it leaves to its user: a closed
+socket, a write that goes out in parts, and an end in time for a command that keeps talking.
+"""
+
+import contextlib
+import os
+import select
+import socket
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from adb_shell import exceptions as adb
+from adb_shell.adb_device import AdbDevice as Library
+from adb_shell.auth.keygen import keygen, write_public_keyfile
+from adb_shell.auth.sign_pythonrsa import PythonRSASigner
+from adb_shell.transport.tcp_transport import TcpTransport
+
+from halyard.devices.device import Progress
+from halyard.errors import HalyardError
+
+DEFAULT_KEY = Path("~/.android/adbkey")
+# Seconds that the person at a phone has to accept this machine's key.
+AUTHORIZATION_TIMEOUT = 30.0
+
+
+class LinkError(HalyardError):
+    """The device answered, and refused; the text is its reason."""
+
+
+class LinkBroken(LinkError):
+    """There is no connection, or it broke."""
+
+
+class LinkTimeout(LinkError):
+    """No end in the time given. `output` is what came until then."""
+
+    def __init__(self, message: str, output: bytes = b"") -> None:
+        super().__init__(message)
+        self.output = output
+
+
+class AdbLink(Protocol):
+    """What AdbDevice needs of a connection. After LinkBroken or LinkTimeout it must be closed."""
+
+    def connect(self, timeout: float) -> None: ...
+
+    def close(self) -> None: ...
+
+    def execute(self, command: str, timeout: float) -> bytes:
+        """Runs a shell command by adb's exec service: all that it writes, until it ends."""
+        ...
+
+    def push(self, local: Path, remote: str, timeout: float, progress: Progress | None) -> None: ...
+
+    def pull(self, remote: str, local: Path, timeout: float, progress: Progress | None) -> None: ...
+
+
+class _Tcp(TcpTransport):  # type: ignore[misc]
+    """The library's TCP transport with a deadline, whole writes and an end at end of file."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(host, port)
+        self.deadline: float | None = None
+
+    def connect(self, transport_timeout_s: float | None) -> None:
+        super().connect(transport_timeout_s)
+        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def bulk_read(self, numbytes: int, transport_timeout_s: float | None) -> bytes:
+        left = self._left(transport_timeout_s)
+        readable, _, _ = select.select([self._connection], [], [], left)
+        if not readable:
+            raise adb.TcpTimeoutException(f"nothing came in {left or 0:.1f} s")
+        data: bytes = self._connection.recv(numbytes)
+        if not data:
+            raise ConnectionResetError("the device closed the connection")
+        return data
+
+    def bulk_write(self, data: bytes, transport_timeout_s: float | None) -> int:
+        view = memoryview(data)
+        while view:
+            left = self._left(transport_timeout_s)
+            _, writable, _ = select.select([], [self._connection], [], left)
+            if not writable:
+                raise adb.TcpTimeoutException(f"nothing could be sent in {left or 0:.1f} s")
+            view = view[self._connection.send(view) :]
+        return len(data)
+
+    def _left(self, timeout: float | None) -> float | None:
+        if self.deadline is None:
+            return timeout
+        left = max(self.deadline - time.monotonic(), 0.0)
+        return left if timeout is None else min(left, timeout)
+
+
+class LibraryLink:
+    """An AdbLink on the library. `make_transport` is called once per connection."""
+
+    def __init__(self, make_transport: Callable[[], Any], key: Path | None) -> None:
+        self._make_transport = make_transport
+        self._key = key
+        self._transport: Any = None
+        self._device: Any = None
+
+    def connect(self, timeout: float) -> None:
+        with _translated():
+            self._transport = self._make_transport()
+            self._device = Library(self._transport)
+            try:
+                self._connect([], timeout)
+            except adb.DeviceAuthError:
+                # The device wants to know who asks: only then is a key read, or made.
+                self._connect([signer(self._key)], timeout)
+
+    def _connect(self, signers: list[PythonRSASigner], timeout: float) -> None:
+        self._device.connect(
+            rsa_keys=signers,
+            transport_timeout_s=timeout,
+            auth_timeout_s=AUTHORIZATION_TIMEOUT,
+            read_timeout_s=timeout,
+        )
+
+    def close(self) -> None:
+        if self._device is not None:
+            with contextlib.suppress(OSError, adb.UsbWriteFailedError, adb.UsbReadFailedError):
+                self._device.close()
+            self._device = None
+
+    def execute(self, command: str, timeout: float) -> bytes:
+        output = bytearray()
+        try:
+            with _translated(), self._deadline(timeout):
+                # The public exec_out joins the parts itself, and loses them all on a timeout.
+                parts = self._device._streaming_service(  # noqa: SLF001
+                    b"exec",
+                    command.encode(),
+                    transport_timeout_s=timeout,
+                    read_timeout_s=timeout,
+                    decode=False,
+                )
+                end = time.monotonic() + timeout
+                for part in parts:
+                    output += part
+                    if time.monotonic() > end:
+                        raise adb.AdbTimeoutError("it kept writing")
+        except LinkTimeout as error:
+            raise LinkTimeout(str(error), bytes(output)) from error
+        return bytes(output)
+
+    def push(self, local: Path, remote: str, timeout: float, progress: Progress | None) -> None:
+        mode = stat.S_IFREG | stat.S_IMODE(local.stat().st_mode)
+        with _translated():
+            self._device.push(
+                str(local),
+                remote,
+                st_mode=mode,
+                mtime=int(local.stat().st_mtime),
+                progress_callback=_adding_up(progress),
+                transport_timeout_s=timeout,
+                read_timeout_s=timeout,
+            )
+
+    def pull(self, remote: str, local: Path, timeout: float, progress: Progress | None) -> None:
+        with _translated():
+            self._device.pull(
+                remote,
+                str(local),
+                progress_callback=_adding_up(progress),
+                transport_timeout_s=timeout,
+                read_timeout_s=timeout,
+            )
+
+    @contextlib.contextmanager
+    def _deadline(self, timeout: float) -> Iterator[None]:
+        if isinstance(self._transport, _Tcp):
+            self._transport.deadline = time.monotonic() + timeout
+        try:
+            yield
+        finally:
+            if isinstance(self._transport, _Tcp):
+                self._transport.deadline = None
+
+
+def tcp_link(host: str, port: int, key: Path | None = None) -> LibraryLink:
+    return LibraryLink(lambda: _Tcp(host, port), key)
+
+
+def usb_link(serial: str | None, key: Path | None = None) -> LibraryLink:
+    """The phone with that serial; the only one where it is None."""
+
+    def find() -> Any:
+        # Importing it loads libusb.
+        from adb_shell.transport.usb_transport import UsbTransport
+
+        return UsbTransport.find_adb(serial)
+
+    return LibraryLink(find, key)
+
+
+def usb_serials() -> list[str]:
+    """The serials of the phones on USB whose adb interface can be opened."""
+    try:
+        from adb_shell.transport.usb_transport import UsbTransport
+
+        return [str(found.serial_number) for found in UsbTransport.find_all_adb_devices()]
+    except Exception as error:
+        # libusb's own exceptions have no common base, and its absence is an OSError.
+        raise LinkBroken(f"USB can't be searched: {error}") from error
+
+
+def signer(key: Path | None) -> PythonRSASigner:
+    """The key adb itself uses, or the one given; made if there is none."""
+    path = (key or DEFAULT_KEY).expanduser()
+    public = path.with_name(f"{path.name}.pub")
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        before = os.umask(0o077)
+        try:
+            keygen(str(path))
+        finally:
+            os.umask(before)
+    elif not public.exists():
+        write_public_keyfile(str(path), str(public))
+    return PythonRSASigner(public.read_text(), path.read_text())
+
+
+def _adding_up(progress: Progress | None) -> Callable[[str, int, int], None] | None:
+    if progress is None:
+        return None
+    done = 0
+
+    def add(_path: str, count: int, total: int) -> None:
+        nonlocal done
+        done += count
+        progress(done, total)
+
+    return add
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except LinkError:
+        raise
+    except (adb.AdbTimeoutError, adb.TcpTimeoutException, TimeoutError) as error:
+        raise LinkTimeout(str(error)) from error
+    except (adb.AdbCommandFailureException, adb.PushFailedError) as error:
+        reason = error.args[0] if error.args else error
+        raise LinkError(
+            reason.decode(errors="replace")
+            if isinstance(reason, bytes | bytearray)
+            else str(reason)
+        ) from error
+    except (
+        OSError,
+        adb.AdbConnectionError,
+        adb.DeviceAuthError,
+        adb.InvalidChecksumError,
+        adb.InvalidCommandError,
+        adb.InvalidResponseError,
+        adb.UsbDeviceNotFoundError,
+        adb.UsbReadFailedError,
+        adb.UsbWriteFailedError,
+    ) as error:
+        raise LinkBroken(str(error) or type(error).__name__) from error

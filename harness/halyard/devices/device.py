@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one way to a device, whatever it is: a process on this machine, a virtual device, a phone."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from halyard import native
+from halyard.errors import CommandFailed
+
+# Bytes done, and bytes in all.
+Progress = Callable[[int, int], None]
+
+# Where the harness puts what it brings.
+WORK_FOLDER = "/data/local/tmp/halyard"
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """What a command on a device gave."""
+
+    command: str
+    exit_code: int
+    stdout: str
+    stderr: str
+    seconds: float
+    serial: str
+
+    def check(self) -> Self:
+        """Itself, or CommandFailed if the exit code is not 0."""
+        if self.exit_code != 0:
+            raise CommandFailed(
+                "the command failed",
+                serial=self.serial,
+                command=self.command,
+                stdout=self.stdout,
+                stderr=self.stderr,
+                exit_code=self.exit_code,
+            )
+        return self
+
+
+@dataclass(frozen=True)
+class ServiceOptions:
+    """How to start the service."""
+
+    instance: str = "halyard-default"  # -n
+    backends: Sequence[str] = ()  # -c; none: the service's own default
+    threads: int | None = None  # --number-of-threads
+    verbose: bool = True  # -v
+    unsupported: Sequence[int] = ()  # -u
+    arguments: Sequence[str] = ()  # any others
+    # The program on the device. It is pushed from this machine if it is not there.
+    program: str = f"/vendor/bin/hw/{native.SERVICE}"
+    timeout: float = 20.0  # seconds to wait until it is registered
+
+    def command_line(self) -> list[str]:
+        words = [self.program]
+        if self.verbose:
+            words.append("-v")
+        if self.backends:
+            words += ["-c", ",".join(self.backends)]
+        if self.threads is not None:
+            words += ["--number-of-threads", str(self.threads)]
+        if self.unsupported:
+            words += ["-u", ",".join(str(code) for code in self.unsupported)]
+        return [*words, "-n", self.instance, *self.arguments]
+
+
+class Service(Protocol):
+    """A service that this harness started. Leaving the context stops it."""
+
+    @property
+    def instance(self) -> str: ...
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def interfaces(self) -> Sequence[str]:
+        """What it registered, as "interface/name", oldest version first."""
+        ...
+
+    def is_running(self) -> bool: ...
+
+    def log(self) -> str:
+        """All that it has written so far."""
+        ...
+
+    def stop(self) -> int:
+        """Ends it with SIGTERM (SIGKILL if that does not help) and gives its exit code."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+class Device(Protocol):
+    """A device. Methods raise DeviceError, or one of its kinds. Not for two threads at a time."""
+
+    @property
+    def serial(self) -> str: ...
+
+    @property
+    def has_binder(self) -> bool:
+        """Whether a service can be started and reached through binder."""
+        ...
+
+    def push(self, local: Path, remote: str, *, progress: Progress | None = None) -> None:
+        """Copies a file onto the device with its mode. Makes the folder it goes into."""
+        ...
+
+    def pull(self, remote: str, local: Path, *, progress: Progress | None = None) -> None: ...
+
+    def shell(self, command: str, timeout: float = 60.0) -> CommandResult:
+        """Runs a shell command without input; any exit code is a result, not an error."""
+        ...
+
+    def exec(self, command: str, timeout: float = 60.0) -> bytes:
+        """Runs a shell command and gives its stdout as bytes. CommandFailed unless it exits 0."""
+        ...
+
+    def put_program(self, name: str) -> str:
+        """The path, on the device, of a native program (native.program), pushed if need be."""
+        ...
+
+    def start_service(self, options: ServiceOptions | None = None) -> Service:
+        """Starts the service and waits until it is registered. ServiceError with its log if not."""
+        ...
+
+    def properties(self) -> Mapping[str, str]: ...
+
+    def temperature(self) -> float | None:
+        """Degrees Celsius of the hottest thermal zone; None where the device has none."""
+        ...
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""This machine as a device: a temporary folder is its root, and the driver runs in the runner."""
+
+import platform
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from halyard import native
+from halyard.devices.device import WORK_FOLDER, CommandResult, Progress, Service, ServiceOptions
+from halyard.devices.shell import parse_properties, parse_temperature
+from halyard.errors import CommandTimeout, DeviceError, ServiceError
+
+
+class HostDevice:
+    """There is no binder here, so there is no service: models run in the runner's own process.
+
+    Device paths are absolute and lie below `root`; a shell command finds `root` as its working
+    folder and in $ROOT.
+    """
+
+    serial = "host"
+    has_binder = False
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="halyard-host-")
+        self.root = Path(self._folder.name)
+        self.path(WORK_FOLDER).mkdir(parents=True)
+
+    def path(self, remote: str) -> Path:
+        """Where a device path lies on this machine. It can't leave the root."""
+        path = (self.root / remote.lstrip("/")).resolve()
+        if not path.is_relative_to(self.root.resolve()):
+            raise DeviceError(f"{remote} leaves the device's root", serial=self.serial)
+        return path
+
+    def push(self, local: Path, remote: str, *, progress: Progress | None = None) -> None:
+        target = self.path(remote)
+        self._copy(local, target, f"push {local} {remote}", progress)
+
+    def pull(self, remote: str, local: Path, *, progress: Progress | None = None) -> None:
+        self._copy(self.path(remote), local, f"pull {remote} {local}", progress)
+
+    def _copy(self, source: Path, target: Path, what: str, progress: Progress | None) -> None:
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target)
+            size = target.stat().st_size
+        except OSError as error:
+            raise DeviceError(str(error), serial=self.serial, command=what) from error
+        if progress:
+            progress(size, size)
+
+    def _run(self, command: str, timeout: float) -> subprocess.CompletedProcess[bytes]:
+        try:
+            return subprocess.run(
+                ["/bin/sh", "-c", command],
+                cwd=self.root,
+                env={"PATH": "/usr/bin:/bin", "ROOT": str(self.root), "LC_ALL": "C"},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=timeout,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise CommandTimeout(
+                f"no end after {timeout:g} s",
+                serial=self.serial,
+                command=command,
+                stdout=_text(error.stdout),
+                stderr=_text(error.stderr),
+            ) from error
+
+    def shell(self, command: str, timeout: float = 60.0) -> CommandResult:
+        start = time.monotonic()
+        done = self._run(command, timeout)
+        return CommandResult(
+            command=command,
+            exit_code=done.returncode,
+            stdout=_text(done.stdout),
+            stderr=_text(done.stderr),
+            seconds=time.monotonic() - start,
+            serial=self.serial,
+        )
+
+    def exec(self, command: str, timeout: float = 60.0) -> bytes:
+        start = time.monotonic()
+        done = self._run(command, timeout)
+        CommandResult(
+            command=command,
+            exit_code=done.returncode,
+            stdout="",
+            stderr=_text(done.stderr),
+            seconds=time.monotonic() - start,
+            serial=self.serial,
+        ).check()
+        return done.stdout
+
+    def put_program(self, name: str) -> str:
+        # It runs from where it lies.
+        return str(native.program(name))
+
+    def start_service(self, options: ServiceOptions | None = None) -> Service:
+        raise ServiceError(
+            "this machine has no Android binder, so the service can't run on it; "
+            "run in-process on the host, or the service on the virtual device (--device vm)",
+            serial=self.serial,
+            command=" ".join((options or ServiceOptions()).command_line()),
+        )
+
+    def properties(self) -> Mapping[str, str]:
+        return parse_properties(
+            f"[ro.product.cpu.abi]: [{platform.machine()}]\n"
+            f"[ro.build.fingerprint]: [{platform.platform()}]\n"
+        )
+
+    def temperature(self) -> float | None:
+        return parse_temperature(
+            self.shell("cat /sys/class/thermal/thermal_zone*/temp 2>/dev/null").stdout
+        )
+
+    def close(self) -> None:
+        self._folder.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode(errors="replace")

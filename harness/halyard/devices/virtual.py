@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The virtual device: a phone on adb that lives in QEMU on this machine."""
+
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Self
+
+from halyard import native
+from halyard.devices.adb import AdbDevice
+from halyard.devices.adb_link import tcp_link
+from halyard.devices.device import Service, ServiceOptions
+from halyard.vm import initramfs
+from halyard.vm.virtual_machine import (
+    Resident,
+    StageListener,
+    VirtualMachine,
+    VmOptions,
+    booted,
+)
+
+_LOG = logging.getLogger(__name__)
+
+_HOST = "127.0.0.1"
+# One attempt of many, while the device boots.
+_PROBE_TIMEOUT = 2.0
+
+
+def answers(port: int) -> None:
+    """Raises DeviceError unless a shell command gets through."""
+    link = tcp_link(_HOST, port)
+    with AdbDevice(link, f"{_HOST}:{port}", connect_timeout=_PROBE_TIMEOUT) as device:
+        device.shell("true", timeout=_PROBE_TIMEOUT).check()
+
+
+class VirtualDevice(AdbDevice):
+    """An AdbDevice with a machine, which ends with it if it was booted for it."""
+
+    def __init__(
+        self, machine: VirtualMachine, release: Callable[[], object] | None = None
+    ) -> None:
+        super().__init__(tcp_link(_HOST, machine.port), f"{_HOST}:{machine.port}")
+        self.machine = machine
+        self._release = release
+
+    @classmethod
+    def open(cls, options: VmOptions | None = None, on_stage: StageListener | None = None) -> Self:
+        """The resident one if it runs; else one of its own."""
+        machine = Resident().running()
+        return cls(machine) if machine is not None else cls.boot(options, on_stage)
+
+    @classmethod
+    def boot(cls, options: VmOptions | None = None, on_stage: StageListener | None = None) -> Self:
+        """One of its own, ended when the device is closed."""
+        with contextlib.ExitStack() as stack:
+            machine = stack.enter_context(booted(options or VmOptions(), answers, on_stage))
+            return cls(machine, stack.pop_all().close)
+
+    @property
+    def is_own(self) -> bool:
+        return self._release is not None
+
+    def start_service(self, options: ServiceOptions | None = None) -> Service:
+        """As on any device; pushes the program where the machine was booted with another one."""
+        options = options or ServiceOptions()
+        if options.program == ServiceOptions.program and self.is_outdated:
+            _LOG.warning("the virtual device was booted with other programs: pushing the service")
+            options = replace(options, program=self.put_program(native.SERVICE))
+        return super().start_service(options)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the machine was booted with other programs than this machine has now."""
+        return self.machine.programs != initramfs.digest(initramfs.native_programs())
+
+    def close(self) -> None:
+        """Closes the connection and ends the machine if it is this device's own."""
+        super().close()
+        if self._release is not None:
+            self._release()
+            self._release = None

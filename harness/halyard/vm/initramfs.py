@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The virtual device's root: Android's folders, busybox, the kernel's modules, our programs."""
+
+import hashlib
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+from halyard import native
+from halyard.errors import ProgramMissing
+from halyard.vm.cpio import Archive
+from halyard.vm.elf import closure
+from halyard.vm.kernel import Kernel
+from halyard.vm.machine import Machine
+
+BUSYBOX = Path("/bin/busybox")
+
+# The runner is not among them: it comes over adb, as on any device.
+PROGRAMS: Mapping[str, str] = {
+    f"/vendor/bin/hw/{native.SERVICE}": native.SERVICE,
+    "/system/bin/hwservicemanager": native.HWSERVICEMANAGER,
+    "/system/bin/adbd": native.ADBD,
+}
+
+PROPERTIES: Mapping[str, str] = {
+    "ro.build.version.release": "11",
+    "ro.build.version.sdk": "30",  # whose NNAPI is 1.3
+    "ro.build.type": "userdebug",
+    "ro.debuggable": "1",
+    "ro.hardware": "halyard",
+    "ro.product.manufacturer": "Halyard",
+    "ro.product.model": "Virtual device",
+}
+
+_SCRIPTS = {
+    "/system/etc/init/setup": ("setup", 0o755),
+    "/system/etc/init/announce": ("announce", 0o755),
+    "/system/etc/init/daemon": ("daemon", 0o755),
+    "/system/bin/getprop": ("getprop", 0o755),
+    "/system/bin/setprop": ("setprop", 0o755),
+    "/etc/inittab": ("inittab", 0o644),
+}
+
+# Those that init's first script and the shell need before busybox has put in the rest.
+_APPLETS = ("sh",)
+
+_FOLDERS = ("data/log", "data/vendor", "dev", "proc", "sys", "tmp", "vendor/lib64")
+
+_USERS = "root:x:0:0::/data:/system/bin/sh\nsystem:x:1000:1000::/data:/system/bin/sh\n"
+_GROUPS = "root:x:0:\nsystem:x:1000:\nshell:x:2000:\n"
+
+
+def build(
+    machine: Machine,
+    kernel: Kernel,
+    *,
+    programs: Mapping[str, Path] | None = None,
+    properties: Mapping[str, str] | None = None,
+    busybox: Path = BUSYBOX,
+    library_root: Path = Path("/"),
+) -> bytes:
+    """The archive. `programs` maps paths in it to files; left out: PROGRAMS, as installed."""
+    if not busybox.is_file():
+        raise ProgramMissing(f"{busybox} is missing: install Debian's busybox-static")
+    files = dict(programs) if programs is not None else native_programs()
+    archive = Archive()
+    for folder in _FOLDERS:
+        archive.folder(folder)
+    archive.folder("data/local/tmp", 0o777)
+    archive.file("bin/busybox", busybox.read_bytes(), 0o755)
+    archive.link("init", "/bin/busybox")
+    for applet in _APPLETS:
+        archive.link(f"system/bin/{applet}", "/bin/busybox")
+    archive.link("bin/sh", "/bin/busybox")
+    for name, path in files.items():
+        archive.file(name, path.read_bytes(), 0o755)
+    libraries = closure(files.values(), machine.elf_machine, machine.library_folders, library_root)
+    for name, path in libraries.items():
+        archive.file(name, path.read_bytes(), 0o755)
+    _add_configuration(archive, kernel, {**PROPERTIES, **(properties or {})})
+    return archive.finish()
+
+
+def native_programs() -> dict[str, Path]:
+    return {name: native.program(program) for name, program in PROGRAMS.items()}
+
+
+def digest(programs: Mapping[str, Path]) -> str:
+    """Names the programs, so that a device that runs older ones can be told."""
+    every = hashlib.sha256()
+    for name, path in sorted(programs.items()):
+        every.update(f"{name}={native.digest(path)}\n".encode())
+    return every.hexdigest()
+
+
+def _add_configuration(archive: Archive, kernel: Kernel, properties: Mapping[str, str]) -> None:
+    for name, (source, mode) in _SCRIPTS.items():
+        content = resources.files("halyard.vm").joinpath("rootfs", source).read_bytes()
+        archive.file(name, content, mode)
+    for module in kernel.modules:
+        archive.file(f"system/lib/modules/{module.name}.ko", module.image)
+    archive.file(
+        "system/etc/modules",
+        "".join(f"{module.name} {module.parameters}\n" for module in kernel.modules).encode(),
+    )
+    archive.file(
+        "system/etc/properties",
+        "".join(f"{name}={value}\n" for name, value in sorted(properties.items())).encode(),
+    )
+    archive.file("etc/passwd", _USERS.encode())
+    archive.file("etc/group", _GROUPS.encode())
+    configs = native.device_configs()
+    for fragment in sorted(configs.glob("*.xml")):
+        archive.file(f"vendor/etc/vintf/manifest/{fragment.name}", fragment.read_bytes())
+    for script in sorted(configs.glob("*.rc")):
+        archive.file(f"vendor/etc/init/{script.name}", script.read_bytes())
