@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands `halyard vm …`: a virtual device that stays."""
+
+import shlex
+import sys
+import time
+
+import click
+
+from halyard.devices.virtual import VirtualDevice, answers
+from halyard.errors import HalyardError
+from halyard.terminal import Terminal
+from halyard.vm import initramfs
+from halyard.vm.virtual_machine import Resident, VirtualMachine, VmOptions
+
+
+@click.group()
+def vm() -> None:
+    """A virtual device that stays until it is stopped."""
+
+
+@vm.command()
+@click.option("--memory", default=1024, show_default=True, type=click.IntRange(256), help="MiB.")
+@click.option("--processors", default=2, show_default=True, type=click.IntRange(1, 64))
+def start(memory: int, processors: int) -> None:
+    """Boots it, unless it runs."""
+    terminal = Terminal()
+    with terminal.step("Booting the virtual device") as step:
+        machine, is_new = Resident().start(
+            VmOptions(memory=memory, processors=processors),
+            answers,
+            lambda stage, seconds: step.now(f"{stage} {seconds:.1f} s"),
+        )
+        step.outcome = f"adb at 127.0.0.1:{machine.port}" if is_new else "it runs already"
+    _describe(terminal, machine)
+
+
+@vm.command()
+def stop() -> None:
+    """Stops it."""
+    machine = Resident().stop()
+    click.echo("stopped" if machine else "it did not run")
+
+
+@vm.command()
+def status() -> None:
+    """Says whether it runs, and how it is reached. Exit code 1 if it does not."""
+    machine = Resident().running()
+    if machine is None:
+        click.echo("the virtual device does not run")
+        sys.exit(1)
+    _describe(Terminal(), machine)
+
+
+@vm.command(context_settings={"ignore_unknown_options": True})
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def shell(command: tuple[str, ...]) -> None:
+    """Runs COMMAND on it, or what is typed, line by line. Exit code: the command's."""
+    machine = Resident().running()
+    if machine is None:
+        raise HalyardError("the virtual device does not run: halyard vm start")
+    with VirtualDevice(machine) as device:
+        if command:
+            sys.exit(_run(device, " ".join(command)))
+        _converse(device)
+
+
+def _run(device: VirtualDevice, command: str) -> int:
+    result = device.shell(command, timeout=3600)
+    click.echo(result.stdout, nl=False)
+    click.echo(result.stderr, nl=False, err=True)
+    return result.exit_code
+
+
+def _converse(device: VirtualDevice) -> None:
+    """Each line is a shell of its own; the working folder is carried from one to the next."""
+    folder = "/"
+    marker = "halyard-folder "
+    while True:
+        try:
+            line = input(f"{device.serial}:{folder} # " if sys.stdin.isatty() else "")
+        except EOFError:
+            return
+        if line.strip() in {"exit", "logout"}:
+            return
+        result = device.shell(
+            f"cd {shlex.quote(folder)}; {line}\ncode=$?; echo {marker}$PWD; exit $code",
+            timeout=3600,
+        )
+        output, found, place = result.stdout.rpartition(marker)
+        folder = place.strip() if found else folder
+        click.echo(output if found else result.stdout, nl=False)
+        click.echo(result.stderr, nl=False, err=True)
+
+
+def _describe(terminal: Terminal, machine: VirtualMachine) -> None:
+    minutes = (time.time() - machine.started) / 60
+    stages = ", ".join(f"{name} {seconds:.1f}" for name, seconds in machine.stages.items())
+    terminal.detail(f"adb       127.0.0.1:{machine.port}")
+    terminal.detail(f"kernel    {machine.kernel}")
+    terminal.detail(f"process   {machine.pid}, for {minutes:.0f} min")
+    terminal.detail(f"console   {machine.console}")
+    terminal.detail(f"booted in {machine.boot_seconds:.1f} s ({stages})")
+    if machine.programs != initramfs.digest(initramfs.native_programs()):
+        terminal.detail("its programs are older than those installed here: stop and start it")

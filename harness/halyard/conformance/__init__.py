@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NNAPI conformance: golden cases, the cases derived from them, and the official check."""
+
+from halyard.conformance.check import ExpectedOutput, Tolerance, Verdict
+from halyard.conformance.golden import GoldenCase, load
+from halyard.conformance.variants import derived
+
+__all__ = ["ExpectedOutput", "GoldenCase", "Tolerance", "Verdict", "derived", "load"]

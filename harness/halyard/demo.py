@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The main job, shown step by step: what `make demo` prints."""
+
+import subprocess
+import time
+
+from halyard import hal_version, litert, native
+from halyard.devices import Device, Service, ServiceOptions, VirtualDevice, config_of, open_config
+from halyard.measurement import Measurement, Subject, measure
+from halyard.proto import halyard_pb2 as pb
+from halyard.report import agreement, placement, times
+from halyard.runner import Target
+from halyard.terminal import Terminal
+from halyard.zoo import DataType
+
+_REPEAT = 3
+
+
+def run(terminal: Terminal, device_name: str, size: int, width: float) -> bool:
+    """Whether every model ran through every HAL version that carries it, and agreed."""
+    start = time.monotonic()
+    _show_build(terminal)
+    terminal.heading("Device")
+    measurements: list[Measurement] = []
+    with _open(terminal, device_name) as device:
+        terminal.heading("Service")
+        with terminal.step("Starting the service") as step:
+            service = device.start_service(ServiceOptions())
+            step.outcome = f"pid {service.pid}"
+        with service:
+            _show_service(terminal, service)
+            for data_type in DataType:
+                subject = Subject("mobilenet_v2", data_type, size, width)
+                measurements += _show_model(terminal, device, service, subject)
+            with terminal.step("Stopping the service with SIGTERM") as step:
+                code = service.stop()
+                step.outcome = f"exit code {code}"
+    ok = code == 0 and all(measurement.ok for measurement in measurements)
+    _show_summary(terminal, measurements)
+    terminal.line()
+    seconds = time.monotonic() - start
+    verdict = "All went well" if ok else "Something went wrong"
+    terminal.line(f"{verdict}, in {seconds:.0f} s.")
+    return ok
+
+
+def _show_build(terminal: Terminal) -> None:
+    terminal.heading("Build")
+    service = native.program("service")
+    said = subprocess.run([service, "-V"], capture_output=True, text=True)
+    terminal.detail((said.stdout + said.stderr).strip())
+    for name in native.PROGRAMS:
+        path = native.program(name)
+        terminal.detail(f"{path.stat().st_size / 2**20:5.1f} MiB  {path.name}")
+    if not litert.available():
+        terminal.detail("LiteRT is not installed: results are not compared")
+
+
+def _open(terminal: Terminal, name: str) -> Device:
+    with terminal.step(f"Opening {name}") as step:
+        device = open_config(
+            config_of(name), lambda stage, seconds: step.now(f"{stage} {seconds:.1f} s")
+        )
+        step.outcome = f"adb at {device.serial}"
+    if isinstance(device, VirtualDevice):
+        machine = device.machine
+        stages = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in machine.stages.items())
+        own = "booted" if device.is_own else "runs already; it booted"
+        terminal.detail(f"{own} in {machine.boot_seconds:.1f} s: {stages}")
+    kernel = device.shell("uname -srm").stdout.strip()
+    nodes = device.shell("ls /dev/*binder").stdout.split()
+    terminal.detail(f"{kernel}; {', '.join(nodes)}")
+    return device
+
+
+def _show_service(terminal: Terminal, service: Service) -> None:
+    terminal.detail("registered with hwservicemanager:")
+    for name in service.interfaces:
+        terminal.detail(f"  {name}")
+    for line in service.log().splitlines():
+        # As the service logs a warning: a backend that it lacks, above all.
+        if line.startswith("W/"):
+            terminal.detail(line)
+
+
+def _show_model(
+    terminal: Terminal, device: Device, service: Service, subject: Subject
+) -> list[Measurement]:
+    terminal.heading(f"{subject}")
+    with terminal.step("Building the model") as step:
+        model = subject.zoo_model.model
+        required = hal_version.required(model)
+        step.outcome = (
+            f"{len(model.main.operations)} operations, {model.ByteSize() / 2**20:.1f} MiB, "
+            f"needs HAL {hal_version.format(required)}"
+        )
+    with terminal.step("Running it in LiteRT on this machine") as step:
+        if subject.expected() is None:
+            step.outcome = "not installed"
+    measurements = []
+    for version in hal_version.ALL:
+        if version < required:
+            continue
+        options = pb.RunOptions(
+            hal_version=version,
+            mode=pb.EXECUTION_MODE_ASYNC,
+            measure_timing=True,
+            repeat=_REPEAT,
+            priority=pb.PRIORITY_MEDIUM,
+        )
+        with terminal.step(f"Through HAL {hal_version.format(version)}") as step:
+            measurement = measure(device, Target.hidl(service.instance), subject, options)
+            step.outcome = "prepared and executed" if measurement.ok else "FAILED"
+        for problem in measurement.problems:
+            terminal.detail(problem)
+        if measurement.execution is not None:
+            terminal.detail(agreement(measurement))
+            terminal.detail(times(measurement))
+        measurements.append(measurement)
+    for line in placement(measurements[-1]):
+        terminal.detail(line)
+    return measurements
+
+
+def _show_summary(terminal: Terminal, measurements: list[Measurement]) -> None:
+    terminal.heading("Summary")
+    rows = []
+    for measurement in measurements:
+        wall = measurement.wall
+        rows.append(
+            [
+                str(measurement.subject.data_type),
+                measurement.hal,
+                "ok" if measurement.ok else "FAILED",
+                _error(measurement),
+                _exact(measurement),
+                f"{wall.median:.1f}" if wall else "-",
+                f"{measurement.result.prepare_ns / 1e6:.1f}",
+            ]
+        )
+    numbers = ["exact", "ms per inference", "ms to prepare"]
+    terminal.table(["type", "HAL", "result", "largest difference", *numbers], rows, numbers)
+
+
+def _error(measurement: Measurement) -> str:
+    if not measurement.differences:
+        return "-"
+    worst = max(measurement.differences, key=lambda difference: difference.max_abs_error)
+    if worst.max_steps is not None:
+        return f"{worst.max_steps} steps" if worst.max_steps != 1 else "1 step"
+    return f"{worst.max_abs_error:.2e}"
+
+
+def _exact(measurement: Measurement) -> str:
+    """For quantised results: float sums that add in another order are rarely equal."""
+    differences = measurement.differences or ()
+    if not any(difference.max_steps is not None for difference in differences):
+        return "-"
+    total = sum(difference.count for difference in differences)
+    exact = sum(difference.exact_share * difference.count for difference in differences)
+    return f"{100 * exact / total:.2f} %"

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One model on one device through one HAL version: what came out, how long it took, what ran where.
+
+The result is compared with LiteRT on the same weights where LiteRT is installed.
+"""
+
+import statistics
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from halyard import hal_version, litert, tflite
+from halyard.compare import Difference, compare
+from halyard.devices.device import Device
+from halyard.model import Array
+from halyard.proto import halyard_pb2 as pb
+from halyard.runner import Target, run_cases
+from halyard.zoo import DataType, ZooModel, build
+
+# How far a whole network may be from LiteRT. Float kernels add in another order; a quantised sum
+# that lies halfway between two steps may go to either.
+MAX_FLOAT_ERROR = 1e-5
+MAX_STEPS = 1
+
+UNKNOWN_TIME = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is run: a zoo model and an input for it."""
+
+    name: str
+    data_type: DataType
+    size: int
+    width: float
+    seed: int = 0
+
+    @property
+    def zoo_model(self) -> ZooModel:
+        return _built(self)
+
+    def expected(self) -> Sequence[Array] | None:
+        """LiteRT's outputs; None where it is not installed."""
+        return _expected(self)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.data_type} {self.size}x{self.size} width {self.width:g}"
+
+
+@cache
+def _built(subject: Subject) -> ZooModel:
+    return build(subject.name, subject.data_type, size=subject.size, width=subject.width)
+
+
+@cache
+def _expected(subject: Subject) -> Sequence[Array] | None:
+    if not litert.available():
+        return None
+    model = subject.zoo_model
+    return litert.LiteRt(tflite.write(model.model)).run(model.input_arrays(subject.seed))
+
+
+@dataclass(frozen=True)
+class Times:
+    """Of the counted executions, in milliseconds."""
+
+    values: Sequence[float]
+
+    @property
+    def first(self) -> float:
+        return self.values[0]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.values)
+
+    def as_json(self) -> dict[str, float | int]:
+        return {
+            "count": len(self.values),
+            "first": self.first,
+            "min": min(self.values),
+            "avg": statistics.fmean(self.values),
+            "median": self.median,
+            "max": max(self.values),
+        }
+
+
+@dataclass(frozen=True)
+class Measurement:
+    subject: Subject
+    device: str  # its serial
+    device_properties: Mapping[str, str]
+    result: pb.CaseResult
+    differences: Sequence[Difference] | None  # one per output; None: not compared
+    reference: str = "LiteRT"
+    problems: Sequence[str] = field(default=())  # why it is no success
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+    @property
+    def hal(self) -> str:
+        return hal_version.format(self.result.hal_version)
+
+    @property
+    def execution(self) -> pb.ExampleResult | None:
+        return self.result.examples[0] if self.result.examples else None
+
+    @property
+    def wall(self) -> Times | None:
+        """As the client saw it."""
+        return self._times([timing.wall_ns / 1e6 for timing in self._timings()])
+
+    @property
+    def on_device(self) -> Times | None:
+        """As the driver measured it; None where it was not asked or can't."""
+        known = [timing.time_on_device_us for timing in self._timings()]
+        return self._times([time / 1e3 for time in known if time != UNKNOWN_TIME])
+
+    def _timings(self) -> Sequence[pb.Timing]:
+        return self.execution.timings if self.execution else ()
+
+    @staticmethod
+    def _times(values: Sequence[float]) -> Times | None:
+        return Times(values) if values else None
+
+    def as_json(self) -> dict[str, Any]:
+        result, execution = self.result, self.execution
+        return {
+            "model": {
+                "name": self.subject.name,
+                "type": str(self.subject.data_type),
+                "size": self.subject.size,
+                "width": self.subject.width,
+                "seed": self.subject.seed,
+            },
+            "device": {"serial": self.device, "properties": dict(self.device_properties)},
+            "target": result.target,
+            "driver": result.version_string,
+            "hal": self.hal,
+            "ok": self.ok,
+            "problems": list(self.problems),
+            "failed_stage": pb.Stage.Name(result.failed_stage).removeprefix("STAGE_"),
+            "status": status_name(execution.status if execution else result.status),
+            "message": result.message or (execution.message if execution else ""),
+            "agreement": self._agreement_as_json(),
+            "prepare_ms": result.prepare_ns / 1e6,
+            "timings_ms": self.wall.as_json() if self.wall else None,
+            "driver_timings_ms": self.on_device.as_json() if self.on_device else None,
+            "memory": {
+                "peak_rss_bytes": result.memory.peak_rss_bytes,
+                "constant_bytes": result.memory.constant_bytes,
+                "arena_bytes": result.memory.arena_bytes,
+            },
+            "placement": [
+                {
+                    "operation": row.operation,
+                    "label": row.label,
+                    "node": row.node,
+                    "backend": row.backend,
+                    "piece": row.piece,
+                    "refusals": {refusal.backend: refusal.reason for refusal in row.refusals},
+                }
+                for row in result.placement
+            ],
+        }
+
+    def _agreement_as_json(self) -> dict[str, Any] | None:
+        if self.differences is None:
+            return None
+        return {
+            "with": self.reference,
+            "outputs": [
+                {
+                    "name": difference.name,
+                    "elements": difference.count,
+                    "max_abs_error": difference.max_abs_error,
+                    "max_relative_error": difference.max_relative_error,
+                    "max_steps": difference.max_steps,
+                    "exact_share": difference.exact_share,
+                }
+                for difference in self.differences
+            ],
+        }
+
+
+def measure(
+    device: Device,
+    target: Target,
+    subject: Subject,
+    options: pb.RunOptions,
+    *,
+    backends: Sequence[str] = (),
+    threads: int = 0,
+    properties: Mapping[str, str] | None = None,
+) -> Measurement:
+    """Runs the subject once, with the options' repetitions. DeviceError only where the runner
+    can't run: a model that fails is a Measurement with problems. `properties` are the device's,
+    for the report."""
+    model = subject.zoo_model
+    case = pb.TestCase(name=str(subject), model=model.model, examples=[model.example(subject.seed)])
+    [result] = run_cases(device, [case], options, target, backends=backends, threads=threads)
+    differences = None
+    problems = failures(result)
+    if not problems:
+        expected = subject.expected()
+        if expected is not None:
+            actual = model.output_arrays(result.examples[0])
+            differences = [
+                compare(info, wanted, found)
+                for info, wanted, found in zip(model.outputs, expected, actual, strict=True)
+            ]
+            problems = disagreements(differences)
+    return Measurement(
+        subject=subject,
+        device=device.serial,
+        device_properties=properties or {},
+        result=result,
+        differences=differences,
+        problems=problems,
+    )
+
+
+def failures(result: pb.CaseResult) -> list[str]:
+    """What went wrong on the device."""
+    if result.failed_stage != pb.STAGE_NONE:
+        stage = pb.Stage.Name(result.failed_stage).removeprefix("STAGE_").lower()
+        return [f"{stage}: {status_name(result.status)}: {result.message}"]
+    return [
+        f"execute: {status_name(example.status)}: {example.message}"
+        for example in result.examples
+        if example.status != pb.ERROR_STATUS_NONE
+    ]
+
+
+def disagreements(differences: Sequence[Difference]) -> list[str]:
+    problems = []
+    for difference in differences:
+        if difference.max_steps is not None:
+            within = difference.max_steps <= MAX_STEPS
+            limit = f"{MAX_STEPS} step"
+        else:
+            within = difference.max_abs_error <= MAX_FLOAT_ERROR
+            limit = f"{MAX_FLOAT_ERROR:g}"
+        if not within:
+            problems.append(f"disagrees with LiteRT by more than {limit}: {difference.text()}")
+    return problems
+
+
+def status_name(status: int) -> str:
+    """ "INVALID_ARGUMENT"; the number for one that no HAL version has."""
+    try:
+        return pb.ErrorStatus.Name(pb.ErrorStatus.ValueType(status)).removeprefix("ERROR_STATUS_")
+    except ValueError:
+        return str(status)
+
+
+# ---- placement ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BackendShare:
+    backend: str  # empty: nodes that nothing takes
+    nodes: int
+    pieces: int
+    kinds: Mapping[str, int]  # node kind to count, most first
+
+
+def shares(placement: Sequence[pb.Placement]) -> list[BackendShare]:
+    """Which backend ran how much, in the order in which they first appear."""
+    rows: dict[str, list[pb.Placement]] = {}
+    for row in placement:
+        rows.setdefault(row.backend, []).append(row)
+    return [
+        BackendShare(
+            backend=backend,
+            nodes=len(mine),
+            pieces=len({row.piece for row in mine}),
+            kinds=dict(Counter(row.node for row in mine).most_common()),
+        )
+        for backend, mine in rows.items()
+    ]
+
+
+def refusals(placement: Sequence[pb.Placement]) -> list[tuple[str, str, int]]:
+    """Why backends did not take nodes: backend, reason, how many nodes; most first."""
+    counted = Counter(
+        (refusal.backend, refusal.reason) for row in placement for refusal in row.refusals
+    )
+    return [(backend, reason, count) for (backend, reason), count in counted.most_common()]

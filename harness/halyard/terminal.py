@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the commands print: steps with their time, results, tables."""
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.status import Status
+from rich.table import Table
+
+_LOG_WIDTH = 160
+
+
+class Step:
+    """A step in progress. What it says last stands behind it when it is over."""
+
+    def __init__(self, title: str, status: Status) -> None:
+        self._title = title
+        self._status = status
+        self.outcome = ""
+
+    def now(self, text: str) -> None:
+        """Shows what it is busy with."""
+        self._status.update(f"{self._title}: {text}")
+
+    def transfer(self, done: int, total: int) -> None:
+        """A Progress of a device."""
+        self.now(f"{done / 2**20:.1f} of {total / 2**20:.1f} MiB")
+
+
+class Terminal:
+    """Steps show a spinner on a terminal; in a log each is one line when it is over."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        # A log has no width; a line that is broken or cut there is worse than a long one.
+        width = None if sys.stdout.isatty() else _LOG_WIDTH
+        self.console = console or Console(highlight=False, soft_wrap=True, width=width)
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[Step]:
+        start = time.monotonic()
+        with self.console.status(title) as status:
+            step = Step(title, status)
+            try:
+                yield step
+            except BaseException:
+                self.console.print(f"[red]✗[/red] {title}")
+                raise
+        seconds = time.monotonic() - start
+        outcome = f": {step.outcome}" if step.outcome else ""
+        self.console.print(f"[green]✓[/green] {title}{outcome} [dim]({seconds:.1f} s)[/dim]")
+
+    def heading(self, text: str) -> None:
+        self.console.print(f"\n[bold]{text}[/bold]")
+
+    def line(self, text: str = "") -> None:
+        """Plain text, whatever brackets it holds."""
+        self.console.print(text, markup=False)
+
+    def detail(self, text: str) -> None:
+        self.line(f"    {text}")
+
+    def table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[str] = ()
+    ) -> None:
+        """`numbers`: the columns that are aligned to the right."""
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in columns:
+            table.add_column(
+                column, justify="right" if column in numbers else "left", overflow="fold"
+            )
+        for row in rows:
+            table.add_row(*row)
+        self.console.print(table)
