@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Differences of results, in steps and in real values."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from halyard.compare import compare
+from halyard.zoo import TensorInfo
+
+FLOATS = TensorInfo("out", np.dtype(np.float32), (3,))
+QUANTIZED = TensorInfo("out", np.dtype(np.uint8), (4,), scale=0.5, zero_point=10)
+
+
+def floats(*values: float) -> np.ndarray:
+    return np.array(values, np.float32)
+
+
+def test_equal_floats_have_no_difference() -> None:
+    difference = compare(FLOATS, floats(1, np.nan, np.inf), floats(1, np.nan, np.inf))
+    assert (difference.max_abs_error, difference.max_relative_error) == (0, 0)
+    assert difference.exact_share == 1
+    assert difference.max_steps is None
+
+
+def test_float_errors_are_absolute_and_relative_to_the_expected_value() -> None:
+    difference = compare(FLOATS, floats(1, 100, 0), floats(1.5, 101, 0.25))
+    assert difference.max_abs_error == 1
+    assert difference.max_relative_error == 0.5
+    assert difference.exact_share == 0
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"), [(np.nan, 1.0), (1.0, np.nan), (np.inf, 1.0), (np.inf, -np.inf)]
+)
+def test_a_nan_or_infinity_on_one_side_is_an_infinite_error(expected: float, actual: float) -> None:
+    difference = compare(FLOATS, floats(0, expected, 0), floats(0, actual, 0))
+    assert difference.max_abs_error == np.inf
+    assert difference.max_relative_error == np.inf
+
+
+def test_quantised_errors_are_counted_in_steps_without_wrapping() -> None:
+    expected, actual = np.array([0, 10, 255, 7], np.uint8), np.array([255, 10, 254, 7], np.uint8)
+    difference = compare(QUANTIZED, expected, actual)
+    assert difference.max_steps == 255
+    assert difference.max_abs_error == 127.5
+    assert difference.exact_share == 0.5
+    assert difference.text() == "out: largest difference 255 steps, 50.00 % of 4 exact"
+
+
+@given(hnp.arrays(np.int8, 6), hnp.arrays(np.int8, 6), st.integers(-128, 127))
+def test_steps_times_scale_is_the_real_error(a: np.ndarray, b: np.ndarray, zero: int) -> None:
+    info = TensorInfo("out", np.dtype(np.int8), (6,), scale=0.125, zero_point=zero)
+    difference = compare(info, a, b)
+    assert difference.max_steps is not None
+    assert difference.max_abs_error == difference.max_steps * 0.125
+    assert (difference.exact_share == 1) == (difference.max_steps == 0)
+
+
+def test_an_empty_tensor_is_equal_to_itself() -> None:
+    info = TensorInfo("out", np.dtype(np.uint8), (0, 3), scale=1.0)
+    empty = np.zeros((0, 3), np.uint8)
+    assert compare(info, empty, empty).exact_share == 1
+
+
+def test_values_of_another_type_or_shape_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"actual is float64\[3\], not float32\[3\]"):
+        compare(FLOATS, floats(1, 2, 3), np.zeros(3))
+    with pytest.raises(ValueError, match="expected is"):
+        compare(FLOATS, floats(1, 2), floats(1, 2, 3))

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device YAML files and device names."""
+
+from pathlib import Path
+
+import pytest
+
+from halyard import native
+from halyard.devices import config_of
+from halyard.devices.config import load, parse
+from halyard.errors import ConfigError
+
+
+def test_the_files_that_come_along_are_valid() -> None:
+    files = sorted(native.device_configs().glob("*.yaml"))
+    assert {load(file).kind for file in files} == {"adb", "virtual"}
+
+
+def test_fields_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "phone.yaml"
+    file.write_text(
+        "kind: adb\ntransport: tcp\nhost: phone.local\nport: 5556\nkey: ~/key\n"
+        "service:\n  instance: other-name\n"
+    )
+    config = load(file)
+    assert (config.host, config.port, config.transport) == ("phone.local", 5556, "tcp")
+    assert config.key == Path("~/key").expanduser()
+    assert config.service.instance == "other-name"
+    assert config.service.program.startswith("/vendor/bin/hw/")
+
+
+def test_properties_become_text() -> None:
+    config = parse({"kind": "virtual", "properties": {"ro.build.version.sdk": 29, "ro.x": True}})
+    assert config.properties == {"ro.build.version.sdk": "29", "ro.x": "true"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "the file must be a mapping"),
+        ([], "the file must be a mapping"),
+        ({}, "kind is None; it must be one of host, virtual, adb"),
+        ({"kind": "phone"}, "kind is 'phone'"),
+        ({"kind": "host", "port": 1}, "port is not a field of a device of kind host"),
+        ({"kind": "adb", "transport": "bluetooth"}, "transport is 'bluetooth'"),
+        ({"kind": "adb", "transport": "tcp"}, "host is missing"),
+        ({"kind": "adb", "port": 0}, "port is 0; it must be a whole number from 1 to 65535"),
+        ({"kind": "adb", "port": True}, "port is True"),
+        ({"kind": "adb", "serial": 83}, "serial must be text; put it in quotes"),
+        ({"kind": "virtual", "memory": "lots"}, "memory is 'lots'"),
+        ({"kind": "virtual", "properties": [1]}, "properties must be a mapping"),
+        ({"kind": "virtual", "properties": {"a": None}}, "properties.a must be text"),
+        ({"kind": "adb", "service": {"name": "x"}}, "name is not a field of service"),
+    ],
+)
+def test_a_wrong_field_is_named(content: object, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(content)
+    assert message in str(caught.value)
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "broken.yaml"
+    file.write_text("kind: [unclosed")
+    for path in (file, tmp_path / "missing.yaml"):
+        with pytest.raises(ConfigError) as caught:
+            load(path)
+        assert str(path) in str(caught.value)
+
+
+def test_names_mean_devices() -> None:
+    assert config_of("host").kind == "host"
+    assert config_of("vm").kind == "virtual"
+    phone = config_of("0A1B2C3D")
+    assert (phone.kind, phone.transport, phone.serial) == ("adb", "usb", "0A1B2C3D")
+    remote = config_of("192.168.0.7:5556")
+    assert (remote.transport, remote.host, remote.port) == ("tcp", "192.168.0.7", 5556)
+
+
+@pytest.mark.parametrize("name", ["", "phone:", "phone:99999", ":5555", "no/such/file"])
+def test_a_name_that_means_nothing_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match="is no device"):
+        config_of(name)

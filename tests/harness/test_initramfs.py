@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the virtual device's root holds."""
+
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from halyard import native
+from halyard.errors import ProgramMissing
+from halyard.vm import initramfs
+from halyard.vm.cpio import entries
+from halyard.vm.kernel import Kernel, Module
+from halyard.vm.machine import X86_64
+
+KERNEL = Kernel(
+    release="6.1",
+    image=Path("/boot/vmlinuz"),
+    modules=(Module("virtio", "", b"first"), Module("binder_linux", "devices=a,b", b"second")),
+    origin="a test",
+)
+
+
+@pytest.fixture(scope="module")
+def root() -> dict[str, tuple[int, bytes]]:
+    archive = initramfs.build(
+        X86_64,
+        KERNEL,
+        programs={"/vendor/bin/hw/service": Path("/bin/ls")},
+        properties={"ro.test": "yes", "ro.build.version.sdk": "29"},
+    )
+    return {name: (mode, content) for name, mode, content in entries(archive)}
+
+
+def test_programs_and_their_libraries_are_there(root: dict[str, tuple[int, bytes]]) -> None:
+    mode, content = root["vendor/bin/hw/service"]
+    assert mode & 0o111
+    assert content == Path("/bin/ls").read_bytes()
+    names = {Path(name).name for name in root}
+    assert "libc.so.6" in names
+    assert any(name.startswith("ld-linux") for name in names)
+
+
+def test_init_and_the_shell_are_busybox(root: dict[str, tuple[int, bytes]]) -> None:
+    for name in ("init", "system/bin/sh", "bin/sh"):
+        assert stat.S_ISLNK(root[name][0])
+        assert root[name][1] == b"/bin/busybox"
+    assert root["bin/busybox"][1] == initramfs.BUSYBOX.read_bytes()
+
+
+def test_modules_are_listed_in_loading_order(root: dict[str, tuple[int, bytes]]) -> None:
+    assert root["system/etc/modules"][1] == b"virtio \nbinder_linux devices=a,b\n"
+    assert root["system/lib/modules/binder_linux.ko"][1] == b"second"
+
+
+def test_properties_given_win_over_the_defaults(root: dict[str, tuple[int, bytes]]) -> None:
+    lines = root["system/etc/properties"][1].decode().splitlines()
+    assert "ro.test=yes" in lines
+    assert "ro.build.version.sdk=29" in lines
+    assert "ro.build.version.sdk=30" not in lines
+
+
+def test_android_folders_are_there(root: dict[str, tuple[int, bytes]]) -> None:
+    assert stat.S_IMODE(root["data/local/tmp"][0]) == 0o777
+    for folder in ("vendor/bin/hw", "system/bin", "proc", "sys", "dev"):
+        assert stat.S_ISDIR(root[folder][0])
+
+
+def test_the_vintf_fragments_of_the_vendor_image_are_there(
+    root: dict[str, tuple[int, bytes]],
+) -> None:
+    for fragment in native.device_configs().glob("*.xml"):
+        assert root[f"vendor/etc/vintf/manifest/{fragment.name}"][1] == fragment.read_bytes()
+
+
+def test_scripts_are_valid_shell(root: dict[str, tuple[int, bytes]]) -> None:
+    scripts = [name for name, (_, content) in root.items() if content.startswith(b"#!")]
+    assert len(scripts) >= 5
+    for name in scripts:
+        mode, content = root[name]
+        assert mode & 0o111, name
+        subprocess.run([initramfs.BUSYBOX, "sh", "-n"], input=content, check=True, timeout=20)
+
+
+def test_a_missing_busybox_names_the_package(tmp_path: Path) -> None:
+    with pytest.raises(ProgramMissing, match="busybox-static"):
+        initramfs.build(X86_64, KERNEL, programs={}, busybox=tmp_path / "none")
+
+
+def test_the_digest_tells_programs_apart(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("one")
+    before = initramfs.digest({"/a": program})
+    assert before == initramfs.digest({"/a": program})
+    assert before != initramfs.digest({"/b": program})
+    program.write_text("two")
+    assert before != initramfs.digest({"/a": program})
+
+
+@pytest.fixture
+def properties(tmp_path: Path) -> Path:
+    """setprop and getprop on a store of this test's."""
+    scripts = Path(initramfs.__file__).parent / "rootfs"
+    for name in ("setprop", "getprop"):
+        text = (scripts / name).read_text().replace("/dev/properties", str(tmp_path / "store"))
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def prop(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [initramfs.BUSYBOX, "sh", folder / words[0], *words[1:]],
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+
+
+def test_a_property_that_is_set_can_be_read(properties: Path) -> None:
+    assert prop(properties, "setprop", "a.b", "x  y").returncode == 0
+    assert prop(properties, "setprop", "a.c", "").returncode == 0
+    assert prop(properties, "getprop", "a.b").stdout == "x  y\n"
+    assert prop(properties, "getprop", "a.none", "default").stdout == "default\n"
+    assert prop(properties, "getprop").stdout == "[a.b]: [x  y]\n[a.c]: []\n"
+
+
+@pytest.mark.parametrize("words", [[], ["only.name"], ["", "value"], ["../etc/passwd", "value"]])
+def test_setprop_refuses_what_is_no_property(properties: Path, words: list[str]) -> None:
+    assert prop(properties, "setprop", *words).returncode == 1

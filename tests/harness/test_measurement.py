@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is made of a result: agreement, times, placement, JSON."""
+
+import json
+
+import pytest
+
+from halyard.compare import Difference
+from halyard.measurement import (
+    UNKNOWN_TIME,
+    Measurement,
+    Subject,
+    disagreements,
+    failures,
+    refusals,
+    shares,
+)
+from halyard.proto import halyard_pb2 as pb
+from halyard.report import agreement, memory, placement, times
+from halyard.zoo import DataType
+
+SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 96, 0.35)
+
+
+def result() -> pb.CaseResult:
+    made = pb.CaseResult(
+        name="case",
+        prepare_ns=2_500_000,
+        target="hidl:halyard-default",
+        hal_version=pb.HAL_VERSION_1_2,
+        version_string="halyard 0.1.0",
+        memory=pb.Memory(constant_bytes=2**21, arena_bytes=2048),
+    )
+    execution = made.examples.add(name="seed_0")
+    for wall, on_device in ((5_000_000, 4000), (3_000_000, UNKNOWN_TIME), (4_000_000, 2000)):
+        execution.timings.add(
+            wall_ns=wall, time_on_device_us=on_device, time_in_driver_us=UNKNOWN_TIME
+        )
+    for index, (node, backend) in enumerate(
+        [("Conv2d", "CpuAcc"), ("Softmax", "CpuRef"), ("Conv2d", "CpuAcc"), ("Pad", "CpuRef")]
+    ):
+        row = made.placement.add(
+            operation=index, label=f"operation {index}", node=node, backend=backend, piece=index
+        )
+        if backend == "CpuRef":
+            row.refusals.add(backend="CpuAcc", reason="no such kernel")
+    return made
+
+
+def quantized(steps: int) -> Difference:
+    return Difference("output", 1001, 0.1, 0.2, steps, 0.995)
+
+
+def measured(differences: list[Difference] | None = None) -> Measurement:
+    return Measurement(SUBJECT, "SERIAL7", {"ro.a": "1"}, result(), differences)
+
+
+def test_times_are_in_milliseconds() -> None:
+    wall = measured().wall
+    assert wall is not None
+    assert wall.as_json() == {
+        "count": 3,
+        "first": 5.0,
+        "min": 3.0,
+        "avg": 4.0,
+        "median": 4.0,
+        "max": 5.0,
+    }
+    assert "median 4.00 ms" in times(measured())
+
+
+def test_a_time_the_driver_does_not_know_is_left_out() -> None:
+    on_device = measured().on_device
+    assert on_device is not None
+    assert on_device.values == [4.0, 2.0]
+
+
+def test_placement_counts_nodes_pieces_and_refusals() -> None:
+    rows = result().placement
+    assert [(share.backend, share.nodes, share.pieces) for share in shares(rows)] == [
+        ("CpuAcc", 2, 2),
+        ("CpuRef", 2, 2),
+    ]
+    assert shares(rows)[0].kinds == {"Conv2d": 2}
+    assert refusals(rows) == [("CpuAcc", "no such kernel", 2)]
+    assert placement(measured())[-1] == "refused    CpuAcc: 2 nodes: no such kernel"
+
+
+def test_a_failed_stage_is_named_with_status_and_reason() -> None:
+    failed = pb.CaseResult(
+        failed_stage=pb.STAGE_PREPARE,
+        status=pb.ERROR_STATUS_INVALID_ARGUMENT,
+        message="operation 3 (CONV_2D): input 7 is missing",
+    )
+    assert failures(failed) == [
+        "prepare: INVALID_ARGUMENT: operation 3 (CONV_2D): input 7 is missing"
+    ]
+
+
+def test_a_failed_execution_is_a_failure() -> None:
+    failed = result()
+    failed.examples[0].status = pb.ERROR_STATUS_GENERAL_FAILURE
+    assert len(failures(failed)) == 1
+    assert failures(result()) == []
+
+
+@pytest.mark.parametrize(("steps", "problems"), [(0, 0), (1, 0), (2, 1)])
+def test_quantized_results_may_differ_by_one_step(steps: int, problems: int) -> None:
+    assert len(disagreements([quantized(steps)])) == problems
+
+
+@pytest.mark.parametrize(("error", "problems"), [(9e-6, 0), (2e-5, 1), (float("inf"), 1)])
+def test_float_results_may_differ_by_a_little(error: float, problems: int) -> None:
+    assert len(disagreements([Difference("o", 10, error, 0.0, None, 0.5)])) == problems
+
+
+def test_json_holds_what_a_report_needs() -> None:
+    written = json.loads(json.dumps(measured([quantized(1)]).as_json()))
+    assert written["model"] == {
+        "name": "mobilenet_v2",
+        "type": "quant8",
+        "size": 96,
+        "width": 0.35,
+        "seed": 0,
+    }
+    assert written["device"] == {"serial": "SERIAL7", "properties": {"ro.a": "1"}}
+    assert (written["hal"], written["status"], written["ok"]) == ("1.2", "NONE", True)
+    assert written["agreement"]["with"] == "LiteRT"
+    assert written["agreement"]["outputs"][0]["max_steps"] == 1
+    assert written["timings_ms"]["first"] == 5.0
+    assert written["placement"][1]["refusals"] == {"CpuAcc": "no such kernel"}
+
+
+def test_json_of_a_failure_has_no_times() -> None:
+    failed = pb.CaseResult(failed_stage=pb.STAGE_CRASH, message="signal 11")
+    written = Measurement(SUBJECT, "S", {}, failed, None, problems=failures(failed)).as_json()
+    assert (written["ok"], written["failed_stage"]) == (False, "CRASH")
+    assert written["timings_ms"] is None
+    assert written["agreement"] is None
+
+
+def test_words_for_what_is_not_known() -> None:
+    unknown = Measurement(SUBJECT, "S", {}, pb.CaseResult(), None)
+    assert times(unknown) == "unknown"
+    assert memory(unknown) == ""
+    assert placement(unknown) == ["placement  unknown"]
+    assert "not compared" in agreement(unknown)

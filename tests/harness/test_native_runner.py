@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The native halyard-runner with the driver in its own process: results, failures, crashes."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from halyard import delimited, native
+from halyard.proto import halyard_pb2 as pb
+
+FLOATS = pb.OPERAND_TYPE_TENSOR_FLOAT32
+# Long enough for a test to step in.
+ENDLESS = 100_000_000
+
+
+def add_model(shape: Sequence[int] = (1, 4)) -> pb.Model:
+    """output = input + constant, without activation; the constant is 1, 2, 3, ..."""
+    constant = np.arange(1, np.prod(shape) + 1, dtype=np.float32)
+    model = pb.Model(operand_values=b"\0\0\0\0", pools=[constant.tobytes()])
+    model.main.operands.extend(
+        [
+            pb.Operand(type=FLOATS, dimensions=shape, lifetime=pb.OPERAND_LIFE_TIME_SUBGRAPH_INPUT),
+            pb.Operand(
+                type=FLOATS,
+                dimensions=shape,
+                lifetime=pb.OPERAND_LIFE_TIME_CONSTANT_REFERENCE,
+                location=pb.DataLocation(length=constant.nbytes),
+            ),
+            pb.Operand(
+                type=pb.OPERAND_TYPE_INT32,
+                lifetime=pb.OPERAND_LIFE_TIME_CONSTANT_COPY,
+                location=pb.DataLocation(length=4),
+            ),
+            pb.Operand(
+                type=FLOATS, dimensions=shape, lifetime=pb.OPERAND_LIFE_TIME_SUBGRAPH_OUTPUT
+            ),
+        ]
+    )
+    model.main.operations.add(type=pb.OPERATION_TYPE_ADD, inputs=[0, 1, 2], outputs=[3])
+    model.main.input_indexes.append(0)
+    model.main.output_indexes.append(3)
+    return model
+
+
+def add_case(
+    name: str = "add", shape: Sequence[int] = (1, 4), *, offered: int | None = None
+) -> pb.TestCase:
+    """The model with one example, whose input is all 10."""
+    values = np.full(shape, 10, np.float32)
+    case = pb.TestCase(name=name, model=add_model(shape))
+    case.examples.add(
+        name="tens",
+        inputs=[pb.InputValue(data=values.tobytes())],
+        outputs=[pb.OutputBuffer(byte_size=values.nbytes if offered is None else offered)],
+    )
+    return case
+
+
+def invalid_case() -> pb.TestCase:
+    """A model with an operand that is not there; it ends at once, whatever the options."""
+    case = add_case("invalid")
+    case.model.main.operations[0].inputs[1] = 77
+    return case
+
+
+@dataclass
+class Files:
+    folder: Path
+
+    def command(
+        self, cases: Sequence[pb.TestCase], options: pb.RunOptions, *more: str
+    ) -> list[str | Path]:
+        (self.folder / "bundle").write_bytes(delimited.write(cases))
+        (self.folder / "options").write_bytes(options.SerializeToString())
+        return [
+            native.program("halyard-runner"),
+            *("--target", "in-process"),
+            *("--bundle", self.folder / "bundle"),
+            *("--options", self.folder / "options"),
+            *("--results", self.folder / "results"),
+            *("-c", "CpuRef"),
+            *more,
+        ]
+
+    def run(
+        self, cases: Sequence[pb.TestCase], options: pb.RunOptions | None = None, *more: str
+    ) -> list[pb.CaseResult]:
+        ended = run(self.command(cases, options or pb.RunOptions(timeout_s=60), *more))
+        assert ended.returncode == 0, ended.stderr
+        return self.results()
+
+    def results(self) -> list[pb.CaseResult]:
+        return list(delimited.read((self.folder / "results").read_bytes(), pb.CaseResult))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+def run(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def floats(output: pb.OutputResult) -> list[float]:
+    return [float(value) for value in np.frombuffer(output.data, np.float32)]
+
+
+# ---- what a case gives --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", [pb.EXECUTION_MODE_ASYNC, pb.EXECUTION_MODE_SYNC])
+def test_a_case_gives_outputs_shapes_and_timings(files: Files, mode: pb.ExecutionMode) -> None:
+    options = pb.RunOptions(
+        hal_version=pb.HAL_VERSION_1_2, mode=mode, measure_timing=True, warmup=1, repeat=3
+    )
+    (result,) = files.run([add_case()], options)
+    assert result.name == "add"
+    assert result.failed_stage == pb.STAGE_NONE, result.message
+    assert result.message == ""
+    assert list(result.supported_operations) == [True]
+    assert result.prepare_ns > 0
+    assert result.target == "in-process"
+    assert result.hal_version == pb.HAL_VERSION_1_2
+    assert result.version_string.startswith("halyard ")
+    (example,) = result.examples
+    assert (example.name, example.status) == ("tens", pb.ERROR_STATUS_NONE)
+    (output,) = example.outputs
+    assert floats(output) == [11, 12, 13, 14]
+    assert list(output.dimensions) == [1, 4]
+    assert output.is_sufficient
+    assert len(example.timings) == 3
+    assert all(timing.wall_ns > 0 for timing in example.timings)
+    assert all(timing.time_in_driver_us < 2**64 - 1 for timing in example.timings)
+
+
+def test_timing_is_unknown_unless_asked_for(files: Files) -> None:
+    (result,) = files.run([add_case()])
+    (timing,) = result.examples[0].timings
+    assert (timing.time_on_device_us, timing.time_in_driver_us) == (2**64 - 1, 2**64 - 1)
+
+
+def test_placement_and_memory_are_reported(files: Files) -> None:
+    (result,) = files.run([add_case()])
+    assert [(row.operation, row.label, row.backend) for row in result.placement] == [
+        (0, "operation 0 (ADD)", "CpuRef")
+    ]
+    assert result.memory.peak_rss_bytes > 1_000_000
+
+
+def test_the_newest_version_is_used_unless_one_is_asked_for(files: Files) -> None:
+    (result,) = files.run([add_case()])
+    assert result.hal_version == pb.HAL_VERSION_1_3
+
+
+def test_the_shape_of_an_unspecified_output_is_the_real_one(files: Files) -> None:
+    case = add_case(shape=(2, 3), offered=100)
+    case.model.main.operands[3].dimensions[:] = [0, 0]
+    (result,) = files.run([case])
+    assert result.failed_stage == pb.STAGE_NONE, result.message
+    (output,) = result.examples[0].outputs
+    assert list(output.dimensions) == [2, 3]
+    assert floats(output) == [11, 12, 13, 14, 15, 16]
+
+
+def test_a_short_buffer_is_reported_with_the_shape_it_needs(files: Files) -> None:
+    case = add_case(offered=8)
+    case.model.main.operands[3].dimensions[:] = [0, 0]
+    (result,) = files.run([case])
+    assert result.failed_stage == pb.STAGE_EXECUTE
+    assert result.status == pb.ERROR_STATUS_OUTPUT_INSUFFICIENT_SIZE
+    assert "tens" in result.message
+    (output,) = result.examples[0].outputs
+    assert not output.is_sufficient
+    assert list(output.dimensions) == [1, 4]
+    assert output.data == b""
+
+
+def test_examples_are_independent(files: Files) -> None:
+    case = add_case()
+    case.examples.insert(0, pb.Example(name="no input"))
+    (result,) = files.run([case])
+    assert result.failed_stage == pb.STAGE_EXECUTE
+    assert "no input" in result.message
+    assert [example.status for example in result.examples] == [
+        pb.ERROR_STATUS_INVALID_ARGUMENT,
+        pb.ERROR_STATUS_NONE,
+    ]
+    assert floats(result.examples[1].outputs[0]) == [11, 12, 13, 14]
+
+
+# ---- cases that fail ----------------------------------------------------------------------------
+
+
+def test_an_invalid_model_fails_and_the_next_case_runs(files: Files) -> None:
+    results = files.run([invalid_case(), add_case("good")])
+    assert [result.name for result in results] == ["invalid", "good"]
+    assert results[0].failed_stage == pb.STAGE_SUPPORT
+    assert results[0].status == pb.ERROR_STATUS_INVALID_ARGUMENT
+    assert "operation 0" in results[0].message
+    assert results[1].failed_stage == pb.STAGE_NONE
+
+
+def test_an_unsupported_operation_fails_to_prepare(files: Files) -> None:
+    case = add_case()
+    case.model.main.operations[0].type = pb.OPERATION_TYPE_POW
+    (result,) = files.run([case])
+    assert list(result.supported_operations) == [False]
+    assert result.failed_stage == pb.STAGE_PREPARE
+    assert "POW" in result.message
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [
+        (pb.HAL_VERSION_1_0, "relaxed floats"),
+        (pb.HAL_VERSION_1_1, "TENSOR_QUANT8_SYMM_PER_CHANNEL"),
+        (pb.HAL_VERSION_1_2, "HARD_SWISH"),
+    ],
+)
+def test_what_a_version_has_no_words_for_is_refused(
+    files: Files, version: pb.HalVersion, reason: str
+) -> None:
+    case = add_case()
+    case.model.relax_computation_float32_to_float16 = version == pb.HAL_VERSION_1_0
+    if version == pb.HAL_VERSION_1_1:
+        case.model.main.operands[1].type = pb.OPERAND_TYPE_TENSOR_QUANT8_SYMM_PER_CHANNEL
+        case.model.main.operands[1].channel_quant.scales.append(1)
+    else:
+        case.model.main.operations[0].type = pb.OPERATION_TYPE_HARD_SWISH
+    (result,) = files.run([case], pb.RunOptions(hal_version=version))
+    assert result.failed_stage == pb.STAGE_LOAD
+    assert reason in result.message
+    assert result.hal_version == version
+
+
+# ---- crashes and hangs --------------------------------------------------------------------------
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def cpu_ticks(pid: int) -> int:
+    return sum(map(int, Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]))
+
+
+def test_a_crash_costs_one_case(files: Files) -> None:
+    endless = add_case("endless", (64, 1024))
+    options = pb.RunOptions(repeat=ENDLESS, timeout_s=100)
+    with subprocess.Popen(files.command([endless, invalid_case()], options)) as runner:
+        deadline = time.monotonic() + 60
+        # The child executes once it has used some processor time.
+        while not any(cpu_ticks(child) > 5 for child in children(runner.pid)):
+            assert time.monotonic() < deadline
+            assert runner.poll() is None
+            time.sleep(0.02)
+        (child,) = children(runner.pid)
+        os.kill(child, signal.SIGKILL)
+        assert runner.wait(timeout=60) == 0
+    crashed, after = files.results()
+    assert crashed.failed_stage == pb.STAGE_CRASH
+    assert "signal 9" in crashed.message
+    assert "executing" in crashed.message
+    assert list(crashed.supported_operations) == [True]
+    assert after.failed_stage == pb.STAGE_SUPPORT
+
+
+def test_a_hang_costs_one_case(files: Files) -> None:
+    hung, after = files.run(
+        [add_case("endless"), invalid_case()], pb.RunOptions(repeat=ENDLESS, timeout_s=1.5)
+    )
+    assert hung.failed_stage == pb.STAGE_HANG
+    assert "while executing" in hung.message
+    assert after.failed_stage == pb.STAGE_SUPPORT
+
+
+def test_a_killed_runner_leaves_no_child(files: Files) -> None:
+    with subprocess.Popen(files.command([add_case()], pb.RunOptions(repeat=ENDLESS))) as runner:
+        deadline = time.monotonic() + 60
+        while not any(cpu_ticks(child) > 5 for child in children(runner.pid)):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        (child,) = children(runner.pid)
+        runner.kill()
+    while Path(f"/proc/{child}").exists():
+        assert time.monotonic() < deadline, "the child lives on"
+        time.sleep(0.02)
+
+
+# ---- the command line ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--nonsense"],
+        ["extra"],
+        ["--target", "elsewhere"],
+        ["--target", "hidl:"],
+        ["--bundle", "/no/such/file"],
+        ["--results", "/no/such/folder/results"],
+        ["-c", "NoSuchBackend"],
+        ["--number-of-threads", "65"],
+        ["--number-of-threads", "many"],
+        ["--hostile", "garbage-parcel"],
+    ],
+)
+def test_wrong_usage_exits_with_1(files: Files, more: list[str]) -> None:
+    ended = run(files.command([add_case()], pb.RunOptions(), *more))
+    assert ended.returncode == 1
+    assert ended.stderr
+
+
+def test_missing_options_exit_with_1() -> None:
+    ended = run([native.program("halyard-runner"), "--target", "in-process"])
+    assert ended.returncode == 1
+    assert "--bundle" in ended.stderr
+
+
+def test_an_unknown_backend_is_answered_with_the_known_ones(files: Files) -> None:
+    ended = run(files.command([add_case()], pb.RunOptions(), "-c", "NoSuchBackend"))
+    assert "NoSuchBackend" in ended.stderr
+    assert "CpuRef" in ended.stderr
+
+
+@pytest.mark.parametrize("cut", [1, 50])
+def test_a_bundle_cut_short_exits_with_1_after_the_complete_cases(files: Files, cut: int) -> None:
+    command = files.command([add_case("first"), add_case("second")], pb.RunOptions())
+    bundle = (files.folder / "bundle").read_bytes()
+    (files.folder / "bundle").write_bytes(bundle[:-cut])
+    ended = run(command)
+    assert ended.returncode == 1
+    assert "bundle" in ended.stderr
+    assert [result.name for result in files.results()] == ["first"]
+
+
+@pytest.mark.skipif(Path("/dev/hwbinder").exists(), reason="this machine has a binder device")
+def test_an_absent_service_exits_with_2(files: Files) -> None:
+    command = files.command([add_case()], pb.RunOptions(), "--target", "hidl:halyard-default")
+    ended = run(command)
+    assert ended.returncode == 2
+    assert "/dev/hwbinder" in ended.stderr
+    listed = run([native.program("halyard-runner"), "--list-services"])
+    assert listed.returncode == 2
+
+
+def test_help_tells_the_usage() -> None:
+    ended = run([native.program("halyard-runner"), "--help"])
+    assert ended.returncode == 0
+    assert ended.stdout.startswith("Usage: halyard-runner")

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The virtual device that stays: its record, on processes that are not QEMU."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from halyard.vm import qemu, virtual_machine
+from halyard.vm.virtual_machine import Resident, VirtualMachine, VmOptions
+
+
+class Boots:
+    """Stands for boot: each machine is a process that sleeps."""
+
+    def __init__(self) -> None:
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def boot(self, folder: Path, *_: Any, outlive: bool) -> tuple[None, VirtualMachine]:
+        assert outlive
+        process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        self.processes.append(process)
+        born = qemu.start_time(process.pid)
+        assert born is not None
+        return None, VirtualMachine(
+            pid=process.pid,
+            born=born,
+            port=5000 + len(self.processes),
+            folder=str(folder),
+            kernel="6.1",
+            programs="digest",
+            started=0.0,
+            stages={"kernel": 1.5, "adbd": 0.5},
+        )
+
+
+@pytest.fixture
+def boots(monkeypatch: pytest.MonkeyPatch) -> Iterator[Boots]:
+    boots = Boots()
+    monkeypatch.setattr(virtual_machine, "boot", boots.boot)
+    yield boots
+    for process in boots.processes:
+        process.kill()
+        process.wait()
+
+
+def no_probe(_: int) -> None:
+    return
+
+
+def test_nothing_runs_at_first(tmp_path: Path) -> None:
+    assert Resident(tmp_path / "vm").running() is None
+    assert Resident(tmp_path / "vm").stop() is None
+
+
+def test_another_command_finds_it(tmp_path: Path, boots: Boots) -> None:
+    machine, is_new = Resident(tmp_path).start(VmOptions(), no_probe)
+    assert is_new
+    assert Resident(tmp_path).running() == machine
+    assert machine.boot_seconds == 2.0
+    assert len(boots.processes) == 1
+
+
+def test_it_is_started_once(tmp_path: Path, boots: Boots) -> None:
+    first, _ = Resident(tmp_path).start(VmOptions(), no_probe)
+    second, is_new = Resident(tmp_path).start(VmOptions(), no_probe)
+    assert (second, is_new) == (first, False)
+    assert len(boots.processes) == 1
+
+
+def test_two_commands_at_a_time_boot_one(tmp_path: Path, boots: Boots) -> None:
+    started: list[VirtualMachine] = []
+    threads = [
+        threading.Thread(
+            target=lambda: started.append(Resident(tmp_path).start(VmOptions(), no_probe)[0])
+        )
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({machine.pid for machine in started}) == len(boots.processes) == 1
+
+
+def test_stop_ends_the_process_and_the_record(tmp_path: Path, boots: Boots) -> None:
+    machine, _ = Resident(tmp_path).start(VmOptions(), no_probe)
+    stopped = Resident(tmp_path).stop()
+    assert stopped == machine
+    assert boots.processes[0].wait(timeout=20) == -15
+    assert Resident(tmp_path).running() is None
+
+
+def test_one_that_died_does_not_run_and_is_replaced(tmp_path: Path, boots: Boots) -> None:
+    Resident(tmp_path).start(VmOptions(), no_probe)
+    boots.processes[0].kill()
+    boots.processes[0].wait()
+    assert Resident(tmp_path).running() is None
+    machine, is_new = Resident(tmp_path).start(VmOptions(), no_probe)
+    assert is_new
+    assert machine.port == 5002
+
+
+def test_another_process_with_its_id_is_not_taken_for_it(tmp_path: Path, boots: Boots) -> None:
+    machine, _ = Resident(tmp_path).start(VmOptions(), no_probe)
+    record = tmp_path / "vm.json"
+    record.write_text(record.read_text().replace(str(machine.born), str(machine.born - 1)))
+    assert Resident(tmp_path).running() is None
+    Resident(tmp_path).stop()
+    assert boots.processes[0].poll() is None
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": 1}', '{"pid": 1, "nonsense": 2}'])
+def test_a_record_that_makes_no_sense_is_ignored(tmp_path: Path, content: str) -> None:
+    (tmp_path / "vm.json").write_text(content)
+    assert Resident(tmp_path).running() is None

@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The .tflite writer: what it writes, and that LiteRT runs it as numpy does."""
+
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from halyard import litert, tflite, zoo
+from halyard.compare import compare
+from halyard.litert import Kernels, LiteRt, LiteRtMissing, LiteRtRefused
+from halyard.model import Array, ModelBuilder, TensorType, constant, is_constant, is_tensor
+from halyard.proto import halyard_pb2 as pb
+from halyard.tflite import NotExpressible, schema
+from halyard.zoo import DataType, ZooModel, forward
+
+needs_litert = pytest.mark.skipif(
+    not litert.available(), reason="LiteRT (ai-edge-litert) is not installed"
+)
+
+FLOAT = pb.OPERAND_TYPE_TENSOR_FLOAT32
+UINT8 = pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM
+INT8 = pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM_SIGNED
+IMAGE = TensorType(FLOAT, (1, 4, 4, 3))
+
+
+@functools.cache
+def build(name: str, data_type: DataType) -> ZooModel:
+    return zoo.build(name, data_type, size=32, width=0.35)
+
+
+# ---- the file -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data_type", DataType)
+@pytest.mark.parametrize("name", zoo.NAMES)
+def test_weights_lie_in_the_file_as_in_the_model_and_aligned(
+    name: str, data_type: DataType
+) -> None:
+    model = build(name, data_type).model
+    content = tflite.write(model)
+    assert content[4:8] == b"TFL3"
+    weights = [
+        constant(model, operand).tobytes()
+        for operand in model.main.operands
+        if is_constant(operand) and is_tensor(operand.type)
+    ]
+    assert len(weights) >= 8
+    for data in weights:
+        offsets = [match.start() for match in re.finditer(re.escape(data), content)]
+        assert any(offset % schema.BUFFER_ALIGNMENT == 0 for offset in offsets)
+
+
+def test_the_same_model_gives_the_same_file() -> None:
+    model = build("small_classifier", DataType.QUANT8).model
+    assert tflite.write(model) == tflite.write(model)
+
+
+@needs_litert
+def test_codes_and_fields_are_those_of_the_official_schema() -> None:
+    from ai_edge_litert import schema_py_generated as official
+
+    for code in schema.BuiltinOperator:
+        assert getattr(official.BuiltinOperator, code.name) == code
+    for tensor_type in schema.TensorType:
+        assert getattr(official.TensorType, tensor_type.name) == tensor_type
+    for padding in schema.Padding:
+        assert getattr(official.Padding, padding.name) == padding
+    names = {name.upper(): value for name, value in vars(official.BuiltinOptions).items()}
+    for options in schema.BuiltinOptions:
+        if options is not schema.BuiltinOptions.NONE:
+            assert names[options.name.replace("_", "") + "OPTIONS"] == options
+    slot = {
+        schema.Kind.INT8: "PrependInt8Slot",
+        schema.Kind.UINT8: "PrependUint8Slot",
+        schema.Kind.INT32: "PrependInt32Slot",
+        schema.Kind.UINT32: "PrependUint32Slot",
+        schema.Kind.FLOAT32: "PrependFloat32Slot",
+        schema.Kind.BOOL: "PrependBoolSlot",
+        schema.Kind.OFFSET: "PrependUOffsetTRelativeSlot",
+    }
+    checked = 0
+    for table_name, table in inspect.getmembers(schema, inspect.isclass):
+        for name, entry in vars(table).items():
+            if not isinstance(entry, schema.Field):
+                continue
+            official_name = name.title().replace("_", "")
+            add = getattr(official, f"{table_name}Add{official_name}")
+            assert f"builder.{slot[entry.kind]}({entry.number}," in inspect.getsource(add)
+            checked += 1
+    assert checked > 50
+
+
+# ---- what TFLite has no word for ----------------------------------------------------------------
+
+
+def unary(
+    operation: int,
+    arguments: Callable[[ModelBuilder], list[int]] = lambda _: [],
+    *,
+    data: TensorType = IMAGE,
+    result: TensorType | None = None,
+) -> pb.Model:
+    builder = ModelBuilder("unary")
+    operand = builder.input("data", data)
+    inputs = [operand, *arguments(builder)]
+    return builder.build([builder.operation(operation, inputs, "result", result or data)])
+
+
+def test_an_operation_that_tflite_lacks_is_named() -> None:
+    with pytest.raises(NotExpressible, match=r"operation 0 \(RANDOM_MULTINOMIAL\)"):
+        tflite.write(unary(pb.OPERATION_TYPE_RANDOM_MULTINOMIAL))
+
+
+def test_half_floats_are_refused() -> None:
+    tensor = TensorType(pb.OPERAND_TYPE_TENSOR_FLOAT16, (1, 4))
+    model = unary(pb.OPERATION_TYPE_RELU, data=tensor)
+    with pytest.raises(NotExpressible, match="TENSOR_FLOAT16"):
+        tflite.write(model)
+
+
+def test_an_unspecified_dimension_is_refused() -> None:
+    tensor = TensorType(FLOAT, (0, 4))
+    with pytest.raises(NotExpressible, match="no fixed shape"):
+        tflite.write(unary(pb.OPERATION_TYPE_RELU, data=tensor))
+
+
+def test_another_softmax_axis_is_refused() -> None:
+    model = unary(pb.OPERATION_TYPE_SOFTMAX, lambda b: [b.float32(1), b.int32(1)])
+    with pytest.raises(NotExpressible, match="last axis"):
+        tflite.write(model)
+
+
+def test_nchw_is_refused() -> None:
+    def arguments(builder: ModelBuilder) -> list[int]:
+        return [*map(builder.int32, (2, 1, 1, 1, 1, 0)), builder.boolean(True)]
+
+    with pytest.raises(NotExpressible, match="NCHW"):
+        tflite.write(unary(pb.OPERATION_TYPE_MAX_POOL_2D, arguments))
+
+
+def test_explicit_padding_of_a_pooling_is_refused() -> None:
+    def arguments(builder: ModelBuilder) -> list[int]:
+        return [*map(builder.int32, (1, 0, 0, 0, 1, 1, 2, 2, 0))]
+
+    with pytest.raises(NotExpressible, match="neither SAME nor VALID"):
+        tflite.write(unary(pb.OPERATION_TYPE_MAX_POOL_2D, arguments))
+
+
+# ---- LiteRT runs it -----------------------------------------------------------------------------
+
+
+def scalars(*values: int) -> Callable[[ModelBuilder], list[int]]:
+    return lambda builder: [builder.int32(value) for value in values]
+
+
+def reshaped(*shape: int) -> TensorType:
+    return TensorType(FLOAT, shape)
+
+
+def paddings(builder: ModelBuilder) -> list[int]:
+    tensor = TensorType(pb.OPERAND_TYPE_TENSOR_INT32, (4, 2))
+    return [builder.constant("paddings", tensor, np.array([[0, 0], [1, 2], [0, 3], [0, 0]], "<i4"))]
+
+
+def image_filter(*shape: int) -> Callable[[ModelBuilder], list[int]]:
+    def arguments(builder: ModelBuilder) -> list[int]:
+        random = np.random.default_rng(7)
+        channels = shape[0] if shape[0] > 1 else shape[3]
+        weights = random.normal(size=shape).astype("<f4")
+        bias = random.normal(size=channels).astype("<f4")
+        return [
+            builder.constant("weights", TensorType(FLOAT, shape), weights),
+            builder.constant("bias", TensorType(FLOAT, (channels,)), bias),
+        ]
+
+    return arguments
+
+
+def both(
+    first: Callable[[ModelBuilder], list[int]], second: Callable[[ModelBuilder], list[int]]
+) -> Callable[[ModelBuilder], list[int]]:
+    return lambda builder: first(builder) + second(builder)
+
+
+FLOAT_OPERATIONS: dict[str, pb.Model] = {
+    "relu": unary(pb.OPERATION_TYPE_RELU),
+    "relu1": unary(pb.OPERATION_TYPE_RELU1),
+    "relu6": unary(pb.OPERATION_TYPE_RELU6),
+    "logistic": unary(pb.OPERATION_TYPE_LOGISTIC),
+    "softmax": unary(pb.OPERATION_TYPE_SOFTMAX, lambda b: [b.float32(0.7)]),
+    "reshape": unary(
+        pb.OPERATION_TYPE_RESHAPE, lambda b: [b.vector("shape", (2, -1))], result=reshaped(2, 24)
+    ),
+    "mean": unary(
+        pb.OPERATION_TYPE_MEAN,
+        lambda b: [b.vector("axes", (1, -1)), b.int32(0)],
+        result=reshaped(1, 4),
+    ),
+    "mean_keeping_dims": unary(
+        pb.OPERATION_TYPE_MEAN,
+        lambda b: [b.vector("axes", (1, 2)), b.int32(1)],
+        result=reshaped(1, 1, 1, 3),
+    ),
+    "pad": unary(pb.OPERATION_TYPE_PAD, paddings, result=reshaped(1, 7, 7, 3)),
+    "average_pool_same": unary(
+        pb.OPERATION_TYPE_AVERAGE_POOL_2D, scalars(1, 2, 2, 3, 3, 0), result=reshaped(1, 2, 2, 3)
+    ),
+    "max_pool_valid": unary(
+        pb.OPERATION_TYPE_MAX_POOL_2D, scalars(2, 1, 2, 2, 3, 1), result=reshaped(1, 1, 3, 3)
+    ),
+    "max_pool_explicit_same": unary(
+        pb.OPERATION_TYPE_MAX_POOL_2D, scalars(1, 1, 1, 1, 1, 1, 3, 3, 0)
+    ),
+    "conv_explicit": unary(
+        pb.OPERATION_TYPE_CONV_2D,
+        both(image_filter(5, 3, 3, 3), scalars(2, 0, 1, 3, 1, 2, 3)),
+        result=reshaped(1, 3, 4, 5),
+    ),
+    "depthwise_multiplier": unary(
+        pb.OPERATION_TYPE_DEPTHWISE_CONV_2D,
+        both(image_filter(1, 3, 3, 6), scalars(1, 2, 2, 2, 0)),
+        result=reshaped(1, 2, 2, 6),
+    ),
+    "conv_dilated": unary(
+        pb.OPERATION_TYPE_CONV_2D,
+        both(
+            both(image_filter(5, 2, 2, 3), scalars(2, 1, 1, 0)),
+            lambda b: [b.boolean(False), b.int32(2), b.int32(3)],
+        ),
+        result=reshaped(1, 1, 2, 5),
+    ),
+}
+
+
+def binary(operation: int, second: tuple[int, ...], last: int, result: TensorType) -> pb.Model:
+    builder = ModelBuilder("binary")
+    inputs = [builder.input("a", reshaped(1, 4, 4, 3)), builder.input("b", reshaped(*second))]
+    inputs.append(builder.int32(last))
+    return builder.build([builder.operation(operation, inputs, "result", result)])
+
+
+FLOAT_OPERATIONS |= {
+    "add_broadcast": binary(pb.OPERATION_TYPE_ADD, (3,), 1, reshaped(1, 4, 4, 3)),
+    "mul": binary(pb.OPERATION_TYPE_MUL, (1, 4, 4, 3), 3, reshaped(1, 4, 4, 3)),
+    "concatenation": binary(pb.OPERATION_TYPE_CONCATENATION, (1, 4, 4, 2), 3, reshaped(1, 4, 4, 5)),
+}
+
+
+def random_inputs(model: pb.Model) -> list[Array]:
+    random = np.random.default_rng(11)
+    return [
+        random.normal(0, 3, tuple(model.main.operands[index].dimensions)).astype(np.float32)
+        for index in model.main.input_indexes
+    ]
+
+
+@needs_litert
+@pytest.mark.parametrize("kernels", Kernels)
+@pytest.mark.parametrize("name", FLOAT_OPERATIONS)
+def test_litert_computes_an_operation_as_numpy_does(name: str, kernels: Kernels) -> None:
+    model = FLOAT_OPERATIONS[name]
+    inputs = random_inputs(model)
+    index = model.main.output_indexes[0]
+    expected = forward.run(model, inputs)[index]
+    assert expected.shape == tuple(model.main.operands[index].dimensions)
+    (result,) = LiteRt(tflite.write(model), kernels=kernels).run(inputs)
+    np.testing.assert_allclose(result, expected, rtol=2e-5, atol=2e-5)
+
+
+@needs_litert
+@pytest.mark.parametrize("operand_type", [UINT8, INT8])
+def test_quantize_and_dequantize_are_written(operand_type: int) -> None:
+    quantized = TensorType(operand_type, (1, 4, 4, 3), 0.05, 3)
+    builder = ModelBuilder("there and back")
+    data = builder.input("data", reshaped(1, 4, 4, 3))
+    there = builder.operation(pb.OPERATION_TYPE_QUANTIZE, [data], "there", quantized)
+    back = builder.operation(pb.OPERATION_TYPE_DEQUANTIZE, [there], "back", reshaped(1, 4, 4, 3))
+    model = builder.build([back])
+    (values,) = random_inputs(model)
+    lowest, highest = (0, 255) if operand_type == UINT8 else (-128, 127)
+    (result,) = LiteRt(tflite.write(model)).run([values])
+    reachable = np.clip(values, (lowest - 3) * 0.05, (highest - 3) * 0.05)
+    assert np.abs(result - reachable).max() <= 0.0251
+
+
+@needs_litert
+@pytest.mark.parametrize("name", zoo.NAMES)
+def test_litert_runs_float_models_as_numpy_does(name: str) -> None:
+    model = build(name, DataType.FLOAT32)
+    runtime = LiteRt(tflite.write(model.model))
+    for seed in range(3):
+        inputs = model.input_arrays(seed)
+        expected = forward.run(model.model, inputs)[model.model.main.output_indexes[0]]
+        difference = compare(model.outputs[0], expected, runtime.run(inputs)[0])
+        assert difference.max_abs_error < 5e-5, difference.text()
+
+
+@needs_litert
+@pytest.mark.parametrize("data_type", [DataType.QUANT8, DataType.QUANT8_SIGNED])
+@pytest.mark.parametrize("name", zoo.NAMES)
+def test_quantised_models_stay_close_to_their_float_twin(name: str, data_type: DataType) -> None:
+    floats, model = (
+        zoo.build(name, which, size=96, width=0.35) for which in (DataType.FLOAT32, data_type)
+    )
+    runtime = LiteRt(tflite.write(model.model))
+    errors, agreements = [], 0
+    for seed in range(8):
+        inputs = floats.input_arrays(seed)
+        expected = forward.run(floats.model, inputs)[floats.model.main.output_indexes[0]]
+        result = model.outputs[0].dequantize(runtime.run(model.input_arrays(seed))[0])
+        errors.append(float(np.abs(result - expected).max()))
+        agreements += int(result.argmax() == expected.argmax())
+    assert np.median(errors) < 0.1, errors
+    assert agreements >= 4, f"{agreements} of 8 images get the same class"
+
+
+@needs_litert
+def test_inputs_that_do_not_fit_are_refused() -> None:
+    model = build("small_classifier", DataType.FLOAT32)
+    runtime = LiteRt(tflite.write(model.model))
+    with pytest.raises(LiteRtRefused):
+        runtime.run([np.zeros((1, 5, 5, 3), np.float32)])
+    with pytest.raises(LiteRtRefused):
+        runtime.run([])
+
+
+@needs_litert
+def test_a_file_that_is_no_model_is_refused() -> None:
+    with pytest.raises(LiteRtRefused):
+        LiteRt(b"no flatbuffer at all")
+
+
+def test_a_missing_litert_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
+    assert not litert.available()
+    with pytest.raises(LiteRtMissing, match="pip install ai-edge-litert"):
+        LiteRt(b"")
