@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debian's own adb client against the virtual device."""
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from halyard.devices import VirtualDevice
+
+Adb = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def adb(device: VirtualDevice, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adb]:
+    """adb with a server of its own, connected to the virtual device."""
+    program = shutil.which("adb")
+    assert program is not None, "install Debian's package adb"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    home = tmp_path_factory.mktemp("adb-home")
+    environment = {**os.environ, "HOME": str(home), "ANDROID_ADB_SERVER_PORT": str(port)}
+
+    def run(*words: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [program, *words], env=environment, capture_output=True, timeout=timeout
+        )
+        # Decoded here, because text mode would change line ends.
+        return subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+        )
+
+    try:
+        # The server stays; run's pipes would wait for it.
+        subprocess.run(
+            [program, "start-server"],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=60,
+            check=True,
+        )
+        connected = run("connect", device.serial)
+        assert f"connected to {device.serial}" in connected.stdout, connected
+        yield lambda *words: run("-s", device.serial, *words)
+    finally:
+        run("kill-server")
+
+
+def test_it_is_a_device(adb: Adb) -> None:
+    assert adb("get-state").stdout.strip() == "device"
+
+
+def test_shell_gives_output_and_exit_code(adb: Adb) -> None:
+    done = adb("shell", "echo out; echo err >&2; exit 9")
+    assert (done.stdout, done.stderr, done.returncode) == ("out\n", "err\n", 9)
+
+
+def test_files_go_there_and_back(adb: Adb, tmp_path: Path) -> None:
+    content = os.urandom(1_500_000)
+    (tmp_path / "there").write_bytes(content)
+    pushed = adb("push", str(tmp_path / "there"), "/data/local/tmp/from-adb")
+    assert pushed.returncode == 0, pushed.stderr
+    pulled = adb("pull", "/data/local/tmp/from-adb", str(tmp_path / "back"))
+    assert pulled.returncode == 0, pulled.stderr
+    assert (tmp_path / "back").read_bytes() == content
+
+
+def test_exec_out_is_bytes(adb: Adb) -> None:
+    assert adb("exec-out", "printf 'a\\r\\n\\000\\001'").stdout == "a\r\n\0\1"
+
+
+def test_ls_lists_the_root(adb: Adb) -> None:
+    listed = adb("shell", "ls", "/").stdout.split()
+    assert {"system", "vendor", "data"} <= set(listed)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models from Python, over adb and binder, through each HAL version and back."""
+
+import pytest
+
+from halyard import hal_version, litert
+from halyard.devices import Service, VirtualDevice
+from halyard.measurement import Measurement, Subject, measure, shares
+from halyard.proto import halyard_pb2 as pb
+from halyard.runner import Target
+from halyard.zoo import DataType
+
+SIZE, WIDTH = 32, 0.1
+
+
+def run(
+    device: VirtualDevice,
+    service: Service,
+    subject: Subject,
+    version: pb.HalVersion,
+    mode: pb.ExecutionMode = pb.EXECUTION_MODE_ASYNC,
+) -> Measurement:
+    options = pb.RunOptions(hal_version=version, mode=mode, measure_timing=True, repeat=2)
+    return measure(device, Target.hidl(service.instance), subject, options)
+
+
+def carried() -> list[tuple[DataType, pb.HalVersion]]:
+    pairs = []
+    for data_type in DataType:
+        required = hal_version.required(
+            Subject("mobilenet_v2", data_type, SIZE, WIDTH).zoo_model.model
+        )
+        pairs += [(data_type, version) for version in hal_version.ALL if version >= required]
+    return pairs
+
+
+@pytest.mark.parametrize(
+    ("data_type", "version"),
+    carried(),
+    ids=[f"{data_type}-{hal_version.format(version)}" for data_type, version in carried()],
+)
+def test_mobilenet_v2_agrees_with_litert(
+    device: VirtualDevice, service: Service, data_type: DataType, version: pb.HalVersion
+) -> None:
+    measured = run(device, service, Subject("mobilenet_v2", data_type, SIZE, WIDTH, 7), version)
+    assert measured.problems == []
+    assert measured.result.hal_version == version
+    assert measured.result.target == f"hidl:{service.instance}"
+    assert all(measured.result.supported_operations)
+    if litert.available():
+        assert measured.differences is not None
+
+
+def test_every_version_is_reached_by_some_model() -> None:
+    assert {version for _, version in carried()} == set(hal_version.ALL)
+
+
+@pytest.mark.parametrize("version", [pb.HAL_VERSION_1_2, pb.HAL_VERSION_1_3])
+def test_synchronous_execution_gives_the_same(
+    device: VirtualDevice, service: Service, version: pb.HalVersion
+) -> None:
+    subject = Subject("mobilenet_v2", DataType.QUANT8, SIZE, WIDTH, 7)
+    results = [
+        run(device, service, subject, version, mode)
+        for mode in (pb.EXECUTION_MODE_ASYNC, pb.EXECUTION_MODE_SYNC)
+    ]
+    assert [result.problems for result in results] == [[], []]
+    first, second = (result.result.examples[0].outputs[0].data for result in results)
+    assert first == second
+
+
+def test_timings_hold_what_was_asked_for(device: VirtualDevice, service: Service) -> None:
+    subject = Subject("mobilenet_v2", DataType.FLOAT32, SIZE, WIDTH)
+    measured = run(device, service, subject, pb.HAL_VERSION_1_3)
+    assert measured.wall is not None
+    assert measured.on_device is not None
+    assert len(measured.wall.values) == len(measured.on_device.values) == 2
+    for wall, driver in zip(measured.wall.values, measured.on_device.values, strict=True):
+        assert 0 < driver <= wall
+
+
+def test_placement_names_every_operation(device: VirtualDevice, service: Service) -> None:
+    subject = Subject("mobilenet_v2", DataType.FLOAT32, SIZE, WIDTH)
+    rows = run(device, service, subject, pb.HAL_VERSION_1_3).result.placement
+    operations = len(subject.zoo_model.model.main.operations)
+    assert {row.operation for row in rows} == set(range(operations))
+    assert [share.backend for share in shares(rows)] == ["CpuRef"]
+
+
+def test_the_service_and_the_driver_in_process_give_the_same_bytes(
+    device: VirtualDevice, service: Service
+) -> None:
+    subject = Subject("mobilenet_v2", DataType.QUANT8_SIGNED, SIZE, WIDTH, 3)
+    options = pb.RunOptions(hal_version=pb.HAL_VERSION_1_3)
+    outputs = [
+        measure(device, target, subject, options, backends=backends).result.examples[0].outputs
+        for target, backends in (
+            (Target.hidl(service.instance), ()),
+            (Target.in_process(), ("CpuRef",)),
+        )
+    ]
+    assert outputs[0][0].data == outputs[1][0].data

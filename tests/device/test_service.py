@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The service's life on a device with a kernel binder."""
+
+import pytest
+
+from halyard import native
+from halyard.devices import ServiceOptions, VirtualDevice
+from halyard.devices.adb_service import list_services, registered
+from halyard.errors import ServiceError
+
+PROGRAM = f"/vendor/bin/hw/{native.SERVICE}"
+
+
+def test_it_registers_every_version_and_ends_with_0_on_sigterm(device: VirtualDevice) -> None:
+    service = device.start_service()
+    assert service.interfaces == [
+        f"android.hardware.neuralnetworks@1.{minor}::IDevice/halyard-default" for minor in range(4)
+    ]
+    assert service.stop() == 0, service.log()
+
+
+def test_a_service_that_ended_is_no_longer_listed(device: VirtualDevice) -> None:
+    with device.start_service(ServiceOptions(instance="halyard-gone")):
+        assert registered(list_services(device), "halyard-gone")
+    # Its place is free again at once.
+    with device.start_service(ServiceOptions(instance="halyard-gone")):
+        pass
+    assert not registered(list_services(device), "halyard-gone")
+
+
+def test_two_services_live_side_by_side(device: VirtualDevice) -> None:
+    with (
+        device.start_service(ServiceOptions(instance="halyard-one")),
+        device.start_service(ServiceOptions(instance="halyard-two")),
+    ):
+        services = list_services(device)
+        assert len(registered(services, "halyard-one")) == 4
+        assert len(registered(services, "halyard-two")) == 4
+
+
+def test_an_unknown_backend_ends_it_with_1_and_lists_the_known(device: VirtualDevice) -> None:
+    with pytest.raises(ServiceError) as caught:
+        device.start_service(ServiceOptions(backends=["CpuFast", "CpuRef"]))
+    assert caught.value.exit_code == 1
+    for name in ("CpuFast", "CpuRef", "CpuAcc", "GpuAcc"):
+        assert name in caught.value.stderr
+
+
+def test_a_backend_that_this_build_lacks_is_a_warning(device: VirtualDevice) -> None:
+    with device.start_service(ServiceOptions(backends=["GpuAcc"])) as service:
+        assert "GpuAcc" in service.log()
+        assert service.is_running()
+
+
+@pytest.mark.parametrize("option", ["-h", "-V", "--list-operations"])
+def test_it_answers_questions_without_starting(device: VirtualDevice, option: str) -> None:
+    result = device.shell(f"{PROGRAM} {option}").check()
+    assert result.stdout.strip()
+
+
+@pytest.mark.parametrize("words", ["--no-such-option", "-n", "--number-of-threads 65", "extra"])
+def test_a_wrong_option_is_refused(device: VirtualDevice, words: str) -> None:
+    result = device.shell(f"{PROGRAM} {words}", timeout=20)
+    assert result.exit_code == 1
+    assert result.stderr.strip()
