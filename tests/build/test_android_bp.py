@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Android.bp is well formed and builds what CMake builds."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .soong import Module, parse
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def modules() -> list[Module]:
+    return parse((ROOT / "Android.bp").read_text())
+
+
+def find(modules: list[Module], name: str) -> Module:
+    return next(module for module in modules if module.name == name)
+
+
+def test_is_formatted() -> None:
+    bpfmt = shutil.which("bpfmt")
+    assert bpfmt is not None, "bpfmt is in Debian's blueprint-tools"
+    listed = subprocess.run(
+        [bpfmt, "-l", "Android.bp"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert listed.stdout == "", "run bpfmt -w Android.bp"
+
+
+def test_every_pattern_finds_a_file(modules: list[Module]) -> None:
+    for module in modules:
+        for pattern in module.strings("srcs"):
+            assert list(ROOT.glob(pattern)), f"{module.name}: {pattern} finds nothing"
+
+
+def test_every_named_module_exists(modules: list[Module]) -> None:
+    names = {module.name for module in modules}
+    for module in modules:
+        for key in ("defaults", "static_libs", "whole_static_libs", "tools", "generated_headers"):
+            assert set(module.strings(key)) <= names, f"{module.name}: {key}"
+
+
+def test_init_and_vintf_files_exist(modules: list[Module]) -> None:
+    service = find(modules, "android.hardware.neuralnetworks@1.3-service-halyard")
+    for file in service.strings("init_rc") + service.strings("vintf_fragments"):
+        assert (ROOT / file).is_file()
+
+
+def test_version_agrees_with_cmake(modules: list[Module]) -> None:
+    version = next(
+        flag
+        for flag in find(modules, "halyard_defaults").strings("cflags")
+        if flag.startswith("-DHALYARD_VERSION=")
+    )
+    project = (ROOT / "CMakeLists.txt").read_text()
+    assert f"VERSION {version.split('=')[1].strip(chr(34))} " in project
+
+
+def test_names_the_same_sources_as_cmake(modules: list[Module], tmp_path: Path) -> None:
+    subprocess.run(
+        ["cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja", "-DHALYARD_TESTS=OFF"],
+        check=True,
+        capture_output=True,
+    )
+    commands = json.loads((tmp_path / "compile_commands.json").read_text())
+    in_cmake = {
+        Path(command["file"]).relative_to(ROOT)
+        for command in commands
+        if Path(command["file"]).is_relative_to(ROOT)
+        and not Path(command["file"]).is_relative_to(tmp_path)
+    }
+    in_soong = {
+        source for module in modules for source in module.sources(ROOT) if source.suffix == ".cc"
+    }
+    # The virtual device's own system programs: a phone brings its own.
+    virtual_only = {
+        file
+        for program in ("adbd", "hwservicemanager")
+        for file in in_cmake
+        if file.is_relative_to(Path("harness/device") / program)
+    }
+    assert in_cmake - virtual_only == in_soong

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of the house that a machine can check."""
+
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+# A room may include only itself and the rooms named here.
+MAY_INCLUDE = {
+    "engine": {"engine"},
+    "driver": {"driver", "engine"},
+    "hal": {"hal", "driver", "engine"},
+}
+
+
+def tracked(*patterns: str) -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [Path(line) for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
+
+
+def test_includes_point_down() -> None:
+    upward = []
+    for file in tracked("*.cc", "*.h", "*.inc"):
+        allowed = MAY_INCLUDE.get(file.parts[0])
+        if allowed is None:
+            continue
+        for target in re.findall(r'^#include "(\w+)/', (ROOT / file).read_text(), re.MULTILINE):
+            if target not in allowed:
+                upward.append(f"{file} includes {target}/")
+    assert upward == []
+
+
+def test_no_hal_version_in_the_preprocessor() -> None:
+    for file in tracked("engine/**", "driver/**"):
+        assert not re.search(r"^#if.*(HAL|V1_[0-3])", (ROOT / file).read_text(), re.MULTILINE), file
+
+
+def test_sources_carry_a_licence_line() -> None:
+    sources = tracked("*.cc", "*.h", "*.inc", "*.py", "*.sh", "*.proto", "*.bp", "CMakeLists.txt")
+    missing = [
+        file
+        for file in sources
+        if "SPDX-License-Identifier: Apache-2.0" not in (ROOT / file).read_text()[:200]
+    ]
+    assert sources
+    assert missing == []
+
+
+def test_names_tell_what_a_file_is() -> None:
+    vague = {"utils", "util", "common", "helpers", "helper", "misc", "manager2"}
+    named = [file for file in tracked() if vague & {part.split(".")[0] for part in file.parts}]
+    assert named == []
+
+
+def mapped_folders(readme: str) -> set[Path]:
+    """The folder map: four spaces before a top-level folder, six before one inside it."""
+    folders: set[Path] = set()
+    top = Path()
+    for indent, name in re.findall(r"^( {4}| {6})([a-z][\w/-]*)/ {2,}", readme, re.MULTILINE):
+        if len(indent) == 4:
+            top = Path(name)
+            folders.add(top)
+        else:
+            folders.add(top / name)
+    return folders
+
+
+def test_readme_maps_the_folders() -> None:
+    mapped = mapped_folders((ROOT / "README.md").read_text())
+    there = {file.parts[0] for file in tracked() if len(file.parts) > 1} - {".ci"}
+    for top in ("engine", "driver", "hal", "harness"):
+        there |= {
+            "/".join(file.parts[:2])
+            for file in tracked(f"{top}/**")
+            if len(file.parts) > 2 and file.parts[1] not in ("backends", "passes")
+        }
+    for backend in (ROOT / "engine" / "backends").iterdir():
+        there.add(f"engine/backends/{backend.name}")
+    assert {str(folder) for folder in mapped} == there

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints what pyproject.toml asks for, one requirement a line: to build, to run and to test.
+
+With these installed, the package itself builds without an isolated environment and without
+another look at the index.
+"""
+
+import sys
+import tomllib
+from pathlib import Path
+
+
+def main() -> None:
+    project = tomllib.loads(Path(sys.argv[1]).read_text())
+    wanted: list[str] = list(project["build-system"]["requires"])
+    wanted += project["project"]["dependencies"]
+    for extra in project["project"]["optional-dependencies"].values():
+        wanted += extra
+    print("\n".join(wanted))
+
+
+if __name__ == "__main__":
+    main()
