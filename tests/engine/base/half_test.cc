@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <cfenv>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 namespace halyard {
 namespace {
@@ -21,26 +24,61 @@ float bfloat(uint16_t bits) {
     return toFloat(BFloat16{bits});
 }
 
-// The value of a binary16 by the definition of the format.
-float definitionOfHalf(uint16_t bits) {
-    const int exponent = (bits >> 10) & 0x1f;
-    const int fraction = bits & 0x3ff;
-    const float sign = (bits & 0x8000) != 0 ? -1.0F : 1.0F;
+// The value of a binary16 by the definition of the format; a NaN for every NaN.
+double definitionOfHalf(uint32_t bits) {
+    const int exponent = static_cast<int>(bits >> 10) & 0x1f;
+    const int fraction = static_cast<int>(bits) & 0x3ff;
+    const double sign = (bits & 0x8000) != 0 ? -1 : 1;
     if (exponent == 0x1f) {
-        return fraction == 0 ? sign * kInfinity : std::numeric_limits<float>::quiet_NaN();
+        return fraction == 0 ? sign * kInfinity : std::numeric_limits<double>::quiet_NaN();
     }
-    return exponent == 0 ? sign * std::ldexp(static_cast<float>(fraction), -24)
-                         : sign * std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+    return exponent == 0 ? sign * std::ldexp(fraction, -24)
+                         : sign * std::ldexp(1024 + fraction, exponent - 25);
+}
+
+// The number of a binary format that is nearest to a number, by the definition of rounding: in
+// double precision, which holds all of it exactly, and with the C library's ties to even.
+struct Format {
+    int fractionBits;
+    int smallestExponent;
+    double overflow;  // the power of two that follows the largest number
+
+    double nearest(double number) const {
+        if (number == 0 || std::isinf(number)) {
+            return number;
+        }
+        const int exponent = std::max(std::ilogb(number), smallestExponent);
+        const double step = std::ldexp(1.0, exponent - fractionBits);
+        const double rounded = std::nearbyint(number / step) * step;
+        return std::abs(rounded) < overflow ? rounded : std::copysign(kInfinity, number);
+    }
+};
+constexpr Format kBinary16 = {.fractionBits = 10, .smallestExponent = -14, .overflow = 0x1p16};
+constexpr Format kBfloat16 = {.fractionBits = 7, .smallestExponent = -126, .overflow = 0x1p128};
+
+// Calls body(bits) for a million floats, spread evenly over all patterns; NaNs are among them.
+template <typename Body>
+void forFloatsEverywhere(Body body) {
+    constexpr uint32_t kPrimeStride = 4099;
+    for (uint64_t bits = 0; bits <= 0xffffffff; bits += kPrimeStride) {
+        body(static_cast<uint32_t>(bits));
+    }
+}
+
+bool isSame(double a, double b) {
+    return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
 }
 
 TEST(Half, EveryPatternMeansWhatTheFormatSays) {
     for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
-        const float expected = definitionOfHalf(static_cast<uint16_t>(bits));
+        const double expected = definitionOfHalf(bits);
         const float actual = half(static_cast<uint16_t>(bits));
         if (std::isnan(expected)) {
-            EXPECT_TRUE(std::isnan(actual)) << bits;
+            EXPECT_EQ(std::bit_cast<uint32_t>(actual),
+                      (bits & 0x8000) << 16 | 0x7f800000 | (bits & 0x3ff) << 13)
+                    << "a NaN keeps sign and payload";
         } else {
-            EXPECT_EQ(std::bit_cast<uint32_t>(actual), std::bit_cast<uint32_t>(expected)) << bits;
+            EXPECT_TRUE(isSame(actual, expected)) << bits << " is " << actual;
         }
     }
 }
@@ -52,6 +90,42 @@ TEST(Half, EveryNumberSurvivesTheWayThroughFloat) {
             EXPECT_EQ(toHalf(value).bits, bits | 0x200) << "a NaN becomes quiet";
         } else {
             EXPECT_EQ(toHalf(value).bits, bits);
+        }
+    }
+}
+
+TEST(Half, RoundsAsTheFormatSaysEverywhere) {
+    forFloatsEverywhere([](uint32_t bits) {
+        const auto value = std::bit_cast<float>(bits);
+        const uint32_t actual = toHalf(value).bits;
+        if (std::isnan(value)) {
+            ASSERT_EQ(actual, (bits >> 16 & 0x8000) | 0x7e00 | (bits >> 13 & 0x3ff)) << bits;
+        } else {
+            ASSERT_TRUE(isSame(definitionOfHalf(actual), kBinary16.nearest(value)))
+                    << value << " becomes " << definitionOfHalf(actual);
+        }
+    });
+}
+
+TEST(Half, DoesNotDependOnTheRoundingMode) {
+    std::vector<float> values;
+    forFloatsEverywhere([&](uint32_t bits) { values.push_back(std::bit_cast<float>(bits)); });
+    for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+        std::vector<uint32_t> widened(0x10000);
+        std::vector<uint16_t> rounded(values.size());
+        ASSERT_EQ(std::fesetround(mode), 0);
+        for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
+            widened[bits] = std::bit_cast<uint32_t>(half(static_cast<uint16_t>(bits)));
+        }
+        for (size_t i = 0; i < values.size(); ++i) {
+            rounded[i] = toHalf(values[i]).bits;
+        }
+        ASSERT_EQ(std::fesetround(FE_TONEAREST), 0);
+        for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
+            ASSERT_EQ(widened[bits], std::bit_cast<uint32_t>(half(static_cast<uint16_t>(bits))));
+        }
+        for (size_t i = 0; i < values.size(); ++i) {
+            ASSERT_EQ(rounded[i], toHalf(values[i]).bits) << values[i];
         }
     }
 }
@@ -97,6 +171,19 @@ TEST(BFloat16, EveryNumberSurvivesTheWayThroughFloat) {
         EXPECT_EQ(std::bit_cast<uint32_t>(value), bits << 16);
         EXPECT_EQ(toBFloat16(value).bits, std::isnan(value) ? bits | 0x40 : bits);
     }
+}
+
+TEST(BFloat16, RoundsAsTheFormatSaysEverywhere) {
+    forFloatsEverywhere([](uint32_t bits) {
+        const auto value = std::bit_cast<float>(bits);
+        const BFloat16 actual = toBFloat16(value);
+        if (std::isnan(value)) {
+            ASSERT_EQ(actual.bits, (bits >> 16) | 0x40) << bits;
+        } else {
+            ASSERT_TRUE(isSame(toFloat(actual), kBfloat16.nearest(value)))
+                    << value << " becomes " << toFloat(actual);
+        }
+    });
 }
 
 TEST(BFloat16, RoundsToNearestAndTiesToEvenBetweenAllNeighbours) {
