@@ -74,6 +74,7 @@ Result<engine::Graph> checkArguments(const DeviceState& state, const Model& mode
 
 Result<std::shared_ptr<PreparedModel>> compile(std::shared_ptr<DeviceState> state,
                                                engine::Graph graph, ModelBoundary boundary,
+                                               std::vector<SharedMemory> pools,
                                                const PrepareOptions& options) {
     if (hasPassed(options.deadline)) {
         return Status(StatusCode::DEADLINE_EXCEEDED, "the deadline passed before compiling");
@@ -81,7 +82,10 @@ Result<std::shared_ptr<PreparedModel>> compile(std::shared_ptr<DeviceState> stat
     HALYARD_ASSIGN_OR_RETURN(
             std::shared_ptr<const engine::Program> program,
             engine::Program::build(std::move(graph), state->backendList, state->threads));
-    return std::make_shared<PreparedModel>(std::move(state), std::move(boundary),
+    for (size_t i = 0; i < pools.size(); ++i) {
+        HALYARD_RETURN_IF_ERROR(checkIntact(*pools[i], "model", i));
+    }
+    return std::make_shared<PreparedModel>(std::move(state), std::move(boundary), std::move(pools),
                                            std::move(program), options.priority);
 }
 
@@ -139,7 +143,7 @@ Result<std::vector<bool>> Device::supportedOperations(const Model& model,
 Result<std::shared_ptr<PreparedModel>> Device::prepare(const Model& model, HalVersion version,
                                                        const PrepareOptions& options) const {
     HALYARD_ASSIGN_OR_RETURN(engine::Graph graph, checkArguments(*mState, model, version, options));
-    return compile(mState, std::move(graph), boundaryOf(model.main), options);
+    return compile(mState, std::move(graph), boundaryOf(model.main), model.pools, options);
 }
 
 Status Device::prepareAsync(const Model& model, HalVersion version, const PrepareOptions& options,
@@ -154,9 +158,10 @@ Status Device::prepareAsync(const Model& model, HalVersion version, const Prepar
     }
     const auto shared = std::make_shared<PrepareCallback>(std::move(callback));
     auto task = [shared, options, state = mState, boundary = boundaryOf(model.main),
+                 pools = model.pools,
                  lowered = std::make_shared<engine::Graph>(std::move(*graph))] {
         Result<std::shared_ptr<PreparedModel>> prepared =
-                compile(state, std::move(*lowered), boundary, options);
+                compile(state, std::move(*lowered), boundary, pools, options);
         if (prepared.ok()) {
             (*shared)(Status(), std::move(*prepared));
         } else {

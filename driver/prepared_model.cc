@@ -54,6 +54,7 @@ std::string field(std::string text) {
 struct PreparedModel::State {
     std::shared_ptr<DeviceState> device;  // outlives the program, whose backends it holds
     ModelBoundary boundary;
+    std::vector<SharedMemory> pools;
     std::shared_ptr<const engine::Program> program;
     Priority priority = Priority::MEDIUM;
     std::atomic<size_t> arenaBytes = 0;
@@ -104,9 +105,12 @@ struct PreparedModel::State {
         giveBack(std::move(execution));
         noteArena(report.arenaBytes);
 
+        if (result.status.ok()) {
+            binding->publish();
+            result.status = checkPoolsIntact(request);
+        }
         const bool ok = result.status.ok();
         if (ok) {
-            binding->publish();
             dump(number, "output", binding->outputs());
         }
         if (ok || result.status.code() == StatusCode::OUTPUT_TOO_SMALL) {
@@ -119,6 +123,18 @@ struct PreparedModel::State {
                     std::min(microseconds(report.deviceTime), result.timing.timeInDriver);
         }
         return result;
+    }
+
+    Status checkPoolsIntact(const Request& request) const {
+        for (size_t i = 0; i < pools.size(); ++i) {
+            HALYARD_RETURN_IF_ERROR(checkIntact(*pools[i], "model", i));
+        }
+        for (size_t i = 0; i < request.pools.size(); ++i) {
+            if (const auto* pool = std::get_if<SharedMemory>(&request.pools[i]); pool != nullptr) {
+                HALYARD_RETURN_IF_ERROR(checkIntact(**pool, "request", i));
+            }
+        }
+        return {};
     }
 
     template <typename Binding>
@@ -145,10 +161,12 @@ struct PreparedModel::State {
 };
 
 PreparedModel::PreparedModel(std::shared_ptr<DeviceState> device, ModelBoundary boundary,
+                             std::vector<SharedMemory> pools,
                              std::shared_ptr<const engine::Program> program, Priority priority)
     : mState(std::make_unique<State>()) {
     mState->device = std::move(device);
     mState->boundary = std::move(boundary);
+    mState->pools = std::move(pools);
     mState->program = std::move(program);
     mState->priority = priority;
     ++mState->device->liveModels;

@@ -38,9 +38,11 @@ using ExecuteCallback = std::function<void(const ExecutionResult&)>;
 class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
   public:
     // `boundary`: the main subgraph's inputs and outputs, in the order of the program's.
-    // `priority`: of its asynchronous executions.
+    // `pools`: of the model; the program may read constants there. `priority`: of its asynchronous
+    // executions.
     PreparedModel(std::shared_ptr<DeviceState> device, ModelBoundary boundary,
-                  std::shared_ptr<const engine::Program> program, Priority priority);
+                  std::vector<SharedMemory> pools, std::shared_ptr<const engine::Program> program,
+                  Priority priority);
     ~PreparedModel();
     PreparedModel(const PreparedModel&) = delete;
     PreparedModel& operator=(const PreparedModel&) = delete;

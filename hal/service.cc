@@ -14,6 +14,7 @@
 #include "driver/device.h"
 #include "driver/operation_list.h"
 #include "engine/base/log.h"
+#include "hal/binder/guarded_mapping.h"
 #include "hal/binder/process.h"
 #include "hal/binder/service_manager.h"
 #include "hal/hidl/service_objects.h"
@@ -127,7 +128,10 @@ int run(int argc, char** argv) {
     }
     // Whoever reads the log may go away; the service stays.
     signal(SIGPIPE, SIG_IGN);
-    Status served = serve(*options, blockEndSignals());
+    Status served = guardMappings();
+    if (served.ok()) {
+        served = serve(*options, blockEndSignals());
+    }
     if (!served.ok()) {
         log(LogLevel::ERROR, served.toString());
         return 1;

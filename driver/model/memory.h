@@ -32,9 +32,15 @@ class Memory {
     virtual Result<std::span<uint8_t>> map() const = 0;
     // False if the mapping is read-only, so that the pool can't take outputs.
     virtual bool writable() const = 0;
+    // False once the owner was found to have cut the object short: what has been read of it may be
+    // zeros instead, and what has been written may have gone nowhere. Can't become true again.
+    virtual bool intact() const = 0;
 };
 
 using SharedMemory = std::shared_ptr<const Memory>;
+
+// INTERNAL if the pool is no longer intact. `owner`: "model" or "request".
+Status checkIntact(const Memory& pool, std::string_view owner, size_t poolIndex);
 
 // Memory on the heap under the name "ashmem", zeroed; for callers in the same process.
 std::shared_ptr<const Memory> allocateHeapMemory(size_t size);

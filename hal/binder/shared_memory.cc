@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/base/checked_math.h"
+#include "hal/binder/guarded_mapping.h"
 
 namespace halyard::hal {
 namespace {
@@ -50,19 +51,6 @@ Result<uint64_t> sizeBehind(int fd) {
     }
     return invalidArgument("the descriptor is no memory");
 }
-
-class Mapping {
-  public:
-    Mapping(void* address, size_t length) : mAddress(address), mLength(length) {}
-    ~Mapping() { munmap(mAddress, mLength); }
-    Mapping(const Mapping&) = delete;
-    Mapping& operator=(const Mapping&) = delete;
-    uint8_t* bytes() const { return static_cast<uint8_t*>(mAddress); }
-
-  private:
-    void* const mAddress;
-    const size_t mLength;
-};
 
 class ImportedMemory final : public driver::Memory {
   public:
@@ -107,6 +95,11 @@ class ImportedMemory final : public driver::Memory {
         return mWritable;
     }
 
+    bool intact() const override {
+        std::lock_guard lock(mMutex);
+        return !mMapping.has_value() || mMapping->intact();
+    }
+
   private:
     Status mapOnce() const {
         if (!mHandleValid) {
@@ -116,8 +109,8 @@ class ImportedMemory final : public driver::Memory {
             if (mFds.size() != 1 || !mInts.empty()) {
                 return wrongHandle();
             }
-            // A region that its owner could cut short would end this process on the next access.
-            // Ashmem can't be; a memfd can be kept from it, unless its owner forbade seals.
+            // Ashmem can't be cut short; a memfd can be kept from it, unless its owner forbade
+            // seals.
             fcntl(mFds[0], F_ADD_SEALS, F_SEAL_SHRINK);
             return mapRange(mFds[0], PROT_READ | PROT_WRITE, 0);
         }
@@ -185,7 +178,7 @@ class ImportedMemory final : public driver::Memory {
 
     mutable std::mutex mMutex;
     mutable std::optional<Status> mMapped;  // what the one attempt gave
-    mutable std::optional<Mapping> mMapping;
+    mutable std::optional<GuardedMapping> mMapping;
     mutable std::span<uint8_t> mBytes;
     mutable bool mWritable = false;
 };

@@ -57,6 +57,18 @@ def test_a_client_that_dies_after_asking_for_executions_leaves_it_serving(
     assert_it_serves(device, service)
 
 
+def test_constants_cut_off_while_in_use_fail_the_execution_and_leave_it_serving(
+    device: VirtualDevice, service: Service, tmp_path: Path
+) -> None:
+    bundle, _ = push_bundle(device, tmp_path, pb.RunOptions())
+    runner = device.put_program(native.RUNNER)
+    device.shell(
+        f"{runner} --target hidl:{service.instance} --hostile cut-memory --bundle {bundle}", 300
+    ).check()
+    assert "was cut short by its owner" in service.log()
+    assert_it_serves(device, service)
+
+
 @pytest.mark.parametrize("mode", [pb.EXECUTION_MODE_ASYNC, pb.EXECUTION_MODE_SYNC])
 def test_a_client_killed_in_the_middle_of_executing_leaves_it_serving(
     device: VirtualDevice, service: Service, tmp_path: Path, mode: pb.ExecutionMode

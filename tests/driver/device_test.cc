@@ -150,6 +150,16 @@ TEST(Device, FailsWhereAPoolCannotBeMapped) {
     EXPECT_EQ(*supported, (std::vector<bool>{false, true, true}));
 }
 
+TEST(Device, FailsWhereAPoolWasCutShort) {
+    Model model = floatConvModel();
+    const auto pool = std::make_shared<FakeMemory>(model.pools[0]->size());
+    pool->cutShort = true;
+    model.pools[0] = pool;
+    const Prepared prepared = prepareAndWait(*makeDevice(), model, HalVersion::V1_0);
+    EXPECT_EQ(prepared.status.code(), StatusCode::INTERNAL);
+    EXPECT_EQ(prepared.calls, 1);
+}
+
 TEST(Device, DeniesTheOperationsThatItsOptionsTurnOff) {
     Options options;
     options.unsupportedOperations = {OperationType::RELU};

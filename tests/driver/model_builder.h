@@ -118,11 +118,13 @@ class FakeMemory final : public Memory {
         return std::span<uint8_t>(mBytes);
     }
     bool writable() const override { return canWrite; }
+    bool intact() const override { return !cutShort; }
 
     std::string memoryName = "ashmem";
     bool hasHandle = true;
     bool mappable = true;
     bool canWrite = true;
+    bool cutShort = false;
 
   private:
     mutable std::vector<uint8_t> mBytes;

@@ -270,6 +270,31 @@ TEST_F(Executing, FailsWhereAPoolCannotBeMapped) {
               StatusCode::INTERNAL);
 }
 
+TEST_F(Executing, FailsWhereAPoolWasCutShortMeanwhile) {
+    Model model = floatConvModel();
+    const SharedMemory whole = model.pools[0];
+    const auto constants = std::make_shared<FakeMemory>(whole->size());
+    std::memcpy(constants->map()->data(), whole->map()->data(), whole->size());
+    model.pools[0] = constants;
+    const std::shared_ptr<PreparedModel> prepared = prepare(model);
+    RequestBuilder request;
+    request.input<float>({1, 2, 3, 4, 5, 6, 7, 8, 9}).output(32);
+    ASSERT_TRUE(prepared->execute(request.request(), HalVersion::V1_0, {}).status.ok());
+    constants->cutShort = true;
+    ExecutionResult result = prepared->execute(request.request(), HalVersion::V1_0, {});
+    EXPECT_EQ(result.status.code(), StatusCode::INTERNAL);
+    EXPECT_NE(result.status.message().find("model pool 0 was cut short"), std::string_view::npos);
+    EXPECT_TRUE(result.outputShapes.empty());
+
+    const auto input = std::make_shared<FakeMemory>(16);
+    input->cutShort = true;
+    RequestBuilder other;
+    other.output(16).input(input);
+    result = prepare(reluModel())->execute(other.request(), HalVersion::V1_0, {});
+    EXPECT_EQ(result.status.code(), StatusCode::INTERNAL);
+    EXPECT_NE(result.status.message().find("request pool 1 was cut short"), std::string_view::npos);
+}
+
 TEST_F(Executing, RejectsAnInputShorterThanItsOperand) {
     const std::shared_ptr<PreparedModel> model = prepare(reluModel());
     RequestBuilder request;

@@ -2,8 +2,13 @@
 
 #include "harness/device/runner/hostile_client.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
@@ -139,12 +144,18 @@ size_t sendGarbage(const RemoteInterface& service) {
     return kCalls;
 }
 
+Result<pb::TestCase> firstCase(const std::string& path) {
+    HALYARD_ASSIGN_OR_RETURN(BundleReader bundle, BundleReader::open(path));
+    HALYARD_ASSIGN_OR_RETURN(std::optional<pb::TestCase> testCase, bundle.next());
+    if (!testCase.has_value() || testCase->examples_size() == 0) {
+        return invalidArgument(path + " has no case with an example");
+    }
+    return *std::move(testCase);
+}
+
 // Prepares the model, starts executions that nobody will wait for, and dies.
 Status executeAndDie(const std::string& instance, const pb::TestCase& testCase) {
     constexpr int kExecutions = 64;
-    if (testCase.examples_size() == 0) {
-        return invalidArgument("the case has no example to execute");
-    }
     HALYARD_ASSIGN_OR_RETURN(const TargetModel model, toCanonical(testCase.model()));
     HALYARD_ASSIGN_OR_RETURN(const TargetRequest request, toCanonical(testCase.examples(0)));
     HALYARD_ASSIGN_OR_RETURN(ServiceConnection connection,
@@ -162,12 +173,7 @@ Status executeAndDie(const std::string& instance, const pb::TestCase& testCase) 
 }
 
 Status dieDuringExecute(const CommandLine& line) {
-    HALYARD_ASSIGN_OR_RETURN(BundleReader bundle, BundleReader::open(line.bundle));
-    HALYARD_ASSIGN_OR_RETURN(const std::optional<pb::TestCase> testCase, bundle.next());
-    if (!testCase.has_value()) {
-        return invalidArgument(line.bundle + " is empty");
-    }
-    const pb::TestCase& first = *testCase;
+    HALYARD_ASSIGN_OR_RETURN(const pb::TestCase first, firstCase(line.bundle));
     HALYARD_ASSIGN_OR_RETURN(
             const IsolatedRun run,
             runIsolated(
@@ -184,20 +190,73 @@ Status dieDuringExecute(const CommandLine& line) {
     return {};
 }
 
+// The constants of a model as a pool that is a plain file without a name, whose size nobody guards.
+Result<hal::ExportedMemory> putIntoFile(std::span<const uint8_t> bytes) {
+    const int fd = memfd_create("constants", MFD_CLOEXEC);
+    const std::vector<int32_t> protectionAndOffset = {PROT_READ | PROT_WRITE, 0, 0};
+    hal::ExportedMemory file = {
+            .memory = hal::importMemory(
+                    "mmap_fd",
+                    {.valid = true, .handle = {.fds = {fd}, .ints = protectionAndOffset}},
+                    bytes.size()),
+            .handle = {.fds = {fd}, .ints = protectionAndOffset}};
+    // Not through a mapping: this process must not touch what it is about to cut off.
+    if (write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
+        return internalError(std::string("memfd: ") + strerror(errno));
+    }
+    return file;
+}
+
+Status cutMemory(const CommandLine& line) {
+    HALYARD_ASSIGN_OR_RETURN(const pb::TestCase testCase, firstCase(line.bundle));
+    HALYARD_ASSIGN_OR_RETURN(TargetModel model, toCanonical(testCase.model()));
+    HALYARD_ASSIGN_OR_RETURN(const TargetRequest request, toCanonical(testCase.examples(0)));
+    HALYARD_ASSIGN_OR_RETURN(const hal::ExportedMemory constants,
+                             putIntoFile(*model.model.operandValues));
+    HALYARD_RETURN_IF_ERROR(moveConstantsToPool(model));
+    model.pools.back() = constants;
+    model.model.pools.back() = constants.memory;
+
+    HALYARD_ASSIGN_OR_RETURN(ServiceConnection connection,
+                             connectToService(line.instance, std::nullopt, kConnect));
+    const std::unique_ptr<Target> target = makeHidlTarget(std::move(connection));
+    const Answer<std::unique_ptr<PreparedTarget>> prepared = target->prepare(model, {});
+    if (!prepared.outcome.ok()) {
+        return internalError(prepared.outcome.message);
+    }
+    const Outcome before = prepared.value->execute(request, {}).outcome;
+    if (!before.ok()) {
+        return internalError("the execution before the cut failed: " + before.message);
+    }
+    if (ftruncate(constants.handle.fds[0], 0) != 0) {
+        return internalError(std::string("ftruncate: ") + strerror(errno));
+    }
+    const Outcome after = prepared.value->execute(request, {}).outcome;
+    if (after.targetDied || after.status != driver::ErrorStatus::GENERAL_FAILURE) {
+        return Status(StatusCode::UNAVAILABLE,
+                      "the answer was not GENERAL_FAILURE: " + after.message);
+    }
+    printf("the execution failed, as it should\n");
+    return {};
+}
+
 }  // namespace
 
 Status runHostileClient(const CommandLine& line) {
-    if (line.hostileMode == "die-during-execute") {
+    const std::string& mode = line.hostileMode;
+    if (mode == "die-during-execute") {
         // Before this process has threads.
         HALYARD_RETURN_IF_ERROR(dieDuringExecute(line));
-    } else if (line.hostileMode != "truncated-parcel" && line.hostileMode != "garbage-parcel") {
-        return invalidArgument("unknown mode " + line.hostileMode);
+    } else if (mode == "cut-memory") {
+        HALYARD_RETURN_IF_ERROR(cutMemory(line));
+    } else if (mode != "truncated-parcel" && mode != "garbage-parcel") {
+        return invalidArgument("unknown mode " + mode);
     }
     HALYARD_ASSIGN_OR_RETURN(const ServiceConnection connection,
                              connectToService(line.instance, driver::HalVersion::V1_3, kConnect));
-    if (line.hostileMode == "truncated-parcel") {
+    if (mode == "truncated-parcel") {
         printf("%zu truncated calls\n", sendTruncated(connection.device));
-    } else if (line.hostileMode == "garbage-parcel") {
+    } else if (mode == "garbage-parcel") {
         printf("%zu calls with garbage\n", sendGarbage(connection.device));
     }
     HALYARD_RETURN_IF_ERROR(connection.device.ping());

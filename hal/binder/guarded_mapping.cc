@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hal/binder/guarded_mapping.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+namespace halyard::hal {
+
+// What the signal handler reads of a mapping. `version` is odd while the range changes; a handler
+// that meets such a record passes on, since the mapping it looks for is being touched, not changed.
+struct GuardedMapping::Record {
+    std::atomic<uint32_t> version = 0;
+    std::atomic<uintptr_t> begin = 0;
+    std::atomic<uintptr_t> end = 0;
+    std::atomic<bool> lost = false;
+    bool used = false;  // by MappingRecords only
+
+    void set(uintptr_t newBegin, uintptr_t newEnd) {
+        version.fetch_add(1);
+        begin.store(newBegin);
+        end.store(newEnd);
+        version.fetch_add(1);
+    }
+
+    // False, too, while another thread is changing the range.
+    bool holds(uintptr_t address) const {
+        const uint32_t before = version.load();
+        const bool inside = address >= begin.load() && address < end.load();
+        return before % 2 == 0 && inside && version.load() == before;
+    }
+};
+
+// All records, in blocks that are linked once and never freed, so that a handler can walk them
+// without a lock. A signal handler has no other way to its data than a global.
+struct MappingRecords {
+    using Record = GuardedMapping::Record;
+
+    struct Block {
+        std::array<Record, 64> records;
+        std::atomic<Block*> next = nullptr;
+    };
+
+    Record* take(uintptr_t begin, uintptr_t end) {
+        const std::lock_guard lock(mutex);
+        for (Block* block = &first;; block = block->next.load()) {
+            for (Record& record : block->records) {
+                if (!record.used) {
+                    record.used = true;
+                    record.lost.store(false);
+                    record.set(begin, end);
+                    return &record;
+                }
+            }
+            if (block->next.load() == nullptr) {
+                block->next.store(new Block);
+            }
+        }
+    }
+
+    void giveBack(Record* record) {
+        const std::lock_guard lock(mutex);
+        record->set(0, 0);
+        record->used = false;
+    }
+
+    // Async-signal-safe.
+    Record* find(uintptr_t address) {
+        for (Block* block = &first; block != nullptr; block = block->next.load()) {
+            for (Record& record : block->records) {
+                if (record.holds(address)) {
+                    return &record;
+                }
+            }
+        }
+        return nullptr;
+    }
+
+    // Puts zeros in the place of all pages from the missing one on. Async-signal-safe.
+    bool replace(uintptr_t address) {
+        Record* const record = find(address);
+        if (record == nullptr) {
+            return false;
+        }
+        const uintptr_t start = address & ~(pageSize - 1);
+        if (mmap(reinterpret_cast<void*>(start), record->end.load() - start, PROT_READ | PROT_WRITE,
+                 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) {
+            return false;
+        }
+        record->lost.store(true);
+        return true;
+    }
+
+    std::mutex mutex;  // guards `used` and the linking of blocks
+    Block first;
+    uintptr_t pageSize = 0;
+    struct sigaction previous = {};
+};
+
+namespace {
+
+MappingRecords& records() {
+    // Never destroyed: mappings may outlive main().
+    static auto* const all = new MappingRecords;
+    return *all;
+}
+
+// Set before the handler is; a handler must not run the initialisation of a local static.
+MappingRecords* gRecords = nullptr;
+
+void onBusError(int /*signal*/, siginfo_t* info, void* /*context*/) {
+    const int before = errno;
+    if (info->si_code != BUS_ADRERR ||
+        !gRecords->replace(reinterpret_cast<uintptr_t>(info->si_addr))) {
+        // The access is repeated and raises the signal again, for whom it concerns.
+        sigaction(SIGBUS, &gRecords->previous, nullptr);
+    }
+    errno = before;
+}
+
+}  // namespace
+
+Status guardMappings() {
+    gRecords = &records();
+    gRecords->pageSize = static_cast<uintptr_t>(sysconf(_SC_PAGE_SIZE));
+    struct sigaction action = {};
+    action.sa_sigaction = onBusError;
+    // SA_NODEFER: a second bus error inside the handler is fatal instead of a hang.
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigemptyset(&action.sa_mask);
+    if (sigaction(SIGBUS, &action, &gRecords->previous) < 0) {
+        return internalError(std::string("sigaction: ") + std::strerror(errno));
+    }
+    return {};
+}
+
+GuardedMapping::GuardedMapping(void* address, size_t length)
+    : mAddress(address),
+      mLength(length),
+      mRecord(records().take(reinterpret_cast<uintptr_t>(address),
+                             reinterpret_cast<uintptr_t>(address) + length)) {}
+
+GuardedMapping::~GuardedMapping() {
+    records().giveBack(mRecord);
+    munmap(mAddress, mLength);
+}
+
+bool GuardedMapping::intact() const {
+    return !mRecord->lost.load();
+}
+
+}  // namespace halyard::hal

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hal/binder/guarded_mapping.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "hal/binder/shared_memory.h"
+
+namespace halyard::hal {
+namespace {
+
+// A file of some pages, all bytes of which are 7.
+class PagedFile {
+  public:
+    explicit PagedFile(size_t pages) : mFd(memfd_create("test", MFD_CLOEXEC)) {
+        const std::vector<uint8_t> content(pages * pageSize(), 7);
+        EXPECT_EQ(write(mFd, content.data(), content.size()), static_cast<ssize_t>(content.size()));
+    }
+    ~PagedFile() { close(mFd); }
+    PagedFile(const PagedFile&) = delete;
+    PagedFile& operator=(const PagedFile&) = delete;
+
+    static size_t pageSize() { return static_cast<size_t>(sysconf(_SC_PAGE_SIZE)); }
+
+    int fd() const { return mFd; }
+    void cutTo(size_t pages) {
+        EXPECT_EQ(ftruncate(mFd, static_cast<off_t>(pages * pageSize())), 0);
+    }
+    void* map(size_t pages) const {
+        return mmap(nullptr, pages * pageSize(), PROT_READ | PROT_WRITE, MAP_SHARED, mFd, 0);
+    }
+
+  private:
+    const int mFd;
+};
+
+// The compiler must not move or drop an access that may raise the signal.
+uint8_t read(const uint8_t* address) {
+    return *static_cast<const volatile uint8_t*>(address);
+}
+
+void write(uint8_t* address, uint8_t value) {
+    *static_cast<volatile uint8_t*>(address) = value;
+}
+
+class GuardedMappings : public testing::Test {
+  public:
+    static void SetUpTestSuite() { ASSERT_TRUE(guardMappings().ok()); }
+
+  protected:
+    const size_t mPage = PagedFile::pageSize();
+};
+
+TEST_F(GuardedMappings, ReadZerosWhereTheFileIsGone) {
+    PagedFile file(4);
+    const GuardedMapping mapping(file.map(4), 4 * mPage);
+    file.cutTo(2);
+    EXPECT_EQ(read(mapping.bytes()), 7);
+    EXPECT_TRUE(mapping.intact()) << "nothing that is gone has been touched";
+    EXPECT_EQ(read(mapping.bytes() + 3 * mPage + 5), 0);
+    EXPECT_FALSE(mapping.intact());
+    EXPECT_EQ(read(mapping.bytes() + 2 * mPage), 0);
+    EXPECT_EQ(read(mapping.bytes() + 2 * mPage - 1), 7) << "what is left stays";
+}
+
+TEST_F(GuardedMappings, TakeWritesWhereTheFileIsGone) {
+    PagedFile file(2);
+    const GuardedMapping mapping(file.map(2), 2 * mPage);
+    file.cutTo(0);
+    write(mapping.bytes() + mPage, 3);
+    EXPECT_EQ(read(mapping.bytes() + mPage), 3);
+    EXPECT_FALSE(mapping.intact());
+}
+
+TEST_F(GuardedMappings, DoNotAnswerForOneAnother) {
+    PagedFile whole(1);
+    PagedFile cut(1);
+    // More than one block of records.
+    std::vector<std::unique_ptr<GuardedMapping>> mappings;
+    for (int i = 0; i < 200; ++i) {
+        PagedFile& file = i == 150 ? cut : whole;
+        mappings.push_back(std::make_unique<GuardedMapping>(file.map(1), mPage));
+    }
+    cut.cutTo(0);
+    for (const std::unique_ptr<GuardedMapping>& mapping : mappings) {
+        read(mapping->bytes());
+    }
+    for (size_t i = 0; i < mappings.size(); ++i) {
+        EXPECT_EQ(mappings[i]->intact(), i != 150) << i;
+    }
+}
+
+TEST_F(GuardedMappings, AnswerWhileOthersComeAndGo) {
+    std::atomic<bool> done = false;
+    std::thread others([&] {
+        PagedFile file(1);
+        while (!done) {
+            const GuardedMapping first(file.map(1), mPage);
+            const GuardedMapping second(file.map(1), mPage);
+        }
+    });
+    for (int i = 0; i < 200; ++i) {
+        PagedFile file(3);
+        const GuardedMapping mapping(file.map(3), 3 * mPage);
+        file.cutTo(1);
+        EXPECT_EQ(read(mapping.bytes() + 2 * mPage), 0);
+        EXPECT_FALSE(mapping.intact());
+    }
+    done = true;
+    others.join();
+}
+
+TEST_F(GuardedMappings, LeaveOtherBusErrorsAlone) {
+    PagedFile file(1);
+    auto* const bytes = static_cast<uint8_t*>(file.map(1));
+    file.cutTo(0);
+    EXPECT_DEATH(read(bytes), "");
+    munmap(bytes, mPage);
+}
+
+TEST_F(GuardedMappings, StandBehindImportedMemory) {
+    PagedFile file(2);
+    const ParcelReader::Handle handle = {.valid = true,
+                                         .handle = {.fds = {file.fd()}, .ints = {PROT_READ, 0, 0}}};
+    const driver::SharedMemory memory = importMemory("mmap_fd", handle, 2 * mPage);
+    EXPECT_TRUE(memory->intact());
+    ASSERT_TRUE(memory->map().ok());
+    file.cutTo(1);
+    EXPECT_EQ(read(memory->map()->data() + mPage), 0);
+    EXPECT_FALSE(memory->intact());
+    // Such a file is refused from then on.
+    EXPECT_FALSE(importMemory("mmap_fd", handle, 2 * mPage)->map().ok());
+}
+
+}  // namespace
+}  // namespace halyard::hal
