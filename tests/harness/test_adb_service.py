@@ -16,6 +16,8 @@ from tests.harness.fake_link import FakeLink
 # What hwservicemanager knows is a file.
 RUNNER = """#!/bin/sh
 [ "$1" = --list-services ] && cat {registry}
+[ "$*" = "--target hidl:halyard-default --report" ] && printf 'backend\\tA\\nbackend\\tB\\nn\\t0\\n'
+exit 0
 """
 
 SERVICE = """#!/bin/sh
@@ -87,6 +89,11 @@ def test_a_started_service_is_registered_and_ends_in_order(device: AdbDevice) ->
     assert service.stop() == 0
     assert not service.is_running()
     assert service.log().splitlines() == ["started with -v -c CpuRef -n some-name", "ending"]
+
+
+def test_a_service_reports_on_itself(device: AdbDevice) -> None:
+    with device.start_service() as service:
+        assert service.report() == {"backend": ["A", "B"], "n": ["0"]}
 
 
 def test_the_exit_code_is_the_services(device: AdbDevice, programs: Path, registry: Path) -> None:

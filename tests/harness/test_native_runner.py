@@ -311,6 +311,7 @@ def test_a_killed_runner_leaves_no_child(files: Files) -> None:
         ["--number-of-threads", "65"],
         ["--number-of-threads", "many"],
         ["--hostile", "garbage-parcel"],
+        ["--report"],
     ],
 )
 def test_wrong_usage_exits_with_1(files: Files, more: list[str]) -> None:

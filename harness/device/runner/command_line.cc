@@ -23,6 +23,7 @@ constexpr const char* kUsage =
         "  -c, --compute LIST     backends of an in-process target, in order of preference\n"
         "  --number-of-threads N  threads of an in-process target; 0: one per core\n"
         "  --list-services        print interface/name of what hwservicemanager knows, and end\n"
+        "  --report               print what a hidl: target says about itself, and end\n"
         "  -v, --verbose          log more\n"
         "  -h, --help             print this\n"
         "Exit status: 0 every case was attempted, 1 wrong usage or unreadable files,\n"
@@ -66,8 +67,9 @@ Status checkComplete(const CommandLine& line) {
     if (line.targetName.empty()) {
         return invalidArgument("--target is missing");
     }
-    if (line.action == CommandLine::Action::HOSTILE) {
-        return line.instance.empty() ? invalidArgument("--hostile needs a hidl: target") : Status();
+    if (line.action == CommandLine::Action::HOSTILE || line.action == CommandLine::Action::REPORT) {
+        return line.instance.empty() ? invalidArgument("--hostile and --report need a hidl: target")
+                                     : Status();
     }
     if (line.bundle.empty() || line.options.empty() || line.results.empty()) {
         return invalidArgument("--bundle, --options and --results are all needed");
@@ -82,8 +84,17 @@ const char* usage() {
 }
 
 Result<CommandLine> parseCommandLine(int argc, char** argv) {
-    enum Option : int { TARGET = 256, BUNDLE, OPTIONS, RESULTS, THREADS, LIST_SERVICES, HOSTILE };
-    constexpr std::array<option, 11> kOptions = {{
+    enum Option : int {
+        TARGET = 256,
+        BUNDLE,
+        OPTIONS,
+        RESULTS,
+        THREADS,
+        LIST_SERVICES,
+        REPORT,
+        HOSTILE
+    };
+    constexpr std::array<option, 12> kOptions = {{
             {"target", required_argument, nullptr, TARGET},
             {"bundle", required_argument, nullptr, BUNDLE},
             {"options", required_argument, nullptr, OPTIONS},
@@ -91,6 +102,7 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
             {"compute", required_argument, nullptr, 'c'},
             {"number-of-threads", required_argument, nullptr, THREADS},
             {"list-services", no_argument, nullptr, LIST_SERVICES},
+            {"report", no_argument, nullptr, REPORT},
             // For the tests that show that a service survives bad clients.
             {"hostile", required_argument, nullptr, HOSTILE},
             {"verbose", no_argument, nullptr, 'v'},
@@ -130,6 +142,9 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
             }
             case LIST_SERVICES:
                 line.action = CommandLine::Action::LIST_SERVICES;
+                break;
+            case REPORT:
+                line.action = CommandLine::Action::REPORT;
                 break;
             case HOSTILE:
                 line.action = CommandLine::Action::HOSTILE;

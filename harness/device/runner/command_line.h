@@ -12,7 +12,7 @@ namespace halyard::runner {
 
 // What the runner was asked for.
 struct CommandLine {
-    enum class Action : uint8_t { RUN, LIST_SERVICES, HELP, HOSTILE };
+    enum class Action : uint8_t { RUN, LIST_SERVICES, REPORT, HELP, HOSTILE };
     Action action = Action::RUN;
     std::string targetName;  // as given: "in-process", "hidl:halyard-default"
     std::string instance;    // of the service; empty: in-process

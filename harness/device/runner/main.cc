@@ -174,6 +174,18 @@ int printServices() {
     return ATTEMPTED;
 }
 
+int printReport(const CommandLine& line) {
+    const Result<ServiceConnection> connection =
+            connectToService(line.instance, std::nullopt, kFirstConnect);
+    const Result<std::string> text =
+            connection.ok() ? connection->device.debug() : connection.status();
+    if (!text.ok()) {
+        return complain(text.status().message(), UNREACHABLE);
+    }
+    fputs(text->c_str(), stdout);
+    return ATTEMPTED;
+}
+
 int run(int argc, char** argv) {
     const Result<CommandLine> line = parseCommandLine(argc, argv);
     if (!line.ok()) {
@@ -189,6 +201,8 @@ int run(int argc, char** argv) {
             return ATTEMPTED;
         case CommandLine::Action::LIST_SERVICES:
             return printServices();
+        case CommandLine::Action::REPORT:
+            return printReport(*line);
         case CommandLine::Action::HOSTILE: {
             const Status survived = runHostileClient(*line);
             return survived.ok() ? ATTEMPTED

@@ -4,7 +4,7 @@
 import secrets
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
@@ -127,6 +127,16 @@ class AdbService:
 
     def log(self) -> str:
         return self._device.shell(f"cat {self._folder}/log 2>/dev/null").stdout
+
+    def report(self) -> Mapping[str, Sequence[str]]:
+        runner = self._device.put_program(native.RUNNER)
+        target = shlex.quote(f"hidl:{self.instance}")
+        said = self._device.shell(f"{runner} --target {target} --report", timeout=20).check()
+        values: dict[str, list[str]] = {}
+        for line in said.stdout.splitlines():
+            name, _, value = line.partition("\t")
+            values.setdefault(name, []).append(value)
+        return values
 
     def stop(self) -> int:
         for signal in ("TERM", "KILL"):

@@ -89,6 +89,10 @@ class Service(Protocol):
         """All that it has written so far."""
         ...
 
+    def report(self) -> Mapping[str, Sequence[str]]:
+        """What it says about itself when asked through binder: values by name."""
+        ...
+
     def stop(self) -> int:
         """Ends it with SIGTERM (SIGKILL if that does not help) and gives its exit code."""
         ...
