@@ -26,33 +26,6 @@ using Clock = std::chrono::steady_clock;
 // Each frame: what kind of result, its size, the message.
 constexpr size_t kFrameHead = 1 + sizeof(uint64_t);
 
-struct Frames {
-    std::string bytes;
-    pb::CaseResult last;
-    bool arrived = false;
-    bool final = false;
-
-    // Takes the complete frames off the front of `bytes`.
-    void parse() {
-        std::string_view rest = bytes;
-        while (rest.size() >= kFrameHead) {
-            uint64_t size = 0;
-            memcpy(&size, rest.data() + 1, sizeof(size));
-            if (rest.size() - kFrameHead < size) {
-                break;
-            }
-            pb::CaseResult result;
-            if (result.ParseFromArray(rest.data() + kFrameHead, static_cast<int>(size))) {
-                final = rest[0] == 'f';
-                last = std::move(result);
-                arrived = true;
-            }
-            rest.remove_prefix(kFrameHead + size);
-        }
-        bytes.erase(0, bytes.size() - rest.size());
-    }
-};
-
 // Milliseconds for poll(2), rounded up; -1: for ever.
 int untilDeadline(const std::optional<Clock::time_point>& deadline) {
     if (!deadline.has_value()) {
@@ -62,8 +35,10 @@ int untilDeadline(const std::optional<Clock::time_point>& deadline) {
     return static_cast<int>(std::clamp<int64_t>(left.count(), 0, std::numeric_limits<int>::max()));
 }
 
-// True at the end of the pipe, false at the deadline.
-bool receive(int fd, const std::optional<Clock::time_point>& deadline, Frames& frames) {
+enum class Received : uint8_t { BYTES, END, NOTHING_IN_TIME };
+
+// Appends to `bytes` what arrives next.
+Received receive(int fd, const std::optional<Clock::time_point>& deadline, std::string& bytes) {
     std::array<char, 65536> buffer;
     for (;;) {
         pollfd waiting = {.fd = fd, .events = POLLIN, .revents = 0};
@@ -72,17 +47,17 @@ bool receive(int fd, const std::optional<Clock::time_point>& deadline, Frames& f
             continue;
         }
         if (ready == 0) {
-            return false;
+            return Received::NOTHING_IN_TIME;
         }
         const ssize_t size = read(fd, buffer.data(), buffer.size());
         if (size < 0 && errno == EINTR) {
             continue;
         }
         if (size <= 0) {
-            return true;
+            return Received::END;
         }
-        frames.bytes.append(buffer.data(), static_cast<size_t>(size));
-        frames.parse();
+        bytes.append(buffer.data(), static_cast<size_t>(size));
+        return Received::BYTES;
     }
 }
 
@@ -113,8 +88,7 @@ bool ResultPipe::send(char kind, const pb::CaseResult& result) const {
     return true;
 }
 
-Result<IsolatedRun> runIsolated(const std::function<void(const ResultPipe&)>& work,
-                                std::chrono::milliseconds timeout) {
+Result<std::unique_ptr<IsolatedProcess>> IsolatedProcess::start(const Work& work) {
     std::array<int, 2> ends;
     if (pipe2(ends.data(), O_CLOEXEC) != 0) {
         return internalError(std::string("pipe2: ") + strerror(errno));
@@ -138,29 +112,75 @@ Result<IsolatedRun> runIsolated(const std::function<void(const ResultPipe&)>& wo
         _exit(0);
     }
     close(ends[1]);
+    return std::unique_ptr<IsolatedProcess>(new IsolatedProcess(child, ends[0]));
+}
+
+IsolatedProcess::~IsolatedProcess() {
+    close(mPipe);
+    if (mChild != -1) {
+        kill(mChild, SIGKILL);
+        reap();
+    }
+}
+
+int IsolatedProcess::reap() {
+    int status = 0;
+    while (waitpid(mChild, &status, 0) < 0 && errno == EINTR) {
+    }
+    mChild = -1;
+    return status;
+}
+
+bool IsolatedProcess::takeFinal(IsolatedRun& run) {
+    std::string_view rest = mBytes;
+    bool final = false;
+    while (!final && rest.size() >= kFrameHead) {
+        uint64_t size = 0;
+        memcpy(&size, rest.data() + 1, sizeof(size));
+        if (rest.size() - kFrameHead < size) {
+            break;
+        }
+        pb::CaseResult result;
+        if (result.ParseFromArray(rest.data() + kFrameHead, static_cast<int>(size))) {
+            final = rest[0] == 'f';
+            run.result = std::move(result);
+            run.resultArrived = true;
+        }
+        rest.remove_prefix(kFrameHead + size);
+    }
+    mBytes.erase(0, mBytes.size() - rest.size());
+    return final;
+}
+
+IsolatedRun IsolatedProcess::next(std::chrono::milliseconds timeout) {
     std::optional<Clock::time_point> deadline;
     if (timeout.count() > 0) {
         deadline = Clock::now() + timeout;
     }
-    Frames frames;
     IsolatedRun run;
-    const bool ended = receive(ends[0], deadline, frames);
-    close(ends[0]);
-    if (!ended) {
-        kill(child, SIGKILL);
-    }
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    run.result = std::move(frames.last);
-    run.resultArrived = frames.arrived;
-    if (!ended) {
-        run.end = IsolatedRun::End::TIMED_OUT;
-    } else if (!frames.final || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        run.end = IsolatedRun::End::CRASHED;
-        run.reason = describeEnd(status);
+    while (!takeFinal(run)) {
+        switch (receive(mPipe, deadline, mBytes)) {
+            case Received::BYTES:
+                break;
+            case Received::END:
+                run.end = IsolatedRun::End::CRASHED;
+                run.reason = describeEnd(reap());
+                return run;
+            case Received::NOTHING_IN_TIME:
+                run.end = IsolatedRun::End::TIMED_OUT;
+                kill(mChild, SIGKILL);
+                reap();
+                return run;
+        }
     }
     return run;
+}
+
+Result<IsolatedRun> runIsolated(const IsolatedProcess::Work& work,
+                                std::chrono::milliseconds timeout) {
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<IsolatedProcess> process,
+                             IsolatedProcess::start(work));
+    return process->next(timeout);
 }
 
 }  // namespace halyard::runner

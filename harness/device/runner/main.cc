@@ -76,10 +76,16 @@ Status checkReachable(const CommandLine& line, std::optional<driver::HalVersion>
     return {};
 }
 
-// What the child does for one case.
-void attempt(const CommandLine& line, std::optional<driver::HalVersion> version,
-             const pb::RunOptions& options, const pb::TestCase& testCase, const ResultPipe& pipe) {
-    Result<std::unique_ptr<Target>> target = openTarget(line, version, kReconnect);
+// Whether the process that gave this result can go on with the next case. A service outlives its
+// clients anyway, so that a client for each case would isolate nothing; and connecting is slow.
+bool canGoOn(const CommandLine& line, const pb::CaseResult& result) {
+    return !line.instance.empty() && result.failed_stage() != pb::STAGE_CRASH &&
+           result.status() != pb::ERROR_STATUS_DEVICE_UNAVAILABLE;
+}
+
+pb::CaseResult attempt(const CommandLine& line, std::optional<driver::HalVersion> version,
+                       const pb::RunOptions& options, const pb::TestCase& testCase,
+                       const Result<std::unique_ptr<Target>>& target, const ResultPipe& pipe) {
     pb::CaseResult result = beginResult(
             testCase, line.targetName,
             target.ok() ? (*target)->version() : version.value_or(driver::HalVersion::V1_3));
@@ -92,23 +98,58 @@ void attempt(const CommandLine& line, std::optional<driver::HalVersion> version,
         result.set_status(pb::ERROR_STATUS_DEVICE_UNAVAILABLE);
         result.set_message(target.status().toString());
     }
-    pipe.sendFinal(result);
+    return result;
 }
 
+// What the child does: the case, and those in `rest` for as long as it can go on.
+void attemptAll(const CommandLine& line, std::optional<driver::HalVersion> version,
+                const pb::RunOptions& options, const pb::TestCase& first, BundleReader rest,
+                const ResultPipe& pipe) {
+    Result<std::unique_ptr<Target>> target = openTarget(line, version, kReconnect);
+    const pb::TestCase* testCase = &first;
+    Result<std::optional<pb::TestCase>> next = std::optional<pb::TestCase>();
+    for (;;) {
+        const pb::CaseResult result = attempt(line, version, options, *testCase, target, pipe);
+        if (!canGoOn(line, result)) {
+            // Closed before the result is final, so that a crash in closing is seen.
+            target = std::unique_ptr<Target>();
+            pipe.sendFinal(result);
+            return;
+        }
+        pipe.sendFinal(result);
+        next = rest.next();
+        if (!next.ok() || !next->has_value()) {
+            // The parent comes to this end itself.
+            return;
+        }
+        testCase = &**next;
+    }
+}
+
+// The result of one case, in `process` if there is one, else in one that it starts. It leaves a
+// process that can go on with the next case, or none.
 Result<pb::CaseResult> runOne(const CommandLine& line, std::optional<driver::HalVersion> version,
-                              const pb::RunOptions& options, const pb::TestCase& testCase) {
+                              const pb::RunOptions& options, const pb::TestCase& testCase,
+                              const BundleReader& bundle,
+                              std::unique_ptr<IsolatedProcess>& process) {
+    if (process == nullptr) {
+        HALYARD_ASSIGN_OR_RETURN(BundleReader rest, bundle.rest());
+        HALYARD_ASSIGN_OR_RETURN(process, IsolatedProcess::start([&](const ResultPipe& pipe) {
+                                     attemptAll(line, version, options, testCase, std::move(rest),
+                                                pipe);
+                                 }));
+    }
     const double seconds = std::isfinite(options.timeout_s()) ? options.timeout_s() : 0;
     const std::chrono::milliseconds timeout(
             static_cast<int64_t>(std::ceil(std::clamp(seconds, 0.0, 1e6) * 1000)));
-    HALYARD_ASSIGN_OR_RETURN(IsolatedRun run, runIsolated(
-                                                      [&](const ResultPipe& pipe) {
-                                                          attempt(line, version, options, testCase,
-                                                                  pipe);
-                                                      },
-                                                      timeout));
+    IsolatedRun run = process->next(timeout);
     if (run.end == IsolatedRun::End::FINISHED) {
+        if (!canGoOn(line, run.result)) {
+            process.reset();
+        }
         return std::move(run.result);
     }
+    process.reset();
     pb::CaseResult result = run.resultArrived
                                     ? std::move(run.result)
                                     : beginResult(testCase, line.targetName,
@@ -146,6 +187,7 @@ int runBundle(const CommandLine& line) {
     if (!reachable.ok()) {
         return complain(line.targetName + ": " + std::string(reachable.message()), UNREACHABLE);
     }
+    std::unique_ptr<IsolatedProcess> process;
     for (;;) {
         const Result<std::optional<pb::TestCase>> next = bundle->next();
         if (!next.ok()) {
@@ -155,7 +197,8 @@ int runBundle(const CommandLine& line) {
         if (!testCase.has_value()) {
             return ATTEMPTED;
         }
-        const Result<pb::CaseResult> result = runOne(line, *version, *options, *testCase);
+        const Result<pb::CaseResult> result =
+                runOne(line, *version, *options, *testCase, *bundle, process);
         const Status written = result.ok() ? results->append(*result) : result.status();
         if (!written.ok()) {
             return complain(written.message(), USAGE);

@@ -109,6 +109,15 @@ Result<std::optional<pb::TestCase>> BundleReader::next() {
     return testCase;
 }
 
+Result<BundleReader> BundleReader::rest() const {
+    const off_t position = ftello(mFile.get());
+    HALYARD_ASSIGN_OR_RETURN(File file, openFile(mPath, "rb"));
+    if (position < 0 || fseeko(file.get(), position, SEEK_SET) != 0) {
+        return fileError(mPath);
+    }
+    return BundleReader(std::move(file), mPath);
+}
+
 Result<ResultWriter> ResultWriter::create(const std::string& path) {
     HALYARD_ASSIGN_OR_RETURN(File file, openFile(path, "wb"));
     return ResultWriter(std::move(file), path);
