@@ -274,6 +274,13 @@ Result<BinderConnection::Answer> BinderConnection::call(BinderThread& thread,
     if (!answer.ok()) {
         return answer;
     }
+    if (thread.depth == 0) {
+        // This thread may not come back for long, and until the kernel hears that its references
+        // have been taken it can't let go of the objects that were sent.
+        if (Status told = thread.flush(); !told.ok()) {
+            log(LogLevel::WARNING, told.withContext("after a call").toString());
+        }
+    }
     switch (answer->command) {
         case BR_DEAD_REPLY:
             return Status(StatusCode::UNAVAILABLE, "binder: the target is dead");

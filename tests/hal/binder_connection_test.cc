@@ -414,8 +414,6 @@ TEST_F(Connection, AnswersForTheReferencesOfTheKernel) {
     const binder_ptr_cookie pair = pairOf(object.get());
     ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
     ASSERT_TRUE(kernel->waitForSent(BC_ENTER_LOOPER, 1));
-    // Both answers had to go out with the next exchange of the thread that got the questions.
-    ASSERT_TRUE(mConnection.transact(mConnection.contextManager(), 1, ParcelWriter()).ok());
     ASSERT_EQ(kernel->sent(BC_INCREFS_DONE).size(), 1u);
     ASSERT_EQ(kernel->sent(BC_ACQUIRE_DONE).size(), 1u);
     EXPECT_EQ(kernel->sent(BC_INCREFS_DONE)[0].as<binder_ptr_cookie>().ptr, pair.ptr);
@@ -430,6 +428,12 @@ TEST_F(Connection, AnswersForTheReferencesOfTheKernel) {
     kernel->deliver(Returns().add(BR_DECREFS, pair));
     ASSERT_TRUE(kernel->waitUntilIdle());
     EXPECT_TRUE(alive.expired());
+}
+
+TEST_F(Connection, TheKernelHearsAtOnceThatItsReferencesWereTaken) {
+    send(std::make_shared<ServedObject>());
+    EXPECT_EQ(kernel->sent(BC_INCREFS_DONE).size(), 1u);
+    EXPECT_EQ(kernel->sent(BC_ACQUIRE_DONE).size(), 1u);
 }
 
 TEST_F(Connection, AnObjectThatTheKernelDidNotTakeIsLetGo) {
