@@ -4,6 +4,7 @@
 #include <span>
 
 #include "engine/backends/ref/evaluate.h"
+#include "engine/backends/ref/progress.h"
 #include "engine/backends/ref/weighted_sum.h"
 #include "engine/graph/shape_inference.h"
 
@@ -38,22 +39,24 @@ struct Pixel {
     Overlap columns;
 };
 
+// Calls body(pixel) for every pixel of the output. `filterH` as the body takes it.
 template <typename Body>
-void forEachPixel(const Window2d& window, const ResolvedWindow& resolved, const Shape& x,
-                  int32_t filterH, int32_t filterW, const Shape& output, Body body) {
-    Pixel pixel;
-    for (pixel.batch = 0; pixel.batch < output[0]; ++pixel.batch) {
-        for (int64_t row = 0; row < output[1]; ++row) {
-            pixel.top = row * window.strideH - resolved.top;
-            pixel.rows = overlap(pixel.top, window.dilationH, filterH, x[1]);
-            for (int64_t column = 0; column < output[2]; ++column) {
-                pixel.left = column * window.strideW - resolved.left;
-                pixel.columns = overlap(pixel.left, window.dilationW, filterW, x[2]);
-                body(pixel);
-                ++pixel.index;
-            }
-        }
-    }
+Status forEachPixel(const Window2d& window, const ResolvedWindow& resolved, const Shape& x,
+                    int32_t filterH, const Shape& filter, const Shape& output, Progress& progress,
+                    Body body) {
+    const int64_t height = output[1];
+    const int64_t width = output[2];
+    const int64_t operations = countOf(filter) + output[3];  // for one pixel
+    return progress.forEach(output[0] * height * width, operations, [&](int64_t index) {
+        Pixel pixel;
+        pixel.index = index;
+        pixel.batch = index / (height * width);
+        pixel.top = index / width % height * window.strideH - resolved.top;
+        pixel.left = index % width * window.strideW - resolved.left;
+        pixel.rows = overlap(pixel.top, window.dilationH, filterH, x[1]);
+        pixel.columns = overlap(pixel.left, window.dilationW, filter[2], x[2]);
+        body(pixel);
+    });
 }
 
 }  // namespace
@@ -67,7 +70,7 @@ Status supports(const DepthwiseConv2d& /*node*/, TypeList inputs, TypeList outpu
 }
 
 Status run(const Conv2d& node, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs) {
+           std::span<const TensorView> outputs, Progress& progress) {
     const Shape& x = inputs[0].shape();
     const Shape& filter = inputs[1].shape();
     const Shape& output = outputs[0].shape();
@@ -80,8 +83,8 @@ Status run(const Conv2d& node, std::span<const ConstTensorView> inputs,
     const int64_t channels = output[3];
     // Without channels there is nothing to add, however large the filter claims to be.
     const int32_t filterH = depth == 0 ? 0 : filter[1];
-    return withWeightedSum(inputs, outputs[0], node.activation, [&](const auto& arithmetic) {
-        forEachPixel(node.window, resolved, x, filterH, filter[2], output, [&](const Pixel& at) {
+    const auto compute = [&](const auto& arithmetic) {
+        const auto computePixel = [&](const Pixel& at) {
             for (int64_t channel = 0; channel < channels; ++channel) {
                 auto sum = arithmetic.start(channel);
                 for (int64_t i = at.rows.first; i < at.rows.end; ++i) {
@@ -96,12 +99,15 @@ Status run(const Conv2d& node, std::span<const ConstTensorView> inputs,
                 }
                 arithmetic.store(at.index * channels + channel, channel, sum);
             }
-        });
-    });
+        };
+        return forEachPixel(node.window, resolved, x, filterH, filter, output, progress,
+                            computePixel);
+    };
+    return withWeightedSum(inputs, outputs[0], node.activation, compute);
 }
 
 Status run(const DepthwiseConv2d& node, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs) {
+           std::span<const TensorView> outputs, Progress& progress) {
     const Shape& x = inputs[0].shape();
     const Shape& filter = inputs[1].shape();
     const Shape& output = outputs[0].shape();
@@ -112,8 +118,8 @@ Status run(const DepthwiseConv2d& node, std::span<const ConstTensorView> inputs,
     }
     const int64_t depth = x[3];
     const int64_t channels = output[3];
-    return withWeightedSum(inputs, outputs[0], node.activation, [&](const auto& arithmetic) {
-        forEachPixel(node.window, resolved, x, filter[1], filter[2], output, [&](const Pixel& at) {
+    const auto compute = [&](const auto& arithmetic) {
+        const auto computePixel = [&](const Pixel& at) {
             for (int64_t channel = 0; channel < channels; ++channel) {
                 auto sum = arithmetic.start(channel);
                 for (int64_t i = at.rows.first; i < at.rows.end; ++i) {
@@ -128,8 +134,11 @@ Status run(const DepthwiseConv2d& node, std::span<const ConstTensorView> inputs,
                 }
                 arithmetic.store(at.index * channels + channel, channel, sum);
             }
-        });
-    });
+        };
+        return forEachPixel(node.window, resolved, x, filter[1], filter, output, progress,
+                            computePixel);
+    };
+    return withWeightedSum(inputs, outputs[0], node.activation, compute);
 }
 
 }  // namespace halyard::engine::ref

@@ -9,6 +9,7 @@
 #include "engine/backends/ref/evaluate.h"
 #include "engine/backends/ref/fused_activation.h"
 #include "engine/backends/ref/index_walk.h"
+#include "engine/backends/ref/progress.h"
 #include "engine/backends/ref/type_support.h"
 
 namespace halyard::engine::ref {
@@ -82,14 +83,15 @@ class QuantizedBinary {
 
 // output[i] = combine(a[..], b[..]) with both broadcast to the output's shape.
 template <typename T, typename Combine>
-void broadcast(std::span<const ConstTensorView> inputs, const TensorView& output, Combine combine) {
+Status broadcast(std::span<const ConstTensorView> inputs, const TensorView& output,
+                 Progress& progress, Combine combine) {
     const T* a = inputs[0].as<T>();
     const T* b = inputs[1].as<T>();
     T* result = output.as<T>();
     const std::array<Strides, 2> strides = {broadcastStrides(inputs[0].shape(), output.shape()),
                                             broadcastStrides(inputs[1].shape(), output.shape())};
-    walk(output.shape(), strides,
-         [&](const std::array<int64_t, 2>& at) { *result++ = combine(a[at[0]], b[at[1]]); });
+    return walk(output.shape(), strides, progress,
+                [&](const std::array<int64_t, 2>& at) { *result++ = combine(a[at[0]], b[at[1]]); });
 }
 
 }  // namespace
@@ -105,51 +107,46 @@ Status supports(const Binary& /*node*/, TypeList inputs, TypeList outputs) {
 }
 
 Status run(const Activate& node, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs) {
+           std::span<const TensorView> outputs, Progress& progress) {
     const ConstTensorView& x = inputs[0];
     const TensorView& output = outputs[0];
     const int64_t count = countOf(output.shape());
     if (isFloat(x.type->type)) {
         return withFloatElements(x.type->type, [&]<typename T>() -> Status {
-            for (int64_t i = 0; i < count; ++i) {
+            return progress.forEach(count, 1, [&](int64_t i) {
                 output.as<T>()[i] = fromReal<T>(apply(node.function, toReal(x.as<T>()[i])));
-            }
-            return {};
+            });
         });
     }
     return withQuantizedElements(x.type->type, [&]<typename T>() -> Status {
-        for (int64_t i = 0; i < count; ++i) {
+        return progress.forEach(count, 1, [&](int64_t i) {
             const float real = dequantize(x.as<T>()[i], x.type->quantization);
             output.as<T>()[i] = static_cast<T>(quantize(apply(node.function, real), *output.type));
-        }
-        return {};
+        });
     });
 }
 
 Status run(const Binary& node, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs) {
+           std::span<const TensorView> outputs, Progress& progress) {
     const TensorView& output = outputs[0];
     const DataType type = output.type->type;
     if (type == DataType::INT32) {
-        broadcast<int32_t>(inputs, output,
-                           [&](int32_t a, int32_t b) { return apply(node.function, a, b); });
-        return {};
+        return broadcast<int32_t>(inputs, output, progress,
+                                  [&](int32_t a, int32_t b) { return apply(node.function, a, b); });
     }
     if (isFloat(type)) {
         const RealRange range = rangeOf(node.activation);
         return withFloatElements(type, [&]<typename T>() -> Status {
-            broadcast<T>(inputs, output, [&](T a, T b) {
+            return broadcast<T>(inputs, output, progress, [&](T a, T b) {
                 return fromReal<T>(activate(apply(node.function, toReal(a), toReal(b)), range));
             });
-            return {};
         });
     }
     const QuantizedRange range = rangeOf(node.activation, *output.type);
     const QuantizedBinary combine(node.function, *inputs[0].type, *inputs[1].type, *output.type);
     return withQuantizedElements(type, [&]<typename T>() -> Status {
-        broadcast<T>(inputs, output,
-                     [&](T a, T b) { return static_cast<T>(combine(a, b, range)); });
-        return {};
+        return broadcast<T>(inputs, output, progress,
+                            [&](T a, T b) { return static_cast<T>(combine(a, b, range)); });
     });
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <span>
 
+#include "engine/backends/ref/progress.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
 
@@ -22,10 +23,13 @@ namespace halyard::engine::ref {
 #undef HALYARD_NODE_KIND
 
 // Computes the node. Every shape is known and inferShapes() has accepted it; inputs and outputs do
-// not overlap; data is aligned to its element size. Omitted inputs have type == nullptr.
+// not overlap; data is aligned to its element size. Omitted inputs have type == nullptr. Loops over
+// elements are loops of `progress`, whose failure ends the node. Convolutions, poolings and fully
+// connected nodes look at the deadline no more often than once per pixel or unit of their output,
+// however much that takes.
 #define HALYARD_NODE_KIND(Descriptor)                                           \
     Status run(const Descriptor& node, std::span<const ConstTensorView> inputs, \
-               std::span<const TensorView> outputs);
+               std::span<const TensorView> outputs, Progress& progress);
 #include "engine/graph/node_kinds.inc"
 #undef HALYARD_NODE_KIND
 

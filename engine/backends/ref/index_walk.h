@@ -7,8 +7,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "engine/backends/ref/elements.h"
+#include "engine/backends/ref/progress.h"
+#include "engine/base/status.h"
 #include "engine/graph/tensor.h"
 
 namespace halyard::engine::ref {
@@ -39,14 +42,13 @@ inline Strides broadcastStrides(const Shape& shape, const Shape& output) {
 }
 
 // Calls body(offsets) for every index below `extents`, in row-major order; offsets[k] is where the
-// index lies by strides[k].
+// index lies by strides[k]. A failure ends the walk, where the body returns a Status.
 template <size_t N, typename Body>
-void walk(const Shape& extents, const std::array<Strides, N>& strides, Body body) {
-    const int64_t count = countOf(extents);
+Status walk(const Shape& extents, const std::array<Strides, N>& strides, Progress& progress,
+            Body body) {
     std::array<int32_t, kMaxRank> index{};
     std::array<int64_t, N> offsets{};
-    for (int64_t i = 0; i < count; ++i) {
-        body(offsets);
+    const auto step = [&] {
         for (size_t axis = extents.rank(); axis-- > 0;) {
             ++index[axis];
             for (size_t k = 0; k < N; ++k) {
@@ -60,7 +62,18 @@ void walk(const Shape& extents, const std::array<Strides, N>& strides, Body body
             }
             index[axis] = 0;
         }
-    }
+    };
+    return progress.inSlices(countOf(extents), 1, [&](int64_t begin, int64_t end) -> Status {
+        for (int64_t i = begin; i < end; ++i) {
+            if constexpr (std::is_void_v<decltype(body(offsets))>) {
+                body(offsets);
+            } else {
+                HALYARD_RETURN_IF_ERROR(body(offsets));
+            }
+            step();
+        }
+        return {};
+    });
 }
 
 }  // namespace halyard::engine::ref

@@ -10,6 +10,7 @@
 #include "engine/backends/ref/evaluate.h"
 #include "engine/backends/ref/fused_activation.h"
 #include "engine/backends/ref/mean.h"
+#include "engine/backends/ref/progress.h"
 #include "engine/backends/ref/type_support.h"
 #include "engine/graph/shape_inference.h"
 
@@ -19,31 +20,30 @@ namespace {
 // Calls body(index, window) for every element of the output; window(visit) calls visit(index of the
 // input) for each element of the window that is not padding.
 template <typename Body>
-void forEachWindow(const Pool2d& node, const ResolvedWindow& resolved, const Shape& x,
-                   const Shape& output, Body body) {
+Status forEachWindow(const Pool2d& node, const ResolvedWindow& resolved, const Shape& x,
+                     const Shape& output, Progress& progress, Body body) {
+    const int64_t height = output[1];
+    const int64_t width = output[2];
     const int64_t depth = x[3];
-    int64_t index = 0;
-    for (int64_t batch = 0; batch < output[0]; ++batch) {
-        for (int64_t row = 0; row < output[1]; ++row) {
-            const int64_t top = row * node.window.strideH - resolved.top;
-            const int64_t firstRow = std::max<int64_t>(top, 0);
-            const int64_t endRow = std::min<int64_t>(top + node.filterH, x[1]);
-            for (int64_t column = 0; column < output[2]; ++column) {
-                const int64_t left = column * node.window.strideW - resolved.left;
-                const int64_t firstColumn = std::max<int64_t>(left, 0);
-                const int64_t endColumn = std::min<int64_t>(left + node.filterW, x[2]);
-                for (int64_t channel = 0; channel < depth; ++channel) {
-                    body(index++, [&](auto visit) {
-                        for (int64_t i = firstRow; i < endRow; ++i) {
-                            for (int64_t j = firstColumn; j < endColumn; ++j) {
-                                visit(((batch * x[1] + i) * x[2] + j) * depth + channel);
-                            }
-                        }
-                    });
+    const int64_t operations = depth * std::min(node.filterH, x[1]) * std::min(node.filterW, x[2]);
+    return progress.forEach(output[0] * height * width, operations, [&](int64_t pixel) {
+        const int64_t batch = pixel / (height * width);
+        const int64_t top = pixel / width % height * node.window.strideH - resolved.top;
+        const int64_t left = pixel % width * node.window.strideW - resolved.left;
+        const int64_t firstRow = std::max<int64_t>(top, 0);
+        const int64_t endRow = std::min<int64_t>(top + node.filterH, x[1]);
+        const int64_t firstColumn = std::max<int64_t>(left, 0);
+        const int64_t endColumn = std::min<int64_t>(left + node.filterW, x[2]);
+        for (int64_t channel = 0; channel < depth; ++channel) {
+            body(pixel * depth + channel, [&](auto visit) {
+                for (int64_t i = firstRow; i < endRow; ++i) {
+                    for (int64_t j = firstColumn; j < endColumn; ++j) {
+                        visit(((batch * x[1] + i) * x[2] + j) * depth + channel);
+                    }
                 }
-            }
+            });
         }
-    }
+    });
 }
 
 // The mean of a window in the input's own steps, halves away from zero: the rule of NNAPI and
@@ -79,7 +79,7 @@ Status supports(const Pool2d& /*node*/, TypeList inputs, TypeList outputs) {
 }
 
 Status run(const Pool2d& node, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs) {
+           std::span<const TensorView> outputs, Progress& progress) {
     const ConstTensorView& x = inputs[0];
     const TensorView& output = outputs[0];
     HALYARD_ASSIGN_OR_RETURN(
@@ -92,7 +92,7 @@ Status run(const Pool2d& node, std::span<const ConstTensorView> inputs,
     if (isFloat(x.type->type)) {
         const RealRange range = rangeOf(node.activation);
         return withFloatElements(x.type->type, [&]<typename T>() -> Status {
-            forEachWindow(node, resolved, x.shape(), output.shape(), [&](int64_t at, auto window) {
+            const auto compute = [&](int64_t at, auto window) {
                 FloatMean mean;
                 float largest = -std::numeric_limits<float>::infinity();
                 window([&](int64_t i) {
@@ -101,14 +101,14 @@ Status run(const Pool2d& node, std::span<const ConstTensorView> inputs,
                     largest = maximum(largest, value);
                 });
                 output.as<T>()[at] = fromReal<T>(activate(average ? mean.value() : largest, range));
-            });
-            return {};
+            };
+            return forEachWindow(node, resolved, x.shape(), output.shape(), progress, compute);
         });
     }
     const QuantizedRange range = rangeOf(node.activation, *output.type);
     const bool sameSteps = x.type->quantization == output.type->quantization;
     return withQuantizedElements(x.type->type, [&]<typename T>() -> Status {
-        forEachWindow(node, resolved, x.shape(), output.shape(), [&](int64_t at, auto window) {
+        const auto compute = [&](int64_t at, auto window) {
             WindowMean mean;
             QuantizedMean rescaled(*x.type, *output.type);
             int32_t largest = std::numeric_limits<int32_t>::min();
@@ -122,8 +122,8 @@ Status run(const Pool2d& node, std::span<const ConstTensorView> inputs,
                 value = sameSteps ? mean.value(range) : rescaled.value(range);
             }
             output.as<T>()[at] = static_cast<T>(value);
-        });
-        return {};
+        };
+        return forEachWindow(node, resolved, x.shape(), output.shape(), progress, compute);
     });
 }
 

@@ -9,6 +9,7 @@
 #include "engine/backends/ref/evaluate.h"
 #include "engine/backends/ref/index_walk.h"
 #include "engine/backends/ref/mean.h"
+#include "engine/backends/ref/progress.h"
 #include "engine/backends/ref/type_support.h"
 #include "engine/graph/control_input.h"
 
@@ -20,7 +21,7 @@ Status supports(const Reduce& /*node*/, TypeList inputs, TypeList outputs) {
 }
 
 Status run(const Reduce& /*node*/, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs) {
+           std::span<const TensorView> outputs, Progress& progress) {
     const ConstTensorView& x = inputs[0];
     const TensorView& output = outputs[0];
     HALYARD_ASSIGN_OR_RETURN(const std::bitset<kMaxRank> reduced,
@@ -38,25 +39,29 @@ Status run(const Reduce& /*node*/, std::span<const ConstTensorView> inputs,
     int64_t index = 0;
     if (isFloat(x.type->type)) {
         return withFloatElements(x.type->type, [&]<typename T>() -> Status {
-            walk(kept, strides, [&](const std::array<int64_t, 1>& start) {
-                FloatMean mean;
-                walk(folded, strides, [&](const std::array<int64_t, 1>& at) {
-                    mean.add(toReal(x.as<T>()[start[0] + at[0]]));
-                });
-                output.as<T>()[index++] = fromReal<T>(mean.value());
-            });
-            return {};
+            return walk(
+                    kept, strides, progress, [&](const std::array<int64_t, 1>& start) -> Status {
+                        FloatMean mean;
+                        HALYARD_RETURN_IF_ERROR(walk(
+                                folded, strides, progress, [&](const std::array<int64_t, 1>& at) {
+                                    mean.add(toReal(x.as<T>()[start[0] + at[0]]));
+                                }));
+                        output.as<T>()[index++] = fromReal<T>(mean.value());
+                        return {};
+                    });
         });
     }
     const QuantizedRange range = rangeOf(output.type->type);
     return withQuantizedElements(x.type->type, [&]<typename T>() -> Status {
-        walk(kept, strides, [&](const std::array<int64_t, 1>& start) {
+        return walk(kept, strides, progress, [&](const std::array<int64_t, 1>& start) -> Status {
             QuantizedMean mean(*x.type, *output.type);
-            walk(folded, strides,
-                 [&](const std::array<int64_t, 1>& at) { mean.add(x.as<T>()[start[0] + at[0]]); });
+            HALYARD_RETURN_IF_ERROR(
+                    walk(folded, strides, progress, [&](const std::array<int64_t, 1>& at) {
+                        mean.add(x.as<T>()[start[0] + at[0]]);
+                    }));
             output.as<T>()[index++] = static_cast<T>(mean.value(range));
+            return {};
         });
-        return {};
     });
 }
 

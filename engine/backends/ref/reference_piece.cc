@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "engine/backends/ref/evaluate.h"
+#include "engine/backends/ref/progress.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/plan/arena.h"
@@ -18,13 +19,13 @@ namespace halyard::engine::ref {
 namespace {
 
 Status evaluate(const Node& node, std::span<const ConstTensorView> inputs,
-                std::span<const TensorView> outputs) {
+                std::span<const TensorView> outputs, Progress& progress) {
     return std::visit(
                    [&]<typename Descriptor>(const Descriptor& descriptor) -> Status {
                        if constexpr (std::is_same_v<Descriptor, std::monostate>) {
                            return internalError("the node has no kind");
                        } else {
-                           return ref::run(descriptor, inputs, outputs);
+                           return ref::run(descriptor, inputs, outputs, progress);
                        }
                    },
                    node.descriptor)
@@ -120,7 +121,10 @@ Status ReferencePiece::planWorkspace() {
 class ReferencePiece::Run {
   public:
     Run(const ReferencePiece& piece, const RunArguments& arguments)
-        : mPiece(piece), mLayout(*piece.mLayout), mArguments(arguments) {
+        : mPiece(piece),
+          mLayout(*piece.mLayout),
+          mArguments(arguments),
+          mProgress(arguments.expired) {
         std::byte* views = arguments.workspace.data() + piece.mViewsOffset;
         mInputs = {reinterpret_cast<ConstTensorView*>(views), mLayout.mostInputs};
         views += mInputs.size_bytes();
@@ -147,7 +151,7 @@ class ReferencePiece::Run {
             const LocalId local = node.outputs[i];
             outputs[i] = {.type = &typeOf(local), .data = writableDataOf(local)};
         }
-        return evaluate(*node.node, inputs, outputs);
+        return evaluate(*node.node, inputs, outputs, mProgress);
     }
 
   private:
@@ -226,6 +230,7 @@ class ReferencePiece::Run {
     const ReferencePiece& mPiece;
     const PieceLayout& mLayout;
     const RunArguments& mArguments;
+    Progress mProgress;
     std::span<ConstTensorView> mInputs;  // in the workspace, as are the next
     std::span<TensorView> mOutputs;
     // Only if some node is open, per local tensor.

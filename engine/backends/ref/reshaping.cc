@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include "engine/backends/ref/elements.h"
 #include "engine/backends/ref/evaluate.h"
 #include "engine/backends/ref/index_walk.h"
+#include "engine/backends/ref/progress.h"
 #include "engine/backends/ref/requantize.h"
 #include "engine/backends/ref/type_support.h"
 #include "engine/graph/control_input.h"
@@ -67,7 +68,7 @@ Status supports(const Transpose& /*node*/, TypeList inputs, TypeList outputs) {
 }
 
 Status run(const Concat& node, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs) {
+           std::span<const TensorView> outputs, Progress& progress) {
     const TensorView& output = outputs[0];
     const int64_t count = countOf(output.shape());
     if (count == 0) {
@@ -80,16 +81,22 @@ Status run(const Concat& node, std::span<const ConstTensorView> inputs,
         int64_t begin = 0;
         for (const ConstTensorView& input : inputs) {
             const int64_t row = countFrom(input.shape(), axis);
+            if (row == 0) {
+                continue;  // however many rows there are
+            }
             const bool move = !isQuantized(output.type->type) ||
                               input.type->quantization == output.type->quantization;
             for (int64_t i = 0; i < rows; ++i) {
                 const T* from = input.as<T>() + i * row;
                 T* to = output.as<T>() + i * outputRow + begin;
-                if (move) {
-                    std::copy(from, from + row, to);
-                } else {
-                    requantize(from, to, row, *input.type, *output.type);
-                }
+                HALYARD_RETURN_IF_ERROR(progress.inSlices(row, 1, [&](int64_t first, int64_t end) {
+                    if (move) {
+                        std::copy(from + first, from + end, to + first);
+                    } else {
+                        requantize(from + first, to + first, end - first, *input.type,
+                                   *output.type);
+                    }
+                }));
             }
             begin += row;
         }
@@ -100,7 +107,7 @@ Status run(const Concat& node, std::span<const ConstTensorView> inputs,
 }
 
 Status run(const Pad& node, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs) {
+           std::span<const TensorView> outputs, Progress& progress) {
     const ConstTensorView& x = inputs[0];
     const TensorView& output = outputs[0];
     const size_t rank = output.shape().rank();
@@ -117,25 +124,28 @@ Status run(const Pad& node, std::span<const ConstTensorView> inputs,
     }
     return withMovedElements(output.type->type, [&]<typename T>() -> Status {
         T* to = output.as<T>();
-        std::fill_n(to, countOf(output.shape()), encode<T>(node.value, *output.type));
+        const T filling = encode<T>(node.value, *output.type);
+        HALYARD_RETURN_IF_ERROR(progress.inSlices(
+                countOf(output.shape()), 1,
+                [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, filling); }));
         const T* from = x.as<T>();
-        walk(x.shape(), std::array<Strides, 1>{strides},
-             [&](const std::array<int64_t, 1>& at) { to[origin + at[0]] = *from++; });
-        return {};
+        return walk(x.shape(), std::array<Strides, 1>{strides}, progress,
+                    [&](const std::array<int64_t, 1>& at) { to[origin + at[0]] = *from++; });
     });
 }
 
 Status run(const Reshape& /*node*/, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs) {
+           std::span<const TensorView> outputs, Progress& progress) {
     HALYARD_ASSIGN_OR_RETURN(const size_t bytes, outputs[0].type->byteSize());
-    if (bytes > 0) {
-        std::memcpy(outputs[0].data, inputs[0].data, bytes);
-    }
-    return {};
+    const auto* from = inputs[0].as<std::byte>();
+    auto* const to = outputs[0].as<std::byte>();
+    return progress.inSlices(static_cast<int64_t>(bytes), 1, [&](int64_t begin, int64_t end) {
+        std::copy(from + begin, from + end, to + begin);
+    });
 }
 
 Status run(const Transpose& node, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs) {
+           std::span<const TensorView> outputs, Progress& progress) {
     const Strides dense = stridesOf(inputs[0].shape());
     Strides permuted{};
     for (size_t axis = 0; axis < node.permutation.size(); ++axis) {
@@ -144,9 +154,8 @@ Status run(const Transpose& node, std::span<const ConstTensorView> inputs,
     return withMovedElements(outputs[0].type->type, [&]<typename T>() -> Status {
         const T* from = inputs[0].as<T>();
         T* to = outputs[0].as<T>();
-        walk(outputs[0].shape(), std::array<Strides, 1>{permuted},
-             [&](const std::array<int64_t, 1>& at) { *to++ = from[at[0]]; });
-        return {};
+        return walk(outputs[0].shape(), std::array<Strides, 1>{permuted}, progress,
+                    [&](const std::array<int64_t, 1>& at) { *to++ = from[at[0]]; });
     });
 }
 

@@ -9,6 +9,7 @@
 
 #include "engine/backends/ref/elements.h"
 #include "engine/backends/ref/evaluate.h"
+#include "engine/backends/ref/progress.h"
 #include "engine/backends/ref/requantize.h"
 #include "engine/backends/ref/type_support.h"
 
@@ -25,35 +26,36 @@ struct Row {
 };
 
 template <typename Body>
-void forEachRow(const Shape& x, size_t axis, Body body) {
+Status forEachRow(const Shape& x, size_t axis, Body body) {
     if (countOf(x) == 0) {
-        return;
+        return {};
     }
     const int64_t inner = countOf(Shape(x.extents().subspan(axis + 1)));
     const int64_t outer = countOf(Shape(x.extents().first(axis)));
     for (int64_t i = 0; i < outer; ++i) {
         for (int64_t j = 0; j < inner; ++j) {
-            body(Row{.first = i * x[axis] * inner + j, .stride = inner, .count = x[axis]});
+            HALYARD_RETURN_IF_ERROR(
+                    body(Row{.first = i * x[axis] * inner + j, .stride = inner, .count = x[axis]}));
         }
     }
+    return {};
 }
 
 // Subtracting the largest element keeps every exponential in [0, 1]. A NaN, or a positive infinity
 // (infinity minus itself), makes the whole row NaN.
 template <typename T>
-void softmax(const T* x, T* output, const Row& row, float beta) {
+Status softmax(const T* x, T* output, const Row& row, float beta, Progress& progress) {
     float largest = -std::numeric_limits<float>::infinity();
-    for (int64_t i = 0; i < row.count; ++i) {
-        largest = std::max(largest, toReal(x[row[i]]));
-    }
+    HALYARD_RETURN_IF_ERROR(progress.forEach(
+            row.count, 1, [&](int64_t i) { largest = std::max(largest, toReal(x[row[i]])); }));
     float sum = 0.0F;
-    for (int64_t i = 0; i < row.count; ++i) {
+    HALYARD_RETURN_IF_ERROR(progress.forEach(row.count, 1, [&](int64_t i) {
         sum += std::exp(beta * (toReal(x[row[i]]) - largest));
-    }
-    for (int64_t i = 0; i < row.count; ++i) {
+    }));
+    return progress.forEach(row.count, 1, [&](int64_t i) {
         const float power = std::exp(beta * (toReal(x[row[i]]) - largest));
         output[row[i]] = fromReal<T>(power / sum);
-    }
+    });
 }
 
 // exp(-beta * scale * d) for every distance d between two bytes, in units of 2^-30. Integers, so
@@ -78,23 +80,21 @@ Exponentials exponentials(float beta, float scale) {
 }
 
 template <typename T>
-void softmax(const T* x, T* output, const Row& row, const Exponentials& table,
-             const TensorType& type) {
+Status softmax(const T* x, T* output, const Row& row, const Exponentials& table,
+               const TensorType& type, Progress& progress) {
     int32_t largest = std::numeric_limits<int32_t>::min();
-    for (int64_t i = 0; i < row.count; ++i) {
-        largest = std::max<int32_t>(largest, x[row[i]]);
-    }
+    HALYARD_RETURN_IF_ERROR(progress.forEach(
+            row.count, 1, [&](int64_t i) { largest = std::max<int32_t>(largest, x[row[i]]); }));
     uint64_t sum = 0;
-    for (int64_t i = 0; i < row.count; ++i) {
-        sum += lookUp(table, largest - x[row[i]]);
-    }
+    HALYARD_RETURN_IF_ERROR(progress.forEach(
+            row.count, 1, [&](int64_t i) { sum += lookUp(table, largest - x[row[i]]); }));
     const auto m = static_cast<float>(
             1.0 / (static_cast<double>(sum) * static_cast<double>(type.quantization.scale)));
-    for (int64_t i = 0; i < row.count; ++i) {
+    return progress.forEach(row.count, 1, [&](int64_t i) {
         const auto power = static_cast<float>(lookUp(table, largest - x[row[i]]));
         output[row[i]] = static_cast<T>(
                 roundAndClamp(power * m, type.quantization.zeroPoint, rangeOf(type.type)));
-    }
+    });
 }
 
 }  // namespace
@@ -104,23 +104,22 @@ Status supports(const Softmax& /*node*/, TypeList inputs, TypeList outputs) {
 }
 
 Status run(const Softmax& node, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs) {
+           std::span<const TensorView> outputs, Progress& progress) {
     const ConstTensorView& x = inputs[0];
     const TensorView& output = outputs[0];
     const auto axis = static_cast<size_t>(node.axis);
     if (isFloat(x.type->type)) {
         return withFloatElements(x.type->type, [&]<typename T>() -> Status {
-            forEachRow(x.shape(), axis,
-                       [&](const Row& row) { softmax(x.as<T>(), output.as<T>(), row, node.beta); });
-            return {};
+            return forEachRow(x.shape(), axis, [&](const Row& row) {
+                return softmax(x.as<T>(), output.as<T>(), row, node.beta, progress);
+            });
         });
     }
     const Exponentials table = exponentials(node.beta, x.type->quantization.scale);
     return withQuantizedElements(x.type->type, [&]<typename T>() -> Status {
-        forEachRow(x.shape(), axis, [&](const Row& row) {
-            softmax(x.as<T>(), output.as<T>(), row, table, *output.type);
+        return forEachRow(x.shape(), axis, [&](const Row& row) {
+            return softmax(x.as<T>(), output.as<T>(), row, table, *output.type, progress);
         });
-        return {};
     });
 }
 

@@ -109,28 +109,27 @@ class QuantizedSum {
     QuantizedRange mRange;
 };
 
-// Calls body(arithmetic) with the arithmetic for the node's types.
+// What body(arithmetic) returns, with the arithmetic for the node's types.
 template <typename Body>
 Status withWeightedSum(std::span<const ConstTensorView> inputs, const TensorView& output,
                        Activation activation, Body body) {
     const DataType xType = inputs[0].type->type;
     if (isFloat(xType)) {
         return withFloatElements(xType, [&]<typename T>() -> Status {
-            body(FloatSum<T>(inputs, output, activation));
-            return {};
+            return body(FloatSum<T>(inputs, output, activation));
         });
     }
     const bool unsignedWeights = inputs[1].type->type == DataType::QUANT8_ASYMM;
     if (xType == DataType::QUANT8_ASYMM && unsignedWeights) {
-        body(QuantizedSum<uint8_t, uint8_t>(inputs, output, activation));
-    } else if (xType == DataType::QUANT8_ASYMM) {
-        body(QuantizedSum<uint8_t, int8_t>(inputs, output, activation));
-    } else if (unsignedWeights) {
-        body(QuantizedSum<int8_t, uint8_t>(inputs, output, activation));
-    } else {
-        body(QuantizedSum<int8_t, int8_t>(inputs, output, activation));
+        return body(QuantizedSum<uint8_t, uint8_t>(inputs, output, activation));
     }
-    return {};
+    if (xType == DataType::QUANT8_ASYMM) {
+        return body(QuantizedSum<uint8_t, int8_t>(inputs, output, activation));
+    }
+    if (unsignedWeights) {
+        return body(QuantizedSum<int8_t, uint8_t>(inputs, output, activation));
+    }
+    return body(QuantizedSum<int8_t, int8_t>(inputs, output, activation));
 }
 
 // Whether the types are among those above, given that they agree as inference asks.

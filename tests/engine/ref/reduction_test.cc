@@ -76,7 +76,7 @@ TEST(MeanRef, ChecksAxesThatChangedMeanwhile) {
                                                      {&axes.type, axes.bytes.data()}};
         Values output = floats({2}, {0, 0});
         const TensorView view = {&output.type, output.bytes.data()};
-        EXPECT_EQ(ref::run(Reduce(), inputs, {&view, 1}).code(), StatusCode::INVALID_ARGUMENT);
+        EXPECT_EQ(runNode(Reduce(), inputs, view).code(), StatusCode::INVALID_ARGUMENT);
     }
 }
 

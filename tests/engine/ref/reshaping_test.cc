@@ -77,7 +77,7 @@ TEST(PadRef, ChecksPaddingsThatChangedMeanwhile) {
                                                  {&paddings.type, paddings.bytes.data()}};
     Values output = floats({3}, {0, 0, 0});
     const TensorView view = {&output.type, output.bytes.data()};
-    EXPECT_EQ(ref::run(Pad(), inputs, {&view, 1}).code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(runNode(Pad(), inputs, view).code(), StatusCode::INVALID_ARGUMENT);
 }
 
 TEST(ConcatRef, JoinsAlongTheAxis) {
