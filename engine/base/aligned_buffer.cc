@@ -3,14 +3,17 @@
 #include "engine/base/aligned_buffer.h"
 
 #include <string>
+#include <utility>
 
 namespace halyard {
 
-Result<AlignedBuffer> AlignedBuffer::allocate(size_t size, size_t alignment) {
+Result<AlignedBuffer> AlignedBuffer::allocate(size_t size, size_t alignment,
+                                              std::shared_ptr<MemoryBudget> budget) {
     AlignedBuffer buffer;
     if (size == 0) {
         return buffer;
     }
+    HALYARD_ASSIGN_OR_RETURN(buffer.mReservation, Reservation::create(std::move(budget), size));
     // A block longer than this could not be indexed, and some heaps end the process when asked.
     if (size <= PTRDIFF_MAX - alignment) {
         const auto alignValue = static_cast<std::align_val_t>(alignment);

@@ -10,6 +10,7 @@
 #include <new>
 #include <span>
 
+#include "engine/base/memory_budget.h"
 #include "engine/base/status.h"
 
 namespace halyard {
@@ -18,9 +19,11 @@ namespace halyard {
 class AlignedBuffer {
   public:
     AlignedBuffer() = default;
-    // `alignment` is a power of two. The content is undefined. RESOURCE_EXHAUSTED when the heap
-    // has no such block; sizes may come from outside.
-    static Result<AlignedBuffer> allocate(size_t size, size_t alignment);
+    // `alignment` is a power of two. The content is undefined. The bytes are reserved from
+    // `budget`, if there is one, for as long as the buffer has them. RESOURCE_EXHAUSTED when the
+    // budget or the heap has no such block; sizes may come from outside.
+    static Result<AlignedBuffer> allocate(size_t size, size_t alignment,
+                                          std::shared_ptr<MemoryBudget> budget = nullptr);
 
     std::byte* data() const { return mBytes.get(); }
     size_t size() const { return mSize; }
@@ -31,6 +34,7 @@ class AlignedBuffer {
         std::align_val_t alignment;
         void operator()(std::byte* bytes) const { ::operator delete(bytes, alignment); }
     };
+    Reservation mReservation;
     std::unique_ptr<std::byte, Delete> mBytes;
     size_t mSize = 0;
 };

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "engine/base/aligned_buffer.h"
 
@@ -11,10 +12,12 @@ namespace halyard::engine {
 namespace {
 
 // Even a constant without elements gets an owner, which is what marks it as one.
-Result<ConstantData> copyConstant(std::span<const uint8_t> bytes) {
+Result<ConstantData> copyConstant(std::span<const uint8_t> bytes,
+                                  std::shared_ptr<MemoryBudget> memory) {
     const size_t size = bytes.empty() ? 1 : bytes.size();
-    HALYARD_ASSIGN_OR_RETURN(AlignedBuffer copy,
-                             AlignedBuffer::allocate(size, alignof(std::max_align_t)));
+    HALYARD_ASSIGN_OR_RETURN(
+            AlignedBuffer copy,
+            AlignedBuffer::allocate(size, alignof(std::max_align_t), std::move(memory)));
     if (!bytes.empty()) {
         std::memcpy(copy.data(), bytes.data(), bytes.size());
     }
@@ -30,7 +33,8 @@ TensorId Graph::addTensor(TensorType type) {
     return static_cast<TensorId>(mTensors.size() - 1);
 }
 
-Result<TensorId> Graph::addConstant(TensorType type, ConstantData data) {
+Result<TensorId> Graph::addConstant(TensorType type, ConstantData data,
+                                    std::shared_ptr<MemoryBudget> memory) {
     HALYARD_ASSIGN_OR_RETURN(const size_t size, type.byteSize());
     if (data.bytes.size() != size) {
         return invalidArgument("constant " + type.toString() + " takes " + std::to_string(size) +
@@ -38,7 +42,11 @@ Result<TensorId> Graph::addConstant(TensorType type, ConstantData data) {
     }
     const auto address = reinterpret_cast<uintptr_t>(data.bytes.data());
     if (data.owner == nullptr || data.bytes.empty() || address % elementSize(type.type) != 0) {
-        HALYARD_ASSIGN_OR_RETURN(data, copyConstant(data.bytes));
+        Result<ConstantData> copy = copyConstant(data.bytes, std::move(memory));
+        if (!copy.ok()) {
+            return copy.status().withContext("the copy of constant " + type.toString());
+        }
+        data = std::move(copy).value();
     }
     mTensors.push_back({.type = std::move(type), .constant = std::move(data)});
     return static_cast<TensorId>(mTensors.size() - 1);

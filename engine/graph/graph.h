@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/memory_budget.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
 #include "engine/graph/tensor.h"
@@ -58,8 +59,10 @@ class Graph {
   public:
     TensorId addTensor(TensorType type);
     // Fails if the byte count does not match the type. Copies data that is not aligned to the
-    // element size (and zero-length data, which needs no owner).
-    Result<TensorId> addConstant(TensorType type, ConstantData data);
+    // element size (and zero-length data, which needs no owner); copies are reserved from `memory`,
+    // if there is one.
+    Result<TensorId> addConstant(TensorType type, ConstantData data,
+                                 std::shared_ptr<MemoryBudget> memory = nullptr);
     NodeId addNode(Node node);
     void setInputs(std::vector<TensorId> inputs) { mInputs = std::move(inputs); }
     void setOutputs(std::vector<TensorId> outputs) { mOutputs = std::move(outputs); }

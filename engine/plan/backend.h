@@ -12,10 +12,11 @@
 // specialises at execution and caches by input shapes. A piece with an output whose shape depends
 // on data reports it through RunArguments::allocateOutput.
 //
-// Memory: the backend allocates while compiling and specialising, never in run(). It says how many
-// bytes of workspace a run needs (its internal tensors and scratch); the planner gives each piece a
-// slice of the execution's one arena, and binds piece inputs and outputs either to the arena or
-// straight to the caller's memory. Elements in the caller's memory may change while a piece runs,
+// Memory: the backend allocates while compiling and specialising, and in run() only what depends on
+// data, which it reserves from RunArguments::memory first. It says how many bytes of workspace a
+// run needs (its internal tensors and scratch); the planner gives each piece a slice of the
+// execution's one arena, and binds piece inputs and outputs either to the arena or straight to the
+// caller's memory. Elements in the caller's memory may change while a piece runs,
 // because another process may hold the same memory. Where the elements of an input steer the
 // computation (axes, paddings, a shape), a backend copies them once, checks the copy and uses that.
 //
@@ -33,6 +34,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/memory_budget.h"
 #include "engine/base/status.h"
 #include "engine/base/thread_pool.h"
 #include "engine/graph/graph.h"
@@ -64,9 +66,11 @@ struct RunArguments {
     // workspaceBytes() bytes, aligned to kTensorAlignment. Content is undefined on entry.
     std::span<std::byte> workspace;
     ThreadPool* threads = nullptr;  // never null
-    // Polled between nodes, and inside loops; true means: stop and return DEADLINE_EXCEEDED. Never
-    // empty.
+    // Polled between nodes, and inside them often enough that none overruns a deadline by much;
+    // true means: stop and return DEADLINE_EXCEEDED. Never empty.
     std::function<bool()> expired;
+    // For what a run allocates because only data tells its size. Null: not limited.
+    std::shared_ptr<MemoryBudget> memory;
 };
 
 class ShapedPiece {
@@ -85,7 +89,7 @@ class CompiledPiece {
     // `inputs` are fully known types in the order of Piece::inputs.
     virtual Result<std::unique_ptr<const ShapedPiece>> specialize(
             std::span<const TensorType> inputs) const = 0;
-    // Bytes held for packed weights and the like; for memory reports.
+    // Bytes held for packed weights and the like; for memory reports and the budget.
     virtual size_t constantBytes() const = 0;
 };
 

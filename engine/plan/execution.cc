@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/memory_budget.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/plan/bindings.h"
 #include "engine/plan/program.h"
@@ -23,13 +25,19 @@ alignas(kTensorAlignment) std::byte nothing[kTensorAlignment];
 // A buffer that only grows, so that runs of the same shapes allocate once.
 class ReusedBuffer {
   public:
-    Result<std::byte*> get(size_t bytes) {
+    // `role` is for the message.
+    Result<std::byte*> get(size_t bytes, const std::shared_ptr<MemoryBudget>& memory,
+                           std::string_view role) {
         if (bytes == 0) {
             return nothing;
         }
         if (bytes > mBuffer.size()) {
             mBuffer = AlignedBuffer();  // the old bytes go before the new ones come
-            HALYARD_ASSIGN_OR_RETURN(mBuffer, AlignedBuffer::allocate(bytes, kTensorAlignment));
+            Result<AlignedBuffer> buffer = AlignedBuffer::allocate(bytes, kTensorAlignment, memory);
+            if (!buffer.ok()) {
+                return buffer.status().withContext(role);
+            }
+            mBuffer = std::move(buffer).value();
         }
         return mBuffer.data();
     }
@@ -56,12 +64,14 @@ struct Execution::State {
     explicit State(std::shared_ptr<const Program> theProgram)
         : program(std::move(theProgram)),
           schedule(program->mState->schedule),
+          memory(program->mState->memory),
           inputShapes(schedule.inputs.size()),
           slots(schedule.slots.size()),
           savedOutputs(schedule.outputs.size()),
           overlaps(schedule.outputs.size()),
           overlapFinder(schedule.inputs.size(), schedule.outputs.size()) {
         arguments.threads = program->mState->threads.get();
+        arguments.memory = memory;
         arguments.expired = [this] { return deadline.has_value() && Clock::now() >= *deadline; };
     }
 
@@ -75,9 +85,17 @@ struct Execution::State {
     Result<TensorView> allocateOutput(const Step& step, size_t index, const Shape& shape);
     Status foundShape(SlotId id, const Shape& shape);
     Status copyOutputs();
+    Result<std::byte*> arenaMemory() {
+        return arena.get(plan->arenaBytes, memory, "the arena of an execution");
+    }
+    Result<std::byte*> savedOutput(size_t index) {
+        return savedOutputs[index].get(slots[schedule.outputs[index]].bytes, memory,
+                                       "the copy of a graph output");
+    }
 
     const std::shared_ptr<const Program> program;
     const Schedule& schedule;
+    const std::shared_ptr<MemoryBudget> memory;  // null: not limited
 
     // The run at hand. The spans are the caller's.
     std::span<const InputBinding> inputs;
@@ -114,11 +132,12 @@ Status Execution::State::place(SlotId id) {
             return {};
         }
     } else if (const PlannedSlot& planned = plan->slots[id]; planned.arenaOffset.has_value()) {
-        HALYARD_ASSIGN_OR_RETURN(std::byte* const base, arena.get(plan->arenaBytes));
+        HALYARD_ASSIGN_OR_RETURN(std::byte* const base, arenaMemory());
         slot.data = slot.bytes == 0 ? nothing : base + *planned.arenaOffset;
         return {};
     }
-    HALYARD_ASSIGN_OR_RETURN(slot.data, slot.own.get(slot.bytes));
+    HALYARD_ASSIGN_OR_RETURN(slot.data,
+                             slot.own.get(slot.bytes, memory, "a tensor outside the arena"));
     return {};
 }
 
@@ -157,7 +176,8 @@ Status Execution::State::bindMemory() {
             slot.inCallersMemory = true;
             continue;
         }
-        HALYARD_ASSIGN_OR_RETURN(slot.data, slot.own.get(slot.bytes));
+        HALYARD_ASSIGN_OR_RETURN(slot.data,
+                                 slot.own.get(slot.bytes, memory, "the copy of a graph input"));
         if (slot.bytes > 0) {
             std::memcpy(slot.data, inputs[i].bytes.data(), slot.bytes);
         }
@@ -266,12 +286,13 @@ Status Execution::State::runStep(size_t index, std::chrono::nanoseconds* deviceT
     const ShapedPiece* shaped = planned.shaped.get();
     std::byte* scratch = nullptr;
     if (shaped != nullptr) {
-        HALYARD_ASSIGN_OR_RETURN(scratch, arena.get(plan->arenaBytes));
+        HALYARD_ASSIGN_OR_RETURN(scratch, arenaMemory());
         arguments.workspace = {scratch + planned.workspaceOffset, planned.workspaceBytes};
     } else {
         HALYARD_ASSIGN_OR_RETURN(found, specialize(step));
         shaped = found.get();
-        HALYARD_ASSIGN_OR_RETURN(scratch, workspace.get(shaped->workspaceBytes()));
+        HALYARD_ASSIGN_OR_RETURN(scratch, workspace.get(shaped->workspaceBytes(), memory,
+                                                        "the workspace of a piece"));
         arguments.workspace = {scratch, shaped->workspaceBytes()};
     }
 
@@ -326,7 +347,7 @@ Status Execution::State::copyOutputs() {
         if (overlaps[i] == 0) {
             std::memcpy(target, slot.data, slot.bytes);
         } else if (slot.inCallersMemory) {
-            HALYARD_ASSIGN_OR_RETURN(std::byte* const copy, savedOutputs[i].get(slot.bytes));
+            HALYARD_ASSIGN_OR_RETURN(std::byte* const copy, savedOutput(i));
             std::memcpy(copy, slot.data, slot.bytes);
         }
     }
@@ -338,7 +359,7 @@ Status Execution::State::copyOutputs() {
         }
         const std::byte* source = slot.data;
         if (slot.inCallersMemory) {
-            HALYARD_ASSIGN_OR_RETURN(source, savedOutputs[i].get(slot.bytes));
+            HALYARD_ASSIGN_OR_RETURN(source, savedOutput(i));
         }
         std::memcpy(target, source, slot.bytes);
     }

@@ -39,11 +39,13 @@ Result<std::shared_ptr<const ShapedPlan>> Program::State::planFor(
 }
 
 Result<std::shared_ptr<const Program>> Program::build(Graph graph, const BackendList& backends,
-                                                      std::shared_ptr<ThreadPool> threads) {
+                                                      std::shared_ptr<ThreadPool> threads,
+                                                      std::shared_ptr<MemoryBudget> memory) {
     HALYARD_RETURN_IF_ERROR(verify(graph));
     HALYARD_RETURN_IF_ERROR(inferGraphShapes(graph));
 
     auto state = std::make_unique<State>();
+    state->memory = std::move(memory);
     state->threads = threads != nullptr ? std::move(threads) : std::make_shared<ThreadPool>(1);
     state->placement = assignBackends(graph, backends);
     std::vector<BackendIndex> backendOf;
@@ -62,13 +64,18 @@ Result<std::shared_ptr<const Program>> Program::build(Graph graph, const Backend
     }
 
     const auto shared = std::make_shared<const Graph>(std::move(graph));
-    HALYARD_ASSIGN_OR_RETURN(state->schedule, compileSchedule(shared, pieces, backends));
+    HALYARD_ASSIGN_OR_RETURN(state->schedule,
+                             compileSchedule(shared, pieces, backends, state->memory));
     std::vector<Shape> inputShapes;
     for (const TensorId input : shared->inputs()) {
         inputShapes.push_back(shared->tensor(input).type.shape);
     }
     if (std::ranges::all_of(inputShapes, &Shape::isFullyKnown)) {
         HALYARD_ASSIGN_OR_RETURN(state->staticPlan, planShapes(state->schedule, inputShapes));
+        if (state->memory != nullptr) {
+            HALYARD_RETURN_IF_ERROR(state->memory->admits(state->staticPlan->arenaBytes)
+                                            .withContext("the arena of an execution"));
+        }
     }
     return std::shared_ptr<const Program>(new Program(std::move(state)));
 }

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/memory_budget.h"
 #include "engine/base/status.h"
 #include "engine/base/thread_pool.h"
 #include "engine/graph/graph.h"
@@ -85,8 +86,9 @@ class Execution {
     // run with a set of shapes, a run with the same `report` allocates nothing, unless shapes
     // depend on data. Not re-entrant. OUTPUT_TOO_SMALL: `report` says which outputs and how large
     // they would be; no shape is missing. INVALID_ARGUMENT: wrong counts, sizes or shapes.
-    // DEADLINE_EXCEEDED: stopped part-way. After a failure the bytes of the outputs are undefined.
-    // `report` may be null.
+    // DEADLINE_EXCEEDED: stopped part-way. RESOURCE_EXHAUSTED: the program's memory has no room for
+    // what the run takes. After a failure the bytes of the outputs are undefined. `report` may be
+    // null. What a run took is kept for the next, until the Execution's end.
     Status run(std::span<const InputBinding> inputs, std::span<const OutputBinding> outputs,
                const Deadline& deadline, ExecutionReport* report);
 
@@ -98,9 +100,13 @@ class Execution {
 class Program : public std::enable_shared_from_this<Program> {
   public:
     // Verifies, infers shapes, assigns, partitions, compiles and plans memory. UNSUPPORTED names
-    // the first node that no backend takes, with every backend's reason.
-    static Result<std::shared_ptr<const Program>> build(Graph graph, const BackendList& backends,
-                                                        std::shared_ptr<ThreadPool> threads);
+    // the first node that no backend takes, with every backend's reason. What the program and its
+    // executions hold is reserved from `memory` (null: not limited), which programs may share;
+    // RESOURCE_EXHAUSTED if that has no room for what the backends hold, or could never have room
+    // for an arena whose size is known.
+    static Result<std::shared_ptr<const Program>> build(
+            Graph graph, const BackendList& backends, std::shared_ptr<ThreadPool> threads,
+            std::shared_ptr<MemoryBudget> memory = nullptr);
     ~Program();
 
     const Graph& graph() const;

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/base/memory_budget.h"
 #include "engine/base/status.h"
 #include "engine/base/thread_pool.h"
 #include "engine/graph/tensor.h"
@@ -23,6 +24,7 @@ struct Program::State {
     // As many sets of graph input shapes as a program keeps plans for.
     static constexpr size_t kCachedPlans = 16;
 
+    std::shared_ptr<MemoryBudget> memory;  // null: not limited
     Schedule schedule;
     std::vector<NodePlacement> placement;
     std::shared_ptr<ThreadPool> threads;

@@ -37,7 +37,8 @@ class SlotTable {
 
 Result<Schedule> compileSchedule(std::shared_ptr<const Graph> graph,
                                  const std::vector<AssignedPiece>& pieces,
-                                 const BackendList& backends) {
+                                 const BackendList& backends,
+                                 const std::shared_ptr<MemoryBudget>& memory) {
     Schedule schedule;
     SlotTable slots(graph->tensors().size());
     for (const TensorId input : graph->inputs()) {
@@ -52,6 +53,11 @@ Result<Schedule> compileSchedule(std::shared_ptr<const Graph> graph,
         Step step;
         step.backend = backend.name();
         step.compiled = std::move(compiled).value();
+        Result<Reservation> constants = Reservation::create(memory, step.compiled->constantBytes());
+        if (!constants.ok()) {
+            return constants.status().withContext("the constants of " + std::string(step.backend));
+        }
+        step.constants = std::move(constants).value();
         step.specializations = std::make_unique<ShapeCache<ShapedPiece>>(kSpecializationsPerStep);
         const size_t index = schedule.steps.size();
         for (const TensorId input : piece.inputs) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/memory_budget.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/backend.h"
 #include "engine/plan/partition.h"
@@ -41,6 +42,7 @@ struct Slot {
 struct Step {
     std::string_view backend;
     std::unique_ptr<const CompiledPiece> compiled;
+    Reservation constants;        // what `compiled` holds
     std::vector<SlotId> inputs;   // as Piece::inputs
     std::vector<SlotId> outputs;  // as Piece::outputs
     // For a step whose input shapes only a run can tell.
@@ -60,10 +62,12 @@ struct Schedule {
     }
 };
 
-// Compiles the pieces. `graph` is verified; its shapes are inferred.
+// Compiles the pieces. `graph` is verified; its shapes are inferred. RESOURCE_EXHAUSTED if
+// `memory`, which may be null, has no room for what the backends then hold.
 Result<Schedule> compileSchedule(std::shared_ptr<const Graph> graph,
                                  const std::vector<AssignedPiece>& pieces,
-                                 const BackendList& backends);
+                                 const BackendList& backends,
+                                 const std::shared_ptr<MemoryBudget>& memory);
 
 // Specialises a step and checks what the backend says: as many outputs as the piece has, of the
 // types the graph has.

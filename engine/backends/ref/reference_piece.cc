@@ -202,7 +202,11 @@ class ReferencePiece::Run {
             const bool placed = shape.isFullyKnown();
             HALYARD_ASSIGN_OR_RETURN(shape, mergeShapes(shape, types[i].shape));
             if (!placed) {
-                HALYARD_ASSIGN_OR_RETURN(mOwnData[local], allocate(local));
+                Result<void*> data = allocate(local);
+                if (!data.ok()) {
+                    return data.status().withContext(node.node->label);
+                }
+                mOwnData[local] = *data;
             }
         }
         return {};
@@ -220,10 +224,12 @@ class ReferencePiece::Run {
                     mArguments.allocateOutput(tensor.position, mOwnTypes[local].shape));
             return view.data;
         }
-        HALYARD_ASSIGN_OR_RETURN(
-                AlignedBuffer buffer,
-                AlignedBuffer::allocate(std::max<size_t>(bytes, 1), kTensorAlignment));
-        mHeap.push_back(std::move(buffer));
+        Result<AlignedBuffer> buffer = AlignedBuffer::allocate(std::max<size_t>(bytes, 1),
+                                                               kTensorAlignment, mArguments.memory);
+        if (!buffer.ok()) {
+            return buffer.status().withContext("its output " + mOwnTypes[local].toString());
+        }
+        mHeap.push_back(std::move(buffer).value());
         return static_cast<void*>(mHeap.back().data());
     }
 

@@ -42,5 +42,20 @@ TEST(AlignedBuffer, ReportsSizesThatNoHeapCouldGive) {
     EXPECT_EQ(buffer.status().code(), StatusCode::RESOURCE_EXHAUSTED);
 }
 
+TEST(AlignedBuffer, TakesItsBytesFromABudgetUntilItEnds) {
+    const auto budget = std::make_shared<MemoryBudget>(100);
+    {
+        Result<AlignedBuffer> buffer = AlignedBuffer::allocate(60, 64, budget);
+        ASSERT_TRUE(buffer.ok());
+        EXPECT_EQ(budget->reserved(), 60U);
+        EXPECT_EQ(AlignedBuffer::allocate(60, 64, budget).status().code(),
+                  StatusCode::RESOURCE_EXHAUSTED);
+        *buffer = AlignedBuffer();
+        EXPECT_EQ(budget->reserved(), 0U);
+        *buffer = *AlignedBuffer::allocate(70, 64, budget);
+    }
+    EXPECT_EQ(budget->reserved(), 0U);
+}
+
 }  // namespace
 }  // namespace halyard

@@ -66,6 +66,7 @@ struct PieceRun {
     std::vector<Values> outputs = {};
     std::function<bool()> expired = never;
     Status allocation = {};  // what allocateOutput fails with
+    std::shared_ptr<MemoryBudget> memory = {};
 
     Status run(const ShapedPiece& piece, const std::vector<Values>& inputs) {
         std::vector<ConstTensorView> inputViews;
@@ -101,7 +102,8 @@ struct PieceRun {
                                          .allocateOutput = allocate,
                                          .workspace = workspace.bytes(),
                                          .threads = &threads,
-                                         .expired = expired});
+                                         .expired = expired,
+                                         .memory = memory});
         for (Values& output : outputs) {
             if (output.type.shape.isFullyKnown()) {
                 output.bytes.resize(*output.type.byteSize());
@@ -249,6 +251,18 @@ TEST_F(OpenPiece, RejectsDataThatGivesNoShape) {
 TEST_F(OpenPiece, ReportsThatAnOutputHasNoRoom) {
     mRun.allocation = Status(StatusCode::OUTPUT_TOO_SMALL, "too small");
     EXPECT_EQ(run({2, 3}).code(), StatusCode::OUTPUT_TOO_SMALL);
+}
+
+TEST_F(OpenPiece, TakesTheMemoryThatOnlyTheDataTellsFromTheBudget) {
+    // The positive numbers, 24 bytes, lie between two nodes.
+    mRun.memory = std::make_shared<MemoryBudget>(23);
+    const Status status = run({2, 3});
+    EXPECT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(status.message(),
+              "node 1: its output FLOAT32[2, 3]: 24 bytes are more than the limit of 23");
+    mRun.memory = std::make_shared<MemoryBudget>(24);
+    EXPECT_TRUE(run({2, 3}).ok());
+    EXPECT_EQ(mRun.memory->reserved(), 0U) << "given back when the run has ended";
 }
 
 // The output's shape is known from the start, but not that the input fits it.

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/base/memory_budget.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <limits>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace halyard {
+namespace {
+
+TEST(MemoryBudget, CountsAReservationForAsLongAsItLives) {
+    const auto budget = std::make_shared<MemoryBudget>(100);
+    {
+        const Result<Reservation> reservation = Reservation::create(budget, 60);
+        ASSERT_TRUE(reservation.ok());
+        EXPECT_EQ(reservation->bytes(), 60U);
+        EXPECT_EQ(budget->reserved(), 60U);
+    }
+    EXPECT_EQ(budget->reserved(), 0U);
+}
+
+TEST(MemoryBudget, RefusesWhatDoesNotFitAndSaysHowMuchThereIs) {
+    const auto budget = std::make_shared<MemoryBudget>(100);
+    const Result<Reservation> first = Reservation::create(budget, 60);
+    const Status refused = Reservation::create(budget, 41).status();
+    EXPECT_EQ(refused.code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(refused.message(), "41 bytes, with 60 in use, are more than the limit of 100");
+    EXPECT_EQ(budget->reserved(), 60U);
+    EXPECT_TRUE(Reservation::create(budget, 40).ok());
+}
+
+TEST(MemoryBudget, AdmitsAsMuchAsItsLimit) {
+    const auto budget = std::make_shared<MemoryBudget>(100);
+    const Result<Reservation> some = Reservation::create(budget, 1);
+    EXPECT_TRUE(budget->admits(100).ok()) << "whatever is in use";
+    const Status refused = budget->admits(101);
+    EXPECT_EQ(refused.code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(refused.message(), "101 bytes are more than the limit of 100");
+    EXPECT_FALSE(Reservation::create(budget, std::numeric_limits<size_t>::max()).ok())
+            << "the sum would wrap";
+}
+
+TEST(MemoryBudget, FollowsAReservationThatMoves) {
+    const auto budget = std::make_shared<MemoryBudget>(100);
+    Reservation first = *Reservation::create(budget, 60);
+    Reservation second = std::move(first);
+    EXPECT_EQ(budget->reserved(), 60U);
+    second = *Reservation::create(budget, 30);
+    EXPECT_EQ(budget->reserved(), 30U);
+    second = Reservation();
+    EXPECT_EQ(budget->reserved(), 0U);
+}
+
+TEST(MemoryBudget, ReclaimsBeforeItRefuses) {
+    std::vector<Reservation> spare;
+    int reclaimed = 0;
+    const auto budget = std::make_shared<MemoryBudget>(100, [&] {
+        ++reclaimed;
+        spare.clear();
+    });
+    spare.push_back(*Reservation::create(budget, 80));
+    EXPECT_EQ(reclaimed, 0);
+    const Result<Reservation> reservation = Reservation::create(budget, 50);
+    EXPECT_TRUE(reservation.ok()) << reservation.status().toString();
+    EXPECT_EQ(reclaimed, 1);
+    EXPECT_FALSE(Reservation::create(budget, 51).ok());
+    EXPECT_EQ(reclaimed, 2);
+    EXPECT_FALSE(Reservation::create(budget, 101).ok());
+    EXPECT_EQ(reclaimed, 2) << "nothing could make room for that";
+}
+
+TEST(MemoryBudget, GivesWithoutABudgetWhatIsAskedFor) {
+    EXPECT_TRUE(Reservation::create(nullptr, std::numeric_limits<size_t>::max()).ok());
+}
+
+TEST(MemoryBudget, IsKeptByManyThreads) {
+    constexpr size_t kLimit = 10;
+    const auto budget = std::make_shared<MemoryBudget>(kLimit);
+    std::atomic<size_t> held = 0;
+    std::atomic<bool> exceeded = false;
+    std::vector<std::thread> threads;
+    for (size_t bytes = 1; bytes <= 4; ++bytes) {
+        threads.emplace_back([&, bytes] {
+            for (int round = 0; round < 2000; ++round) {
+                const Result<Reservation> reservation = Reservation::create(budget, bytes);
+                if (reservation.ok()) {
+                    exceeded = exceeded || (held += bytes) > kLimit;
+                    held -= bytes;
+                }
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    EXPECT_FALSE(exceeded);
+    EXPECT_EQ(budget->reserved(), 0U);
+}
+
+}  // namespace
+}  // namespace halyard
