@@ -2,8 +2,13 @@
 
 #include "driver/device.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -69,7 +74,7 @@ Result<engine::Graph> checkArguments(const DeviceState& state, const Model& mode
     if (hasPassed(options.deadline)) {
         return Status(StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start");
     }
-    return lowerSupported(state, model, Constants(model));
+    return lowerSupported(state, model, Constants(model, state.memory));
 }
 
 Result<std::shared_ptr<PreparedModel>> compile(std::shared_ptr<DeviceState> state,
@@ -79,14 +84,29 @@ Result<std::shared_ptr<PreparedModel>> compile(std::shared_ptr<DeviceState> stat
     if (hasPassed(options.deadline)) {
         return Status(StatusCode::DEADLINE_EXCEEDED, "the deadline passed before compiling");
     }
-    HALYARD_ASSIGN_OR_RETURN(
-            std::shared_ptr<const engine::Program> program,
-            engine::Program::build(std::move(graph), state->backendList, state->threads));
+    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const engine::Program> program,
+                             engine::Program::build(std::move(graph), state->backendList,
+                                                    state->threads, state->memory));
     for (size_t i = 0; i < pools.size(); ++i) {
         HALYARD_RETURN_IF_ERROR(checkIntact(*pools[i], "model", i));
     }
     return std::make_shared<PreparedModel>(std::move(state), std::move(boundary), std::move(pools),
                                            std::move(program), options.priority);
+}
+
+// In bytes. Half of the machine's memory leaves the other half to the clients, whose models and
+// requests lie in memory of their own, and to all else.
+size_t memoryLimit(const Options& options) {
+    if (options.maxMemoryMib > 0) {
+        return options.maxMemoryMib << 20;
+    }
+    constexpr uint64_t kWhereNotTold = uint64_t{1} << 30;
+    const int64_t pages = sysconf(_SC_PHYS_PAGES);
+    const int64_t pageSize = sysconf(_SC_PAGESIZE);
+    const uint64_t half = pages > 0 && pageSize > 0 ? static_cast<uint64_t>(pages) / 2 *
+                                                              static_cast<uint64_t>(pageSize)
+                                                    : kWhereNotTold;
+    return static_cast<size_t>(std::min<uint64_t>(half, std::numeric_limits<size_t>::max() / 2));
 }
 
 engine::BackendList listOf(const std::vector<std::unique_ptr<const engine::Backend>>& backends) {
@@ -105,6 +125,13 @@ DeviceState::DeviceState(Options deviceOptions,
       backends(std::move(deviceBackends)),
       backendList(listOf(backends)),
       threads(std::make_shared<ThreadPool>(options.threads)),
+      idle(std::make_shared<IdleExecutions>()),
+      memory(std::make_shared<MemoryBudget>(memoryLimit(options),
+                                            [weak = std::weak_ptr(idle)] {
+                                                if (const auto executions = weak.lock()) {
+                                                    executions->dropAll();
+                                                }
+                                            })),
       scheduler(kSchedulerThreads, kSchedulerCapacity) {}
 
 Device::Device(std::shared_ptr<DeviceState> state, Capabilities capabilities)
@@ -116,6 +143,10 @@ Result<std::unique_ptr<Device>> Device::create(Options options) {
     if (options.threads > kMaxThreads) {
         return invalidArgument(std::to_string(options.threads) + " threads; the limit is " +
                                std::to_string(kMaxThreads));
+    }
+    if (options.maxMemoryMib > kMostMemoryMib) {
+        return invalidArgument(std::to_string(options.maxMemoryMib) +
+                               " MiB of memory; the limit is " + std::to_string(kMostMemoryMib));
     }
     HALYARD_ASSIGN_OR_RETURN(auto backends, makeBackends(options.backends));
     auto state = std::make_shared<DeviceState>(std::move(options), std::move(backends));
@@ -181,6 +212,8 @@ std::string Device::report() const {
         text += "backend\t" + name + "\n";
     }
     text += "threads\t" + std::to_string(mState->threads->threadCount()) + "\n";
+    text += "memory\t" + std::to_string(mState->memory->reserved()) + "\t" +
+            std::to_string(mState->memory->limit()) + "\n";
     for (const OperationType type : mState->options.unsupportedOperations) {
         text += "unsupported_operation\t" + describe(type) + "\n";
     }

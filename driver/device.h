@@ -55,7 +55,8 @@ class Device {
     Result<std::vector<bool>> supportedOperations(const Model& model, HalVersion version) const;
 
     // Prepares on the calling thread. INVALID_ARGUMENT: the model breaks a rule of its version.
-    // UNSUPPORTED: valid, but an operation can't be run.
+    // UNSUPPORTED: valid, but an operation can't be run. RESOURCE_EXHAUSTED: it, or an execution of
+    // it, would take more memory than Options::maxMemoryMib leaves.
     Result<std::shared_ptr<PreparedModel>> prepare(const Model& model, HalVersion version,
                                                    const PrepareOptions& options) const;
 
@@ -65,7 +66,8 @@ class Device {
                         PrepareCallback callback) const;
 
     // Text lines of TAB-separated fields for people and tools that look into a running service:
-    // version, backends, threads, denied operations, dump folder, models alive.
+    // version, backends, threads, bytes of memory in use and at most, denied operations, dump
+    // folder, models alive.
     std::string report() const;
 
   private:

@@ -7,8 +7,10 @@
 #include <memory>
 #include <vector>
 
+#include "driver/idle_executions.h"
 #include "driver/options.h"
 #include "driver/scheduler.h"
+#include "engine/base/memory_budget.h"
 #include "engine/base/thread_pool.h"
 #include "engine/plan/backend.h"
 #include "engine/plan/program.h"
@@ -25,6 +27,9 @@ struct DeviceState {
     const std::vector<std::unique_ptr<const engine::Backend>> backends;
     const engine::BackendList backendList;  // the same, in the same order
     const std::shared_ptr<ThreadPool> threads;
+    const std::shared_ptr<IdleExecutions> idle;
+    // For all models together; where it runs short, `idle` makes room.
+    const std::shared_ptr<MemoryBudget> memory;
     std::atomic<uint64_t> requests = 0;  // executed so far; numbers the dumps
     std::atomic<size_t> liveModels = 0;
     Scheduler scheduler;  // last: its tasks use what stands above

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <mutex>
 #include <utility>
 
 #include "driver/device_state.h"
@@ -16,9 +15,6 @@ namespace halyard::driver {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Idle executions kept for reuse; each holds an arena.
-constexpr size_t kMaxIdleExecutions = 4;
 
 Status deadlinePassed() {
     return {StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"};
@@ -58,27 +54,6 @@ struct PreparedModel::State {
     std::shared_ptr<const engine::Program> program;
     Priority priority = Priority::MEDIUM;
     std::atomic<size_t> arenaBytes = 0;
-    std::mutex mutex;  // guards idle
-    std::vector<std::unique_ptr<engine::Execution>> idle;
-
-    std::unique_ptr<engine::Execution> takeExecution() {
-        {
-            const std::lock_guard lock(mutex);
-            if (!idle.empty()) {
-                std::unique_ptr<engine::Execution> execution = std::move(idle.back());
-                idle.pop_back();
-                return execution;
-            }
-        }
-        return std::make_unique<engine::Execution>(program);
-    }
-
-    void giveBack(std::unique_ptr<engine::Execution> execution) {
-        const std::lock_guard lock(mutex);
-        if (idle.size() < kMaxIdleExecutions) {
-            idle.push_back(std::move(execution));
-        }
-    }
 
     void noteArena(size_t bytes) {
         size_t largest = arenaBytes.load();
@@ -90,7 +65,7 @@ struct PreparedModel::State {
     ExecutionResult run(const Request& request, const ExecuteOptions& options,
                         Clock::time_point start) {
         ExecutionResult result;
-        Result<RequestBinding> binding = RequestBinding::create(request, boundary);
+        Result<RequestBinding> binding = RequestBinding::create(request, boundary, device->memory);
         if (!binding.ok()) {
             result.status = binding.status();
             return result;
@@ -98,11 +73,11 @@ struct PreparedModel::State {
         const uint64_t number = ++device->requests;
         dump(number, "input", binding->inputs());
 
-        std::unique_ptr<engine::Execution> execution = takeExecution();
+        std::unique_ptr<engine::Execution> execution = device->idle->take(program);
         engine::ExecutionReport report;
         result.status =
                 execution->run(binding->inputs(), binding->outputs(), options.deadline, &report);
-        giveBack(std::move(execution));
+        device->idle->giveBack(*program, std::move(execution));
         noteArena(report.arenaBytes);
 
         if (result.status.ok()) {
@@ -173,6 +148,7 @@ PreparedModel::PreparedModel(std::shared_ptr<DeviceState> device, ModelBoundary 
 }
 
 PreparedModel::~PreparedModel() {
+    mState->device->idle->drop(*mState->program);
     --mState->device->liveModels;
 }
 

@@ -13,11 +13,6 @@
 namespace halyard::driver {
 namespace {
 
-// Sizes are the client's choice: no memory is an error, not the end.
-Result<AlignedBuffer> allocatePrivate(size_t size) {
-    return AlignedBuffer::allocate(std::max<size_t>(size, 1), engine::kTensorAlignment);
-}
-
 std::span<uint8_t> bytesOf(const AlignedBuffer& buffer, size_t size) {
     return {reinterpret_cast<uint8_t*>(buffer.data()), size};
 }
@@ -54,12 +49,22 @@ Result<engine::TensorType> typeOf(Operand operand, const RequestArgument& argume
 
 }  // namespace
 
-Result<RequestBinding> RequestBinding::create(const Request& request,
-                                              const ModelBoundary& boundary) {
-    RequestBinding binding;
+Result<RequestBinding> RequestBinding::create(const Request& request, const ModelBoundary& boundary,
+                                              std::shared_ptr<MemoryBudget> memory) {
+    RequestBinding binding(std::move(memory));
     HALYARD_RETURN_IF_ERROR(binding.bindInputs(request, boundary.inputs));
     HALYARD_RETURN_IF_ERROR(binding.bindOutputs(request, boundary.outputs));
     return binding;
+}
+
+// Sizes are the client's choice: no memory is an error, not the end.
+Result<AlignedBuffer> RequestBinding::allocatePrivate(size_t size, const std::string& what) const {
+    Result<AlignedBuffer> buffer =
+            AlignedBuffer::allocate(std::max<size_t>(size, 1), engine::kTensorAlignment, mMemory);
+    if (!buffer.ok()) {
+        return buffer.status().withContext("the private copy of " + what);
+    }
+    return buffer;
 }
 
 Status RequestBinding::bindInputs(const Request& request, const std::vector<Operand>& operands) {
@@ -91,7 +96,7 @@ Status RequestBinding::bindInputs(const Request& request, const std::vector<Oper
         }
         std::span<const uint8_t> value = bytes->first(*size);
         if (isControlData(operands[i])) {
-            HALYARD_ASSIGN_OR_RETURN(AlignedBuffer copy, allocatePrivate(value.size()));
+            HALYARD_ASSIGN_OR_RETURN(AlignedBuffer copy, allocatePrivate(value.size(), what));
             if (!value.empty()) {
                 std::memcpy(copy.data(), value.data(), value.size());
             }
@@ -127,7 +132,7 @@ Status RequestBinding::bindOutputs(const Request& request, const std::vector<Ope
         output.bytes = *bytes;
         output.shape = type->shape;
         if (operands[i].numberOfConsumers > 0 && isControlData(operands[i])) {
-            HALYARD_ASSIGN_OR_RETURN(AlignedBuffer buffer, allocatePrivate(bytes->size()));
+            HALYARD_ASSIGN_OR_RETURN(AlignedBuffer buffer, allocatePrivate(bytes->size(), what));
             output.bytes = bytesOf(buffer, bytes->size());
             mPrivateOutputs.push_back({.client = *bytes, .buffer = std::move(buffer)});
         }

@@ -2,13 +2,18 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "driver/model/request.h"
 #include "driver/model/validate_request.h"
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/memory_budget.h"
 #include "engine/base/status.h"
 #include "engine/plan/program.h"
 
@@ -23,8 +28,10 @@ namespace halyard::driver {
 class RequestBinding {
   public:
     // INVALID_ARGUMENT: an input shorter than its operand, or an output in read-only memory.
-    // INTERNAL: a pool can't be mapped. RESOURCE_EXHAUSTED or UNSUPPORTED: sizes beyond the engine.
-    static Result<RequestBinding> create(const Request& request, const ModelBoundary& boundary);
+    // INTERNAL: a pool can't be mapped. RESOURCE_EXHAUSTED: `memory` has no room for the private
+    // memory. UNSUPPORTED: sizes beyond the engine.
+    static Result<RequestBinding> create(const Request& request, const ModelBoundary& boundary,
+                                         std::shared_ptr<MemoryBudget> memory);
     RequestBinding(RequestBinding&&) = default;
     RequestBinding& operator=(RequestBinding&&) = default;
 
@@ -35,16 +42,18 @@ class RequestBinding {
     void publish() const;
 
   private:
-    RequestBinding() = default;
+    explicit RequestBinding(std::shared_ptr<MemoryBudget> memory) : mMemory(std::move(memory)) {}
 
     struct PrivateOutput {
         std::span<uint8_t> client;
         AlignedBuffer buffer;
     };
 
+    Result<AlignedBuffer> allocatePrivate(size_t size, const std::string& what) const;
     Status bindInputs(const Request& request, const std::vector<Operand>& operands);
     Status bindOutputs(const Request& request, const std::vector<Operand>& operands);
 
+    std::shared_ptr<MemoryBudget> mMemory;
     std::vector<engine::InputBinding> mInputs;
     std::vector<engine::OutputBinding> mOutputs;
     std::vector<AlignedBuffer> mPrivateInputs;

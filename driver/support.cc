@@ -3,7 +3,9 @@
 #include "driver/support.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <utility>
 
 #include "driver/ops/lowering.h"
 #include "engine/graph/shape_inference.h"
@@ -35,13 +37,65 @@ Status checkPlacement(const engine::Graph& graph, const engine::BackendList& bac
     return {};
 }
 
+// No computed tensor may outgrow the memory of an execution, wherever it comes to lie.
+Status checkSizes(const engine::Graph& graph, const MemoryBudget& memory) {
+    for (const engine::Node& node : graph.nodes()) {
+        for (const engine::TensorId id : node.outputs) {
+            const engine::TensorType& type = graph.tensor(id).type;
+            if (!type.shape.isFullyKnown()) {
+                continue;
+            }
+            const Result<size_t> bytes = type.byteSize();
+            if (!bytes.ok()) {
+                return bytes.status().withContext(node.label);
+            }
+            if (const Status admitted = memory.admits(*bytes); !admitted.ok()) {
+                return admitted.withContext(node.label + ": its output " + type.toString());
+            }
+        }
+    }
+    return {};
+}
+
+// Whether the arena of a plan might outgrow the memory: whether all tensors side by side, with room
+// for what backends add, would.
+bool mayOutgrow(const engine::Graph& graph, const MemoryBudget& memory) {
+    constexpr uint64_t kMargin = 4;
+    uint64_t bytes = 0;
+    for (const engine::Tensor& tensor : graph.tensors()) {
+        if (!tensor.isConstant() && tensor.type.shape.isFullyKnown()) {
+            const Result<size_t> size = tensor.type.byteSize();
+            bytes += size.ok() ? *size : 0;
+        }
+    }
+    return bytes > memory.limit() / kMargin;
+}
+
+// Whether the graph's plan fits the memory. Only the plan itself tells, and making it is as much
+// work as preparing, so it is made only where tensors are extraordinarily large.
+Status checkPlan(const DeviceState& state, engine::Graph graph) {
+    if (!mayOutgrow(graph, *state.memory)) {
+        return {};
+    }
+    return engine::Program::build(std::move(graph), state.backendList, state.threads, state.memory)
+            .status();
+}
+
 // lowerSupported for one operation alone.
 Status checkOperation(const DeviceState& state, const Model& model, const Constants& constants,
                       size_t index) {
     HALYARD_RETURN_IF_ERROR(checkAllowed(state, model, index));
     HALYARD_ASSIGN_OR_RETURN(engine::Graph graph, lowerOperation(model, constants, index));
     HALYARD_RETURN_IF_ERROR(engine::inferGraphShapes(graph));
-    return checkPlacement(graph, state.backendList);
+    HALYARD_RETURN_IF_ERROR(checkSizes(graph, *state.memory));
+    HALYARD_RETURN_IF_ERROR(checkPlacement(graph, state.backendList));
+    return checkPlan(state, std::move(graph));
+}
+
+// Whether the whole model prepares, given that each of its operations does.
+Status checkWhole(const DeviceState& state, const Model& model, const Constants& constants) {
+    HALYARD_ASSIGN_OR_RETURN(engine::Graph graph, lowerSupported(state, model, constants));
+    return checkPlan(state, std::move(graph));
 }
 
 }  // namespace
@@ -54,12 +108,13 @@ Result<engine::Graph> lowerSupported(const DeviceState& state, const Model& mode
     }
     HALYARD_ASSIGN_OR_RETURN(engine::Graph graph, lowerModel(model, constants));
     HALYARD_RETURN_IF_ERROR(engine::inferGraphShapes(graph));
+    HALYARD_RETURN_IF_ERROR(checkSizes(graph, *state.memory));
     HALYARD_RETURN_IF_ERROR(checkPlacement(graph, state.backendList));
     return graph;
 }
 
 Result<std::vector<bool>> supportedOperations(const DeviceState& state, const Model& model) {
-    const Constants constants(model);
+    const Constants constants(model, state.memory);
     const size_t count = model.main.operations.size();
     std::vector<bool> supported(count);
     for (size_t i = 0; i < count; ++i) {
@@ -72,8 +127,9 @@ Result<std::vector<bool>> supportedOperations(const DeviceState& state, const Mo
     if (std::ranges::find(supported, false) != supported.end()) {
         return supported;
     }
-    // Operations that work alone may contradict each other in shapes, which only the whole shows.
-    const Status whole = lowerSupported(state, model, constants).status();
+    // Operations that work alone may contradict each other in shapes, or take too much memory
+    // together, which only the whole shows.
+    const Status whole = checkWhole(state, model, constants);
     if (whole.code() == StatusCode::INVALID_ARGUMENT) {
         return whole;
     }

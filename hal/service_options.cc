@@ -18,7 +18,7 @@ constexpr size_t kMaxThreads = 64;
 constexpr int32_t kOperationCodeLimit = 1000;
 
 // Long options without a letter.
-enum : int { NUMBER_OF_THREADS = 256, LIST_OPERATIONS };
+enum : int { NUMBER_OF_THREADS = 256, MAX_MEMORY, LIST_OPERATIONS };
 
 constexpr option kLongOptions[] = {
         {"compute", required_argument, nullptr, 'c'},
@@ -27,6 +27,7 @@ constexpr option kLongOptions[] = {
         {"version", no_argument, nullptr, 'V'},
         {"help", no_argument, nullptr, 'h'},
         {"number-of-threads", required_argument, nullptr, NUMBER_OF_THREADS},
+        {"max-memory", required_argument, nullptr, MAX_MEMORY},
         {"unsupported-operations", required_argument, nullptr, 'u'},
         {"request-inputs-and-outputs-dump-dir", required_argument, nullptr, 'd'},
         {"list-operations", no_argument, nullptr, LIST_OPERATIONS},
@@ -143,6 +144,16 @@ Result<ServiceOptions> parseServiceOptions(int argc, char** argv) {
                 options.driver.threads = *threads;
                 break;
             }
+            case MAX_MEMORY: {
+                const std::optional<size_t> mib = parseNumber(optarg);
+                if (!mib.has_value() || *mib > driver::kMostMemoryMib) {
+                    return invalidArgument(std::string("--max-memory: ") + optarg +
+                                           " is not a number of MiB up to " +
+                                           std::to_string(driver::kMostMemoryMib));
+                }
+                options.driver.maxMemoryMib = *mib;
+                break;
+            }
             case LIST_OPERATIONS:
                 options.action = ServiceOptions::Action::LIST_OPERATIONS;
                 break;
@@ -174,6 +185,10 @@ std::string serviceHelp() {
            "  -n, --service-name NAME      the instance to register as (halyard-default)\n"
            "      --number-of-threads N    threads to compute with, 1-64; 0, the default: one per\n"
            "                               core\n"
+           "      --max-memory MIB         memory that all executions together may take, with "
+           "what\n"
+           "                               models copy of their constants; more is refused.\n"
+           "                               0, the default: half of the machine's\n"
            "  -u, --unsupported-operations LIST\n"
            "                               operations to report as unsupported, by name or code,\n"
            "                               separated by commas or spaces. (Arm's driver takes the\n"

@@ -3,6 +3,7 @@
 #include "driver/ops/constants.h"
 
 #include <string>
+#include <utility>
 
 #include "engine/base/checked_math.h"
 
@@ -21,7 +22,8 @@ Result<engine::ConstantData> slice(std::shared_ptr<const void> owner,
 
 }  // namespace
 
-Constants::Constants(const Model& model) : mValues(model.operandValues) {
+Constants::Constants(const Model& model, std::shared_ptr<MemoryBudget> budget)
+    : mValues(model.operandValues), mBudget(std::move(budget)) {
     for (const SharedMemory& memory : model.pools) {
         mPools.push_back({.memory = memory, .bytes = memory->map()});
     }

@@ -2,9 +2,11 @@
 
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "driver/model/model.h"
+#include "engine/base/memory_budget.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
 
@@ -13,8 +15,8 @@ namespace halyard::driver {
 // A valid model's constants where they lie: in operandValues or in a mapped pool.
 class Constants {
   public:
-    // Maps every pool.
-    explicit Constants(const Model& model);
+    // Maps every pool. `budget`: what copies of constants are reserved from; null: not limited.
+    explicit Constants(const Model& model, std::shared_ptr<MemoryBudget> budget = nullptr);
 
     // OK if every pool could be mapped; otherwise INTERNAL, naming the first that could not.
     Status mapped() const;
@@ -23,6 +25,8 @@ class Constants {
     // client may change those in a pool at any time. INTERNAL if their pool could not be mapped.
     Result<engine::ConstantData> find(const Operand& operand) const;
 
+    const std::shared_ptr<MemoryBudget>& budget() const { return mBudget; }
+
   private:
     struct Pool {
         SharedMemory memory;
@@ -30,6 +34,7 @@ class Constants {
     };
     std::shared_ptr<const std::vector<uint8_t>> mValues;
     std::vector<Pool> mPools;
+    std::shared_ptr<MemoryBudget> mBudget;
 };
 
 }  // namespace halyard::driver

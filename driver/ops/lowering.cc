@@ -125,9 +125,12 @@ Result<TensorId> GraphBuilder::tensorOf(uint32_t operand) {
             // copy that the client can't change. Without an owner, addConstant makes one.
             data.owner = nullptr;
         }
-        HALYARD_ASSIGN_OR_RETURN(const TensorId constant,
-                                 mGraph.addConstant(std::move(*type), std::move(data)));
-        return mTensors[operand] = constant;
+        Result<TensorId> constant =
+                mGraph.addConstant(std::move(*type), std::move(data), mConstants.budget());
+        if (!constant.ok()) {
+            return constant.status().withContext("operand " + std::to_string(operand));
+        }
+        return mTensors[operand] = *constant;
     }
     return mTensors[operand] = mGraph.addTensor(std::move(*type));
 }

@@ -131,6 +131,35 @@ TEST_F(Executing, ReportsAPassedDeadlineThroughTheCallbackAlone) {
               StatusCode::DEADLINE_EXCEEDED);
 }
 
+TEST_F(Executing, StopsInTheMiddleOfAHugeNodeAtItsDeadline) {
+    // 10^12 products: many minutes.
+    constexpr uint32_t kSide = 500;
+    constexpr uint32_t kFilterSide = 250;
+    constexpr uint32_t kDepth = 8;
+    ModelBuilder builder;
+    const uint32_t input = builder.input(floats({1, kSide, kSide, kDepth}));
+    const uint32_t filter = builder.pooled<float>(
+            floats({kDepth, kFilterSide, kFilterSide, kDepth}),
+            std::vector<float>(size_t{kDepth} * kFilterSide * kFilterSide * kDepth));
+    const uint32_t bias = builder.pooled<float>(floats({kDepth}), std::vector<float>(kDepth));
+    const uint32_t same = builder.int32(1);
+    const uint32_t stride = builder.int32(1);
+    const uint32_t activation = builder.int32(0);
+    const uint32_t output = builder.output(floats({1, kSide, kSide, kDepth}));
+    builder.operation(OperationType::CONV_2D,
+                      {input, filter, bias, same, stride, stride, activation}, {output});
+    const std::shared_ptr<PreparedModel> model = prepare(builder.build());
+    constexpr size_t kElements = size_t{kSide} * kSide * kDepth;
+    RequestBuilder request;
+    request.input<float>(std::vector<float>(kElements)).output(kElements * sizeof(float));
+    ExecuteOptions options;
+    options.deadline = steady_clock::now() + std::chrono::milliseconds(50);
+    const Status status = model->execute(request.request(), HalVersion::V1_3, options).status;
+    EXPECT_EQ(status.code(), StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_NE(status.message().find("operation 0 (CONV_2D)"), std::string_view::npos)
+            << status.message();
+}
+
 TEST_F(Executing, KnowsTimesOnlyWhenAsked) {
     const std::shared_ptr<PreparedModel> model = prepare(floatConvModel());
     const Timing unasked = model->execute(convRequest().request(), HalVersion::V1_2, {}).timing;

@@ -217,6 +217,21 @@ def test_an_unsupported_operation_fails_to_prepare(files: Files) -> None:
     assert "POW" in result.message
 
 
+def test_a_model_beyond_the_memory_limit_fails_to_prepare(files: Files) -> None:
+    case = add_case(shape=(1024, 512))
+    results = [
+        result
+        for mib in ("1", "2")
+        for result in files.run([case], pb.RunOptions(timeout_s=60), "--max-memory", mib)
+    ]
+    refused, accepted = results
+    assert list(refused.supported_operations) == [False]
+    assert refused.failed_stage == pb.STAGE_PREPARE
+    assert refused.status == pb.ERROR_STATUS_RESOURCE_EXHAUSTED_TRANSIENT
+    assert "2097152 bytes are more than the limit of 1048576" in refused.message
+    assert accepted.failed_stage == pb.STAGE_NONE, accepted.message
+
+
 @pytest.mark.parametrize(
     ("version", "reason"),
     [
@@ -310,6 +325,8 @@ def test_a_killed_runner_leaves_no_child(files: Files) -> None:
         ["-c", "NoSuchBackend"],
         ["--number-of-threads", "65"],
         ["--number-of-threads", "many"],
+        ["--max-memory", "much"],
+        ["--max-memory", "99999999999999999999"],
         ["--hostile", "garbage-parcel"],
         ["--report"],
     ],

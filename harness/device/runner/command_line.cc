@@ -22,6 +22,7 @@ constexpr const char* kUsage =
         "  --results FILE         receives length-delimited CaseResult messages\n"
         "  -c, --compute LIST     backends of an in-process target, in order of preference\n"
         "  --number-of-threads N  threads of an in-process target; 0: one per core\n"
+        "  --max-memory MIB       that its executions may take together; 0: half of the machine's\n"
         "  --list-services        print interface/name of what hwservicemanager knows, and end\n"
         "  --report               print what a hidl: target says about itself, and end\n"
         "  -v, --verbose          log more\n"
@@ -51,6 +52,17 @@ Result<std::vector<std::string>> parseBackends(std::string_view list) {
         }
         list.remove_prefix(name.size() + 1);
     }
+}
+
+Result<size_t> parseNumber(std::string_view option, std::string_view value, size_t most) {
+    size_t number = 0;
+    const char* end = value.data() + value.size();
+    const auto parsed = std::from_chars(value.data(), end, number);
+    if (parsed.ec != std::errc() || parsed.ptr != end || number > most) {
+        return invalidArgument(std::string(option) + " takes 0 to " + std::to_string(most) +
+                               ", not " + std::string(value));
+    }
+    return number;
 }
 
 Status parseTarget(std::string_view target, CommandLine& line) {
@@ -90,17 +102,19 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
         OPTIONS,
         RESULTS,
         THREADS,
+        MAX_MEMORY,
         LIST_SERVICES,
         REPORT,
         HOSTILE
     };
-    constexpr std::array<option, 12> kOptions = {{
+    constexpr std::array<option, 13> kOptions = {{
             {"target", required_argument, nullptr, TARGET},
             {"bundle", required_argument, nullptr, BUNDLE},
             {"options", required_argument, nullptr, OPTIONS},
             {"results", required_argument, nullptr, RESULTS},
             {"compute", required_argument, nullptr, 'c'},
             {"number-of-threads", required_argument, nullptr, THREADS},
+            {"max-memory", required_argument, nullptr, MAX_MEMORY},
             {"list-services", no_argument, nullptr, LIST_SERVICES},
             {"report", no_argument, nullptr, REPORT},
             // For the tests that show that a service survives bad clients.
@@ -131,13 +145,14 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
                 break;
             }
             case THREADS: {
-                const char* end = optarg + value.size();
-                const auto parsed = std::from_chars(optarg, end, line.driver.threads);
-                if (parsed.ec != std::errc() || parsed.ptr != end ||
-                    line.driver.threads > kMostThreads) {
-                    return invalidArgument("--number-of-threads takes 0 to 64, not " +
-                                           std::string(value));
-                }
+                HALYARD_ASSIGN_OR_RETURN(line.driver.threads,
+                                         parseNumber("--number-of-threads", value, kMostThreads));
+                break;
+            }
+            case MAX_MEMORY: {
+                HALYARD_ASSIGN_OR_RETURN(
+                        line.driver.maxMemoryMib,
+                        parseNumber("--max-memory", value, driver::kMostMemoryMib));
                 break;
             }
             case LIST_SERVICES:

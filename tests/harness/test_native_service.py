@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The native service's command line, as far as it needs no binder."""
+
+import subprocess
+
+import pytest
+
+from halyard import native
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [native.program("service"), *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_help_tells_every_long_option() -> None:
+    ended = run("--help")
+    assert ended.returncode == 0
+    for word in (
+        "--compute",
+        "--service-name",
+        "--number-of-threads",
+        "--max-memory",
+        "--unsupported-operations",
+        "--request-inputs-and-outputs-dump-dir",
+        "--list-operations",
+        "--verbose-logging",
+        "--version",
+    ):
+        assert word in ended.stdout
+
+
+@pytest.mark.parametrize("mib", ["0", "512"])
+def test_a_memory_limit_is_a_number_of_mib(mib: str) -> None:
+    ended = run("--max-memory", mib, "--version")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("halyard ")
+
+
+@pytest.mark.parametrize("mib", ["", "much", "-1", "512M", "99999999999999999999"])
+def test_a_memory_limit_that_is_none_is_refused(mib: str) -> None:
+    ended = run("--max-memory", mib, "--version")
+    assert ended.returncode == 1
+    assert "--max-memory" in ended.stderr
