@@ -23,7 +23,8 @@ namespace halyard::engine::ref {
 #undef HALYARD_NODE_KIND
 
 // Computes the node. Every shape is known and inferShapes() has accepted it; inputs and outputs do
-// not overlap; data is aligned to its element size. Omitted inputs have type == nullptr. Loops over
+// not overlap; data is aligned to its element size. Omitted inputs have type == nullptr. Inputs
+// that are worth widening (widening.h) come in FLOAT32 where the output is in FLOAT16. Loops over
 // elements are loops of `progress`, whose failure ends the node. Convolutions, poolings and fully
 // connected nodes look at the deadline no more often than once per pixel or unit of their output,
 // however much that takes.

@@ -11,6 +11,7 @@
 
 #include "engine/backends/ref/evaluate.h"
 #include "engine/backends/ref/progress.h"
+#include "engine/backends/ref/widening.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/plan/arena.h"
@@ -38,6 +39,7 @@ Result<std::unique_ptr<const ShapedPiece>> ReferencePiece::create(
         std::shared_ptr<const PieceLayout> layout, std::span<const TensorType> inputs) {
     std::unique_ptr<ReferencePiece> piece(new ReferencePiece(std::move(layout)));
     HALYARD_RETURN_IF_ERROR(piece->inferTypes(inputs));
+    piece->chooseWidened();
     HALYARD_RETURN_IF_ERROR(piece->planWorkspace());
     return std::unique_ptr<const ShapedPiece>(std::move(piece));
 }
@@ -91,7 +93,28 @@ bool ReferencePiece::isOpen(const LocalNode& node) const {
     return std::ranges::any_of(node.inputs, unknown) || std::ranges::any_of(node.outputs, unknown);
 }
 
-// The views that are handed to a node come first, then the tensors that live and die inside.
+// Those of open nodes stay as they are: their sizes are not known yet.
+void ReferencePiece::chooseWidened() {
+    for (size_t step = 0; step < mLayout->nodes.size(); ++step) {
+        const LocalNode& node = mLayout->nodes[step];
+        if (mOpen[step] || !isWorthWidening(*node.node, mTypes[node.outputs[0]])) {
+            continue;
+        }
+        for (size_t input = 0; input < node.inputs.size(); ++input) {
+            const LocalId local = node.inputs[input];
+            if (local != kNoLocal && mTypes[local].type == DataType::FLOAT16) {
+                mWidened.push_back({.step = step,
+                                    .input = input,
+                                    .type = {.type = DataType::FLOAT32,
+                                             .shape = mTypes[local].shape,
+                                             .quantization = {}}});
+            }
+        }
+    }
+}
+
+// The views that are handed to a node come first, then the tensors that live and die inside, then
+// the widened inputs.
 Status ReferencePiece::planWorkspace() {
     const size_t views = mLayout->mostInputs * sizeof(ConstTensorView) +
                          mLayout->mostOutputs * sizeof(TensorView);
@@ -107,11 +130,18 @@ Status ReferencePiece::planWorkspace() {
             locals.push_back(local);
         }
     }
+    for (const WidenedInput& widened : mWidened) {
+        HALYARD_ASSIGN_OR_RETURN(const size_t bytes, widened.type.byteSize());
+        blocks.push_back({.bytes = bytes, .firstStep = widened.step, .lastStep = widened.step});
+    }
     HALYARD_ASSIGN_OR_RETURN(const ArenaPlan plan, planArena(blocks));
     mViewsOffset = plan.offsets[0];
     mOffsets.resize(mTypes.size(), 0);
     for (size_t i = 0; i < locals.size(); ++i) {
-        mOffsets[locals[i]] = plan.offsets[i + 1];
+        mOffsets[locals[i]] = plan.offsets[1 + i];
+    }
+    for (size_t i = 0; i < mWidened.size(); ++i) {
+        mWidened[i].offset = plan.offsets[1 + locals.size() + i];
     }
     mWorkspaceBytes = plan.bytes;
     return {};
@@ -151,6 +181,7 @@ class ReferencePiece::Run {
             const LocalId local = node.outputs[i];
             outputs[i] = {.type = &typeOf(local), .data = writableDataOf(local)};
         }
+        HALYARD_RETURN_IF_ERROR(widenInputs(step, inputs).withContext(node.node->label));
         return evaluate(*node.node, inputs, outputs, mProgress);
     }
 
@@ -185,6 +216,20 @@ class ReferencePiece::Run {
                 break;
         }
         return view;
+    }
+
+    Status widenInputs(size_t step, std::span<ConstTensorView> inputs) {
+        for (; mNextWidened < mPiece.mWidened.size(); ++mNextWidened) {
+            const WidenedInput& widened = mPiece.mWidened[mNextWidened];
+            if (widened.step != step) {
+                break;
+            }
+            const TensorView wide = {.type = &widened.type,
+                                     .data = mArguments.workspace.data() + widened.offset};
+            HALYARD_RETURN_IF_ERROR(widen(inputs[widened.input], wide, mProgress));
+            inputs[widened.input] = {.type = wide.type, .data = wide.data};
+        }
+        return {};
     }
 
     // Infers the shapes of an open node, now that its inputs are there, and gives its outputs
@@ -237,6 +282,7 @@ class ReferencePiece::Run {
     const PieceLayout& mLayout;
     const RunArguments& mArguments;
     Progress mProgress;
+    size_t mNextWidened = 0;
     std::span<ConstTensorView> mInputs;  // in the workspace, as are the next
     std::span<TensorView> mOutputs;
     // Only if some node is open, per local tensor.

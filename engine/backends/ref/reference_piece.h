@@ -32,9 +32,18 @@ class ReferencePiece : public ShapedPiece {
   private:
     class Run;
 
+    // A FLOAT16 input that a node is given in FLOAT32.
+    struct WidenedInput {
+        size_t step = 0;   // the node's index
+        size_t input = 0;  // the input's, among the node's
+        TensorType type;
+        size_t offset = 0;  // in the workspace
+    };
+
     explicit ReferencePiece(std::shared_ptr<const PieceLayout> layout)
         : mLayout(std::move(layout)) {}
     Status inferTypes(std::span<const TensorType> inputs);
+    void chooseWidened();
     Status planWorkspace();
     bool isOpen(const LocalNode& node) const;
 
@@ -42,8 +51,9 @@ class ReferencePiece : public ShapedPiece {
     std::vector<TensorType> mTypes;  // per local tensor; unknown extents where only a run can tell
     std::vector<bool> mOpen;         // per node
     bool mAnyOpen = false;
-    size_t mViewsOffset = 0;       // in the workspace: what a node is handed
-    std::vector<size_t> mOffsets;  // per local tensor: in the workspace, where it lies there
+    size_t mViewsOffset = 0;             // in the workspace: what a node is handed
+    std::vector<size_t> mOffsets;        // per local tensor: in the workspace, where it lies there
+    std::vector<WidenedInput> mWidened;  // in order of steps
     std::vector<TensorType> mOutputTypes;
     size_t mWorkspaceBytes = 0;
 };
