@@ -57,13 +57,13 @@ Status checkSizes(const engine::Graph& graph, const MemoryBudget& memory) {
     return {};
 }
 
-// Whether the arena of a plan might outgrow the memory: whether all tensors side by side, with room
-// for what backends add, would.
+// Whether a plan might outgrow the memory: whether all tensors side by side would, with room for
+// what backends add. They may unpack constants into the arena.
 bool mayOutgrow(const engine::Graph& graph, const MemoryBudget& memory) {
     constexpr uint64_t kMargin = 4;
     uint64_t bytes = 0;
     for (const engine::Tensor& tensor : graph.tensors()) {
-        if (!tensor.isConstant() && tensor.type.shape.isFullyKnown()) {
+        if (tensor.type.shape.isFullyKnown()) {
             const Result<size_t> size = tensor.type.byteSize();
             bytes += size.ok() ? *size : 0;
         }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "driver/error_status.h"
@@ -129,6 +130,26 @@ TEST_F(MemoryLimit, CoversWhatASingleOperationNeedsInside) {
     }
     inputs.push_back(builder.boolean(true));
     builder.operation(OperationType::MAX_POOL_2D, inputs, {output});
+    const Model model = builder.build();
+    EXPECT_EQ(supported(model), std::vector<bool>{false});
+    EXPECT_EQ(prepare(model).status().code(), StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(MemoryLimit, CoversWhatABackendUnpacksForAnOperation) {
+    // CpuRef computes on FLOAT32 copies of FLOAT16 weights, which have no room.
+    constexpr uint32_t kUnits = 600;
+    constexpr uint32_t kLength = 500;
+    constexpr uint32_t kBatch = 16;
+    const auto halves = [](std::vector<uint32_t> dimensions) {
+        return OperandSpec{OperandType::TENSOR_FLOAT16, std::move(dimensions)};
+    };
+    ModelBuilder builder;
+    const uint32_t input = builder.input(halves({kBatch, kLength}));
+    const uint32_t weights = builder.pooled<uint16_t>(
+            halves({kUnits, kLength}), std::vector<uint16_t>(size_t{kUnits} * kLength));
+    const uint32_t bias = builder.pooled<uint16_t>(halves({kUnits}), std::vector<uint16_t>(kUnits));
+    builder.operation(OperationType::FULLY_CONNECTED, {input, weights, bias, builder.int32(0)},
+                      {builder.output(halves({kBatch, kUnits}))});
     const Model model = builder.build();
     EXPECT_EQ(supported(model), std::vector<bool>{false});
     EXPECT_EQ(prepare(model).status().code(), StatusCode::RESOURCE_EXHAUSTED);
