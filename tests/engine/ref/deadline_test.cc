@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -37,6 +38,10 @@ struct Case {
     std::vector<Values> inputs;
     DataType outputType = DataType::FLOAT32;
 };
+
+void PrintTo(const Case& each, std::ostream* stream) {
+    *stream << each.name;
+}
 
 std::vector<Case> cases() {
     const auto f32 = [](Shape shape) { return zeros(DataType::FLOAT32, shape); };
