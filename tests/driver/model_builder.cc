@@ -2,6 +2,7 @@
 
 #include "tests/driver/model_builder.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace halyard::driver {
@@ -54,7 +55,7 @@ uint32_t ModelBuilder::pooledBytes(const OperandSpec& spec, const std::vector<ui
                                .offset = 0,
                                .length = static_cast<uint32_t>(bytes.size())};
     const SharedMemory pool = allocateHeapMemory(bytes.size());
-    std::memcpy(pool->map()->data(), bytes.data(), bytes.size());
+    std::ranges::copy(bytes, pool->map()->begin());
     mModel.pools.push_back(pool);
     return index;
 }
