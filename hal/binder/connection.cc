@@ -160,8 +160,8 @@ void BinderConnection::serveUntilStopped(ThreadRole role) {
             log(LogLevel::ERROR, item.status().withContext("a binder thread ends").toString());
             return;
         }
-        if (item->has_value()) {
-            execute(thread, **item);
+        if (const std::optional<Return>& received = *item; received.has_value()) {
+            execute(thread, *received);
             runDeferred(thread);
         }
     }
