@@ -2,136 +2,420 @@
 
 #include "engine/base/thread_pool.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
+#include <chrono>
+#include <climits>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "engine/base/log.h"
 
 namespace halyard {
 namespace {
 
-// More chunks than threads evens out threads that start late or share a core; few enough that the
-// counter is not contended.
-constexpr int64_t kChunksPerThread = 4;
+// Two cache lines: what one thread writes often is kept that far from what another one reads, since
+// some cores fetch lines in pairs.
+constexpr size_t kApart = 128;
 
-// One parallelFor. Lives on its caller's stack for as long as a worker holds it.
-struct Loop {
-    const std::function<void(int64_t, int64_t)>* body;
-    int64_t count;
-    int64_t chunk;
-    int64_t chunks;
-    std::atomic<int64_t> next = 0;
+// More than most gaps between the steps of a run, and a few times what it costs to sleep and wake
+// (about 5 us each way).
+constexpr std::chrono::microseconds kSpin(20);
+constexpr int kPausesPerLook = 16;  // at the clock
 
-    void work() {
-        for (int64_t index = next++; index < chunks; index = next++) {
-            const int64_t begin = index * chunk;
-            (*body)(begin, index + 1 == chunks ? count : begin + chunk);
-        }
+// A phase is cut into units, each one or more grains long, and a range is [begin, end) of units.
+// Ranges carry the number of their phase, so that what is left over from an earlier one is never
+// taken for this one's: 40 bits last for days of nothing but phases, and a thread would have to
+// sleep between two instructions for as long to be mistaken.
+constexpr int kUnitBits = 12;
+constexpr int64_t kMostUnits = (int64_t{1} << kUnitBits) - 1;
+constexpr int kPhaseBits = 64 - 2 * kUnitBits;
+constexpr uint64_t kMostPhases = uint64_t{1} << kPhaseBits;
+
+// A thread takes one of so many parts of what its range still has.
+constexpr uint32_t kShareTaken = 8;
+
+struct Units {
+    uint64_t phase = 0;
+    uint32_t begin = 0;
+    uint32_t end = 0;
+
+    static Units unpack(uint64_t packed) {
+        constexpr uint64_t kMask = kMostUnits;
+        return {.phase = packed >> (2 * kUnitBits),
+                .begin = static_cast<uint32_t>(packed >> kUnitBits & kMask),
+                .end = static_cast<uint32_t>(packed & kMask)};
     }
+    uint64_t pack() const { return phase << (2 * kUnitBits) | uint64_t{begin} << kUnitBits | end; }
+    bool empty() const { return begin >= end; }
 };
+
+void futexWait(std::atomic<uint32_t>& word, uint32_t whileItIs) {
+    static_assert(sizeof word == sizeof(uint32_t));
+    syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, whileItIs, nullptr, nullptr, 0);
+}
+
+void futexWake(std::atomic<uint32_t>& word) {
+    syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+    asm volatile("yield" ::: "memory");
+#endif
+}
+
+// Whether `done` came true before the time to spin was over. `meanwhile` is called now and then.
+template <typename Done, typename Meanwhile>
+bool spinUntil(Done done, Meanwhile meanwhile) {
+    const auto end = std::chrono::steady_clock::now() + kSpin;
+    do {
+        for (int i = 0; i < kPausesPerLook; ++i) {
+            if (done()) {
+                return true;
+            }
+            pause();
+        }
+        meanwhile();
+    } while (std::chrono::steady_clock::now() < end);
+    return false;
+}
+
+// How many cores the calling thread may use.
+size_t usableCores() {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) > 0) {
+        return static_cast<size_t>(CPU_COUNT(&cores));
+    }
+    return std::max(1U, std::thread::hardware_concurrency());
+}
+
+// What a thread is to the pool whose worker it is.
+thread_local const void* workerOf = nullptr;
+thread_local size_t workerIndex = 0;
 
 }  // namespace
 
 struct ThreadPool::State {
-    std::vector<pthread_t> workers;
-    std::mutex turn;  // held by the caller whose loop runs
+    struct alignas(kApart) Worker {
+        std::atomic<uint64_t> units = 0;   // what it has yet to begin
+        std::atomic<uint32_t> asleep = 0;  // a futex: 1 while it sleeps, set to 0 to wake it
+        State* state = nullptr;
+        size_t index = 0;
+        pthread_t thread = {};
+    };
 
-    std::mutex mutex;  // guards what follows
-    std::condition_variable started;
-    std::condition_variable finished;
-    Loop* loop = nullptr;
-    uint64_t generation = 0;  // counts loops, so that a worker joins each once
-    size_t busy = 0;          // workers inside `loop`
-    bool stopping = false;
+    // Phase number, and whether the lease goes on: bit 0.
+    static constexpr uint64_t kLeased = 1;
+    static constexpr uint64_t kStop = ~uint64_t{0};
+    // In `left`: the leasing thread sleeps on it.
+    static constexpr uint32_t kAwaited = uint32_t{1} << 31;
 
-    static void* serve(void* argument) {
-        State& state = *static_cast<State*>(argument);
-        uint64_t seen = 0;
-        std::unique_lock lock(state.mutex);
-        while (true) {
-            state.started.wait(lock, [&] { return state.stopping || state.generation != seen; });
-            if (state.stopping) {
-                return nullptr;
-            }
-            seen = state.generation;
-            if (state.loop == nullptr) {
-                continue;  // woke up after the others had done it all
-            }
-            Loop& loop = *state.loop;
-            ++state.busy;
-            lock.unlock();
-            loop.work();
-            lock.lock();
-            if (--state.busy == 0) {
-                state.finished.notify_one();
+    // What the holder of the lease says and the workers look at. The fields below `signal` are
+    // written before it and only while no phase is open. A worker may read those of a later phase
+    // than the one it came for, but then it gets no unit and does not use them: a unit that it has
+    // keeps the phase open.
+    alignas(kApart) std::atomic<uint64_t> signal = 0;
+    std::atomic<Status (*)(const void*, int64_t, int64_t, size_t)> call = nullptr;
+    std::atomic<const void*> body = nullptr;
+    std::atomic<int64_t> tiles = 0;
+    std::atomic<int64_t> tilesPerUnit = 1;
+    std::atomic<bool> failed = false;
+    std::atomic<bool> spins = false;
+
+    alignas(kApart) std::atomic<uint32_t> left = 0;  // units of the phase not done, and kAwaited
+
+    // The holder's own, but for `failure`, which belongs to whoever sets `failed`, and `inPhase`,
+    // which bodies read.
+    alignas(kApart) std::atomic<bool> taken = false;
+    uint64_t phase = 0;
+    bool woken = false;  // since the lease began
+    bool inPhase = false;
+    Status failure;
+
+    size_t threads = 1;
+    std::unique_ptr<Worker[]> workers;  // [0]: whoever holds the lease
+
+    static void* serve(void* argument);
+    uint64_t awaitSignal(Worker& worker, uint64_t seen);
+    Units takeSome(Worker& worker, uint64_t phaseNow);
+    Units stealHalf(size_t thief, uint64_t phaseNow);
+    uint32_t work(size_t self, uint64_t phaseNow);
+    void help(size_t self, uint64_t phaseNow);
+    void open(ThreadLease::Loop loop, int64_t count, int64_t unit, int64_t units);
+    void awaitAll(uint32_t done);
+};
+
+// Called with `seen`, the last signal that this worker knows. Returns the next phase's.
+uint64_t ThreadPool::State::awaitSignal(Worker& worker, uint64_t seen) {
+    const auto isOver = [&](uint64_t now) { return now / 2 != seen / 2; };
+    uint64_t now = signal.load(std::memory_order_acquire);
+    while (!isOver(now)) {
+        if ((now & kLeased) != 0 && spins.load(std::memory_order_relaxed)) {
+            const bool changed = spinUntil(
+                    [&] {
+                        now = signal.load(std::memory_order_acquire);
+                        return isOver(now) || (now & kLeased) == 0;
+                    },
+                    [&] { help(worker.index, seen / 2); });
+            if (changed && isOver(now)) {
+                break;
             }
         }
+        // Either this thread sees the next signal below, or who gives it sees `asleep`.
+        worker.asleep.store(1, std::memory_order_seq_cst);
+        now = signal.load(std::memory_order_seq_cst);
+        if (isOver(now)) {
+            worker.asleep.store(0, std::memory_order_relaxed);
+            break;
+        }
+        while (worker.asleep.load(std::memory_order_acquire) != 0) {
+            futexWait(worker.asleep, 1);
+        }
+        now = signal.load(std::memory_order_acquire);
     }
-};
+    return now;
+}
+
+void* ThreadPool::State::serve(void* argument) {
+    Worker& worker = *static_cast<Worker*>(argument);
+    State& state = *worker.state;
+    workerOf = &state;
+    workerIndex = worker.index;
+    uint64_t seen = 0;
+    while (true) {
+        seen = state.awaitSignal(worker, seen);
+        if (seen == kStop) {
+            return nullptr;
+        }
+        state.help(worker.index, seen / 2);
+    }
+}
+
+// What a worker does of a phase that may be over by now.
+void ThreadPool::State::help(size_t self, uint64_t phaseNow) {
+    if (left.load(std::memory_order_relaxed) == 0) {
+        return;
+    }
+    const uint32_t done = work(self, phaseNow);
+    if (done > 0 && left.fetch_sub(done, std::memory_order_acq_rel) - done == kAwaited) {
+        futexWake(left);
+    }
+}
+
+// The first units of the worker's own range: fewer and fewer, so that there are few calls and yet
+// little that cannot be stolen from a thread which stops running.
+Units ThreadPool::State::takeSome(Worker& worker, uint64_t phaseNow) {
+    uint64_t packed = worker.units.load(std::memory_order_relaxed);
+    while (true) {
+        const Units units = Units::unpack(packed);
+        if (units.phase != phaseNow || units.empty()) {
+            return {};
+        }
+        const uint32_t middle = units.begin + (units.end - units.begin - 1) / kShareTaken + 1;
+        const Units rest = {.phase = phaseNow, .begin = middle, .end = units.end};
+        if (worker.units.compare_exchange_weak(packed, rest.pack(), std::memory_order_acq_rel,
+                                               std::memory_order_relaxed)) {
+            return {.phase = phaseNow, .begin = units.begin, .end = middle};
+        }
+    }
+}
+
+// Takes the second half of what another worker has; all but the first unit of it, which is
+// returned, becomes the thief's own. Others see nothing of it for a moment in between: a thread
+// that looks around just then finds less to do, never something wrong.
+Units ThreadPool::State::stealHalf(size_t thief, uint64_t phaseNow) {
+    for (size_t step = 1; step < threads; ++step) {
+        const size_t sum = thief + step;
+        Worker& victim = workers[sum < threads ? sum : sum - threads];
+        uint64_t packed = victim.units.load(std::memory_order_relaxed);
+        while (true) {
+            Units units = Units::unpack(packed);
+            if (units.phase != phaseNow || units.empty()) {
+                break;
+            }
+            const uint32_t end = units.end;
+            units.end -= (units.end - units.begin + 1) / 2;
+            if (!victim.units.compare_exchange_weak(packed, units.pack(), std::memory_order_acq_rel,
+                                                    std::memory_order_relaxed)) {
+                continue;
+            }
+            const Units rest = {.phase = phaseNow, .begin = units.end + 1, .end = end};
+            if (!rest.empty()) {
+                // Its own range is empty, so nobody else writes there; and the phase stays open.
+                workers[thief].units.store(rest.pack(), std::memory_order_release);
+            }
+            return {.phase = phaseNow, .begin = units.end, .end = units.end + 1};
+        }
+    }
+    return {};
+}
+
+// Does units of the phase as long as there are any. Returns how many; they count as done only once
+// they are subtracted from `left`, and until then the phase stays open.
+uint32_t ThreadPool::State::work(size_t self, uint64_t phaseNow) {
+    const auto callNow = call.load(std::memory_order_relaxed);
+    const void* const bodyNow = body.load(std::memory_order_relaxed);
+    const int64_t count = tiles.load(std::memory_order_relaxed);
+    const int64_t length = tilesPerUnit.load(std::memory_order_relaxed);
+    uint32_t done = 0;
+    while (true) {
+        Units units = takeSome(workers[self], phaseNow);
+        if (units.empty()) {
+            units = stealHalf(self, phaseNow);
+            if (units.empty()) {
+                return done;
+            }
+        }
+        done += units.end - units.begin;
+        if (failed.load(std::memory_order_relaxed)) {
+            continue;
+        }
+        const int64_t begin = units.begin * length;
+        // The last unit may be shorter, and its end beyond the type's reach.
+        const int64_t end = std::min((units.end - 1) * length, count - length) + length;
+        Status status = callNow(bodyNow, begin, end, self);
+        if (!status.ok() && !failed.exchange(true, std::memory_order_relaxed)) {
+            failure = std::move(status);
+        }
+    }
+}
+
+void ThreadPool::State::open(ThreadLease::Loop loop, int64_t count, int64_t unit, int64_t units) {
+    if (!woken) {
+        woken = true;
+        spins.store(threads <= usableCores(), std::memory_order_relaxed);
+    }
+    inPhase = true;
+    phase = (phase + 1) % (kMostPhases - 1);
+    call.store(loop.call, std::memory_order_relaxed);
+    body.store(loop.body, std::memory_order_relaxed);
+    tiles.store(count, std::memory_order_relaxed);
+    tilesPerUnit.store(unit, std::memory_order_relaxed);
+    left.store(static_cast<uint32_t>(units), std::memory_order_relaxed);
+    const auto shares =
+            static_cast<size_t>(std::min<int64_t>(units, static_cast<int64_t>(threads)));
+    for (size_t i = 0; i < shares; ++i) {
+        const Units share = {
+                .phase = phase,
+                .begin = static_cast<uint32_t>(static_cast<size_t>(units) * i / shares),
+                .end = static_cast<uint32_t>(static_cast<size_t>(units) * (i + 1) / shares)};
+        workers[i].units.store(share.pack(), std::memory_order_relaxed);
+    }
+    signal.store(phase * 2 | kLeased, std::memory_order_seq_cst);
+    for (size_t i = 1; i < shares; ++i) {
+        if (workers[i].asleep.load(std::memory_order_seq_cst) != 0 &&
+            workers[i].asleep.exchange(0, std::memory_order_acq_rel) != 0) {
+            futexWake(workers[i].asleep);
+        }
+    }
+}
+
+// Ends the phase. `done`: what the leasing thread did of it.
+void ThreadPool::State::awaitAll(uint32_t done) {
+    uint32_t now = left.fetch_sub(done, std::memory_order_acq_rel) - done;
+    if (now != 0 && spins.load(std::memory_order_relaxed)) {
+        spinUntil(
+                [&] {
+                    now = left.load(std::memory_order_acquire);
+                    return now == 0;
+                },
+                // A thief's new range may have come into sight.
+                [&] { left.fetch_sub(work(0, phase), std::memory_order_acq_rel); });
+    }
+    if (now != 0) {
+        now = left.fetch_or(kAwaited, std::memory_order_acq_rel) | kAwaited;
+        while (now != kAwaited) {
+            futexWait(left, now);
+            now = left.load(std::memory_order_acquire);
+        }
+    }
+    inPhase = false;
+}
 
 ThreadPool::ThreadPool(size_t threads) : mState(std::make_unique<State>()) {
     if (threads == 0) {
-        threads = std::max(1U, std::thread::hardware_concurrency());
+        threads = usableCores();
     }
-    mState->workers.reserve(threads - 1);
-    while (mState->workers.size() + 1 < threads) {
-        pthread_t worker;
-        if (pthread_create(&worker, nullptr, &State::serve, mState.get()) != 0) {
-            log(LogLevel::WARNING, "could start only " + std::to_string(threadCount()) + " of " +
+    State& state = *mState;
+    state.workers = std::make_unique<State::Worker[]>(threads);
+    // Workers look at each other's ranges once a phase is open, so all of them are counted before.
+    for (size_t i = 1; i < threads; ++i) {
+        State::Worker& worker = state.workers[i];
+        worker.state = &state;
+        worker.index = i;
+        if (pthread_create(&worker.thread, nullptr, &State::serve, &worker) != 0) {
+            log(LogLevel::WARNING, "could start only " + std::to_string(i) + " of " +
                                            std::to_string(threads) + " threads");
             break;
         }
-        mState->workers.push_back(worker);
+        state.threads = i + 1;
     }
 }
 
 ThreadPool::~ThreadPool() {
-    {
-        const std::lock_guard lock(mState->mutex);
-        mState->stopping = true;
-    }
-    mState->started.notify_all();
-    for (const pthread_t worker : mState->workers) {
-        pthread_join(worker, nullptr);
+    mState->signal.store(State::kStop, std::memory_order_seq_cst);
+    for (size_t i = 1; i < mState->threads; ++i) {
+        State::Worker& worker = mState->workers[i];
+        worker.asleep.exchange(0, std::memory_order_seq_cst);
+        futexWake(worker.asleep);
+        pthread_join(worker.thread, nullptr);
     }
 }
 
 size_t ThreadPool::threadCount() const {
-    return mState->workers.size() + 1;
+    return mState->threads;
 }
 
-void ThreadPool::parallelFor(int64_t count, int64_t grain,
-                             const std::function<void(int64_t begin, int64_t end)>& body) {
-    if (count <= 0) {
-        return;
-    }
-    const auto pieces = static_cast<int64_t>(threadCount()) * kChunksPerThread;
-    const int64_t chunk = std::max({grain, int64_t{1}, (count - 1) / pieces + 1});
-    const int64_t chunks = (count - 1) / chunk + 1;
-    if (chunks == 1 || mState->workers.empty()) {
-        body(0, count);
-        return;
-    }
+ThreadLease::ThreadLease(ThreadPool::State* state)
+    : mState(state), mThreads(state == nullptr ? 1 : state->threads) {}
 
-    const std::lock_guard turn(mState->turn);
-    Loop loop = {.body = &body, .count = count, .chunk = chunk, .chunks = chunks};
-    {
-        const std::lock_guard lock(mState->mutex);
-        mState->loop = &loop;
-        ++mState->generation;
+ThreadLease ThreadLease::take(ThreadPool* pool) {
+    if (pool == nullptr || pool->mState->threads == 1 ||
+        pool->mState->taken.exchange(true, std::memory_order_acquire)) {
+        return ThreadLease(nullptr);
     }
-    mState->started.notify_all();
-    loop.work();
-    std::unique_lock lock(mState->mutex);
-    mState->loop = nullptr;
-    mState->finished.wait(lock, [&] { return mState->busy == 0; });
+    return ThreadLease(pool->mState.get());
+}
+
+ThreadLease::~ThreadLease() {
+    if (mState == nullptr) {
+        return;
+    }
+    if (mState->woken) {
+        mState->woken = false;
+        mState->signal.store(mState->phase * 2, std::memory_order_relaxed);
+    }
+    mState->taken.store(false, std::memory_order_release);
+}
+
+bool ThreadLease::runsInline() const {
+    return mState == nullptr || mState->inPhase;
+}
+
+size_t ThreadLease::worker() const {
+    return mState != nullptr && workerOf == mState ? workerIndex : 0;
+}
+
+Status ThreadLease::run(Loop loop, int64_t tiles, int64_t grain) {
+    ThreadPool::State& state = *mState;
+    const int64_t unit = std::max({grain, int64_t{1}, (tiles - 1) / kMostUnits + 1});
+    state.open(loop, tiles, unit, (tiles - 1) / unit + 1);
+    state.awaitAll(state.work(0, state.phase));
+    if (!state.failed.load(std::memory_order_relaxed)) {
+        return Status();
+    }
+    state.failed.store(false, std::memory_order_relaxed);
+    return std::exchange(state.failure, Status());
 }
 
 }  // namespace halyard

@@ -1,34 +1,108 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A persistent pool that splits a loop over threads.
+// Threads that compute together. An execution leases the pool once and then runs its loops, the
+// phases, one after another; the workers stay awake in between, so that a phase costs less than a
+// microsecond.
 
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "engine/base/status.h"
 
 namespace halyard {
 
+// Owns the threads. Held by std::shared_ptr; must outlive its leases. Thread-safe.
 class ThreadPool {
   public:
-    // `threads` counts the calling thread: 1 runs everything inline. 0 means one per online core.
+    // `threads` counts the one that leases the pool: 1 runs everything inline. 0 means one per core
+    // that the calling thread may use. Where the system has no more threads, the pool has fewer.
     explicit ThreadPool(size_t threads);
     ~ThreadPool();
     ThreadPool(const ThreadPool&) = delete;
     ThreadPool& operator=(const ThreadPool&) = delete;
 
     size_t threadCount() const;
-    // Calls body(begin, end) over disjoint ranges that cover [0, count), each at least `grain`
-    // long but for the last, and returns when all are done. Callers on several threads take turns.
-    // body must not call parallelFor on the same pool.
-    void parallelFor(int64_t count, int64_t grain,
-                     const std::function<void(int64_t begin, int64_t end)>& body);
 
   private:
+    friend class ThreadLease;
     struct State;
     std::unique_ptr<State> mState;
+};
+
+// The right to use a pool's threads, for one execution or run of steps. Belongs to the thread that
+// took it, which is worker 0 of every phase; nothing but the bodies of its phases may use it
+// elsewhere. Nothing here allocates, but for the message of a failure.
+//
+// The workers wake in the lease's first phase that is large enough to share, look out for the next
+// one for some microseconds and then sleep on a futex, at once when the lease ends. They do not
+// look out where the thread that took the lease may use fewer cores than the pool has threads.
+class ThreadLease {
+  public:
+    // Never waits: where `pool` is null or leased to someone else, the lease has one thread.
+    static ThreadLease take(ThreadPool* pool);
+    // Returns the pool.
+    ~ThreadLease();
+    ThreadLease(ThreadLease&& other) noexcept
+        : mState(std::exchange(other.mState, nullptr)),
+          mThreads(std::exchange(other.mThreads, 1)) {}
+    ThreadLease& operator=(ThreadLease&&) = delete;
+
+    // How many may run a body at once; a body's `worker` is below it.
+    size_t threadCount() const { return mThreads; }
+
+    // Calls body(int64_t begin, int64_t end, size_t worker), which returns Status or nothing, over
+    // disjoint ranges that cover [0, tiles). Each is at least `grain` long but for the last, and
+    // starts at a multiple of the same length; a body that is called again for its next range
+    // mostly finds it right behind the one before. Returns when all tiles are done, whether or not
+    // every thread has come to help: threads start on equal shares and then take half of what
+    // another has left, from its end. No thread touches `body` after that.
+    //
+    // Where a body fails, ranges that have not begun are skipped and the first failure comes back.
+    // A body that calls this itself gets its tiles in one range, on its own thread.
+    template <typename Body>
+    Status parallelFor(int64_t tiles, int64_t grain, Body&& body) {
+        using Callable = std::remove_reference_t<Body>;
+        if (tiles <= 0) {
+            return Status();
+        }
+        if (tiles <= grain || tiles == 1 || runsInline()) {
+            return call<Callable>(&body, 0, tiles, worker());
+        }
+        return run({.call = &ThreadLease::call<Callable>, .body = &body}, tiles, grain);
+    }
+
+  private:
+    // A body without its type. `body` may point to something const.
+    struct Loop {
+        Status (*call)(const void* body, int64_t begin, int64_t end, size_t worker);
+        const void* body;
+    };
+
+    template <typename Callable>
+    static Status call(const void* body, int64_t begin, int64_t end, size_t worker) {
+        Callable& callable = *static_cast<Callable*>(const_cast<void*>(body));
+        if constexpr (std::is_void_v<decltype(callable(begin, end, worker))>) {
+            callable(begin, end, worker);
+            return Status();
+        } else {
+            return callable(begin, end, worker);
+        }
+    }
+
+    explicit ThreadLease(ThreadPool::State* state);
+    bool runsInline() const;
+    size_t worker() const;
+    Status run(Loop loop, int64_t tiles, int64_t grain);
+
+    friend struct ThreadPool::State;
+    ThreadPool::State* mState;  // null for one thread
+    size_t mThreads;
 };
 
 }  // namespace halyard

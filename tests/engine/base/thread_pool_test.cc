@@ -3,44 +3,72 @@
 #include "engine/base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <limits>
 #include <mutex>
+#include <optional>
+#include <random>
 #include <set>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "tests/engine/allocation_count.h"
 
 namespace halyard {
 namespace {
 
 using Range = std::pair<int64_t, int64_t>;
 
-std::set<Range> rangesOf(ThreadPool& pool, int64_t count, int64_t grain) {
+std::set<Range> rangesOf(ThreadLease& lease, int64_t tiles, int64_t grain) {
     std::mutex mutex;
     std::set<Range> ranges;
-    pool.parallelFor(count, grain, [&](int64_t begin, int64_t end) {
-        const std::lock_guard lock(mutex);
-        EXPECT_TRUE(ranges.emplace(begin, end).second) << begin << ".." << end << " came twice";
-    });
+    const Status status =
+            lease.parallelFor(tiles, grain, [&](int64_t begin, int64_t end, size_t worker) {
+                const std::lock_guard lock(mutex);
+                EXPECT_LT(worker, lease.threadCount());
+                EXPECT_TRUE(ranges.emplace(begin, end).second) << begin << " came twice";
+            });
+    EXPECT_TRUE(status.ok());
     return ranges;
 }
 
-TEST(ThreadPool, CoversEveryIndexOnceInRangesOfAtLeastTheGrain) {
+// Returns once `threads` threads have called it, so a loop of as many tiles ends only if all come.
+class Meeting {
+  public:
+    explicit Meeting(int threads) : mMissing(threads) {}
+    void attend() {
+        --mMissing;
+        while (mMissing > 0) {
+            std::this_thread::yield();
+        }
+    }
+
+  private:
+    std::atomic<int> mMissing;
+};
+
+TEST(ThreadPool, CoversEveryTileOnceInRangesOfAtLeastTheGrain) {
     for (const size_t threads : {1, 2, 5}) {
         ThreadPool pool(threads);
         EXPECT_EQ(pool.threadCount(), threads);
-        for (const int64_t count : {1, 2, 7, 64, 1000, 1001}) {
+        ThreadLease lease = ThreadLease::take(&pool);
+        EXPECT_EQ(lease.threadCount(), threads);
+        for (const int64_t tiles : {1, 2, 7, 64, 1000, 1001, 100'000}) {
             for (const int64_t grain : {1, 3, 64, 5000}) {
                 int64_t next = 0;
-                for (const auto& [begin, end] : rangesOf(pool, count, grain)) {
+                for (const auto& [begin, end] : rangesOf(lease, tiles, grain)) {
                     EXPECT_EQ(begin, next);
-                    EXPECT_TRUE(end - begin >= grain || end == count)
-                            << begin << ".." << end << " of " << count << " by " << grain;
+                    EXPECT_TRUE(end - begin >= grain || end == tiles)
+                            << begin << ".." << end << " of " << tiles << " by " << grain;
                     next = end;
                 }
-                EXPECT_EQ(next, count);
+                EXPECT_EQ(next, tiles);
             }
         }
     }
@@ -48,70 +76,299 @@ TEST(ThreadPool, CoversEveryIndexOnceInRangesOfAtLeastTheGrain) {
 
 TEST(ThreadPool, DoesNothingForAnEmptyLoop) {
     ThreadPool pool(3);
-    EXPECT_TRUE(rangesOf(pool, 0, 1).empty());
-    EXPECT_TRUE(rangesOf(pool, -5, 1).empty());
+    ThreadLease lease = ThreadLease::take(&pool);
+    EXPECT_TRUE(rangesOf(lease, 0, 1).empty());
+    EXPECT_TRUE(rangesOf(lease, -5, 1).empty());
 }
 
 TEST(ThreadPool, SplitsTheLargestLoopWithoutOverflow) {
     ThreadPool pool(3);
+    ThreadLease lease = ThreadLease::take(&pool);
     constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-    int64_t next = 0;
-    for (const auto& [begin, end] : rangesOf(pool, kMost, 0)) {
-        EXPECT_EQ(begin, next);
-        EXPECT_GT(end, begin);
-        next = end;
+    for (const int64_t grain : {int64_t{-1}, int64_t{0}, kMost / 2, kMost - 1}) {
+        int64_t next = 0;
+        for (const auto& [begin, end] : rangesOf(lease, kMost, grain)) {
+            EXPECT_EQ(begin, next);
+            EXPECT_GT(end, begin);
+            next = end;
+        }
+        EXPECT_EQ(next, kMost);
     }
-    EXPECT_EQ(next, kMost);
-    EXPECT_EQ(rangesOf(pool, 10, kMost), (std::set<Range>{{0, 10}}));
+    EXPECT_EQ(rangesOf(lease, 10, kMost), (std::set<Range>{{0, 10}}));
 }
 
-TEST(ThreadPool, TakesOneThreadPerCoreWhenAskedForNone) {
-    EXPECT_GE(ThreadPool(0).threadCount(), 1U);
-}
-
-TEST(ThreadPool, ServesCallersOnSeveralThreads) {
-    ThreadPool pool(3);
-    std::vector<std::thread> callers;
-    std::atomic<int64_t> sum = 0;
-    for (int caller = 0; caller < 4; ++caller) {
-        callers.emplace_back([&] {
-            for (int round = 0; round < 200; ++round) {
-                std::vector<int64_t> squares(100);
-                pool.parallelFor(100, 1, [&](int64_t begin, int64_t end) {
-                    for (int64_t i = begin; i < end; ++i) {
-                        squares[static_cast<size_t>(i)] = i * i;
-                    }
-                });
-                for (const int64_t square : squares) {
-                    sum += square;
-                }
-            }
-        });
-    }
-    for (std::thread& caller : callers) {
-        caller.join();
-    }
-    EXPECT_EQ(sum, int64_t{4} * 200 * 328350);
+TEST(ThreadPool, TakesOneThreadPerUsableCoreWhenAskedForNone) {
+    cpu_set_t all;
+    ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    EXPECT_EQ(ThreadPool(0).threadCount(), static_cast<size_t>(CPU_COUNT(&all)));
+    std::thread([&] {
+        int core = 0;
+        while (!CPU_ISSET(core, &all)) {
+            ++core;
+        }
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(core, &one);
+        ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+        EXPECT_EQ(ThreadPool(0).threadCount(), 1U);
+    }).join();
 }
 
 TEST(ThreadPool, SpreadsALoopOverItsThreads) {
-    // Each range waits until another thread has come, so the loop ends only if two do.
-    ThreadPool pool(2);
-    std::mutex mutex;
-    std::set<std::thread::id> seen;
-    pool.parallelFor(2, 1, [&](int64_t, int64_t) {
-        {
-            const std::lock_guard lock(mutex);
-            seen.insert(std::this_thread::get_id());
+    for (const int threads : {2, 4}) {
+        ThreadPool pool(static_cast<size_t>(threads));
+        for (int round = 0; round < 20; ++round) {
+            ThreadLease lease = ThreadLease::take(&pool);
+            Meeting meeting(threads);
+            std::mutex mutex;
+            std::set<size_t> seen;
+            const Status status = lease.parallelFor(
+                    threads, 1, [&](int64_t /*begin*/, int64_t /*end*/, size_t worker) {
+                        meeting.attend();
+                        const std::lock_guard lock(mutex);
+                        seen.insert(worker);
+                    });
+            EXPECT_TRUE(status.ok());
+            EXPECT_EQ(seen.size(), static_cast<size_t>(threads));
         }
-        while (true) {
-            const std::lock_guard lock(mutex);
-            if (seen.size() == 2) {
-                break;
+    }
+}
+
+TEST(ThreadPool, EndsAPhaseWithoutAThreadThatIsHeldUp) {
+    // The other threads hold a tile of theirs until all the rest is done, which then somebody else
+    // must have done, though the tiles began as theirs.
+    ThreadPool pool(2);
+    ThreadLease lease = ThreadLease::take(&pool);
+    constexpr int64_t kTiles = 100;
+    std::atomic<int64_t> done = 0;
+    std::atomic<int64_t> held = 0;
+    const Status status =
+            lease.parallelFor(kTiles, 1, [&](int64_t begin, int64_t end, size_t worker) {
+                if (worker != 0) {
+                    held += end - begin;
+                    while (done + held < kTiles) {
+                        std::this_thread::yield();
+                    }
+                }
+                done += end - begin;
+            });
+    EXPECT_TRUE(status.ok());
+    EXPECT_EQ(done, kTiles);
+}
+
+TEST(ThreadPool, LeasesToOneAndLetsTheOthersRunInline) {
+    ThreadPool pool(3);
+    std::optional<ThreadLease> first(ThreadLease::take(&pool));
+    EXPECT_EQ(first->threadCount(), 3U);
+    ThreadLease second = ThreadLease::take(&pool);
+    EXPECT_EQ(second.threadCount(), 1U);
+    EXPECT_EQ(rangesOf(second, 100, 1), (std::set<Range>{{0, 100}}));
+    first.reset();
+    EXPECT_EQ(ThreadLease::take(&pool).threadCount(), 3U);
+    EXPECT_EQ(ThreadLease::take(nullptr).threadCount(), 1U);
+}
+
+TEST(ThreadPool, MovesALeaseWithoutReturningThePool) {
+    ThreadPool pool(2);
+    ThreadLease first = ThreadLease::take(&pool);
+    ThreadLease second = std::move(first);
+    EXPECT_EQ(first.threadCount(), 1U);  // NOLINT(bugprone-use-after-move)
+    EXPECT_EQ(second.threadCount(), 2U);
+    EXPECT_EQ(ThreadLease::take(&pool).threadCount(), 1U);
+}
+
+TEST(ThreadPool, GivesTheFirstFailureAndSkipsWhatHasNotBegun) {
+    for (const size_t threads : {2, 3}) {
+        ThreadPool pool(threads);
+        ThreadLease lease = ThreadLease::take(&pool);
+        std::atomic<int64_t> called = 0;
+        const Status status =
+                lease.parallelFor(4000, 1, [&](int64_t begin, int64_t end, size_t /*worker*/) {
+                    called += end - begin;
+                    return begin == 0 ? unsupported("tile 0") : Status();
+                });
+        EXPECT_EQ(status.message(), "tile 0");
+        EXPECT_GT(called, 0);
+        // All fail, so no thread may begin a second range after its first.
+        called = 0;
+        std::atomic<size_t> failures = 0;
+        const Status all =
+                lease.parallelFor(4000, 1, [&](int64_t /*begin*/, int64_t, size_t /*worker*/) {
+                    ++failures;
+                    return invalidArgument("every tile");
+                });
+        EXPECT_EQ(all.code(), StatusCode::INVALID_ARGUMENT);
+        EXPECT_LE(failures, threads);
+        // And nothing of it is left for the next phase.
+        EXPECT_EQ(rangesOf(lease, 10, 10).size(), 1U);
+        EXPECT_GE(rangesOf(lease, 10, 1).size(), 2U);
+    }
+}
+
+TEST(ThreadPool, RunsALoopWithinALoopInline) {
+    ThreadPool pool(3);
+    ThreadLease lease = ThreadLease::take(&pool);
+    std::atomic<int64_t> sum = 0;
+    const Status status =
+            lease.parallelFor(30, 1, [&](int64_t outer, int64_t outerEnd, size_t outerWorker) {
+                EXPECT_EQ(ThreadLease::take(&pool).threadCount(), 1U);
+                return lease.parallelFor(20, 1, [&](int64_t begin, int64_t end, size_t worker) {
+                    EXPECT_EQ(begin, 0);
+                    EXPECT_EQ(end, 20);
+                    EXPECT_EQ(worker, outerWorker);
+                    sum += (outerEnd - outer) * (end - begin);
+                });
+            });
+    EXPECT_TRUE(status.ok());
+    EXPECT_EQ(sum, 600);
+}
+
+TEST(ThreadPool, GivesEachWorkerItsOwnIndex) {
+    ThreadPool pool(4);
+    ThreadLease lease = ThreadLease::take(&pool);
+    std::vector<std::atomic<bool>> inside(4);
+    for (int round = 0; round < 300; ++round) {
+        const Status status =
+                lease.parallelFor(64, 1, [&](int64_t /*begin*/, int64_t /*end*/, size_t worker) {
+                    EXPECT_FALSE(inside[worker].exchange(true));
+                    inside[worker] = false;
+                });
+        EXPECT_TRUE(status.ok());
+    }
+}
+
+TEST(ThreadPool, AllocatesNothing) {
+    ThreadPool pool(2);
+    std::atomic<size_t> allocated = 0;
+    const size_t before = engine::allocationCount();
+    for (int lap = 0; lap < 10; ++lap) {
+        ThreadLease lease = ThreadLease::take(&pool);
+        for (int phase = 0; phase < 100; ++phase) {
+            const Status status = lease.parallelFor(16, 1, [&](int64_t, int64_t, size_t worker) {
+                if (worker != 0) {
+                    allocated = std::max<size_t>(allocated, engine::allocationCount());
+                }
+            });
+            if (!status.ok()) {
+                return;
             }
         }
-    });
-    EXPECT_EQ(seen.size(), 2U);
+    }
+    EXPECT_EQ(engine::allocationCount() - before, 0U);
+    EXPECT_EQ(allocated, 0U);  // the workers never have, since they started
+}
+
+TEST(ThreadPool, WorksWhereItHasFewerCoresThanThreads) {
+    std::thread([] {
+        cpu_set_t cores;
+        ASSERT_EQ(sched_getaffinity(0, sizeof cores, &cores), 0);
+        for (int core = 0, kept = 0; core < CPU_SETSIZE; ++core) {
+            if (CPU_ISSET(core, &cores) && ++kept > 1) {
+                CPU_CLR(core, &cores);
+            }
+        }
+        ASSERT_EQ(sched_setaffinity(0, sizeof cores, &cores), 0);
+        ThreadPool pool(4);
+        for (int round = 0; round < 50; ++round) {
+            ThreadLease lease = ThreadLease::take(&pool);
+            Meeting meeting(4);
+            const Status status =
+                    lease.parallelFor(4, 1, [&](int64_t, int64_t, size_t) { meeting.attend(); });
+            EXPECT_TRUE(status.ok());
+            EXPECT_FALSE(rangesOf(lease, 50, 1).empty());
+        }
+    }).join();
+}
+
+// Many short leases and phases by several callers at once, some of which fail, nest or pause for
+// longer than workers spin. Each phase's body lives on its caller's stack and checks that it is
+// called while the phase is open, for tiles of that phase.
+TEST(ThreadPool, KeepsPhasesApartUnderLoad) {
+    const unsigned seed = std::random_device()();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    for (const size_t threads : {2, 3, 8}) {
+        ThreadPool pool(threads);
+        std::atomic<int> shared = 0;
+        const auto call = [&](unsigned caller) {
+            std::mt19937 random(seed + caller);
+            std::vector<std::atomic<uint8_t>> times(300);
+            for (int round = 0; round < 400; ++round) {
+                ThreadLease lease = ThreadLease::take(&pool);
+                shared += lease.threadCount() > 1 ? 1 : 0;
+                const unsigned phases = random() % 20;
+                for (unsigned phase = 0; phase < phases; ++phase) {
+                    const int64_t tiles = random() % (random() % 2 == 0 ? 5 : 300);
+                    const auto grain = static_cast<int64_t>(random() % 4);
+                    const int64_t failing = random() % 4 == 0 ? random() % 300 : -1;
+                    const bool nests = random() % 8 == 0;
+                    std::ranges::for_each(times, [](auto& time) { time = 0; });
+                    std::atomic<bool> open = true;
+                    const Status status = lease.parallelFor(
+                            tiles, grain, [&](int64_t begin, int64_t end, size_t worker) {
+                                EXPECT_TRUE(open);
+                                EXPECT_LT(worker, lease.threadCount());
+                                for (int64_t tile = begin; tile < end; ++tile) {
+                                    ++times[static_cast<size_t>(tile)];
+                                }
+                                if (nests) {
+                                    EXPECT_TRUE(
+                                            lease.parallelFor(9, 1, [](int64_t, int64_t, size_t) {
+                                                 }).ok());
+                                }
+                                return begin <= failing && failing < end ? internalError("planned")
+                                                                         : Status();
+                            });
+                    open = false;
+                    const bool fails = failing >= 0 && failing < tiles;
+                    ASSERT_EQ(status.ok(), !fails);
+                    for (int64_t tile = 0; tile < tiles; ++tile) {
+                        const int count = times[static_cast<size_t>(tile)];
+                        ASSERT_TRUE(count == 1 || (fails && count == 0)) << tile << ": " << count;
+                    }
+                }
+                if (random() % 16 == 0) {
+                    std::this_thread::sleep_for(std::chrono::microseconds(random() % 60));
+                }
+            }
+        };
+        std::vector<std::thread> callers;
+        for (unsigned caller = 0; caller < 3; ++caller) {
+            callers.emplace_back(call, caller);
+        }
+        std::ranges::for_each(callers, [](std::thread& caller) { caller.join(); });
+        EXPECT_GT(shared, 0);
+    }
+}
+
+TEST(ThreadPool, WakesItsWorkersAfterEveryPause) {
+    // A wake-up that is lost leaves the meeting, and the test, waiting.
+    ThreadPool pool(2);
+    const unsigned seed = std::random_device()();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    for (int round = 0; round < 300; ++round) {
+        ThreadLease lease = ThreadLease::take(&pool);
+        for (int phase = 0; phase < 4; ++phase) {
+            Meeting meeting(2);
+            const Status status =
+                    lease.parallelFor(2, 1, [&](int64_t, int64_t, size_t) { meeting.attend(); });
+            EXPECT_TRUE(status.ok());
+            const auto pause = std::chrono::microseconds(random() % 40);
+            const auto end = std::chrono::steady_clock::now() + pause;
+            while (std::chrono::steady_clock::now() < end) {
+            }
+        }
+    }
+}
+
+TEST(ThreadPool, EndsWithItsWorkersAsleepAwakeOrNeverUsed) {
+    for (int round = 0; round < 100; ++round) {
+        ThreadPool pool(3);
+        if (round % 2 == 0) {
+            ThreadLease lease = ThreadLease::take(&pool);
+            EXPECT_FALSE(rangesOf(lease, 30, 1).empty());
+        }
+    }
 }
 
 }  // namespace
