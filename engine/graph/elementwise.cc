@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "engine/graph/node_rules.h"
 #include "engine/graph/shape_inference.h"
@@ -47,24 +48,89 @@ Result<Shape> broadcastShapes(const Shape& a, const Shape& b) {
     return result;
 }
 
-Status inferShapes(const Activate& /*node*/, std::span<const KnownInput> inputs,
-                   std::span<TensorType> outputs) {
-    HALYARD_RETURN_IF_ERROR(checkCounts(inputs, 1, outputs));
-    HALYARD_RETURN_IF_ERROR(checkSameType(*inputs[0].type, "the input", outputs[0], "the output"));
-    outputs[0].shape = inputs[0].shape();
+namespace {
+
+Status sameShapeAs(const KnownInput& x, TensorType& output, const TypeSet& legal) {
+    HALYARD_RETURN_IF_ERROR(checkMapped(*x.type, output, legal));
+    output.shape = x.shape();
     return {};
+}
+
+const TypeSet& legalFor(Unary::Function function) {
+    switch (function) {
+        case Unary::Function::ABS:
+        case Unary::Function::NEG:
+            return kFloatsOrInt32;
+        case Unary::Function::LOGICAL_NOT:
+            return kBool8;
+        default:
+            return kFloats;
+    }
+}
+
+const TypeSet& legalFor(Binary::Function function) {
+    switch (function) {
+        case Binary::Function::POW:
+            return kFloats;
+        case Binary::Function::PRELU:
+            return kReals;
+        case Binary::Function::LOGICAL_AND:
+        case Binary::Function::LOGICAL_OR:
+            return kBool8;
+        default:
+            return kNumbers;
+    }
+}
+
+}  // namespace
+
+Status inferShapes(const Activate& node, std::span<const KnownInput> inputs,
+                   std::span<TensorType> outputs) {
+    if (node.function == Activate::Function::ELU) {
+        HALYARD_RETURN_IF_ERROR(checkFinite(node.alpha, "alpha"));
+    }
+    return sameShapeAs(inputs[0], outputs[0], kReals);
+}
+
+Status inferShapes(const Unary& node, std::span<const KnownInput> inputs,
+                   std::span<TensorType> outputs) {
+    return sameShapeAs(inputs[0], outputs[0], legalFor(node.function));
 }
 
 Status inferShapes(const Binary& node, std::span<const KnownInput> inputs,
                    std::span<TensorType> outputs) {
-    HALYARD_RETURN_IF_ERROR(checkCounts(inputs, 2, outputs));
+    HALYARD_RETURN_IF_ERROR(checkType(*inputs[0].type, "input 0", legalFor(node.function)));
     HALYARD_RETURN_IF_ERROR(checkSameType(*inputs[0].type, "input 0", *inputs[1].type, "input 1"));
     HALYARD_RETURN_IF_ERROR(checkSameType(*inputs[0].type, "input 0", outputs[0], "the output"));
-    if (outputs[0].type == DataType::INT32 && node.activation != Activation::NONE) {
-        return invalidArgument("INT32 takes no activation");
+    if (node.activation != Activation::NONE && !kReals.contains(outputs[0].type)) {
+        return invalidArgument(std::string(toString(outputs[0].type)) + " takes no activation");
     }
     HALYARD_ASSIGN_OR_RETURN(outputs[0].shape,
                              broadcastShapes(inputs[0].shape(), inputs[1].shape()));
+    return {};
+}
+
+Status inferShapes(const Compare& /*node*/, std::span<const KnownInput> inputs,
+                   std::span<TensorType> outputs) {
+    HALYARD_RETURN_IF_ERROR(checkType(*inputs[0].type, "input 0", kNumbersOrBools));
+    HALYARD_RETURN_IF_ERROR(checkSameType(*inputs[0].type, "input 0", *inputs[1].type, "input 1"));
+    HALYARD_RETURN_IF_ERROR(checkType(outputs[0], "the output", kBool8));
+    HALYARD_ASSIGN_OR_RETURN(outputs[0].shape,
+                             broadcastShapes(inputs[0].shape(), inputs[1].shape()));
+    return {};
+}
+
+Status inferShapes(const Select& /*node*/, std::span<const KnownInput> inputs,
+                   std::span<TensorType> outputs) {
+    HALYARD_RETURN_IF_ERROR(checkType(*inputs[0].type, "the condition", kBool8));
+    HALYARD_RETURN_IF_ERROR(checkType(*inputs[1].type, "input 1", kNumbersOrBools));
+    HALYARD_RETURN_IF_ERROR(checkSameType(*inputs[1].type, "input 1", *inputs[2].type, "input 2"));
+    HALYARD_RETURN_IF_ERROR(checkSameType(*inputs[1].type, "input 1", outputs[0], "the output"));
+    Shape shape = inputs[0].shape();
+    for (const KnownInput& branch : inputs.subspan(1)) {
+        HALYARD_ASSIGN_OR_RETURN(shape, mergeShapes(shape, branch.shape()));
+    }
+    outputs[0].shape = shape;
     return {};
 }
 

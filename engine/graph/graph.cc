@@ -2,6 +2,7 @@
 
 #include "engine/graph/graph.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -9,7 +10,6 @@
 #include "engine/base/aligned_buffer.h"
 
 namespace halyard::engine {
-namespace {
 
 // Even a constant without elements gets an owner, which is what marks it as one.
 Result<ConstantData> copyConstant(std::span<const uint8_t> bytes,
@@ -25,8 +25,6 @@ Result<ConstantData> copyConstant(std::span<const uint8_t> bytes,
     const auto* data = reinterpret_cast<const uint8_t*>(owner->data());
     return ConstantData{.owner = std::move(owner), .bytes = {data, bytes.size()}};
 }
-
-}  // namespace
 
 TensorId Graph::addTensor(TensorType type) {
     mTensors.push_back({.type = std::move(type), .constant = {}});
@@ -50,6 +48,49 @@ Result<TensorId> Graph::addConstant(TensorType type, ConstantData data,
     }
     mTensors.push_back({.type = std::move(type), .constant = std::move(data)});
     return static_cast<TensorId>(mTensors.size() - 1);
+}
+
+bool NestedGraph::operator==(const NestedGraph& other) const {
+    return graph == other.graph ||
+           (graph != nullptr && other.graph != nullptr && *graph == *other.graph);
+}
+
+bool Node::operator==(const Node& other) const {
+    return descriptor == other.descriptor && inputs == other.inputs && outputs == other.outputs &&
+           sources == other.sources;
+}
+
+bool Graph::operator==(const Graph& other) const {
+    const auto sameTensor = [](const Tensor& a, const Tensor& b) {
+        return a.type == b.type && a.isConstant() == b.isConstant() &&
+               std::ranges::equal(a.constant.bytes, b.constant.bytes);
+    };
+    return mInputs == other.mInputs && mOutputs == other.mOutputs &&
+           mRelaxedFloat == other.mRelaxedFloat && mVanished == other.mVanished &&
+           std::ranges::equal(mTensors, other.mTensors, sameTensor) && mNodes == other.mNodes;
+}
+
+namespace {
+
+template <typename Pointer, typename AnyNode>
+std::vector<Pointer> nestedIn(AnyNode& node) {
+    if (auto* branch = std::get_if<If>(&node.descriptor)) {
+        return {&branch->then, &branch->otherwise};
+    }
+    if (auto* loop = std::get_if<While>(&node.descriptor)) {
+        return {&loop->condition, &loop->body};
+    }
+    return {};
+}
+
+}  // namespace
+
+std::vector<const NestedGraph*> nestedGraphs(const Node& node) {
+    return nestedIn<const NestedGraph*>(node);
+}
+
+std::vector<NestedGraph*> nestedGraphs(Node& node) {
+    return nestedIn<NestedGraph*>(node);
 }
 
 NodeId Graph::addNode(Node node) {

@@ -5,7 +5,8 @@
 //
 // Glossary. tensor: a value of the graph, with a type that may have unknown dimensions. constant:
 // a tensor whose elements are known. input/output: tensors bound by the caller at each execution.
-// node: one computation. piece: a run of nodes given to one backend (engine/plan).
+// node: one computation. piece: a run of nodes given to one backend (engine/plan). operation: what
+// the caller's model has; nodes stem from operations.
 
 #pragma once
 
@@ -34,6 +35,8 @@ inline constexpr TensorId kNoTensor = std::numeric_limits<TensorId>::max();
 struct ConstantData {
     std::shared_ptr<const void> owner;
     std::span<const uint8_t> bytes;
+    // A client may write to the bytes at any time. The verifier copies those that steer a node.
+    bool shared = false;
 };
 
 struct Tensor {
@@ -49,10 +52,21 @@ struct Node {
     std::vector<TensorId> outputs;
     // What the caller calls the node, for messages and placement, e.g. "operation 3 (CONV_2D)".
     std::string label;
-    // Index of the caller's operation that this node stems from; several nodes may share one.
-    uint32_t source = 0;
+    // The caller's operations that this node stems from, ascending; several nodes may share one.
+    // Inside a nested graph, those of the nested graph.
+    std::vector<uint32_t> sources;
 
     NodeKind kind() const { return static_cast<NodeKind>(descriptor.index()); }
+    // Compares all but the label, which is for people.
+    bool operator==(const Node& other) const;
+};
+
+// An operation that left no node behind, and what became of it: "folded", "fused into operation 5".
+struct VanishedOperation {
+    uint32_t operation = 0;
+    std::string fate;
+
+    bool operator==(const VanishedOperation&) const = default;
 };
 
 class Graph {
@@ -64,6 +78,11 @@ class Graph {
     Result<TensorId> addConstant(TensorType type, ConstantData data,
                                  std::shared_ptr<MemoryBudget> memory = nullptr);
     NodeId addNode(Node node);
+    void addVanished(VanishedOperation vanished) { mVanished.push_back(std::move(vanished)); }
+    // Puts other bytes, as many, in the place of a constant's. No bytes: nothing reads it any more.
+    void replaceConstant(TensorId id, ConstantData data) {
+        mTensors[id].constant = std::move(data);
+    }
     void setInputs(std::vector<TensorId> inputs) { mInputs = std::move(inputs); }
     void setOutputs(std::vector<TensorId> outputs) { mOutputs = std::move(outputs); }
     // True when float32 arithmetic may drop to float16 range and precision.
@@ -77,13 +96,27 @@ class Graph {
     const Tensor& tensor(TensorId id) const { return mTensors[id]; }
     Tensor& mutableTensor(TensorId id) { return mTensors[id]; }
     const Node& node(NodeId id) const { return mNodes[id]; }
+    Node& mutableNode(NodeId id) { return mNodes[id]; }
+    std::span<const VanishedOperation> vanished() const { return mVanished; }
+
+    // By content: constants by their bytes, nested graphs in depth; not by labels.
+    bool operator==(const Graph& other) const;
 
   private:
     std::vector<Tensor> mTensors;
     std::vector<Node> mNodes;
     std::vector<TensorId> mInputs;
     std::vector<TensorId> mOutputs;
+    std::vector<VanishedOperation> mVanished;
     bool mRelaxedFloat = false;
 };
+
+// A copy of a constant that no client can write to, reserved from `memory`, if there is one.
+Result<ConstantData> copyConstant(std::span<const uint8_t> bytes,
+                                  std::shared_ptr<MemoryBudget> memory);
+
+// The graphs that a node holds: none for most kinds.
+std::vector<const NestedGraph*> nestedGraphs(const Node& node);
+std::vector<NestedGraph*> nestedGraphs(Node& node);
 
 }  // namespace halyard::engine

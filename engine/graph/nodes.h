@@ -1,17 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The node descriptors: what each kind of node computes, with every attribute decoded. Layout is
-// NHWC throughout; the driver puts Transpose nodes around operations that ask for NCHW. Inputs are
-// listed in order; "?" marks one that may be kNoTensor.
+// NHWC throughout; the driver puts Transpose nodes around operations that ask for NCHW.
+//
+// A descriptor lists its fields (base/fields.h: dump, comparison and serialisation follow) and its
+// inputs and outputs by name. An input may be omittable (left out in the graph, or when the graph
+// is run), may steer (its values decide sizes or addresses, so it never lies in memory that a
+// client can write), and may repeat. An output may repeat, and may be found by running: then its
+// shape depends on data that inference does not look at.
+//
+// Axes may be negative, counting from the end; they are resolved where the rank is known.
+// "x" is what a node mainly works on. Where nothing else is said, the output has the type of x.
 
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "engine/base/fields.h"
+
 namespace halyard::engine {
+
+using halyard::operator==;  // of structs with fields, where a variant looks for it
+
+class Graph;
+
+struct InputSpec {
+    std::string_view name;
+    uint8_t traits = 0;
+};
+inline constexpr uint8_t kOmittable = 1;
+inline constexpr uint8_t kSteers = 2;
+inline constexpr uint8_t kRepeats = 4;  // the last input or output: any number of times, even none
+
+struct OutputSpec {
+    std::string_view name;
+    uint8_t traits = 0;
+};
+inline constexpr uint8_t kFoundByRunning = 8;
+
+// ---- Attributes that several kinds share --------------------------------------------------------
 
 // Fused into the node that carries it: applied to the real value before requantisation.
 enum class Activation : uint8_t { NONE, RELU, RELU1 /* [-1, 1] */, RELU6 /* [0, 6] */ };
@@ -30,31 +63,114 @@ struct Window2d {
     int32_t strideW = 1;
     int32_t dilationH = 1;  // convolutions only
     int32_t dilationW = 1;
+    HALYARD_FIELDS(padding, top, bottom, left, right, strideH, strideW, dilationH, dilationW)
 };
 
-// Elementwise function of one tensor. Inputs: x. Output: same shape.
+// The clamps and the activation of the gates' input in an LSTM.
+struct LstmAttributes {
+    // NONE stands for no function at all; the gates themselves are sigmoids.
+    enum class Function : uint8_t { NONE, RELU, RELU1, RELU6, TANH, LOGISTIC };
+    Function activation = Function::TANH;
+    float cellClip = 0.0F;        // 0: the cell state is not clamped
+    float projectionClip = 0.0F;  // the same for the projection
+    HALYARD_FIELDS(activation, cellClip, projectionClip)
+};
+
+// A graph inside a node. Copies of the node share it; who changes it makes a new one. Never null in
+// a verified graph. Compared by content.
+struct NestedGraph {
+    std::shared_ptr<const Graph> graph;
+    bool operator==(const NestedGraph& other) const;
+};
+
+// ---- Elementwise --------------------------------------------------------------------------------
+
+// An activation function; quantised types go through it as real numbers. ELU: x if x > 0, otherwise
+// alpha * (exp(x) - 1).
 struct Activate {
-    enum class Function : uint8_t { RELU, RELU1, RELU6, LOGISTIC, HARD_SWISH };
+    enum class Function : uint8_t { RELU, RELU1, RELU6, LOGISTIC, TANH, HARD_SWISH, ELU };
     Function function = Function::RELU;
+    float alpha = 1.0F;  // ELU only
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS(function, alpha)
 };
 
-// Elementwise with numpy broadcasting. Inputs: a, b. Output: the broadcast shape.
+// Any other function of one element. ABS, NEG: floats and INT32. LOGICAL_NOT: BOOL8. Otherwise
+// floats. ABS and NEG of the smallest INT32 are itself.
+struct Unary {
+    enum class Function : uint8_t { ABS, EXP, FLOOR, LOG, LOGICAL_NOT, NEG, RSQRT, SIN, SQRT };
+    Function function = Function::ABS;
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS(function)
+};
+
+// Elementwise with numpy broadcasting. INT32 wraps modulo 2^32; DIV rounds towards minus infinity,
+// and by 0 gives 0. MAXIMUM and MINIMUM of a NaN are NaN. PRELU: a where a >= 0, otherwise a * b.
+// The logical functions take BOOL8.
 struct Binary {
-    enum class Function : uint8_t { ADD, MUL };
+    enum class Function : uint8_t {
+        ADD,
+        MUL,
+        SUB,
+        DIV,
+        MAXIMUM,
+        MINIMUM,
+        POW,
+        PRELU,
+        LOGICAL_AND,
+        LOGICAL_OR
+    };
     Function function = Function::ADD;
     Activation activation = Activation::NONE;
+    static constexpr InputSpec kInputs[] = {{"a"}, {"b"}};
+    HALYARD_FIELDS(function, activation)
 };
 
-// Inputs: one or more tensors of equal rank. axis is in [0, rank).
-struct Concat {
-    int32_t axis = 0;
+// Elementwise with numpy broadcasting; quantised types compare as real numbers. Output: BOOL8.
+struct Compare {
+    enum class Function : uint8_t { EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL };
+    Function function = Function::EQUAL;
+    static constexpr InputSpec kInputs[] = {{"a"}, {"b"}};
+    HALYARD_FIELDS(function)
 };
 
-// Inputs: x [N, H, W, C], filter [Cout, Kh, Kw, C], bias [Cout]. Output [N, Ho, Wo, Cout].
-// Quantised bias is INT32 with scale s_x * s_filter.
+// Where the BOOL8 condition is true a, otherwise b. All of one shape.
+struct Select {
+    static constexpr InputSpec kInputs[] = {{"condition"}, {"a"}, {"b"}};
+    HALYARD_FIELDS()
+};
+
+// To the output's element type as C converts: floats to integers towards zero, to QUANT8_ASYMM by
+// value (scale is not looked at), both clamped to their range, NaN to 0. Of one type to itself a
+// copy.
+struct Cast {
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS()
+};
+
+// Input: any quantised type. Output: FLOAT32 or FLOAT16, same shape.
+struct Dequantize {
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS()
+};
+
+// Input: FLOAT32 or FLOAT16. Output: an asymmetric 8-bit type, same shape.
+struct Quantize {
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS()
+};
+
+// ---- Sums of products ---------------------------------------------------------------------------
+
+// Inputs: x [N, H, W, C], filter [Cout, Kh, Kw, C / groups], bias [Cout]. Output [N, Ho, Wo, Cout].
+// Quantised bias is INT32 with scale s_x * s_filter. With groups, output channel c reads the input
+// channels of group c / (Cout / groups) only.
 struct Conv2d {
     Window2d window = {};
+    int32_t groups = 1;
     Activation activation = Activation::NONE;
+    static constexpr InputSpec kInputs[] = {{"x"}, {"filter"}, {"bias"}};
+    HALYARD_FIELDS(window, groups, activation)
 };
 
 // Inputs: x [N, H, W, C], filter [1, Kh, Kw, C * multiplier], bias [C * multiplier].
@@ -62,60 +178,628 @@ struct DepthwiseConv2d {
     Window2d window = {};
     int32_t multiplier = 1;
     Activation activation = Activation::NONE;
+    static constexpr InputSpec kInputs[] = {{"x"}, {"filter"}, {"bias"}};
+    HALYARD_FIELDS(window, multiplier, activation)
 };
 
-// Input: any quantised type. Output: FLOAT32 or FLOAT16, same shape.
-struct Dequantize {};
+// Inputs: x [N, H, W, C], filter [Cout, Kh, Kw, C], bias [Cout], output_shape INT32 [4] (NHWC).
+// The gradient of Conv2d: input pixel (h, w) adds to the output pixels (h * strideH - top + kh,
+// ...). Without output_shape the padding is EXPLICIT, and Ho = (H - 1) * strideH + Kh - top -
+// bottom; with it the padding is SAME or VALID, as a convolution from that shape to x would have
+// it, and only its Ho and Wo are read. No dilation.
+struct TransposeConv2d {
+    Window2d window = {};
+    Activation activation = Activation::NONE;
+    static constexpr InputSpec kInputs[] = {
+            {"x"}, {"filter"}, {"bias"}, {"output_shape", kOmittable | kSteers}};
+    HALYARD_FIELDS(window, activation)
+};
 
 // Inputs: x (rank >= 2, seen as [batch, K]), weights [units, K], bias [units].
 // Output [batch, units].
 struct FullyConnected {
     Activation activation = Activation::NONE;
+    static constexpr InputSpec kInputs[] = {{"x"}, {"weights"}, {"bias"}};
+    HALYARD_FIELDS(activation)
 };
 
-// Inputs: x, paddings INT32 [rank, 2] (before, after; may be computed at execution).
-// Adds `value`, a real number; on quantised types 0 gives the zero point.
-struct Pad {
-    float value = 0.0F;
+// Inputs: a [..., M, K], b [..., K, N], either transposed where so marked; equal rank >= 2, and the
+// leading extents broadcast. Output [..., M, N].
+struct BatchMatmul {
+    bool transposeA = false;
+    bool transposeB = false;
+    static constexpr InputSpec kInputs[] = {{"a"}, {"b"}};
+    HALYARD_FIELDS(transposeA, transposeB)
 };
+
+// ---- Windows, reductions, normalisation ---------------------------------------------------------
 
 // Inputs: x [N, H, W, C]. Padding elements take no part in the result.
 // Explicit padding is smaller than the filter, so that no window lies wholly in it. MAX asks for
-// the same quantisation of input and output. A NaN in a window is its maximum.
+// the same quantisation of input and output. A NaN in a window is its maximum. L2: the root of the
+// mean of squares, floats only.
 struct Pool2d {
-    enum class Function : uint8_t { AVERAGE, MAX };
+    enum class Function : uint8_t { AVERAGE, MAX, L2 };
     Function function = Function::AVERAGE;
     Window2d window = {};
     int32_t filterH = 1;
     int32_t filterW = 1;
     Activation activation = Activation::NONE;
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS(function, window, filterH, filterW, activation)
 };
 
-// Input: FLOAT32 or FLOAT16. Output: an asymmetric 8-bit type, same shape.
-struct Quantize {};
-
 // Inputs: x, axes INT32 [n] (each in [-rank, rank), repeats allowed; may be computed at execution).
-// Without axes, each element is its own mean. Where every axis goes and none is kept, the output is
-// [1]: one element, as NNAPI has it, not a scalar.
+// Without axes, each element is reduced to itself. Where every axis goes and none is kept, the
+// output is [1]: one element, as NNAPI has it, not a scalar. ALL and ANY take BOOL8. MAX and MIN
+// with a NaN are NaN.
 struct Reduce {
-    enum class Function : uint8_t { MEAN };
+    enum class Function : uint8_t { MEAN, SUM, PROD, MAX, MIN, ALL, ANY };
     Function function = Function::MEAN;
     bool keepDims = false;
+    static constexpr InputSpec kInputs[] = {{"x"}, {"axes", kSteers}};
+    HALYARD_FIELDS(function, keepDims)
+};
+
+// The index (INT32) of the largest or smallest element along an axis, which goes; a list gives
+// [1]. The first of equals; the first NaN is both.
+struct ArgMinMax {
+    enum class Function : uint8_t { MAX, MIN };
+    Function function = Function::MAX;
+    int32_t axis = 0;
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS(function, axis)
+};
+
+// Normalises along the axis: exp(beta * (x - max)) / sum.
+struct Softmax {
+    float beta = 1.0F;
+    int32_t axis = -1;
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS(beta, axis)
+};
+
+// beta * (x - max) - log(sum(exp(beta * (x - max)))), along the axis. Floats.
+struct LogSoftmax {
+    float beta = 1.0F;
+    int32_t axis = -1;
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS(beta, axis)
+};
+
+// x / sqrt(sum of squares along the axis). 8-bit results have scale 1/128 and zero point 128 (or
+// 0).
+struct L2Normalize {
+    int32_t axis = -1;
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS(axis)
+};
+
+// x / (bias + alpha * sum of squares over [-radius, radius] along the axis) ^ beta. Floats.
+struct LocalResponseNormalize {
+    int32_t radius = 0;
+    float bias = 0.0F;
+    float alpha = 1.0F;
+    float beta = 1.0F;
+    int32_t axis = -1;
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS(radius, bias, alpha, beta, axis)
+};
+
+// x [N, H, W, C]: gamma * (x - mean) / sqrt(variance + epsilon) + beta over H and W. Floats.
+struct InstanceNormalize {
+    float gamma = 1.0F;
+    float beta = 0.0F;
+    float epsilon = 0.0F;
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS(gamma, beta, epsilon)
+};
+
+// ---- Moving elements ----------------------------------------------------------------------------
+
+// Inputs: one or more tensors that differ in extent along the axis only.
+struct Concat {
+    int32_t axis = 0;
+    static constexpr InputSpec kInputs[] = {{"parts", kRepeats}};
+    HALYARD_FIELDS(axis)
+};
+
+// As many equal parts along the axis as there are outputs.
+struct Split {
+    int32_t axis = 0;
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    static constexpr OutputSpec kOutputs[] = {{"parts", kRepeats}};
+    HALYARD_FIELDS(axis)
+};
+
+// Inputs of one shape, stacked along a new axis of the output.
+struct Pack {
+    int32_t axis = 0;
+    static constexpr InputSpec kInputs[] = {{"parts", kRepeats}};
+    HALYARD_FIELDS(axis)
 };
 
 // Inputs: x, shape INT32 [rank] (at most one -1; may be computed at execution).
-struct Reshape {};
+struct Reshape {
+    static constexpr InputSpec kInputs[] = {{"x"}, {"shape", kSteers}};
+    HALYARD_FIELDS()
+};
 
-// Input: x. Normalises along axis in [0, rank): exp(beta * (x - max)) / sum.
-struct Softmax {
-    float beta = 1.0F;
+// Inputs: x, axes INT32 [n], each of extent 1. Without axes, or with none in the list, every extent
+// of 1 goes. Where every axis goes the output is [1], as Reduce has it.
+struct Squeeze {
+    static constexpr InputSpec kInputs[] = {{"x"}, {"axes", kOmittable | kSteers}};
+    HALYARD_FIELDS()
+};
+
+// Inserts an extent of 1 at the axis, which is in [-(rank + 1), rank + 1).
+struct ExpandDims {
     int32_t axis = 0;
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS(axis)
 };
 
-// Input: x. Output axis i is input axis permutation[i].
+// Inputs: x, permutation INT32 [rank]: output axis i is input axis permutation[i]. Without it the
+// axes are reversed.
 struct Transpose {
-    std::vector<int32_t> permutation = {};
+    static constexpr InputSpec kInputs[] = {{"x"}, {"permutation", kOmittable | kSteers}};
+    HALYARD_FIELDS()
 };
+
+// Inputs: x, paddings INT32 [rank, 2] (before, after; may be computed at execution).
+// CONSTANT adds `value`, a real number (on quantised types 0 gives the zero point; INT32 takes it
+// as it is). REFLECT and SYMMETRIC mirror x without and with its edge.
+struct Pad {
+    enum class Mode : uint8_t { CONSTANT, REFLECT, SYMMETRIC };
+    Mode mode = Mode::CONSTANT;
+    float value = 0.0F;
+    static constexpr InputSpec kInputs[] = {{"x"}, {"paddings", kSteers}};
+    HALYARD_FIELDS(mode, value)
+};
+
+// Inputs: x, begin INT32 [rank], size INT32 [rank] (-1: up to the end).
+struct Slice {
+    static constexpr InputSpec kInputs[] = {{"x"}, {"begin", kSteers}, {"size", kSteers}};
+    HALYARD_FIELDS()
+};
+
+// Inputs: x, begin, end and strides INT32 [rank], as Python's slices. Bit i of beginMask or
+// endMask: from or to the very end along axis i; of shrinkMask: the axis goes, and only begin
+// counts, which is an index; its stride is positive. Where every axis goes the output is [1].
+struct StridedSlice {
+    int32_t beginMask = 0;
+    int32_t endMask = 0;
+    int32_t shrinkMask = 0;
+    static constexpr InputSpec kInputs[] = {
+            {"x"}, {"begin", kSteers}, {"end", kSteers}, {"strides", kSteers}};
+    HALYARD_FIELDS(beginMask, endMask, shrinkMask)
+};
+
+// Inputs: x, multiples INT32 [rank].
+struct Tile {
+    static constexpr InputSpec kInputs[] = {{"x"}, {"multiples", kSteers}};
+    HALYARD_FIELDS()
+};
+
+// Inputs: x, axis INT32 [1]: the axis whose elements change their order to the opposite.
+struct Reverse {
+    static constexpr InputSpec kInputs[] = {{"x"}, {"axis", kSteers}};
+    HALYARD_FIELDS()
+};
+
+// Inputs: x, indices INT32 of any shape, which takes the place of the axis. INVALID_ARGUMENT for an
+// index outside the axis.
+struct Gather {
+    int32_t axis = 0;
+    static constexpr InputSpec kInputs[] = {{"x"}, {"indices", kSteers}};
+    HALYARD_FIELDS(axis)
+};
+
+// Channel (along the axis) g * n + i comes to lie at i * groups + g, where n = channels / groups.
+struct ChannelShuffle {
+    int32_t groups = 1;
+    int32_t axis = -1;
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS(groups, axis)
+};
+
+// x [N, H, W, C] to [N, H * block, W * block, C / block^2].
+struct DepthToSpace {
+    int32_t block = 1;
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS(block)
+};
+
+// x [N, H, W, C] to [N, H / block, W / block, C * block^2].
+struct SpaceToDepth {
+    int32_t block = 1;
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS(block)
+};
+
+// Inputs: x [N, H, W, C], block INT32 [2]. Output [N / (b0 * b1), H * b0, W * b1, C].
+struct BatchToSpace {
+    static constexpr InputSpec kInputs[] = {{"x"}, {"block", kSteers}};
+    HALYARD_FIELDS()
+};
+
+// Inputs: x [N, H, W, C], block INT32 [2], paddings INT32 [2, 2] of H and W, filled with real 0.
+struct SpaceToBatch {
+    static constexpr InputSpec kInputs[] = {{"x"}, {"block", kSteers}, {"paddings", kSteers}};
+    HALYARD_FIELDS()
+};
+
+// x [N, H, W, C] to [N, height, width, C]; where a scale is positive it decides instead: the extent
+// times the scale, rounded down.
+struct Resize {
+    enum class Function : uint8_t { BILINEAR, NEAREST };
+    Function function = Function::BILINEAR;
+    int32_t height = 0;
+    int32_t width = 0;
+    float heightScale = 0.0F;
+    float widthScale = 0.0F;
+    bool alignCorners = false;
+    bool halfPixelCenters = false;
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS(function, height, width, heightScale, widthScale, alignCorners, halfPixelCenters)
+};
+
+// Inputs: dims INT32 [rank]. Output: that shape, of the output's type, full of `value`, a real
+// number that float32 or INT32 hold exactly.
+struct Fill {
+    double value = 0;
+    static constexpr InputSpec kInputs[] = {{"dims", kSteers}};
+    HALYARD_FIELDS(value)
+};
+
+// Output: INT32 scalar, the rank of x.
+struct Rank {
+    static constexpr InputSpec kInputs[] = {{"x"}};
+    HALYARD_FIELDS()
+};
+
+// ---- Order, lookup, chance ----------------------------------------------------------------------
+
+// The k largest elements along the last axis, in descending order, and their INT32 indices; of
+// equals the lower index first; a NaN is larger than any number. The scores get sorted, which a
+// second reading must not disturb.
+struct TopK {
+    int32_t k = 1;
+    static constexpr InputSpec kInputs[] = {{"x", kSteers}};
+    static constexpr OutputSpec kOutputs[] = {{"values"}, {"indices"}};
+    HALYARD_FIELDS(k)
+};
+
+// Inputs: lookups INT32 [k], keys INT32 [n] ascending, values [n, ...].
+// Outputs: [k, ...], zeros where a key is missing, and hits QUANT8_ASYMM [k], 1 where one was
+// found.
+struct HashtableLookup {
+    static constexpr InputSpec kInputs[] = {{"lookups", kSteers}, {"keys", kSteers}, {"values"}};
+    static constexpr OutputSpec kOutputs[] = {{"output"}, {"hits"}};
+    HALYARD_FIELDS()
+};
+
+// Inputs: hash FLOAT32 or FLOAT16 [functions, bits], x (any type, [n, ...]), weight FLOAT32 or
+// FLOAT16 [n]. Output INT32: [functions], or [functions * bits] where dense.
+struct LshProjection {
+    enum class Type : uint8_t { SPARSE_DEPRECATED, SPARSE, DENSE };
+    Type type = Type::SPARSE;
+    static constexpr InputSpec kInputs[] = {{"hash"}, {"x"}, {"weight", kOmittable}};
+    HALYARD_FIELDS(type)
+};
+
+// Inputs: x [batch, classes] (logits), seeds INT32 [2]. Output INT32 [batch, samples].
+struct RandomMultinomial {
+    int32_t samples = 1;
+    static constexpr InputSpec kInputs[] = {{"x"}, {"seeds"}};
+    HALYARD_FIELDS(samples)
+};
+
+// ---- Recurrence. b: batch, n: units, m: output size, k: input size, t: time ---------------------
+
+// One step. Inputs: x [b, k], weights [n, k], recurrent_weights [n, n], bias [n], hidden [b, n].
+// Outputs: hidden [b, n], output [b, n], both activation(W x + R h + bias).
+struct Rnn {
+    Activation activation = Activation::NONE;
+    static constexpr InputSpec kInputs[] = {
+            {"x"}, {"weights"}, {"recurrent_weights"}, {"bias"}, {"hidden"}};
+    static constexpr OutputSpec kOutputs[] = {{"hidden"}, {"output"}};
+    HALYARD_FIELDS(activation)
+};
+
+// A sequence of such steps over x [t, b, k] (timeMajor) or [b, t, k], from the last to the first
+// where backward. aux [.., l] and aux_weights [n, l] add W' aux. Outputs: [t, b, n] or [b, t, n],
+// and the last hidden state [b, n].
+struct RnnSequence {
+    Activation activation = Activation::NONE;
+    bool timeMajor = false;
+    bool backward = false;
+    static constexpr InputSpec kInputs[] = {
+            {"x"},      {"weights"},         {"recurrent_weights"},      {"bias"},
+            {"hidden"}, {"aux", kOmittable}, {"aux_weights", kOmittable}};
+    static constexpr OutputSpec kOutputs[] = {{"output"}, {"hidden"}};
+    HALYARD_FIELDS(activation, timeMajor, backward)
+};
+
+// One step of NNAPI's LSTM. Without the weights of the input gate it is 1 minus the forget gate
+// (CIFG); with cell_to_* weights there are peepholes, with *_layer_norm the gates are normalised.
+// Shapes: *_weights [n, k], recurrent_* [n, m], cell_to_*, *_bias, *_layer_norm [n],
+// projection_weights [m, n], projection_bias [m], output_state [b, m], cell_state [b, n]. Outputs:
+// scratch [b, 4 n] (3 n with CIFG), undefined; output_state [b, m]; cell_state [b, n]; output [b,
+// m].
+struct Lstm {
+    LstmAttributes attributes = {};
+    static constexpr InputSpec kInputs[] = {{"x"},
+                                            {"input_to_input_weights", kOmittable},
+                                            {"input_to_forget_weights"},
+                                            {"input_to_cell_weights"},
+                                            {"input_to_output_weights"},
+                                            {"recurrent_to_input_weights", kOmittable},
+                                            {"recurrent_to_forget_weights"},
+                                            {"recurrent_to_cell_weights"},
+                                            {"recurrent_to_output_weights"},
+                                            {"cell_to_input_weights", kOmittable},
+                                            {"cell_to_forget_weights", kOmittable},
+                                            {"cell_to_output_weights", kOmittable},
+                                            {"input_gate_bias", kOmittable},
+                                            {"forget_gate_bias"},
+                                            {"cell_gate_bias"},
+                                            {"output_gate_bias"},
+                                            {"projection_weights", kOmittable},
+                                            {"projection_bias", kOmittable},
+                                            {"output_state"},
+                                            {"cell_state"},
+                                            {"input_layer_norm_weights", kOmittable},
+                                            {"forget_layer_norm_weights", kOmittable},
+                                            {"cell_layer_norm_weights", kOmittable},
+                                            {"output_layer_norm_weights", kOmittable}};
+    static constexpr OutputSpec kOutputs[] = {
+            {"scratch"}, {"output_state"}, {"cell_state"}, {"output"}};
+    HALYARD_FIELDS(attributes)
+};
+
+// A sequence of such steps over x [t, b, k] (timeMajor) or [b, t, k]; inputs as Lstm, and aux,
+// which aux_to_*_weights [n, l] add to each gate. Outputs: [t, b, m] or [b, t, m], and the last
+// states.
+struct LstmSequence {
+    LstmAttributes attributes = {};
+    bool timeMajor = false;
+    bool backward = false;
+    static constexpr InputSpec kInputs[] = {{"x"},
+                                            {"input_to_input_weights", kOmittable},
+                                            {"input_to_forget_weights"},
+                                            {"input_to_cell_weights"},
+                                            {"input_to_output_weights"},
+                                            {"recurrent_to_input_weights", kOmittable},
+                                            {"recurrent_to_forget_weights"},
+                                            {"recurrent_to_cell_weights"},
+                                            {"recurrent_to_output_weights"},
+                                            {"cell_to_input_weights", kOmittable},
+                                            {"cell_to_forget_weights", kOmittable},
+                                            {"cell_to_output_weights", kOmittable},
+                                            {"input_gate_bias", kOmittable},
+                                            {"forget_gate_bias"},
+                                            {"cell_gate_bias"},
+                                            {"output_gate_bias"},
+                                            {"projection_weights", kOmittable},
+                                            {"projection_bias", kOmittable},
+                                            {"output_state"},
+                                            {"cell_state"},
+                                            {"input_layer_norm_weights", kOmittable},
+                                            {"forget_layer_norm_weights", kOmittable},
+                                            {"cell_layer_norm_weights", kOmittable},
+                                            {"output_layer_norm_weights", kOmittable},
+                                            {"aux", kOmittable},
+                                            {"aux_to_input_weights", kOmittable},
+                                            {"aux_to_forget_weights", kOmittable},
+                                            {"aux_to_cell_weights", kOmittable},
+                                            {"aux_to_output_weights", kOmittable}};
+    static constexpr OutputSpec kOutputs[] = {{"output"}, {"output_state"}, {"cell_state"}};
+    HALYARD_FIELDS(attributes, timeMajor, backward)
+};
+
+// QUANTIZED_LSTM: x, states and output 8-bit, weights QUANT8_SYMM, peepholes and layer norms
+// QUANT16_SYMM, biases INT32, cell state QUANT16_SYMM. Shapes as Lstm. The scales of the gates'
+// results before their functions are attributes; so are the quantisation of the hidden state before
+// its projection.
+struct QuantizedLstm {
+    float cellClip = 0.0F;
+    float projectionClip = 0.0F;
+    float inputIntermediateScale = 0.0F;
+    float forgetIntermediateScale = 0.0F;
+    float cellIntermediateScale = 0.0F;
+    float outputIntermediateScale = 0.0F;
+    int32_t hiddenZeroPoint = 0;
+    float hiddenScale = 0.0F;
+    static constexpr InputSpec kInputs[] = {{"x"},
+                                            {"input_to_input_weights", kOmittable},
+                                            {"input_to_forget_weights"},
+                                            {"input_to_cell_weights"},
+                                            {"input_to_output_weights"},
+                                            {"recurrent_to_input_weights", kOmittable},
+                                            {"recurrent_to_forget_weights"},
+                                            {"recurrent_to_cell_weights"},
+                                            {"recurrent_to_output_weights"},
+                                            {"cell_to_input_weights", kOmittable},
+                                            {"cell_to_forget_weights", kOmittable},
+                                            {"cell_to_output_weights", kOmittable},
+                                            {"input_gate_bias", kOmittable},
+                                            {"forget_gate_bias"},
+                                            {"cell_gate_bias"},
+                                            {"output_gate_bias"},
+                                            {"projection_weights", kOmittable},
+                                            {"projection_bias", kOmittable},
+                                            {"output_state"},
+                                            {"cell_state"},
+                                            {"input_layer_norm_weights", kOmittable},
+                                            {"forget_layer_norm_weights", kOmittable},
+                                            {"cell_layer_norm_weights", kOmittable},
+                                            {"output_layer_norm_weights", kOmittable}};
+    static constexpr OutputSpec kOutputs[] = {{"output_state"}, {"cell_state"}, {"output"}};
+    HALYARD_FIELDS(cellClip, projectionClip, inputIntermediateScale, forgetIntermediateScale,
+                   cellIntermediateScale, outputIntermediateScale, hiddenZeroPoint, hiddenScale)
+};
+
+// QUANTIZED_16BIT_LSTM: x, weights and output QUANT8_ASYMM (x and output scale 1/128, zero point
+// 128), biases INT32, cell state QUANT16_SYMM with scale 2^-11. Shapes as Lstm without its optional
+// parts, but a gate's sum is [recurrent_weights, weights] times [x, output_state], in this order of
+// columns. Outputs: cell_state [b, n], output [b, n].
+struct Quantized16BitLstm {
+    static constexpr InputSpec kInputs[] = {{"x"},
+                                            {"input_to_input_weights"},
+                                            {"input_to_forget_weights"},
+                                            {"input_to_cell_weights"},
+                                            {"input_to_output_weights"},
+                                            {"recurrent_to_input_weights"},
+                                            {"recurrent_to_forget_weights"},
+                                            {"recurrent_to_cell_weights"},
+                                            {"recurrent_to_output_weights"},
+                                            {"input_gate_bias"},
+                                            {"forget_gate_bias"},
+                                            {"cell_gate_bias"},
+                                            {"output_gate_bias"},
+                                            {"cell_state"},
+                                            {"output_state"}};
+    static constexpr OutputSpec kOutputs[] = {{"cell_state"}, {"output"}};
+    HALYARD_FIELDS()
+};
+
+// Inputs: x [b, k], weights_feature [n, k], weights_time [n, memory], bias [n / rank], state [b,
+// memory * n]. Outputs: state, output [b, n / rank].
+struct Svdf {
+    int32_t rank = 1;
+    Activation activation = Activation::NONE;
+    static constexpr InputSpec kInputs[] = {
+            {"x"}, {"weights_feature"}, {"weights_time"}, {"bias", kOmittable}, {"state"}};
+    static constexpr OutputSpec kOutputs[] = {{"state"}, {"output"}};
+    HALYARD_FIELDS(rank, activation)
+};
+
+// ---- Detection. Boxes are [x1, y1, x2, y2] ------------------------------------------------------
+
+// Inputs: x [N, H, W, C], boxes [rois, 4], batches INT32 [rois]. Output [rois, height, width, C].
+// The mean of bilinear samples; a sampling ratio of 0 means as many as the bin's extent rounded up.
+struct RoiAlign {
+    int32_t height = 1;
+    int32_t width = 1;
+    float heightRatio = 1.0F;  // of the original picture's height to that of x
+    float widthRatio = 1.0F;
+    int32_t samplesH = 0;
+    int32_t samplesW = 0;
+    static constexpr InputSpec kInputs[] = {{"x"}, {"boxes", kSteers}, {"batches", kSteers}};
+    HALYARD_FIELDS(height, width, heightRatio, widthRatio, samplesH, samplesW)
+};
+
+// The same with the maximum of each bin.
+struct RoiPool {
+    int32_t height = 1;
+    int32_t width = 1;
+    float heightRatio = 1.0F;
+    float widthRatio = 1.0F;
+    static constexpr InputSpec kInputs[] = {{"x"}, {"boxes", kSteers}, {"batches", kSteers}};
+    HALYARD_FIELDS(height, width, heightRatio, widthRatio)
+};
+
+// Inputs: boxes [rois, 4], deltas [rois, classes * 4], batches INT32 [rois], images [batches, 2]
+// (height, width). Output [rois, classes * 4].
+struct BoxTransform {
+    static constexpr InputSpec kInputs[] = {
+            {"boxes"}, {"deltas"}, {"batches", kSteers}, {"images"}};
+    HALYARD_FIELDS()
+};
+
+// Greedy non-maximum suppression per class and batch with hard, linear or gaussian weights. Inputs:
+// scores [rois, classes] (class 0 is the background), boxes [rois, classes * 4], batches INT32
+// [rois], ascending. Outputs, n of them: scores [n], boxes [n, 4], classes INT32 [n], batches INT32
+// [n]; by batch, by class, by descending score, and of equals the lower region first.
+struct BoxWithNmsLimit {
+    enum class Kernel : uint8_t { HARD, LINEAR, GAUSSIAN };
+    Kernel kernel = Kernel::HARD;
+    float scoreThreshold = 0.0F;
+    int32_t maxDetections = -1;  // negative: as many as there are
+    float iouThreshold = 0.0F;
+    float sigma = 0.0F;
+    float nmsScoreThreshold = 0.0F;
+    static constexpr InputSpec kInputs[] = {
+            {"scores", kSteers}, {"boxes", kSteers}, {"batches", kSteers}};
+    static constexpr OutputSpec kOutputs[] = {{"scores", kFoundByRunning},
+                                              {"boxes", kFoundByRunning},
+                                              {"classes", kFoundByRunning},
+                                              {"batches", kFoundByRunning}};
+    HALYARD_FIELDS(kernel, scoreThreshold, maxDetections, iouThreshold, sigma, nmsScoreThreshold)
+};
+
+// Inputs: scores [N, H, W, anchors], deltas [N, H, W, anchors * 4], anchors [anchors, 4], images
+// [N, 2] (height, width). Outputs: scores [n], boxes [n, 4], batches INT32 [n].
+struct GenerateProposals {
+    float heightRatio = 1.0F;
+    float widthRatio = 1.0F;
+    int32_t maxBeforeNms = -1;
+    int32_t maxAfterNms = -1;
+    float iouThreshold = 0.0F;
+    float minSize = 0.0F;
+    static constexpr InputSpec kInputs[] = {
+            {"scores", kSteers}, {"deltas", kSteers}, {"anchors", kSteers}, {"images", kSteers}};
+    static constexpr OutputSpec kOutputs[] = {
+            {"scores", kFoundByRunning}, {"boxes", kFoundByRunning}, {"batches", kFoundByRunning}};
+    HALYARD_FIELDS(heightRatio, widthRatio, maxBeforeNms, maxAfterNms, iouThreshold, minSize)
+};
+
+// Inputs: scores [N, anchors, classes], deltas [N, anchors, 4 or more], anchors [anchors, 4]
+// (centre y, x, height, width). Outputs: scores [N, max], boxes [N, max, 4], classes INT32 [N,
+// max], counts INT32 [N].
+struct DetectionPostprocess {
+    float scaleY = 1.0F;
+    float scaleX = 1.0F;
+    float scaleH = 1.0F;
+    float scaleW = 1.0F;
+    bool regular = false;  // non-maximum suppression class by class
+    int32_t maxDetections = 1;
+    int32_t maxClassesPerDetection = 1;  // fast only
+    int32_t detectionsPerClass = 1;      // regular only
+    float scoreThreshold = 0.0F;
+    float iouThreshold = 0.0F;
+    bool backgroundIsClass = false;  // class 0 is a background, which is not reported
+    static constexpr InputSpec kInputs[] = {
+            {"scores", kSteers}, {"deltas", kSteers}, {"anchors", kSteers}};
+    static constexpr OutputSpec kOutputs[] = {{"scores"}, {"boxes"}, {"classes"}, {"counts"}};
+    HALYARD_FIELDS(scaleY, scaleX, scaleH, scaleW, regular, maxDetections, maxClassesPerDetection,
+                   detectionsPerClass, scoreThreshold, iouThreshold, backgroundIsClass)
+};
+
+// Inputs: heatmaps [rois, size, size, keypoints], boxes [rois, 4]. Outputs: scores [rois,
+// keypoints], positions [rois, keypoints, 2].
+struct HeatmapMaxKeypoint {
+    static constexpr InputSpec kInputs[] = {{"heatmaps", kSteers}, {"boxes"}};
+    static constexpr OutputSpec kOutputs[] = {{"scores"}, {"positions"}};
+    HALYARD_FIELDS()
+};
+
+// ---- Control flow: run by the planner, by no backend --------------------------------------------
+
+// Inputs: condition BOOL8, one element; then what both graphs take as their inputs. Outputs: what
+// the graph that is run gives.
+struct If {
+    NestedGraph then;
+    NestedGraph otherwise;
+    static constexpr InputSpec kInputs[] = {{"condition", kSteers},
+                                            {"values", kRepeats | kOmittable}};
+    static constexpr OutputSpec kOutputs[] = {{"results", kRepeats | kFoundByRunning}};
+    HALYARD_FIELDS(then, otherwise)
+};
+
+// Inputs: what `condition` and `body` take: first the values that the body's outputs replace in
+// each round, then those that stay. `condition` gives one BOOL8 element. Outputs: the first values,
+// as many as the node has outputs, when the condition fails.
+struct While {
+    NestedGraph condition;
+    NestedGraph body;
+    static constexpr InputSpec kInputs[] = {{"values", kRepeats | kOmittable}};
+    static constexpr OutputSpec kOutputs[] = {{"results", kRepeats | kFoundByRunning}};
+    HALYARD_FIELDS(condition, body)
+};
+
+// ---- All of them --------------------------------------------------------------------------------
 
 enum class NodeKind : uint8_t {
 #define HALYARD_NODE_KIND(Descriptor) Descriptor,
@@ -125,13 +809,42 @@ enum class NodeKind : uint8_t {
 
 // One alternative per kind, in the order of node_kinds.inc, so that index() is the NodeKind.
 // std::monostate stands last and never appears in a verified graph.
-using NodeDescriptor = std::variant<
+using AnyDescriptor = std::variant<
 #define HALYARD_NODE_KIND(Descriptor) Descriptor,
 #include "engine/graph/node_kinds.inc"
 #undef HALYARD_NODE_KIND
         std::monostate>;
 
+// The same, with what compilers take long for in one place instead of in every file.
+class NodeDescriptor : public AnyDescriptor {
+  public:
+    using AnyDescriptor::AnyDescriptor;
+    NodeDescriptor();
+    ~NodeDescriptor();
+    NodeDescriptor(const NodeDescriptor& other);
+    NodeDescriptor(NodeDescriptor&& other) noexcept;
+    NodeDescriptor& operator=(const NodeDescriptor& other);
+    NodeDescriptor& operator=(NodeDescriptor&& other) noexcept;
+    bool operator==(const NodeDescriptor& other) const;
+};
+
 // "Conv2d" and so on.
 std::string_view toString(NodeKind kind);
+
+// What a kind says of its inputs and outputs. Lives as long as the process.
+struct NodeSignature {
+    std::span<const InputSpec> inputs;
+    std::span<const OutputSpec> outputs;
+
+    // The spec of input or output `index`, which may be one of those that repeat; null past the
+    // end.
+    const InputSpec* input(size_t index) const;
+    const OutputSpec* output(size_t index) const;
+    bool steers(size_t index) const;
+};
+NodeSignature signatureOf(const NodeDescriptor& descriptor);
+
+// "Conv2d{window: {padding: SAME, ...}, groups: 1, activation: RELU6}".
+std::string toString(const NodeDescriptor& descriptor);
 
 }  // namespace halyard::engine

@@ -29,12 +29,12 @@ Status checkWindowsAreInhabited(const ResolvedWindow& window, const Pool2d& node
 
 Status inferShapes(const Pool2d& node, std::span<const KnownInput> inputs,
                    std::span<TensorType> outputs) {
-    HALYARD_RETURN_IF_ERROR(checkCounts(inputs, 1, outputs));
     const TensorType& input = *inputs[0].type;
-    HALYARD_RETURN_IF_ERROR(
-            node.function == Pool2d::Function::MAX
-                    ? checkSameElements(input, "the input", outputs[0], "the output")
-                    : checkSameType(input, "the input", outputs[0], "the output"));
+    HALYARD_RETURN_IF_ERROR(checkMapped(input, outputs[0],
+                                        node.function == Pool2d::Function::L2 ? kFloats : kReals));
+    if (node.function == Pool2d::Function::MAX) {
+        HALYARD_RETURN_IF_ERROR(checkSameElements(input, "the input", outputs[0], "the output"));
+    }
     if (node.window.dilationH != 1 || node.window.dilationW != 1) {
         return invalidArgument("a pooling window has no dilation");
     }

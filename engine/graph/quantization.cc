@@ -27,7 +27,6 @@ Status checkChannelScales(const TensorType& x) {
 
 Status inferShapes(const Dequantize& /*node*/, std::span<const KnownInput> inputs,
                    std::span<TensorType> outputs) {
-    HALYARD_RETURN_IF_ERROR(checkCounts(inputs, 1, outputs));
     if (!isQuantized(inputs[0].type->type) || !isFloat(outputs[0].type)) {
         return invalidArgument("turns a quantised type into a float type, not " +
                                inputs[0].type->toString() + " into " + outputs[0].toString());
@@ -39,12 +38,25 @@ Status inferShapes(const Dequantize& /*node*/, std::span<const KnownInput> input
 
 Status inferShapes(const Quantize& /*node*/, std::span<const KnownInput> inputs,
                    std::span<TensorType> outputs) {
-    HALYARD_RETURN_IF_ERROR(checkCounts(inputs, 1, outputs));
-    const bool asymmetric = outputs[0].type == DataType::QUANT8_ASYMM ||
-                            outputs[0].type == DataType::QUANT8_ASYMM_SIGNED;
-    if (!isFloat(inputs[0].type->type) || !asymmetric) {
+    if (!isFloat(inputs[0].type->type) || !kEightBits.contains(outputs[0].type)) {
         return invalidArgument("turns a float type into an asymmetric 8-bit type, not " +
                                inputs[0].type->toString() + " into " + outputs[0].toString());
+    }
+    outputs[0].shape = inputs[0].shape();
+    return {};
+}
+
+// Conversions are between the types that C has; the others, which would need their scales, are
+// copied only.
+Status inferShapes(const Cast& /*node*/, std::span<const KnownInput> inputs,
+                   std::span<TensorType> outputs) {
+    static constexpr TypeSet kConvertible = {
+            "FLOAT32, FLOAT16, INT32 or QUANT8_ASYMM",
+            {DataType::FLOAT32, DataType::FLOAT16, DataType::INT32, DataType::QUANT8_ASYMM}};
+    HALYARD_RETURN_IF_ERROR(checkType(*inputs[0].type, "the input", kMovable));
+    if (inputs[0].type->type != outputs[0].type) {
+        HALYARD_RETURN_IF_ERROR(checkType(*inputs[0].type, "the input", kConvertible));
+        HALYARD_RETURN_IF_ERROR(checkType(outputs[0], "the output", kConvertible));
     }
     outputs[0].shape = inputs[0].shape();
     return {};

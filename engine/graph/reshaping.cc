@@ -1,33 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The elements stay as they are; their shape, their order or the tensor that they lie in changes.
 
 #include <array>
 #include <bitset>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
 
-#include "engine/graph/control_input.h"
 #include "engine/graph/node_rules.h"
 #include "engine/graph/shape_inference.h"
+#include "engine/graph/steering_input.h"
 
 namespace halyard::engine {
 namespace {
-
-Shape unknownExtents(int32_t rank) {
-    std::array<int32_t, kMaxRank> extents;
-    extents.fill(kUnknownDimension);
-    return Shape(std::span<const int32_t>(extents).first(static_cast<size_t>(rank)));
-}
-
-Status checkRankLimit(int32_t rank) {
-    if (rank > static_cast<int32_t>(kMaxRank)) {
-        return unsupported("rank " + std::to_string(rank) + " is above " +
-                           std::to_string(kMaxRank));
-    }
-    return {};
-}
 
 // The requested extents, of which at most one is -1: whatever the others leave of `elements`
 // (nothing, while that is not known).
@@ -63,15 +52,30 @@ Result<Shape> resolveReshape(Shape requested, std::optional<int64_t> elements) {
     return requested;
 }
 
-Result<int32_t> paddedExtent(int32_t extent, const Padding& padding, size_t axis) {
-    if (extent == kUnknownDimension) {
-        return kUnknownDimension;
+// x without the axes that are marked. Nothing left is one element, not a scalar.
+Shape without(const Shape& x, const std::bitset<kMaxRank>& removed) {
+    std::array<int32_t, kMaxRank> kept = {1};
+    size_t count = 0;
+    for (size_t axis = 0; axis < x.rank(); ++axis) {
+        if (!removed[axis]) {
+            kept[count++] = x[axis];
+        }
     }
-    const int64_t padded = static_cast<int64_t>(extent) + padding.before + padding.after;
-    if (padded > std::numeric_limits<int32_t>::max()) {
-        return invalidArgument("the padding of axis " + std::to_string(axis) + " is too large");
+    if (count == 0 && x.rank() > 0) {
+        count = 1;
     }
-    return static_cast<int32_t>(padded);
+    return Shape(std::span<const int32_t>(kept).first(count));
+}
+
+// x with `extent` put in front of `axis`, which may be one past the last.
+Result<Shape> withAxis(const Shape& x, int32_t axis, int32_t extent) {
+    HALYARD_RETURN_IF_ERROR(checkRankLimit(x.rank() + 1));
+    HALYARD_ASSIGN_OR_RETURN(const size_t at, resolveAxis(axis, x.rank() + 1));
+    Shape result = unknownExtents(x.rank() + 1);
+    for (size_t i = 0; i < result.rank(); ++i) {
+        result[i] = i == at ? extent : x[i < at ? i : i - 1];
+    }
+    return result;
 }
 
 }  // namespace
@@ -81,26 +85,25 @@ Status inferShapes(const Concat& node, std::span<const KnownInput> inputs,
     if (inputs.empty()) {
         return invalidArgument("takes at least one input");
     }
-    HALYARD_RETURN_IF_ERROR(checkCounts(inputs, inputs.size(), outputs));
     Shape joined = Shape::unknownRank();
-    int64_t length = 0;
-    bool lengthKnown = true;
+    size_t axis = 0;
+    int32_t length = 0;
     for (size_t i = 0; i < inputs.size(); ++i) {
         const std::string role = "input " + std::to_string(i);
+        HALYARD_RETURN_IF_ERROR(checkType(*inputs[i].type, role, kMovable));
         HALYARD_RETURN_IF_ERROR(checkSameType(*inputs[i].type, role, outputs[0], "the output"));
-        const Shape& shape = inputs[i].shape();
-        if (!shape.hasKnownRank()) {
-            lengthKnown = false;
+        Shape others = inputs[i].shape();
+        if (!others.hasKnownRank()) {
+            length = kUnknownDimension;
             continue;
         }
-        if (node.axis < 0 || node.axis >= static_cast<int32_t>(shape.rank())) {
-            return invalidArgument("axis " + std::to_string(node.axis) + " is not one of " + role +
-                                   ", which has shape " + shape.toString());
+        Result<size_t> resolved = resolveAxis(node.axis, others.rank());
+        if (!resolved.ok()) {
+            return resolved.status().withContext(role);
         }
-        const auto axis = static_cast<size_t>(node.axis);
-        lengthKnown = lengthKnown && shape[axis] != kUnknownDimension;
-        length += lengthKnown ? shape[axis] : 0;
-        Shape others = shape;
+        axis = *resolved;
+        HALYARD_ASSIGN_OR_RETURN(
+                length, addExtents(length, others[axis], "the length of the inputs together"));
         others[axis] = kUnknownDimension;
         Result<Shape> merged = mergeShapes(joined, others);
         if (!merged.ok()) {
@@ -108,68 +111,71 @@ Status inferShapes(const Concat& node, std::span<const KnownInput> inputs,
         }
         joined = *merged;
     }
-    if (lengthKnown && length > std::numeric_limits<int32_t>::max()) {
-        return invalidArgument("the inputs are too long together");
-    }
     if (joined.hasKnownRank()) {
-        joined[static_cast<size_t>(node.axis)] =
-                lengthKnown ? static_cast<int32_t>(length) : kUnknownDimension;
+        joined[axis] = length;
     }
     outputs[0].shape = joined;
     return {};
 }
 
-Status inferShapes(const Pad& /*node*/, std::span<const KnownInput> inputs,
+Status inferShapes(const Split& node, std::span<const KnownInput> inputs,
                    std::span<TensorType> outputs) {
-    HALYARD_RETURN_IF_ERROR(checkCounts(inputs, 2, outputs));
-    HALYARD_RETURN_IF_ERROR(
-            checkSameElements(*inputs[0].type, "the input", outputs[0], "the output"));
-    HALYARD_RETURN_IF_ERROR(checkControlInput(inputs[1], 2, "the paddings"));
-    HALYARD_ASSIGN_OR_RETURN(const Shape paddings, asRank(inputs[1].shape(), 2, "the paddings"));
-    HALYARD_RETURN_IF_ERROR(
-            sameExtent(paddings[1], "the paddings' columns", 2, "before and after").status());
-    const Shape& x = inputs[0].shape();
-    HALYARD_ASSIGN_OR_RETURN(
-            const int32_t rank,
-            sameExtent(x.hasKnownRank() ? static_cast<int32_t>(x.rank()) : kUnknownDimension,
-                       "the input's rank", paddings[0], "the paddings' rows"));
-    if (rank == kUnknownDimension) {
-        outputs[0].shape = Shape::unknownRank();
-        return {};
+    if (outputs.empty()) {
+        return invalidArgument("gives at least one output");
     }
-    HALYARD_RETURN_IF_ERROR(checkRankLimit(rank));
-    outputs[0].shape = unknownExtents(rank);
-    if (!isKnown(inputs[1])) {
-        return {};
+    Shape part = inputs[0].shape();
+    if (part.hasKnownRank()) {
+        HALYARD_ASSIGN_OR_RETURN(const size_t axis, resolveAxis(node.axis, part.rank()));
+        HALYARD_ASSIGN_OR_RETURN(part[axis],
+                                 divideExtent(part[axis], static_cast<int32_t>(outputs.size()),
+                                              "the extent along the axis"));
     }
-    HALYARD_ASSIGN_OR_RETURN(const Paddings amounts,
-                             readPaddings(inputs[1], static_cast<size_t>(rank)));
-    for (size_t axis = 0; x.hasKnownRank() && axis < x.rank(); ++axis) {
-        HALYARD_ASSIGN_OR_RETURN(outputs[0].shape[axis],
-                                 paddedExtent(x[axis], amounts[axis], axis));
+    for (TensorType& output : outputs) {
+        HALYARD_RETURN_IF_ERROR(checkMoved(*inputs[0].type, output));
+        output.shape = part;
     }
+    return {};
+}
+
+Status inferShapes(const Pack& node, std::span<const KnownInput> inputs,
+                   std::span<TensorType> outputs) {
+    if (inputs.empty()) {
+        return invalidArgument("takes at least one input");
+    }
+    Shape shape = Shape::unknownRank();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        const std::string role = "input " + std::to_string(i);
+        HALYARD_RETURN_IF_ERROR(checkMoved(*inputs[i].type, outputs[0]).withContext(role));
+        Result<Shape> merged = mergeShapes(shape, inputs[i].shape());
+        if (!merged.ok()) {
+            return merged.status().withContext(role);
+        }
+        shape = *merged;
+    }
+    if (shape.hasKnownRank()) {
+        HALYARD_ASSIGN_OR_RETURN(shape,
+                                 withAxis(shape, node.axis, static_cast<int32_t>(inputs.size())));
+    }
+    outputs[0].shape = shape;
     return {};
 }
 
 Status inferShapes(const Reshape& /*node*/, std::span<const KnownInput> inputs,
                    std::span<TensorType> outputs) {
-    HALYARD_RETURN_IF_ERROR(checkCounts(inputs, 2, outputs));
-    HALYARD_RETURN_IF_ERROR(
-            checkSameElements(*inputs[0].type, "the input", outputs[0], "the output"));
-    HALYARD_RETURN_IF_ERROR(checkControlInput(inputs[1], 1, "the shape to give"));
-    HALYARD_ASSIGN_OR_RETURN(const Shape length, asRank(inputs[1].shape(), 1, "the shape to give"));
-    if (length[0] == kUnknownDimension) {
+    HALYARD_RETURN_IF_ERROR(checkMoved(*inputs[0].type, outputs[0]));
+    HALYARD_ASSIGN_OR_RETURN(const int32_t rank, checkListPerAxis(inputs[1], "the shape to give",
+                                                                  Shape::unknownRank()));
+    if (rank == kUnknownDimension) {
         outputs[0].shape = Shape::unknownRank();
         return {};
     }
-    HALYARD_RETURN_IF_ERROR(checkRankLimit(length[0]));
-    Shape requested = unknownExtents(length[0]);
+    Shape requested = unknownExtents(static_cast<size_t>(rank));
     if (!isKnown(inputs[1])) {
         outputs[0].shape = requested;
         return {};
     }
     for (size_t axis = 0; axis < requested.rank(); ++axis) {
-        requested[axis] = readElement(inputs[1], axis);
+        requested[axis] = elementsOf(inputs[1])[axis];
     }
     std::optional<int64_t> elements;
     if (inputs[0].shape().isFullyKnown()) {
@@ -179,29 +185,131 @@ Status inferShapes(const Reshape& /*node*/, std::span<const KnownInput> inputs,
     return {};
 }
 
-Status inferShapes(const Transpose& node, std::span<const KnownInput> inputs,
+Status inferShapes(const Squeeze& /*node*/, std::span<const KnownInput> inputs,
                    std::span<TensorType> outputs) {
-    HALYARD_RETURN_IF_ERROR(checkCounts(inputs, 1, outputs));
-    HALYARD_RETURN_IF_ERROR(
-            checkSameElements(*inputs[0].type, "the input", outputs[0], "the output"));
-    const size_t rank = node.permutation.size();
-    if (rank > kMaxRank) {
-        return unsupported("a permutation of " + std::to_string(rank) + " axes is above rank " +
-                           std::to_string(kMaxRank));
+    HALYARD_RETURN_IF_ERROR(checkMoved(*inputs[0].type, outputs[0]));
+    const KnownInput& axes = inputs[1];
+    const Shape& x = inputs[0].shape();
+    if (axes.present()) {
+        HALYARD_RETURN_IF_ERROR(checkSteeringInput(axes, 1, "the axes"));
+    }
+    outputs[0].shape = Shape::unknownRank();
+    if (!x.hasKnownRank() || (axes.present() && !isKnown(axes))) {
+        return {};
+    }
+    std::bitset<kMaxRank> removed;
+    if (axes.present()) {
+        HALYARD_ASSIGN_OR_RETURN(removed, readAxes(axes, x.rank()));
+    }
+    if (removed.none()) {
+        for (size_t axis = 0; axis < x.rank(); ++axis) {
+            if (x[axis] == kUnknownDimension) {
+                return {};
+            }
+            removed[axis] = x[axis] == 1;
+        }
+    }
+    for (size_t axis = 0; axis < x.rank(); ++axis) {
+        if (removed[axis] && x[axis] != 1 && x[axis] != kUnknownDimension) {
+            return invalidArgument("axis " + std::to_string(axis) + " of the input " +
+                                   x.toString() + " has not the extent 1");
+        }
+    }
+    outputs[0].shape = without(x, removed);
+    return {};
+}
+
+Status inferShapes(const ExpandDims& node, std::span<const KnownInput> inputs,
+                   std::span<TensorType> outputs) {
+    HALYARD_RETURN_IF_ERROR(checkMoved(*inputs[0].type, outputs[0]));
+    outputs[0].shape = inputs[0].shape();
+    if (outputs[0].shape.hasKnownRank()) {
+        HALYARD_ASSIGN_OR_RETURN(outputs[0].shape, withAxis(outputs[0].shape, node.axis, 1));
+    }
+    return {};
+}
+
+Status inferShapes(const Transpose& /*node*/, std::span<const KnownInput> inputs,
+                   std::span<TensorType> outputs) {
+    HALYARD_RETURN_IF_ERROR(checkMoved(*inputs[0].type, outputs[0]));
+    const KnownInput& permutation = inputs[1];
+    outputs[0].shape = Shape::unknownRank();
+    int32_t known = kUnknownDimension;
+    if (permutation.present()) {
+        HALYARD_ASSIGN_OR_RETURN(
+                known, checkListPerAxis(permutation, "the permutation", inputs[0].shape()));
+    } else if (inputs[0].shape().hasKnownRank()) {
+        known = static_cast<int32_t>(inputs[0].shape().rank());
+    }
+    if (known == kUnknownDimension) {
+        return {};
+    }
+    const auto rank = static_cast<size_t>(known);
+    outputs[0].shape = unknownExtents(rank);
+    if (permutation.present() && !isKnown(permutation)) {
+        return {};
     }
     HALYARD_ASSIGN_OR_RETURN(const Shape x, asRank(inputs[0].shape(), rank, "the input"));
-    Shape permuted = x;
-    std::bitset<kMaxRank> seen;
+    HALYARD_ASSIGN_OR_RETURN(const Permutation from, readPermutation(permutation, rank));
     for (size_t axis = 0; axis < rank; ++axis) {
-        const int32_t from = node.permutation[axis];
-        if (from < 0 || from >= static_cast<int32_t>(rank) || seen[static_cast<size_t>(from)]) {
-            return invalidArgument("the permutation must name each of the " + std::to_string(rank) +
-                                   " axes once");
-        }
-        seen.set(static_cast<size_t>(from));
-        permuted[axis] = x[static_cast<size_t>(from)];
+        outputs[0].shape[axis] = x[from[axis]];
     }
-    outputs[0].shape = permuted;
+    return {};
+}
+
+Status inferShapes(const Reverse& /*node*/, std::span<const KnownInput> inputs,
+                   std::span<TensorType> outputs) {
+    HALYARD_RETURN_IF_ERROR(checkMoved(*inputs[0].type, outputs[0]));
+    HALYARD_RETURN_IF_ERROR(checkList(inputs[1], "the axis", 1));
+    const Shape& x = inputs[0].shape();
+    if (x.hasKnownRank() && isKnown(inputs[1])) {
+        HALYARD_RETURN_IF_ERROR(readAxis(inputs[1], x.rank()).status());
+    }
+    outputs[0].shape = x;
+    return {};
+}
+
+Status inferShapes(const ChannelShuffle& node, std::span<const KnownInput> inputs,
+                   std::span<TensorType> outputs) {
+    HALYARD_RETURN_IF_ERROR(checkMoved(*inputs[0].type, outputs[0]));
+    HALYARD_RETURN_IF_ERROR(checkAtLeast(node.groups, 1, "the number of groups"));
+    const Shape& x = inputs[0].shape();
+    if (x.hasKnownRank()) {
+        HALYARD_ASSIGN_OR_RETURN(const size_t axis, resolveAxis(node.axis, x.rank()));
+        HALYARD_RETURN_IF_ERROR(divideExtent(x[axis], node.groups, "the channels").status());
+    }
+    outputs[0].shape = x;
+    return {};
+}
+
+Status inferShapes(const Fill& node, std::span<const KnownInput> inputs,
+                   std::span<TensorType> outputs) {
+    HALYARD_RETURN_IF_ERROR(checkType(outputs[0], "the output", kFloatsOrInt32));
+    const bool fits = node.value >= std::numeric_limits<int32_t>::min() &&
+                      node.value <= std::numeric_limits<int32_t>::max() &&
+                      node.value == std::trunc(node.value);
+    if (outputs[0].type == DataType::INT32 && !fits) {
+        return invalidArgument(std::to_string(node.value) + " is no INT32");
+    }
+    HALYARD_ASSIGN_OR_RETURN(const int32_t rank, checkListPerAxis(inputs[0], "the list of extents",
+                                                                  Shape::unknownRank()));
+    if (rank == kUnknownDimension) {
+        outputs[0].shape = Shape::unknownRank();
+        return {};
+    }
+    outputs[0].shape = unknownExtents(static_cast<size_t>(rank));
+    if (isKnown(inputs[0])) {
+        HALYARD_ASSIGN_OR_RETURN(const std::span<const int32_t> extents,
+                                 readList(inputs[0], "an extent", 0));
+        outputs[0].shape = Shape(extents);
+    }
+    return {};
+}
+
+Status inferShapes(const Rank& /*node*/, std::span<const KnownInput> /*inputs*/,
+                   std::span<TensorType> outputs) {
+    HALYARD_RETURN_IF_ERROR(checkType(outputs[0], "the output", kInt32));
+    outputs[0].shape = Shape();
     return {};
 }
 

@@ -3,43 +3,39 @@
 #include "engine/graph/shape_inference.h"
 
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <variant>
-#include <vector>
 
 namespace halyard::engine {
 namespace {
 
-Status inferNode(Graph& graph, const Node& node) {
-    const std::span<const Tensor> tensors = graph.tensors();
-    std::vector<KnownInput> inputs;
-    for (const TensorId id : node.inputs) {
-        if (id == kNoTensor) {
-            inputs.push_back({});
-        } else if (id >= tensors.size()) {
-            return invalidArgument(node.label + ": input tensor " + std::to_string(id) +
-                                   " does not exist");
-        } else {
-            inputs.push_back(
-                    {.type = &tensors[id].type, .data = tensors[id].constant.bytes.data()});
-        }
+Status checkCount(size_t count, std::string_view what, size_t listed, bool repeats) {
+    if (repeats ? count + 1 < listed : count != listed) {
+        return invalidArgument("takes " + std::to_string(repeats ? listed - 1 : listed) +
+                               (repeats ? " or more " : " ") + std::string(what) + ", not " +
+                               std::to_string(count));
     }
-    std::vector<TensorType> outputs;
-    for (const TensorId id : node.outputs) {
-        if (id >= tensors.size()) {
-            return invalidArgument(node.label + ": output tensor " + std::to_string(id) +
-                                   " does not exist");
+    return {};
+}
+
+template <typename Spec>
+bool lastRepeats(std::span<const Spec> specs) {
+    return !specs.empty() && (specs.back().traits & kRepeats) != 0;
+}
+
+Status checkSignature(const NodeSignature& signature, std::span<const KnownInput> inputs,
+                      size_t outputs) {
+    HALYARD_RETURN_IF_ERROR(checkCount(inputs.size(), "inputs", signature.inputs.size(),
+                                       lastRepeats(signature.inputs)));
+    HALYARD_RETURN_IF_ERROR(checkCount(outputs, "outputs", signature.outputs.size(),
+                                       lastRepeats(signature.outputs)));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        const InputSpec& spec = *signature.input(i);
+        if (!inputs[i].present() && (spec.traits & kOmittable) == 0) {
+            return invalidArgument("input " + std::to_string(i) + ", the " +
+                                   std::string(spec.name) + ", can't be left out");
         }
-        outputs.push_back(tensors[id].type);
-    }
-    HALYARD_RETURN_IF_ERROR(inferShapes(node, inputs, outputs));
-    for (size_t i = 0; i < outputs.size(); ++i) {
-        Shape& shape = graph.mutableTensor(node.outputs[i]).type.shape;
-        Result<Shape> merged = mergeShapes(shape, outputs[i].shape);
-        if (!merged.ok()) {
-            return merged.status().withContext(node.label + ": output " + std::to_string(i));
-        }
-        shape = *merged;
     }
     return {};
 }
@@ -70,23 +66,25 @@ Result<Shape> mergeShapes(const Shape& a, const Shape& b) {
 
 Status inferShapes(const Node& node, std::span<const KnownInput> inputs,
                    std::span<TensorType> outputs) {
-    return std::visit(
-                   [&]<typename Descriptor>(const Descriptor& descriptor) -> Status {
-                       if constexpr (std::is_same_v<Descriptor, std::monostate>) {
-                           return internalError("the node has no kind");
-                       } else {
-                           return inferShapes(descriptor, inputs, outputs);
-                       }
-                   },
-                   node.descriptor)
-            .withContext(node.label);
+    const auto infer = [&]<typename Descriptor>(const Descriptor& descriptor) -> Status {
+        if constexpr (std::is_same_v<Descriptor, std::monostate>) {
+            return internalError("the node has no kind");
+        } else {
+            HALYARD_RETURN_IF_ERROR(
+                    checkSignature(signatureOf(node.descriptor), inputs, outputs.size()));
+            return inferShapes(descriptor, inputs, outputs);
+        }
+    };
+    return std::visit(infer, node.descriptor).withContext(node.label);
 }
 
-Status inferGraphShapes(Graph& graph) {
-    for (const Node& node : graph.nodes()) {
-        HALYARD_RETURN_IF_ERROR(inferNode(graph, node));
+Result<size_t> resolveAxis(int32_t axis, size_t rank) {
+    const auto extent = static_cast<int32_t>(rank);
+    if (axis < -extent || axis >= extent) {
+        return invalidArgument("axis " + std::to_string(axis) + " is not one of a tensor of rank " +
+                               std::to_string(rank));
     }
-    return {};
+    return static_cast<size_t>(axis < 0 ? axis + extent : axis);
 }
 
 }  // namespace halyard::engine

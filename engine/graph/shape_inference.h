@@ -28,6 +28,13 @@ struct ResolvedWindow {
 Result<ResolvedWindow> resolveWindow(const Window2d& window, int32_t inputH, int32_t inputW,
                                      int32_t filterH, int32_t filterW);
 
+// The window of a TransposeConv2d, seen from the output: what the sum of all filters' places is cut
+// by. With SAME and VALID the output's extents are those asked for (unknown ones give unknown
+// ones), and have to be such that a convolution from them gives the input's.
+Result<ResolvedWindow> resolveTransposeWindow(const Window2d& window, int32_t inputH,
+                                              int32_t inputW, int32_t filterH, int32_t filterW,
+                                              int32_t outputH, int32_t outputW);
+
 // The numpy broadcast of two shapes; unknown extents stay unknown unless the other decides.
 Result<Shape> broadcastShapes(const Shape& a, const Shape& b);
 
@@ -35,23 +42,25 @@ Result<Shape> broadcastShapes(const Shape& a, const Shape& b);
 // each other.
 Result<Shape> mergeShapes(const Shape& a, const Shape& b);
 
-// Per kind: checks ranks, extents and attributes of the inputs, and writes outputs[i].shape
-// (unknown extents where they cannot be told yet). Only shapes are written: the caller has set the
-// outputs' types and quantisation, which inference checks where the node requires them to agree.
-// INVALID_ARGUMENT says which rule was broken.
+// Per kind: says which element types are legal (every backend may refuse some, CpuRef runs them
+// all), checks ranks, extents and attributes, and writes outputs[i].shape (unknown extents where
+// they can't be told yet, or where only running finds them). Only shapes are written: the caller
+// has set the outputs' types and quantisation, which inference checks where the node requires them
+// to agree. The counts are those of the kind's signature, and what is absent is omittable:
+// inferShapes(Node) has checked. The values of steering inputs are read where inputs[i].data is
+// there. INVALID_ARGUMENT says which rule was broken.
 #define HALYARD_NODE_KIND(Descriptor)                                              \
     Status inferShapes(const Descriptor& node, std::span<const KnownInput> inputs, \
                        std::span<TensorType> outputs);
 #include "engine/graph/node_kinds.inc"
 #undef HALYARD_NODE_KIND
 
-// Dispatches on the descriptor; the message of a failure starts with the node's label.
+// Checks the counts and what is absent against the kind's signature, then dispatches on the
+// descriptor. The message of a failure starts with the node's label.
 Status inferShapes(const Node& node, std::span<const KnownInput> inputs,
                    std::span<TensorType> outputs);
 
-// Propagates shapes through the whole graph: writes every non-constant tensor's shape. Where a
-// tensor already had a shape, the two are merged (known wins over unknown) and a contradiction is
-// INVALID_ARGUMENT.
-Status inferGraphShapes(Graph& graph);
+// `axis` in [-rank, rank) as one of [0, rank). INVALID_ARGUMENT otherwise.
+Result<size_t> resolveAxis(int32_t axis, size_t rank);
 
 }  // namespace halyard::engine

@@ -92,13 +92,19 @@ struct TensorType {
     // Bytes that the elements take; fails like Shape::elementCount, or past SIZE_MAX / 2.
     Result<size_t> byteSize() const;
     std::string toString() const;
+    bool operator==(const TensorType&) const = default;
 };
+
+// Memory of a backend that the processor can't read or write as it is (a GPU's buffer). No backend
+// has any yet: a view that lies in some says so here, and everything else may ignore it.
+class DeviceMemory;
 
 // Read-only elements with their type. The view owns nothing; `data` may be unaligned only where a
 // function says so. A tensor that was omitted (an optional input) has type == nullptr.
 struct ConstTensorView {
     const TensorType* type = nullptr;
     const void* data = nullptr;
+    const DeviceMemory* device = nullptr;  // null: `data` is ordinary memory
 
     bool present() const { return type != nullptr; }
     const Shape& shape() const { return type->shape; }
@@ -111,6 +117,7 @@ struct ConstTensorView {
 struct TensorView {
     const TensorType* type = nullptr;
     void* data = nullptr;
+    DeviceMemory* device = nullptr;  // as above
 
     const Shape& shape() const { return type->shape; }
     template <typename T>

@@ -4,7 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <span>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "engine/graph/shape_inference.h"
 
@@ -78,22 +83,49 @@ Status verifyTensor(const Tensor& tensor) {
     return {};
 }
 
-// Follows the nodes in order and knows which tensors have a value by then.
-class OrderVerifier {
+// Per input of the node: whether it steers the node, or one in a graph inside.
+std::vector<bool> steeringInputs(const Node& node) {
+    const NodeSignature signature = signatureOf(node.descriptor);
+    std::vector<bool> steers(node.inputs.size());
+    for (size_t i = 0; i < steers.size(); ++i) {
+        steers[i] = signature.steers(i);
+    }
+    const size_t first = std::holds_alternative<If>(node.descriptor) ? 1 : 0;
+    for (const NestedGraph* nested : nestedGraphs(node)) {
+        const std::vector<bool> inside = steeringTensors(*nested->graph);
+        for (size_t i = 0; i < nested->graph->inputs().size() && first + i < steers.size(); ++i) {
+            steers[first + i] = steers[first + i] || inside[nested->graph->inputs()[i]];
+        }
+    }
+    return steers;
+}
+
+// Follows the nodes in order, knows which tensors have a value by then, and infers as it goes.
+class Verifier {
   public:
-    explicit OrderVerifier(const Graph& graph)
-        : mGraph(graph), mHasValue(graph.tensors().size(), false) {}
+    // `nestedNodes`: counted over all graphs inside the outermost one.
+    Verifier(Graph& graph, const std::shared_ptr<MemoryBudget>& memory, size_t depth,
+             size_t& nestedNodes)
+        : mGraph(graph),
+          mMemory(memory),
+          mDepth(depth),
+          mNestedNodes(nestedNodes),
+          mHasValue(graph.tensors().size(), false) {}
 
     Status run() {
-        for (size_t i = 0; i < mHasValue.size(); ++i) {
-            mHasValue[i] = mGraph.tensors()[i].isConstant();
+        for (TensorId i = 0; i < mHasValue.size(); ++i) {
+            HALYARD_RETURN_IF_ERROR(
+                    verifyTensor(mGraph.tensor(i)).withContext("tensor " + std::to_string(i)));
+            mHasValue[i] = mGraph.tensor(i).isConstant();
         }
         for (size_t i = 0; i < mGraph.inputs().size(); ++i) {
             HALYARD_RETURN_IF_ERROR(
                     define(mGraph.inputs()[i]).withContext("graph input " + std::to_string(i)));
         }
-        for (const Node& node : mGraph.nodes()) {
+        for (NodeId id = 0; id < mGraph.nodes().size(); ++id) {
+            Node& node = mGraph.mutableNode(id);
             HALYARD_RETURN_IF_ERROR(verifyNode(node).withContext(node.label));
+            HALYARD_RETURN_IF_ERROR(infer(node));
         }
         for (size_t i = 0; i < mGraph.outputs().size(); ++i) {
             HALYARD_RETURN_IF_ERROR(
@@ -103,7 +135,7 @@ class OrderVerifier {
     }
 
   private:
-    Status verifyNode(const Node& node) {
+    Status verifyNode(Node& node) {
         if (std::holds_alternative<std::monostate>(node.descriptor)) {
             return invalidArgument("the node has no kind");
         }
@@ -113,9 +145,101 @@ class OrderVerifier {
                         read(node.inputs[i]).withContext("input " + std::to_string(i)));
             }
         }
+        HALYARD_RETURN_IF_ERROR(verifyNested(node));
+        HALYARD_RETURN_IF_ERROR(keepSteeringPrivate(node));
         for (size_t i = 0; i < node.outputs.size(); ++i) {
             HALYARD_RETURN_IF_ERROR(
                     define(node.outputs[i]).withContext("output " + std::to_string(i)));
+        }
+        return {};
+    }
+
+    // Gives the node a verified copy of each graph inside. What an If knows of its inputs holds
+    // inside its branches, too; a While's values may change their shapes from round to round.
+    Status verifyNested(Node& node) {
+        const bool isBranch = std::holds_alternative<If>(node.descriptor);
+        for (NestedGraph* nested : nestedGraphs(node)) {
+            if (nested->graph == nullptr) {
+                return invalidArgument("a graph inside is missing");
+            }
+            if (mDepth >= kMaxNesting) {
+                return unsupported("graphs are nested more than " + std::to_string(kMaxNesting) +
+                                   " deep");
+            }
+            // Nodes may share a graph, but each gets a copy: a few that share each other's would
+            // otherwise grow beyond all bounds.
+            mNestedNodes += nested->graph->nodes().size();
+            if (mNestedNodes > kMaxNestedNodes) {
+                return unsupported("the graphs inside hold more than " +
+                                   std::to_string(kMaxNestedNodes) + " nodes");
+            }
+            Graph copy = *nested->graph;
+            if (isBranch) {
+                HALYARD_RETURN_IF_ERROR(narrowInputs(
+                        copy, std::span(node.inputs).subspan(node.inputs.empty() ? 0 : 1)));
+            }
+            HALYARD_RETURN_IF_ERROR(Verifier(copy, mMemory, mDepth + 1, mNestedNodes).run());
+            nested->graph = std::make_shared<const Graph>(std::move(copy));
+        }
+        return {};
+    }
+
+    Status narrowInputs(Graph& nested, std::span<const TensorId> values) const {
+        if (values.size() != nested.inputs().size()) {
+            return invalidArgument("a graph with " + std::to_string(nested.inputs().size()) +
+                                   " inputs is given " + std::to_string(values.size()));
+        }
+        for (size_t i = 0; i < values.size(); ++i) {
+            const TensorId inner = nested.inputs()[i];
+            if (values[i] == kNoTensor || inner >= nested.tensors().size()) {
+                continue;
+            }
+            Shape& shape = nested.mutableTensor(inner).type.shape;
+            Result<Shape> merged = mergeShapes(shape, mGraph.tensor(values[i]).type.shape);
+            if (!merged.ok()) {
+                return merged.status().withContext("value " + std::to_string(i));
+            }
+            shape = *merged;
+        }
+        return {};
+    }
+
+    Status keepSteeringPrivate(const Node& node) {
+        const std::vector<bool> steers = steeringInputs(node);
+        for (size_t i = 0; i < node.inputs.size(); ++i) {
+            const TensorId id = node.inputs[i];
+            if (!steers[i] || id == kNoTensor || !mGraph.tensor(id).constant.shared) {
+                continue;
+            }
+            Result<ConstantData> copy = copyConstant(mGraph.tensor(id).constant.bytes, mMemory);
+            if (!copy.ok()) {
+                return copy.status().withContext("the private copy of input " + std::to_string(i));
+            }
+            mGraph.replaceConstant(id, std::move(copy).value());
+        }
+        return {};
+    }
+
+    Status infer(const Node& node) {
+        mInputs.clear();
+        for (const TensorId id : node.inputs) {
+            mInputs.push_back(
+                    id == kNoTensor ? KnownInput()
+                                    : KnownInput{.type = &mGraph.tensor(id).type,
+                                                 .data = mGraph.tensor(id).constant.bytes.data()});
+        }
+        mOutputs.clear();
+        for (const TensorId id : node.outputs) {
+            mOutputs.push_back(mGraph.tensor(id).type);
+        }
+        HALYARD_RETURN_IF_ERROR(inferShapes(node, mInputs, mOutputs));
+        for (size_t i = 0; i < mOutputs.size(); ++i) {
+            Shape& shape = mGraph.mutableTensor(node.outputs[i]).type.shape;
+            Result<Shape> merged = mergeShapes(shape, mOutputs[i].shape);
+            if (!merged.ok()) {
+                return merged.status().withContext(node.label + ": output " + std::to_string(i));
+            }
+            shape = *merged;
         }
         return {};
     }
@@ -149,20 +273,33 @@ class OrderVerifier {
         return {};
     }
 
-    const Graph& mGraph;
+    Graph& mGraph;
+    const std::shared_ptr<MemoryBudget>& mMemory;
+    const size_t mDepth;
+    size_t& mNestedNodes;
     std::vector<bool> mHasValue;
+    std::vector<KnownInput> mInputs;  // of the node at hand, as is the next
+    std::vector<TensorType> mOutputs;
 };
 
 }  // namespace
 
-Status verify(const Graph& graph) {
-    for (size_t i = 0; i < graph.tensors().size(); ++i) {
-        HALYARD_RETURN_IF_ERROR(
-                verifyTensor(graph.tensors()[i]).withContext("tensor " + std::to_string(i)));
+Status verifyAndInfer(Graph& graph, const std::shared_ptr<MemoryBudget>& memory) {
+    size_t nestedNodes = 0;
+    return Verifier(graph, memory, 0, nestedNodes).run();
+}
+
+std::vector<bool> steeringTensors(const Graph& graph) {
+    std::vector<bool> steering(graph.tensors().size(), false);
+    for (const Node& node : graph.nodes()) {
+        const std::vector<bool> steers = steeringInputs(node);
+        for (size_t i = 0; i < node.inputs.size(); ++i) {
+            if (steers[i] && node.inputs[i] != kNoTensor) {
+                steering[node.inputs[i]] = true;
+            }
+        }
     }
-    HALYARD_RETURN_IF_ERROR(OrderVerifier(graph).run());
-    Graph inferred = graph;
-    return inferGraphShapes(inferred);
+    return steering;
 }
 
 }  // namespace halyard::engine

@@ -1,15 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The verifier: what must hold of every graph before anything else looks at it. It runs when a
-// graph enters the planner, and after each pass in debug builds and tests.
+// The verifier: what must hold of every graph before anything else looks at it, and what can be
+// known of its shapes. It runs once when a graph enters the planner, and after each pass in debug
+// builds and tests.
 
 #pragma once
 
+#include <memory>
+#include <vector>
+
+#include "engine/base/memory_budget.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
 
 namespace halyard::engine {
 
+// Graphs inside graphs, at most.
+inline constexpr size_t kMaxNesting = 16;
+// Nodes of all graphs inside a graph, each counted as often as it is referred to.
+inline constexpr size_t kMaxNestedNodes = size_t{1} << 17;
+
+// Verifies the graph and every graph inside it, and propagates shapes through them, in place: known
+// extents win over unknown ones. Constants that steer a node and that a client can write to are
+// copied first (reserved from `memory`, if there is one), so that what is checked here is what
+// runs.
+//
 // INVALID_ARGUMENT names the tensor, or the node by its label, and the rule it breaks:
 //   - tensor ids are in range; only inputs of nodes may be kNoTensor;
 //   - graph inputs are distinct and not constant;
@@ -21,8 +36,14 @@ namespace halyard::engine {
 //   - quantisation is as the type asks: a positive finite scale and a zero point that an element
 //   can
 //     hold; per channel, one such scale for each index of a dimension;
-//   - shapes and types follow from one another by every node's inferShapes.
+//   - types and shapes follow from one another by every node's inferShapes.
+// UNSUPPORTED: graphs nested deeper or larger than the limits.
+// RESOURCE_EXHAUSTED: no room for the copies.
 // Takes time linear in the size of the graph.
-Status verify(const Graph& graph);
+Status verifyAndInfer(Graph& graph, const std::shared_ptr<MemoryBudget>& memory = nullptr);
+
+// Per tensor: whether a node that reads it, in this graph or in one inside, is steered by it. The
+// planner never gives such a tensor memory that a client can write.
+std::vector<bool> steeringTensors(const Graph& graph);
 
 }  // namespace halyard::engine

@@ -32,8 +32,7 @@ Status failure(const Axis& axis, const std::string& rule) {
     return invalidArgument("window along " + std::string(axis.name) + ": " + rule);
 }
 
-// All sums and products of two int32 fit int64.
-Result<ResolvedAxis> resolveAxis(const Axis& axis) {
+Status checkAxis(const Axis& axis) {
     if (axis.stride < 1 || axis.dilation < 1) {
         return failure(axis, "stride " + std::to_string(axis.stride) + " and dilation " +
                                      std::to_string(axis.dilation) + " must be positive");
@@ -41,13 +40,18 @@ Result<ResolvedAxis> resolveAxis(const Axis& axis) {
     if (axis.filter != kUnknownDimension && axis.filter < 1) {
         return failure(axis, "the filter has no elements");
     }
-    const bool isExplicit = axis.padding == PaddingScheme::EXPLICIT;
-    if (isExplicit && (axis.before < 0 || axis.after < 0)) {
+    if (axis.padding == PaddingScheme::EXPLICIT && (axis.before < 0 || axis.after < 0)) {
         return failure(axis, "padding " + std::to_string(axis.before) + ", " +
                                      std::to_string(axis.after) + " must not be negative");
     }
+    return {};
+}
+
+// All sums and products of two int32 fit int64.
+Result<ResolvedAxis> resolveAxis(const Axis& axis) {
+    HALYARD_RETURN_IF_ERROR(checkAxis(axis));
     ResolvedAxis resolved;
-    if (isExplicit) {
+    if (axis.padding == PaddingScheme::EXPLICIT) {
         resolved.before = axis.before;
         resolved.after = axis.after;
     }
@@ -83,33 +87,105 @@ Result<ResolvedAxis> resolveAxis(const Axis& axis) {
     return resolved;
 }
 
+// The same for the gradient of a convolution: `output` is the extent that is asked for with SAME
+// and VALID.
+Result<ResolvedAxis> resolveTransposeAxis(const Axis& axis, int32_t output) {
+    HALYARD_RETURN_IF_ERROR(checkAxis(axis));
+    ResolvedAxis resolved;
+    const bool isExplicit = axis.padding == PaddingScheme::EXPLICIT;
+    if (isExplicit) {
+        resolved.before = axis.before;
+        resolved.after = axis.after;
+    } else {
+        resolved.output = output;
+    }
+    if (axis.input == kUnknownDimension || axis.filter == kUnknownDimension ||
+        (!isExplicit && output == kUnknownDimension)) {
+        return resolved;
+    }
+    // What the filters cover, one stride apart.
+    const int64_t covered = (static_cast<int64_t>(axis.input) - 1) * axis.stride + axis.filter;
+    if (isExplicit) {
+        const int64_t rest = covered - axis.before - axis.after;
+        if (rest < 0 || rest > std::numeric_limits<int32_t>::max()) {
+            return failure(axis, "an output of " + std::to_string(rest) + " can't be");
+        }
+        resolved.output = static_cast<int32_t>(rest);
+        return resolved;
+    }
+    const int64_t input = axis.padding == PaddingScheme::SAME
+                                  ? (static_cast<int64_t>(output) + axis.stride - 1) / axis.stride
+                          : output < axis.filter
+                                  ? 0
+                                  : (static_cast<int64_t>(output) - axis.filter) / axis.stride + 1;
+    if (input != axis.input) {
+        return failure(axis, "an output of " + std::to_string(output) + " belongs to an input of " +
+                                     std::to_string(input) + ", not " + std::to_string(axis.input));
+    }
+    if (axis.padding == PaddingScheme::SAME) {
+        const int64_t missing = std::max<int64_t>(0, covered - output);
+        if (missing > std::numeric_limits<int32_t>::max()) {
+            return failure(axis, "the filter is too large");
+        }
+        resolved.before = static_cast<int32_t>(missing / 2);
+        resolved.after = static_cast<int32_t>(missing - missing / 2);
+    }
+    return resolved;
+}
+
+Axis verticalOf(const Window2d& window, int32_t input, int32_t filter) {
+    return {.name = "height",
+            .padding = window.padding,
+            .before = window.top,
+            .after = window.bottom,
+            .stride = window.strideH,
+            .dilation = window.dilationH,
+            .input = input,
+            .filter = filter};
+}
+
+Axis horizontalOf(const Window2d& window, int32_t input, int32_t filter) {
+    return {.name = "width",
+            .padding = window.padding,
+            .before = window.left,
+            .after = window.right,
+            .stride = window.strideW,
+            .dilation = window.dilationW,
+            .input = input,
+            .filter = filter};
+}
+
+ResolvedWindow join(const ResolvedAxis& vertical, const ResolvedAxis& horizontal) {
+    return {.top = vertical.before,
+            .bottom = vertical.after,
+            .left = horizontal.before,
+            .right = horizontal.after,
+            .outputH = vertical.output,
+            .outputW = horizontal.output};
+}
+
 }  // namespace
 
 Result<ResolvedWindow> resolveWindow(const Window2d& window, int32_t inputH, int32_t inputW,
                                      int32_t filterH, int32_t filterW) {
-    HALYARD_ASSIGN_OR_RETURN(const ResolvedAxis vertical, resolveAxis({.name = "height",
-                                                                       .padding = window.padding,
-                                                                       .before = window.top,
-                                                                       .after = window.bottom,
-                                                                       .stride = window.strideH,
-                                                                       .dilation = window.dilationH,
-                                                                       .input = inputH,
-                                                                       .filter = filterH}));
+    HALYARD_ASSIGN_OR_RETURN(const ResolvedAxis vertical,
+                             resolveAxis(verticalOf(window, inputH, filterH)));
     HALYARD_ASSIGN_OR_RETURN(const ResolvedAxis horizontal,
-                             resolveAxis({.name = "width",
-                                          .padding = window.padding,
-                                          .before = window.left,
-                                          .after = window.right,
-                                          .stride = window.strideW,
-                                          .dilation = window.dilationW,
-                                          .input = inputW,
-                                          .filter = filterW}));
-    return ResolvedWindow{.top = vertical.before,
-                          .bottom = vertical.after,
-                          .left = horizontal.before,
-                          .right = horizontal.after,
-                          .outputH = vertical.output,
-                          .outputW = horizontal.output};
+                             resolveAxis(horizontalOf(window, inputW, filterW)));
+    return join(vertical, horizontal);
+}
+
+Result<ResolvedWindow> resolveTransposeWindow(const Window2d& window, int32_t inputH,
+                                              int32_t inputW, int32_t filterH, int32_t filterW,
+                                              int32_t outputH, int32_t outputW) {
+    if (window.dilationH != 1 || window.dilationW != 1) {
+        return invalidArgument("the window of a transposed convolution has no dilation");
+    }
+    HALYARD_ASSIGN_OR_RETURN(const ResolvedAxis vertical,
+                             resolveTransposeAxis(verticalOf(window, inputH, filterH), outputH));
+    HALYARD_ASSIGN_OR_RETURN(const ResolvedAxis horizontal,
+                             resolveTransposeAxis(horizontalOf(window, inputW, filterW), outputW));
+    return join(vertical, horizontal);
 }
 
 }  // namespace halyard::engine

@@ -39,7 +39,7 @@ inline TensorId addNode(Graph& graph, NodeDescriptor descriptor, std::vector<Ten
                    .inputs = std::move(inputs),
                    .outputs = {output},
                    .label = std::move(label),
-                   .source = static_cast<uint32_t>(graph.nodes().size())});
+                   .sources = {static_cast<uint32_t>(graph.nodes().size())}});
     return output;
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,10 @@ bool contains(const std::string& text, const std::string& part) {
 TEST(Dot, ShowsNodesInputsConstantsOutputsAndTypes) {
     const std::string dot = toDot(smallGraph("operation 0 (ADD)"));
     EXPECT_TRUE(dot.starts_with("digraph {\n") && dot.ends_with("}\n")) << dot;
-    EXPECT_TRUE(contains(dot, "node0 [shape=box, label=\"operation 0 (ADD)\\nBinary\"]")) << dot;
+    EXPECT_TRUE(contains(dot,
+                         "node0 [shape=box, label=\"operation 0 (ADD)\\nBinary{function: ADD, "
+                         "activation: NONE}\"]"))
+            << dot;
     EXPECT_TRUE(contains(dot, "input0 -> node0 [label=\"FLOAT32[2, ?]\"]")) << dot;
     EXPECT_TRUE(contains(dot, "constant1 -> node0 [label=\"FLOAT32[1]\"]")) << dot;
     EXPECT_TRUE(contains(dot, "node0 -> output0 [label=\"FLOAT32[*]\"]")) << dot;
@@ -44,7 +48,7 @@ TEST(Dot, FramesTheNodesOfAGroup) {
 
 TEST(Dot, EscapesLabels) {
     const std::string dot = toDot(smallGraph("a \"quoted\" \\ label"));
-    EXPECT_TRUE(contains(dot, "label=\"a \\\"quoted\\\" \\\\ label\\nBinary\"")) << dot;
+    EXPECT_TRUE(contains(dot, "label=\"a \\\"quoted\\\" \\\\ label\\nBinary{")) << dot;
 }
 
 TEST(Dot, SurvivesGraphsThatAreNotVerified) {
@@ -53,10 +57,28 @@ TEST(Dot, SurvivesGraphsThatAreNotVerified) {
                    .inputs = {kNoTensor, 99},
                    .outputs = {98},
                    .label = "bad",
-                   .source = 0});
+                   .sources = {0}});
     graph.setInputs({97});
     graph.setOutputs({96});
     EXPECT_TRUE(contains(toDot(graph), "bad\\nno kind"));
+}
+
+TEST(Dot, FramesTheGraphsInsideANode) {
+    Graph graph;
+    const TensorId condition =
+            graph.addTensor({.type = DataType::BOOL8, .shape = {1}, .quantization = {}});
+    graph.setInputs({condition});
+    If branch;
+    branch.then.graph = std::make_shared<const Graph>(smallGraph("inner"));
+    graph.setOutputs({addNode(graph, branch, {condition}, "operation 3 (IF)")});
+    const std::string dot = toDot(graph);
+    EXPECT_TRUE(contains(dot,
+                         "  subgraph cluster_node0_then_ {\n"
+                         "    label=\"then of operation 3 (IF)\"\n"
+                         "    node0_then_node0 [shape=box, label=\"inner\\nBinary{"))
+            << dot;
+    EXPECT_TRUE(contains(dot, "    node0_then_node0 -> node0_then_output0")) << dot;
+    EXPECT_TRUE(contains(dot, "If{then: graph of 1 nodes, otherwise: nothing}")) << dot;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace halyard::engine {
@@ -86,6 +87,64 @@ TEST(NodeKind, OfANodeIsThatOfItsDescriptor) {
     EXPECT_EQ(toString(node.kind()), "Softmax");
     node.descriptor = std::monostate();
     EXPECT_EQ(toString(node.kind()), "no kind");
+}
+
+Graph twoTensors(int32_t value) {
+    Graph graph;
+    Bytes bytes(4);
+    std::memcpy(bytes.data(), &value, 4);
+    (void)graph.addConstant(int32s({1}), {.owner = nullptr, .bytes = bytes});
+    graph.addTensor(int32s({1}));
+    graph.addNode({.descriptor = Unary(),
+                   .inputs = {0},
+                   .outputs = {1},
+                   .label = "label " + std::to_string(value),
+                   .sources = {3}});
+    graph.setOutputs({1});
+    return graph;
+}
+
+TEST(Graph, IsEqualToAnotherByItsContent) {
+    const Graph graph = twoTensors(7);
+    EXPECT_TRUE(graph == twoTensors(7)) << "with elements in another place";
+    EXPECT_FALSE(graph == twoTensors(8));
+    Graph other = twoTensors(7);
+    other.mutableNode(0).label = "another";
+    EXPECT_TRUE(graph == other) << "labels are for people";
+    other.mutableNode(0).sources = {4};
+    EXPECT_FALSE(graph == other);
+    other = twoTensors(7);
+    other.mutableNode(0).descriptor = Unary{.function = Unary::Function::NEG};
+    EXPECT_FALSE(graph == other);
+    other = twoTensors(7);
+    other.mutableTensor(1).type.shape = {2};
+    EXPECT_FALSE(graph == other);
+    other = twoTensors(7);
+    other.setRelaxedFloat(true);
+    EXPECT_FALSE(graph == other);
+    other = twoTensors(7);
+    other.addVanished({.operation = 1, .fate = "folded"});
+    EXPECT_FALSE(graph == other);
+}
+
+TEST(NestedGraph, IsEqualToAnotherByItsContent) {
+    const auto nested = [](int32_t value) {
+        return NestedGraph{.graph = std::make_shared<const Graph>(twoTensors(value))};
+    };
+    EXPECT_TRUE(nested(7) == nested(7));
+    EXPECT_FALSE(nested(7) == nested(8));
+    EXPECT_FALSE(nested(7) == NestedGraph());
+    EXPECT_TRUE(NestedGraph() == NestedGraph());
+}
+
+TEST(NestedGraph, AreThoseOfIfAndWhile) {
+    Node node;
+    node.descriptor = If();
+    EXPECT_EQ(nestedGraphs(node).size(), 2U);
+    node.descriptor = While();
+    EXPECT_EQ(nestedGraphs(node).size(), 2U);
+    node.descriptor = Unary();
+    EXPECT_TRUE(nestedGraphs(node).empty());
 }
 
 }  // namespace

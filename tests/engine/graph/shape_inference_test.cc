@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <vector>
+
+#include "engine/graph/verifier.h"
 #include "tests/engine/graph_building.h"
 
 namespace halyard::engine {
@@ -35,68 +39,103 @@ TEST(InferShapes, StartsItsMessagesWithTheNodesLabel) {
     EXPECT_TRUE(status.message().starts_with("operation 7 (RELU): ")) << status.message();
 }
 
+TEST(InferShapes, CountsInputsAndOutputsThatRepeat) {
+    const TensorType type = float32({2, 2});
+    const std::vector<KnownInput> inputs(3, {.type = &type});
+    std::vector<TensorType> outputs(1, type);
+    Node node;
+    node.descriptor = Concat();
+    EXPECT_TRUE(inferShapes(node, inputs, outputs).ok());
+    node.descriptor = Reshape();
+    EXPECT_EQ(inferShapes(node, inputs, outputs).message(), ": takes 2 inputs, not 3");
+    node.descriptor = Split();
+    EXPECT_EQ(inferShapes(node, inputs, outputs).message(), ": takes 1 inputs, not 3");
+}
+
+TEST(InferShapes, RejectsThatAnInputIsLeftOutUnlessItMayBe) {
+    const TensorType type = float32({2, 1});
+    const std::vector<KnownInput> inputs = {{.type = &type}, {}};
+    std::vector<TensorType> outputs(1, type);
+    Node node;
+    node.descriptor = Squeeze();
+    EXPECT_TRUE(inferShapes(node, inputs, outputs).ok());
+    node.descriptor = Reshape();
+    EXPECT_EQ(inferShapes(node, inputs, outputs).message(),
+              ": input 1, the shape, can't be left out");
+}
+
+TEST(ResolveAxis, CountsFromEitherEnd) {
+    EXPECT_EQ(*resolveAxis(1, 3), 1U);
+    EXPECT_EQ(*resolveAxis(-1, 3), 2U);
+    EXPECT_EQ(*resolveAxis(-3, 3), 0U);
+    for (const int32_t axis : {3, -4, std::numeric_limits<int32_t>::min()}) {
+        EXPECT_EQ(resolveAxis(axis, 3).status().code(), StatusCode::INVALID_ARGUMENT) << axis;
+    }
+    EXPECT_FALSE(resolveAxis(0, 0).ok());
+}
+
 TEST(InferShapes, RejectsANodeWithoutAKind) {
     EXPECT_FALSE(inferShapes(Node(), {}, {}).ok());
 }
 
-TEST(InferGraphShapes, CarriesShapesFromNodeToNode) {
+TEST(VerifyAndInfer, CarriesShapesFromNodeToNode) {
     Graph graph;
     const TensorId x = graph.addTensor(float32({2, kUnknown}));
     graph.setInputs({x});
     const TensorId y = addActivate(graph, x);
     const TensorId z = addSum(graph, y, addConstant<float>(graph, float32({5}), {1, 2, 3, 4, 5}));
     graph.setOutputs({z});
-    ASSERT_TRUE(inferGraphShapes(graph).ok());
+    ASSERT_TRUE(verifyAndInfer(graph).ok());
     EXPECT_EQ(graph.tensor(y).type.shape, Shape({2, kUnknown}));
     EXPECT_EQ(graph.tensor(z).type.shape, Shape({2, 5}));
 }
 
-TEST(InferGraphShapes, KeepsWhatTheGraphKnewBetter) {
+TEST(VerifyAndInfer, KeepsWhatTheGraphKnewBetter) {
     Graph graph;
     const TensorId x = graph.addTensor(float32({kUnknown}));
     graph.setInputs({x});
     const TensorId y = addNode(graph, Activate(), {x}, "node", {7});
-    ASSERT_TRUE(inferGraphShapes(graph).ok());
+    ASSERT_TRUE(verifyAndInfer(graph).ok());
     EXPECT_EQ(graph.tensor(y).type.shape, Shape({7}));
 }
 
-TEST(InferGraphShapes, RejectsADeclaredShapeThatCannotBe) {
+TEST(VerifyAndInfer, RejectsADeclaredShapeThatCannotBe) {
     Graph graph;
     const TensorId x = graph.addTensor(float32({6}));
     graph.setInputs({x});
     addNode(graph, Activate(), {x}, "operation 0 (RELU)", {7});
-    const Status status = inferGraphShapes(graph);
+    const Status status = verifyAndInfer(graph);
     EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(status.message(), "operation 0 (RELU): output 0: shape [7] contradicts [6]");
 }
 
-TEST(InferGraphShapes, UsesTheValuesOfConstants) {
+TEST(VerifyAndInfer, UsesTheValuesOfConstants) {
     Graph graph;
     const TensorId x = graph.addTensor(float32({2, 6}));
     graph.setInputs({x});
     const TensorId shape = addConstant<int32_t>(graph, int32({2}), {-1, 4});
     const TensorId y = addNode(graph, Reshape(), {x, shape});
-    ASSERT_TRUE(inferGraphShapes(graph).ok());
+    ASSERT_TRUE(verifyAndInfer(graph).ok());
     EXPECT_EQ(graph.tensor(y).type.shape, Shape({3, 4}));
 }
 
-TEST(InferGraphShapes, SurvivesIdsOutOfRange) {
+TEST(VerifyAndInfer, SurvivesIdsOutOfRange) {
     Graph graph;
     const TensorId x = graph.addTensor(float32({1}));
     graph.addNode({.descriptor = Activate(),
                    .inputs = {99},
                    .outputs = {x},
                    .label = "bad",
-                   .source = 0});
-    EXPECT_EQ(inferGraphShapes(graph).code(), StatusCode::INVALID_ARGUMENT);
+                   .sources = {0}});
+    EXPECT_EQ(verifyAndInfer(graph).code(), StatusCode::INVALID_ARGUMENT);
     Graph other;
     const TensorId y = other.addTensor(float32({1}));
     other.addNode({.descriptor = Activate(),
                    .inputs = {y},
                    .outputs = {kNoTensor},
                    .label = "bad",
-                   .source = 0});
-    EXPECT_EQ(inferGraphShapes(other).code(), StatusCode::INVALID_ARGUMENT);
+                   .sources = {0}});
+    EXPECT_EQ(verifyAndInfer(other).code(), StatusCode::INVALID_ARGUMENT);
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ TEST(Conv2dShapes, RejectTypesThatDoNotGoTogether) {
     question.inputs[2].type = DataType::INT32;
     EXPECT_TRUE(rejects(infer(Conv2d(), question), "the bias"));
     question = {.inputs = {ints({1, 5, 5, 3}), ints({4, 3, 3, 3}), ints({4})}, .output = ints({})};
-    EXPECT_TRUE(rejects(infer(Conv2d(), question), "can't be weighted"));
+    EXPECT_TRUE(rejects(infer(Conv2d(), question), "must be a float or"));
 }
 
 TEST(Conv2dShapes, CheckQuantisedWeightsAndBias) {
@@ -114,7 +114,7 @@ TEST(DepthwiseConv2dShapes, KeepWhatIsUnknown) {
 TEST(DepthwiseConv2dShapes, RejectWhatDisagrees) {
     EXPECT_TRUE(
             rejects(infer(DepthwiseConv2d{.multiplier = 0}, conv({1, 5, 5, 3}, {1, 3, 3, 3}, {3})),
-                    "multiplier 0"));
+                    "the depth multiplier (0)"));
     EXPECT_TRUE(rejects(infer(DepthwiseConv2d(), conv({1, 5, 5, 3}, {2, 3, 3, 3}, {3})),
                         "first extent"));
     EXPECT_TRUE(rejects(infer(DepthwiseConv2d(), conv({1, 5, 5, 3}, {1, 3, 3, 6}, {6})),
@@ -123,7 +123,7 @@ TEST(DepthwiseConv2dShapes, RejectWhatDisagrees) {
     EXPECT_TRUE(rejects(infer(DepthwiseConv2d(), conv({5, 3}, {1, 3, 3, 3}, {3})), "rank 4"));
     EXPECT_TRUE(rejects(infer(DepthwiseConv2d{.multiplier = std::numeric_limits<int32_t>::max()},
                               conv({1, 5, 5, 3}, kNoRank, kNoRank)),
-                        "too many channels"));
+                        "too large"));
 }
 
 TEST(DepthwiseConv2dShapes, WantScalesAlongTheLastAxis) {
@@ -133,6 +133,75 @@ TEST(DepthwiseConv2dShapes, WantScalesAlongTheLastAxis) {
     EXPECT_TRUE(gives(infer(DepthwiseConv2d(), question), {1, 3, 3, 2}));
     question.inputs[1].quantization.channelDim = 0;
     EXPECT_TRUE(rejects(infer(DepthwiseConv2d(), question), "along axis 3"));
+}
+
+TEST(Conv2dShapes, DivideTheChannelsIntoGroups) {
+    EXPECT_TRUE(
+            gives(infer(Conv2d{.groups = 2}, conv({1, 5, 5, 6}, {4, 3, 3, 3}, {4})), {1, 3, 3, 4}));
+    EXPECT_TRUE(rejects(infer(Conv2d{.groups = 2}, conv({1, 5, 5, 5}, {4, 3, 3, 3}, {4})),
+                        "must be a multiple of 2"));
+    EXPECT_TRUE(rejects(infer(Conv2d{.groups = 2}, conv({1, 5, 5, 6}, {3, 3, 3, 3}, {3})),
+                        "must be a multiple of 2"));
+    EXPECT_TRUE(
+            rejects(infer(Conv2d{.groups = 2}, conv({1, 5, 5, 6}, {4, 3, 3, 6}, {4})), "depth"));
+    EXPECT_TRUE(rejects(infer(Conv2d{.groups = 0}, conv({1, 5, 5, 6}, {4, 3, 3, 6}, {4})),
+                        "the number of groups (0)"));
+}
+
+const Window2d kSame2 = {.padding = PaddingScheme::SAME, .strideH = 2, .strideW = 2};
+
+Asking transposed(const Window2d& window, Shape x, Shape filter) {
+    return Asking(TransposeConv2d{.window = window})
+            .with(floats(x))
+            .with(floats(filter))
+            .with(floats(Shape::unknownRank()));
+}
+
+TEST(TransposeConv2dShapes, WithExplicitPaddingFollowFromTheInput) {
+    const Window2d window = {
+            .padding = PaddingScheme::EXPLICIT, .top = 1, .right = 2, .strideH = 2, .strideW = 3};
+    EXPECT_TRUE(
+            gives(transposed(window, {2, 4, 3, 5}, {6, 3, 3, 5}).without().shape(), {2, 8, 7, 6}));
+    EXPECT_TRUE(gives(transposed(window, {0, kUnknown, 3, 5}, {6, 3, 3, 5}).without().shape(),
+                      {0, kUnknown, 7, 6}));
+}
+
+TEST(TransposeConv2dShapes, TakeTheHeightAndWidthThatAreAskedFor) {
+    EXPECT_TRUE(gives(transposed(kSame2, {1, 2, 3, 5}, {6, 3, 3, 5}).withList({1, 4, 5, 6}).shape(),
+                      {1, 4, 5, 6}));
+    EXPECT_TRUE(gives(transposed(kSame2, {1, 2, 3, 5}, {6, 3, 3, 5}).with(ints({4})).shape(),
+                      {1, kUnknown, kUnknown, 6}));
+}
+
+TEST(TransposeConv2dShapes, RejectAnOutputThatTheInputDoesNotBelongTo) {
+    EXPECT_TRUE(
+            rejects(transposed(kSame2, {1, 2, 3, 5}, {6, 3, 3, 5}).withList({1, 5, 5, 6}).shape(),
+                    "height: an output of 5 belongs to an input of 3, not 2"));
+    EXPECT_TRUE(
+            rejects(transposed(kSame2, {1, 2, 3, 5}, {6, 3, 3, 5}).withList({1, 4, -5, 6}).shape(),
+                    "at least 0, not -5"));
+    EXPECT_TRUE(rejects(transposed(kSame2, {1, 2, 3, 5}, {6, 3, 3, 5}).withList({4, 5, 6}).shape(),
+                        "the output shape"));
+}
+
+TEST(TransposeConv2dShapes, HaveAnOutputShapeOrExplicitPadding) {
+    EXPECT_TRUE(rejects(transposed(kSame2, {1, 2, 3, 5}, {6, 3, 3, 5}).without().shape(),
+                        "explicit padding"));
+    EXPECT_TRUE(rejects(transposed({.padding = PaddingScheme::EXPLICIT}, {1, 2, 3, 5}, {6, 3, 3, 5})
+                                .withList({1, 4, 5, 6})
+                                .shape(),
+                        "explicit padding"));
+}
+
+TEST(TransposeConv2dShapes, RejectWhatDisagrees) {
+    EXPECT_TRUE(
+            rejects(transposed(kSame2, {1, 2, 3, 5}, {6, 3, 3, 4}).withList({1, 4, 5, 6}).shape(),
+                    "depth"));
+    Window2d dilated = kSame2;
+    dilated.dilationW = 2;
+    EXPECT_TRUE(
+            rejects(transposed(dilated, {1, 2, 3, 5}, {6, 3, 3, 5}).withList({1, 4, 5, 6}).shape(),
+                    "no dilation"));
 }
 
 }  // namespace

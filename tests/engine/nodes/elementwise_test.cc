@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/engine/nodes/inference.h"
 
 namespace halyard::engine::nodes_test {
@@ -38,6 +40,7 @@ TEST(ActivateShapes, AreTheInputs) {
 
 TEST(ActivateShapes, RejectsOtherElementTypes) {
     EXPECT_TRUE(rejects(infer(Activate(), {.inputs = {bytes({2})}}), "same element type"));
+    EXPECT_EQ(acceptedAlone(Activate()), kRealNames);
 }
 
 TEST(ActivateShapes, AllowAnotherScale) {
@@ -50,10 +53,10 @@ TEST(ActivateShapes, RejectsWrongCountsAndOmittedInputs) {
     EXPECT_TRUE(rejects(infer(Activate(), {.inputs = {}}), "takes 1 inputs"));
     EXPECT_TRUE(
             rejects(infer(Activate(), {.inputs = {floats({1}), floats({1})}}), "takes 1 inputs"));
-    const std::array<KnownInput, 1> omitted = {};
-    std::array<TensorType, 1> outputs = {floats({})};
-    EXPECT_FALSE(inferShapes(Activate(), omitted, outputs).ok());
-    EXPECT_FALSE(inferShapes(Activate(), omitted, {}).ok());
+    EXPECT_TRUE(rejects(Asking(Activate()).without().shape(), "input 0, the x, can't be left out"));
+    EXPECT_TRUE(rejects(
+            Asking(Activate()).with(floats({1})).giving(floats({})).giving(floats({})).shape(),
+            "takes 1 outputs"));
 }
 
 TEST(BinaryShapes, Broadcast) {
@@ -71,6 +74,86 @@ TEST(BinaryShapes, RejectsAnActivatedInt32) {
     const Question question = {.inputs = {ints({2}), ints({2})}, .output = ints({})};
     EXPECT_TRUE(gives(infer(Binary(), question), {2}));
     EXPECT_TRUE(rejects(infer(Binary{.activation = Activation::RELU}, question), "no activation"));
+}
+
+std::string acceptedByBinary(Binary::Function function) {
+    return accepted([&](DataType type) {
+        return infer(Binary{.function = function},
+                     {.inputs = {typed(type, {2}), typed(type, {2})}, .output = typed(type, {2})});
+    });
+}
+
+TEST(BinaryShapes, TakeTheTypesThatTheFunctionIsDefinedFor) {
+    using Function = Binary::Function;
+    for (const Function function : {Function::ADD, Function::MUL, Function::SUB, Function::DIV,
+                                    Function::MAXIMUM, Function::MINIMUM}) {
+        EXPECT_EQ(acceptedByBinary(function), kNumberNames);
+    }
+    EXPECT_EQ(acceptedByBinary(Function::POW), kFloatNames);
+    EXPECT_EQ(acceptedByBinary(Function::PRELU), kRealNames);
+    EXPECT_EQ(acceptedByBinary(Function::LOGICAL_AND), "BOOL8");
+    EXPECT_EQ(acceptedByBinary(Function::LOGICAL_OR), "BOOL8");
+}
+
+TEST(UnaryShapes, TakeTheTypesThatTheFunctionIsDefinedFor) {
+    using Function = Unary::Function;
+    EXPECT_EQ(acceptedAlone(Unary{.function = Function::ABS}), "FLOAT32 FLOAT16 INT32");
+    EXPECT_EQ(acceptedAlone(Unary{.function = Function::NEG}), "FLOAT32 FLOAT16 INT32");
+    EXPECT_EQ(acceptedAlone(Unary{.function = Function::LOGICAL_NOT}), "BOOL8");
+    for (const Function function : {Function::EXP, Function::FLOOR, Function::LOG, Function::RSQRT,
+                                    Function::SIN, Function::SQRT}) {
+        EXPECT_EQ(acceptedAlone(Unary{.function = function}), kFloatNames);
+    }
+}
+
+TEST(UnaryShapes, AreTheInputs) {
+    EXPECT_TRUE(gives(infer(Unary(), {.inputs = {floats({0, kUnknown})}}), {0, kUnknown}));
+    EXPECT_TRUE(
+            rejects(infer(Unary(), {.inputs = {floats({2})}, .output = ints({})}), "same element"));
+}
+
+TEST(ActivateShapes, RejectAnAlphaThatIsNoNumber) {
+    const Activate elu = {.function = Activate::Function::ELU,
+                          .alpha = std::numeric_limits<float>::quiet_NaN()};
+    EXPECT_TRUE(rejects(infer(elu, {.inputs = {floats({2})}}), "alpha"));
+}
+
+TEST(CompareShapes, BroadcastToBools) {
+    EXPECT_TRUE(
+            gives(infer(Compare(), {.inputs = {floats({2, 1}), floats({3})}, .output = bools({})}),
+                  {2, 3}));
+    EXPECT_TRUE(gives(infer(Compare(),
+                            {.inputs = {bytes({2}, 0.5F), bytes({2}, 0.25F)}, .output = bools({})}),
+                      {2}))
+            << "quantised types compare as real numbers";
+    EXPECT_TRUE(rejects(infer(Compare(), {.inputs = {floats({2}), floats({2})}}), "must be BOOL8"));
+    EXPECT_TRUE(rejects(infer(Compare(), {.inputs = {floats({2}), ints({2})}, .output = bools({})}),
+                        "input 1"));
+}
+
+TEST(CompareShapes, TakeNumbersAndBools) {
+    EXPECT_EQ(accepted([](DataType type) {
+                  return infer(Compare(), {.inputs = {typed(type, {2}), typed(type, {2})},
+                                           .output = bools({})});
+              }),
+              "FLOAT32 FLOAT16 INT32 BOOL8 QUANT8_ASYMM QUANT8_ASYMM_SIGNED");
+}
+
+Asking select(Shape condition, Shape a, Shape b) {
+    return Asking(Select()).with(bools(condition)).with(floats(a)).with(floats(b));
+}
+
+TEST(SelectShapes, AreWhatAllThreeAgreeOn) {
+    EXPECT_TRUE(gives(select({2, kUnknown}, {kUnknown, 3}, Shape::unknownRank()).shape(), {2, 3}));
+    EXPECT_TRUE(rejects(select({2, 3}, {2, 3}, {2, 1}).shape(), "contradicts"));
+    EXPECT_TRUE(rejects(select({3}, {2, 3}, {2, 3}).shape(), "contradicts"));
+}
+
+TEST(SelectShapes, RejectConditionsThatAreNoBools) {
+    EXPECT_TRUE(rejects(infer(Select(), {.inputs = {ints({2}), floats({2}), floats({2})}}),
+                        "the condition"));
+    EXPECT_TRUE(rejects(infer(Select(), {.inputs = {bools({2}), floats({2}), ints({2})}}),
+                        "same element type"));
 }
 
 }  // namespace

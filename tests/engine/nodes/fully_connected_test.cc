@@ -51,5 +51,41 @@ TEST(FullyConnectedShapes, RejectMissingInputs) {
                         "takes 3 inputs"));
 }
 
+Result<Shape> multiply(const BatchMatmul& node, Shape a, Shape b) {
+    return infer(node, {.inputs = {floats(a), floats(b)}});
+}
+
+TEST(BatchMatmulShapes, AreRowsByColumns) {
+    EXPECT_TRUE(gives(multiply({}, {2, 3}, {3, 4}), {2, 4}));
+    EXPECT_TRUE(gives(multiply({.transposeA = true}, {3, 2}, {3, 4}), {2, 4}));
+    EXPECT_TRUE(gives(multiply({.transposeB = true}, {2, 3}, {4, 3}), {2, 4}));
+    EXPECT_TRUE(gives(multiply({}, {0, 3}, {3, 4}), {0, 4}));
+}
+
+TEST(BatchMatmulShapes, BroadcastTheLeadingExtents) {
+    EXPECT_TRUE(gives(multiply({}, {5, 1, 2, 3}, {1, 6, 3, 4}), {5, 6, 2, 4}));
+    EXPECT_TRUE(rejects(multiply({}, {5, 2, 3}, {6, 3, 4}), "broadcast"));
+}
+
+TEST(BatchMatmulShapes, KeepWhatIsUnknown) {
+    EXPECT_TRUE(gives(multiply({}, {2, kUnknown}, {3, 4}), {2, 4}));
+    EXPECT_TRUE(gives(multiply({}, kNoRank, {5, 3, 4}), {5, kUnknown, 4}));
+    EXPECT_TRUE(gives(multiply({}, kNoRank, kNoRank), kNoRank));
+}
+
+TEST(BatchMatmulShapes, RejectWhatDisagrees) {
+    EXPECT_TRUE(rejects(multiply({}, {2, 3}, {4, 3}), "the columns of a (3)"));
+    EXPECT_TRUE(rejects(multiply({}, {2, 3}, {1, 3, 4}), "rank 2"));
+    EXPECT_TRUE(rejects(multiply({}, {3}, {3}), "rank 2 or more"));
+}
+
+TEST(BatchMatmulShapes, TakeNumbers) {
+    EXPECT_EQ(accepted([](DataType type) {
+                  return infer(BatchMatmul(), {.inputs = {typed(type, {2, 2}), typed(type, {2, 2})},
+                                               .output = typed(type, {})});
+              }),
+              kNumberNames);
+}
+
 }  // namespace
 }  // namespace halyard::engine::nodes_test

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asks a node for its output shape, from types alone or with the values of an input.
+// Asks a node for its output shapes, through the dispatcher: from types alone or with values.
 
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/graph/shape_inference.h"
@@ -37,6 +40,89 @@ inline TensorType perChannel(Shape shape, std::vector<float> scales, uint32_t di
             .quantization = {.channelScales = std::move(scales), .channelDim = dim}};
 }
 
+inline TensorType typed(DataType type, Shape shape, float scale = 0.5F, int32_t zeroPoint = 0) {
+    TensorType result = {.type = type, .shape = shape, .quantization = {}};
+    if (type == DataType::QUANT8_SYMM_PER_CHANNEL) {
+        result.quantization.channelScales.assign(
+                static_cast<size_t>(shape.rank() == 0 ? 1 : shape[0]), 0.5F);
+    } else if (isQuantized(type)) {
+        result.quantization.scale = scale;
+        result.quantization.zeroPoint = zeroPoint;
+    }
+    return result;
+}
+
+inline TensorType bools(Shape shape) {
+    return typed(DataType::BOOL8, shape);
+}
+
+// Asks the dispatcher, tensor by tensor: Asking(TopK{.k = 2}).with(floats({3, 4})).shape().
+class Asking {
+  public:
+    explicit Asking(const NodeDescriptor& descriptor);
+
+    Asking& with(TensorType type) {
+        mInputs.push_back({.type = std::move(type), .values = {}, .isKnown = false});
+        return *this;
+    }
+    // An input whose elements are known.
+    Asking& with(TensorType type, std::vector<int32_t> values) {
+        mInputs.push_back({.type = std::move(type), .values = std::move(values), .isKnown = true});
+        return *this;
+    }
+    Asking& withList(std::vector<int32_t> values) {
+        const auto length = static_cast<int32_t>(values.size());
+        return with(ints({length}), std::move(values));
+    }
+    Asking& without() {
+        mInputs.emplace_back();
+        return *this;
+    }
+    // An output of that type; one of FLOAT32 where there is none.
+    Asking& giving(TensorType type) {
+        mOutputs.push_back(std::move(type));
+        return *this;
+    }
+
+    Result<std::vector<Shape>> shapes() const;
+    // Of the first output.
+    Result<Shape> shape() const;
+
+  private:
+    struct Input {
+        std::optional<TensorType> type;
+        std::vector<int32_t> values;
+        bool isKnown = false;
+    };
+
+    std::shared_ptr<const Node> mNode;
+    std::vector<Input> mInputs;
+    std::vector<TensorType> mOutputs;
+};
+
+// The names of the element types for which `ask(type)`, a Result, succeeds.
+template <typename Ask>
+std::string accepted(Ask ask) {
+    std::string names;
+    for (uint8_t i = 0; i <= static_cast<uint8_t>(DataType::QUANT16_ASYMM); ++i) {
+        const auto type = static_cast<DataType>(i);
+        if (ask(type).ok()) {
+            names.append(names.empty() ? "" : " ").append(toString(type));
+        }
+    }
+    return names;
+}
+inline constexpr const char* kFloatNames = "FLOAT32 FLOAT16";
+inline constexpr const char* kRealNames = "FLOAT32 FLOAT16 QUANT8_ASYMM QUANT8_ASYMM_SIGNED";
+inline constexpr const char* kNumberNames =
+        "FLOAT32 FLOAT16 INT32 QUANT8_ASYMM QUANT8_ASYMM_SIGNED";
+inline constexpr const char* kMovableNames =
+        "FLOAT32 FLOAT16 INT32 BOOL8 QUANT8_ASYMM QUANT8_ASYMM_SIGNED QUANT8_SYMM QUANT16_SYMM "
+        "QUANT16_ASYMM";
+
+// For a node of one input: the types that it takes and gives back.
+std::string acceptedAlone(const NodeDescriptor& node, Shape shape = {2, 2});
+
 // The types of a node's tensors; where `values` is set, it is what the last input holds.
 struct Question {
     std::vector<TensorType> inputs = {};
@@ -44,19 +130,7 @@ struct Question {
     const std::vector<int32_t>* values = nullptr;
 };
 
-template <typename Descriptor>
-Result<Shape> infer(const Descriptor& node, const Question& question) {
-    std::vector<KnownInput> inputs;
-    for (const TensorType& type : question.inputs) {
-        inputs.push_back({.type = &type, .data = nullptr});
-    }
-    if (question.values != nullptr) {
-        inputs.back().data = question.values->data();
-    }
-    std::array<TensorType, 1> outputs = {question.output};
-    HALYARD_RETURN_IF_ERROR(inferShapes(node, inputs, outputs));
-    return outputs[0].shape;
-}
+Result<Shape> infer(const NodeDescriptor& node, const Question& question);
 
 // Whether inference gives this shape; the message of a failure otherwise.
 inline testing::AssertionResult gives(const Result<Shape>& result, const Shape& shape) {
@@ -65,6 +139,19 @@ inline testing::AssertionResult gives(const Result<Shape>& result, const Shape& 
     }
     return (*result == shape ? testing::AssertionSuccess() : testing::AssertionFailure())
            << "gives " << result->toString() << ", not " << shape.toString();
+}
+
+inline testing::AssertionResult gives(const Result<std::vector<Shape>>& result,
+                                      const std::vector<Shape>& shapes) {
+    if (!result.ok()) {
+        return testing::AssertionFailure() << result.status().toString();
+    }
+    testing::AssertionResult verdict =
+            *result == shapes ? testing::AssertionSuccess() : testing::AssertionFailure();
+    for (const Shape& shape : *result) {
+        verdict << shape.toString() << " ";
+    }
+    return verdict;
 }
 
 // Whether inference fails with INVALID_ARGUMENT and a message that holds `words`.

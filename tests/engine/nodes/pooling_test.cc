@@ -62,5 +62,12 @@ TEST(Pool2dShapes, MaximaKeepTheirScaleAndAveragesNeedNot) {
     EXPECT_TRUE(rejects(infer(Pool2d(), {.inputs = {}}), "takes 1 inputs"));
 }
 
+TEST(Pool2dShapes, TakeTheTypesThatTheFunctionIsDefinedFor) {
+    using Function = Pool2d::Function;
+    EXPECT_EQ(acceptedAlone(Pool2d{.function = Function::AVERAGE}, {1, 2, 2, 1}), kRealNames);
+    EXPECT_EQ(acceptedAlone(Pool2d{.function = Function::MAX}, {1, 2, 2, 1}), kRealNames);
+    EXPECT_EQ(acceptedAlone(Pool2d{.function = Function::L2}, {1, 2, 2, 1}), kFloatNames);
+}
+
 }  // namespace
 }  // namespace halyard::engine::nodes_test

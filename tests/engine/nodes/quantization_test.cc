@@ -45,5 +45,31 @@ TEST(QuantizeShapes, RejectOtherTypes) {
     EXPECT_TRUE(rejects(infer(Quantize(), {.inputs = {}, .output = bytes({})}), "takes 1 inputs"));
 }
 
+TEST(CastShapes, AreTheInputs) {
+    EXPECT_TRUE(gives(infer(Cast(), {.inputs = {ints({0, kUnknown})}, .output = floats({})}),
+                      {0, kUnknown}));
+}
+
+TEST(CastShapes, ConvertBetweenTheTypesThatCHas) {
+    for (const DataType to :
+         {DataType::FLOAT32, DataType::FLOAT16, DataType::INT32, DataType::QUANT8_ASYMM}) {
+        EXPECT_EQ(accepted([&](DataType from) {
+                      return infer(Cast(), {.inputs = {typed(from, {2})}, .output = typed(to, {})});
+                  }),
+                  "FLOAT32 FLOAT16 INT32 QUANT8_ASYMM");
+    }
+}
+
+TEST(CastShapes, ConvertToNoTypeThatNeedsItsScale) {
+    EXPECT_EQ(accepted([](DataType to) {
+                  return infer(Cast(), {.inputs = {ints({2})}, .output = typed(to, {})});
+              }),
+              "FLOAT32 FLOAT16 INT32 QUANT8_ASYMM");
+}
+
+TEST(CastShapes, CopyAnyTypeThatIsNotPerChannel) {
+    EXPECT_EQ(acceptedAlone(Cast()), kMovableNames);
+}
+
 }  // namespace
 }  // namespace halyard::engine::nodes_test

@@ -114,5 +114,50 @@ TEST(Window, RejectsWhatOverflows) {
     EXPECT_TRUE(resolveWindow({.strideH = kMax, .strideW = kMax}, kMax, kMax, 1, 1).ok());
 }
 
+// Of TRANSPOSE_CONV_2D: two filters of 3 a stride of 2 apart cover 5.
+TEST(TransposeWindow, SameCutsWhatIsTooMuchTheOddElementAtTheEnd) {
+    const Result<ResolvedWindow> window = resolveTransposeWindow(same(2), 2, 2, 3, 4, 4, 4);
+    ASSERT_TRUE(window.ok()) << window.status().toString();
+    EXPECT_EQ(window->top, 0);
+    EXPECT_EQ(window->bottom, 1);
+    EXPECT_EQ(window->left, 1);
+    EXPECT_EQ(window->right, 1);
+    EXPECT_EQ(window->outputH, 4);
+}
+
+TEST(TransposeWindow, SameLeavesWhatNoFilterCovers) {
+    const Result<ResolvedWindow> window = resolveTransposeWindow(same(2), 2, 2, 1, 1, 4, 4);
+    ASSERT_TRUE(window.ok()) << window.status().toString();
+    EXPECT_EQ(window->top + window->bottom, 0);
+    EXPECT_EQ(window->outputH, 4);
+}
+
+TEST(TransposeWindow, ValidCutsNothing) {
+    const Result<ResolvedWindow> window =
+            resolveTransposeWindow({.strideH = 2, .strideW = 2}, 2, 2, 3, 3, 5, 6);
+    ASSERT_TRUE(window.ok()) << window.status().toString();
+    EXPECT_EQ(window->top + window->bottom + window->left + window->right, 0);
+    EXPECT_EQ(window->outputW, 6);
+    EXPECT_TRUE(rejects(resolveTransposeWindow({}, 2, 2, 3, 3, 5, 4), "belongs to an input of 3"));
+    EXPECT_TRUE(rejects(resolveTransposeWindow({}, 2, 2, 3, 3, 2, 4), "belongs to an input of 0"));
+}
+
+TEST(TransposeWindow, ExplicitPaddingDecidesTheOutput) {
+    const Result<ResolvedWindow> window =
+            resolveTransposeWindow(padded(1, 0, 2, 1), 4, 4, 3, 3, kUnknown, kUnknown);
+    ASSERT_TRUE(window.ok()) << window.status().toString();
+    EXPECT_EQ(window->outputH, 5);
+    EXPECT_EQ(window->outputW, 3);
+    EXPECT_TRUE(rejects(resolveTransposeWindow(padded(9, 0, 0, 0), 4, 4, 3, 3, 0, 0), "can't be"));
+}
+
+TEST(TransposeWindow, RejectsWhatOverflows) {
+    Window2d huge = padded(0, 0, 0, 0);
+    huge.strideH = kMax;
+    EXPECT_TRUE(rejects(resolveTransposeWindow(huge, kMax, 1, kMax, 1, 0, 0), "can't be"));
+    EXPECT_TRUE(rejects(resolveTransposeWindow(same(1), 1, 1, 0, 1, 1, 1), "no elements"));
+    EXPECT_TRUE(resolveTransposeWindow(same(kMax), 1, 1, kMax, kMax, kMax, kMax).ok());
+}
+
 }  // namespace
 }  // namespace halyard::engine::nodes_test

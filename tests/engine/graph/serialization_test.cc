@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/graph/serialization.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "engine/graph/verifier.h"
+#include "tests/engine/graph_building.h"
+
+namespace halyard::engine {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+Graph small() {
+    Graph graph;
+    const TensorId x = graph.addTensor(float32({2, kUnknownDimension}));
+    graph.setInputs({x});
+    const TensorId constant = addConstant<float>(graph, float32({1}), {1.5F});
+    graph.setOutputs({addSum(graph, x, constant, "a \"label\"")});
+    return graph;
+}
+
+// Gives every field another value than its default.
+template <typename T>
+void disturb(T& field) {
+    if constexpr (std::is_same_v<T, NestedGraph>) {
+        field.graph = std::make_shared<const Graph>(small());
+    } else if constexpr (std::is_same_v<T, bool>) {
+        field = !field;
+    } else if constexpr (std::is_enum_v<T>) {
+        field = static_cast<T>(static_cast<int>(field) == 1 ? 0 : 1);
+    } else if constexpr (WithFields<T>) {
+        forEachField(field, [](std::string_view /*name*/, auto& inner) { disturb(inner); });
+    } else {
+        field += static_cast<T>(1.25);
+    }
+}
+
+// A node of every kind, with and without its defaults, and everything else that a graph can hold.
+Graph everything() {
+    Graph graph = small();
+    const auto add = [&](NodeDescriptor descriptor) {
+        graph.addNode({.descriptor = std::move(descriptor),
+                       .inputs = {0, kNoTensor},
+                       .outputs = {2},
+                       .label = "label " + std::to_string(graph.nodes().size()),
+                       .sources = {1, 5}});
+    };
+#define HALYARD_NODE_KIND(Descriptor) \
+    {                                 \
+        Descriptor descriptor;        \
+        add(descriptor);              \
+        disturb(descriptor);          \
+        add(descriptor);              \
+    }
+#include "engine/graph/node_kinds.inc"
+#undef HALYARD_NODE_KIND
+    graph.addTensor(float32(Shape::unknownRank()));
+    graph.addTensor({.type = DataType::QUANT8_ASYMM,
+                     .shape = {},
+                     .quantization = {.scale = 0.1F, .zeroPoint = 7, .channelScales = {}}});
+    addConstant<int8_t>(graph,
+                        {.type = DataType::QUANT8_SYMM_PER_CHANNEL,
+                         .shape = {2, 1},
+                         .quantization = {.channelScales = {0.5F, 0.25F}, .channelDim = 0}},
+                        {3, -4});
+    addConstant<float>(graph, float32({0, 3}), {});
+    graph.setRelaxedFloat(true);
+    graph.addVanished({.operation = 4, .fate = "folded"});
+    return graph;
+}
+
+TEST(Serialization, BringsEveryKindBack) {
+    const Graph graph = everything();
+    const Result<Graph> back = deserialize(serialize(graph));
+    ASSERT_TRUE(back.ok()) << back.status().toString();
+    ASSERT_EQ(back->nodes().size(), graph.nodes().size());
+    for (NodeId id = 0; id < graph.nodes().size(); ++id) {
+        EXPECT_TRUE(back->node(id) == graph.node(id)) << toString(graph.node(id).descriptor);
+        EXPECT_EQ(back->node(id).label, graph.node(id).label);
+    }
+    EXPECT_TRUE(*back == graph);
+}
+
+TEST(Serialization, OfAnEmptyGraphIsOne) {
+    const Result<Graph> back = deserialize(serialize(Graph()));
+    ASSERT_TRUE(back.ok()) << back.status().toString();
+    EXPECT_TRUE(*back == Graph());
+}
+
+TEST(Serialization, KeepsConstantsAlignedInOneBlockAtTheEnd) {
+    Graph graph = small();
+    addConstant<uint8_t>(graph, {.type = DataType::BOOL8, .shape = {3}, .quantization = {}},
+                         {1, 0, 1});
+    const Bytes bytes = serialize(graph);
+    // 64 bytes for the first constant, and the second.
+    ASSERT_EQ((bytes.size() - 67) % 64, 0U);
+    const uint8_t* const block = bytes.data() + bytes.size() - 67;
+    EXPECT_EQ(Bytes(block, block + 4), Bytes({0, 0, 0xC0, 0x3F}));
+    EXPECT_EQ(Bytes(block + 64, block + 67), Bytes({1, 0, 1}));
+    const Result<Graph> back = deserialize(bytes);
+    ASSERT_TRUE(back.ok());
+    EXPECT_EQ(back->tensor(1).constant.bytes.data() + 64, back->tensor(3).constant.bytes.data());
+    EXPECT_FALSE(back->tensor(1).constant.shared);
+}
+
+// Replaces the first `from` after its length by `to`, which is as long.
+Bytes renamed(Bytes bytes, const std::string& from, const std::string& to) {
+    const auto at = std::search(bytes.begin(), bytes.end(), from.begin(), from.end());
+    EXPECT_NE(at, bytes.end()) << from;
+    std::copy(to.begin(), to.end(), at);
+    return bytes;
+}
+
+TEST(Serialization, NamesWhatItDoesNotKnow) {
+    const Bytes bytes = serialize(small());
+    for (const std::string name : {"Binary", "activation", "NONE", "FLOAT32"}) {
+        const std::string other = "Q" + name.substr(1);
+        const Status status = deserialize(renamed(bytes, name, other)).status();
+        EXPECT_EQ(status.code(), StatusCode::UNSUPPORTED);
+        EXPECT_NE(status.message().find("'" + other + "' is not known"), std::string::npos)
+                << status.message();
+    }
+}
+
+TEST(Serialization, RejectsOtherBytesAndVersions) {
+    Bytes bytes = serialize(small());
+    bytes[0] ^= 1;
+    EXPECT_EQ(deserialize(bytes).status().code(), StatusCode::INVALID_ARGUMENT);
+    bytes[0] ^= 1;
+    bytes[8] ^= 2;
+    EXPECT_EQ(deserialize(bytes).status().code(), StatusCode::UNSUPPORTED);
+    EXPECT_FALSE(deserialize({}).ok());
+}
+
+TEST(Serialization, RejectsBytesThatEndEarlyOrLate) {
+    Bytes bytes = serialize(everything());
+    for (size_t size = 0; size < bytes.size(); size += size < 1024 ? 1 : 37) {
+        EXPECT_FALSE(deserialize(std::span(bytes).first(size)).ok()) << size;
+    }
+    bytes.push_back(0);
+    EXPECT_FALSE(deserialize(bytes).ok());
+}
+
+// The sizes in the header are made to fit, so that the description itself ends early.
+TEST(Serialization, RejectsADescriptionThatEndsAnywhere) {
+    const Bytes bytes = serialize(small());
+    constexpr size_t kHeader = 28;
+    uint64_t description = 0;
+    std::memcpy(&description, bytes.data() + 12, 8);
+    for (uint64_t size = 0; size < description; ++size) {
+        Bytes cut(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(kHeader + size));
+        cut.resize((cut.size() + 63) / 64 * 64);
+        cut.insert(cut.end(), bytes.end() - 4, bytes.end());
+        std::memcpy(cut.data() + 12, &size, 8);
+        EXPECT_EQ(deserialize(cut).status().code(), StatusCode::INVALID_ARGUMENT) << size;
+    }
+}
+
+TEST(Serialization, RejectsGraphsNestedTooDeep) {
+    Graph graph = small();
+    for (size_t depth = 0; depth <= kMaxNesting; ++depth) {
+        Graph outer;
+        outer.addNode({.descriptor = If{.then = {.graph = std::make_shared<const Graph>(graph)},
+                                        .otherwise = {}},
+                       .inputs = {},
+                       .outputs = {},
+                       .label = "",
+                       .sources = {}});
+        graph = outer;
+    }
+    EXPECT_TRUE(deserialize(serialize(*std::get<If>(graph.node(0).descriptor).then.graph)).ok());
+    EXPECT_EQ(deserialize(serialize(graph)).status().code(), StatusCode::UNSUPPORTED);
+}
+
+// Whatever comes out can be verified, or is refused, without harm.
+TEST(Serialization, SurvivesRandomChanges) {
+    const char* chosen = std::getenv("HALYARD_SEED");
+    const auto seed = chosen != nullptr ? static_cast<uint32_t>(std::strtoul(chosen, nullptr, 10))
+                                        : std::random_device()();
+    SCOPED_TRACE("HALYARD_SEED=" + std::to_string(seed));
+    std::mt19937 engine(seed);
+    Graph graph = everything();
+    const Bytes bytes = serialize(graph);
+    const Bytes few = serialize(small());
+    size_t accepted = 0;
+    for (int round = 0; round < 4000; ++round) {
+        Bytes changed = round % 4 == 0 ? bytes : few;
+        for (uint32_t flips = 1 + engine() % 4; flips > 0; --flips) {
+            changed[engine() % changed.size()] ^= static_cast<uint8_t>(1U << engine() % 8);
+        }
+        Result<Graph> back = deserialize(changed);
+        if (back.ok()) {
+            ++accepted;
+            (void)verifyAndInfer(*back);
+        }
+    }
+    EXPECT_GT(accepted, 0U) << "some changes mean something else";
+}
+
+}  // namespace
+}  // namespace halyard::engine
