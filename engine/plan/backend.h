@@ -5,39 +5,41 @@
 //
 //   Backend            one per process and name; stateless for callers, thread-safe.
 //     └ compile() →  CompiledPiece     weights packed, kernels chosen; immutable, thread-safe.
-//          └ specialize() →  ShapedPiece    for one set of input shapes; immutable, thread-safe.
-//               └ run()                     with memory that the planner provides.
+//          ├ specialize() →  ShapedPiece    for one set of input shapes; immutable, thread-safe.
+//          │    └ run()                     with memory that the planner provides.
+//          └ makeState() →  PieceState      of one execution: a queue, device buffers.
 //
 // Shapes known at prepare time give exactly one ShapedPiece, made then. Otherwise the planner
-// specialises at execution and caches by input shapes. A piece with an output whose shape depends
-// on data reports it through RunArguments::allocateOutput.
+// specialises at execution and caches by input shapes, absent inputs among them. A piece with an
+// output whose shape is found by running reports it through RunArguments::allocator.
 //
-// Memory: the backend allocates while compiling and specialising, and in run() only what depends on
-// data, which it reserves from RunArguments::memory first. It says how many bytes of workspace a
-// run needs (its internal tensors and scratch); the planner gives each piece a slice of the
-// execution's one arena, and binds piece inputs and outputs either to the arena or straight to the
-// caller's memory. Elements in the caller's memory may change while a piece runs,
-// because another process may hold the same memory. Where the elements of an input steer the
-// computation (axes, paddings, a shape), a backend copies them once, checks the copy and uses that.
+// Memory: a backend asks the store for what it packs, allocates while compiling and specialising,
+// and in run() only what it keeps in its state or reserves from RunArguments::memory. It says how
+// many bytes of workspace a run needs (its internal tensors and scratch); the planner gives each
+// piece a slice of the execution's one arena, and binds piece inputs and outputs either to the
+// arena or straight to the caller's memory. Elements in the caller's memory may change while a
+// piece runs, because another process may hold the same memory: what steers a node (nodes.h) never
+// lies there.
 //
-// A node that runs other graphs (a branch, a loop) is a piece like any other to the planner: its
-// backend compiles the graphs inside, polls RunArguments::expired between rounds, and reports
-// results whose shape the rounds decide through allocateOutput.
+// If and While are the planner's: no backend is asked about them. engine/plan/stepwise_piece.h runs
+// a piece kernel by kernel, for backends that have kernels for nodes.
 
 #pragma once
 
+#include <chrono>
 #include <cstddef>
-#include <functional>
+#include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/base/checkpoint.h"
 #include "engine/base/memory_budget.h"
 #include "engine/base/status.h"
 #include "engine/base/thread_pool.h"
 #include "engine/graph/graph.h"
+#include "engine/plan/constant_store.h"
 
 namespace halyard::engine {
 
@@ -53,30 +55,75 @@ struct Piece {
     std::vector<TensorId> outputs;  // read after the piece, or graph outputs
 };
 
+// What users may ask of all backends.
+struct CompileOptions {
+    bool fastMath = false;  // results may leave NNAPI's tolerance where that is faster
+};
+
+// What one node took in one run.
+struct NodeTrace {
+    const Node* node = nullptr;
+    std::string_view kernel;
+    std::chrono::nanoseconds time{0};
+    uint64_t bytes = 0;  // of its inputs, constants included, and outputs
+};
+
+// Receives traces from the thread that runs; costs nothing where there is none.
+class TraceSink {
+  public:
+    virtual ~TraceSink() = default;
+    virtual void record(const NodeTrace& trace) = 0;
+};
+
+// Everything that compiling a piece may need. `constants` ends with the call, the rest is shared or
+// outlives the piece.
+struct CompileArguments {
+    std::shared_ptr<const Graph> graph;  // constants that the piece packs may vanish afterwards
+    const Piece& piece;
+    ConstantStore& constants;
+    std::shared_ptr<MemoryBudget> memory;  // null: not limited
+    ThreadPool* threads = nullptr;         // never null
+    Checkpoint checkpoint = {};            // to be polled: a model may have any number of nodes
+    CompileOptions options = {};
+};
+
+// What a backend keeps for one execution: runs of it come one after the other, with the same state.
+class PieceState {
+  public:
+    virtual ~PieceState() = default;
+};
+
+// Gives memory to outputs whose shape a run finds. On the thread that called run().
+class OutputAllocator {
+  public:
+    virtual ~OutputAllocator() = default;
+    // INVALID_ARGUMENT if the graph or the caller expects another shape.
+    virtual Result<TensorView> allocate(size_t output, const Shape& shape) = 0;
+};
+
 // Memory and data for one run of a piece. All spans are in the order of Piece::inputs/outputs.
 struct RunArguments {
-    std::span<const ConstTensorView> inputs;
+    std::span<const ConstTensorView> inputs;  // absent ones have no type
     // Types as outputTypes() has them. An output of unknown shape has data == nullptr; the backend
-    // asks allocateOutput for it. An output without elements has an address all the same.
+    // asks the allocator for it. An output without elements has an address all the same.
     std::span<const TensorView> outputs;
-    // Gives memory for output `index`, once its shape is known. To be called on the thread that
-    // called run(). Empty when every shape is known.
-    // INVALID_ARGUMENT if the graph or the caller expects another shape.
-    std::function<Result<TensorView>(size_t index, const Shape& shape)> allocateOutput;
+    OutputAllocator* allocator = nullptr;  // null when every shape is known
     // workspaceBytes() bytes, aligned to kTensorAlignment. Content is undefined on entry.
     std::span<std::byte> workspace;
-    ThreadPool* threads = nullptr;  // never null
-    // Polled between nodes, and inside them often enough that none overruns a deadline by much;
-    // true means: stop and return DEADLINE_EXCEEDED. Never empty.
-    std::function<bool()> expired;
+    std::span<const std::byte> constants;  // the program's store
+    PieceState* state = nullptr;           // what makeState() gave
+    ThreadLease* threads = nullptr;        // never null
+    // Polled between nodes, and inside them often enough that none overruns a deadline by much.
+    Checkpoint checkpoint = {};
     // For what a run allocates because only data tells its size. Null: not limited.
     std::shared_ptr<MemoryBudget> memory;
+    TraceSink* trace = nullptr;  // null: nobody asked
 };
 
 class ShapedPiece {
   public:
     virtual ~ShapedPiece() = default;
-    // Concrete input shapes give concrete output types; data-dependent extents stay unknown.
+    // Concrete input shapes give concrete output types; extents found by running stay unknown.
     virtual std::span<const TensorType> outputTypes() const = 0;
     virtual size_t workspaceBytes() const = 0;
     // May be called from several threads at once, each with its own arguments.
@@ -86,11 +133,17 @@ class ShapedPiece {
 class CompiledPiece {
   public:
     virtual ~CompiledPiece() = default;
-    // `inputs` are fully known types in the order of Piece::inputs.
+    // `inputs` are fully known types in the order of Piece::inputs; null: absent. INVALID_ARGUMENT
+    // if a node can't do without it.
     virtual Result<std::unique_ptr<const ShapedPiece>> specialize(
-            std::span<const TensorType> inputs) const = 0;
-    // Bytes held for packed weights and the like; for memory reports and the budget.
-    virtual size_t constantBytes() const = 0;
+            std::span<const TensorType* const> inputs, const Checkpoint& checkpoint) const = 0;
+    // Null where the backend keeps nothing.
+    virtual Result<std::unique_ptr<PieceState>> makeState() const {
+        return std::unique_ptr<PieceState>();
+    }
+    // Constants that the piece has packed, once for each input of a node that it no longer reads
+    // them for once the store is filled.
+    virtual std::span<const TensorId> packed() const { return {}; }
 };
 
 class Backend {
@@ -102,9 +155,9 @@ class Backend {
     // sentence that fits after "<label>: <backend> ". Depends on the node and its tensors only, so
     // that asking for one operation or for the whole model gives the same answer.
     virtual Status supports(const Graph& graph, NodeId node) const = 0;
-    // Compiles nodes it supports. Keeps `graph` alive for as long as it needs constants.
-    virtual Result<std::unique_ptr<const CompiledPiece>> compile(std::shared_ptr<const Graph> graph,
-                                                                 const Piece& piece) const = 0;
+    // Compiles nodes it supports.
+    virtual Result<std::unique_ptr<const CompiledPiece>> compile(
+            const CompileArguments& arguments) const = 0;
 };
 
 }  // namespace halyard::engine

@@ -30,27 +30,22 @@ Result<Shape> checkInput(const TensorType& expected, const InputBinding& input) 
 }  // namespace
 
 Status checkInputs(const Schedule& schedule, std::span<const InputBinding> inputs,
-                   std::span<Shape> shapes) {
+                   std::span<MaybeShape> shapes) {
     if (inputs.size() != schedule.inputs.size()) {
         return invalidArgument(std::to_string(inputs.size()) +
                                " inputs are bound to a graph with " +
                                std::to_string(schedule.inputs.size()));
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
-        const Slot& slot = schedule.slots[schedule.inputs[i]];
-        const TensorType& expected = schedule.graphType(schedule.inputs[i]);
-        if (inputs[i].present) {
-            Result<Shape> shape = checkInput(expected, inputs[i]);
-            if (!shape.ok()) {
-                return shape.status().withContext("graph input " + std::to_string(i));
-            }
-            shapes[i] = *shape;
-        } else if (slot.lastReadBy != kNoStep || slot.output.has_value()) {
-            return invalidArgument("graph input " + std::to_string(i) +
-                                   " is left out, but the graph reads it");
-        } else {
-            shapes[i] = expected.shape;
+        if (!inputs[i].present) {
+            shapes[i] = std::nullopt;
+            continue;
         }
+        Result<Shape> shape = checkInput(schedule.graphType(schedule.inputs[i]), inputs[i]);
+        if (!shape.ok()) {
+            return shape.status().withContext("graph input " + std::to_string(i));
+        }
+        shapes[i] = *shape;
     }
     return {};
 }
@@ -63,8 +58,8 @@ OverlapFinder::OverlapFinder(size_t inputCount, size_t outputCount) {
     mRanges.reserve(inputCount + outputCount);
 }
 
-void OverlapFinder::find(std::span<const InputBinding> inputs,
-                         std::span<const OutputBinding> outputs, std::span<uint8_t> overlaps) {
+void OverlapFinder::find(std::span<const InputBinding> inputs, std::span<const RunOutput> outputs,
+                         std::span<uint8_t> overlaps) {
     const auto add = [this](const void* data, size_t size, size_t output) {
         if (size > 0) {
             const auto begin = reinterpret_cast<uintptr_t>(data);

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/base/reused_buffer.h"
 #include "engine/base/status.h"
 #include "engine/graph/tensor.h"
 #include "engine/plan/program.h"
@@ -16,10 +17,20 @@
 
 namespace halyard::engine {
 
-// Checks the inputs and writes the shape of each to `shapes`, which has one entry per graph input;
-// that of an input left out is the graph's. INVALID_ARGUMENT names the input.
+// Where a graph output goes: to memory of fixed size, or to a buffer that is made to fit.
+struct RunOutput {
+    std::span<uint8_t> bytes;
+    // What the caller expects; the result must agree wherever it is known.
+    Shape shape = Shape::unknownRank();
+    bool present = true;
+    ReusedBuffer* buffer = nullptr;  // not null: instead of `bytes`
+};
+
+// Checks the inputs and writes the shape of each to `shapes`, which has one entry per graph input:
+// nothing for an input left out, which is whatever reads it to judge. INVALID_ARGUMENT names the
+// input.
 Status checkInputs(const Schedule& schedule, std::span<const InputBinding> inputs,
-                   std::span<Shape> shapes);
+                   std::span<MaybeShape> shapes);
 
 // Whether the caller's memory can hold tensors of this element type as they are.
 bool isAligned(const void* address, DataType type);
@@ -31,7 +42,7 @@ class OverlapFinder {
     OverlapFinder(size_t inputCount, size_t outputCount);
 
     // Sets overlaps[i] for each output. Takes n log n time.
-    void find(std::span<const InputBinding> inputs, std::span<const OutputBinding> outputs,
+    void find(std::span<const InputBinding> inputs, std::span<const RunOutput> outputs,
               std::span<uint8_t> overlaps);
 
   private:

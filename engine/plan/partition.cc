@@ -2,6 +2,7 @@
 
 #include "engine/plan/partition.h"
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -127,22 +128,32 @@ void findBoundaries(const Graph& graph, const Dependencies& dependencies,
 std::vector<AssignedPiece> partition(const Graph& graph, std::span<const BackendIndex> backendOf,
                                      size_t backendCount) {
     const Dependencies dependencies(graph);
+    // The planner takes turns like a backend, behind the others.
+    std::vector<BackendIndex> turnOf(backendOf.begin(), backendOf.end());
+    std::ranges::replace(turnOf, kPlanner, backendCount);
+    const size_t turns = std::ranges::find(turnOf, backendCount) == turnOf.end() ? backendCount
+                                                                                 : backendCount + 1;
     // With two backends the better beginning gives the fewest pieces that any order can give: by
     // the nth turn, no other order with that beginning has run a node that this one has not. With
     // more backends it is a good guess.
     std::optional<std::vector<NodeRun>> best;
-    for (BackendIndex first = 0; first < backendCount; ++first) {
-        std::vector<NodeRun> runs = takeTurns(dependencies, backendOf, backendCount, first);
+    for (BackendIndex first = 0; first < turns; ++first) {
+        std::vector<NodeRun> runs = takeTurns(dependencies, turnOf, turns, first);
         if (!best.has_value() || runs.size() < best->size()) {
             best = std::move(runs);
         }
     }
     std::vector<AssignedPiece> pieces;
-    if (best.has_value()) {
-        for (NodeRun& run : *best) {
+    for (NodeRun& run : best.value_or(std::vector<NodeRun>())) {
+        if (run.first < backendCount) {
             pieces.push_back(
                     {.backend = run.first,
                      .piece = {.nodes = std::move(run.second), .inputs = {}, .outputs = {}}});
+            continue;
+        }
+        for (const NodeId node : run.second) {
+            pieces.push_back(
+                    {.backend = kPlanner, .piece = {.nodes = {node}, .inputs = {}, .outputs = {}}});
         }
     }
     findBoundaries(graph, dependencies, pieces);

@@ -9,12 +9,10 @@
 #include <vector>
 
 #include "engine/graph/graph.h"
+#include "engine/plan/assignment.h"
 #include "engine/plan/backend.h"
 
 namespace halyard::engine {
-
-// Index into a BackendList.
-using BackendIndex = size_t;
 
 struct AssignedPiece {
     BackendIndex backend = 0;
@@ -22,9 +20,10 @@ struct AssignedPiece {
 };
 
 // Cuts a verified graph into pieces, in an order in which each runs after everything it reads.
-// `backendOf` has one entry per node, each below `backendCount`. Nodes of one backend share a piece
-// wherever the order allows, whether or not they depend on each other; within a piece they keep the
-// graph's order. Every node is in exactly one piece. Deterministic.
+// `backendOf` has one entry per node, each below `backendCount` or kPlanner, whose nodes are a
+// piece of their own each. Nodes of one backend share a piece wherever the order allows, whether or
+// not they depend on each other; within a piece they keep the graph's order. Every node is in
+// exactly one piece. Deterministic.
 std::vector<AssignedPiece> partition(const Graph& graph, std::span<const BackendIndex> backendOf,
                                      size_t backendCount);
 

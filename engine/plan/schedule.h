@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Schedule: a graph cut into pieces and compiled, with the tensors that cross between them. It
+// Schedule: a graph cut into steps and compiled, with the tensors that cross between them. A step
+// is a piece, which a backend runs, or an If or While, with the schedules of the graphs inside. It
 // knows no shapes beyond those of the graph; ShapedPlan adds the rest.
 
 #pragma once
@@ -10,24 +11,31 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "engine/base/memory_budget.h"
 #include "engine/graph/graph.h"
+#include "engine/plan/assignment.h"
 #include "engine/plan/backend.h"
-#include "engine/plan/partition.h"
-#include "engine/plan/program.h"
+#include "engine/plan/constant_store.h"
 #include "engine/plan/shape_cache.h"
 
 namespace halyard::engine {
 
+struct Schedule;
+struct ShapedPlan;
+
 // Index into Schedule::slots.
 using SlotId = size_t;
 
-// Stands for "no piece of the schedule".
+// Stands for an input that was left out in the graph.
+inline constexpr SlotId kNoSlot = std::numeric_limits<SlotId>::max();
+
+// Stands for "no step of the schedule".
 inline constexpr size_t kNoStep = std::numeric_limits<size_t>::max();
 
-// A tensor that crosses between pieces or to the caller. Only these get memory from the planner;
+// A tensor that crosses between steps or to the caller. Only these get memory from the planner;
 // what stays inside a piece is its backend's business.
 struct Slot {
     TensorId tensor = kNoTensor;
@@ -36,43 +44,82 @@ struct Slot {
     // The first graph output that is this tensor; the tensor is written straight into it where
     // that is possible.
     std::optional<size_t> output;
+    // Steers a node: never lies in memory that somebody else can write to.
+    bool steers = false;
 };
 
-// A piece in its place in the order.
-struct Step {
+struct PieceStep {
     std::string_view backend;
     std::unique_ptr<const CompiledPiece> compiled;
-    Reservation constants;        // what `compiled` holds
-    std::vector<SlotId> inputs;   // as Piece::inputs
-    std::vector<SlotId> outputs;  // as Piece::outputs
-    // For a step whose input shapes only a run can tell.
+    // For input shapes that only a run can tell.
     std::unique_ptr<ShapeCache<ShapedPiece>> specializations;
+};
+
+struct IfStep {
+    std::unique_ptr<Schedule> then;
+    std::unique_ptr<Schedule> otherwise;
+};
+
+struct WhileStep {
+    std::unique_ptr<Schedule> condition;
+    std::unique_ptr<Schedule> body;
+};
+
+// A step in its place in the order.
+struct Step {
+    std::variant<PieceStep, IfStep, WhileStep> work;
+    std::vector<SlotId> inputs;   // as Piece::inputs; of an If or While all that it reads
+    std::vector<SlotId> outputs;  // as Piece::outputs; of an If or While all that it writes
+    std::string_view label;       // of the If or While
 };
 
 // Immutable but for the caches, and thread-safe.
 struct Schedule {
-    std::shared_ptr<const Graph> graph;
+    // As many sets of input shapes as a schedule keeps plans for.
+    static constexpr size_t kCachedPlans = 16;
+
+    // Mutable only while compiling: constants that were packed vanish.
+    std::shared_ptr<Graph> graph;
     std::vector<Slot> slots;
     std::vector<Step> steps;
-    std::vector<SlotId> inputs;   // of the graph inputs
-    std::vector<SlotId> outputs;  // of the graph outputs
+    std::vector<SlotId> inputs;                     // of the graph inputs
+    std::vector<SlotId> outputs;                    // of the graph outputs
+    std::shared_ptr<const ShapedPlan> staticPlan;   // null if the inputs' shapes are not all known
+    std::unique_ptr<ShapeCache<ShapedPlan>> plans;  // for inputs of other shapes, or absent
 
     const TensorType& graphType(SlotId slot) const {
         return graph->tensor(slots[slot].tensor).type;
     }
+    // The plan for graph inputs of these shapes. Does not allocate for shapes it has planned for.
+    Result<std::shared_ptr<const ShapedPlan>> planFor(std::span<const MaybeShape> inputShapes,
+                                                      const Checkpoint& checkpoint) const;
 };
 
-// Compiles the pieces. `graph` is verified; its shapes are inferred. RESOURCE_EXHAUSTED if
-// `memory`, which may be null, has no room for what the backends then hold.
-Result<Schedule> compileSchedule(std::shared_ptr<const Graph> graph,
-                                 const std::vector<AssignedPiece>& pieces,
-                                 const BackendList& backends,
-                                 const std::shared_ptr<MemoryBudget>& memory);
+// What compiling needs beyond the graph.
+struct ScheduleArguments {
+    const BackendList& backends;
+    ConstantStore& constants;
+    std::shared_ptr<MemoryBudget> memory;  // null: not limited
+    ThreadPool* threads = nullptr;
+    Checkpoint checkpoint = {};
+    CompileOptions options = {};
+    std::vector<NodePlacement>& placement;  // is told the pieces
+    size_t pieces = 0;                      // so far, over all graphs
+};
 
-// Specialises a step and checks what the backend says: as many outputs as the piece has, of the
+// Cuts and compiles an analysed graph and those inside it. Fails as the backends do.
+Result<Schedule> compileSchedule(std::shared_ptr<Graph> graph, const Assignment& assignment,
+                                 ScheduleArguments& arguments);
+
+// Lets go of the constants that every piece reading them has packed, here and in nested schedules.
+// To be called once the store is filled.
+void releasePackedConstants(Schedule& schedule);
+
+// Specialises a piece and checks what the backend says: as many outputs as the piece has, of the
 // types the graph has.
 Result<std::shared_ptr<const ShapedPiece>> specializeStep(const Schedule& schedule,
                                                           const Step& step,
-                                                          std::span<const TensorType> inputs);
+                                                          std::span<const TensorType* const> inputs,
+                                                          const Checkpoint& checkpoint);
 
 }  // namespace halyard::engine

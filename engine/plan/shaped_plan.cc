@@ -21,73 +21,142 @@ Status refineShape(PlannedSlot& slot, const Shape& shape) {
     return {};
 }
 
-// Specialises the steps in order and carries the shapes from one to the next.
-Status planSteps(const Schedule& schedule, ShapedPlan& plan) {
-    for (const Step& step : schedule.steps) {
-        PlannedStep& planned = plan.steps.emplace_back();
-        std::vector<TensorType> inputs;
-        for (const SlotId slot : step.inputs) {
-            inputs.push_back(plan.slots[slot].type);
+class ShapePlanner {
+  public:
+    ShapePlanner(const Schedule& schedule, const Checkpoint& checkpoint)
+        : mSchedule(schedule), mCheckpoint(checkpoint), mPlan(std::make_shared<ShapedPlan>()) {}
+
+    Result<std::shared_ptr<const ShapedPlan>> plan(std::span<const MaybeShape> inputShapes) {
+        HALYARD_RETURN_IF_ERROR(planSlots(inputShapes));
+        for (const Step& step : mSchedule.steps) {
+            HALYARD_RETURN_IF_ERROR(mCheckpoint.check("while shapes were planned"));
+            PlannedStep& planned = mPlan->steps.emplace_back();
+            if (!inputsKnown(step)) {
+                continue;
+            }
+            HALYARD_RETURN_IF_ERROR(std::holds_alternative<PieceStep>(step.work)
+                                            ? planPiece(step, planned)
+                                            : planNested(step));
         }
-        if (!std::ranges::all_of(
-                    inputs, [](const TensorType& type) { return type.shape.isFullyKnown(); })) {
-            continue;
+        HALYARD_RETURN_IF_ERROR(planMemory());
+        return std::shared_ptr<const ShapedPlan>(std::move(mPlan));
+    }
+
+  private:
+    Status planSlots(std::span<const MaybeShape> inputShapes) {
+        for (SlotId id = 0; id < mSchedule.slots.size(); ++id) {
+            PlannedSlot& slot = mPlan->slots.emplace_back();
+            slot.type = mSchedule.graphType(id);
+            HALYARD_RETURN_IF_ERROR(refineShape(slot, slot.type.shape));
         }
-        HALYARD_ASSIGN_OR_RETURN(planned.shaped, specializeStep(schedule, step, inputs));
+        for (size_t i = 0; i < inputShapes.size(); ++i) {
+            PlannedSlot& slot = mPlan->slots[mSchedule.inputs[i]];
+            slot.present = inputShapes[i].has_value();
+            if (slot.present) {
+                HALYARD_RETURN_IF_ERROR(refineShape(slot, *inputShapes[i])
+                                                .withContext("graph input " + std::to_string(i)));
+            }
+        }
+        for (size_t i = 0; i < mSchedule.outputs.size(); ++i) {
+            if (!mPlan->slots[mSchedule.outputs[i]].present) {
+                return invalidArgument("graph output " + std::to_string(i) +
+                                       " is a graph input that is left out");
+            }
+        }
+        return {};
+    }
+
+    bool inputsKnown(const Step& step) const {
+        return std::ranges::all_of(step.inputs, [&](SlotId id) {
+            return id == kNoSlot || !mPlan->slots[id].present ||
+                   mPlan->slots[id].type.shape.isFullyKnown();
+        });
+    }
+
+    // Specialises a piece and carries the shapes on.
+    Status planPiece(const Step& step, PlannedStep& planned) {
+        mTypes.clear();
+        for (const SlotId id : step.inputs) {
+            mTypes.push_back(mPlan->slots[id].present ? &mPlan->slots[id].type : nullptr);
+        }
+        HALYARD_ASSIGN_OR_RETURN(planned.shaped,
+                                 specializeStep(mSchedule, step, mTypes, mCheckpoint));
         planned.workspaceBytes = planned.shaped->workspaceBytes();
         for (size_t i = 0; i < step.outputs.size(); ++i) {
-            HALYARD_RETURN_IF_ERROR(refineShape(plan.slots[step.outputs[i]],
+            HALYARD_RETURN_IF_ERROR(refineShape(mPlan->slots[step.outputs[i]],
                                                 planned.shaped->outputTypes()[i].shape));
         }
+        return {};
     }
-    return {};
-}
 
-Status planMemory(const Schedule& schedule, ShapedPlan& plan) {
-    std::vector<ArenaBlock> blocks;
-    std::vector<SlotId> slotOfBlock;
-    for (SlotId id = 0; id < plan.slots.size(); ++id) {
-        const PlannedSlot& planned = plan.slots[id];
-        const Slot& slot = schedule.slots[id];
-        if (planned.type.shape.isFullyKnown() && slot.writtenBy != kNoStep &&
-            !slot.output.has_value()) {
-            blocks.push_back({.bytes = planned.bytes,
-                              .firstStep = slot.writtenBy,
-                              .lastStep = slot.lastReadBy});
-            slotOfBlock.push_back(id);
+    // Plans the graphs inside, whose caches then have what a run will ask for.
+    Status planNested(const Step& step) const {
+        std::vector<MaybeShape> shapes;
+        for (const SlotId id : step.inputs) {
+            const bool present = id != kNoSlot && mPlan->slots[id].present;
+            shapes.push_back(present ? MaybeShape(mPlan->slots[id].type.shape) : std::nullopt);
         }
+        std::span<const MaybeShape> values = shapes;
+        const Schedule* first = nullptr;
+        const Schedule* second = nullptr;
+        if (const auto* branch = std::get_if<IfStep>(&step.work)) {
+            values = values.subspan(1);
+            first = branch->then.get();
+            second = branch->otherwise.get();
+        } else {
+            const auto& loop = *std::get_if<WhileStep>(&step.work);
+            first = loop.condition.get();
+            second = loop.body.get();
+        }
+        for (const Schedule* nested : {first, second}) {
+            HALYARD_RETURN_IF_ERROR(
+                    nested->planFor(values, mCheckpoint).status().withContext(step.label));
+        }
+        return {};
     }
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
-        blocks.push_back({.bytes = plan.steps[i].workspaceBytes, .firstStep = i, .lastStep = i});
+
+    Status planMemory() {
+        std::vector<ArenaBlock> blocks;
+        std::vector<SlotId> slotOfBlock;
+        for (SlotId id = 0; id < mPlan->slots.size(); ++id) {
+            const PlannedSlot& planned = mPlan->slots[id];
+            const Slot& slot = mSchedule.slots[id];
+            if (planned.type.shape.isFullyKnown() && slot.writtenBy != kNoStep &&
+                !slot.output.has_value()) {
+                // What nobody reads is written all the same.
+                const size_t last = slot.lastReadBy == kNoStep ? slot.writtenBy : slot.lastReadBy;
+                blocks.push_back(
+                        {.bytes = planned.bytes, .firstStep = slot.writtenBy, .lastStep = last});
+                slotOfBlock.push_back(id);
+            }
+        }
+        for (size_t i = 0; i < mPlan->steps.size(); ++i) {
+            blocks.push_back(
+                    {.bytes = mPlan->steps[i].workspaceBytes, .firstStep = i, .lastStep = i});
+        }
+        HALYARD_ASSIGN_OR_RETURN(const ArenaPlan arena, planArena(blocks));
+        for (size_t i = 0; i < slotOfBlock.size(); ++i) {
+            mPlan->slots[slotOfBlock[i]].arenaOffset = arena.offsets[i];
+        }
+        for (size_t i = 0; i < mPlan->steps.size(); ++i) {
+            mPlan->steps[i].workspaceOffset = arena.offsets[slotOfBlock.size() + i];
+        }
+        mPlan->arenaBytes = arena.bytes;
+        return {};
     }
-    HALYARD_ASSIGN_OR_RETURN(const ArenaPlan arena, planArena(blocks));
-    for (size_t i = 0; i < slotOfBlock.size(); ++i) {
-        plan.slots[slotOfBlock[i]].arenaOffset = arena.offsets[i];
-    }
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
-        plan.steps[i].workspaceOffset = arena.offsets[slotOfBlock.size() + i];
-    }
-    plan.arenaBytes = arena.bytes;
-    return {};
-}
+
+    const Schedule& mSchedule;
+    const Checkpoint& mCheckpoint;
+    std::shared_ptr<ShapedPlan> mPlan;
+    std::vector<const TensorType*> mTypes;  // of the piece at hand
+};
 
 }  // namespace
 
 Result<std::shared_ptr<const ShapedPlan>> planShapes(const Schedule& schedule,
-                                                     std::span<const Shape> inputShapes) {
-    auto plan = std::make_shared<ShapedPlan>();
-    for (SlotId id = 0; id < schedule.slots.size(); ++id) {
-        PlannedSlot& slot = plan->slots.emplace_back();
-        slot.type = schedule.graphType(id);
-        HALYARD_RETURN_IF_ERROR(refineShape(slot, slot.type.shape));
-    }
-    for (size_t i = 0; i < inputShapes.size(); ++i) {
-        HALYARD_RETURN_IF_ERROR(refineShape(plan->slots[schedule.inputs[i]], inputShapes[i])
-                                        .withContext("graph input " + std::to_string(i)));
-    }
-    HALYARD_RETURN_IF_ERROR(planSteps(schedule, *plan));
-    HALYARD_RETURN_IF_ERROR(planMemory(schedule, *plan));
-    return std::shared_ptr<const ShapedPlan>(std::move(plan));
+                                                     std::span<const MaybeShape> inputShapes,
+                                                     const Checkpoint& checkpoint) {
+    return ShapePlanner(schedule, checkpoint).plan(inputShapes);
 }
 
 }  // namespace halyard::engine

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ShapedPlan: a schedule for one set of graph input shapes: every step specialised, every tensor
-// given its place. Steps behind an output whose shape depends on data stay open until a run gets
-// there.
+// ShapedPlan: a schedule for one set of graph input shapes: every piece specialised, every tensor
+// given its place. Steps behind an output whose shape is found by running stay open until a run
+// gets there.
 
 #pragma once
 
@@ -19,16 +19,18 @@
 namespace halyard::engine {
 
 struct PlannedSlot {
-    TensorType type;   // of the graph, with what the shapes of the inputs add
-    size_t bytes = 0;  // 0 while the shape is not fully known
+    TensorType type;      // of the graph, with what the shapes of the inputs add
+    bool present = true;  // false: a graph input that was left out
+    size_t bytes = 0;     // 0 while the shape is not fully known
     // None for graph inputs and outputs and for constants, which lie with the caller or the graph,
     // and for tensors of unknown size.
     std::optional<size_t> arenaOffset;
 };
 
 struct PlannedStep {
-    std::shared_ptr<const ShapedPiece> shaped;  // null: a run decides the shapes of its inputs
-    size_t workspaceOffset = 0;                 // in the arena
+    // Null: a run decides the shapes of its inputs, or it is no piece.
+    std::shared_ptr<const ShapedPiece> shaped;
+    size_t workspaceOffset = 0;  // in the arena
     size_t workspaceBytes = 0;
 };
 
@@ -39,9 +41,12 @@ struct ShapedPlan {
     size_t arenaBytes = 0;
 };
 
-// `inputShapes`, one per graph input, may be partly unknown only where nothing reads the input.
-// INVALID_ARGUMENT if they contradict the graph; otherwise what the backends say about them.
+// `inputShapes`, one per graph input, are fully known or absent. INVALID_ARGUMENT if they
+// contradict the graph, or if a node can't do without an absent one; otherwise what the backends
+// say about them. Graphs inside an If or While are planned, too, where the shapes of its inputs are
+// known.
 Result<std::shared_ptr<const ShapedPlan>> planShapes(const Schedule& schedule,
-                                                     std::span<const Shape> inputShapes);
+                                                     std::span<const MaybeShape> inputShapes,
+                                                     const Checkpoint& checkpoint);
 
 }  // namespace halyard::engine

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -93,6 +94,74 @@ TEST(Arena, OfRandomBlocksKeepsThemAlignedInsideAndApart) {
             }
         }
     }
+}
+
+// What planArena promises, without an index: every block against every one placed before.
+std::vector<size_t> plannedOneByOne(const std::vector<ArenaBlock>& blocks) {
+    std::vector<size_t> order(blocks.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order,
+                             [&](size_t a, size_t b) { return blocks[a].bytes > blocks[b].bytes; });
+    std::vector<size_t> offsets(blocks.size());
+    std::vector<size_t> placed;
+    for (const size_t index : order) {
+        std::ranges::sort(placed, {}, [&](size_t other) { return offsets[other]; });
+        size_t offset = 0;
+        for (const size_t other : placed) {
+            if (blocks[index].firstStep > blocks[other].lastStep ||
+                blocks[other].firstStep > blocks[index].lastStep) {
+                continue;
+            }
+            if (offset + blocks[index].bytes <= offsets[other]) {
+                break;
+            }
+            const size_t end = offsets[other] + blocks[other].bytes;
+            offset = std::max(offset, (end + kUnit - 1) / kUnit * kUnit);
+        }
+        offsets[index] = offset;
+        placed.push_back(index);
+    }
+    return offsets;
+}
+
+TEST(Arena, TakesTheLowestFreeOffsetHoweverTheBlocksLie) {
+    const unsigned seed = std::random_device()();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    for (int round = 0; round < 120; ++round) {
+        // From chains, where few meet, to models whose tensors all live at once.
+        const size_t count = 1 + random() % 600;
+        const size_t steps = 1 + random() % (2 * count);
+        const size_t longest = 1 + random() % (round % 3 == 0 ? steps : 4);
+        const size_t largest = 1 + random() % (round % 2 == 0 ? 5 : 100'000);
+        std::vector<ArenaBlock> blocks(count);
+        for (ArenaBlock& block : blocks) {
+            block.bytes = random() % largest * (1 + random() % 2 * 63);
+            block.firstStep = random() % steps;
+            block.lastStep = block.firstStep + random() % longest;
+        }
+        const Result<ArenaPlan> plan = planArena(blocks);
+        ASSERT_TRUE(plan.ok());
+        ASSERT_EQ(plan->offsets, plannedOneByOne(blocks)) << "round " << round;
+    }
+}
+
+TEST(Arena, PlansALongChainInTheBytesOfTwoBlocks) {
+    std::vector<ArenaBlock> blocks;
+    for (size_t step = 0; step < 30'000; ++step) {
+        blocks.push_back({.bytes = 3 * kUnit, .firstStep = step, .lastStep = step + 1});
+    }
+    EXPECT_EQ(planArena(blocks)->bytes, 6 * kUnit);
+}
+
+TEST(Arena, CopesWithTheLastStepThatCanBeCounted) {
+    const size_t most = std::numeric_limits<size_t>::max();
+    const std::vector<ArenaBlock> blocks = {
+            {.bytes = kUnit, .firstStep = 0, .lastStep = most},
+            {.bytes = kUnit, .firstStep = most, .lastStep = most},
+            {.bytes = kUnit, .firstStep = most - 1, .lastStep = most - 1},
+    };
+    EXPECT_EQ(planArena(blocks)->offsets, (std::vector<size_t>{0, kUnit, kUnit}));
 }
 
 }  // namespace

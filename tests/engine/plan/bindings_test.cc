@@ -15,17 +15,21 @@ namespace {
 std::array<uint8_t, 100> memory;
 
 InputBinding input(size_t begin, size_t size) {
-    return {.bytes = std::span(memory).subspan(begin, size), .shape = {}, .present = true};
+    return {.bytes = std::span(memory).subspan(begin, size),
+            .shape = {},
+            .present = true,
+            .isPrivate = false};
 }
 
-OutputBinding output(size_t begin, size_t size) {
+RunOutput output(size_t begin, size_t size) {
     return {.bytes = std::span(memory).subspan(begin, size),
             .shape = Shape::unknownRank(),
-            .present = true};
+            .present = true,
+            .buffer = nullptr};
 }
 
 std::vector<uint8_t> find(const std::vector<InputBinding>& inputs,
-                          const std::vector<OutputBinding>& outputs) {
+                          const std::vector<RunOutput>& outputs) {
     OverlapFinder finder(inputs.size(), outputs.size());
     std::vector<uint8_t> overlaps(outputs.size(), 7);
     finder.find(inputs, outputs, overlaps);
@@ -57,7 +61,7 @@ TEST(OverlapFinder, IgnoresInputsThatMeetEachOtherAndWhatIsNotBound) {
     EXPECT_EQ(find({input(0, 10), input(0, 10)}, {output(10, 10)}), Overlaps{0});
     InputBinding absent = input(0, 10);
     absent.present = false;
-    OutputBinding unwanted = output(0, 10);
+    RunOutput unwanted = output(0, 10);
     unwanted.present = false;
     EXPECT_EQ(find({absent}, {output(0, 10), unwanted, output(5, 0)}), (Overlaps{0, 0, 0}));
 }
@@ -72,7 +76,7 @@ TEST(OverlapFinder, AgreesWithComparingAllPairs) {
     };
     for (int round = 0; round < 500; ++round) {
         std::vector<InputBinding> inputs;
-        std::vector<OutputBinding> outputs;
+        std::vector<RunOutput> outputs;
         for (size_t i = random() % 4; i > 0; --i) {
             inputs.push_back(input(random() % 80, random() % 20));
         }

@@ -43,7 +43,7 @@ class MemoryLimit : public testing::Test {
     }
 
     // What programs hold of it while nothing runs.
-    static constexpr size_t kConstants = 300;
+    static constexpr size_t kConstants = 3 * FakeBackend::kBytesPerNode;
 
     FakeBackend mActivates{"Activates", {NodeKind::Activate}};
     FakeBackend mAdds{"Adds", {NodeKind::Binary}};
@@ -83,9 +83,7 @@ TEST_F(MemoryLimit, CountsWhatBackendsHoldUntilTheProgramEnds) {
     mMemory = std::make_shared<MemoryBudget>(kConstants - 1);
     const Status status = build({kUnknownDimension}).status();
     EXPECT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED);
-    EXPECT_EQ(status.message(),
-              "the constants of Activates: 100 bytes, with 200 in use, are more than the limit of "
-              "299");
+    EXPECT_EQ(status.message(), "the packed constants: 192 bytes are more than the limit of 191");
     EXPECT_EQ(mMemory->reserved(), 0U);
 }
 

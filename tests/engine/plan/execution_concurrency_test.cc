@@ -43,8 +43,8 @@ TEST(ConcurrentExecutions, OfOneProgramDoNotMix) {
     // Splits over the pool they share, as a real backend would.
     const auto useThreads = [](const RunArguments& arguments) {
         std::atomic<int64_t> covered = 0;
-        arguments.threads->parallelFor(100, 1,
-                                       [&](int64_t begin, int64_t end) { covered += end - begin; });
+        HALYARD_RETURN_IF_ERROR(arguments.threads->parallelFor(
+                100, 1, [&](int64_t begin, int64_t end, size_t) { covered += end - begin; }));
         return covered == 100 ? Status() : internalError("the pool lost a range");
     };
     activates.onRun = useThreads;

@@ -48,7 +48,8 @@ class SteadyState : public testing::Test {
                          std::span<const OutputBinding> outputs) {
         const size_t before = allocationCount();
         const Status status = execution.run(
-                inputs, outputs, std::chrono::steady_clock::now() + std::chrono::hours(1), &report);
+                inputs, outputs,
+                {.deadline = std::chrono::steady_clock::now() + std::chrono::hours(1)}, &report);
         const size_t after = allocationCount();
         EXPECT_TRUE(status.ok()) << status.toString();
         return after - before;

@@ -124,8 +124,8 @@ TEST_F(DynamicBatch, TellsHowLargeOutputsWouldBe) {
 
 TEST_F(DynamicBatch, CarriesOutWhatABackendSaysAboutShapes) {
     build();
-    adds.onSpecialize = [](std::span<const TensorType> inputs) {
-        return inputs[0].shape[0] > 4 ? unsupported("batches above 4 are too much") : Status();
+    adds.onSpecialize = [](std::span<const TensorType* const> inputs) {
+        return inputs[0]->shape[0] > 4 ? unsupported("batches above 4 are too much") : Status();
     };
     Execution execution(program);
     runBatch(execution, 4);
@@ -306,24 +306,24 @@ class RuleBreaking : public ShapeFromData {
 
 TEST_F(RuleBreaking, AllocatingAnOutputThatIsNotThereIsAnError) {
     EXPECT_EQ(runWith([](const RunArguments& arguments) {
-                  return arguments.allocateOutput(1, {2, 3}).status();
+                  return arguments.allocator->allocate(1, {2, 3}).status();
               }).code(),
               StatusCode::INTERNAL);
 }
 
 TEST_F(RuleBreaking, AllocatingAnUnknownShapeIsAnError) {
     EXPECT_EQ(runWith([](const RunArguments& arguments) {
-                  return arguments.allocateOutput(0, {kUnknown, 3}).status();
+                  return arguments.allocator->allocate(0, {kUnknown, 3}).status();
               }).code(),
               StatusCode::INTERNAL);
 }
 
 TEST_F(RuleBreaking, AllocatingTwiceGivesTheSameMemoryOrFails) {
     EXPECT_EQ(runWith([](const RunArguments& arguments) {
-                  const Result<TensorView> first = arguments.allocateOutput(0, {2, 3});
-                  const Result<TensorView> second = arguments.allocateOutput(0, {2, 3});
+                  const Result<TensorView> first = arguments.allocator->allocate(0, {2, 3});
+                  const Result<TensorView> second = arguments.allocator->allocate(0, {2, 3});
                   EXPECT_EQ(first->data, second->data);
-                  return arguments.allocateOutput(0, {3, 2}).status();
+                  return arguments.allocator->allocate(0, {3, 2}).status();
               }).code(),
               StatusCode::INVALID_ARGUMENT);
 }

@@ -21,6 +21,7 @@ struct FakeTensor {
     TensorId id = kNoTensor;
     bool isInput = false;
     bool isOutput = false;
+    bool isAbsent = false;
     size_t position = 0;  // in Piece::inputs or Piece::outputs
     TensorType type;
     size_t workspaceOffset = 0;
@@ -57,12 +58,13 @@ class FakeShapedPiece : public ShapedPiece {
     FakeShapedPiece(const FakeBackend& backend, std::shared_ptr<const Graph> graph)
         : mBackend(backend), mGraph(std::move(graph)) {}
 
-    Status prepare(const Piece& piece, std::span<const TensorType> inputs) {
+    Status prepare(const Piece& piece, std::span<const TensorType* const> inputs) {
         for (size_t i = 0; i < piece.inputs.size(); ++i) {
             FakeTensor& tensor = mTensors[indexOf(piece.inputs[i])];
             tensor.isInput = true;
             tensor.position = i;
-            tensor.type = inputs[i];
+            tensor.isAbsent = inputs[i] == nullptr;
+            tensor.type = tensor.isAbsent ? tensor.type : *inputs[i];
         }
         for (const NodeId id : piece.nodes) {
             HALYARD_RETURN_IF_ERROR(prepareNode(mGraph->node(id)));
@@ -106,9 +108,7 @@ class FakeShapedPiece : public ShapedPiece {
             }
         }
         for (const FakeNode& node : mNodes) {
-            if (arguments.expired()) {
-                return {StatusCode::DEADLINE_EXCEEDED, "too late"};
-            }
+            HALYARD_RETURN_IF_ERROR(arguments.checkpoint.check("in a fake"));
             HALYARD_RETURN_IF_ERROR(runNode(node, arguments, views));
         }
         return {};
@@ -141,7 +141,8 @@ class FakeShapedPiece : public ShapedPiece {
         fake.output = indexOf(node.outputs[0]);
         for (const size_t index : fake.inputs) {
             const Tensor& tensor = mGraph->tensor(mTensors[index].id);
-            inputs.push_back({.type = &mTensors[index].type, .data = tensor.constant.bytes.data()});
+            inputs.push_back({.type = mTensors[index].isAbsent ? nullptr : &mTensors[index].type,
+                              .data = tensor.constant.bytes.data()});
         }
         return inferShapes(node, inputs, {&mTensors[fake.output].type, 1});
     }
@@ -172,7 +173,7 @@ class FakeShapedPiece : public ShapedPiece {
         found = tensor.type;
         HALYARD_RETURN_IF_ERROR(inferShapes(*node.node, inputs, {&found, 1}));
         if (tensor.isOutput) {
-            return arguments.allocateOutput(tensor.position, found.shape);
+            return arguments.allocator->allocate(tensor.position, found.shape);
         }
         views.heap[node.output] = std::make_unique<std::byte[]>(*found.byteSize() + 1);
         return TensorView{.type = &found, .data = views.heap[node.output].get()};
@@ -193,7 +194,8 @@ class FakeCompiledPiece : public CompiledPiece {
         : mBackend(backend), mGraph(std::move(graph)), mPiece(std::move(piece)) {}
 
     Result<std::unique_ptr<const ShapedPiece>> specialize(
-            std::span<const TensorType> inputs) const override {
+            std::span<const TensorType* const> inputs,
+            const Checkpoint& /*checkpoint*/) const override {
         ++mBackend.specialized;
         if (mBackend.onSpecialize) {
             HALYARD_RETURN_IF_ERROR(mBackend.onSpecialize(inputs));
@@ -203,7 +205,10 @@ class FakeCompiledPiece : public CompiledPiece {
         return std::unique_ptr<const ShapedPiece>(std::move(shaped));
     }
 
-    size_t constantBytes() const override { return 100 * mPiece.nodes.size(); }
+    Result<std::unique_ptr<PieceState>> makeState() const override {
+        ++mBackend.statesMade;
+        return mBackend.onMakeState ? mBackend.onMakeState() : std::unique_ptr<PieceState>();
+    }
 
   private:
     const FakeBackend& mBackend;
@@ -222,9 +227,19 @@ Status FakeBackend::supports(const Graph& graph, NodeId node) const {
 }
 
 Result<std::unique_ptr<const CompiledPiece>> FakeBackend::compile(
-        std::shared_ptr<const Graph> graph, const Piece& piece) const {
+        const CompileArguments& arguments) const {
+    if (onCompile) {
+        HALYARD_RETURN_IF_ERROR(onCompile(arguments));
+    }
+    HALYARD_RETURN_IF_ERROR(arguments.constants
+                                    .add(kBytesPerNode * arguments.piece.nodes.size(),
+                                         [](std::span<std::byte> bytes) {
+                                             std::memset(bytes.data(), 0x5a, bytes.size());
+                                             return Status();
+                                         })
+                                    .status());
     return std::unique_ptr<const CompiledPiece>(
-            std::make_unique<FakeCompiledPiece>(*this, std::move(graph), piece));
+            std::make_unique<FakeCompiledPiece>(*this, arguments.graph, arguments.piece));
 }
 
 }  // namespace halyard::engine

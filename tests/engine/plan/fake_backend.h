@@ -27,13 +27,21 @@ class FakeBackend : public Backend {
 
     std::string_view name() const override { return mName; }
     Status supports(const Graph& graph, NodeId node) const override;
-    Result<std::unique_ptr<const CompiledPiece>> compile(std::shared_ptr<const Graph> graph,
-                                                         const Piece& piece) const override;
+    Result<std::unique_ptr<const CompiledPiece>> compile(
+            const CompileArguments& arguments) const override;
+
+    // What it packs for each node, though there is nothing in it.
+    static constexpr size_t kBytesPerNode = 64;
+
+    // Called by each compilation; a failure is its result.
+    std::function<Status(const CompileArguments&)> onCompile;
+    // Gives the state that an execution keeps.
+    std::function<Result<std::unique_ptr<PieceState>>()> onMakeState;
 
     // Called at the start of each run, on the thread that runs; a failure ends it.
     std::function<Status(const RunArguments&)> onRun;
     // Called by each specialisation; a failure is its result.
-    std::function<Status(std::span<const TensorType>)> onSpecialize;
+    std::function<Status(std::span<const TensorType* const>)> onSpecialize;
 
     // May change what a specialised piece says of its outputs.
     std::function<void(std::vector<TensorType>&)> onOutputTypes;
@@ -41,6 +49,7 @@ class FakeBackend : public Backend {
     bool computesNothing = false;
 
     mutable std::atomic<int> specialized = 0;
+    mutable std::atomic<int> statesMade = 0;
 
   private:
     std::string mName;

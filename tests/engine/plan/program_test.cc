@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/engine/graph_building.h"
@@ -25,33 +26,37 @@ Graph mixedGraph(Shape shape = {4}) {
     return graph;
 }
 
-TEST(AssignBackends, TakesTheFirstBackendThatWillAndKeepsTheOthersReasons) {
+std::vector<NodePlacement> placementOf(Graph graph, const BackendList& backends) {
+    return analyze(std::move(graph), backends, nullptr).value().placement;
+}
+
+TEST(Analyze, TakesTheFirstBackendThatWillAndKeepsTheOthersReasons) {
     const FakeBackend fast("Fast", {NodeKind::Activate});
     const FakeBackend slow("Slow", kAllFakeKinds);
-    const std::vector<NodePlacement> placements = assignBackends(mixedGraph(), {&fast, &slow});
+    const std::vector<NodePlacement> placements = placementOf(mixedGraph(), {&fast, &slow});
     ASSERT_EQ(placements.size(), 3U);
     EXPECT_EQ(placements[0].label, "operation 0 (RELU)");
     EXPECT_EQ(placements[0].kind, "Activate");
     EXPECT_EQ(placements[0].backend, "Fast");
     EXPECT_TRUE(placements[0].refusals.empty());
     EXPECT_EQ(placements[1].backend, "Slow");
-    EXPECT_EQ(placements[1].source, 1U);
+    EXPECT_EQ(placements[1].sources, std::vector<uint32_t>{1});
     ASSERT_EQ(placements[1].refusals.size(), 1U);
     EXPECT_EQ(placements[1].refusals[0].backend, "Fast");
     EXPECT_EQ(placements[1].refusals[0].reason, "has no Binary");
 }
 
-TEST(AssignBackends, FollowsTheOrderOfPreference) {
+TEST(Analyze, FollowsTheOrderOfPreference) {
     const FakeBackend fast("Fast", {NodeKind::Activate});
     const FakeBackend slow("Slow", kAllFakeKinds);
-    for (const NodePlacement& placement : assignBackends(mixedGraph(), {&slow, &fast})) {
+    for (const NodePlacement& placement : placementOf(mixedGraph(), {&slow, &fast})) {
         EXPECT_EQ(placement.backend, "Slow");
     }
 }
 
-TEST(AssignBackends, NamesNoBackendWhereNoneTakesTheNode) {
+TEST(Analyze, NamesNoBackendWhereNoneTakesTheNode) {
     const FakeBackend none("None", {});
-    const std::vector<NodePlacement> placements = assignBackends(mixedGraph(), {&none});
+    const std::vector<NodePlacement> placements = placementOf(mixedGraph(), {&none});
     EXPECT_EQ(placements[2].backend, "");
     EXPECT_EQ(placements[2].refusals.size(), 1U);
 }
@@ -112,7 +117,7 @@ TEST(Program, ReportsItsMemory) {
     const FakeBackend fast("Fast", {NodeKind::Activate});
     const FakeBackend slow("Slow", {NodeKind::Binary});
     const auto program = buildOrDie(mixedGraph({100}), {&fast, &slow});
-    EXPECT_EQ(program->constantBytes(), 300U) << "what the backends say";
+    EXPECT_EQ(program->constantBytes(), 3 * FakeBackend::kBytesPerNode) << "what they pack";
     EXPECT_EQ(program->arenaBytes(), 848U)
             << "the tensors between the pieces, 400 bytes each, are alive together in the second; "
                "input and output lie with the caller";

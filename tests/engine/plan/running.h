@@ -23,7 +23,8 @@ template <typename T>
 InputBinding bindInput(std::span<const T> elements, Shape shape) {
     return {.bytes = {reinterpret_cast<const uint8_t*>(elements.data()), elements.size_bytes()},
             .shape = shape,
-            .present = true};
+            .present = true,
+            .isPrivate = false};
 }
 
 template <typename T>
@@ -45,7 +46,7 @@ inline OutputBinding unwanted() {
 inline Status runOnce(Execution& execution, const std::vector<InputBinding>& inputs,
                       const std::vector<OutputBinding>& outputs,
                       ExecutionReport* report = nullptr) {
-    return execution.run(inputs, outputs, std::nullopt, report);
+    return execution.run(inputs, outputs, {}, report);
 }
 
 using Floats = std::vector<float>;

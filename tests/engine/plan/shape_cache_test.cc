@@ -10,7 +10,7 @@
 namespace halyard::engine {
 namespace {
 
-std::vector<Shape> shapes(int32_t extent) {
+std::vector<MaybeShape> shapes(int32_t extent) {
     return {Shape({extent, 3}), Shape()};
 }
 
@@ -22,6 +22,8 @@ TEST(ShapeCache, FindsWhatWasInsertedForEqualShapes) {
     EXPECT_EQ(*cache.find(shapes(1)), 10);
     EXPECT_EQ(cache.find(shapes(2)), nullptr);
     EXPECT_EQ(cache.find({}), nullptr) << "fewer shapes are other shapes";
+    EXPECT_EQ(cache.find(std::vector<MaybeShape>{Shape({1, 3}), std::nullopt}), nullptr)
+            << "an absent input is none of any shape";
 }
 
 TEST(ShapeCache, KeepsTheFirstOfTwoForTheSameShapes) {

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KernelCall: what a kernel gets to compute one node: its inputs and outputs, memory, and word that
+// it must stop. A node may be so large that it runs for hours, so every loop over elements counts
+// its operations, and every so often the count asks the checkpoint.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "engine/base/checkpoint.h"
+#include "engine/base/memory_budget.h"
+#include "engine/base/reused_buffer.h"
+#include "engine/base/status.h"
+#include "engine/graph/tensor.h"
+#include "engine/plan/backend.h"
+
+namespace halyard::engine {
+
+// Scratch memory of the kernels of one execution: what one kernel has used serves the next, and the
+// next run. One thread at a time.
+class ScratchStack {
+  public:
+    // Uninitialised; lives until clear().
+    Result<std::byte*> take(size_t bytes, const std::shared_ptr<MemoryBudget>& memory);
+    void clear() { mTaken = 0; }
+
+  private:
+    std::vector<ReusedBuffer> mBuffers;  // the first mTaken are in use
+    size_t mTaken = 0;
+};
+
+// One kernel's view of one run of its node. Every input is there, or omitted where the node's kind
+// allows it; inferShapes() has accepted the types, shapes and steering values. Every shape is
+// known, but for those of outputs that are found by running. Inputs and outputs do not overlap;
+// data is aligned to its element size. Steering inputs lie in memory that nobody else writes to;
+// other inputs may change while the kernel runs. One thread.
+class KernelCall {
+  public:
+    struct Environment {
+        std::span<const ConstTensorView> inputs;
+        std::span<TensorView> outputs;
+        OutputAllocator* allocator = nullptr;  // null: no output is found by running
+        ScratchStack* scratch = nullptr;       // null: scratch lives with the call
+        ThreadLease* threads = nullptr;
+        Checkpoint checkpoint = {};
+        std::shared_ptr<MemoryBudget> memory;  // null: not limited
+        std::span<const std::byte> constants;  // the program's store
+    };
+    explicit KernelCall(Environment environment) : mEnvironment(std::move(environment)) {}
+
+    size_t inputCount() const { return mEnvironment.inputs.size(); }
+    size_t outputCount() const { return mEnvironment.outputs.size(); }
+    // Not present() if it was left out.
+    const ConstTensorView& input(size_t index) const { return mEnvironment.inputs[index]; }
+    const TensorView& output(size_t index) const { return mEnvironment.outputs[index]; }
+
+    // Gives memory to an output that is found by running, now that its shape is; output(index) then
+    // has it, too. INVALID_ARGUMENT if somebody expects another shape.
+    Result<TensorView> allocate(size_t index, const Shape& shape);
+
+    // Room for `count` elements, reserved from the budget, until the kernel returns. Uninitialised.
+    template <typename T>
+    Result<std::span<T>> scratch(size_t count) {
+        static_assert(std::is_trivially_destructible_v<T>);
+        HALYARD_ASSIGN_OR_RETURN(std::byte* const bytes, scratchBytes(count, sizeof(T)));
+        return std::span<T>(reinterpret_cast<T*>(bytes), count);
+    }
+
+    ThreadLease* threads() const { return mEnvironment.threads; }
+    std::span<const std::byte> constants() const { return mEnvironment.constants; }
+
+    // Counts `operations`, and fails when it is time to stop.
+    Status checkpoint(int64_t operations) {
+        mUntilAsked -= operations;
+        return mUntilAsked > 0 ? Status() : ask();
+    }
+
+    // Calls body(i) for every i in [0, count), where a call takes about `operations` operations; a
+    // failure says that it stopped before the end.
+    template <typename Body>
+    Status forEach(int64_t count, int64_t operations, Body body) {
+        return inSlices(count, operations, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) {
+                body(i);
+            }
+        });
+    }
+
+    // Calls body(begin, end) over consecutive ranges that cover [0, count). The checkpoint is asked
+    // between them, out of the way of the loops inside, which a compiler can then optimise. A body
+    // may return a Status, whose failure ends it, too.
+    template <typename Body>
+    Status inSlices(int64_t count, int64_t operations, Body body) {
+        operations = std::max<int64_t>(operations, 1);
+        const int64_t length = std::max<int64_t>(kInterval / operations, 1);
+        for (int64_t begin = 0; begin < count; begin += length) {
+            const int64_t end = std::min(begin + length, count);
+            HALYARD_RETURN_IF_ERROR(checkpoint((end - begin) * operations));
+            if constexpr (std::is_void_v<decltype(body(begin, end))>) {
+                body(begin, end);
+            } else {
+                HALYARD_RETURN_IF_ERROR(body(begin, end));
+            }
+        }
+        return {};
+    }
+
+  private:
+    // Some milliseconds of the slowest operations; far more time than asking takes.
+    static constexpr int64_t kInterval = int64_t{1} << 18;
+
+    Status ask();
+    Result<std::byte*> scratchBytes(size_t count, size_t elementSize);
+
+    Environment mEnvironment;
+    ScratchStack mOwnScratch;
+    int64_t mUntilAsked = kInterval;  // operations
+};
+
+}  // namespace halyard::engine

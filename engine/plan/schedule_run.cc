@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/plan/schedule_run.h"
+
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "engine/graph/shape_inference.h"
+
+namespace halyard::engine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The address of tensors without elements, which are never read or written.
+alignas(kTensorAlignment) std::byte nothing[kTensorAlignment];
+
+}  // namespace
+
+ScheduleRun::ScheduleRun(const Schedule& schedule)
+    : mSchedule(schedule),
+      mInputShapes(schedule.inputs.size()),
+      mSlots(schedule.slots.size()),
+      mSteps(schedule.steps.size()),
+      mSavedOutputs(schedule.outputs.size()),
+      mOverlaps(schedule.outputs.size()),
+      mOverlapFinder(schedule.inputs.size(), schedule.outputs.size()) {}
+
+ScheduleRun::~ScheduleRun() = default;
+
+Result<std::byte*> ScheduleRun::bufferBytes(ReusedBuffer& buffer, size_t bytes,
+                                            std::string_view role) const {
+    if (bytes == 0) {
+        return nothing;
+    }
+    return buffer.get(bytes, kTensorAlignment, mContext->memory, role);
+}
+
+// Gives memory to a computed slot whose type is known: the caller's where it can be used as it is,
+// the arena where the plan says so, the slot's own otherwise.
+Status ScheduleRun::place(SlotId id) {
+    BoundSlot& slot = mSlots[id];
+    HALYARD_ASSIGN_OR_RETURN(slot.bytes, slot.type->byteSize());
+    slot.inCallersMemory = false;
+    if (const std::optional<size_t> index = mSchedule.slots[id].output; index.has_value()) {
+        const RunOutput& output = mOutputs[*index];
+        if (output.buffer != nullptr) {
+            HALYARD_ASSIGN_OR_RETURN(slot.data,
+                                     bufferBytes(*output.buffer, slot.bytes, "a result"));
+            return {};
+        }
+        if (slot.bytes > 0 && output.present && mOverlaps[*index] == 0 &&
+            !mSchedule.slots[id].steers && output.bytes.size() >= slot.bytes &&
+            isAligned(output.bytes.data(), slot.type->type)) {
+            slot.data = reinterpret_cast<std::byte*>(output.bytes.data());
+            slot.inCallersMemory = true;
+            return {};
+        }
+    } else if (const PlannedSlot& planned = mPlan->slots[id]; planned.arenaOffset.has_value()) {
+        HALYARD_ASSIGN_OR_RETURN(std::byte* const base, arenaMemory());
+        slot.data = slot.bytes == 0 ? nothing : base + *planned.arenaOffset;
+        return {};
+    }
+    HALYARD_ASSIGN_OR_RETURN(slot.data,
+                             bufferBytes(slot.own, slot.bytes, "a tensor outside the arena"));
+    return {};
+}
+
+// Starts from what the plan knows.
+void ScheduleRun::bindTypes() {
+    for (SlotId id = 0; id < mSlots.size(); ++id) {
+        BoundSlot& slot = mSlots[id];
+        slot.type = mPlan->slots[id].present ? &mPlan->slots[id].type : nullptr;
+        slot.bytes = mPlan->slots[id].bytes;
+        slot.data = nullptr;
+        slot.inCallersMemory = false;
+    }
+}
+
+// Gives memory to every slot whose shape the plan knows, and brings in the inputs.
+Status ScheduleRun::bindMemory() {
+    for (SlotId id = 0; id < mSlots.size(); ++id) {
+        BoundSlot& slot = mSlots[id];
+        const Tensor& tensor = mSchedule.graph->tensor(mSchedule.slots[id].tensor);
+        if (tensor.isConstant()) {
+            // Constants are only ever read.
+            slot.data = reinterpret_cast<std::byte*>(
+                    const_cast<uint8_t*>(tensor.constant.bytes.data()));
+        } else if (mSchedule.slots[id].writtenBy != kNoStep && slot.type->shape.isFullyKnown()) {
+            HALYARD_RETURN_IF_ERROR(place(id));
+        }
+    }
+    for (size_t i = 0; i < mInputs.size(); ++i) {
+        HALYARD_RETURN_IF_ERROR(bindInput(i));
+    }
+    return {};
+}
+
+Status ScheduleRun::bindInput(size_t index) {
+    const InputBinding& input = mInputs[index];
+    BoundSlot& slot = mSlots[mSchedule.inputs[index]];
+    if (!input.present) {
+        return {};
+    }
+    const bool atRisk = mSchedule.slots[mSchedule.inputs[index]].steers && !input.isPrivate;
+    if (slot.bytes > 0 && !atRisk && isAligned(input.bytes.data(), slot.type->type)) {
+        slot.data = reinterpret_cast<std::byte*>(const_cast<uint8_t*>(input.bytes.data()));
+        slot.inCallersMemory = true;
+        return {};
+    }
+    HALYARD_ASSIGN_OR_RETURN(slot.data,
+                             bufferBytes(slot.own, slot.bytes, "the copy of a graph input"));
+    if (slot.bytes > 0) {
+        std::memcpy(slot.data, input.bytes.data(), slot.bytes);
+    }
+    return {};
+}
+
+// Tells the reports and checks against the bindings what is known of the outputs by now. An output
+// that is too small is an error once no shape is missing, or once the run has finished.
+Status ScheduleRun::settleOutputs(std::span<OutputReport> reports, bool finished) {
+    bool allKnown = true;
+    bool allSufficient = true;
+    for (size_t i = 0; i < mOutputs.size(); ++i) {
+        const BoundSlot& slot = mSlots[mSchedule.outputs[i]];
+        reports[i] = {.shape = slot.type->shape};
+        allKnown = allKnown && slot.type->shape.isFullyKnown();
+        if (!mOutputs[i].present) {
+            continue;
+        }
+        Result<Shape> agreed = mergeShapes(mOutputs[i].shape, slot.type->shape);
+        if (!agreed.ok()) {
+            return agreed.status().withContext("graph output " + std::to_string(i));
+        }
+        reports[i].sufficient =
+                mOutputs[i].buffer != nullptr || mOutputs[i].bytes.size() >= slot.bytes;
+        allSufficient = allSufficient && reports[i].sufficient;
+    }
+    return allSufficient || !(allKnown || finished) ? Status() : describeShortOutputs(reports);
+}
+
+Status ScheduleRun::describeShortOutputs(std::span<const OutputReport> reports) const {
+    std::string message = "too small:";
+    for (size_t i = 0; i < mOutputs.size(); ++i) {
+        if (!reports[i].sufficient) {
+            message += " graph output " + std::to_string(i) + " takes " +
+                       std::to_string(mSlots[mSchedule.outputs[i]].bytes) + " bytes but " +
+                       std::to_string(mOutputs[i].bytes.size()) + " are bound;";
+        }
+    }
+    message.pop_back();
+    return {StatusCode::OUTPUT_TOO_SMALL, std::move(message)};
+}
+
+Status ScheduleRun::foundShape(SlotId id, const Shape& shape) {
+    BoundSlot& slot = mSlots[id];
+    HALYARD_ASSIGN_OR_RETURN(const Shape merged, mergeShapes(slot.type->shape, shape));
+    if (merged == slot.type->shape) {
+        return {};
+    }
+    if (slot.type != &slot.foundType) {
+        slot.foundType = *slot.type;
+        slot.type = &slot.foundType;
+    }
+    slot.foundType.shape = merged;
+    return {};
+}
+
+// ---- Pieces -------------------------------------------------------------------------------------
+
+// For the outputs of one piece.
+class ScheduleRun::PieceAllocator : public OutputAllocator {
+  public:
+    PieceAllocator(ScheduleRun& run, const Step& step) : mRun(run), mStep(step) {}
+
+    Result<TensorView> allocate(size_t index, const Shape& shape) override {
+        if (index >= mStep.outputs.size() || !shape.isFullyKnown()) {
+            return internalError("a backend asks for output " + std::to_string(index) +
+                                 " of shape " + shape.toString() + " of a piece with " +
+                                 std::to_string(mStep.outputs.size()));
+        }
+        const SlotId id = mStep.outputs[index];
+        Status agreed = mRun.foundShape(id, shape);
+        if (const std::optional<size_t> output = mRun.mSchedule.slots[id].output;
+            agreed.ok() && output.has_value() && mRun.mOutputs[*output].present) {
+            agreed = mergeShapes(mRun.mOutputs[*output].shape, shape).status();
+        }
+        if (!agreed.ok()) {
+            return agreed.withContext("output " + std::to_string(index) + " of a piece");
+        }
+        if (!mRun.mSlots[id].placed()) {
+            HALYARD_RETURN_IF_ERROR(mRun.place(id));
+        }
+        mRun.mOutputViews[index] = {.type = mRun.mSlots[id].type, .data = mRun.mSlots[id].data};
+        return mRun.mOutputViews[index];
+    }
+
+  private:
+    ScheduleRun& mRun;
+    const Step& mStep;
+};
+
+// For a piece that the plan left open: its inputs have been computed by now.
+Result<std::shared_ptr<const ShapedPiece>> ScheduleRun::specialize(const Step& step) {
+    mTypes.clear();
+    mShapes.clear();
+    for (const SlotId id : step.inputs) {
+        mTypes.push_back(mSlots[id].type);
+        mShapes.push_back(mSlots[id].type == nullptr ? MaybeShape()
+                                                     : MaybeShape(mSlots[id].type->shape));
+    }
+    ShapeCache<ShapedPiece>& cache = *std::get_if<PieceStep>(&step.work)->specializations;
+    std::shared_ptr<const ShapedPiece> shaped = cache.find(mShapes);
+    if (shaped == nullptr) {
+        HALYARD_ASSIGN_OR_RETURN(shaped,
+                                 specializeStep(mSchedule, step, mTypes, mContext->checkpoint));
+        shaped = cache.insert(mShapes, std::move(shaped));
+    }
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+        const SlotId id = step.outputs[i];
+        HALYARD_RETURN_IF_ERROR(foundShape(id, shaped->outputTypes()[i].shape));
+        if (!mSlots[id].placed() && mSlots[id].type->shape.isFullyKnown()) {
+            HALYARD_RETURN_IF_ERROR(place(id));
+        }
+    }
+    return shaped;
+}
+
+Status ScheduleRun::runPiece(size_t index) {
+    const Step& step = mSchedule.steps[index];
+    const PieceStep& piece = *std::get_if<PieceStep>(&step.work);
+    const PlannedStep& planned = mPlan->steps[index];
+    StepState& state = mSteps[index];
+    if (!state.made) {
+        Result<std::unique_ptr<PieceState>> made = piece.compiled->makeState();
+        if (!made.ok()) {
+            return made.status().withContext(piece.backend);
+        }
+        state.piece = std::move(made).value();
+        state.made = true;
+    }
+    RunArguments arguments;
+    std::shared_ptr<const ShapedPiece> found;
+    const ShapedPiece* shaped = planned.shaped.get();
+    if (shaped != nullptr) {
+        HALYARD_ASSIGN_OR_RETURN(std::byte* const base, arenaMemory());
+        arguments.workspace = {base + planned.workspaceOffset, planned.workspaceBytes};
+    } else {
+        HALYARD_ASSIGN_OR_RETURN(found, specialize(step));
+        shaped = found.get();
+        HALYARD_ASSIGN_OR_RETURN(
+                std::byte* const base,
+                bufferBytes(mWorkspace, shaped->workspaceBytes(), "the workspace of a piece"));
+        arguments.workspace = {base, shaped->workspaceBytes()};
+    }
+
+    mInputViews.clear();
+    for (const SlotId id : step.inputs) {
+        mInputViews.push_back(viewOf(id));
+    }
+    mOutputViews.clear();
+    PieceAllocator allocator(*this, step);
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+        // What the graph knows of a shape does not count where the backend has yet to find it.
+        const TensorType& type = shaped->outputTypes()[i];
+        const bool known = type.shape.isFullyKnown();
+        mOutputViews.push_back(
+                {.type = &type, .data = known ? mSlots[step.outputs[i]].data : nullptr});
+        if (!known) {
+            arguments.allocator = &allocator;
+        }
+    }
+    arguments.inputs = mInputViews;
+    arguments.outputs = mOutputViews;
+    arguments.constants = mContext->constants;
+    arguments.state = state.piece.get();
+    arguments.threads = mContext->threads;
+    arguments.checkpoint = mContext->checkpoint;
+    arguments.memory = mContext->memory;
+    arguments.trace = mContext->trace;
+
+    const Clock::time_point begin = Clock::now();
+    const Status status = shaped->run(arguments);
+    mContext->deviceTime += Clock::now() - begin;
+    if (!status.ok()) {
+        return status.withContext(piece.backend);
+    }
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+        if (mOutputViews[i].data == nullptr) {
+            return internalError(std::string(piece.backend) + " computed no output " +
+                                 std::to_string(i) + " of a piece");
+        }
+    }
+    return {};
+}
+
+Status ScheduleRun::runStep(size_t index) {
+    const Step& step = mSchedule.steps[index];
+    if (const auto* branch = std::get_if<IfStep>(&step.work)) {
+        return runIf(step, *branch, mSteps[index]).withContext(step.label);
+    }
+    if (const auto* loop = std::get_if<WhileStep>(&step.work)) {
+        return runWhile(step, *loop, mSteps[index]).withContext(step.label);
+    }
+    return runPiece(index);
+}
+
+// ---- The whole ----------------------------------------------------------------------------------
+
+// Where an output has to be in the end.
+Result<std::byte*> ScheduleRun::targetOf(size_t output) {
+    const RunOutput& binding = mOutputs[output];
+    if (binding.buffer != nullptr) {
+        return bufferBytes(*binding.buffer, mSlots[mSchedule.outputs[output]].bytes, "a result");
+    }
+    return reinterpret_cast<std::byte*>(binding.bytes.data());
+}
+
+// Brings the outputs that were not written in place to the caller.
+Status ScheduleRun::copyOutputs() {
+    // First what overlaps nothing: writing it destroys nothing that is still to be read. Meanwhile
+    // graph inputs that go to an output at risk are saved.
+    const auto saved = [&](size_t i) {
+        return bufferBytes(mSavedOutputs[i], mSlots[mSchedule.outputs[i]].bytes,
+                           "the copy of a graph output");
+    };
+    for (size_t i = 0; i < mOutputs.size(); ++i) {
+        const BoundSlot& slot = mSlots[mSchedule.outputs[i]];
+        if (!mOutputs[i].present || slot.bytes == 0) {
+            continue;
+        }
+        HALYARD_ASSIGN_OR_RETURN(std::byte* const target, targetOf(i));
+        if (slot.data == target) {
+            continue;
+        }
+        if (mOverlaps[i] == 0) {
+            std::memcpy(target, slot.data, slot.bytes);
+        } else if (slot.inCallersMemory) {
+            HALYARD_ASSIGN_OR_RETURN(std::byte* const copy, saved(i));
+            std::memcpy(copy, slot.data, slot.bytes);
+        }
+    }
+    for (size_t i = 0; i < mOutputs.size(); ++i) {
+        const BoundSlot& slot = mSlots[mSchedule.outputs[i]];
+        if (!mOutputs[i].present || slot.bytes == 0 || mOverlaps[i] == 0) {
+            continue;
+        }
+        HALYARD_ASSIGN_OR_RETURN(std::byte* const target, targetOf(i));
+        if (slot.data == target) {
+            continue;
+        }
+        const std::byte* source = slot.data;
+        if (slot.inCallersMemory) {
+            HALYARD_ASSIGN_OR_RETURN(source, saved(i));
+        }
+        std::memcpy(target, source, slot.bytes);
+    }
+    return {};
+}
+
+Status ScheduleRun::run(std::span<const InputBinding> inputs, std::span<const RunOutput> outputs,
+                        bool outermost, RunContext& context, std::span<OutputReport> reports) {
+    mInputs = inputs;
+    mOutputs = outputs;
+    mContext = &context;
+    HALYARD_RETURN_IF_ERROR(checkInputs(mSchedule, inputs, mInputShapes));
+    HALYARD_ASSIGN_OR_RETURN(mPlan, mSchedule.planFor(mInputShapes, context.checkpoint));
+    bindTypes();
+    HALYARD_RETURN_IF_ERROR(settleOutputs(reports, false));
+    if (outermost) {
+        mOverlapFinder.find(inputs, outputs, mOverlaps);
+    }
+    HALYARD_RETURN_IF_ERROR(bindMemory());
+    for (size_t i = 0; i < mSchedule.steps.size(); ++i) {
+        if (context.checkpoint.expired()) {
+            return context.checkpoint.check("before piece " + std::to_string(i) + " of " +
+                                            std::to_string(mSchedule.steps.size()));
+        }
+        HALYARD_RETURN_IF_ERROR(runStep(i));
+    }
+    HALYARD_RETURN_IF_ERROR(settleOutputs(reports, true));
+    return copyOutputs();
+}
+
+ConstTensorView ScheduleRun::output(size_t index) const {
+    const BoundSlot& slot = mSlots[mSchedule.outputs[index]];
+    return {.type = slot.type, .data = slot.data};
+}
+
+}  // namespace halyard::engine

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ScheduleRun: the memory and the state for running one schedule, once at a time: that of a
+// program, or of a graph inside an If or While, whose runs it keeps for the next time.
+
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/base/checkpoint.h"
+#include "engine/base/reused_buffer.h"
+#include "engine/base/status.h"
+#include "engine/plan/bindings.h"
+#include "engine/plan/program.h"
+#include "engine/plan/schedule.h"
+#include "engine/plan/shaped_plan.h"
+
+namespace halyard::engine {
+
+// What the runs of all graphs of one execution share. The spans and pointers outlive the run.
+struct RunContext {
+    std::shared_ptr<MemoryBudget> memory;  // null: not limited
+    std::span<const std::byte> constants;
+    ThreadLease* threads = nullptr;
+    Checkpoint checkpoint;
+    std::chrono::nanoseconds loopTimeout{0};
+    TraceSink* trace = nullptr;
+    std::chrono::nanoseconds deviceTime{0};  // so far
+};
+
+class ScheduleRun {
+  public:
+    explicit ScheduleRun(const Schedule& schedule);
+    ~ScheduleRun();
+
+    // `outermost`: bindings are a caller's, which may overlap each other. The results are told to
+    // `reports`, one per output, as Execution::run says.
+    Status run(std::span<const InputBinding> inputs, std::span<const RunOutput> outputs,
+               bool outermost, RunContext& context, std::span<OutputReport> reports);
+
+    // After a run: output `index` as the next step may read it, wherever it lies.
+    ConstTensorView output(size_t index) const;
+    size_t arenaBytes() const { return mPlan == nullptr ? 0 : mPlan->arenaBytes; }
+
+  private:
+    // A slot's type and memory in the run at hand.
+    struct BoundSlot {
+        const TensorType* type = nullptr;  // the plan's, or `foundType`; null: absent
+        TensorType foundType;              // where only the run tells the shape
+        size_t bytes = 0;                  // 0 while the shape is unknown
+        std::byte* data = nullptr;         // null while there is no memory
+        bool inCallersMemory = false;
+        // For a graph input or output that can't be used in place, or of found shape.
+        ReusedBuffer own;
+
+        bool placed() const { return data != nullptr; }
+    };
+
+    // What a step keeps from run to run.
+    struct StepState {
+        std::unique_ptr<PieceState> piece;
+        bool made = false;                    // whether `piece` is what the backend wants
+        std::unique_ptr<ScheduleRun> first;   // then, condition
+        std::unique_ptr<ScheduleRun> second;  // otherwise, body
+        std::vector<InputBinding> inputs;     // of the graphs inside, as are the next
+        std::vector<RunOutput> outputs;
+        std::vector<OutputReport> reports;
+        ReusedBuffer verdict;                 // of a While's condition
+        std::vector<ReusedBuffer> values[2];  // of a While, by the parity of the round
+    };
+
+    class PieceAllocator;
+
+    void bindTypes();
+    Status bindMemory();
+    Status bindInput(size_t index);
+    Status place(SlotId id);
+    Status settleOutputs(std::span<OutputReport> reports, bool finished);
+    Status describeShortOutputs(std::span<const OutputReport> reports) const;
+    Status runStep(size_t index);
+    Status runPiece(size_t index);
+    Status runIf(const Step& step, const IfStep& branch, StepState& state);
+    Status runWhile(const Step& step, const WhileStep& loop, StepState& state);
+    Status runBody(const WhileStep& loop, StepState& state, size_t round);
+    Result<bool> holds(const WhileStep& loop, StepState& state);
+    void bindNested(std::span<const SlotId> values, StepState& state);
+    Status takeResult(SlotId id, const ConstTensorView& result);
+    Result<std::shared_ptr<const ShapedPiece>> specialize(const Step& step);
+    Status foundShape(SlotId id, const Shape& shape);
+    Status copyOutputs();
+    Result<std::byte*> targetOf(size_t output);
+    Result<std::byte*> bufferBytes(ReusedBuffer& buffer, size_t bytes, std::string_view role) const;
+    Result<std::byte*> arenaMemory() {
+        return bufferBytes(mArena, mPlan->arenaBytes, "the arena of an execution");
+    }
+    ConstTensorView viewOf(SlotId id) const {
+        return id == kNoSlot || mSlots[id].type == nullptr
+                       ? ConstTensorView()
+                       : ConstTensorView{.type = mSlots[id].type, .data = mSlots[id].data};
+    }
+
+    const Schedule& mSchedule;
+
+    // The run at hand. The spans are the caller's.
+    std::span<const InputBinding> mInputs;
+    std::span<const RunOutput> mOutputs;
+    RunContext* mContext = nullptr;
+    std::shared_ptr<const ShapedPlan> mPlan;
+
+    // Memory, kept from run to run.
+    std::vector<MaybeShape> mInputShapes;
+    std::vector<BoundSlot> mSlots;
+    std::vector<StepState> mSteps;
+    // For outputs that lie in caller's memory at risk, while the others are brought there.
+    std::vector<ReusedBuffer> mSavedOutputs;
+    std::vector<uint8_t> mOverlaps;
+    OverlapFinder mOverlapFinder;
+    ReusedBuffer mArena;
+    ReusedBuffer mWorkspace;  // of pieces that the plan left open
+    std::vector<ConstTensorView> mInputViews;
+    std::vector<TensorView> mOutputViews;
+    std::vector<const TensorType*> mTypes;  // of an open piece, as is the next
+    std::vector<MaybeShape> mShapes;
+};
+
+}  // namespace halyard::engine

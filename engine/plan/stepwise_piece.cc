@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/plan/stepwise_piece.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/graph/shape_inference.h"
+#include "engine/plan/arena.h"
+#include "engine/plan/piece_layout.h"
+
+namespace halyard::engine {
+namespace {
+
+// Between two looks at the checkpoint while specialising.
+constexpr size_t kNodesPerCheck = 256;
+
+// What a piece is compiled to.
+struct Steps {
+    PieceLayout layout;
+    std::vector<Kernel> kernels;  // per node
+};
+
+// Kept by an execution from run to run, so that only the first allocates.
+struct StepwiseState : public PieceState {
+    ScratchStack scratch;
+    std::vector<ReusedBuffer> found;  // per local tensor: memory where only the run knows the size
+    std::vector<TensorType> types;    // per local tensor, where any node is open
+    std::vector<void*> data;          // the same; null where the plan or the caller gave a place
+    std::vector<ConstTensorView> inputs;  // what a node is handed
+    std::vector<TensorView> outputs;
+    std::vector<TensorType> inferred;
+};
+
+class StepwisePiece : public ShapedPiece {
+  public:
+    explicit StepwisePiece(std::shared_ptr<const Steps> steps)
+        : mSteps(std::move(steps)), mLayout(mSteps->layout) {}
+
+    Status create(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint) {
+        HALYARD_RETURN_IF_ERROR(inferTypes(inputs, checkpoint));
+        return planWorkspace();
+    }
+
+    std::span<const TensorType> outputTypes() const override { return mOutputTypes; }
+    size_t workspaceBytes() const override { return mWorkspaceBytes; }
+    Status run(const RunArguments& arguments) const override;
+
+  private:
+    class Run;
+
+    Status inferTypes(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint);
+    Status planWorkspace();
+    bool isOpen(const LocalNode& node) const;
+    bool isPresent(LocalId local) const { return local != kNoLocal && mPresent[local]; }
+    // What a checker of shapes may know of a tensor before the run.
+    KnownInput known(LocalId local) const {
+        return !isPresent(local)
+                       ? KnownInput()
+                       : KnownInput{.type = &mTypes[local],
+                                    .data = mLayout.graph->tensor(mLayout.tensors[local].id)
+                                                    .constant.bytes.data()};
+    }
+
+    const std::shared_ptr<const Steps> mSteps;
+    const PieceLayout& mLayout;
+    std::vector<TensorType> mTypes;  // per local tensor; unknown extents where only a run can tell
+    std::vector<bool> mPresent;      // per local tensor: false for inputs that were left out
+    std::vector<bool> mOpen;         // per node
+    bool mAnyOpen = false;
+    std::vector<size_t> mOffsets;  // per local tensor: in the workspace, where it lies there
+    std::vector<TensorType> mOutputTypes;
+    size_t mWorkspaceBytes = 0;
+};
+
+Status StepwisePiece::inferTypes(std::span<const TensorType* const> inputs,
+                                 const Checkpoint& checkpoint) {
+    if (inputs.size() != mLayout.inputs.size()) {
+        return internalError("a piece was given " + std::to_string(inputs.size()) +
+                             " input types, but has " + std::to_string(mLayout.inputs.size()) +
+                             " inputs");
+    }
+    mTypes.reserve(mLayout.tensors.size());
+    for (LocalId local = 0; local < mLayout.tensors.size(); ++local) {
+        mTypes.push_back(mLayout.graphType(local));
+    }
+    mPresent.resize(mTypes.size(), true);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i] != nullptr) {
+            mTypes[mLayout.inputs[i]] = *inputs[i];
+        } else {
+            mPresent[mLayout.inputs[i]] = false;
+        }
+    }
+    std::vector<KnownInput> views;
+    std::vector<TensorType> outputs;
+    for (size_t step = 0; step < mLayout.nodes.size(); ++step) {
+        if (step % kNodesPerCheck == 0) {
+            HALYARD_RETURN_IF_ERROR(checkpoint.check("while shapes were inferred"));
+        }
+        const LocalNode& node = mLayout.nodes[step];
+        views.clear();
+        for (const LocalId local : node.inputs) {
+            views.push_back(known(local));
+        }
+        outputs.clear();
+        for (const LocalId local : node.outputs) {
+            outputs.push_back(mTypes[local]);
+        }
+        HALYARD_RETURN_IF_ERROR(inferShapes(*node.node, views, outputs));
+        for (size_t i = 0; i < outputs.size(); ++i) {
+            mTypes[node.outputs[i]].shape = outputs[i].shape;
+        }
+        mOpen.push_back(isOpen(node));
+        mAnyOpen = mAnyOpen || mOpen.back();
+    }
+    for (const LocalId local : mLayout.outputs) {
+        mOutputTypes.push_back(mTypes[local]);
+    }
+    return {};
+}
+
+bool StepwisePiece::isOpen(const LocalNode& node) const {
+    const auto unknown = [&](LocalId local) {
+        return isPresent(local) && !mTypes[local].shape.isFullyKnown();
+    };
+    return std::ranges::any_of(node.inputs, unknown) || std::ranges::any_of(node.outputs, unknown);
+}
+
+Status StepwisePiece::planWorkspace() {
+    std::vector<ArenaBlock> blocks;
+    std::vector<LocalId> locals;
+    for (LocalId local = 0; local < mTypes.size(); ++local) {
+        const LocalTensor& tensor = mLayout.tensors[local];
+        if (tensor.role == LocalTensor::Role::INTERNAL && mTypes[local].shape.isFullyKnown()) {
+            HALYARD_ASSIGN_OR_RETURN(const size_t bytes, mTypes[local].byteSize());
+            blocks.push_back(
+                    {.bytes = bytes, .firstStep = tensor.firstStep, .lastStep = tensor.lastStep});
+            locals.push_back(local);
+        }
+    }
+    HALYARD_ASSIGN_OR_RETURN(const ArenaPlan plan, planArena(blocks));
+    mOffsets.resize(mTypes.size(), 0);
+    for (size_t i = 0; i < locals.size(); ++i) {
+        mOffsets[locals[i]] = plan.offsets[i];
+    }
+    mWorkspaceBytes = plan.bytes;
+    return {};
+}
+
+// One run: where each tensor lies, and the types that only this run knows.
+class StepwisePiece::Run {
+  public:
+    Run(const StepwisePiece& piece, const RunArguments& arguments, StepwiseState& state)
+        : mPiece(piece), mLayout(piece.mLayout), mArguments(arguments), mState(state) {
+        if (piece.mAnyOpen) {
+            mState.types = piece.mTypes;
+            mState.data.assign(piece.mTypes.size(), nullptr);
+            mState.found.resize(piece.mTypes.size());
+        }
+    }
+
+    Status run(size_t step) {
+        const LocalNode& node = mLayout.nodes[step];
+        mState.inputs.clear();
+        for (const LocalId local : node.inputs) {
+            mState.inputs.push_back(viewOf(local));
+        }
+        Allocator allocator(*this, node);
+        if (mPiece.mOpen[step]) {
+            HALYARD_RETURN_IF_ERROR(close(node, allocator));
+        }
+        mState.outputs.clear();
+        for (const LocalId local : node.outputs) {
+            mState.outputs.push_back({.type = &typeOf(local), .data = writableDataOf(local)});
+        }
+        KernelCall call({.inputs = mState.inputs,
+                         .outputs = mState.outputs,
+                         .allocator = mPiece.mOpen[step] ? &allocator : nullptr,
+                         .scratch = &mState.scratch,
+                         .threads = mArguments.threads,
+                         .checkpoint = mArguments.checkpoint,
+                         .memory = mArguments.memory,
+                         .constants = mArguments.constants});
+        const Status status = mPiece.mSteps->kernels[step].run(*node.node, call);
+        mState.scratch.clear();
+        if (status.ok() && mPiece.mOpen[step]) {
+            return checkFound(node);
+        }
+        return status.withContext(node.node->label);
+    }
+
+    uint64_t bytesMoved() const {
+        uint64_t bytes = 0;
+        const auto add = [&](const TensorType* type) {
+            const Result<size_t> size = type->byteSize();
+            bytes += size.ok() ? *size : 0;
+        };
+        for (const ConstTensorView& input : mState.inputs) {
+            if (input.present()) {
+                add(input.type);
+            }
+        }
+        for (const TensorView& output : mState.outputs) {
+            add(output.type);
+        }
+        return bytes;
+    }
+
+  private:
+    // For the outputs of one node.
+    class Allocator : public OutputAllocator {
+      public:
+        Allocator(Run& run, const LocalNode& node) : mRun(run), mNode(node) {}
+        Result<TensorView> allocate(size_t output, const Shape& shape) override {
+            const LocalId local = mNode.outputs[output];
+            HALYARD_RETURN_IF_ERROR(mRun.found(local, shape));
+            return TensorView{.type = &mRun.typeOf(local), .data = mRun.writableDataOf(local)};
+        }
+
+      private:
+        Run& mRun;
+        const LocalNode& mNode;
+    };
+
+    const TensorType& typeOf(LocalId local) const {
+        return mPiece.mAnyOpen ? mState.types[local] : mPiece.mTypes[local];
+    }
+
+    // Null while only the run can tell the size, and has not.
+    void* writableDataOf(LocalId local) const {
+        if (mPiece.mAnyOpen && mState.data[local] != nullptr) {
+            return mState.data[local];
+        }
+        if (!mPiece.mTypes[local].shape.isFullyKnown()) {
+            return nullptr;
+        }
+        const LocalTensor& tensor = mLayout.tensors[local];
+        return tensor.role == LocalTensor::Role::OUTPUT
+                       ? mArguments.outputs[tensor.position].data
+                       : mArguments.workspace.data() + mPiece.mOffsets[local];
+    }
+
+    ConstTensorView viewOf(LocalId local) const {
+        if (!mPiece.isPresent(local)) {
+            return {};
+        }
+        const LocalTensor& tensor = mLayout.tensors[local];
+        ConstTensorView view{.type = &typeOf(local)};
+        switch (tensor.role) {
+            case LocalTensor::Role::CONSTANT:
+                view.data = mLayout.graph->tensor(tensor.id).constant.bytes.data();
+                break;
+            case LocalTensor::Role::INPUT:
+                view.data = mArguments.inputs[tensor.position].data;
+                break;
+            case LocalTensor::Role::OUTPUT:
+            case LocalTensor::Role::INTERNAL:
+                view.data = writableDataOf(local);
+                break;
+        }
+        return view;
+    }
+
+    // Infers the shapes of an open node, now that its inputs are there, and gives its outputs
+    // memory where that tells their shapes.
+    Status close(const LocalNode& node, OutputAllocator& allocator) {
+        mState.inferred.clear();
+        for (const LocalId local : node.outputs) {
+            mState.inferred.push_back(mState.types[local]);
+        }
+        HALYARD_RETURN_IF_ERROR(inferShapes(*node.node, mState.inputs, mState.inferred));
+        for (size_t i = 0; i < node.outputs.size(); ++i) {
+            if (mState.inferred[i].shape.isFullyKnown()) {
+                HALYARD_RETURN_IF_ERROR(allocator.allocate(i, mState.inferred[i].shape)
+                                                .status()
+                                                .withContext(node.node->label));
+            }
+        }
+        return {};
+    }
+
+    // Takes down the shape of a tensor and gives it memory, where it has none.
+    Status found(LocalId local, const Shape& shape) {
+        if (!shape.isFullyKnown()) {
+            return internalError("a kernel asks for an output of shape " + shape.toString());
+        }
+        TensorType& type = mState.types[local];
+        const bool placed = writableDataOf(local) != nullptr;
+        HALYARD_ASSIGN_OR_RETURN(type.shape, mergeShapes(type.shape, shape));
+        if (placed) {
+            return {};
+        }
+        const LocalTensor& tensor = mLayout.tensors[local];
+        if (tensor.role == LocalTensor::Role::OUTPUT) {
+            if (mArguments.allocator == nullptr) {
+                return internalError("nothing allocates outputs whose shape depends on data");
+            }
+            HALYARD_ASSIGN_OR_RETURN(const TensorView view,
+                                     mArguments.allocator->allocate(tensor.position, type.shape));
+            mState.data[local] = view.data;
+            return {};
+        }
+        HALYARD_ASSIGN_OR_RETURN(const size_t bytes, type.byteSize());
+        Result<std::byte*> data = mState.found[local].get(
+                std::max<size_t>(bytes, 1), kTensorAlignment, mArguments.memory, "no room");
+        if (!data.ok()) {
+            return data.status().withContext("its output " + type.toString());
+        }
+        mState.data[local] = *data;
+        return {};
+    }
+
+    Status checkFound(const LocalNode& node) const {
+        for (const LocalId local : node.outputs) {
+            if (writableDataOf(local) == nullptr) {
+                return internalError(node.node->label + ": its kernel computed no output of type " +
+                                     typeOf(local).toString());
+            }
+        }
+        return {};
+    }
+
+    const StepwisePiece& mPiece;
+    const PieceLayout& mLayout;
+    const RunArguments& mArguments;
+    StepwiseState& mState;
+};
+
+Status StepwisePiece::run(const RunArguments& arguments) const {
+    if (arguments.inputs.size() != mLayout.inputs.size() ||
+        arguments.outputs.size() != mLayout.outputs.size() ||
+        arguments.workspace.size() < mWorkspaceBytes || arguments.state == nullptr) {
+        return internalError("a piece was run with the wrong number of tensors or bytes");
+    }
+    Run run(*this, arguments, static_cast<StepwiseState&>(*arguments.state));
+    for (size_t step = 0; step < mLayout.nodes.size(); ++step) {
+        const Node& node = *mLayout.nodes[step].node;
+        if (arguments.checkpoint.expired()) {
+            return arguments.checkpoint.check("before " + node.label);
+        }
+        if (arguments.trace == nullptr) {
+            HALYARD_RETURN_IF_ERROR(run.run(step));
+            continue;
+        }
+        const auto begin = std::chrono::steady_clock::now();
+        HALYARD_RETURN_IF_ERROR(run.run(step));
+        arguments.trace->record({.node = &node,
+                                 .kernel = mSteps->kernels[step].name,
+                                 .time = std::chrono::steady_clock::now() - begin,
+                                 .bytes = run.bytesMoved()});
+    }
+    return {};
+}
+
+class CompiledStepwise : public CompiledPiece {
+  public:
+    explicit CompiledStepwise(Steps steps)
+        : mSteps(std::make_shared<const Steps>(std::move(steps))) {}
+
+    Result<std::unique_ptr<const ShapedPiece>> specialize(
+            std::span<const TensorType* const> inputs,
+            const Checkpoint& checkpoint) const override {
+        auto piece = std::make_unique<StepwisePiece>(mSteps);
+        HALYARD_RETURN_IF_ERROR(piece->create(inputs, checkpoint));
+        return std::unique_ptr<const ShapedPiece>(std::move(piece));
+    }
+
+    Result<std::unique_ptr<PieceState>> makeState() const override {
+        auto state = std::make_unique<StepwiseState>();
+        state->inputs.reserve(mSteps->layout.mostInputs);
+        state->outputs.reserve(mSteps->layout.mostOutputs);
+        return std::unique_ptr<PieceState>(std::move(state));
+    }
+
+  private:
+    std::shared_ptr<const Steps> mSteps;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<const CompiledPiece>> compileStepwise(const CompileArguments& arguments,
+                                                             FindKernel findKernel) {
+    HALYARD_ASSIGN_OR_RETURN(PieceLayout layout, layOut(arguments.graph, arguments.piece));
+    Steps steps = {.layout = std::move(layout), .kernels = {}};
+    for (const LocalNode& node : steps.layout.nodes) {
+        const Kernel kernel = findKernel(*node.node);
+        if (kernel.run == nullptr) {
+            return internalError(node.node->label + ": there is no kernel for " +
+                                 std::string(toString(node.node->kind())));
+        }
+        steps.kernels.push_back(kernel);
+    }
+    return std::unique_ptr<const CompiledPiece>(
+            std::make_unique<CompiledStepwise>(std::move(steps)));
+}
+
+}  // namespace halyard::engine

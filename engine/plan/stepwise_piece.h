@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Running a piece step by step: one kernel per node, in order, with the tensors between them in the
+// workspace. For any backend that has kernels for nodes.
+//
+// Nodes whose shapes follow from the piece's inputs are planned. A node whose shapes depend on
+// data, and whatever comes after it, is "open": its shapes are inferred when the run gets there, or
+// found by its kernel, and its outputs come from the piece's state or from the planner's allocator.
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "engine/base/status.h"
+#include "engine/plan/backend.h"
+#include "engine/plan/kernel_call.h"
+
+namespace halyard::engine {
+
+// Computes one node, of the kind it was found for.
+struct Kernel {
+    std::string_view name;  // empty: there is none
+    Status (*run)(const Node& node, KernelCall& call) = nullptr;
+};
+
+// The kernel of a node; what a backend that runs step by step consists of.
+using FindKernel = Kernel (*)(const Node& node);
+
+// A piece for whose every node there is a kernel.
+Result<std::unique_ptr<const CompiledPiece>> compileStepwise(const CompileArguments& arguments,
+                                                             FindKernel findKernel);
+
+}  // namespace halyard::engine
