@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
-#include "engine/backends/ref/evaluate.h"
-#include "engine/backends/ref/progress.h"
+#include "engine/backends/ref/kernels.h"
 #include "engine/backends/ref/weighted_sum.h"
 #include "engine/graph/shape_inference.h"
 
@@ -29,6 +29,14 @@ Overlap overlap(int64_t start, int64_t dilation, int64_t filter, int64_t input) 
     return range;
 }
 
+// The input rows (or columns) whose filter reaches a row of a transposed convolution's output, that
+// of place `at` among all that the filters cover: row i does with the filter's row at - i * stride.
+Overlap reachedFrom(int64_t at, int64_t stride, int64_t filter, int64_t input) {
+    const int64_t beforeFirst = at - filter;  // the last place that is out of reach
+    return {.first = beforeFirst < 0 ? 0 : beforeFirst / stride + 1,
+            .end = std::min(at / stride + 1, input)};
+}
+
 // One pixel of the output and where the filter lies for it.
 struct Pixel {
     int64_t index = 0;  // of the output pixel, counted over batches
@@ -42,12 +50,12 @@ struct Pixel {
 // Calls body(pixel) for every pixel of the output. `filterH` as the body takes it.
 template <typename Body>
 Status forEachPixel(const Window2d& window, const ResolvedWindow& resolved, const Shape& x,
-                    int32_t filterH, const Shape& filter, const Shape& output, Progress& progress,
+                    int32_t filterH, const Shape& filter, const Shape& output, KernelCall& call,
                     Body body) {
     const int64_t height = output[1];
     const int64_t width = output[2];
     const int64_t operations = countOf(filter) + output[3];  // for one pixel
-    return progress.forEach(output[0] * height * width, operations, [&](int64_t index) {
+    return call.forEach(output[0] * height * width, operations, [&](int64_t index) {
         Pixel pixel;
         pixel.index = index;
         pixel.batch = index / (height * width);
@@ -61,56 +69,48 @@ Status forEachPixel(const Window2d& window, const ResolvedWindow& resolved, cons
 
 }  // namespace
 
-Status supports(const Conv2d& /*node*/, TypeList inputs, TypeList outputs) {
-    return supportWeightedSum(inputs, outputs);
-}
-
-Status supports(const DepthwiseConv2d& /*node*/, TypeList inputs, TypeList outputs) {
-    return supportWeightedSum(inputs, outputs);
-}
-
-Status run(const Conv2d& node, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs, Progress& progress) {
-    const Shape& x = inputs[0].shape();
-    const Shape& filter = inputs[1].shape();
-    const Shape& output = outputs[0].shape();
+Status run(const Conv2d& node, KernelCall& call) {
+    const Shape& x = call.input(0).shape();
+    const Shape& filter = call.input(1).shape();
+    const Shape& output = call.output(0).shape();
     HALYARD_ASSIGN_OR_RETURN(const ResolvedWindow resolved,
                              resolveWindow(node.window, x[1], x[2], filter[1], filter[2]));
     if (countOf(output) == 0) {
         return {};
     }
-    const int64_t depth = x[3];
+    const int64_t inputDepth = x[3];
+    const int64_t depth = filter[3];  // of one group
     const int64_t channels = output[3];
+    const int64_t channelsPerGroup = channels / node.groups;
     // Without channels there is nothing to add, however large the filter claims to be.
     const int32_t filterH = depth == 0 ? 0 : filter[1];
     const auto compute = [&](const auto& arithmetic) {
         const auto computePixel = [&](const Pixel& at) {
             for (int64_t channel = 0; channel < channels; ++channel) {
                 auto sum = arithmetic.start(channel);
+                const int64_t group = channel / channelsPerGroup * depth;
                 for (int64_t i = at.rows.first; i < at.rows.end; ++i) {
                     const int64_t xRow =
                             (at.batch * x[1] + at.top + i * node.window.dilationH) * x[2];
                     const int64_t filterRow = (channel * filter[1] + i) * filter[2];
                     for (int64_t j = at.columns.first; j < at.columns.end; ++j) {
                         const int64_t xColumn = at.left + j * node.window.dilationW;
-                        sum = arithmetic.add(sum, (xRow + xColumn) * depth, (filterRow + j) * depth,
-                                             depth);
+                        sum = arithmetic.add(sum, (xRow + xColumn) * inputDepth + group,
+                                             (filterRow + j) * depth, depth);
                     }
                 }
                 arithmetic.store(at.index * channels + channel, channel, sum);
             }
         };
-        return forEachPixel(node.window, resolved, x, filterH, filter, output, progress,
-                            computePixel);
+        return forEachPixel(node.window, resolved, x, filterH, filter, output, call, computePixel);
     };
-    return withWeightedSum(inputs, outputs[0], node.activation, compute);
+    return withWeightedSum(call, node.activation, compute);
 }
 
-Status run(const DepthwiseConv2d& node, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs, Progress& progress) {
-    const Shape& x = inputs[0].shape();
-    const Shape& filter = inputs[1].shape();
-    const Shape& output = outputs[0].shape();
+Status run(const DepthwiseConv2d& node, KernelCall& call) {
+    const Shape& x = call.input(0).shape();
+    const Shape& filter = call.input(1).shape();
+    const Shape& output = call.output(0).shape();
     HALYARD_ASSIGN_OR_RETURN(const ResolvedWindow resolved,
                              resolveWindow(node.window, x[1], x[2], filter[1], filter[2]));
     if (countOf(output) == 0) {
@@ -135,10 +135,56 @@ Status run(const DepthwiseConv2d& node, std::span<const ConstTensorView> inputs,
                 arithmetic.store(at.index * channels + channel, channel, sum);
             }
         };
-        return forEachPixel(node.window, resolved, x, filter[1], filter, output, progress,
+        return forEachPixel(node.window, resolved, x, filter[1], filter, output, call,
                             computePixel);
     };
-    return withWeightedSum(inputs, outputs[0], node.activation, compute);
+    return withWeightedSum(call, node.activation, compute);
+}
+
+// Gathers, for each pixel of the output, what the input's pixels would scatter to it, so that each
+// sum is requantised once.
+Status run(const TransposeConv2d& node, KernelCall& call) {
+    const Shape& x = call.input(0).shape();
+    const Shape& filter = call.input(1).shape();
+    const Shape& output = call.output(0).shape();
+    HALYARD_ASSIGN_OR_RETURN(const ResolvedWindow resolved,
+                             resolveTransposeWindow(node.window, x[1], x[2], filter[1], filter[2],
+                                                    output[1], output[2]));
+    if (countOf(output) == 0) {
+        return {};
+    }
+    const int64_t depth = x[3];
+    const int64_t height = output[1];
+    const int64_t width = output[2];
+    const int64_t channels = output[3];
+    const int64_t strideH = node.window.strideH;
+    const int64_t strideW = node.window.strideW;
+    const int64_t operations = countOf(filter) + channels;  // for one pixel
+    return withWeightedSum(call, node.activation, [&](const auto& arithmetic) {
+        return call.forEach(output[0] * height * width, operations, [&](int64_t pixel) {
+            const int64_t batch = pixel / (height * width);
+            const int64_t bottom = pixel / width % height + resolved.top;
+            const int64_t right = pixel % width + resolved.left;
+            Overlap rows = reachedFrom(bottom, strideH, filter[1], x[1]);
+            const Overlap columns = reachedFrom(right, strideW, filter[2], x[2]);
+            if (depth == 0) {
+                rows.end = 0;  // nothing to add, however large the filter claims to be
+            }
+            for (int64_t channel = 0; channel < channels; ++channel) {
+                auto sum = arithmetic.start(channel);
+                for (int64_t i = rows.first; i < rows.end; ++i) {
+                    const int64_t xRow = (batch * x[1] + i) * x[2];
+                    const int64_t filterRow =
+                            (channel * filter[1] + bottom - i * strideH) * filter[2];
+                    for (int64_t j = columns.first; j < columns.end; ++j) {
+                        sum = arithmetic.add(sum, (xRow + j) * depth,
+                                             (filterRow + right - j * strideW) * depth, depth);
+                    }
+                }
+                arithmetic.store(pixel * channels + channel, channel, sum);
+            }
+        });
+    });
 }
 
 }  // namespace halyard::engine::ref

@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
-#include "engine/backends/ref/requantize.h"
 #include "engine/graph/tensor.h"
+#include "engine/numerics/requantize.h"
 
 namespace halyard::engine::ref {
 

@@ -6,13 +6,13 @@
 #include <limits>
 #include <span>
 
-#include "engine/backends/ref/elements.h"
-#include "engine/backends/ref/evaluate.h"
-#include "engine/backends/ref/fused_activation.h"
+#include "engine/backends/ref/kernels.h"
 #include "engine/backends/ref/mean.h"
-#include "engine/backends/ref/progress.h"
-#include "engine/backends/ref/type_support.h"
+#include "engine/backends/ref/ranking.h"
 #include "engine/graph/shape_inference.h"
+#include "engine/numerics/activation_range.h"
+#include "engine/numerics/elements.h"
+#include "engine/numerics/reals.h"
 
 namespace halyard::engine::ref {
 namespace {
@@ -21,12 +21,12 @@ namespace {
 // input) for each element of the window that is not padding.
 template <typename Body>
 Status forEachWindow(const Pool2d& node, const ResolvedWindow& resolved, const Shape& x,
-                     const Shape& output, Progress& progress, Body body) {
+                     const Shape& output, KernelCall& call, Body body) {
     const int64_t height = output[1];
     const int64_t width = output[2];
     const int64_t depth = x[3];
     const int64_t operations = depth * std::min(node.filterH, x[1]) * std::min(node.filterW, x[2]);
-    return progress.forEach(output[0] * height * width, operations, [&](int64_t pixel) {
+    return call.forEach(output[0] * height * width, operations, [&](int64_t pixel) {
         const int64_t batch = pixel / (height * width);
         const int64_t top = pixel / width % height * node.window.strideH - resolved.top;
         const int64_t left = pixel % width * node.window.strideW - resolved.left;
@@ -67,44 +67,65 @@ class WindowMean {
     int64_t mCount = 0;
 };
 
-// A NaN in the window is its maximum, as in IEEE 754's maximum.
-float maximum(float a, float b) {
-    return std::isnan(a) || a >= b ? a : b;
-}
+// What a window of real numbers comes to.
+class RealPool {
+  public:
+    explicit RealPool(Pool2d::Function function) : mFunction(function) {}
+
+    void add(float value) {
+        switch (mFunction) {
+            case Pool2d::Function::AVERAGE:
+                mMean.add(value);
+                break;
+            case Pool2d::Function::L2:
+                mMean.add(value * value);
+                break;
+            case Pool2d::Function::MAX:
+                mLargest = isLarger(value, mLargest) ? value : mLargest;
+                break;
+        }
+    }
+    float value() const {
+        switch (mFunction) {
+            case Pool2d::Function::AVERAGE:
+                return mMean.value();
+            case Pool2d::Function::L2:
+                return std::sqrt(mMean.value());
+            case Pool2d::Function::MAX:
+                return mLargest;
+        }
+        return 0.0F;
+    }
+
+  private:
+    Pool2d::Function mFunction;
+    FloatMean mMean;
+    float mLargest = -std::numeric_limits<float>::infinity();
+};
 
 }  // namespace
 
-Status supports(const Pool2d& /*node*/, TypeList inputs, TypeList outputs) {
-    return supportTypes(inputs, outputs, isComputable);
-}
-
-Status run(const Pool2d& node, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs, Progress& progress) {
-    const ConstTensorView& x = inputs[0];
-    const TensorView& output = outputs[0];
+Status run(const Pool2d& node, KernelCall& call) {
+    const ConstTensorView& x = call.input(0);
+    const TensorView& output = call.output(0);
     HALYARD_ASSIGN_OR_RETURN(
             const ResolvedWindow resolved,
             resolveWindow(node.window, x.shape()[1], x.shape()[2], node.filterH, node.filterW));
     if (countOf(output.shape()) == 0) {
         return {};
     }
-    const bool average = node.function == Pool2d::Function::AVERAGE;
     if (isFloat(x.type->type)) {
         const RealRange range = rangeOf(node.activation);
-        return withFloatElements(x.type->type, [&]<typename T>() -> Status {
-            const auto compute = [&](int64_t at, auto window) {
-                FloatMean mean;
-                float largest = -std::numeric_limits<float>::infinity();
-                window([&](int64_t i) {
-                    const float value = toReal(x.as<T>()[i]);
-                    mean.add(value);
-                    largest = maximum(largest, value);
-                });
-                output.as<T>()[at] = fromReal<T>(activate(average ? mean.value() : largest, range));
-            };
-            return forEachWindow(node, resolved, x.shape(), output.shape(), progress, compute);
-        });
+        const RealReader reader(x);
+        const RealWriter writer(output);
+        return forEachWindow(node, resolved, x.shape(), output.shape(), call,
+                             [&](int64_t at, auto window) {
+                                 RealPool pool(node.function);
+                                 window([&](int64_t i) { pool.add(reader[i]); });
+                                 writer.set(at, activate(pool.value(), range));
+                             });
     }
+    const bool average = node.function == Pool2d::Function::AVERAGE;
     const QuantizedRange range = rangeOf(node.activation, *output.type);
     const bool sameSteps = x.type->quantization == output.type->quantization;
     return withQuantizedElements(x.type->type, [&]<typename T>() -> Status {
@@ -123,7 +144,7 @@ Status run(const Pool2d& node, std::span<const ConstTensorView> inputs,
             }
             output.as<T>()[at] = static_cast<T>(value);
         };
-        return forEachWindow(node, resolved, x.shape(), output.shape(), progress, compute);
+        return forEachWindow(node, resolved, x.shape(), output.shape(), call, compute);
     });
 }
 

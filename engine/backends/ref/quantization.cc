@@ -1,64 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// From one element type to another: by the real number, or by the stored one.
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <type_traits>
 
-#include "engine/backends/ref/elements.h"
-#include "engine/backends/ref/evaluate.h"
-#include "engine/backends/ref/progress.h"
-#include "engine/backends/ref/requantize.h"
-#include "engine/backends/ref/type_support.h"
+#include "engine/backends/ref/kernels.h"
+#include "engine/backends/ref/moving.h"
+#include "engine/numerics/elements.h"
+#include "engine/numerics/reals.h"
 
 namespace halyard::engine::ref {
+namespace {
 
-Status supports(const Dequantize& /*node*/, TypeList inputs, TypeList outputs) {
-    HALYARD_RETURN_IF_ERROR(supportTypes(inputs, {}, isQuantized));
-    return supportTypes({}, outputs, isFloat);
+Status copyReals(KernelCall& call) {
+    const RealReader x(call.input(0));
+    const RealWriter output(call.output(0));
+    return call.forEach(countOf(call.output(0).shape()), 1,
+                        [&](int64_t i) { output.set(i, x[i]); });
 }
 
-Status supports(const Quantize& /*node*/, TypeList inputs, TypeList outputs) {
-    HALYARD_RETURN_IF_ERROR(supportTypes(inputs, {}, isFloat));
-    return supportTypes({}, outputs, isEightBit);
-}
-
-Status run(const Dequantize& /*node*/, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs, Progress& progress) {
-    const ConstTensorView& x = inputs[0];
-    const Quantization& quantization = x.type->quantization;
-    const int64_t count = countOf(x.shape());
-    if (count == 0) {
-        return {};
+// As C converts where C defines it; beyond that to the nearest integer there is, NaN to 0. double
+// holds every element of every type.
+template <typename To, typename From>
+To convert(From element) {
+    const auto number = static_cast<double>(ordered(element));
+    if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, float>) {
+        return fromReal<To>(static_cast<float>(number));
+    } else {
+        using Limits = std::numeric_limits<To>;
+        return std::isnan(number)
+                       ? To{0}
+                       : static_cast<To>(std::clamp<double>(number, Limits::min(), Limits::max()));
     }
-    const bool perChannel = x.type->type == DataType::QUANT8_SYMM_PER_CHANNEL;
-    // Neighbours along the channel axis are this many elements apart.
-    const int64_t inner =
-            perChannel ? countOf(Shape(x.shape().extents().subspan(quantization.channelDim + 1)))
-                       : count;
-    const int64_t channels = perChannel ? x.shape()[quantization.channelDim] : 1;
-    return withQuantizedElements(x.type->type, [&]<typename X>() -> Status {
-        return withFloatElements(outputs[0].type->type, [&]<typename T>() -> Status {
-            return progress.forEach(count, 1, [&](int64_t i) {
-                const X value = x.as<X>()[i];
-                const auto channel = static_cast<size_t>(i / inner % channels);
-                const float real =
-                        perChannel ? quantization.channelScales[channel] * static_cast<float>(value)
-                                   : dequantize(value, quantization);
-                outputs[0].as<T>()[i] = fromReal<T>(real);
-            });
-        });
-    });
 }
 
-Status run(const Quantize& /*node*/, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs, Progress& progress) {
-    const ConstTensorView& x = inputs[0];
-    const TensorView& output = outputs[0];
-    const int64_t count = countOf(output.shape());
-    return withFloatElements(x.type->type, [&]<typename X>() -> Status {
-        return withQuantizedElements(output.type->type, [&]<typename T>() -> Status {
-            return progress.forEach(count, 1, [&](int64_t i) {
-                output.as<T>()[i] = static_cast<T>(quantize(toReal(x.as<X>()[i]), *output.type));
-            });
+}  // namespace
+
+Status run(const Dequantize& /*node*/, KernelCall& call) {
+    return copyReals(call);
+}
+
+Status run(const Quantize& /*node*/, KernelCall& call) {
+    return copyReals(call);
+}
+
+Status run(const Cast& /*node*/, KernelCall& call) {
+    const DataType from = call.input(0).type->type;
+    const DataType to = call.output(0).type->type;
+    if (from == to) {
+        return copyAll(call);
+    }
+    return withElements(from, [&]<typename From>() -> Status {
+        return withElements(to, [&]<typename To>() -> Status {
+            const From* x = call.input(0).as<From>();
+            To* output = call.output(0).as<To>();
+            return call.forEach(countOf(call.output(0).shape()), 1,
+                                [&](int64_t i) { output[i] = convert<To>(x[i]); });
         });
     });
 }

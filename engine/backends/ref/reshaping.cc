@@ -1,162 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The elements stay as they are; their shape or their order changes.
 
-#include <algorithm>
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "engine/backends/ref/elements.h"
-#include "engine/backends/ref/evaluate.h"
-#include "engine/backends/ref/index_walk.h"
-#include "engine/backends/ref/progress.h"
-#include "engine/backends/ref/requantize.h"
-#include "engine/backends/ref/type_support.h"
-#include "engine/graph/control_input.h"
+#include "engine/backends/ref/kernels.h"
+#include "engine/backends/ref/moving.h"
+#include "engine/graph/steering_input.h"
+#include "engine/numerics/elements.h"
+#include "engine/numerics/index_walk.h"
 
 namespace halyard::engine::ref {
-namespace {
 
-int64_t countFrom(const Shape& shape, size_t firstAxis) {
-    return countOf(Shape(shape.extents().subspan(firstAxis)));
+Status run(const Reshape& /*node*/, KernelCall& call) {
+    return copyAll(call);
 }
 
-// A Concat input whose scale is not the output's: one float32 product per element, as LiteRT and
-// NNAPI's own reference requantise here, but for the rounding of halves.
-template <typename T>
-void requantize(const T* from, T* to, int64_t count, const TensorType& input,
-                const TensorType& output) {
-    const float m = multiplier(input.quantization.scale, 1.0F, output.quantization.scale);
-    for (int64_t i = 0; i < count; ++i) {
-        const int32_t steps = from[i] - input.quantization.zeroPoint;
-        to[i] = static_cast<T>(roundAndClamp(static_cast<float>(steps) * m,
-                                             output.quantization.zeroPoint, rangeOf(output.type)));
-    }
+Status run(const Squeeze& /*node*/, KernelCall& call) {
+    return copyAll(call);
 }
 
-// The element that stands for a real value.
-template <typename T>
-T encode(float value, const TensorType& type) {
-    if (isQuantized(type.type)) {
-        return static_cast<T>(quantize(value, type));
-    }
-    if (type.type == DataType::FLOAT16) {
-        return static_cast<T>(toHalf(value).bits);
-    }
-    return static_cast<T>(std::bit_cast<uint32_t>(value));
+Status run(const ExpandDims& /*node*/, KernelCall& call) {
+    return copyAll(call);
 }
 
-}  // namespace
-
-Status supports(const Concat& /*node*/, TypeList inputs, TypeList outputs) {
-    return supportTypes(inputs, outputs, isMovable);
-}
-
-Status supports(const Pad& /*node*/, TypeList inputs, TypeList outputs) {
-    HALYARD_RETURN_IF_ERROR(supportType(inputs, 0, isComputable, "input"));
-    return supportTypes({}, outputs, isComputable);
-}
-
-Status supports(const Reshape& /*node*/, TypeList inputs, TypeList outputs) {
-    HALYARD_RETURN_IF_ERROR(supportType(inputs, 0, isMovable, "input"));
-    return supportTypes({}, outputs, isMovable);
-}
-
-Status supports(const Transpose& /*node*/, TypeList inputs, TypeList outputs) {
-    return supportTypes(inputs, outputs, isMovable);
-}
-
-Status run(const Concat& node, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs, Progress& progress) {
-    const TensorView& output = outputs[0];
-    const int64_t count = countOf(output.shape());
-    if (count == 0) {
-        return {};
-    }
-    const auto axis = static_cast<size_t>(node.axis);
-    const int64_t outputRow = countFrom(output.shape(), axis);
-    const int64_t rows = count / outputRow;
-    const auto join = [&]<typename T>() -> Status {
-        int64_t begin = 0;
-        for (const ConstTensorView& input : inputs) {
-            const int64_t row = countFrom(input.shape(), axis);
-            if (row == 0) {
-                continue;  // however many rows there are
-            }
-            const bool move = !isQuantized(output.type->type) ||
-                              input.type->quantization == output.type->quantization;
-            for (int64_t i = 0; i < rows; ++i) {
-                const T* from = input.as<T>() + i * row;
-                T* to = output.as<T>() + i * outputRow + begin;
-                HALYARD_RETURN_IF_ERROR(progress.inSlices(row, 1, [&](int64_t first, int64_t end) {
-                    if (move) {
-                        std::copy(from + first, from + end, to + first);
-                    } else {
-                        requantize(from + first, to + first, end - first, *input.type,
-                                   *output.type);
-                    }
-                }));
-            }
-            begin += row;
-        }
-        return {};
-    };
-    return isQuantized(output.type->type) ? withQuantizedElements(output.type->type, join)
-                                          : withMovedElements(output.type->type, join);
-}
-
-Status run(const Pad& node, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs, Progress& progress) {
-    const ConstTensorView& x = inputs[0];
-    const TensorView& output = outputs[0];
-    const size_t rank = output.shape().rank();
-    HALYARD_ASSIGN_OR_RETURN(const Paddings paddings, readPaddings(inputs[1], rank));
-    const Strides strides = stridesOf(output.shape());
-    int64_t origin = 0;
-    for (size_t axis = 0; axis < rank; ++axis) {
-        const Padding& padding = paddings[axis];
-        if (static_cast<int64_t>(x.shape()[axis]) + padding.before + padding.after !=
-            output.shape()[axis]) {
-            return invalidArgument("the paddings changed while the node ran");
-        }
-        origin += padding.before * strides[axis];
-    }
-    return withMovedElements(output.type->type, [&]<typename T>() -> Status {
-        T* to = output.as<T>();
-        const T filling = encode<T>(node.value, *output.type);
-        HALYARD_RETURN_IF_ERROR(progress.inSlices(
-                countOf(output.shape()), 1,
-                [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, filling); }));
-        const T* from = x.as<T>();
-        return walk(x.shape(), std::array<Strides, 1>{strides}, progress,
-                    [&](const std::array<int64_t, 1>& at) { to[origin + at[0]] = *from++; });
-    });
-}
-
-Status run(const Reshape& /*node*/, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs, Progress& progress) {
-    HALYARD_ASSIGN_OR_RETURN(const size_t bytes, outputs[0].type->byteSize());
-    const auto* from = inputs[0].as<std::byte>();
-    auto* const to = outputs[0].as<std::byte>();
-    return progress.inSlices(static_cast<int64_t>(bytes), 1, [&](int64_t begin, int64_t end) {
-        std::copy(from + begin, from + end, to + begin);
-    });
-}
-
-Status run(const Transpose& node, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs, Progress& progress) {
-    const Strides dense = stridesOf(inputs[0].shape());
+Status run(const Transpose& /*node*/, KernelCall& call) {
+    const Shape& x = call.input(0).shape();
+    HALYARD_ASSIGN_OR_RETURN(const Permutation permutation,
+                             readPermutation(call.input(1), x.rank()));
+    const Strides dense = stridesOf(x);
     Strides permuted{};
-    for (size_t axis = 0; axis < node.permutation.size(); ++axis) {
-        permuted[axis] = dense[static_cast<size_t>(node.permutation[axis])];
+    for (size_t axis = 0; axis < x.rank(); ++axis) {
+        permuted[axis] = dense[permutation[axis]];
     }
-    return withMovedElements(outputs[0].type->type, [&]<typename T>() -> Status {
-        const T* from = inputs[0].as<T>();
-        T* to = outputs[0].as<T>();
-        return walk(outputs[0].shape(), std::array<Strides, 1>{permuted}, progress,
-                    [&](const std::array<int64_t, 1>& at) { *to++ = from[at[0]]; });
+    return copyFrom(call, call.output(0).shape(), permuted);
+}
+
+Status run(const Reverse& /*node*/, KernelCall& call) {
+    const Shape& x = call.input(0).shape();
+    HALYARD_ASSIGN_OR_RETURN(const size_t reversed, readAxis(call.input(1), x.rank()));
+    const Strides strides = stridesOf(x);
+    return copyFrom(call, x, [&](size_t axis, int64_t i) {
+        return (axis == reversed ? x[axis] - 1 - i : i) * strides[axis];
     });
+}
+
+Status run(const ChannelShuffle& node, KernelCall& call) {
+    const Shape& x = call.input(0).shape();
+    HALYARD_ASSIGN_OR_RETURN(const size_t axis, resolveAxis(node.axis, x.rank()));
+    if (countOf(x) == 0) {
+        return {};
+    }
+    const auto inner = static_cast<int32_t>(countFrom(x, axis + 1));
+    const int32_t each = x[axis] / node.groups;
+    const auto outer = static_cast<int32_t>(countOf(x) / countFrom(x, axis));
+    const int64_t channel = inner;
+    return copyFrom(call, {outer, each, node.groups, inner},
+                    Strides{x[axis] * channel, channel, each * channel, 1});
+}
+
+Status run(const Fill& node, KernelCall& call) {
+    return fillAll(call, node.value);
+}
+
+Status run(const Rank& /*node*/, KernelCall& call) {
+    *call.output(0).as<int32_t>() = static_cast<int32_t>(call.input(0).shape().rank());
+    return {};
 }
 
 }  // namespace halyard::engine::ref

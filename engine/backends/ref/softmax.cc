@@ -7,11 +7,10 @@
 #include <limits>
 #include <span>
 
-#include "engine/backends/ref/elements.h"
-#include "engine/backends/ref/evaluate.h"
-#include "engine/backends/ref/progress.h"
-#include "engine/backends/ref/requantize.h"
-#include "engine/backends/ref/type_support.h"
+#include "engine/backends/ref/kernels.h"
+#include "engine/graph/shape_inference.h"
+#include "engine/numerics/elements.h"
+#include "engine/numerics/requantize.h"
 
 namespace halyard::engine::ref {
 namespace {
@@ -44,15 +43,15 @@ Status forEachRow(const Shape& x, size_t axis, Body body) {
 // Subtracting the largest element keeps every exponential in [0, 1]. A NaN, or a positive infinity
 // (infinity minus itself), makes the whole row NaN.
 template <typename T>
-Status softmax(const T* x, T* output, const Row& row, float beta, Progress& progress) {
+Status softmax(const T* x, T* output, const Row& row, float beta, KernelCall& call) {
     float largest = -std::numeric_limits<float>::infinity();
-    HALYARD_RETURN_IF_ERROR(progress.forEach(
+    HALYARD_RETURN_IF_ERROR(call.forEach(
             row.count, 1, [&](int64_t i) { largest = std::max(largest, toReal(x[row[i]])); }));
     float sum = 0.0F;
-    HALYARD_RETURN_IF_ERROR(progress.forEach(row.count, 1, [&](int64_t i) {
+    HALYARD_RETURN_IF_ERROR(call.forEach(row.count, 1, [&](int64_t i) {
         sum += std::exp(beta * (toReal(x[row[i]]) - largest));
     }));
-    return progress.forEach(row.count, 1, [&](int64_t i) {
+    return call.forEach(row.count, 1, [&](int64_t i) {
         const float power = std::exp(beta * (toReal(x[row[i]]) - largest));
         output[row[i]] = fromReal<T>(power / sum);
     });
@@ -81,16 +80,16 @@ Exponentials exponentials(float beta, float scale) {
 
 template <typename T>
 Status softmax(const T* x, T* output, const Row& row, const Exponentials& table,
-               const TensorType& type, Progress& progress) {
+               const TensorType& type, KernelCall& call) {
     int32_t largest = std::numeric_limits<int32_t>::min();
-    HALYARD_RETURN_IF_ERROR(progress.forEach(
+    HALYARD_RETURN_IF_ERROR(call.forEach(
             row.count, 1, [&](int64_t i) { largest = std::max<int32_t>(largest, x[row[i]]); }));
     uint64_t sum = 0;
-    HALYARD_RETURN_IF_ERROR(progress.forEach(
+    HALYARD_RETURN_IF_ERROR(call.forEach(
             row.count, 1, [&](int64_t i) { sum += lookUp(table, largest - x[row[i]]); }));
     const auto m = static_cast<float>(
             1.0 / (static_cast<double>(sum) * static_cast<double>(type.quantization.scale)));
-    return progress.forEach(row.count, 1, [&](int64_t i) {
+    return call.forEach(row.count, 1, [&](int64_t i) {
         const auto power = static_cast<float>(lookUp(table, largest - x[row[i]]));
         output[row[i]] = static_cast<T>(
                 roundAndClamp(power * m, type.quantization.zeroPoint, rangeOf(type.type)));
@@ -99,26 +98,21 @@ Status softmax(const T* x, T* output, const Row& row, const Exponentials& table,
 
 }  // namespace
 
-Status supports(const Softmax& /*node*/, TypeList inputs, TypeList outputs) {
-    return supportTypes(inputs, outputs, isComputable);
-}
-
-Status run(const Softmax& node, std::span<const ConstTensorView> inputs,
-           std::span<const TensorView> outputs, Progress& progress) {
-    const ConstTensorView& x = inputs[0];
-    const TensorView& output = outputs[0];
-    const auto axis = static_cast<size_t>(node.axis);
+Status run(const Softmax& node, KernelCall& call) {
+    const ConstTensorView& x = call.input(0);
+    const TensorView& output = call.output(0);
+    HALYARD_ASSIGN_OR_RETURN(const size_t axis, resolveAxis(node.axis, x.shape().rank()));
     if (isFloat(x.type->type)) {
         return withFloatElements(x.type->type, [&]<typename T>() -> Status {
             return forEachRow(x.shape(), axis, [&](const Row& row) {
-                return softmax(x.as<T>(), output.as<T>(), row, node.beta, progress);
+                return softmax(x.as<T>(), output.as<T>(), row, node.beta, call);
             });
         });
     }
     const Exponentials table = exponentials(node.beta, x.type->quantization.scale);
     return withQuantizedElements(x.type->type, [&]<typename T>() -> Status {
         return forEachRow(x.shape(), axis, [&](const Row& row) {
-            return softmax(x.as<T>(), output.as<T>(), row, table, *output.type, progress);
+            return softmax(x.as<T>(), output.as<T>(), row, table, *output.type, call);
         });
     });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arithmetic that Conv2d, DepthwiseConv2d and FullyConnected share: a bias plus products of
+// The arithmetic that the convolutions and FullyConnected share: a bias plus products of
 // inputs and weights, activated and stored. The families themselves are only loops over indices.
 // Inputs of the node: x, weights, bias.
 
@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/backends/ref/elements.h"
-#include "engine/backends/ref/fused_activation.h"
-#include "engine/backends/ref/requantize.h"
-#include "engine/backends/ref/type_support.h"
+#include "engine/numerics/activation_range.h"
+#include "engine/numerics/elements.h"
+#include "engine/numerics/requantize.h"
+#include "engine/plan/kernel_call.h"
 
 namespace halyard::engine::ref {
 
@@ -41,18 +41,28 @@ inline float addProducts(float sum, const Half* xs, const Half* ws, int64_t coun
     return sum;
 }
 
-// Sums in float32. In and Out are float or Half: what inputs and output are stored as. Half inputs
-// that are worth it come widened (widening.h).
+// `sum` plus `count` products of differences from the zero points, modulo 2^32.
+template <typename X, typename W>
+uint32_t addProducts(uint32_t sum, const X* xs, int32_t xZero, const W* ws, int32_t wZero,
+                     int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+        sum += static_cast<uint32_t>((static_cast<int32_t>(xs[i]) - xZero) *
+                                     (static_cast<int32_t>(ws[i]) - wZero));
+    }
+    return sum;
+}
+
+// Sums in float32. In and Out are float or Half: what inputs and output are stored as.
 template <typename In, typename Out>
 class FloatSum {
   public:
     using Sum = float;
 
-    FloatSum(std::span<const ConstTensorView> inputs, const TensorView& output,
+    FloatSum(const In* x, const In* weights, const In* bias, const TensorView& output,
              Activation activation)
-        : mX(inputs[0].as<In>()),
-          mWeights(inputs[1].as<In>()),
-          mBias(inputs[2].as<In>()),
+        : mX(x),
+          mWeights(weights),
+          mBias(bias),
           mOutput(output.as<Out>()),
           mRange(rangeOf(activation)) {}
 
@@ -81,30 +91,23 @@ class QuantizedSum {
   public:
     using Sum = uint32_t;
 
-    QuantizedSum(std::span<const ConstTensorView> inputs, const TensorView& output,
-                 Activation activation)
-        : mX(inputs[0].as<X>()),
-          mWeights(inputs[1].as<W>()),
-          mBias(inputs[2].as<int32_t>()),
-          mOutput(output.as<X>()),
-          mXQuantization(inputs[0].type->quantization),
-          mWeightQuantization(inputs[1].type->quantization),
-          mPerChannel(inputs[1].type->type == DataType::QUANT8_SYMM_PER_CHANNEL),
-          mOutputQuantization(output.type->quantization),
+    QuantizedSum(const KernelCall& call, Activation activation)
+        : mX(call.input(0).as<X>()),
+          mWeights(call.input(1).as<W>()),
+          mBias(call.input(2).as<int32_t>()),
+          mOutput(call.output(0).as<X>()),
+          mXQuantization(call.input(0).type->quantization),
+          mWeightQuantization(call.input(1).type->quantization),
+          mPerChannel(call.input(1).type->type == DataType::QUANT8_SYMM_PER_CHANNEL),
+          mOutputQuantization(call.output(0).type->quantization),
           mXZero(mXQuantization.zeroPoint),
           mWeightZero(mPerChannel ? 0 : mWeightQuantization.zeroPoint),
-          mRange(rangeOf(activation, *output.type)) {}
+          mRange(rangeOf(activation, *call.output(0).type)) {}
 
     Sum start(int64_t channel) const { return static_cast<uint32_t>(mBias[channel]); }
 
     Sum add(Sum sum, int64_t x, int64_t w, int64_t count) const {
-        const X* xs = mX + x;
-        const W* ws = mWeights + w;
-        for (int64_t i = 0; i < count; ++i) {
-            sum += static_cast<uint32_t>((static_cast<int32_t>(xs[i]) - mXZero) *
-                                         (static_cast<int32_t>(ws[i]) - mWeightZero));
-        }
-        return sum;
+        return addProducts(sum, mX + x, mXZero, mWeights + w, mWeightZero, count);
     }
 
     void store(int64_t index, int64_t channel, Sum sum) const {
@@ -130,42 +133,54 @@ class QuantizedSum {
     QuantizedRange mRange;
 };
 
-// What body(arithmetic) returns, with the arithmetic for the node's types.
-template <typename Body>
-Status withWeightedSum(std::span<const ConstTensorView> inputs, const TensorView& output,
-                       Activation activation, Body body) {
-    const DataType xType = inputs[0].type->type;
-    if (xType == DataType::FLOAT16) {
-        return body(FloatSum<Half, Half>(inputs, output, activation));
-    }
-    if (xType == DataType::FLOAT32 && output.type->type == DataType::FLOAT16) {
-        return body(FloatSum<float, Half>(inputs, output, activation));
-    }
-    if (xType == DataType::FLOAT32) {
-        return body(FloatSum<float, float>(inputs, output, activation));
-    }
-    const bool unsignedWeights = inputs[1].type->type == DataType::QUANT8_ASYMM;
-    if (xType == DataType::QUANT8_ASYMM && unsignedWeights) {
-        return body(QuantizedSum<uint8_t, uint8_t>(inputs, output, activation));
-    }
-    if (xType == DataType::QUANT8_ASYMM) {
-        return body(QuantizedSum<uint8_t, int8_t>(inputs, output, activation));
-    }
-    if (unsignedWeights) {
-        return body(QuantizedSum<int8_t, uint8_t>(inputs, output, activation));
-    }
-    return body(QuantizedSum<int8_t, int8_t>(inputs, output, activation));
+// How often a weight has to be read before a copy of the weights, twice their size, pays.
+inline constexpr int64_t kFewestReadsToWiden = 16;
+
+// A FLOAT16 input as floats, in scratch memory: converting an element at every read takes longer
+// than the arithmetic.
+inline Result<const float*> widened(KernelCall& call, size_t input) {
+    const ConstTensorView& narrow = call.input(input);
+    const int64_t count = countOf(narrow.shape());
+    HALYARD_ASSIGN_OR_RETURN(const std::span<float> wide,
+                             call.scratch<float>(static_cast<size_t>(count)));
+    HALYARD_RETURN_IF_ERROR(call.forEach(count, 1, [&](int64_t i) {
+        wide[static_cast<size_t>(i)] = toFloat(narrow.as<Half>()[i]);
+    }));
+    return static_cast<const float*>(wide.data());
 }
 
-// Whether the types are among those above, given that they agree as inference asks.
-inline Status supportWeightedSum(TypeList inputs, TypeList outputs) {
-    HALYARD_RETURN_IF_ERROR(supportType(inputs, 0, isComputable, "input"));
-    HALYARD_RETURN_IF_ERROR(supportType(outputs, 0, isComputable, "output"));
-    const auto isWeight = [](DataType type) {
-        return isComputable(type) || type == DataType::QUANT8_SYMM ||
-               type == DataType::QUANT8_SYMM_PER_CHANNEL;
-    };
-    return supportType(inputs, 1, isWeight, "input");
+// What body(arithmetic) returns, with the arithmetic for the node's types. Each weight belongs to
+// one channel of the output, its last dimension, and is read for all the others' elements.
+template <typename Body>
+Status withWeightedSum(KernelCall& call, Activation activation, Body body) {
+    const DataType xType = call.input(0).type->type;
+    const TensorView& output = call.output(0);
+    if (xType == DataType::FLOAT32) {
+        return body(FloatSum<float, float>(call.input(0).as<float>(), call.input(1).as<float>(),
+                                           call.input(2).as<float>(), output, activation));
+    }
+    if (xType == DataType::FLOAT16) {
+        const int32_t channels = output.shape()[output.shape().rank() - 1];
+        if (channels == 0 || countOf(output.shape()) / channels < kFewestReadsToWiden) {
+            return body(FloatSum<Half, Half>(call.input(0).as<Half>(), call.input(1).as<Half>(),
+                                             call.input(2).as<Half>(), output, activation));
+        }
+        HALYARD_ASSIGN_OR_RETURN(const float* const x, widened(call, 0));
+        HALYARD_ASSIGN_OR_RETURN(const float* const weights, widened(call, 1));
+        HALYARD_ASSIGN_OR_RETURN(const float* const bias, widened(call, 2));
+        return body(FloatSum<float, Half>(x, weights, bias, output, activation));
+    }
+    const bool unsignedWeights = call.input(1).type->type == DataType::QUANT8_ASYMM;
+    if (xType == DataType::QUANT8_ASYMM && unsignedWeights) {
+        return body(QuantizedSum<uint8_t, uint8_t>(call, activation));
+    }
+    if (xType == DataType::QUANT8_ASYMM) {
+        return body(QuantizedSum<uint8_t, int8_t>(call, activation));
+    }
+    if (unsignedWeights) {
+        return body(QuantizedSum<int8_t, uint8_t>(call, activation));
+    }
+    return body(QuantizedSum<int8_t, int8_t>(call, activation));
 }
 
 }  // namespace halyard::engine::ref

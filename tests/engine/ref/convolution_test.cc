@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "tests/engine/ref/evaluation.h"
@@ -287,13 +289,132 @@ TEST(Conv2dRef, OfNoChannelsIsTheBias) {
                       {5}));
 }
 
-TEST(Conv2dRef, SaysWhichTypeItLacks) {
+TEST(Conv2dRef, DoesNotTakeSixteenBits) {
     const Values x = {typeOf(DataType::QUANT16_SYMM, {1, 1, 1, 1}, 1.0F), {0, 0}};
     const Result<Values> result =
             evaluate(Conv2d(), {x, x, ints({1}, {0})}, typeOf(DataType::QUANT16_SYMM, {}, 1.0F));
-    EXPECT_EQ(result.status().code(), StatusCode::UNSUPPORTED);
-    EXPECT_EQ(result.status().message(), "does not take input 0 of type QUANT16_SYMM");
+    EXPECT_TRUE(refused(result, "QUANT16_SYMM"));
 }
 
+// Output channels 0 and 1 see input channels 0 and 1, the others 2 and 3; from numpy.
+TEST(Conv2dRef, KeepsGroupsApart) {
+    const Values x = floats({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+    const Values filter =
+            floats({4, 1, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16});
+    const Values bias = floats({4}, {0, 0, 0, 1});
+    EXPECT_TRUE(
+            holds(evaluate(Conv2d{.groups = 2}, {x, filter, bias}, typeOf(DataType::FLOAT32, {})),
+                  {44, 100, 240, 329}));
+}
+
+TEST(Conv2dRef, RequantisesEveryGroupByItsChannels) {
+    const Values x =
+            quantized(typeOf(DataType::QUANT8_ASYMM_SIGNED, {1, 1, 1, 2}, 0.5F, -1), {9, 19});
+    TensorType filterType = typeOf(DataType::QUANT8_SYMM_PER_CHANNEL, {2, 1, 1, 1});
+    filterType.quantization = {.channelScales = {0.5F, 0.25F}, .channelDim = 0};
+    const Values filter = quantized(filterType, {4, 8});
+    // 5 * 2 + 1 and 10 * 2 - 1, in steps of 0.5 above 2.
+    EXPECT_TRUE(holds(evaluate(Conv2d{.groups = 2}, {x, filter, ints({2}, {4, -8})},
+                               typeOf(DataType::QUANT8_ASYMM_SIGNED, {}, 0.5F, 2)),
+                      {24, 40}));
+}
+
+Window2d strided(PaddingScheme padding, int32_t strideH, int32_t strideW) {
+    return {.padding = padding, .strideH = strideH, .strideW = strideW};
+}
+
+Result<Values> transposed(const TransposeConv2d& node, const Values& x, const Values& filter,
+                          const Values& bias, const std::vector<int32_t>& shape,
+                          const TensorType& output) {
+    std::optional<Values> outputShape;
+    if (!shape.empty()) {
+        outputShape = ints({4}, shape);
+    }
+    HALYARD_ASSIGN_OR_RETURN(std::vector<Values> outputs,
+                             evaluateAll(node, {x, filter, bias, outputShape}, {output}));
+    return std::move(outputs[0]);
+}
+
+// Scattered in numpy, pixel by pixel.
+TEST(TransposeConv2dRef, SpreadsEveryPixel) {
+    const TensorType output = typeOf(DataType::FLOAT32, {});
+    const Values x = floats({1, 2, 2, 1}, {1, 2, 3, 4});
+    const Values filter = floats({1, 3, 3, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+    EXPECT_TRUE(holds(transposed({.window = strided(PaddingScheme::VALID, 2, 2)}, x, filter,
+                                 floats({1}, {0.5F}), {1, 5, 5, 1}, output),
+                      {1.5,  2.5,  5.5,  4.5,  6.5,  4.5,  5.5,  14.5, 10.5, 12.5, 10.5, 14.5, 36.5,
+                       24.5, 30.5, 12.5, 15.5, 34.5, 20.5, 24.5, 21.5, 24.5, 55.5, 32.5, 36.5}));
+    EXPECT_TRUE(holds(transposed({.window = strided(PaddingScheme::SAME, 2, 2)}, x, filter,
+                                 floats({1}, {0}), {1, 4, 4, 1}, output),
+                      {1, 2, 5, 4, 4, 5, 14, 10, 10, 14, 36, 24, 12, 15, 34, 20}));
+}
+
+TEST(TransposeConv2dRef, CutsOffExplicitPadding) {
+    const TensorType output = typeOf(DataType::FLOAT32, {});
+    const Values x = floats({1, 2, 2, 1}, {1, 2, 3, 4});
+    const Values filter = floats({1, 3, 3, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+    Window2d window = strided(PaddingScheme::EXPLICIT, 1, 1);
+    window.top = window.bottom = window.left = window.right = 1;
+    EXPECT_TRUE(holds(transposed({.window = window}, x, filter, floats({1}, {0}), {}, output),
+                      {23, 33, 53, 63}));
+    window = strided(PaddingScheme::EXPLICIT, 2, 1);
+    window.top = 1;
+    EXPECT_TRUE(holds(transposed({.window = window, .activation = Activation::RELU6}, x, filter,
+                                 floats({1}, {-30}), {}, output),
+                      {0, 0, 0, 0, 0, 2, 6, 0, 0, 1, 6, 0, 0, 6, 6, 6}));
+}
+
+TEST(TransposeConv2dRef, LeavesGapsWhereTheStrideIsLargerThanTheFilter) {
+    EXPECT_TRUE(holds(transposed({.window = strided(PaddingScheme::EXPLICIT, 1, 3)},
+                                 floats({1, 1, 2, 1}, {1, 2}), floats({1, 1, 1, 1}, {10}),
+                                 floats({1}, {5}), {}, typeOf(DataType::FLOAT32, {})),
+                      {15, 5, 5, 25}));
+}
+
+TEST(TransposeConv2dRef, SumsOverChannelsAndInHalves) {
+    const std::vector<float> x = {1, 2, 3, 4};
+    const std::vector<float> filter = {1, 2, 3, 4, 5, 6, 7, 8};
+    const TransposeConv2d node = {.window = strided(PaddingScheme::EXPLICIT, 1, 2)};
+    EXPECT_TRUE(holds(transposed(node, floats({1, 1, 2, 2}, x), floats({2, 1, 2, 2}, filter),
+                                 floats({2}, {10, 20}), {}, typeOf(DataType::FLOAT32, {})),
+                      {15, 37, 21, 43, 21, 59, 35, 73}));
+    EXPECT_TRUE(holds(transposed(node, halves({1, 1, 2, 2}, x), halves({2, 1, 2, 2}, filter),
+                                 halves({2}, {10, 20}), {}, typeOf(DataType::FLOAT16, {})),
+                      {15, 37, 21, 43, 21, 59, 35, 73}));
+}
+
+// The middle element is 255 * 255 + 255 * 255 steps of 1/65025: one rounding gives 2, two that each
+// clamp would not.
+TEST(TransposeConv2dRef, RequantisesTheWholeSumOnce) {
+    const Values x =
+            quantized(typeOf(DataType::QUANT8_ASYMM, {1, 1, 2, 1}, 1.0F / 255), {255, 255});
+    const Values filter =
+            quantized(typeOf(DataType::QUANT8_ASYMM, {1, 1, 2, 1}, 1.0F / 255), {255, 255});
+    const TransposeConv2d node = {.window = strided(PaddingScheme::EXPLICIT, 1, 1)};
+    EXPECT_TRUE(holds(transposed(node, x, filter, ints({1}, {0}), {},
+                                 typeOf(DataType::QUANT8_ASYMM, {}, 0.75F)),
+                      {1, 3, 1}));
+}
+
+TEST(TransposeConv2dRef, TakesScalesPerChannel) {
+    const Values x = quantized(typeOf(DataType::QUANT8_ASYMM, {1, 1, 1, 1}, 0.5F, 128), {130});
+    TensorType filterType = typeOf(DataType::QUANT8_SYMM_PER_CHANNEL, {2, 1, 1, 1});
+    filterType.quantization = {.channelScales = {0.5F, 2.0F}, .channelDim = 0};
+    const TransposeConv2d node = {.window = strided(PaddingScheme::EXPLICIT, 1, 1)};
+    EXPECT_TRUE(holds(transposed(node, x, quantized(filterType, {6, -3}), ints({2}, {0, 0}), {},
+                                 typeOf(DataType::QUANT8_ASYMM, {}, 0.5F, 100)),
+                      {106, 88}));
+}
+
+TEST(TransposeConv2dRef, AcceptsEmptyTensors) {
+    const TensorType output = typeOf(DataType::FLOAT32, {});
+    const TransposeConv2d node = {.window = strided(PaddingScheme::EXPLICIT, 1, 1)};
+    EXPECT_TRUE(holds(transposed(node, floats({0, 2, 2, 1}, {}), floats({1, 1, 1, 1}, {1}),
+                                 floats({1}, {5}), {}, output),
+                      {}));
+    EXPECT_TRUE(holds(transposed(node, floats({1, 1, 2, 0}, {}), floats({1, 1, 1, 0}, {}),
+                                 floats({1}, {5}), {}, output),
+                      {5, 5}));
+}
 }  // namespace
 }  // namespace halyard::engine::ref_test

@@ -4,21 +4,18 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
-#include <memory>
+#include <optional>
 #include <ostream>
 #include <set>
 #include <string>
-#include <type_traits>
+#include <string_view>
 #include <variant>
 #include <vector>
 
-#include "engine/backends/ref/cpu_ref.h"
-#include "engine/plan/program.h"
-#include "tests/engine/graph_building.h"
-#include "tests/engine/plan/running.h"
+#include "engine/base/checkpoint.h"
 #include "tests/engine/ref/evaluation.h"
 
 namespace halyard::engine::ref_test {
@@ -36,7 +33,7 @@ struct Case {
     std::string name;
     NodeDescriptor node;
     std::vector<Values> inputs;
-    DataType outputType = DataType::FLOAT32;
+    std::vector<TensorType> outputs = {};  // empty: one, of FLOAT32
 };
 
 void PrintTo(const Case& each, std::ostream* stream) {
@@ -47,18 +44,26 @@ std::vector<Case> cases() {
     const auto f32 = [](Shape shape) { return zeros(DataType::FLOAT32, shape); };
     const auto q8 = [](Shape shape) { return zeros(DataType::QUANT8_ASYMM, shape); };
     const auto i32 = [](Shape shape) { return zeros(DataType::INT32, shape); };
-    const DataType quant8 = DataType::QUANT8_ASYMM;
+    const auto b8 = [](Shape shape) { return zeros(DataType::BOOL8, shape); };
+    const std::vector<TensorType> quant8 = {q8({}).type};
+    const std::vector<TensorType> int32 = {i32({}).type};
+    const std::vector<TensorType> bool8 = {b8({}).type};
     const Shape row = {kMany};
     const Shape image = {1, 1024, 512, 1};
+    const Shape deepImage = {1, 512, 256, 4};
     const Pool2d maximum = {.function = Pool2d::Function::MAX, .filterH = 2, .filterW = 2};
     const Pool2d global = {.filterH = 1024, .filterW = 1024};
+    const Values noPaddings = ints({2, 2}, {0, 0, 0, 0});
+    const std::vector<TensorType> detections = {f32({}).type, f32({}).type, i32({}).type,
+                                                i32({}).type};
     Values otherScale = q8(row);
     otherScale.type.quantization.scale = 0.5F;
+    Values halfImage = zeros(DataType::FLOAT16, image);
     return {
             {"Activate", Activate(), {f32(row)}},
             {"ActivateQuantized", Activate(), {q8(row)}, quant8},
             {"Binary", Binary(), {f32(row), f32({1})}},
-            {"BinaryInt", Binary(), {i32(row), i32({1})}, DataType::INT32},
+            {"BinaryInt", Binary(), {i32(row), i32({1})}, int32},
             {"BinaryQuantized", Binary(), {q8(row), q8({1})}, quant8},
             {"Concat", Concat{.axis = 0}, {f32(row), f32(row)}},
             {"ConcatOfShortRows", Concat{.axis = 1}, {f32({kMany, 1}), f32({kMany, 1})}},
@@ -85,96 +90,140 @@ std::vector<Case> cases() {
             {"SoftmaxOfALongRow", Softmax{.axis = 0}, {f32(row)}},
             {"SoftmaxOfShortRows", Softmax{.axis = 1}, {f32({kMany, 1})}},
             {"SoftmaxQuantized", Softmax{.axis = 0}, {q8(row)}, quant8},
-            {"Transpose", Transpose{.permutation = {1, 0}}, {f32({1024, 512})}},
+            {"Transpose", Transpose(), {f32({1024, 512}), ints({2}, {1, 0})}},
+            {"ArgMinMax", ArgMinMax(), {f32(row)}, int32},
+            {"ArgMinMaxOfShortRows", ArgMinMax{.axis = 1}, {f32({kMany, 1})}, int32},
+            {"BatchToSpace", BatchToSpace(), {f32({4, 512, 256, 1}), ints({2}, {2, 2})}},
+            {"BinaryOfReals",
+             Binary{.function = Binary::Function::DIV},
+             {q8(row), q8({1})},
+             quant8},
+            {"BoxWithNmsLimit",
+             BoxWithNmsLimit{.scoreThreshold = -1},
+             {f32({800, 2}), f32({800, 8}), i32({800})},
+             detections},
+            {"BoxWithNmsLimitOfNoClass",
+             BoxWithNmsLimit(),
+             {f32({kMany, 2}), f32({kMany, 8}), i32({kMany})},
+             detections},
+            {"Cast", Cast(), {f32(row)}, int32},
+            {"CastToTheSame", Cast(), {f32(row)}},
+            {"ChannelShuffle", ChannelShuffle{.groups = 2, .axis = 0}, {f32(row)}},
+            {"Compare", Compare(), {f32(row), f32({1})}, bool8},
+            {"CompareInt", Compare(), {i32(row), i32({1})}, bool8},
+            {"DepthToSpace", DepthToSpace{.block = 2}, {f32(deepImage)}},
+            {"ExpandDims", ExpandDims(), {f32(row)}},
+            {"Fill", Fill{.value = 1}, {ints({1}, {kMany})}},
+            {"Gather", Gather(), {f32({1, kMany}), ints({1}, {0})}},
+            {"GatherByManyIndices", Gather(), {f32({1}), i32(row)}},
+            {"Pack", Pack(), {f32(row), f32(row)}},
+            {"PadMirrored",
+             Pad{.mode = Pad::Mode::SYMMETRIC},
+             {f32(row), ints({1, 2}, {kMany, 0})}},
+            {"PoolL2", Pool2d{.function = Pool2d::Function::L2}, {f32(image)}},
+            {"ReduceSum", Reduce{.function = Reduce::Function::SUM}, {f32(row), ints({1}, {0})}},
+            {"Reverse", Reverse(), {f32(row), ints({1}, {0})}},
+            {"RoiAlign",
+             RoiAlign{.height = 512, .width = 1024},
+             {f32({1, 2, 2, 1}), f32({1, 4}), i32({1})}},
+            {"RoiAlignOfManySamples",
+             RoiAlign{.samplesH = 1024, .samplesW = 512},
+             {f32({1, 2, 2, 1}), f32({1, 4}), i32({1})}},
+            {"Select", Select(), {b8(row), f32(row), f32(row)}},
+            {"SelectRequantized", Select(), {b8(row), otherScale, otherScale}, quant8},
+            {"Slice", Slice(), {f32(row), ints({1}, {0}), ints({1}, {-1})}},
+            {"SpaceToBatch", SpaceToBatch(), {f32(image), ints({2}, {2, 2}), noPaddings}},
+            {"SpaceToDepth", SpaceToDepth{.block = 2}, {f32(image)}},
+            {"Split", Split(), {f32({2, kMany})}, {f32({}).type, f32({}).type}},
+            {"SplitIntoShortRows",
+             Split{.axis = 1},
+             {f32({kMany, 2})},
+             {f32({}).type, f32({}).type}},
+            {"Squeeze", Squeeze(), {f32(row), ints({0}, {})}},
+            {"StridedSlice",
+             StridedSlice{.endMask = 1},
+             {f32(row), ints({1}, {0}), ints({1}, {0}), ints({1}, {1})}},
+            {"Tile", Tile(), {f32({1}), ints({1}, {kMany})}},
+            {"TopK", TopK{.k = 2}, {f32(row)}, {f32({}).type, i32({}).type}},
+            {"TopKOfShortRows", TopK(), {f32({kMany, 1})}, {f32({}).type, i32({}).type}},
+            {"TransposeConv2d",
+             TransposeConv2d{.window = {.padding = PaddingScheme::EXPLICIT}},
+             {f32(image), f32({1, 2, 2, 1}), f32({1})}},
+            {"TransposeConv2dWithoutDepth",
+             TransposeConv2d{.window = {.padding = PaddingScheme::EXPLICIT}},
+             {f32({1, 1024, 512, 0}), f32({1, 1, 1, 0}), f32({1})}},
+            {"Unary", Unary(), {f32(row)}},
+            {"UnaryInt", Unary(), {i32(row)}, int32},
+            {"WideningOfHalves",
+             Conv2d(),
+             {halfImage, zeros(DataType::FLOAT16, {1, 1, 1, 1}), zeros(DataType::FLOAT16, {1})},
+             {halfImage.type}},
     };
 }
 
 class EveryKind : public testing::TestWithParam<Case> {
   protected:
-    void SetUp() override {
-        mInputs = GetParam().inputs;
-        for (Values& input : mInputs) {
-            input.bytes.resize(*input.type.byteSize());
-        }
-    }
-
-    // Runs the node; after so many looks at the deadline it has passed.
-    Status run(int looksBefore) {
+    // Runs the node until the checkpoint says that it must stop.
+    static Status run(const Checkpoint& checkpoint) {
         const Case& param = GetParam();
-        std::vector<ConstTensorView> views;
-        for (const Values& input : mInputs) {
-            views.push_back({.type = &input.type, .data = input.bytes.data()});
+        std::vector<std::optional<Values>> inputs;
+        for (const Values& input : param.inputs) {
+            inputs.emplace_back(input);
+            inputs.back()->bytes.resize(*input.type.byteSize());
         }
-        std::vector<TensorType> outputs = {typeOf(param.outputType, Shape::unknownRank(),
-                                                  isQuantized(param.outputType) ? 1.0F : 0.0F)};
-        mLooks = 0;
-        const std::function<bool()> expired = [&] { return ++mLooks > looksBefore; };
-        ref::Progress progress(expired);
-        return std::visit(
-                [&]<typename Descriptor>(const Descriptor& node) -> Status {
-                    if constexpr (std::is_same_v<Descriptor, std::monostate>) {
-                        return internalError("the node has no kind");
-                    } else {
-                        HALYARD_RETURN_IF_ERROR(inferShapes(node, views, outputs));
-                        std::vector<uint8_t> bytes(*outputs[0].byteSize());
-                        const TensorView view{.type = outputs.data(), .data = bytes.data()};
-                        return ref::run(node, views, {&view, 1}, progress);
-                    }
-                },
-                param.node);
+        if (std::holds_alternative<TransposeConv2d>(param.node)) {
+            inputs.emplace_back();  // the output's shape
+        }
+        const std::vector<TensorType> outputs =
+                param.outputs.empty() ? std::vector{zeros(DataType::FLOAT32, {}).type}
+                                      : param.outputs;
+        return evaluateAll(param.node, inputs, outputs, checkpoint).status();
     }
-
-    std::vector<Values> mInputs;
-    int mLooks = 0;
 };
 
 TEST_P(EveryKind, StopsInTheMiddleOfANode) {
-    const Status whole = run(1 << 30);
+    const Status whole = run(Checkpoint());
     ASSERT_TRUE(whole.ok()) << whole.toString();
-    const int looks = mLooks;
-    ASSERT_GT(looks, 1);
-    EXPECT_LT(looks, 200) << "looking takes time, too";
-    for (const int before : {0, 1, looks - 1}) {
-        const Status status = run(before);
-        EXPECT_EQ(status.code(), StatusCode::DEADLINE_EXCEEDED) << "after " << before << " looks";
-        EXPECT_EQ(mLooks, before + 1) << "it stops at once";
-    }
-    EXPECT_TRUE(run(looks).ok()) << "the deadline passed when it had ended";
+    const std::atomic<bool> cancelled = true;
+    EXPECT_EQ(run(Checkpoint(std::nullopt, &cancelled)).code(), StatusCode::UNAVAILABLE);
+    const Status late = run(Checkpoint(std::chrono::steady_clock::now()));
+    EXPECT_EQ(late.code(), StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_EQ(late.message(), "the deadline passed while it ran");
 }
 
 INSTANTIATE_TEST_SUITE_P(Deadline, EveryKind, testing::ValuesIn(cases()),
                          [](const auto& param) { return param.param.name; });
 
 TEST(Deadline, IsTriedOnEveryKindOfNode) {
-    std::set<size_t> kinds;
+    // Rank writes one number. Lstm runs the step that lstm_test.cc stops in LstmSequence; the
+    // quantised LSTMs, whose loops are of the same kind, are not tried.
+    std::set<std::string_view> tried = {"Rank", "Lstm", "LstmSequence", "QuantizedLstm",
+                                        "Quantized16BitLstm"};
     for (const Case& each : cases()) {
-        kinds.insert(each.node.index());
+        tried.insert(toString(static_cast<NodeKind>(each.node.index())));
     }
-    EXPECT_EQ(kinds.size(), std::variant_size_v<NodeDescriptor> - 1) << "all but std::monostate";
+    const std::set<std::string_view> kernels = {
+#define HALYARD_REFERENCE_KERNEL(Descriptor) #Descriptor,
+#include "engine/backends/ref/kernels.inc"
+#undef HALYARD_REFERENCE_KERNEL
+    };
+    EXPECT_EQ(tried, kernels);
 }
 
 TEST(Deadline, StopsAHugeNode) {
     // 10^13 products: hours.
     const Shape image = {1, 1000, 1000, 8};
     const Shape filter = {8, 400, 400, 8};
-    Graph graph;
-    const TensorId x = graph.addTensor(float32(image));
-    const TensorId weights =
-            addConstant<float>(graph, float32(filter), std::vector<float>(*filter.elementCount()));
-    const TensorId bias = addConstant<float>(graph, float32({8}), std::vector<float>(8));
-    graph.setInputs({x});
-    const Conv2d node = {.window = {.padding = PaddingScheme::SAME}};
-    graph.setOutputs({addNode(graph, node, {x, weights, bias}, "operation 7 (CONV_2D)")});
-    const std::unique_ptr<const Backend> backend = makeCpuRef();
-    Execution execution(buildOrDie(std::move(graph), {backend.get()}));
-    const Floats in(static_cast<size_t>(*image.elementCount()));
-    Floats out(in.size());
-    const std::vector<InputBinding> inputs = {bindInput<float>(in, image)};
-    const std::vector<OutputBinding> outputs = {bindOutput(out)};
+    const std::vector<std::optional<Values>> inputs = {
+            floats(image, std::vector<float>(static_cast<size_t>(*image.elementCount()))),
+            floats(filter, std::vector<float>(static_cast<size_t>(*filter.elementCount()))),
+            floats({8}, std::vector<float>(8))};
     const auto soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
-    const Status status = execution.run(inputs, outputs, soon, nullptr);
-    EXPECT_EQ(status.code(), StatusCode::DEADLINE_EXCEEDED);
-    EXPECT_EQ(status.message(), "CpuRef: operation 7 (CONV_2D): the deadline passed while it ran");
+    const Conv2d node = {.window = {.padding = PaddingScheme::SAME}};
+    EXPECT_EQ(evaluateAll(node, inputs, {zeros(DataType::FLOAT32, {}).type}, Checkpoint(soon))
+                      .status()
+                      .code(),
+              StatusCode::DEADLINE_EXCEEDED);
 }
 
 }  // namespace

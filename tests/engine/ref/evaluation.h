@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs one node on CpuRef: values in, values out, shapes by inference.
+// Runs one node on CpuRef: values in, values out, shapes by inference or found by running.
 
 #pragma once
 
@@ -8,18 +8,21 @@
 
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "engine/backends/ref/evaluate.h"
-#include "engine/backends/ref/progress.h"
+#include "engine/backends/ref/kernels.h"
+#include "engine/base/checkpoint.h"
 #include "engine/base/half.h"
 #include "engine/graph/shape_inference.h"
+#include "engine/plan/kernel_call.h"
 
 namespace halyard::engine::ref_test {
 
@@ -130,34 +133,135 @@ inline std::vector<double> reals(const Values& values) {
     return numbers;
 }
 
-// Runs a node without a deadline.
-template <typename Descriptor>
-Status runNode(const Descriptor& node, std::span<const ConstTensorView> inputs,
-               const TensorView& output) {
-    const std::function<bool()> never = [] { return false; };
-    ref::Progress progress(never);
-    return ref::run(node, inputs, {&output, 1}, progress);
+inline Values bools(Shape shape, const std::vector<uint8_t>& elements) {
+    return pack(typeOf(DataType::BOOL8, shape), elements);
 }
 
-// Asks CpuRef whether it supports the node, infers the output's shape and runs the node.
-template <typename Descriptor>
-Result<Values> evaluate(const Descriptor& node, const std::vector<Values>& inputs,
-                        TensorType outputType) {
-    std::vector<ConstTensorView> views;
-    std::vector<const TensorType*> types;
-    for (const Values& input : inputs) {
-        views.push_back({.type = &input.type, .data = input.bytes.data()});
-        types.push_back(&input.type);
+// Runs the kernel of a node, of whatever kind that has one.
+inline Status runKernel(const NodeDescriptor& node, KernelCall& call) {
+    return std::visit(
+            [&](const auto& descriptor) -> Status {
+                if constexpr (requires { ref::run(descriptor, call); }) {
+                    return ref::run(descriptor, call);
+                } else {
+                    return unsupported("CpuRef has no kernel for the node");
+                }
+            },
+            node);
+}
+
+// A node's outputs while it runs: each is followed by bytes that nobody may touch, and those that
+// running finds get their memory here.
+class OutputMemory : public OutputAllocator {
+  public:
+    explicit OutputMemory(std::span<const TensorType> types) {
+        mTypes.assign(types.begin(), types.end());
+        mBytes.resize(types.size());
+        mViews.resize(types.size());
     }
-    std::vector<TensorType> outputs = {std::move(outputType)};
-    const TensorType* outputTypes[] = {outputs.data()};
-    HALYARD_RETURN_IF_ERROR(ref::supports(node, types, outputTypes));
-    HALYARD_RETURN_IF_ERROR(inferShapes(node, views, outputs));
-    HALYARD_ASSIGN_OR_RETURN(const size_t size, outputs[0].byteSize());
-    Values result{.type = outputs[0], .bytes = std::vector<uint8_t>(size, 0xcd)};
-    const TensorView view{.type = &result.type, .data = result.bytes.data()};
-    HALYARD_RETURN_IF_ERROR(runNode(node, views, view));
-    return result;
+
+    // Memory for the outputs of known shape.
+    Status prepare() {
+        for (size_t i = 0; i < mTypes.size(); ++i) {
+            mViews[i] = {.type = &mTypes[i], .data = nullptr};
+            if (mTypes[i].shape.isFullyKnown()) {
+                HALYARD_RETURN_IF_ERROR(provide(i));
+            }
+        }
+        return {};
+    }
+
+    Result<TensorView> allocate(size_t output, const Shape& shape) override {
+        EXPECT_TRUE(mBytes[output].empty()) << "asked once, for what is not known";
+        HALYARD_ASSIGN_OR_RETURN(mTypes[output].shape, mergeShapes(mTypes[output].shape, shape));
+        HALYARD_RETURN_IF_ERROR(provide(output));
+        return mViews[output];
+    }
+
+    std::span<TensorView> views() { return mViews; }
+
+    // The outputs, once the node has run.
+    Result<std::vector<Values>> take() {
+        std::vector<Values> values;
+        for (size_t i = 0; i < mTypes.size(); ++i) {
+            if (mBytes[i].empty()) {
+                return internalError("nobody asked for output " + std::to_string(i));
+            }
+            const size_t size = mBytes[i].size() - kMargin;
+            for (size_t beyond = size; beyond < mBytes[i].size(); ++beyond) {
+                EXPECT_EQ(mBytes[i][beyond], kUntouched) << "beyond the end of output " << i;
+            }
+            mBytes[i].resize(size);
+            values.push_back({.type = mTypes[i], .bytes = std::move(mBytes[i])});
+        }
+        return values;
+    }
+
+  private:
+    static constexpr size_t kMargin = 8;
+    static constexpr uint8_t kUntouched = 0xcd;
+
+    Status provide(size_t output) {
+        HALYARD_ASSIGN_OR_RETURN(const size_t size, mTypes[output].byteSize());
+        mBytes[output].assign(size + kMargin, kUntouched);
+        mViews[output] = {.type = &mTypes[output], .data = mBytes[output].data()};
+        return {};
+    }
+
+    std::vector<TensorType> mTypes;
+    std::vector<std::vector<uint8_t>> mBytes;
+    std::vector<TensorView> mViews;
+};
+
+// Infers the outputs' shapes and runs the node. An absent input was left out. `outputs` are the
+// types, whose shapes don't count.
+inline Result<std::vector<Values>> evaluateAll(const NodeDescriptor& node,
+                                               const std::vector<std::optional<Values>>& inputs,
+                                               std::vector<TensorType> outputs,
+                                               const Checkpoint& checkpoint = {}) {
+    std::vector<ConstTensorView> views;
+    for (const std::optional<Values>& input : inputs) {
+        views.push_back(input.has_value()
+                                ? ConstTensorView{.type = &input->type, .data = input->bytes.data()}
+                                : ConstTensorView());
+        if (input.has_value() && input->bytes.empty()) {
+            views.back().data = &views;  // no elements, but an address
+        }
+    }
+    HALYARD_RETURN_IF_ERROR(inferShapes(
+            Node{.descriptor = node, .inputs = {}, .outputs = {}, .label = "node", .sources = {}},
+            views, outputs));
+    OutputMemory memory(outputs);
+    HALYARD_RETURN_IF_ERROR(memory.prepare());
+    KernelCall call({.inputs = views,
+                     .outputs = memory.views(),
+                     .allocator = &memory,
+                     .checkpoint = checkpoint,
+                     .memory = nullptr,
+                     .constants = {}});
+    HALYARD_RETURN_IF_ERROR(runKernel(node, call));
+    return memory.take();
+}
+
+// The same for a node with all its inputs and one output.
+inline Result<Values> evaluate(const NodeDescriptor& node, const std::vector<Values>& inputs,
+                               TensorType outputType) {
+    HALYARD_ASSIGN_OR_RETURN(
+            std::vector<Values> outputs,
+            evaluateAll(node, {inputs.begin(), inputs.end()}, {std::move(outputType)}));
+    return std::move(outputs[0]);
+}
+
+// Whether the node is refused with INVALID_ARGUMENT and a message that holds `words`.
+template <typename T>
+testing::AssertionResult refused(const Result<T>& result, std::string_view words) {
+    if (result.ok()) {
+        return testing::AssertionFailure() << "accepted";
+    }
+    const bool expected = result.status().code() == StatusCode::INVALID_ARGUMENT &&
+                          result.status().message().find(words) != std::string_view::npos;
+    return (expected ? testing::AssertionSuccess() : testing::AssertionFailure())
+           << result.status().toString();
 }
 
 // Whether the result holds these stored numbers, to within `tolerance`.

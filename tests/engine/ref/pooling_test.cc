@@ -147,5 +147,15 @@ TEST(Pool2dRef, AcceptsEmptyTensors) {
     }
 }
 
+// The root of (9 + 16) / 2, and of 16 where the window leaves the picture.
+TEST(PoolRef, TakesTheRootOfTheMeanOfSquares) {
+    const Pool2d node = {.function = Pool2d::Function::L2,
+                         .window = {.padding = PaddingScheme::EXPLICIT, .right = 1},
+                         .filterW = 2};
+    EXPECT_TRUE(
+            holds(evaluate(node, {floats({1, 1, 2, 1}, {-3, 4})}, typeOf(DataType::FLOAT32, {})),
+                  {3.5355339, 4}, 1e-6));
+}
+
 }  // namespace
 }  // namespace halyard::engine::ref_test

@@ -86,5 +86,48 @@ TEST(QuantizeRef, UndoesDequantize) {
     }
 }
 
+TEST(CastRef, ConvertsAsCDoes) {
+    const TensorType f32 = typeOf(DataType::FLOAT32, {});
+    const TensorType f16 = typeOf(DataType::FLOAT16, {});
+    const TensorType i32 = typeOf(DataType::INT32, {});
+    const TensorType q8 = typeOf(DataType::QUANT8_ASYMM, {}, 4.0F, 100);
+    TensorType threeBytes = q8;
+    threeBytes.shape = {3};
+    EXPECT_TRUE(
+            holds(evaluate(Cast(), {floats({4}, {1.9F, -1.9F, 0.5F, 100})}, i32), {1, -1, 0, 100}));
+    EXPECT_TRUE(holds(evaluate(Cast(), {halves({2}, {-2.75F, 3.5F})}, i32), {-2, 3}));
+    EXPECT_TRUE(holds(evaluate(Cast(), {ints({2}, {16777217, -3})}, f32), {16777216, -3}));
+    EXPECT_TRUE(holds(evaluate(Cast(), {ints({2}, {2049, 7})}, f16), {2048, 7}));
+    EXPECT_TRUE(holds(evaluate(Cast(), {quantized(threeBytes, {0, 7, 255})}, f32), {0, 7, 255}));
+    EXPECT_TRUE(holds(evaluate(Cast(), {quantized(threeBytes, {0, 7, 255})}, f16), {0, 7, 255}));
+    EXPECT_TRUE(holds(evaluate(Cast(), {quantized(threeBytes, {0, 7, 255})}, i32), {0, 7, 255}));
+    EXPECT_TRUE(holds(evaluate(Cast(), {floats({2}, {2.9F, 254.9F})}, q8), {2, 254}));
+    EXPECT_TRUE(holds(evaluate(Cast(), {floats({1}, {0.1F})}, f16), {0.0999755859375}));
+    EXPECT_TRUE(holds(evaluate(Cast(), {halves({1}, {1.5F})}, f32), {1.5}));
+}
+
+TEST(CastRef, ClampsWhatDoesNotFit) {
+    const float infinity = std::numeric_limits<float>::infinity();
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_TRUE(holds(evaluate(Cast(), {floats({5}, {3e9F, -3e9F, infinity, -infinity, nan})},
+                               typeOf(DataType::INT32, {})),
+                      {2147483647, -2147483648.0, 2147483647, -2147483648.0, 0}));
+    const TensorType q8 = typeOf(DataType::QUANT8_ASYMM, {}, 1.0F);
+    EXPECT_TRUE(holds(evaluate(Cast(), {ints({3}, {-1, 256, 1 << 30})}, q8), {0, 255, 255}));
+    EXPECT_TRUE(holds(evaluate(Cast(), {floats({2}, {-0.5F, nan})}, q8), {0, 0}));
+}
+
+TEST(CastRef, CopiesWhatHasTheSameType) {
+    for (const DataType type : {DataType::BOOL8, DataType::QUANT16_SYMM, DataType::QUANT16_ASYMM,
+                                DataType::QUANT8_SYMM, DataType::QUANT8_ASYMM_SIGNED}) {
+        const TensorType tensor = typeOf(type, {2}, isQuantized(type) ? 0.5F : 0.0F);
+        const Values x = {tensor, std::vector<uint8_t>(2 * elementSize(type), 0x81)};
+        const Result<Values> copy = evaluate(Cast(), {x}, tensor);
+        ASSERT_TRUE(copy.ok()) << copy.status().toString();
+        EXPECT_EQ(copy->bytes, x.bytes);
+    }
+    EXPECT_TRUE(holds(evaluate(Cast(), {floats({0}, {})}, typeOf(DataType::INT32, {})), {}));
+}
+
 }  // namespace
 }  // namespace halyard::engine::ref_test

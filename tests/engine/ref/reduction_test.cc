@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -68,16 +69,97 @@ TEST(MeanRef, OfNothingIsNanOrTheZeroPoint) {
     EXPECT_TRUE(holds(mean(floats({0, 2}, {}), {1}, kFloat), {}));
 }
 
-TEST(MeanRef, ChecksAxesThatChangedMeanwhile) {
-    const Values x = floats({2, 3}, {1, 2, 3, 4, 5, 6});
-    for (const int32_t axis : {0, 2, -9}) {
-        const Values axes = ints({1}, {axis});
-        const std::vector<ConstTensorView> inputs = {{&x.type, x.bytes.data()},
-                                                     {&axes.type, axes.bytes.data()}};
-        Values output = floats({2}, {0, 0});
-        const TensorView view = {&output.type, output.bytes.data()};
-        EXPECT_EQ(runNode(Reduce(), inputs, view).code(), StatusCode::INVALID_ARGUMENT);
+Result<Values> reduce(Reduce::Function function, const Values& x, const std::vector<int32_t>& axes,
+                      bool keepDims = false) {
+    TensorType output = x.type;
+    return evaluate(Reduce{.function = function, .keepDims = keepDims},
+                    {x, ints({static_cast<int32_t>(axes.size())}, axes)}, output);
+}
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+TEST(ReduceRef, FoldsReals) {
+    using enum Reduce::Function;
+    const Values x = floats({2, 3}, {1, -2, 3, 4, 5, -6});
+    EXPECT_TRUE(holds(reduce(SUM, x, {1}), {2, 3}));
+    EXPECT_TRUE(holds(reduce(PROD, x, {0}), {4, -10, -18}));
+    EXPECT_TRUE(holds(reduce(MAX, x, {-1}), {3, 5}));
+    EXPECT_TRUE(holds(reduce(MIN, x, {-2, -1}), {-6}));
+    EXPECT_EQ(reduce(MIN, x, {0, 1}, true)->type.shape, (Shape{1, 1}));
+}
+
+TEST(ReduceRef, FoldsTruths) {
+    using enum Reduce::Function;
+    const Values x = bools({2, 2}, {1, 0, 3, 1});
+    EXPECT_TRUE(holds(reduce(ALL, x, {1}), {0, 1}));
+    EXPECT_TRUE(holds(reduce(ANY, x, {0}), {1, 1}));
+    EXPECT_TRUE(holds(reduce(ANY, bools({2}, {0, 0}), {0}), {0}));
+}
+
+TEST(ReduceRef, OfNothingIsWhatChangesNothing) {
+    using enum Reduce::Function;
+    const double infinity = std::numeric_limits<double>::infinity();
+    const Values none = floats({1, 0}, {});
+    EXPECT_TRUE(holds(reduce(SUM, none, {1}), {0}));
+    EXPECT_TRUE(holds(reduce(PROD, none, {1}), {1}));
+    EXPECT_TRUE(holds(reduce(MAX, none, {1}), {-infinity}));
+    EXPECT_TRUE(holds(reduce(MIN, none, {1}), {infinity}));
+    EXPECT_TRUE(holds(reduce(ALL, bools({0}, {}), {0}), {1}));
+    EXPECT_TRUE(holds(reduce(ANY, bools({0}, {}), {0}), {0}));
+    EXPECT_TRUE(holds(reduce(MAX, quantized(typeOf(DataType::QUANT8_ASYMM, {0}, 1.0F, 9), {}), {0}),
+                      {0}));
+}
+
+TEST(ReduceRef, HasNanForMaximumAndMinimumOfNan) {
+    const Values x = floats({3}, {1, kNan, 2});
+    EXPECT_TRUE(holds(reduce(Reduce::Function::MAX, x, {0}), {kNan}));
+    EXPECT_TRUE(holds(reduce(Reduce::Function::MIN, x, {0}), {kNan}));
+}
+
+TEST(ReduceRef, KeepsTheExtremesOfEveryByte) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (int round = 0; round < 100; ++round) {
+        TensorType type = random.quantization(DataType::QUANT8_ASYMM_SIGNED, 0.02F);
+        type.shape = {20};
+        const Values x = random.values(type);
+        const std::vector<double> bytes = stored(x);
+        EXPECT_TRUE(holds(reduce(Reduce::Function::MAX, x, {0}), {std::ranges::max(bytes)}));
+        EXPECT_TRUE(holds(reduce(Reduce::Function::MIN, x, {0}), {std::ranges::min(bytes)}));
     }
+}
+
+Result<Values> argument(ArgMinMax::Function function, const Values& x, int32_t axis) {
+    return evaluate(ArgMinMax{.function = function, .axis = axis}, {x},
+                    typeOf(DataType::INT32, {}));
+}
+
+TEST(ArgMinMaxRef, FindsTheFirstOfEquals) {
+    const Values x = floats({2, 3}, {1, 3, 3, -4, -5, -5});
+    EXPECT_TRUE(holds(argument(ArgMinMax::Function::MAX, x, 1), {1, 0}));
+    EXPECT_TRUE(holds(argument(ArgMinMax::Function::MIN, x, -1), {0, 1}));
+    EXPECT_TRUE(holds(argument(ArgMinMax::Function::MAX, x, -2), {0, 0, 0}));
+    EXPECT_TRUE(holds(argument(ArgMinMax::Function::MAX, floats({2, 0}, {}), 0), {}));
+}
+
+TEST(ArgMinMaxRef, TellsNeighboursApartInEveryType) {
+    const auto max = ArgMinMax::Function::MAX;
+    EXPECT_TRUE(holds(argument(max, ints({3}, {16777216, 16777217, -1}), 0), {1}));
+    EXPECT_TRUE(holds(argument(max, halves({3}, {-1, -0.5F, -2}), 0), {1}));
+    EXPECT_TRUE(holds(
+            argument(max,
+                     quantized(typeOf(DataType::QUANT8_ASYMM_SIGNED, {3}, 1.0F), {-128, 0, 127}),
+                     0),
+            {2}));
+    EXPECT_TRUE(holds(
+            argument(max, quantized(typeOf(DataType::QUANT8_ASYMM, {3}, 1.0F), {128, 255, 127}), 0),
+            {1}));
+}
+
+TEST(ArgMinMaxRef, FindsNan) {
+    const Values x = floats({4}, {1, kNan, kNan, 9});
+    EXPECT_TRUE(holds(argument(ArgMinMax::Function::MAX, x, 0), {1}));
+    EXPECT_TRUE(holds(argument(ArgMinMax::Function::MIN, x, 0), {1}));
 }
 
 }  // namespace

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/ref/requantize.h"
+#include "engine/numerics/requantize.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "engine/backends/ref/fused_activation.h"
+#include "engine/numerics/activation_range.h"
 #include "tests/engine/ref/evaluation.h"
 
 namespace halyard::engine::ref_test {
 namespace {
-
-using ref::QuantizedRange;
-using ref::roundAndClamp;
 
 constexpr QuantizedRange kByte = {.low = 0, .high = 255};
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -44,14 +41,14 @@ TEST(Requantize, TakesNanForZero) {
 // 0.1f * 0.1f / 0.1f is 0.1f when rounded once; numpy's float32, a step at a time, gives the next
 // float up, as XNNPACK's multiplier does.
 TEST(Requantize, RoundsTheMultiplierAtEachStep) {
-    EXPECT_EQ(ref::multiplier(0.1F, 0.1F, 0.1F), 0x1.99999cp-4F);
-    EXPECT_EQ(ref::multiplier(0.25F, 0.5F, 2.0F), 0.0625F);
+    EXPECT_EQ(multiplier(0.1F, 0.1F, 0.1F), 0x1.99999cp-4F);
+    EXPECT_EQ(multiplier(0.25F, 0.5F, 2.0F), 0.0625F);
 }
 
 TEST(FusedActivation, ClampsQuantisedValuesAtTheRoundedBounds) {
     const TensorType type = typeOf(DataType::QUANT8_ASYMM, {}, 0.05F, 100);
     const auto bounds = [&](Activation activation) {
-        const QuantizedRange range = ref::rangeOf(activation, type);
+        const QuantizedRange range = rangeOf(activation, type);
         return std::pair(range.low, range.high);
     };
     EXPECT_EQ(bounds(Activation::NONE), std::pair(0, 255));
@@ -62,14 +59,14 @@ TEST(FusedActivation, ClampsQuantisedValuesAtTheRoundedBounds) {
 
 TEST(FusedActivation, StaysInTheTypeWhereTheScaleIsTiny) {
     const TensorType type = typeOf(DataType::QUANT8_ASYMM_SIGNED, {}, 1e-30F, -5);
-    const QuantizedRange range = ref::rangeOf(Activation::RELU6, type);
+    const QuantizedRange range = rangeOf(Activation::RELU6, type);
     EXPECT_EQ(range.low, -5);
     EXPECT_EQ(range.high, 127);
 }
 
 TEST(FusedActivation, PassesNanThrough) {
     const float nan = std::numeric_limits<float>::quiet_NaN();
-    EXPECT_TRUE(std::isnan(ref::activate(nan, ref::rangeOf(Activation::RELU6))));
+    EXPECT_TRUE(std::isnan(activate(nan, rangeOf(Activation::RELU6))));
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CpuRef's kernels: one function per node kind that computes the node from its definition, for
+// every type that shape inference calls legal. Written to be read; everything faster is checked
+// against it.
+
+#pragma once
+
+#include "engine/base/status.h"
+#include "engine/graph/nodes.h"
+#include "engine/plan/stepwise_piece.h"
+
+namespace halyard::engine::ref {
+
+// Computes the node; KernelCall says what a kernel may rely on. Loops over elements are loops of
+// the call, whose failure ends the node. Convolutions, poolings and fully connected nodes look at
+// the checkpoint no more often than once per pixel or unit of their output, however much that
+// takes.
+#define HALYARD_REFERENCE_KERNEL(Descriptor) Status run(const Descriptor& node, KernelCall& call);
+#include "engine/backends/ref/kernels.inc"
+#undef HALYARD_REFERENCE_KERNEL
+
+// The kernel of a node, "ref::Conv2d"; none where CpuRef lacks the kind.
+Kernel findKernel(const Node& node);
+
+}  // namespace halyard::engine::ref

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/engine/ref/evaluation.h"
+
+namespace halyard::engine::ref_test {
+namespace {
+
+const TensorType kFloat = typeOf(DataType::FLOAT32, {});
+
+TEST(PadRef, SurroundsTheInput) {
+    EXPECT_TRUE(holds(evaluate(Pad{.value = 9},
+                               {floats({2, 2}, {1, 2, 3, 4}), ints({2, 2}, {1, 0, 0, 2})}, kFloat),
+                      {9, 9, 9, 9, 1, 2, 9, 9, 3, 4, 9, 9}));
+}
+
+TEST(PadRef, FillsQuantisedTensorsWithTheZeroPoint) {
+    const TensorType type = typeOf(DataType::QUANT8_ASYMM_SIGNED, {2}, 0.5F, -7);
+    const Values x = quantized(type, {1, 2});
+    EXPECT_TRUE(holds(evaluate(Pad(), {x, ints({1, 2}, {1, 1})}, type), {-7, 1, 2, -7}));
+    EXPECT_TRUE(
+            holds(evaluate(Pad{.value = 2.5F}, {x, ints({1, 2}, {1, 1})}, type), {-2, 1, 2, -2}));
+}
+
+TEST(PadRef, FillsFloat16) {
+    EXPECT_TRUE(holds(evaluate(Pad{.value = -1.5F}, {halves({1}, {2}), ints({1, 2}, {1, 1})},
+                               typeOf(DataType::FLOAT16, {})),
+                      {-1.5, 2, -1.5}));
+}
+
+TEST(PadRef, OfNothingIsTheValue) {
+    EXPECT_TRUE(holds(
+            evaluate(Pad{.value = 3}, {floats({0, 2}, {}), ints({2, 2}, {1, 0, 0, 0})}, kFloat),
+            {3, 3}));
+    EXPECT_TRUE(holds(evaluate(Pad(), {floats({0}, {}), ints({1, 2}, {0, 0})}, kFloat), {}));
+    EXPECT_TRUE(holds(evaluate(Pad(), {floats({}, {4}), ints({0, 2}, {})}, kFloat), {4}));
+}
+
+// numpy.pad with "reflect" and "symmetric".
+TEST(PadRef, Mirrors) {
+    const Values x = ints({1, 3}, {1, 2, 3});
+    const TensorType output = typeOf(DataType::INT32, {});
+    EXPECT_TRUE(holds(
+            evaluate(Pad{.mode = Pad::Mode::REFLECT}, {x, ints({2, 2}, {0, 0, 2, 1})}, output),
+            {3, 2, 1, 2, 3, 2}));
+    EXPECT_TRUE(holds(
+            evaluate(Pad{.mode = Pad::Mode::SYMMETRIC}, {x, ints({2, 2}, {1, 0, 1, 3})}, output),
+            {1, 1, 2, 3, 3, 2, 1, 1, 1, 2, 3, 3, 2, 1}));
+}
+
+TEST(PadRef, TakesIntegersAsTheyAre) {
+    EXPECT_TRUE(holds(evaluate(Pad{.value = -3}, {ints({1}, {7}), ints({1, 2}, {1, 1})},
+                               typeOf(DataType::INT32, {})),
+                      {-3, 7, -3}));
+}
+
+TEST(SliceRef, TakesAPart) {
+    const Values x = floats({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+    EXPECT_TRUE(holds(evaluate(Slice(), {x, ints({2}, {1, 0}), ints({2}, {-1, 2})}, kFloat),
+                      {4, 5, 7, 8}));
+    EXPECT_TRUE(holds(evaluate(Slice(), {x, ints({2}, {3, 0}), ints({2}, {0, 3})}, kFloat), {}));
+    EXPECT_TRUE(
+            holds(evaluate(Slice(), {floats({}, {4}), ints({0}, {}), ints({0}, {})}, kFloat), {4}));
+}
+
+// x[::-2, 1] and x[-2:, ::2] in numpy.
+TEST(StridedSliceRef, WalksAsPythonDoes) {
+    const Values x = floats({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+    EXPECT_TRUE(
+            holds(evaluate(StridedSlice{.beginMask = 1, .endMask = 1, .shrinkMask = 2},
+                           {x, ints({2}, {0, 1}), ints({2}, {0, 0}), ints({2}, {-2, 1})}, kFloat),
+                  {8, 2}));
+    EXPECT_TRUE(
+            holds(evaluate(StridedSlice{.beginMask = 2, .endMask = 3},
+                           {x, ints({2}, {-2, 0}), ints({2}, {0, 0}), ints({2}, {1, 2})}, kFloat),
+                  {4, 6, 7, 9}));
+}
+
+TEST(TileRef, Repeats) {
+    EXPECT_TRUE(holds(evaluate(Tile(), {ints({2, 1}, {1, 2}), ints({2}, {2, 3})},
+                               typeOf(DataType::INT32, {})),
+                      {1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2}));
+    EXPECT_TRUE(holds(evaluate(Tile(), {floats({2}, {1, 2}), ints({1}, {0})}, kFloat), {}));
+    EXPECT_TRUE(holds(evaluate(Tile(), {floats({}, {3}), ints({0}, {})}, kFloat), {3}));
+}
+
+}  // namespace
+}  // namespace halyard::engine::ref_test
