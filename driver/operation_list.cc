@@ -2,44 +2,64 @@
 
 #include "driver/operation_list.h"
 
-#include <span>
 #include <string_view>
+#include <vector>
 
 #include "driver/ops/operation.h"
 
 namespace halyard::driver {
 namespace {
 
-// Every string here is the name of a code or a version: nothing needs escaping.
+// Every string here is the name of a code, a version or an operand: nothing needs escaping.
 std::string quoted(std::string_view text) {
     return "\"" + std::string(text) + "\"";
 }
 
-std::string typeList(std::span<const OperandType> types) {
-    std::string text = "[";
-    for (const OperandType type : types) {
-        text.append(text.size() > 1 ? ", " : "").append(quoted(describe(type)));
+template <typename T>
+std::string listOf(const std::vector<T>& items, std::string (*toJson)(const T& item),
+                   std::string_view separator = ", ") {
+    std::string text;
+    for (const T& item : items) {
+        text.append(text.empty() ? "" : separator).append(toJson(item));
     }
-    return text + "]";
+    return "[" + text + "]";
 }
 
-std::string toJson(const Signature& signature) {
-    return "{\"since\": " + quoted(toString(signature.since)) +
-           ", \"inputs\": " + typeList(signature.inputs) +
-           ", \"first_repeats\": " + (signature.firstRepeats ? "true" : "false") +
-           ", \"outputs\": " + typeList(signature.outputs) + "}";
+std::string typeName(const OperandType& type) {
+    return quoted(describe(type));
+}
+
+std::string operandForm(const OperandForm& form) {
+    std::string text = "{\"name\": " + quoted(form.name);
+    if (const auto* type = std::get_if<OperandType>(&form.type)) {
+        text += ", \"type\": " + typeName(*type);
+    } else if (const auto* column = std::get_if<Column>(&form.type)) {
+        text += ", \"column\": " + std::to_string(column->index);
+    }
+    text += form.omittable ? ", \"omittable\": true" : "";
+    text += form.repeats ? ", \"at_least\": " + std::to_string(form.least) : "";
+    return text + "}";
+}
+
+std::string operationForm(const Form& form) {
+    return "{\"since\": " + quoted(toString(form.since)) +
+           ", \"inputs\": " + listOf(form.inputs, operandForm) +
+           ", \"outputs\": " + listOf(form.outputs, operandForm) + "}";
+}
+
+std::string typeRow(const TypeRow& row) {
+    return "{\"since\": " + quoted(toString(row.since)) +
+           ", \"types\": " + listOf(row.types, typeName) + "}";
 }
 
 std::string toJson(const OperationDefinition& definition) {
+    constexpr std::string_view kNextRow = ",\n        ";
     const HalVersion since = introducedIn(definition.type).value_or(HalVersion::V1_0);
-    std::string text = "    {\"name\": " + quoted(describe(definition.type)) +
-                       ", \"code\": " + std::to_string(static_cast<int32_t>(definition.type)) +
-                       ", \"since\": " + quoted(toString(since)) + ", \"signatures\": [\n";
-    for (size_t i = 0; i < definition.signatures.size(); ++i) {
-        text += i == 0 ? "        " : ",\n        ";
-        text += toJson(definition.signatures[i]);
-    }
-    return text + "]}";
+    return "    {\"name\": " + quoted(describe(definition.type)) +
+           ", \"code\": " + std::to_string(static_cast<int32_t>(definition.type)) +
+           ", \"since\": " + quoted(toString(since)) +
+           ",\n     \"forms\": " + listOf(definition.forms, operationForm, kNextRow) +
+           ",\n     \"rows\": " + listOf(definition.rows, typeRow, kNextRow) + "}";
 }
 
 }  // namespace
@@ -48,6 +68,9 @@ std::string listOperations() {
     std::string text = "{\"operations\": [\n";
     bool first = true;
     for (const OperationDefinition& definition : allOperations()) {
+        if (definition.lower == nullptr) {
+            continue;
+        }
         text += first ? "" : ",\n";
         text += toJson(definition);
         first = false;

@@ -39,19 +39,21 @@ Status validateSubgraph(const Model& model, const Subgraph& subgraph, HalVersion
 
 }  // namespace
 
-Status validatePoolName(const SharedMemory& pool, HalVersion version, const std::string& what) {
+Status validatePoolName(const SharedMemory& pool, HalVersion version, size_t index) {
+    const auto what = [index] { return "pool " + std::to_string(index); };
     if (pool == nullptr || !pool->valid()) {
-        return invalidArgument(what + " has no handle");
+        return invalidArgument(what() + " has no handle");
     }
     const std::string_view name = pool->name();
     if (name == "ashmem" || name == "mmap_fd") {
         return {};
     }
     if (name != "hardware_buffer_blob" && name != "hardware_buffer") {
-        return invalidArgument(what + " has the unknown memory name \"" + std::string(name) + "\"");
+        return invalidArgument(what() + " has the unknown memory name \"" + std::string(name) +
+                               "\"");
     }
     if (version < HalVersion::V1_2) {
-        return invalidArgument(what + ": hardware buffers exist only from HAL 1.2");
+        return invalidArgument(what() + ": hardware buffers exist only from HAL 1.2");
     }
     return {};
 }
@@ -65,8 +67,7 @@ Status validateModel(const Model& model, HalVersion version) {
     }
     HALYARD_RETURN_IF_ERROR(validateExtensions(model, version));
     for (size_t i = 0; i < model.pools.size(); ++i) {
-        HALYARD_RETURN_IF_ERROR(
-                validatePoolName(model.pools[i], version, "pool " + std::to_string(i)));
+        HALYARD_RETURN_IF_ERROR(validatePoolName(model.pools[i], version, i));
     }
     HALYARD_RETURN_IF_ERROR(validateSubgraph(model, model.main, version));
     for (size_t i = 0; i < model.referenced.size(); ++i) {

@@ -21,8 +21,8 @@ Status validateModel(const Model& model, HalVersion version);
 Status validatePreference(ExecutionPreference preference);
 Status validatePriority(Priority priority);
 
-// Whether a pool of that version may have this name; `what` stands first in the message.
-Status validatePoolName(const SharedMemory& pool, HalVersion version, const std::string& what);
+// Whether a pool of that version may have this name. `index`: which pool it is, for the message.
+Status validatePoolName(const SharedMemory& pool, HalVersion version, size_t index);
 
 // ---- The parts, one file each -------------------------------------------------------------------
 

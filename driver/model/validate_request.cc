@@ -3,6 +3,11 @@
 #include "driver/model/validate_request.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "driver/model/validate.h"
 #include "engine/base/checked_math.h"
@@ -14,14 +19,13 @@ enum class Role : uint8_t { INPUT, OUTPUT };
 
 Status validatePools(const Request& request, HalVersion version) {
     for (size_t i = 0; i < request.pools.size(); ++i) {
-        const std::string what = "pool " + std::to_string(i);
         const auto* memory = std::get_if<SharedMemory>(&request.pools[i]);
         if (memory == nullptr) {
-            return invalidArgument(what + " names buffer token " +
+            return invalidArgument("pool " + std::to_string(i) + " names buffer token " +
                                    std::to_string(std::get<uint32_t>(request.pools[i])) +
                                    ", and no buffer is allocated");
         }
-        HALYARD_RETURN_IF_ERROR(validatePoolName(*memory, version, what));
+        HALYARD_RETURN_IF_ERROR(validatePoolName(*memory, version, i));
     }
     return {};
 }
@@ -38,62 +42,100 @@ Status validateLocation(const Request& request, const DataLocation& location) {
     return {};
 }
 
-Status validateDimensions(const Operand& operand, const RequestArgument& argument, Role role,
-                          HalVersion version) {
+// One extent, of which the model and the request each say something or nothing.
+Result<int32_t> resolveExtent(size_t axis, uint32_t model, uint32_t given) {
+    if (given != 0 && model != 0 && given != model) {
+        return invalidArgument("dimension " + std::to_string(axis) + " is " +
+                               std::to_string(given) + " where the model says " +
+                               std::to_string(model));
+    }
+    const uint32_t extent = model != 0 ? model : given;
+    if (extent > static_cast<uint32_t>(std::numeric_limits<int32_t>::max())) {
+        return unsupported("dimension " + std::to_string(extent) + " is above 2^31 - 1");
+    }
+    return extent == 0 ? engine::kUnknownDimension : static_cast<int32_t>(extent);
+}
+
+Result<engine::Shape> resolveShape(const Operand& operand, const RequestArgument& argument) {
     const std::vector<uint32_t>& model = operand.dimensions;
     const std::vector<uint32_t>& given = argument.dimensions;
     const OperandTypeInfo* info = findOperandType(operand.type);
-    const bool scalar = info != nullptr && !info->isTensor();
-    if (scalar) {
-        return given.empty() ? Status() : invalidArgument("a scalar has no dimensions");
-    }
-    if (!given.empty() && !model.empty()) {
-        if (given.size() != model.size()) {
-            return invalidArgument("rank " + std::to_string(given.size()) +
-                                   " where the model says " + std::to_string(model.size()));
+    if (info != nullptr && !info->isTensor()) {
+        if (!given.empty()) {
+            return invalidArgument("a scalar has no dimensions");
         }
-        for (size_t axis = 0; axis < given.size(); ++axis) {
-            if (given[axis] != 0 && model[axis] != 0 && given[axis] != model[axis]) {
-                return invalidArgument("dimension " + std::to_string(axis) + " is " +
-                                       std::to_string(given[axis]) + " where the model says " +
-                                       std::to_string(model[axis]));
-            }
-        }
+        return engine::Shape();
     }
-    if (info == nullptr || (role == Role::OUTPUT && version >= HalVersion::V1_2)) {
-        return {};
+    const size_t rank = std::max(model.size(), given.size());
+    if (!given.empty() && !model.empty() && given.size() != model.size()) {
+        return invalidArgument("rank " + std::to_string(given.size()) + " where the model says " +
+                               std::to_string(model.size()));
     }
-    const std::vector<uint32_t> merged = mergedDimensions(operand, argument);
-    if (merged.empty() || std::ranges::find(merged, 0U) != merged.end()) {
-        return invalidArgument("its dimensions are not fully specified");
+    if (rank == 0) {
+        return engine::Shape::unknownRank();
     }
-    return {};
+    if (rank > engine::kMaxRank) {
+        return unsupported("rank " + std::to_string(rank) + " is above " +
+                           std::to_string(engine::kMaxRank));
+    }
+    std::array<int32_t, engine::kMaxRank> extents;
+    for (size_t axis = 0; axis < rank; ++axis) {
+        HALYARD_ASSIGN_OR_RETURN(extents[axis], resolveExtent(axis, model.empty() ? 0 : model[axis],
+                                                              given.empty() ? 0 : given[axis]));
+    }
+    return engine::Shape(std::span(extents).first(rank));
 }
 
-Status validateArgument(const Request& request, const Operand& operand,
-                        const RequestArgument& argument, Role role, HalVersion version) {
+Result<engine::Shape> resolveArgument(const Request& request, const Operand& operand,
+                                      const RequestArgument& argument, Role role,
+                                      HalVersion version) {
     if (argument.hasNoValue) {
         if (argument.location != DataLocation() || !argument.dimensions.empty()) {
             return invalidArgument("an argument without a value has no location or dimensions");
         }
-        return {};
+        return engine::Shape::unknownRank();
     }
     HALYARD_RETURN_IF_ERROR(validateLocation(request, argument.location));
-    return validateDimensions(operand, argument, role, version);
+    HALYARD_ASSIGN_OR_RETURN(const engine::Shape shape, resolveShape(operand, argument));
+    const bool mayBeOpen = (role == Role::OUTPUT && version >= HalVersion::V1_2) ||
+                           findOperandType(operand.type) == nullptr;
+    if (!mayBeOpen && !shape.isFullyKnown()) {
+        return invalidArgument("its dimensions are not fully specified");
+    }
+    return shape;
 }
 
-Status validateArguments(const Request& request, const std::vector<Operand>& operands,
-                         const std::vector<RequestArgument>& arguments, Role role,
-                         HalVersion version) {
-    const std::string what = role == Role::INPUT ? "input" : "output";
-    if (arguments.size() != operands.size()) {
-        return invalidArgument("the model has " + std::to_string(operands.size()) + " " + what +
-                               "s and the request " + std::to_string(arguments.size()));
+// Bytes that the elements of a valid input take. As in AOSP, room beyond them is ignored.
+Result<size_t> inputSize(const Operand& operand, const RequestArgument& argument,
+                         const engine::Shape& shape) {
+    const OperandTypeInfo* info = findOperandType(operand.type);
+    if (argument.hasNoValue || info == nullptr) {
+        return size_t{0};
     }
-    for (size_t i = 0; i < arguments.size(); ++i) {
-        HALYARD_RETURN_IF_ERROR(validateArgument(request, operands[i], arguments[i], role, version)
-                                        .withContext(what + " " + std::to_string(i)));
+    HALYARD_ASSIGN_OR_RETURN(const int64_t count, shape.elementCount());
+    const uint64_t bytes = static_cast<uint64_t>(count) * info->elementSize;
+    if (argument.location.length < bytes) {
+        return invalidArgument("it has " + std::to_string(argument.location.length) +
+                               " bytes where the operand takes " + std::to_string(bytes));
     }
+    return static_cast<size_t>(bytes);
+}
+
+Status checkCount(std::string_view role, size_t expected, size_t given) {
+    if (given == expected) {
+        return {};
+    }
+    return invalidArgument("the model has " + std::to_string(expected) + " " + std::string(role) +
+                           "s and the request " + std::to_string(given));
+}
+
+Status resolveInput(const Request& request, const Operand& operand, const RequestArgument& argument,
+                    HalVersion version, RequestShapes& shapes) {
+    HALYARD_ASSIGN_OR_RETURN(const engine::Shape shape,
+                             resolveArgument(request, operand, argument, Role::INPUT, version));
+    HALYARD_ASSIGN_OR_RETURN(const size_t bytes, inputSize(operand, argument, shape));
+    shapes.inputs.push_back(shape);
+    shapes.inputBytes.push_back(bytes);
     return {};
 }
 
@@ -110,24 +152,30 @@ ModelBoundary boundaryOf(const Subgraph& subgraph) {
     return boundary;
 }
 
-std::vector<uint32_t> mergedDimensions(const Operand& operand, const RequestArgument& argument) {
-    std::vector<uint32_t> merged = operand.dimensions;
-    if (merged.empty()) {
-        return argument.dimensions;
-    }
-    for (size_t axis = 0; axis < argument.dimensions.size() && axis < merged.size(); ++axis) {
-        if (merged[axis] == 0) {
-            merged[axis] = argument.dimensions[axis];
+Status resolveRequest(const Request& request, const ModelBoundary& boundary, HalVersion version,
+                      RequestShapes& shapes) {
+    HALYARD_RETURN_IF_ERROR(validatePools(request, version));
+    HALYARD_RETURN_IF_ERROR(checkCount("input", boundary.inputs.size(), request.inputs.size()));
+    HALYARD_RETURN_IF_ERROR(checkCount("output", boundary.outputs.size(), request.outputs.size()));
+    shapes.inputs.clear();
+    shapes.inputBytes.clear();
+    for (size_t i = 0; i < request.inputs.size(); ++i) {
+        const Status resolved =
+                resolveInput(request, boundary.inputs[i], request.inputs[i], version, shapes);
+        if (!resolved.ok()) {
+            return resolved.withContext("input " + std::to_string(i));
         }
     }
-    return merged;
-}
-
-Status validateRequest(const Request& request, const ModelBoundary& boundary, HalVersion version) {
-    HALYARD_RETURN_IF_ERROR(validatePools(request, version));
-    HALYARD_RETURN_IF_ERROR(
-            validateArguments(request, boundary.inputs, request.inputs, Role::INPUT, version));
-    return validateArguments(request, boundary.outputs, request.outputs, Role::OUTPUT, version);
+    shapes.outputs.clear();
+    for (size_t i = 0; i < request.outputs.size(); ++i) {
+        const Result<engine::Shape> shape = resolveArgument(
+                request, boundary.outputs[i], request.outputs[i], Role::OUTPUT, version);
+        if (!shape.ok()) {
+            return shape.status().withContext("output " + std::to_string(i));
+        }
+        shapes.outputs.push_back(*shape);
+    }
+    return {};
 }
 
 }  // namespace halyard::driver

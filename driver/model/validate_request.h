@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules of a request for a model that is already known to be valid. Every failure is
-// INVALID_ARGUMENT and says which input, output or pool broke which rule.
+// The rules of a request for a model that is already known to be valid, and the shapes that follow
+// from both. Every failure says which input, output or pool broke which rule.
 
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "driver/model/model.h"
 #include "driver/model/request.h"
 #include "engine/base/status.h"
+#include "engine/graph/tensor.h"
 
 namespace halyard::driver {
 
@@ -21,13 +23,21 @@ struct ModelBoundary {
 
 ModelBoundary boundaryOf(const Subgraph& subgraph);
 
-// `version`: unspecified output dimensions exist from 1.2, tokens from 1.3 (and none is live: the
-// driver has no memory domains yet).
-Status validateRequest(const Request& request, const ModelBoundary& boundary, HalVersion version);
+// The shape of each argument of a valid request: where the model leaves an extent open, what the
+// request says. Only outputs have extents that nobody knows yet. An argument without a value has
+// unknown rank. Reused from request to request.
+struct RequestShapes {
+    std::vector<engine::Shape> inputs;
+    std::vector<size_t> inputBytes;  // that the elements take
+    std::vector<engine::Shape> outputs;
+};
 
-// The dimensions that a valid argument gives its operand: those of the request where it has any,
-// otherwise those of the model, each specified one winning over an unspecified one. Empty: a scalar
-// or a tensor of unknown rank.
-std::vector<uint32_t> mergedDimensions(const Operand& operand, const RequestArgument& argument);
+// Checks the request and writes its shapes, in one pass that allocates nothing where `shapes` has
+// served as large a request before. After a failure `shapes` is undefined. `version`: unspecified
+// output dimensions exist from 1.2, tokens from 1.3 (and none is live: the driver has no memory
+// domains yet). INVALID_ARGUMENT: the request breaks a rule. UNSUPPORTED: ranks and extents beyond
+// the engine.
+Status resolveRequest(const Request& request, const ModelBoundary& boundary, HalVersion version,
+                      RequestShapes& shapes);
 
 }  // namespace halyard::driver

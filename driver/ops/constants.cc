@@ -11,13 +11,15 @@ namespace halyard::driver {
 namespace {
 
 Result<engine::ConstantData> slice(std::shared_ptr<const void> owner,
-                                   std::span<const uint8_t> bytes, const DataLocation& location) {
+                                   std::span<const uint8_t> bytes, const DataLocation& location,
+                                   bool shared) {
     // Validation has compared with the size that the pool claims; this is the size that it has.
     if (!rangeFits<size_t>(location.offset, location.length, bytes.size())) {
         return internalError("a constant lies outside its pool");
     }
     return engine::ConstantData{.owner = std::move(owner),
-                                .bytes = bytes.subspan(location.offset, location.length)};
+                                .bytes = bytes.subspan(location.offset, location.length),
+                                .shared = shared};
 }
 
 }  // namespace
@@ -42,7 +44,7 @@ Status Constants::mapped() const {
 Result<engine::ConstantData> Constants::find(const Operand& operand) const {
     const DataLocation& location = operand.location;
     if (operand.lifetime == OperandLifeTime::CONSTANT_COPY) {
-        return slice(mValues, *mValues, location);
+        return slice(mValues, *mValues, location, false);
     }
     if (location.poolIndex >= mPools.size()) {
         return internalError("a constant names a pool that does not exist");
@@ -52,7 +54,7 @@ Result<engine::ConstantData> Constants::find(const Operand& operand) const {
         return internalError("pool " + std::to_string(location.poolIndex) +
                              " can't be mapped: " + std::string(pool.bytes.status().message()));
     }
-    return slice(pool.memory, *pool.bytes, location);
+    return slice(pool.memory, *pool.bytes, location, true);
 }
 
 }  // namespace halyard::driver

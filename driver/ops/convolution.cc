@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CONV_2D and DEPTHWISE_CONV_2D. Their inputs are, in order:
-//   input, filter, bias,
-//   padding: left, right, top, bottom (explicit) or one scheme code (implicit),
-//   stride width, stride height, [depth multiplier,] activation,
-//   and from 1.2 on: layout (true: NCHW), then dilation width and height.
-
-#include <algorithm>
-#include <array>
+// CONV_2D, DEPTHWISE_CONV_2D, GROUPED_CONV_2D, TRANSPOSE_CONV_2D.
 
 #include "driver/ops/families.h"
 #include "driver/ops/lowering.h"
@@ -17,119 +10,91 @@
 namespace halyard::driver {
 namespace {
 
-constexpr size_t kInput = 0;
-constexpr size_t kFilter = 1;
-constexpr size_t kBias = 2;
-constexpr size_t kPadding = 3;
-constexpr size_t kOutput = 0;
+using enum HalVersion;
+using enum OperandType;
 
-// Scalars after the bias and before the layout.
-constexpr size_t kImplicitConv = 4;
-constexpr size_t kExplicitConv = 7;
-constexpr size_t kMultiplier = 1;  // the one that DEPTHWISE_CONV_2D has on top
+constexpr Column kData{0};  // of input and output
+constexpr Column kFilter{1};
+constexpr Column kBias{2};
 
-struct TensorTypes {
-    OperandType input;  // and output
-    OperandType filter;
-    OperandType bias;
-    HalVersion since;
-};
+std::vector<TypeRow> rows() {
+    return {{V1_0, {TENSOR_FLOAT32, TENSOR_FLOAT32, TENSOR_FLOAT32}},
+            {V1_2, {TENSOR_FLOAT16, TENSOR_FLOAT16, TENSOR_FLOAT16}},
+            {V1_0, {TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM, TENSOR_INT32}},
+            {V1_2, {TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_SYMM_PER_CHANNEL, TENSOR_INT32}},
+            {V1_3, {TENSOR_QUANT8_ASYMM_SIGNED, TENSOR_QUANT8_ASYMM_SIGNED, TENSOR_INT32}},
+            {V1_3, {TENSOR_QUANT8_ASYMM_SIGNED, TENSOR_QUANT8_SYMM_PER_CHANNEL, TENSOR_INT32}}};
+}
 
-constexpr std::array kTensorTypes = {
-        TensorTypes{OperandType::TENSOR_FLOAT32, OperandType::TENSOR_FLOAT32,
-                    OperandType::TENSOR_FLOAT32, HalVersion::V1_0},
-        TensorTypes{OperandType::TENSOR_FLOAT16, OperandType::TENSOR_FLOAT16,
-                    OperandType::TENSOR_FLOAT16, HalVersion::V1_2},
-        TensorTypes{OperandType::TENSOR_QUANT8_ASYMM, OperandType::TENSOR_QUANT8_ASYMM,
-                    OperandType::TENSOR_INT32, HalVersion::V1_0},
-        TensorTypes{OperandType::TENSOR_QUANT8_ASYMM, OperandType::TENSOR_QUANT8_SYMM_PER_CHANNEL,
-                    OperandType::TENSOR_INT32, HalVersion::V1_2},
-        TensorTypes{OperandType::TENSOR_QUANT8_ASYMM_SIGNED,
-                    OperandType::TENSOR_QUANT8_ASYMM_SIGNED, OperandType::TENSOR_INT32,
-                    HalVersion::V1_3},
-        TensorTypes{OperandType::TENSOR_QUANT8_ASYMM_SIGNED,
-                    OperandType::TENSOR_QUANT8_SYMM_PER_CHANNEL, OperandType::TENSOR_INT32,
-                    HalVersion::V1_3},
-};
-
-std::vector<Signature> signatures(size_t extraScalars) {
-    const std::vector<OperandType> layout = {OperandType::BOOL};
-    const std::vector<OperandType> layoutAndDilation = {OperandType::BOOL, OperandType::INT32,
-                                                        OperandType::INT32};
-    std::vector<Signature> forms;
-    for (const TensorTypes& types : kTensorTypes) {
-        for (const size_t scalars : {kImplicitConv, kExplicitConv}) {
-            Signature form = {.since = types.since,
-                              .inputs = {types.input, types.filter, types.bias},
-                              .outputs = {types.input}};
-            form.inputs.insert(form.inputs.end(), scalars + extraScalars, OperandType::INT32);
-            forms.push_back(form);
-            for (const std::vector<OperandType>& tail : {layout, layoutAndDilation}) {
-                Signature longer = form;
-                longer.since = std::max(types.since, HalVersion::V1_2);
-                longer.inputs.insert(longer.inputs.end(), tail.begin(), tail.end());
-                forms.push_back(longer);
-            }
-        }
+// `own`: the scalars that the operation has between the strides and the activation.
+std::vector<Form> forms(const OperandForms& own) {
+    const OperandForms tensors = {tensor("input", kData), tensor("filter", kFilter),
+                                  tensor("bias", kBias)};
+    const OperandForms outputs = {tensor("output", kData)};
+    std::vector<Form> forms;
+    for (const OperandForms& padding : {implicitPadding(), explicitPadding()}) {
+        const OperandForms shared = join({tensors, padding, strides(), own, {int32("activation")}});
+        forms.push_back({V1_0, shared, outputs});
+        forms.push_back({V1_2, join({shared, {boolean("layout")}}), outputs});
+        forms.push_back({V1_2, join({shared, {boolean("layout")}, dilations()}), outputs});
     }
     return forms;
 }
 
 template <uint32_t channelDim>
 Status validate(const OperationView& view) {
-    const OperandView& input = view.inputs[kInput];
-    const OperandView& filter = view.inputs[kFilter];
-    const OperandView& bias = view.inputs[kBias];
+    const OperandView& input = view.input("input");
+    const OperandView& filter = view.input("filter");
+    const OperandView& bias = view.input("bias");
     HALYARD_RETURN_IF_ERROR(requireRank(input, 4));
     HALYARD_RETURN_IF_ERROR(requireRank(filter, 4));
     HALYARD_RETURN_IF_ERROR(requireRank(bias, 1));
     HALYARD_RETURN_IF_ERROR(requireChannelDim(filter, channelDim));
     HALYARD_RETURN_IF_ERROR(requireBiasScale(input, filter, bias));
-    return requireCoarserOutput(view, input, filter, view.outputs[kOutput]);
+    return requireCoarserOutput(view, input, filter, view.output("output"));
 }
 
-// The scalars up to the first BOOL, the layout, tell the two paddings apart.
-bool hasExplicitPadding(const Lowering& lowering, size_t extraScalars) {
-    size_t end = kPadding;
-    while (end < lowering.inputCount() && lowering.input(end).type == OperandType::INT32) {
-        ++end;
-    }
-    return end - kPadding == kExplicitConv + extraScalars;
+// `implicit`: what the operation has before a padding scheme, and not before explicit paddings.
+// `own`: the scalars between the strides and the activation.
+std::vector<Form> laterForms(const OperandForms& implicit, const OperandForms& own) {
+    const OperandForms tensors = {tensor("input", kData), tensor("filter", kFilter),
+                                  tensor("bias", kBias)};
+    const OperandForms scalars = join({strides(), own, {int32("activation"), boolean("layout")}});
+    const OperandForms outputs = {tensor("output", kData)};
+    return {{V1_2, join({tensors, implicit, implicitPadding(), scalars}), outputs},
+            {V1_2, join({tensors, explicitPadding(), scalars}), outputs}};
 }
 
-// What both operations have in common, read in the order of their inputs.
+Status validateTransposeConv(const OperationView& view) {
+    HALYARD_RETURN_IF_ERROR(requireRank(view.input("output_shape"), 1));
+    return validate<0>(view);
+}
+
+// What all of them have in common, read in the order of their inputs.
 struct Attributes {
     engine::Window2d window;
-    int32_t multiplier = 1;
     engine::Activation activation = engine::Activation::NONE;
     bool nchw = false;
 };
 
-Result<Attributes> readAttributes(const Lowering& lowering, size_t extraScalars) {
+Result<Attributes> readAttributes(const Lowering& lowering) {
     Attributes attributes;
-    size_t position = kPadding;
-    HALYARD_ASSIGN_OR_RETURN(
-            attributes.window,
-            readWindow(lowering, hasExplicitPadding(lowering, extraScalars), position));
-    if (extraScalars == kMultiplier) {
-        HALYARD_ASSIGN_OR_RETURN(attributes.multiplier,
-                                 lowering.int32AtLeast(position++, "depth multiplier", 1));
-    }
-    HALYARD_ASSIGN_OR_RETURN(attributes.activation, lowering.activation(position++));
-    HALYARD_ASSIGN_OR_RETURN(attributes.nchw, lowering.isNchw(position++));
-    HALYARD_RETURN_IF_ERROR(readDilation(lowering, position, attributes.window));
+    HALYARD_ASSIGN_OR_RETURN(attributes.window, readWindow(lowering));
+    HALYARD_ASSIGN_OR_RETURN(attributes.activation, lowering.activation("activation"));
+    HALYARD_ASSIGN_OR_RETURN(attributes.nchw, lowering.isNchw("layout"));
     return attributes;
 }
 
 Status addNodes(Lowering& lowering, engine::NodeDescriptor node, bool nchw) {
     HALYARD_ASSIGN_OR_RETURN(const engine::TensorId input, lowering.nhwcInput(nchw));
-    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId filter, lowering.inputTensor(kFilter));
-    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId bias, lowering.inputTensor(kBias));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId filter, lowering.input("filter"));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId bias, lowering.input("bias"));
     return lowering.addNhwcNode(std::move(node), {input, filter, bias}, nchw);
 }
 
 Status lowerConv(Lowering& lowering) {
-    HALYARD_ASSIGN_OR_RETURN(const Attributes attributes, readAttributes(lowering, 0));
+    HALYARD_ASSIGN_OR_RETURN(Attributes attributes, readAttributes(lowering));
+    HALYARD_RETURN_IF_ERROR(readDilations(lowering, attributes.window));
     return addNodes(
             lowering,
             engine::Conv2d{.window = attributes.window, .activation = attributes.activation},
@@ -137,12 +102,37 @@ Status lowerConv(Lowering& lowering) {
 }
 
 Status lowerDepthwiseConv(Lowering& lowering) {
-    HALYARD_ASSIGN_OR_RETURN(const Attributes attributes, readAttributes(lowering, kMultiplier));
+    HALYARD_ASSIGN_OR_RETURN(Attributes attributes, readAttributes(lowering));
+    HALYARD_RETURN_IF_ERROR(readDilations(lowering, attributes.window));
+    HALYARD_ASSIGN_OR_RETURN(const int32_t multiplier,
+                             lowering.int32AtLeast("depth_multiplier", 1));
     return addNodes(lowering,
                     engine::DepthwiseConv2d{.window = attributes.window,
-                                            .multiplier = attributes.multiplier,
+                                            .multiplier = multiplier,
                                             .activation = attributes.activation},
                     attributes.nchw);
+}
+
+Status lowerGroupedConv(Lowering& lowering) {
+    HALYARD_ASSIGN_OR_RETURN(const Attributes attributes, readAttributes(lowering));
+    HALYARD_ASSIGN_OR_RETURN(const int32_t groups, lowering.int32AtLeast("groups", 1));
+    return addNodes(lowering,
+                    engine::Conv2d{.window = attributes.window,
+                                   .groups = groups,
+                                   .activation = attributes.activation},
+                    attributes.nchw);
+}
+
+Status lowerTransposeConv(Lowering& lowering) {
+    HALYARD_ASSIGN_OR_RETURN(const Attributes attributes, readAttributes(lowering));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId input, lowering.nhwcInput(attributes.nchw));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId filter, lowering.input("filter"));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId bias, lowering.input("bias"));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId shape,
+                             lowering.nhwcShape("output_shape", attributes.nchw));
+    return lowering.addNhwcNode(engine::TransposeConv2d{.window = attributes.window,
+                                                        .activation = attributes.activation},
+                                {input, filter, bias, shape}, attributes.nchw);
 }
 
 }  // namespace
@@ -150,13 +140,25 @@ Status lowerDepthwiseConv(Lowering& lowering) {
 std::vector<OperationDefinition> convolutionOperations() {
     return {
             {.type = OperationType::CONV_2D,
-             .signatures = signatures(0),
+             .forms = forms({}),
+             .rows = rows(),
              .validate = validate<0>,
              .lower = lowerConv},
             {.type = OperationType::DEPTHWISE_CONV_2D,
-             .signatures = signatures(kMultiplier),
+             .forms = forms({int32("depth_multiplier")}),
+             .rows = rows(),
              .validate = validate<3>,
              .lower = lowerDepthwiseConv},
+            {.type = OperationType::GROUPED_CONV_2D,
+             .forms = laterForms({}, {int32("groups")}),
+             .rows = rows(),
+             .validate = validate<0>,
+             .lower = lowerGroupedConv},
+            {.type = OperationType::TRANSPOSE_CONV_2D,
+             .forms = laterForms({int32Tensor("output_shape")}, {}),
+             .rows = rows(),
+             .validate = validateTransposeConv,
+             .lower = lowerTransposeConv},
     };
 }
 

@@ -7,51 +7,42 @@
 namespace halyard::driver {
 namespace {
 
-constexpr size_t kInput = 0;
-constexpr size_t kWeights = 1;
-constexpr size_t kBias = 2;
-constexpr size_t kActivation = 3;
-constexpr size_t kOutput = 0;
+using enum HalVersion;
+using enum OperandType;
 
-std::vector<Signature> signatures() {
-    std::vector<Signature> forms;
-    for (const ElementType& type : kElementTypes) {
-        const OperandType bias =
-                isAsymmetric8Bit(type.tensor) ? OperandType::TENSOR_INT32 : type.tensor;
-        forms.push_back({.since = type.since,
-                         .inputs = {type.tensor, type.tensor, bias, OperandType::INT32},
-                         .outputs = {type.tensor}});
-    }
-    return forms;
-}
+constexpr Column kData{0};  // of input, weights and output
+constexpr Column kBias{1};
 
 Status validate(const OperationView& view) {
-    const OperandView& input = view.inputs[kInput];
-    const OperandView& weights = view.inputs[kWeights];
-    const OperandView& bias = view.inputs[kBias];
+    const OperandView& input = view.input("input");
+    const OperandView& weights = view.input("weights");
+    const OperandView& bias = view.input("bias");
     HALYARD_RETURN_IF_ERROR(requireRankAtMost(input, 4));
     HALYARD_RETURN_IF_ERROR(requireRank(weights, 2));
     HALYARD_RETURN_IF_ERROR(requireRank(bias, 1));
     HALYARD_RETURN_IF_ERROR(requireBiasScale(input, weights, bias));
-    return requireCoarserOutput(view, input, weights, view.outputs[kOutput]);
+    return requireCoarserOutput(view, input, weights, view.output("output"));
 }
 
 Status lower(Lowering& lowering) {
-    HALYARD_ASSIGN_OR_RETURN(const engine::Activation activation, lowering.activation(kActivation));
-    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId input, lowering.inputTensor(kInput));
-    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId weights, lowering.inputTensor(kWeights));
-    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId bias, lowering.inputTensor(kBias));
-    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId output, lowering.outputTensor(kOutput));
-    lowering.addNode(engine::FullyConnected{.activation = activation}, {input, weights, bias},
-                     output);
-    return {};
+    HALYARD_ASSIGN_OR_RETURN(const engine::Activation activation,
+                             lowering.activation("activation"));
+    return lowering.addNodeOf(engine::FullyConnected{.activation = activation},
+                              {"input", "weights", "bias"});
 }
 
 }  // namespace
 
 std::vector<OperationDefinition> fullyConnectedOperations() {
     return {{.type = OperationType::FULLY_CONNECTED,
-             .signatures = signatures(),
+             .forms = {{V1_0,
+                        {tensor("input", kData), tensor("weights", kData), tensor("bias", kBias),
+                         int32("activation")},
+                        {tensor("output", kData)}}},
+             .rows = {{V1_0, {TENSOR_FLOAT32, TENSOR_FLOAT32}},
+                      {V1_2, {TENSOR_FLOAT16, TENSOR_FLOAT16}},
+                      {V1_0, {TENSOR_QUANT8_ASYMM, TENSOR_INT32}},
+                      {V1_3, {TENSOR_QUANT8_ASYMM_SIGNED, TENSOR_INT32}}},
              .validate = validate,
              .lower = lower}};
 }

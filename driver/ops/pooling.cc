@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AVERAGE_POOL_2D and MAX_POOL_2D. Their inputs are, in order:
-//   input,
-//   padding: left, right, top, bottom (explicit) or one scheme code (implicit),
-//   stride width, stride height, filter width, filter height, activation,
-//   and from 1.2 on: layout (true: NCHW).
-
-#include <algorithm>
+// AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D.
 
 #include "driver/ops/families.h"
 #include "driver/ops/lowering.h"
@@ -16,46 +10,35 @@
 namespace halyard::driver {
 namespace {
 
-constexpr size_t kInput = 0;
-constexpr size_t kPadding = 1;
-constexpr size_t kOutput = 0;
-
-// Scalars after the input and before the layout.
-constexpr size_t kImplicit = 6;
-constexpr size_t kExplicit = 9;
-
-std::vector<Signature> signatures() {
-    std::vector<Signature> forms;
-    for (const ElementType& type : kElementTypes) {
-        for (const size_t scalars : {kImplicit, kExplicit}) {
-            Signature form = {
-                    .since = type.since, .inputs = {type.tensor}, .outputs = {type.tensor}};
-            form.inputs.insert(form.inputs.end(), scalars, OperandType::INT32);
-            forms.push_back(form);
-            form.since = std::max(type.since, HalVersion::V1_2);
-            form.inputs.push_back(OperandType::BOOL);
-            forms.push_back(form);
-        }
+std::vector<Form> forms() {
+    const OperandForms outputs = {tensor("output", kTensor)};
+    std::vector<Form> forms;
+    for (const OperandForms& padding : {implicitPadding(), explicitPadding()}) {
+        const OperandForms shared =
+                join({{tensor("input", kTensor)},
+                      padding,
+                      strides(),
+                      {int32("filter_width"), int32("filter_height"), int32("activation")}});
+        forms.push_back({HalVersion::V1_0, shared, outputs});
+        forms.push_back({HalVersion::V1_2, join({shared, {boolean("layout")}}), outputs});
     }
     return forms;
 }
 
 Status validate(const OperationView& view) {
-    HALYARD_RETURN_IF_ERROR(requireRank(view.inputs[kInput], 4));
-    return requireSameQuantization(view.inputs[kInput], view.outputs[kOutput]);
+    HALYARD_RETURN_IF_ERROR(requireRank(view.input("input"), 4));
+    return requireSameQuantization(view.input("input"), view.output("output"));
 }
 
 template <engine::Pool2d::Function function>
 Status lower(Lowering& lowering) {
-    const bool isExplicit = lowering.inputCount() >= kPadding + kExplicit;
     engine::Pool2d node;
     node.function = function;
-    size_t position = kPadding;
-    HALYARD_ASSIGN_OR_RETURN(node.window, readWindow(lowering, isExplicit, position));
-    HALYARD_ASSIGN_OR_RETURN(node.filterW, lowering.int32AtLeast(position++, "filter width", 1));
-    HALYARD_ASSIGN_OR_RETURN(node.filterH, lowering.int32AtLeast(position++, "filter height", 1));
-    HALYARD_ASSIGN_OR_RETURN(node.activation, lowering.activation(position++));
-    HALYARD_ASSIGN_OR_RETURN(const bool nchw, lowering.isNchw(position));
+    HALYARD_ASSIGN_OR_RETURN(node.window, readWindow(lowering));
+    HALYARD_ASSIGN_OR_RETURN(node.filterW, lowering.int32AtLeast("filter_width", 1));
+    HALYARD_ASSIGN_OR_RETURN(node.filterH, lowering.int32AtLeast("filter_height", 1));
+    HALYARD_ASSIGN_OR_RETURN(node.activation, lowering.activation("activation"));
+    HALYARD_ASSIGN_OR_RETURN(const bool nchw, lowering.isNchw("layout"));
     HALYARD_ASSIGN_OR_RETURN(const engine::TensorId input, lowering.nhwcInput(nchw));
     return lowering.addNhwcNode(node, {input}, nchw);
 }
@@ -65,13 +48,21 @@ Status lower(Lowering& lowering) {
 std::vector<OperationDefinition> poolingOperations() {
     return {
             {.type = OperationType::AVERAGE_POOL_2D,
-             .signatures = signatures(),
+             .forms = forms(),
+             .rows = elementTypes(),
              .validate = validate,
              .lower = lower<engine::Pool2d::Function::AVERAGE>},
             {.type = OperationType::MAX_POOL_2D,
-             .signatures = signatures(),
+             .forms = forms(),
+             .rows = elementTypes(),
              .validate = validate,
              .lower = lower<engine::Pool2d::Function::MAX>},
+            {.type = OperationType::L2_POOL_2D,
+             .forms = forms(),
+             .rows = {{HalVersion::V1_0, {OperandType::TENSOR_FLOAT32}},
+                      {HalVersion::V1_2, {OperandType::TENSOR_FLOAT16}}},
+             .validate = validate,
+             .lower = lower<engine::Pool2d::Function::L2>},
     };
 }
 

@@ -2,9 +2,6 @@
 //
 // QUANTIZE, DEQUANTIZE.
 
-#include <algorithm>
-#include <array>
-
 #include "driver/ops/families.h"
 #include "driver/ops/lowering.h"
 #include "driver/ops/rules.h"
@@ -12,59 +9,23 @@
 namespace halyard::driver {
 namespace {
 
-constexpr size_t kInput = 0;
+using enum HalVersion;
+using enum OperandType;
 
-struct VersionedType {
-    OperandType type;
-    HalVersion since;
-};
+constexpr Column kFrom{0};
+constexpr Column kTo{1};
 
-constexpr std::array kRealTypes = {
-        VersionedType{OperandType::TENSOR_FLOAT32, HalVersion::V1_0},
-        VersionedType{OperandType::TENSOR_FLOAT16, HalVersion::V1_2},
-};
-
-std::vector<Signature> quantizeSignatures() {
-    constexpr std::array kQuantizedTypes = {
-            VersionedType{OperandType::TENSOR_QUANT8_ASYMM, HalVersion::V1_2},
-            VersionedType{OperandType::TENSOR_QUANT8_ASYMM_SIGNED, HalVersion::V1_3},
-    };
-    std::vector<Signature> forms;
-    for (const VersionedType& real : kRealTypes) {
-        for (const VersionedType& quantized : kQuantizedTypes) {
-            forms.push_back({.since = std::max(real.since, quantized.since),
-                             .inputs = {real.type},
-                             .outputs = {quantized.type}});
-        }
-    }
-    return forms;
-}
-
-std::vector<Signature> dequantizeSignatures() {
-    constexpr std::array kQuantizedTypes = {
-            VersionedType{OperandType::TENSOR_QUANT8_ASYMM, HalVersion::V1_0},
-            VersionedType{OperandType::TENSOR_QUANT8_SYMM, HalVersion::V1_2},
-            VersionedType{OperandType::TENSOR_QUANT8_SYMM_PER_CHANNEL, HalVersion::V1_2},
-            VersionedType{OperandType::TENSOR_QUANT8_ASYMM_SIGNED, HalVersion::V1_3},
-    };
-    std::vector<Signature> forms;
-    for (const VersionedType& quantized : kQuantizedTypes) {
-        for (const VersionedType& real : kRealTypes) {
-            forms.push_back({.since = std::max(real.since, quantized.since),
-                             .inputs = {quantized.type},
-                             .outputs = {real.type}});
-        }
-    }
-    return forms;
+std::vector<Form> formsSince(HalVersion since) {
+    return {{since, {tensor("input", kFrom)}, {tensor("output", kTo)}}};
 }
 
 Status validate(const OperationView& view) {
-    return requireRankAtMost(view.inputs[kInput], 4);
+    return requireRankAtMost(view.input("input"), 4);
 }
 
 template <typename Descriptor>
 Status lower(Lowering& lowering) {
-    return lowering.addUnaryNode(Descriptor{});
+    return lowering.addNodeOf(Descriptor{}, {"input"});
 }
 
 }  // namespace
@@ -72,11 +33,23 @@ Status lower(Lowering& lowering) {
 std::vector<OperationDefinition> quantizationOperations() {
     return {
             {.type = OperationType::QUANTIZE,
-             .signatures = quantizeSignatures(),
+             .forms = formsSince(V1_2),
+             .rows = {{V1_2, {TENSOR_FLOAT32, TENSOR_QUANT8_ASYMM}},
+                      {V1_2, {TENSOR_FLOAT16, TENSOR_QUANT8_ASYMM}},
+                      {V1_3, {TENSOR_FLOAT32, TENSOR_QUANT8_ASYMM_SIGNED}},
+                      {V1_3, {TENSOR_FLOAT16, TENSOR_QUANT8_ASYMM_SIGNED}}},
              .validate = validate,
              .lower = lower<engine::Quantize>},
             {.type = OperationType::DEQUANTIZE,
-             .signatures = dequantizeSignatures(),
+             .forms = formsSince(V1_0),
+             .rows = {{V1_0, {TENSOR_QUANT8_ASYMM, TENSOR_FLOAT32}},
+                      {V1_2, {TENSOR_QUANT8_ASYMM, TENSOR_FLOAT16}},
+                      {V1_2, {TENSOR_QUANT8_SYMM, TENSOR_FLOAT32}},
+                      {V1_2, {TENSOR_QUANT8_SYMM, TENSOR_FLOAT16}},
+                      {V1_2, {TENSOR_QUANT8_SYMM_PER_CHANNEL, TENSOR_FLOAT32}},
+                      {V1_2, {TENSOR_QUANT8_SYMM_PER_CHANNEL, TENSOR_FLOAT16}},
+                      {V1_3, {TENSOR_QUANT8_ASYMM_SIGNED, TENSOR_FLOAT32}},
+                      {V1_3, {TENSOR_QUANT8_ASYMM_SIGNED, TENSOR_FLOAT16}}},
              .validate = validate,
              .lower = lower<engine::Dequantize>},
     };

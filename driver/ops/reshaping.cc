@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RESHAPE, CONCATENATION, PAD: elements move, values stay.
+// RESHAPE, SQUEEZE, EXPAND_DIMS, TRANSPOSE, CONCATENATION, SPLIT: elements move, values stay.
+
+#include <string>
+#include <utility>
 
 #include "driver/ops/families.h"
 #include "driver/ops/lowering.h"
@@ -9,71 +12,85 @@
 namespace halyard::driver {
 namespace {
 
-constexpr size_t kInput = 0;
-constexpr size_t kOutput = 0;
-
-// ---- RESHAPE and PAD: a tensor, and an INT32 tensor that says where its elements go
-// --------------
-
-constexpr size_t kControl = 1;  // the shape, the paddings
+using enum HalVersion;
+using enum OperandType;
 
 Status validateReshape(const OperationView& view) {
-    HALYARD_RETURN_IF_ERROR(requireRankAtMost(view.inputs[kInput], 4));
-    HALYARD_RETURN_IF_ERROR(requireRank(view.inputs[kControl], 1));
-    return requireSameQuantization(view.inputs[kInput], view.outputs[kOutput]);
+    HALYARD_RETURN_IF_ERROR(requireRankAtMost(view.input("input"), 4));
+    HALYARD_RETURN_IF_ERROR(requireRank(view.input("shape"), 1));
+    return requireSameQuantization(view.input("input"), view.output("output"));
 }
 
-Status validatePad(const OperationView& view) {
-    const OperandView& input = view.inputs[kInput];
-    HALYARD_RETURN_IF_ERROR(requireRankAtMost(input, 4));
-    HALYARD_RETURN_IF_ERROR(requireRank(view.inputs[kControl], 2));
-    // What such an operation pads with was left open before 1.2, unless it was 0 either way.
-    if (view.version < HalVersion::V1_2 && input.operand->zeroPoint != 0) {
-        return invalidArgument("before HAL 1.2 " + input.name() + " has zero point 0");
+Status validateExpandDims(const OperationView& view) {
+    return requireSameQuantization(view.input("input"), view.output("output"));
+}
+
+Status validateSqueeze(const OperationView& view) {
+    HALYARD_RETURN_IF_ERROR(requireRankAtMost(view.input("input"), 4));
+    HALYARD_RETURN_IF_ERROR(requireRank(view.input("axes"), 1));
+    return requireSameQuantization(view.input("input"), view.output("output"));
+}
+
+Status validateTranspose(const OperationView& view) {
+    HALYARD_RETURN_IF_ERROR(requireRankAtMost(view.input("input"), 4));
+    HALYARD_RETURN_IF_ERROR(requireRank(view.input("permutation"), 1));
+    return requireSameQuantization(view.input("input"), view.output("output"));
+}
+
+Status validateSplit(const OperationView& view) {
+    HALYARD_RETURN_IF_ERROR(requireRankAtMost(view.input("input"), 4));
+    for (const OperandView& output : view.outputs("outputs")) {
+        HALYARD_RETURN_IF_ERROR(requireSameQuantization(view.input("input"), output));
     }
-    return requireSameQuantization(input, view.outputs[kOutput]);
-}
-
-template <typename Descriptor>
-Status lowerControlled(Lowering& lowering) {
-    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId input, lowering.inputTensor(kInput));
-    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId control, lowering.inputTensor(kControl));
-    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId output, lowering.outputTensor(kOutput));
-    lowering.addNode(Descriptor{}, {input, control}, output);
     return {};
 }
 
-// ---- CONCATENATION: tensors, and the axis last --------------------------------------------------
-
-std::vector<Signature> concatenationSignatures() {
-    std::vector<Signature> signatures =
-            elementTypeSignatures(HalVersion::V1_0, {OperandType::INT32});
-    for (Signature& signature : signatures) {
-        signature.firstRepeats = true;
-    }
-    return signatures;
-}
-
 Status validateConcatenation(const OperationView& view) {
-    for (size_t i = 0; i + 1 < view.inputs.size(); ++i) {
-        HALYARD_RETURN_IF_ERROR(requireRankAtMost(view.inputs[i], 4));
-        if (view.version < HalVersion::V1_2) {
-            HALYARD_RETURN_IF_ERROR(requireSameQuantization(view.outputs[kOutput], view.inputs[i]));
+    for (const OperandView& input : view.inputs("inputs")) {
+        HALYARD_RETURN_IF_ERROR(requireRankAtMost(input, 4));
+        if (view.version() < V1_2) {
+            HALYARD_RETURN_IF_ERROR(requireSameQuantization(view.output("output"), input));
         }
     }
     return {};
 }
 
+Status lowerReshape(Lowering& lowering) {
+    return lowering.addNodeOf(engine::Reshape{}, {"input", "shape"});
+}
+
+Status lowerExpandDims(Lowering& lowering) {
+    HALYARD_ASSIGN_OR_RETURN(const int32_t axis, lowering.int32("axis"));
+    return lowering.addNodeOf(engine::ExpandDims{.axis = axis}, {"input"});
+}
+
+Status lowerSqueeze(Lowering& lowering) {
+    return lowering.addNodeOf(engine::Squeeze{}, {"input", "axes"});
+}
+
+Status lowerTranspose(Lowering& lowering) {
+    return lowering.addNodeOf(engine::Transpose{}, {"input", "permutation"});
+}
+
 Status lowerConcatenation(Lowering& lowering) {
-    const size_t count = lowering.inputCount() - 1;
-    HALYARD_ASSIGN_OR_RETURN(const int32_t axis, lowering.int32AtLeast(count, "axis", 0));
-    std::vector<engine::TensorId> inputs;
-    for (size_t i = 0; i < count; ++i) {
-        HALYARD_ASSIGN_OR_RETURN(const engine::TensorId input, lowering.inputTensor(i));
-        inputs.push_back(input);
-    }
-    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId output, lowering.outputTensor(kOutput));
+    HALYARD_ASSIGN_OR_RETURN(const int32_t axis, lowering.int32("axis"));
+    HALYARD_ASSIGN_OR_RETURN(std::vector<engine::TensorId> inputs, lowering.inputs("inputs"));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId output, lowering.output("output"));
     lowering.addNode(engine::Concat{.axis = axis}, std::move(inputs), output);
+    return {};
+}
+
+Status lowerSplit(Lowering& lowering) {
+    HALYARD_ASSIGN_OR_RETURN(const int32_t axis, lowering.int32("axis"));
+    HALYARD_ASSIGN_OR_RETURN(const int32_t count, lowering.int32AtLeast("count", 1));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId input, lowering.input("input"));
+    HALYARD_ASSIGN_OR_RETURN(std::vector<engine::TensorId> outputs, lowering.outputs("outputs"));
+    if (outputs.size() != static_cast<size_t>(count)) {
+        return invalidArgument(lowering.view().input("count").name() + " is " +
+                               std::to_string(count) + ", but the number of outputs is " +
+                               std::to_string(outputs.size()));
+    }
+    lowering.addNode(engine::Split{.axis = axis}, {input}, std::move(outputs));
     return {};
 }
 
@@ -82,17 +99,47 @@ Status lowerConcatenation(Lowering& lowering) {
 std::vector<OperationDefinition> reshapingOperations() {
     return {
             {.type = OperationType::RESHAPE,
-             .signatures = elementTypeSignatures(HalVersion::V1_0, {OperandType::TENSOR_INT32}),
+             .forms = {{V1_0,
+                        {tensor("input", kTensor), int32Tensor("shape")},
+                        {tensor("output", kTensor)}}},
+             .rows = elementTypes(),
              .validate = validateReshape,
-             .lower = lowerControlled<engine::Reshape>},
-            {.type = OperationType::PAD,
-             .signatures = elementTypeSignatures(HalVersion::V1_1, {OperandType::TENSOR_INT32}),
-             .validate = validatePad,
-             .lower = lowerControlled<engine::Pad>},
+             .lower = lowerReshape},
+            {.type = OperationType::EXPAND_DIMS,
+             .forms = {{V1_2,
+                        {tensor("input", kTensor), int32("axis")},
+                        {tensor("output", kTensor)}}},
+             .rows = numberTypes(),
+             .validate = validateExpandDims,
+             .lower = lowerExpandDims},
             {.type = OperationType::CONCATENATION,
-             .signatures = concatenationSignatures(),
+             .forms = {{V1_0,
+                        {tensor("inputs", kTensor).repeated(), int32("axis")},
+                        {tensor("output", kTensor)}}},
+             .rows = elementTypes(),
              .validate = validateConcatenation,
              .lower = lowerConcatenation},
+            {.type = OperationType::SQUEEZE,
+             .forms = {{V1_1,
+                        {tensor("input", kTensor), int32Tensor("axes").orOmitted()},
+                        {tensor("output", kTensor)}}},
+             .rows = elementTypes(),
+             .validate = validateSqueeze,
+             .lower = lowerSqueeze},
+            {.type = OperationType::TRANSPOSE,
+             .forms = {{V1_1,
+                        {tensor("input", kTensor), int32Tensor("permutation").orOmitted()},
+                        {tensor("output", kTensor)}}},
+             .rows = elementTypes(),
+             .validate = validateTranspose,
+             .lower = lowerTranspose},
+            {.type = OperationType::SPLIT,
+             .forms = {{V1_2,
+                        {tensor("input", kTensor), int32("axis"), int32("count")},
+                        {tensor("outputs", kTensor).repeated()}}},
+             .rows = numberTypes(),
+             .validate = validateSplit,
+             .lower = lowerSplit},
     };
 }
 

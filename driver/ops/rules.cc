@@ -4,8 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <variant>
 
 namespace halyard::driver {
+
+namespace {
+
+// 0: not known, or none.
+size_t rankOf(const OperandView& view) {
+    return view.omitted() ? 0 : view.operand->dimensions.size();
+}
+
+}  // namespace
 
 bool isAsymmetric8Bit(OperandType type) {
     return type == OperandType::TENSOR_QUANT8_ASYMM ||
@@ -13,7 +24,7 @@ bool isAsymmetric8Bit(OperandType type) {
 }
 
 Status requireRank(const OperandView& view, size_t rank) {
-    const size_t actual = view.operand->dimensions.size();
+    const size_t actual = rankOf(view);
     if (actual != 0 && actual != rank) {
         return invalidArgument(view.name() + " has rank " + std::to_string(actual) + ", not " +
                                std::to_string(rank));
@@ -22,7 +33,7 @@ Status requireRank(const OperandView& view, size_t rank) {
 }
 
 Status requireRankAtMost(const OperandView& view, size_t rank) {
-    const size_t actual = view.operand->dimensions.size();
+    const size_t actual = rankOf(view);
     if (actual > rank) {
         return invalidArgument(view.name() + " has rank " + std::to_string(actual) + ", above " +
                                std::to_string(rank));
@@ -31,9 +42,18 @@ Status requireRankAtMost(const OperandView& view, size_t rank) {
 }
 
 Status requireSameQuantization(const OperandView& a, const OperandView& b) {
-    if (isAsymmetric8Bit(a.operand->type) &&
+    if (!a.omitted() && !b.omitted() && isAsymmetric8Bit(a.operand->type) &&
         (a.operand->scale != b.operand->scale || a.operand->zeroPoint != b.operand->zeroPoint)) {
         return invalidArgument(b.name() + " must have the scale and zero point of " + a.name());
+    }
+    return {};
+}
+
+Status requireQuantization(const OperandView& view, float scale, int32_t zeroPoint) {
+    if (view.operand->scale != scale || view.operand->zeroPoint != zeroPoint) {
+        return invalidArgument(view.name() + " must have scale 1/" +
+                               std::to_string(std::lround(1.0F / scale)) + " and zero point " +
+                               std::to_string(zeroPoint));
     }
     return {};
 }
@@ -44,16 +64,12 @@ Status requireProbabilityQuantization(const OperandView& view) {
         return {};
     }
     const int32_t lowest = type == OperandType::TENSOR_QUANT8_ASYMM ? 0 : -128;
-    if (view.operand->scale != 1.0F / 256.0F || view.operand->zeroPoint != lowest) {
-        return invalidArgument(view.name() + " must have scale 1/256 and zero point " +
-                               std::to_string(lowest));
-    }
-    return {};
+    return requireQuantization(view, 1.0F / 256.0F, lowest);
 }
 
 Status requireBiasScale(const OperandView& input, const OperandView& filter,
                         const OperandView& bias) {
-    if (bias.operand->type != OperandType::TENSOR_INT32 ||
+    if (bias.omitted() || bias.operand->type != OperandType::TENSOR_INT32 ||
         filter.operand->type == OperandType::TENSOR_QUANT8_SYMM_PER_CHANNEL) {
         return {};
     }
@@ -69,7 +85,7 @@ Status requireBiasScale(const OperandView& input, const OperandView& filter,
 
 Status requireCoarserOutput(const OperationView& view, const OperandView& input,
                             const OperandView& filter, const OperandView& output) {
-    if (view.version >= HalVersion::V1_2 ||
+    if (view.version() >= HalVersion::V1_2 ||
         input.operand->type != OperandType::TENSOR_QUANT8_ASYMM) {
         return {};
     }
@@ -79,6 +95,13 @@ Status requireCoarserOutput(const OperationView& view, const OperandView& input,
     return invalidArgument("before HAL 1.2 the scale of " + output.name() +
                            " is above the product of those of " + input.name() + " and " +
                            filter.name());
+}
+
+Status requireZeroPointZero(const OperationView& view, const OperandView& input) {
+    if (view.version() < HalVersion::V1_2 && input.operand->zeroPoint != 0) {
+        return invalidArgument("before HAL 1.2 the zero point of " + input.name() + " is 0");
+    }
+    return {};
 }
 
 Status requireChannelDim(const OperandView& filter, uint32_t channelDim) {

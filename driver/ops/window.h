@@ -4,20 +4,25 @@
 
 #pragma once
 
-#include <cstddef>
-
+#include "driver/ops/form.h"
 #include "driver/ops/lowering.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
 
 namespace halyard::driver {
 
-// Reads the padding at `position`: with `isExplicit` left, right, top and bottom, otherwise NNAPI's
-// scheme code; then the strides by width and height. Moves `position` past what it has read.
-// INVALID_ARGUMENT: negative padding, a stride below 1, an unknown scheme.
-Result<engine::Window2d> readWindow(const Lowering& lowering, bool isExplicit, size_t& position);
+// Left, right, top and bottom.
+OperandForms explicitPadding();
+// NNAPI's scheme code.
+OperandForms implicitPadding();
+// Width and height.
+OperandForms strides();
+OperandForms dilations();
 
-// The dilations by width and height at `position`, or 1 where the operation ends before them.
-Status readDilation(const Lowering& lowering, size_t position, engine::Window2d& window);
+// The padding and the strides, by those of the names above that the operation's form has.
+// INVALID_ARGUMENT: negative padding, a stride below 1, an unknown scheme.
+Result<engine::Window2d> readWindow(const Lowering& lowering);
+// The dilations, which are 1 where the form lacks them. For operations that have them in some form.
+Status readDilations(const Lowering& lowering, engine::Window2d& window);
 
 }  // namespace halyard::driver

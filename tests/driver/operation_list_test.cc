@@ -13,19 +13,27 @@
 namespace halyard::driver {
 namespace {
 
-TEST(OperationList, NamesEveryOperationWithItsFirstVersionAndForms) {
+TEST(OperationList, PrintsFormsAndRows) {
     const std::string list = listOperations();
-    EXPECT_NE(list.find(R"({"name": "MEAN", "code": 31, "since": "1.1", "signatures": [)"),
+    EXPECT_NE(list.find(R"({"name": "MEAN", "code": 31, "since": "1.1",
+     "forms": [{"since": "1.1", "inputs": [{"name": "input", "column": 0}, )"
+                        R"({"name": "axes", "type": "TENSOR_INT32"}, )"
+                        R"({"name": "keep_dims", "type": "INT32"}], )"
+                        R"("outputs": [{"name": "output", "column": 0}]}],
+     "rows": [{"since": "1.0", "types": ["TENSOR_FLOAT32", )"),
               std::string::npos)
             << list;
-    EXPECT_NE(list.find(R"({"since": "1.0", "inputs": ["TENSOR_FLOAT32", "INT32"], )"
-                        R"("first_repeats": true, "outputs": ["TENSOR_FLOAT32"]})"),
-              std::string::npos)
+    EXPECT_NE(list.find(R"({"name": "inputs", "column": 0, "at_least": 1})"), std::string::npos)
             << list;
-    for (const OperationDefinition& definition : allOperations()) {
-        EXPECT_NE(list.find("\"" + describe(definition.type) + "\""), std::string::npos);
-    }
     EXPECT_EQ(list.back(), '\n');
+}
+
+TEST(OperationList, NamesEveryOperationThatHalyardRuns) {
+    const std::string list = listOperations();
+    for (const OperationDefinition& definition : allOperations()) {
+        const bool listed = list.find("\"" + describe(definition.type) + "\"") != std::string::npos;
+        EXPECT_EQ(listed, definition.lower != nullptr) << describe(definition.type);
+    }
 }
 
 TEST(OperationList, ClosesEveryBracket) {
@@ -40,7 +48,7 @@ TEST(OperationList, AscendsByCode) {
     for (const OperationDefinition& definition : allOperations()) {
         EXPECT_EQ(findOperation(definition.type), &definition);
     }
-    EXPECT_EQ(findOperation(OperationType::LSTM), nullptr);
+    EXPECT_EQ(findOperation(OperationType::OEM_OPERATION), nullptr);
 }
 
 }  // namespace

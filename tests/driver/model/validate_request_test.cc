@@ -30,7 +30,8 @@ RequestBuilder validRequest() {
 }
 
 Status validate(const Request& request, HalVersion version = HalVersion::V1_3) {
-    return validateRequest(request, boundary(), version);
+    RequestShapes shapes;
+    return resolveRequest(request, boundary(), version, shapes);
 }
 
 void expectInvalid(const Request& request, const std::string& what,
@@ -155,16 +156,56 @@ TEST(ValidateRequest, NamesTheArgumentAndTheRule) {
             << status.message();
 }
 
-TEST(MergedDimensions, PreferWhatIsSpecified) {
-    Operand operand;
-    RequestArgument argument;
-    EXPECT_EQ(mergedDimensions(operand, argument), std::vector<uint32_t>());
-    argument.dimensions = {4, 0};
-    EXPECT_EQ(mergedDimensions(operand, argument), (std::vector<uint32_t>{4, 0}));
-    operand.dimensions = {0, 5};
-    EXPECT_EQ(mergedDimensions(operand, argument), (std::vector<uint32_t>{4, 5}));
-    argument.dimensions = {};
-    EXPECT_EQ(mergedDimensions(operand, argument), (std::vector<uint32_t>{0, 5}));
+TEST(ValidateRequest, RejectsAnInputShorterThanItsOperand) {
+    RequestBuilder builder = validRequest();
+    builder.request().inputs[0].location.length = 23;
+    expectInvalid(builder.request(), "23 of 24 bytes");
+    builder.request().inputs[0].location = {0, 4, 20};
+    expectInvalid(builder.request(), "20 of 24 bytes");
+}
+
+TEST(ValidateRequest, RefusesRanksAndExtentsBeyondTheEngine) {
+    ModelBuilder model;
+    const uint32_t input = model.input(floats({}));
+    model.operation(OperationType::RELU, {input}, {model.output(floats({}))});
+    const ModelBoundary open = boundaryOf(model.build().main);
+    RequestShapes shapes;
+    for (const std::vector<uint32_t>& dimensions : std::vector<std::vector<uint32_t>>{
+                 std::vector<uint32_t>(9, 1), {0x80000000}, {0xFFFFFFFF}}) {
+        RequestBuilder builder;
+        builder.input<float>({1}, dimensions).output(4);
+        EXPECT_EQ(resolveRequest(builder.request(), open, HalVersion::V1_3, shapes).code(),
+                  StatusCode::UNSUPPORTED);
+    }
+    RequestBuilder builder;
+    builder.input<float>({1}, {0x7FFFFFFF, 0x7FFFFFFF, 4}).output(4);
+    EXPECT_FALSE(resolveRequest(builder.request(), open, HalVersion::V1_3, shapes).ok());
+}
+
+TEST(RequestShapes, TakeEachExtentFromWhoKnowsIt) {
+    RequestBuilder builder;
+    builder.input<float>({1, 2, 3, 4, 5, 6}, {0, 3}).input<int32_t>({7}).output(24, {2, 0});
+    RequestShapes shapes;
+    ASSERT_TRUE(resolveRequest(builder.request(), boundary(), HalVersion::V1_2, shapes).ok());
+    ASSERT_EQ(shapes.inputs.size(), 2U);
+    EXPECT_EQ(shapes.inputs[0], (engine::Shape{2, 3}));
+    EXPECT_EQ(shapes.inputs[1], engine::Shape());
+    EXPECT_EQ(shapes.inputBytes, (std::vector<size_t>{24, 4}));
+    ASSERT_EQ(shapes.outputs.size(), 1U);
+    EXPECT_EQ(shapes.outputs[0], (engine::Shape{2, 3}));
+}
+
+TEST(RequestShapes, LeaveOpenWhatNobodyKnows) {
+    RequestBuilder builder = validRequest();
+    builder.request().outputs[0].dimensions = {};
+    RequestShapes shapes;
+    ASSERT_TRUE(resolveRequest(builder.request(), boundary(), HalVersion::V1_2, shapes).ok());
+    EXPECT_EQ(shapes.outputs[0], (engine::Shape{engine::kUnknownDimension, 3}));
+    builder.request().inputs[0] = {.hasNoValue = true, .location = {}, .dimensions = {}};
+    ASSERT_TRUE(resolveRequest(builder.request(), boundary(), HalVersion::V1_2, shapes).ok());
+    EXPECT_EQ(shapes.inputs[0], engine::Shape::unknownRank());
+    EXPECT_EQ(shapes.inputBytes[0], 0U);
+    EXPECT_EQ(shapes.inputs.size(), 2U) << "nothing is left of the request before";
 }
 
 }  // namespace

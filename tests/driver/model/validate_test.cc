@@ -121,13 +121,12 @@ Model ifModel() {
     return model;
 }
 
-TEST_F(ModelValidation, SubgraphsAreValidFrom1_3AndUnsupported) {
+TEST_F(ModelValidation, SubgraphsAreValidFrom1_3) {
     const Result<std::vector<bool>> supported =
             mDevice->supportedOperations(ifModel(), HalVersion::V1_3);
     ASSERT_TRUE(supported.ok()) << supported.status().toString();
-    EXPECT_EQ(*supported, std::vector<bool>{false});
-    EXPECT_EQ(mDevice->prepare(ifModel(), HalVersion::V1_3, {}).status().code(),
-              StatusCode::UNSUPPORTED);
+    EXPECT_EQ(*supported, std::vector<bool>{true});
+    EXPECT_TRUE(mDevice->prepare(ifModel(), HalVersion::V1_3, {}).ok());
     expectInvalid(ifModel(), HalVersion::V1_2, "subgraphs");
 }
 

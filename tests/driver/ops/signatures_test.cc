@@ -4,10 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
 #include <string>
 
 #include "driver/ops/operation.h"
+#include "driver/ops/operation_view.h"
 #include "tests/driver/device_fixture.h"
+#include "tests/driver/form_types.h"
 #include "tests/driver/model_builder.h"
 
 namespace halyard::driver {
@@ -72,41 +76,110 @@ OperandSpec plausible(OperandType type) {
             return {type, {}, 1.0F / 256.0F, type == TENSOR_QUANT8_ASYMM_SIGNED ? -128 : 0};
         case TENSOR_INT32:
             return {type, {}, 1.0F / 65536.0F, 0};
+        case TENSOR_QUANT16_ASYMM:
+            return {type, {}, 1.0F / 8.0F, 0};
+        case TENSOR_QUANT16_SYMM:
+            return {type, {}, 1.0F / 2048.0F, 0};
         default:
             return {type, {}};
     }
 }
 
+// What some operations demand on top.
+void makePlausible(OperationType type, SingleOperation& operation) {
+    if (type == OperationType::SOFTMAX) {
+        operation.operand(0).dimensions = {2, 2};  // its rank matters before 1.2
+    }
+    if (type == OperationType::TANH) {
+        Operand& output = operation.operand(1);
+        output.scale = output.scale == 0.0F ? 0.0F : 1.0F / 128.0F;
+        output.zeroPoint = output.type == TENSOR_QUANT8_ASYMM ? 128 : 0;
+    }
+    if (type == OperationType::QUANTIZED_16BIT_LSTM) {
+        for (const uint32_t value : {0U, 14U, 16U}) {
+            operation.operand(value).scale = 1.0F / 128.0F;
+            operation.operand(value).zeroPoint = 128;
+        }
+        for (uint32_t weights = 1; weights <= 8; ++weights) {
+            operation.operand(weights).scale = 1.0F / 512.0F;
+        }
+    }
+}
+
+// What a form and a row take, as text.
+std::string describe(OperationType type, const FormTypes& types) {
+    std::string text = describe(type);
+    for (const OperandType input : types.inputs) {
+        text += " " + describe(input);
+    }
+    text += " ->";
+    for (const OperandType output : types.outputs) {
+        text += " " + describe(output);
+    }
+    return text;
+}
+
 TEST(Signatures, HoldFromTheirVersionOn) {
-    ASSERT_GE(allOperations().size(), 18U);
+    ASSERT_GE(allOperations().size(), 83U);
     for (const OperationDefinition& definition : allOperations()) {
-        ASSERT_FALSE(definition.signatures.empty());
-        for (const Signature& signature : definition.signatures) {
-            SingleOperation operation(definition.type);
-            std::string what = describe(definition.type);
-            for (const OperandType type : signature.inputs) {
-                operation.input(plausible(type));
-                what += " " + describe(type);
+        forEachForm(definition, [&](const Form& form, const TypeRow& row) {
+            const FormTypes types = typesOf(form, row);
+            if (std::ranges::count(types.inputs, SUBGRAPH) > 0) {
+                return;  // control_flow_test.cc: it takes a model with subgraphs
             }
-            for (const OperandType type : signature.outputs) {
+            SingleOperation operation(definition.type);
+            for (const OperandType type : types.inputs) {
+                operation.input(plausible(type));
+            }
+            for (const OperandType type : types.outputs) {
                 operation.output(plausible(type));
             }
-            if (definition.type == OperationType::SOFTMAX) {
-                operation.operand(0).dimensions = {2, 2};  // its rank matters before 1.2
-            }
-            EXPECT_GE(signature.since, *introducedIn(definition.type)) << what;
-            expectSince(operation.build(), signature.since, what);
-        }
+            makePlausible(definition.type, operation);
+            const std::string what = describe(definition.type, types);
+            const HalVersion since = std::max(form.since, row.since);
+            EXPECT_GE(since, *introducedIn(definition.type)) << what;
+            expectSince(operation.build(), since, what);
+        });
     }
 }
 
 TEST(Signatures, AreListedOnce) {
     for (const OperationDefinition& definition : allOperations()) {
-        const std::vector<Signature>& all = definition.signatures;
-        for (size_t i = 0; i < all.size(); ++i) {
-            for (size_t j = i + 1; j < all.size(); ++j) {
-                EXPECT_FALSE(all[i].inputs == all[j].inputs && all[i].outputs == all[j].outputs)
-                        << describe(definition.type) << " " << i << " " << j;
+        std::set<std::string> known;
+        forEachForm(definition, [&](const Form& form, const TypeRow& row) {
+            const std::string what = describe(definition.type, typesOf(form, row));
+            EXPECT_TRUE(known.insert(what).second) << what;
+        });
+    }
+}
+
+TEST(Signatures, NameEachOperandOfAFormOnce) {
+    for (const OperationDefinition& definition : allOperations()) {
+        for (const Form& form : definition.forms) {
+            for (const OperandForms& list : {form.inputs, form.outputs}) {
+                std::set<std::string_view> names;
+                for (const OperandForm& operand : list) {
+                    EXPECT_FALSE(operand.name.empty()) << describe(definition.type);
+                    EXPECT_TRUE(names.insert(operand.name).second)
+                            << describe(definition.type) << " " << operand.name;
+                }
+                EXPECT_LE(std::ranges::count(list, true, &OperandForm::repeats), 1);
+            }
+        }
+    }
+}
+
+TEST(Signatures, HaveATypeInEachRowForEachColumn) {
+    for (const OperationDefinition& definition : allOperations()) {
+        ASSERT_FALSE(definition.forms.empty());
+        ASSERT_FALSE(definition.rows.empty());
+        for (const Form& form : definition.forms) {
+            for (const OperandForm& operand : join({form.inputs, form.outputs})) {
+                const auto* column = std::get_if<Column>(&operand.type);
+                for (const TypeRow& row : definition.rows) {
+                    EXPECT_TRUE(column == nullptr || column->index < row.types.size())
+                            << describe(definition.type) << " " << operand.name;
+                }
             }
         }
     }
@@ -133,6 +206,51 @@ TEST(Signatures, RejectOmittedInputs) {
     const uint32_t output = builder.output(floats({2, 2}));
     builder.operation(OperationType::RELU, {input}, {output});
     expectNever(builder.build(), "RELU of nothing");
+    EXPECT_EQ(validateOperations(builder.build(), HalVersion::V1_3).message(),
+              "operation 0 (RELU): the input (input 0, operand 0) can't be omitted");
+}
+
+TEST(Signatures, AcceptOmittedInputsWhereTheFormSaysSo) {
+    for (const auto& [type, version] : {std::pair{OperationType::SQUEEZE, HalVersion::V1_1},
+                                        std::pair{OperationType::TRANSPOSE, HalVersion::V1_1}}) {
+        ModelBuilder builder;
+        const uint32_t input = builder.input(floats({2, 1}));
+        const uint32_t steering = builder.omitted({TENSOR_INT32, {0}});
+        builder.operation(type, {input, steering}, {builder.output(floats({2}))});
+        expectSince(builder.build(), version, describe(type));
+        builder.operand(steering).type = TENSOR_FLOAT32;
+        expectNever(builder.build(), "an omitted operand of another type");
+    }
+}
+
+// LSTM with some of its inputs omitted.
+Model lstm(const std::vector<size_t>& omitted, size_t count) {
+    ModelBuilder builder;
+    std::vector<uint32_t> inputs;
+    for (size_t i = 0; i < count; ++i) {
+        const OperandSpec spec = {i == 20              ? INT32
+                                  : i == 21 || i == 22 ? FLOAT32
+                                                       : TENSOR_FLOAT32,
+                                  {}};
+        inputs.push_back(std::ranges::count(omitted, i) > 0 ? builder.omitted(spec)
+                                                            : builder.input(spec));
+    }
+    std::vector<uint32_t> outputs;
+    for (size_t i = 0; i < 4; ++i) {
+        outputs.push_back(builder.output(floats({})));
+    }
+    return builder.operation(OperationType::LSTM, inputs, outputs).build();
+}
+
+TEST(Signatures, LstmCanDoWithoutGatesPeepholesProjectionAndNorms) {
+    expectSince(lstm({}, 23), HalVersion::V1_0, "everything");
+    expectSince(lstm({1, 5, 9, 10, 11, 12, 16, 17}, 23), HalVersion::V1_0, "the least");
+    expectSince(lstm({}, 27), HalVersion::V1_2, "everything, layer norm");
+    expectSince(lstm({1, 5, 9, 10, 11, 12, 16, 17, 23, 24, 25, 26}, 27), HalVersion::V1_2,
+                "the least, layer norm");
+    for (const size_t needed : {0U, 2U, 3U, 4U, 6U, 7U, 8U, 13U, 14U, 15U, 18U, 19U, 20U, 22U}) {
+        expectNever(lstm({needed}, 23), "without input " + std::to_string(needed));
+    }
 }
 
 SingleOperation quantConv(float inputScale, float filterScale, float biasScale, float outputScale) {
@@ -286,6 +404,46 @@ TEST(ProbabilityRules, NeedScale1Over256) {
     }
 }
 
+TEST(TanhRules, NeedScale1Over128AroundZero) {
+    const auto model = [](OperandType tensor, float scale, int32_t zeroPoint) {
+        return SingleOperation(OperationType::TANH)
+                .input({tensor, {2, 2}, 0.1F, 5})
+                .output({tensor, {2, 2}, scale, zeroPoint})
+                .build();
+    };
+    expectSince(model(TENSOR_QUANT8_ASYMM, 1.0F / 128, 128), HalVersion::V1_2, "unsigned");
+    expectSince(model(TENSOR_QUANT8_ASYMM_SIGNED, 1.0F / 128, 0), HalVersion::V1_3, "signed");
+    expectNever(model(TENSOR_QUANT8_ASYMM, 1.0F / 256, 128), "scale");
+    expectNever(model(TENSOR_QUANT8_ASYMM, 1.0F / 128, 0), "zero point");
+    expectNever(model(TENSOR_QUANT8_ASYMM_SIGNED, 1.0F / 128, 128), "signed zero point");
+}
+
+TEST(QuantizationRules, KeepScaleAndZeroPointWhereElementsMove) {
+    for (const OperationType type :
+         {OperationType::EXPAND_DIMS, OperationType::SLICE, OperationType::STRIDED_SLICE,
+          OperationType::TILE, OperationType::DEPTH_TO_SPACE, OperationType::SPACE_TO_DEPTH,
+          OperationType::BATCH_TO_SPACE_ND, OperationType::CHANNEL_SHUFFLE,
+          OperationType::EMBEDDING_LOOKUP, OperationType::REDUCE_MAX, OperationType::PAD_V2}) {
+        const OperationDefinition& definition = *findOperation(type);
+        const auto row =
+                std::ranges::find(definition.rows, TENSOR_QUANT8_ASYMM,
+                                  [](const TypeRow& candidate) { return candidate.types[0]; });
+        ASSERT_NE(row, definition.rows.end());
+        const auto statusOf = [&](float scale, int32_t zeroPoint) {
+            SingleOperation operation(type);
+            for (const OperandType input : typesOf(definition.forms.front(), *row).inputs) {
+                input == TENSOR_QUANT8_ASYMM ? operation.input({input, {}, 0.5F, 10})
+                                             : operation.input({input, {}});
+            }
+            operation.output({TENSOR_QUANT8_ASYMM, {}, scale, zeroPoint});
+            return validateOperations(operation.build(), HalVersion::V1_3);
+        };
+        EXPECT_TRUE(statusOf(0.5F, 10).ok()) << describe(type) << statusOf(0.5F, 10).toString();
+        EXPECT_EQ(statusOf(0.25F, 10).code(), StatusCode::INVALID_ARGUMENT) << describe(type);
+        EXPECT_EQ(statusOf(0.5F, 11).code(), StatusCode::INVALID_ARGUMENT) << describe(type);
+    }
+}
+
 TEST(QuantizationRules, KeepScaleAndZeroPointWhereValuesOnlyMove) {
     for (const OperationType type :
          {OperationType::RELU, OperationType::RELU1, OperationType::RELU6}) {
@@ -309,15 +467,131 @@ TEST(PadRules, NeedZeroPoint0Before1_2) {
                                     .output({TENSOR_QUANT8_ASYMM, {0}, 0.5F, zeroPoint})
                                     .build();
         expectSince(model, zeroPoint == 0 ? HalVersion::V1_1 : HalVersion::V1_2, "PAD");
+        const Model batches = SingleOperation(OperationType::SPACE_TO_BATCH_ND)
+                                      .input({TENSOR_QUANT8_ASYMM, {}, 0.5F, zeroPoint})
+                                      .input({TENSOR_INT32, {2}})
+                                      .input({TENSOR_INT32, {2, 2}})
+                                      .output({TENSOR_QUANT8_ASYMM, {}, 0.5F, zeroPoint})
+                                      .build();
+        expectSince(batches, zeroPoint == 0 ? HalVersion::V1_1 : HalVersion::V1_2, "batches");
     }
 }
 
+std::string messageFor(const Model& model, HalVersion version = HalVersion::V1_2) {
+    return std::string(validateOperations(model, version).message());
+}
+
 TEST(Rules, NameTheOperationTheOperandAndTheRule) {
-    SingleOperation operation = quantConv(0.5F, 0.5F, 0.3F, 1.0F);
-    const Status status = validateOperations(operation.build(), HalVersion::V1_3);
-    EXPECT_EQ(status.message(),
-              "operation 0 (CONV_2D): the scale of input 2 (operand 2) is not the product of those "
-              "of input 0 (operand 0) and input 1 (operand 1)");
+    EXPECT_EQ(
+            messageFor(quantConv(0.5F, 0.5F, 0.3F, 1.0F).build()),
+            "operation 0 (CONV_2D): the scale of the bias (input 2, operand 2) is not the product "
+            "of those of the input (input 0, operand 0) and the filter (input 1, operand 1)");
+}
+
+TEST(Mismatches, NameTheOperandThatTheClosestFormTakesAsAnother) {
+    const auto conv = [](OperandType input, OperandType filter, OperandType bias,
+                         OperandType stride, OperandType output) {
+        return SingleOperation(OperationType::CONV_2D)
+                .input(plausible(input))
+                .input(plausible(filter))
+                .input(plausible(bias))
+                .input({INT32, {}})
+                .input({stride, {}})
+                .inputs(INT32, 2)
+                .output(plausible(output))
+                .build();
+    };
+    EXPECT_EQ(
+            messageFor(conv(TENSOR_FLOAT32, TENSOR_INT32, TENSOR_FLOAT32, INT32, TENSOR_FLOAT32)),
+            "operation 0 (CONV_2D): the filter (input 1, operand 1) is TENSOR_INT32; HAL 1.2 takes "
+            "TENSOR_FLOAT32 there");
+    EXPECT_EQ(messageFor(conv(TENSOR_QUANT8_ASYMM, TENSOR_FLOAT32, TENSOR_INT32, INT32,
+                              TENSOR_QUANT8_ASYMM)),
+              "operation 0 (CONV_2D): the filter (input 1, operand 1) is TENSOR_FLOAT32; HAL 1.2 "
+              "takes TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_SYMM_PER_CHANNEL there");
+    EXPECT_EQ(
+            messageFor(conv(TENSOR_FLOAT32, TENSOR_FLOAT32, TENSOR_FLOAT32, BOOL, TENSOR_FLOAT32)),
+            "operation 0 (CONV_2D): the stride width (input 4, operand 4) is BOOL; HAL 1.2 takes "
+            "INT32 there");
+    EXPECT_EQ(messageFor(conv(TENSOR_FLOAT32, TENSOR_FLOAT32, TENSOR_FLOAT32, INT32, TENSOR_INT32)),
+              "operation 0 (CONV_2D): the output (output 0, operand 7) is TENSOR_INT32; HAL 1.2 "
+              "gives TENSOR_FLOAT32 there");
+    EXPECT_EQ(messageFor(SingleOperation(OperationType::RELU)
+                                 .input({TENSOR_INT32, {}})
+                                 .output({TENSOR_INT32, {}})
+                                 .build()),
+              "operation 0 (RELU): the input (input 0, operand 0) is TENSOR_INT32; HAL 1.2 takes "
+              "TENSOR_FLOAT32, TENSOR_FLOAT16 or TENSOR_QUANT8_ASYMM there");
+    EXPECT_EQ(
+            messageFor(SingleOperation(OperationType::CONCATENATION)
+                               .inputs(TENSOR_FLOAT32, 2)
+                               .input({TENSOR_INT32, {}})
+                               .inputs(INT32, 1)
+                               .output({TENSOR_FLOAT32, {}})
+                               .build()),
+            "operation 0 (CONCATENATION): one of the inputs (input 2, operand 2) is TENSOR_INT32; "
+            "HAL 1.2 takes TENSOR_FLOAT32 there");
+}
+
+TEST(Mismatches, CountTheOperandsWhereNoFormHasSoMany) {
+    EXPECT_EQ(
+            messageFor(SingleOperation(OperationType::CONV_2D)
+                               .inputs(TENSOR_FLOAT32, 3)
+                               .output({TENSOR_FLOAT32, {}})
+                               .build()),
+            "operation 0 (CONV_2D): it has 3 inputs and 1 output; HAL 1.2 takes 7, 8, 10, 11 or 13 "
+            "and gives 1");
+    EXPECT_EQ(
+            messageFor(SingleOperation(OperationType::CONV_2D)
+                               .inputs(TENSOR_FLOAT32, 3)
+                               .output({TENSOR_FLOAT32, {}})
+                               .build(),
+                       HalVersion::V1_0),
+            "operation 0 (CONV_2D): it has 3 inputs and 1 output; HAL 1.0 takes 7 or 10 and gives "
+            "1");
+    EXPECT_EQ(messageFor(SingleOperation(OperationType::CONCATENATION)
+                                 .inputs(INT32, 1)
+                                 .output({TENSOR_FLOAT32, {}})
+                                 .build()),
+              "operation 0 (CONCATENATION): it has 1 input and 1 output; HAL 1.2 takes at least 2 "
+              "and "
+              "gives 1");
+}
+
+TEST(Mismatches, NameTheVersionThatBroughtTheForm) {
+    const auto relu = [](OperandType type) {
+        return SingleOperation(OperationType::RELU)
+                .input(plausible(type))
+                .output(plausible(type))
+                .build();
+    };
+    EXPECT_EQ(messageFor(relu(TENSOR_FLOAT16), HalVersion::V1_1),
+              "operation 0 (RELU): it takes such operands from HAL 1.2 on, and this is HAL 1.1");
+    EXPECT_EQ(messageFor(SingleOperation(OperationType::MEAN)
+                                 .inputs(INT32, 1)
+                                 .output({TENSOR_FLOAT32, {}})
+                                 .build(),
+                         HalVersion::V1_0),
+              "operation 0 (MEAN): HAL 1.0 does not have the operation");
+}
+
+TEST(OperationViews, RememberANameThatNoFormHas) {
+    const Model model = quantConv(0.5F, 0.5F, 0.25F, 1.0F).build();
+    const OperationDefinition* definition = findOperation(OperationType::CONV_2D);
+    ASSERT_NE(definition, nullptr);
+    const Result<OperationView> view = OperationView::make(
+            model, model.main, model.main.operations[0], *definition, HalVersion::V1_0);
+    ASSERT_TRUE(view.ok());
+    EXPECT_EQ(view->input("bias").index, 2U);
+    EXPECT_EQ(view->input("activation").index, 6U);
+    EXPECT_EQ(view->output("output").index, 7U);
+    // A name of another form is known; the operand is not there.
+    EXPECT_FALSE(view->has("layout"));
+    EXPECT_TRUE(view->input("padding_left").omitted());
+    EXPECT_TRUE(view->checkNames().ok());
+    EXPECT_FALSE(view->has("fliter"));
+    EXPECT_EQ(view->checkNames().code(), StatusCode::INTERNAL);
+    EXPECT_NE(view->checkNames().message().find("\"fliter\""), std::string_view::npos);
 }
 
 }  // namespace

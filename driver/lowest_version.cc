@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "driver/lowest_version.h"
+
+#include "driver/model/validate.h"
+#include "driver/ops/operation.h"
+
+namespace halyard::driver {
+
+Status validateForVersion(const Model& model, HalVersion version) {
+    HALYARD_RETURN_IF_ERROR(validateModel(model, version));
+    return validateOperations(model, version);
+}
+
+Result<HalVersion> lowestVersion(const Model& model) {
+    // 1.0 has no word for relaxed floats. All else that a version can't say is invalid in it.
+    const bool relaxed = model.relaxComputationFloat32toFloat16;
+    Status status;
+    for (const HalVersion version :
+         {HalVersion::V1_0, HalVersion::V1_1, HalVersion::V1_2, HalVersion::V1_3}) {
+        if (relaxed && version < HalVersion::V1_1) {
+            continue;
+        }
+        status = validateForVersion(model, version);
+        if (status.ok()) {
+            return version;
+        }
+    }
+    return status;
+}
+
+}  // namespace halyard::driver

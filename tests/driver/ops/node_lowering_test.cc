@@ -1,0 +1,788 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The nodes that operations become: their attributes, and which operand goes where.
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+#include "driver/ops/operation.h"
+#include "tests/driver/form_types.h"
+#include "tests/driver/ops/lowered_graph.h"
+
+namespace halyard::driver {
+namespace {
+
+using enum OperandType;
+using engine::PaddingScheme;
+
+const OperandSpec kOpen = floats({});  // of any shape
+
+OperandSpec ints(std::vector<uint32_t> dimensions) {
+    return {.type = TENSOR_INT32, .dimensions = std::move(dimensions)};
+}
+
+void expectRefused(OperationModel model, StatusCode code, const std::string& message) {
+    const Status status = model.status();
+    EXPECT_EQ(status.code(), code);
+    EXPECT_EQ(status.message(), message);
+}
+
+void expectInvalid(OperationModel model, const std::string& message) {
+    expectRefused(std::move(model), StatusCode::INVALID_ARGUMENT, message);
+}
+
+// ---- Elementwise --------------------------------------------------------------------------------
+
+TEST(LoweredNodes, SubtractWithTheirActivation) {
+    const engine::Graph graph = OperationModel(OperationType::SUB)
+                                        .input(kOpen)
+                                        .input(kOpen)
+                                        .int32(3)
+                                        .output(kOpen)
+                                        .graph();
+    expectNode(graph, 0,
+               engine::Binary{.function = engine::Binary::Function::SUB,
+                              .activation = engine::Activation::RELU6},
+               "in0 in1");
+    EXPECT_EQ(graph.node(0).label, "operation 0 (SUB)");
+    EXPECT_EQ(graph.node(0).sources, std::vector<uint32_t>{0});
+}
+
+TEST(LoweredNodes, Compare) {
+    using Function = engine::Compare::Function;
+    for (const auto& [type, function] : {std::pair{OperationType::LESS, Function::LESS},
+                                         {OperationType::LESS_EQUAL, Function::LESS_EQUAL},
+                                         {OperationType::GREATER, Function::GREATER},
+                                         {OperationType::GREATER_EQUAL, Function::GREATER_EQUAL},
+                                         {OperationType::EQUAL, Function::EQUAL},
+                                         {OperationType::NOT_EQUAL, Function::NOT_EQUAL}}) {
+        expectNode(
+                OperationModel(type).input(kOpen).input(kOpen).output({TENSOR_BOOL8, {}}).graph(),
+                0, engine::Compare{.function = function}, "in0 in1");
+    }
+}
+
+TEST(LoweredNodes, Cast) {
+    expectNode(OperationModel(OperationType::CAST).input(kOpen).output(ints({})).graph(), 0,
+               engine::Cast{}, "in0");
+}
+
+TEST(LoweredNodes, CombineTwoTensors) {
+    using Function = engine::Binary::Function;
+    for (const auto& [type, function] : {std::pair{OperationType::MAXIMUM, Function::MAXIMUM},
+                                         {OperationType::MINIMUM, Function::MINIMUM},
+                                         {OperationType::POW, Function::POW},
+                                         {OperationType::PRELU, Function::PRELU}}) {
+        expectNode(OperationModel(type).input(kOpen).input(kOpen).output(kOpen).graph(), 0,
+                   engine::Binary{.function = function}, "in0 in1");
+    }
+    expectNode(OperationModel(OperationType::DIV)
+                       .input(kOpen)
+                       .input(kOpen)
+                       .int32(1)
+                       .output(kOpen)
+                       .graph(),
+               0, engine::Binary{.function = Function::DIV, .activation = engine::Activation::RELU},
+               "in0 in1");
+}
+
+TEST(LoweredNodes, CombineTruthValues) {
+    const OperandSpec truths = {TENSOR_BOOL8, {}};
+    using Function = engine::Binary::Function;
+    for (const auto& [type, function] :
+         {std::pair{OperationType::LOGICAL_AND, Function::LOGICAL_AND},
+          {OperationType::LOGICAL_OR, Function::LOGICAL_OR}}) {
+        expectNode(OperationModel(type).input(truths).input(truths).output(truths).graph(), 0,
+                   engine::Binary{.function = function}, "in0 in1");
+    }
+    expectNode(OperationModel(OperationType::LOGICAL_NOT).input(truths).output(truths).graph(), 0,
+               engine::Unary{.function = engine::Unary::Function::LOGICAL_NOT}, "in0");
+    expectNode(OperationModel(OperationType::SELECT)
+                       .input(truths)
+                       .input(kOpen)
+                       .input(kOpen)
+                       .output(kOpen)
+                       .graph(),
+               0, engine::Select{}, "in0 in1 in2");
+}
+
+TEST(LoweredNodes, MapElements) {
+    using Function = engine::Unary::Function;
+    for (const auto& [type, function] : {std::pair{OperationType::ABS, Function::ABS},
+                                         {OperationType::EXP, Function::EXP},
+                                         {OperationType::FLOOR, Function::FLOOR},
+                                         {OperationType::LOG, Function::LOG},
+                                         {OperationType::NEG, Function::NEG},
+                                         {OperationType::RSQRT, Function::RSQRT},
+                                         {OperationType::SIN, Function::SIN},
+                                         {OperationType::SQRT, Function::SQRT}}) {
+        expectNode(OperationModel(type).input(kOpen).output(kOpen).graph(), 0,
+                   engine::Unary{.function = function}, "in0");
+    }
+    expectNode(OperationModel(OperationType::TANH).input(kOpen).output(kOpen).graph(), 0,
+               engine::Activate{.function = engine::Activate::Function::TANH}, "in0");
+    const engine::Activate elu = {.function = engine::Activate::Function::ELU, .alpha = 0.5F};
+    expectNode(OperationModel(OperationType::ELU).input(kOpen).float32(0.5F).output(kOpen).graph(),
+               0, elu, "in0");
+    const OperandSpec halves = {TENSOR_FLOAT16, {}};
+    expectNode(
+            OperationModel(OperationType::ELU).input(halves).float16(0.5F).output(halves).graph(),
+            0, elu, "in0");
+}
+
+// ---- Reductions ---------------------------------------------------------------------------------
+
+TEST(LoweredNodes, ReduceAlongAxes) {
+    const auto reduce = [](OperationType type, const OperandSpec& tensor, bool keepDims) {
+        return OperationModel(type)
+                .input(tensor)
+                .constant<int32_t>(ints({2}), {0, -1})
+                .boolean(keepDims)
+                .output(tensor)
+                .graph();
+    };
+    using Function = engine::Reduce::Function;
+    for (const auto& [type, function] : {std::pair{OperationType::REDUCE_MAX, Function::MAX},
+                                         {OperationType::REDUCE_MIN, Function::MIN},
+                                         {OperationType::REDUCE_PROD, Function::PROD},
+                                         {OperationType::REDUCE_SUM, Function::SUM}}) {
+        for (const bool keepDims : {false, true}) {
+            expectNode(reduce(type, kOpen, keepDims), 0,
+                       engine::Reduce{.function = function, .keepDims = keepDims}, "in0 {0, -1}");
+        }
+    }
+    for (const auto& [type, function] : {std::pair{OperationType::REDUCE_ALL, Function::ALL},
+                                         {OperationType::REDUCE_ANY, Function::ANY}}) {
+        expectNode(reduce(type, {TENSOR_BOOL8, {}}, true), 0,
+                   engine::Reduce{.function = function, .keepDims = true}, "in0 {0, -1}");
+    }
+}
+
+TEST(LoweredNodes, FindTheIndexOfAnExtreme) {
+    using Function = engine::ArgMinMax::Function;
+    for (const auto& [type, function] : {std::pair{OperationType::ARGMAX, Function::MAX},
+                                         {OperationType::ARGMIN, Function::MIN}}) {
+        expectNode(OperationModel(type).input(kOpen).int32(-2).output(ints({})).graph(), 0,
+                   engine::ArgMinMax{.function = function, .axis = -2}, "in0");
+    }
+}
+
+// ---- Moving elements ----------------------------------------------------------------------------
+
+TEST(LoweredNodes, TransposeByAListOrNone) {
+    const auto transpose = [] { return OperationModel(OperationType::TRANSPOSE).input(kOpen); };
+    expectNode(transpose().constant<int32_t>(ints({2}), {1, 0}).output(kOpen).graph(), 0,
+               engine::Transpose{}, "in0 {1, 0}");
+    expectNode(transpose().input(ints({})).output(kOpen).graph(), 0, engine::Transpose{},
+               "in0 in1");
+    expectNode(transpose().omitted(ints({})).output(kOpen).graph(), 0, engine::Transpose{},
+               "in0 -");
+}
+
+TEST(LoweredNodes, SqueezeByAListOrNone) {
+    const auto squeeze = [] { return OperationModel(OperationType::SQUEEZE).input(kOpen); };
+    expectNode(squeeze().constant<int32_t>(ints({1}), {-1}).output(kOpen).graph(), 0,
+               engine::Squeeze{}, "in0 {-1}");
+    expectNode(squeeze().omitted(ints({})).output(kOpen).graph(), 0, engine::Squeeze{}, "in0 -");
+}
+
+TEST(LoweredNodes, SplitIntoAllOutputs) {
+    const auto split = [](int32_t axis, int32_t count) {
+        return OperationModel(OperationType::SPLIT)
+                .input(kOpen)
+                .int32(axis)
+                .int32(count)
+                .output(kOpen)
+                .output(kOpen)
+                .output(kOpen);
+    };
+    expectNode(split(-2, 3).graph(), 0, engine::Split{.axis = -2}, "in0", "out0 out1 out2");
+    expectInvalid(split(0, 2),
+                  "operation 0 (SPLIT): the count (input 2, operand 2) is 2, but the number of "
+                  "outputs is 3");
+    for (const int32_t count : {0, -3}) {
+        expectInvalid(split(0, count), "operation 0 (SPLIT): the count (input 2, operand 2) is " +
+                                               std::to_string(count) + ", below 1");
+    }
+}
+
+TEST(LoweredNodes, ConcatenateInOrder) {
+    expectNode(OperationModel(OperationType::CONCATENATION)
+                       .input(kOpen)
+                       .input(kOpen)
+                       .int32(-1)
+                       .output(kOpen)
+                       .graph(),
+               0, engine::Concat{.axis = -1}, "in0 in1");
+}
+
+TEST(LoweredNodes, SoftenAlongAnAxisOfAnUnknownRank) {
+    expectNode(OperationModel(OperationType::SOFTMAX)
+                       .input(kOpen)
+                       .float32(2.0F)
+                       .int32(-3)
+                       .output(kOpen)
+                       .graph(),
+               0, engine::Softmax{.beta = 2.0F, .axis = -3}, "in0");
+}
+
+TEST(LoweredNodes, GatherByIndicesThatStandBehindTheAxis) {
+    expectNode(OperationModel(OperationType::GATHER)
+                       .input(kOpen)
+                       .int32(-1)
+                       .input(ints({}))
+                       .output(kOpen)
+                       .graph(),
+               0, engine::Gather{.axis = -1}, "in0 in1");
+}
+
+TEST(LoweredNodes, TakeTheLargest) {
+    const auto topK = [](int32_t k) {
+        return OperationModel(OperationType::TOPK_V2)
+                .input(kOpen)
+                .int32(k)
+                .output(kOpen)
+                .output(ints({}));
+    };
+    expectNode(topK(2).graph(), 0, engine::TopK{.k = 2}, "in0", "out0 out1");
+    expectInvalid(topK(0), "operation 0 (TOPK_V2): the k (input 1, operand 1) is 0, below 1");
+}
+
+TEST(LoweredNodes, LookRowsUp) {
+    expectNode(OperationModel(OperationType::EMBEDDING_LOOKUP)
+                       .input(ints({3}))
+                       .input(kOpen)
+                       .output(kOpen)
+                       .graph(),
+               0, engine::Gather{.axis = 0}, "in1 in0");
+}
+
+TEST(LoweredNodes, ExpandSliceAndTile) {
+    expectNode(
+            OperationModel(OperationType::EXPAND_DIMS).input(kOpen).int32(-1).output(kOpen).graph(),
+            0, engine::ExpandDims{.axis = -1}, "in0");
+    expectNode(OperationModel(OperationType::SLICE)
+                       .input(kOpen)
+                       .input(ints({}))
+                       .input(ints({}))
+                       .output(kOpen)
+                       .graph(),
+               0, engine::Slice{}, "in0 in1 in2");
+    expectNode(OperationModel(OperationType::STRIDED_SLICE)
+                       .input(kOpen)
+                       .input(ints({}))
+                       .input(ints({}))
+                       .input(ints({}))
+                       .int32s({1, 2, 4})
+                       .output(kOpen)
+                       .graph(),
+               0, engine::StridedSlice{.beginMask = 1, .endMask = 2, .shrinkMask = 4},
+               "in0 in1 in2 in3");
+    expectNode(
+            OperationModel(OperationType::TILE).input(kOpen).input(ints({})).output(kOpen).graph(),
+            0, engine::Tile{}, "in0 in1");
+}
+
+TEST(LoweredNodes, PadWithARealNumber) {
+    expectNode(OperationModel(OperationType::PAD_V2)
+                       .input(kOpen)
+                       .input(ints({}))
+                       .float32(1.5F)
+                       .output(kOpen)
+                       .graph(),
+               0, engine::Pad{.value = 1.5F}, "in0 in1");
+    const auto quantized = [](OperandType type, int32_t zeroPoint, int32_t value) {
+        const OperandSpec spec = {type, {}, 0.5F, zeroPoint};
+        return OperationModel(OperationType::PAD_V2)
+                .input(spec)
+                .input(ints({}))
+                .int32(value)
+                .output(spec);
+    };
+    expectNode(quantized(TENSOR_QUANT8_ASYMM, 3, 9).graph(), 0, engine::Pad{.value = 3.0F},
+               "in0 in1");
+    expectNode(quantized(TENSOR_QUANT8_ASYMM_SIGNED, -3, -128).graph(), 0,
+               engine::Pad{.value = -62.5F}, "in0 in1");
+    for (const int32_t value : {-1, 256, std::numeric_limits<int32_t>::min()}) {
+        expectInvalid(quantized(TENSOR_QUANT8_ASYMM, 3, value),
+                      "operation 0 (PAD_V2): the padding value (input 2, operand 2) is " +
+                              std::to_string(value) + ", not 0..255");
+    }
+    expectInvalid(quantized(TENSOR_QUANT8_ASYMM_SIGNED, 3, 128),
+                  "operation 0 (PAD_V2): the padding value (input 2, operand 2) is 128, not "
+                  "-128..127");
+}
+
+TEST(LoweredNodes, MoveBlocks) {
+    const auto depth = [](OperationType type, int32_t block) {
+        return OperationModel(type).input(kOpen).int32(block).output(kOpen);
+    };
+    expectNode(depth(OperationType::DEPTH_TO_SPACE, 2).graph(), 0, engine::DepthToSpace{.block = 2},
+               "in0");
+    expectNode(depth(OperationType::SPACE_TO_DEPTH, 3).graph(), 0, engine::SpaceToDepth{.block = 3},
+               "in0");
+    expectInvalid(depth(OperationType::SPACE_TO_DEPTH, 0),
+                  "operation 0 (SPACE_TO_DEPTH): the block (input 1, operand 1) is 0, below 1");
+    expectNode(OperationModel(OperationType::BATCH_TO_SPACE_ND)
+                       .input(kOpen)
+                       .input(ints({}))
+                       .output(kOpen)
+                       .graph(),
+               0, engine::BatchToSpace{}, "in0 in1");
+    const engine::Graph nchw = OperationModel(OperationType::SPACE_TO_BATCH_ND)
+                                       .input(kOpen)
+                                       .input(ints({}))
+                                       .input(ints({}))
+                                       .boolean(true)
+                                       .output(kOpen)
+                                       .graph();
+    ASSERT_EQ(nchw.nodes().size(), 3U);
+    expectNode(nchw, 1, engine::SpaceToBatch{}, "temporary in1 in2", "temporary");
+    expectNode(OperationModel(OperationType::CHANNEL_SHUFFLE)
+                       .input(kOpen)
+                       .int32(3)
+                       .int32(-1)
+                       .output(kOpen)
+                       .graph(),
+               0, engine::ChannelShuffle{.groups = 3, .axis = -1}, "in0");
+}
+
+TEST(LoweredNodes, FillAndCountExtents) {
+    const auto fill = [] { return OperationModel(OperationType::FILL).input(ints({})); };
+    expectNode(fill().float32(1.5F).output(kOpen).graph(), 0, engine::Fill{.value = 1.5}, "in0");
+    // Not every INT32 is a float.
+    expectNode(fill().int32(2147483647).output(ints({})).graph(), 0,
+               engine::Fill{.value = 2147483647.0}, "in0");
+    const engine::Graph rank =
+            OperationModel(OperationType::RANK).input(kOpen).output({INT32, {}}).graph();
+    expectNode(rank, 0, engine::Rank{}, "in0");
+    EXPECT_EQ(rank.tensor(rank.outputs()[0]).type.shape, engine::Shape());
+}
+
+TEST(LoweredNodes, PoolByTheRootOfSquares) {
+    const engine::Graph graph = OperationModel(OperationType::L2_POOL_2D)
+                                        .input(kOpen)
+                                        .int32s({1, 2, 3, 4, 5, 0})
+                                        .output(kOpen)
+                                        .graph();
+    expectNode(
+            graph, 0,
+            engine::Pool2d{.function = engine::Pool2d::Function::L2,
+                           .window = {.padding = PaddingScheme::SAME, .strideH = 3, .strideW = 2},
+                           .filterH = 5,
+                           .filterW = 4},
+            "in0");
+}
+
+// ---- Convolutions -------------------------------------------------------------------------------
+
+OperationModel convolution(OperationType type, const OperandSpec& input = kOpen) {
+    return OperationModel(type).input(input).input(kOpen).input(floats({}));
+}
+
+TEST(LoweredNodes, ConvolveInGroups) {
+    const auto grouped = [](const std::vector<int32_t>& scalars, bool nchw) {
+        return convolution(OperationType::GROUPED_CONV_2D)
+                .int32s(scalars)
+                .boolean(nchw)
+                .output(kOpen);
+    };
+    // Scheme, strides by width and height, groups, activation.
+    expectNode(
+            grouped({1, 2, 3, 4, 1}, false).graph(), 0,
+            engine::Conv2d{.window = {.padding = PaddingScheme::SAME, .strideH = 3, .strideW = 2},
+                           .groups = 4,
+                           .activation = engine::Activation::RELU},
+            "in0 in1 in2");
+    // Left, right, top, bottom before them.
+    expectNode(grouped({1, 2, 3, 4, 5, 6, 7, 0}, false).graph(), 0,
+               engine::Conv2d{.window = {.padding = PaddingScheme::EXPLICIT,
+                                         .top = 3,
+                                         .bottom = 4,
+                                         .left = 1,
+                                         .right = 2,
+                                         .strideH = 6,
+                                         .strideW = 5},
+                              .groups = 7},
+               "in0 in1 in2");
+    const engine::Graph nchw = grouped({2, 1, 1, 1, 0}, true).graph();
+    ASSERT_EQ(nchw.nodes().size(), 3U);
+    expectNode(nchw, 0, engine::Transpose{}, "in0 {0, 2, 3, 1}", "temporary");
+    expectNode(nchw, 1, engine::Conv2d{}, "temporary in1 in2", "temporary");
+    expectNode(nchw, 2, engine::Transpose{}, "temporary {0, 3, 1, 2}");
+    expectInvalid(grouped({1, 1, 1, 0, 0}, false),
+                  "operation 0 (GROUPED_CONV_2D): the groups (input 6, operand 6) is 0, below 1");
+}
+
+TEST(LoweredNodes, ConvolveBackwardsByPaddings) {
+    const engine::Graph graph = convolution(OperationType::TRANSPOSE_CONV_2D)
+                                        .int32s({1, 2, 3, 4, 5, 6, 2})
+                                        .boolean(false)
+                                        .output(kOpen)
+                                        .graph();
+    expectNode(graph, 0,
+               engine::TransposeConv2d{.window = {.padding = PaddingScheme::EXPLICIT,
+                                                  .top = 3,
+                                                  .bottom = 4,
+                                                  .left = 1,
+                                                  .right = 2,
+                                                  .strideH = 6,
+                                                  .strideW = 5},
+                                       .activation = engine::Activation::RELU1},
+               "in0 in1 in2 -");
+}
+
+TEST(LoweredNodes, ConvolveBackwardsToAShape) {
+    const auto constant = [](const std::vector<int32_t>& shape, bool nchw) {
+        return convolution(OperationType::TRANSPOSE_CONV_2D)
+                .pooled(ints({static_cast<uint32_t>(shape.size())}), shape)
+                .int32s({1, 2, 3, 0})
+                .boolean(nchw)
+                .output(kOpen);
+    };
+    const engine::TransposeConv2d node = {
+            .window = {.padding = PaddingScheme::SAME, .strideH = 3, .strideW = 2}};
+    expectNode(constant({1, 5, 6, 2}, false).graph(), 0, node, "in0 in1 in2 {1, 5, 6, 2}");
+    // The shape is in the layout of the data.
+    const engine::Graph nchw = constant({1, 2, 5, 6}, true).graph();
+    ASSERT_EQ(nchw.nodes().size(), 3U);
+    expectNode(nchw, 1, node, "temporary in1 in2 {1, 5, 6, 2}", "temporary");
+    expectInvalid(constant({1, 2, 5}, true),
+                  "operation 0 (TRANSPOSE_CONV_2D): the output shape (input 3, operand 3) has 3 "
+                  "elements, not 4");
+}
+
+TEST(LoweredNodes, ConvolveBackwardsToAShapeThatIsComputed) {
+    const auto computed = [](bool nchw) {
+        return convolution(OperationType::TRANSPOSE_CONV_2D)
+                .input(ints({4}))
+                .int32s({2, 1, 1, 0})
+                .boolean(nchw)
+                .output(kOpen)
+                .graph();
+    };
+    expectNode(computed(false), 0, engine::TransposeConv2d{}, "in0 in1 in2 in3");
+    const engine::Graph nchw = computed(true);
+    ASSERT_EQ(nchw.nodes().size(), 4U);
+    expectNode(nchw, 1, engine::Gather{.axis = 0}, "in3 {0, 2, 3, 1}", "temporary");
+    expectNode(nchw, 2, engine::TransposeConv2d{}, "temporary in1 in2 temporary", "temporary");
+    EXPECT_EQ(nchw.node(2).inputs[3], nchw.node(1).outputs[0]);
+}
+
+TEST(LoweredNodes, OfChannelsFirstKnowTheirShapes) {
+    const engine::Graph graph = convolution(OperationType::GROUPED_CONV_2D, floats({1, 2, 3, 4}))
+                                        .int32s({2, 1, 1, 1, 0})
+                                        .boolean(true)
+                                        .output(floats({5, 6, 7, 8}))
+                                        .graph();
+    ASSERT_EQ(graph.nodes().size(), 3U);
+    EXPECT_EQ(graph.tensor(graph.node(1).inputs[0]).type.shape, (engine::Shape{1, 3, 4, 2}));
+    EXPECT_EQ(graph.tensor(graph.node(1).outputs[0]).type.shape, (engine::Shape{5, 7, 8, 6}));
+}
+
+// ---- Detection ----------------------------------------------------------------------------------
+
+TEST(LoweredNodes, AlignRegions) {
+    const auto align = [](const std::vector<int32_t>& extents, const std::vector<int32_t>& samples,
+                          bool nchw) {
+        return OperationModel(OperationType::ROI_ALIGN)
+                .input(kOpen)
+                .input(kOpen)
+                .input(ints({}))
+                .int32s(extents)
+                .float32(2.0F)
+                .float32(4.0F)
+                .int32s(samples)
+                .boolean(nchw)
+                .output(kOpen);
+    };
+    const engine::RoiAlign node = {.height = 5,
+                                   .width = 6,
+                                   .heightRatio = 2.0F,
+                                   .widthRatio = 4.0F,
+                                   .samplesH = 0,
+                                   .samplesW = 3};
+    expectNode(align({5, 6}, {0, 3}, false).graph(), 0, node, "in0 in1 in2");
+    const engine::Graph nchw = align({5, 6}, {0, 3}, true).graph();
+    ASSERT_EQ(nchw.nodes().size(), 3U);
+    expectNode(nchw, 0, engine::Transpose{}, "in0 {0, 2, 3, 1}", "temporary");
+    expectNode(nchw, 1, node, "temporary in1 in2", "temporary");
+    expectNode(nchw, 2, engine::Transpose{}, "temporary {0, 3, 1, 2}");
+    expectInvalid(align({0, 6}, {0, 3}, false),
+                  "operation 0 (ROI_ALIGN): the output height (input 3, operand 3) is 0, below 1");
+    expectInvalid(align({5, 6}, {0, -1}, false),
+                  "operation 0 (ROI_ALIGN): the width samples (input 8, operand 8) is -1, below 0");
+}
+
+TEST(LoweredNodes, LimitBoxes) {
+    const auto limit = [](int32_t kernel) {
+        return OperationModel(OperationType::BOX_WITH_NMS_LIMIT)
+                .input(kOpen)
+                .input(kOpen)
+                .input(ints({}))
+                .float32(0.25F)
+                .int32(-1)
+                .int32(kernel)
+                .float32(0.5F)
+                .float32(0.75F)
+                .float32(0.125F)
+                .output(kOpen)
+                .output(kOpen)
+                .output(ints({}))
+                .output(ints({}));
+    };
+    using Kernel = engine::BoxWithNmsLimit::Kernel;
+    for (const auto& [code, kernel] :
+         {std::pair{0, Kernel::HARD}, {1, Kernel::LINEAR}, {2, Kernel::GAUSSIAN}}) {
+        expectNode(limit(code).graph(), 0,
+                   engine::BoxWithNmsLimit{.kernel = kernel,
+                                           .scoreThreshold = 0.25F,
+                                           .maxDetections = -1,
+                                           .iouThreshold = 0.5F,
+                                           .sigma = 0.75F,
+                                           .nmsScoreThreshold = 0.125F},
+                   "in0 in1 in2", "out0 out1 out2 out3");
+    }
+    for (const int32_t kernel : {-1, 3}) {
+        expectInvalid(limit(kernel),
+                      "operation 0 (BOX_WITH_NMS_LIMIT): the nms kernel (input 5, operand 5) is " +
+                              std::to_string(kernel) + ", not 0..2");
+    }
+}
+
+// ---- Recurrence ---------------------------------------------------------------------------------
+
+struct LstmScalars {
+    int32_t activation = 4;
+    float cellClip = 0.0F;
+    float projectionClip = 0.0F;
+};
+
+// `half`: of FLOAT16, scalars included.
+OperationModel lstm(const std::string& present, bool layerNorm, const LstmScalars& scalars = {},
+                    bool half = false) {
+    const OperandSpec tensor = {half ? TENSOR_FLOAT16 : TENSOR_FLOAT32, {}};
+    OperationModel model(OperationType::LSTM);
+    const auto add = [&](char mark) { mark == '-' ? model.omitted(tensor) : model.input(tensor); };
+    std::for_each(present.begin(), present.begin() + 20, add);
+    model.int32(scalars.activation);
+    for (const float clip : {scalars.cellClip, scalars.projectionClip}) {
+        half ? model.float16(clip) : model.float32(clip);
+    }
+    if (layerNorm) {
+        std::for_each(present.begin() + 20, present.end(), add);
+    }
+    return model.output(tensor).output(tensor).output(tensor).output(tensor);
+}
+
+// By position in the node: 20 tensors, then the weights of the layer normalisation.
+const std::string kWholeLstm(20, 'x');
+
+TEST(LoweredNodes, RememberWithAllParts) {
+    std::string all;
+    for (int i = 0; i < 24; ++i) {
+        all += (i == 0 ? "in" : " in") + std::to_string(i);
+    }
+    expectNode(lstm(kWholeLstm + "xxxx", true, {.cellClip = 2.0F, .projectionClip = 0.5F}).graph(),
+               0,
+               engine::Lstm{.attributes = {.activation = engine::LstmAttributes::Function::TANH,
+                                           .cellClip = 2.0F,
+                                           .projectionClip = 0.5F}},
+               all, "out0 out1 out2 out3");
+}
+
+TEST(LoweredNodes, RememberWithoutWhatIsOmitted) {
+    // No input gate, no peepholes, no projection; the first form knows no layer normalisation.
+    expectNode(lstm("x-xxx-xxx----xxx--xx", false).graph(), 0, engine::Lstm{},
+               "in0 - in1 in2 in3 - in4 in5 in6 - - - - in7 in8 in9 - - in10 in11 - - - -",
+               "out0 out1 out2 out3");
+    expectNode(lstm("x-xxx-xxx----xxx--xx-xxx", true).graph(), 0, engine::Lstm{},
+               "in0 - in1 in2 in3 - in4 in5 in6 - - - - in7 in8 in9 - - in10 in11 - in12 in13 in14",
+               "out0 out1 out2 out3");
+}
+
+TEST(LoweredNodes, RememberWithFunctionsByCodesOfTheirOwn) {
+    using Function = engine::LstmAttributes::Function;
+    for (const auto& [code, function] : {std::pair{0, Function::NONE},
+                                         {1, Function::RELU},
+                                         {3, Function::RELU6},
+                                         {4, Function::TANH},
+                                         {6, Function::LOGISTIC}}) {
+        const engine::Graph graph = lstm(kWholeLstm, false, {.activation = code}).graph();
+        EXPECT_EQ(firstNode<engine::Lstm>(graph).attributes.activation, function);
+    }
+    for (const int32_t code : {-1, 2, 5, 7}) {
+        expectInvalid(lstm(kWholeLstm, false, {.activation = code}),
+                      "operation 0 (LSTM): the activation (input 20, operand 20) is " +
+                              std::to_string(code) + ", not 0, 1, 3, 4 or 6");
+    }
+}
+
+TEST(LoweredNodes, RememberWithClampsOfEitherFloat) {
+    const engine::Graph graph = lstm(kWholeLstm, false, {.cellClip = 1.5F}, true).graph();
+    EXPECT_EQ(firstNode<engine::Lstm>(graph).attributes.cellClip, 1.5F);
+    expectInvalid(lstm(kWholeLstm, false, {.cellClip = -1.0F}),
+                  "operation 0 (LSTM): the cell clip (input 21, operand 21) is -1.000000, below "
+                  "0.000000");
+    expectInvalid(
+            lstm(kWholeLstm, false, {.projectionClip = std::numeric_limits<float>::quiet_NaN()}),
+            "operation 0 (LSTM): the projection clip (input 22, operand 22) is nan, below "
+            "0.000000");
+}
+
+TEST(LoweredNodes, RememberSequences) {
+    const auto sequence = [](size_t outputs) {
+        OperationModel model(OperationType::UNIDIRECTIONAL_SEQUENCE_LSTM);
+        for (int i = 0; i < 20; ++i) {
+            model.input(kOpen);
+        }
+        model.int32(4).float32(1.0F).float32(2.0F).boolean(true);
+        for (int i = 0; i < 4; ++i) {
+            i == 0 ? model.omitted(kOpen) : model.input(kOpen);
+        }
+        for (size_t i = 0; i < outputs; ++i) {
+            model.output(kOpen);
+        }
+        return model.graph();
+    };
+    const engine::LstmSequence node = {.attributes = {.cellClip = 1.0F, .projectionClip = 2.0F},
+                                       .timeMajor = true};
+    const std::string inputs =
+            "in0 in1 in2 in3 in4 in5 in6 in7 in8 in9 in10 in11 in12 in13 in14 in15 in16 in17 in18 "
+            "in19 - in20 in21 in22 - - - - -";
+    expectNode(sequence(3), 0, node, inputs, "out0 out1 out2");
+    expectNode(sequence(1), 0, node, inputs, "out0 temporary temporary");
+}
+
+TEST(LoweredNodes, RememberIn16Bits) {
+    OperationModel model(OperationType::QUANTIZED_16BIT_LSTM);
+    for (const auto& [type, count] : {std::pair{TENSOR_QUANT8_ASYMM, 9},
+                                      {TENSOR_INT32, 4},
+                                      {TENSOR_QUANT16_SYMM, 1},
+                                      {TENSOR_QUANT8_ASYMM, 1}}) {
+        for (int i = 0; i < count; ++i) {
+            model.input({type, {}});
+        }
+    }
+    model.output({TENSOR_QUANT16_SYMM, {}}).output({TENSOR_QUANT8_ASYMM, {}});
+    expectNode(model.graph(), 0, engine::Quantized16BitLstm{},
+               "in0 in1 in2 in3 in4 in5 in6 in7 in8 in9 in10 in11 in12 in13 in14", "out0 out1");
+}
+
+TEST(LoweredNodes, RememberIn8Bits) {
+    const auto model = [](float cellClip) {
+        OperationModel lstm(OperationType::QUANTIZED_LSTM);
+        lstm.input({TENSOR_QUANT8_ASYMM_SIGNED, {}}).omitted({TENSOR_QUANT8_SYMM, {}});
+        for (int i = 0; i < 7; ++i) {
+            i == 3 ? lstm.omitted({TENSOR_QUANT8_SYMM, {}}) : lstm.input({TENSOR_QUANT8_SYMM, {}});
+        }
+        for (int i = 0; i < 3; ++i) {
+            lstm.omitted({TENSOR_QUANT16_SYMM, {}});
+        }
+        lstm.omitted(ints({})).input(ints({})).input(ints({})).input(ints({}));
+        lstm.input({TENSOR_QUANT8_SYMM, {}}).input(ints({}));
+        lstm.input({TENSOR_QUANT8_ASYMM_SIGNED, {}}).input({TENSOR_QUANT16_SYMM, {}});
+        lstm.omitted({TENSOR_QUANT16_SYMM, {}});
+        for (int i = 0; i < 3; ++i) {
+            lstm.input({TENSOR_QUANT16_SYMM, {}});
+        }
+        for (const float scalar : {cellClip, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F}) {
+            lstm.float32(scalar);
+        }
+        return lstm.int32(-7)
+                .float32(8.0F)
+                .output({TENSOR_QUANT8_ASYMM_SIGNED, {}})
+                .output({TENSOR_QUANT16_SYMM, {}})
+                .output({TENSOR_QUANT8_ASYMM_SIGNED, {}});
+    };
+    expectNode(model(1.0F).graph(), 0,
+               engine::QuantizedLstm{.cellClip = 1.0F,
+                                     .projectionClip = 2.0F,
+                                     .inputIntermediateScale = 3.0F,
+                                     .forgetIntermediateScale = 4.0F,
+                                     .cellIntermediateScale = 5.0F,
+                                     .outputIntermediateScale = 6.0F,
+                                     .hiddenZeroPoint = -7,
+                                     .hiddenScale = 8.0F},
+               "in0 - in1 in2 in3 - in4 in5 in6 - - - - in7 in8 in9 in10 in11 in12 in13 - in14 "
+               "in15 in16",
+               "out0 out1 out2");
+    expectInvalid(model(-1.0F),
+                  "operation 0 (QUANTIZED_LSTM): the cell clip (input 24, operand 24) is "
+                  "-1.000000, below 0.000000");
+}
+
+// ---- All of them --------------------------------------------------------------------------------
+
+// An operation of that form with constants for all its scalars, and a subgraph to refer to.
+Model modelOf(OperationType type, const FormTypes& types) {
+    OperationModel model(type);
+    const auto tensor = [](OperandType operand) {
+        return OperandSpec{.type = operand, .dimensions = {1, 2, 2, 1}};
+    };
+    for (const OperandType input : types.inputs) {
+        switch (input) {
+            case INT32:
+                model.int32(1);
+                break;
+            case FLOAT32:
+                model.float32(1.0F);
+                break;
+            case FLOAT16:
+                model.float16(1.0F);
+                break;
+            case BOOL:
+                model.boolean(true);
+                break;
+            case SUBGRAPH:
+                model.subgraph(0);
+                break;
+            default:
+                model.input(tensor(input));
+        }
+    }
+    for (const OperandType output : types.outputs) {
+        model.output(tensor(output));
+    }
+    return model.build({OperationModel(OperationType::RELU)
+                                .input(floats({1, 2, 2, 1}))
+                                .output(floats({1, 2, 2, 1}))
+                                .build()
+                                .main});
+}
+
+// A name that no form has, or a scalar that this form lacks, would be an internal error.
+TEST(Lowering, ReadsEveryFormByTheNamesOfItsOperands) {
+    for (const OperationDefinition& definition : allOperations()) {
+        if (definition.lower == nullptr) {
+            continue;
+        }
+        for (const Form& form : definition.forms) {
+            const Model model = modelOf(definition.type, typesOf(form, definition.rows.front()));
+            const Status status = lowerOperation(model, Constants(model), 0).status();
+            EXPECT_TRUE(status.ok()) << describe(definition.type) << ": " << status.toString();
+        }
+    }
+}
+
+TEST(Lowering, MarksConstantsThatAClientCanWriteTo) {
+    const auto isShared = [](const engine::Graph& graph) {
+        return graph.tensor(graph.node(0).inputs[1]).constant.shared;
+    };
+    const auto reshape = [] { return OperationModel(OperationType::RESHAPE).input(kOpen); };
+    EXPECT_TRUE(isShared(reshape().pooled<int32_t>(ints({1}), {6}).output(kOpen).graph()));
+    EXPECT_FALSE(isShared(reshape().constant<int32_t>(ints({1}), {6}).output(kOpen).graph()));
+}
+
+TEST(Lowering, StopsWhenNobodyWaitsAnyMore) {
+    const std::atomic<bool> cancelled = true;
+    const Model model = OperationModel(OperationType::RELU).input(kOpen).output(kOpen).build();
+    const Constants constants(model);
+    EXPECT_EQ(lowerModel(model, constants, Checkpoint({}, &cancelled)).status().code(),
+              StatusCode::UNAVAILABLE);
+}
+
+}  // namespace
+}  // namespace halyard::driver
