@@ -14,17 +14,16 @@
 
 #include "driver/backends.h"
 #include "driver/device_state.h"
+#include "driver/lowest_version.h"
 #include "driver/model/validate.h"
-#include "driver/ops/constants.h"
-#include "driver/ops/operation.h"
-#include "driver/support.h"
-#include "engine/plan/program.h"
+#include "driver/prepare/support.h"
 
 namespace halyard::driver {
 namespace {
 
 // Requests that run at the same time; each splits its work over the thread pool in turn.
-constexpr size_t kSchedulerThreads = 4;
+constexpr size_t kExecutingSlots = 4;
+constexpr size_t kPreparingSlots = 2;
 constexpr size_t kSchedulerCapacity = 1024;
 constexpr size_t kMaxThreads = 64;
 
@@ -61,37 +60,27 @@ Capabilities makeCapabilities() {
     return capabilities;
 }
 
-Status validate(const Model& model, HalVersion version) {
-    HALYARD_RETURN_IF_ERROR(validateModel(model, version));
-    return validateOperations(model, version);
-}
-
-Result<engine::Graph> checkArguments(const DeviceState& state, const Model& model,
-                                     HalVersion version, const PrepareOptions& options) {
+// Structure and signatures: what is quickly told, and all that makes a model invalid.
+Status validate(const Model& model, HalVersion version, const PrepareOptions& options) {
     HALYARD_RETURN_IF_ERROR(validatePreference(options.preference));
     HALYARD_RETURN_IF_ERROR(validatePriority(options.priority));
-    HALYARD_RETURN_IF_ERROR(validate(model, version));
+    HALYARD_RETURN_IF_ERROR(validateForVersion(model, version));
     if (hasPassed(options.deadline)) {
-        return Status(StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start");
+        return {StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"};
     }
-    return lowerSupported(state, model, Constants(model, state.memory));
+    return {};
 }
 
-Result<std::shared_ptr<PreparedModel>> compile(std::shared_ptr<DeviceState> state,
-                                               engine::Graph graph, ModelBoundary boundary,
-                                               std::vector<SharedMemory> pools,
-                                               const PrepareOptions& options) {
-    if (hasPassed(options.deadline)) {
-        return Status(StatusCode::DEADLINE_EXCEEDED, "the deadline passed before compiling");
+Status validate(const Options& options) {
+    if (options.threads > kMaxThreads) {
+        return invalidArgument(std::to_string(options.threads) + " threads; the limit is " +
+                               std::to_string(kMaxThreads));
     }
-    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const engine::Program> program,
-                             engine::Program::build(std::move(graph), state->backendList,
-                                                    state->threads, state->memory));
-    for (size_t i = 0; i < pools.size(); ++i) {
-        HALYARD_RETURN_IF_ERROR(checkIntact(*pools[i], "model", i));
+    if (options.maxMemoryMib > kMostMemoryMib) {
+        return invalidArgument(std::to_string(options.maxMemoryMib) +
+                               " MiB of memory; the limit is " + std::to_string(kMostMemoryMib));
     }
-    return std::make_shared<PreparedModel>(std::move(state), std::move(boundary), std::move(pools),
-                                           std::move(program), options.priority);
+    return {};
 }
 
 // In bytes. Half of the machine's memory leaves the other half to the clients, whose models and
@@ -132,7 +121,8 @@ DeviceState::DeviceState(Options deviceOptions,
                                                     executions->dropAll();
                                                 }
                                             })),
-      scheduler(kSchedulerThreads, kSchedulerCapacity) {}
+      preparing(kPreparingSlots, kSchedulerCapacity),
+      executing(kExecutingSlots, kSchedulerCapacity) {}
 
 Device::Device(std::shared_ptr<DeviceState> state, Capabilities capabilities)
     : mState(std::move(state)), mCapabilities(std::move(capabilities)) {}
@@ -140,15 +130,14 @@ Device::Device(std::shared_ptr<DeviceState> state, Capabilities capabilities)
 Device::~Device() = default;
 
 Result<std::unique_ptr<Device>> Device::create(Options options) {
-    if (options.threads > kMaxThreads) {
-        return invalidArgument(std::to_string(options.threads) + " threads; the limit is " +
-                               std::to_string(kMaxThreads));
-    }
-    if (options.maxMemoryMib > kMostMemoryMib) {
-        return invalidArgument(std::to_string(options.maxMemoryMib) +
-                               " MiB of memory; the limit is " + std::to_string(kMostMemoryMib));
-    }
+    HALYARD_RETURN_IF_ERROR(validate(options));
     HALYARD_ASSIGN_OR_RETURN(auto backends, makeBackends(options.backends));
+    return create(std::move(options), std::move(backends));
+}
+
+Result<std::unique_ptr<Device>> Device::create(
+        Options options, std::vector<std::unique_ptr<const engine::Backend>> backends) {
+    HALYARD_RETURN_IF_ERROR(validate(options));
     auto state = std::make_shared<DeviceState>(std::move(options), std::move(backends));
     return std::unique_ptr<Device>(new Device(std::move(state), makeCapabilities()));
 }
@@ -167,39 +156,36 @@ std::vector<std::string> Device::backendNames() const {
 
 Result<std::vector<bool>> Device::supportedOperations(const Model& model,
                                                       HalVersion version) const {
-    HALYARD_RETURN_IF_ERROR(validate(model, version));
+    HALYARD_RETURN_IF_ERROR(validateForVersion(model, version));
     return driver::supportedOperations(*mState, model);
 }
 
 Result<std::shared_ptr<PreparedModel>> Device::prepare(const Model& model, HalVersion version,
                                                        const PrepareOptions& options) const {
-    HALYARD_ASSIGN_OR_RETURN(engine::Graph graph, checkArguments(*mState, model, version, options));
-    return compile(mState, std::move(graph), boundaryOf(model.main), model.pools, options);
+    HALYARD_RETURN_IF_ERROR(validate(model, version, options));
+    return compileModel(mState, model, options);
 }
 
-Status Device::prepareAsync(const Model& model, HalVersion version, const PrepareOptions& options,
+Status Device::prepareAsync(Model model, HalVersion version, const PrepareOptions& options,
                             PrepareCallback callback) const {
     if (callback == nullptr) {
         return invalidArgument("prepareModel needs a callback");
     }
-    Result<engine::Graph> graph = checkArguments(*mState, model, version, options);
-    if (!graph.ok()) {
-        callback(graph.status(), nullptr);
-        return graph.status().code() == StatusCode::INVALID_ARGUMENT ? graph.status() : Status();
+    const Status valid = validate(model, version, options);
+    if (!valid.ok()) {
+        callback(valid, nullptr);
+        return valid.code() == StatusCode::INVALID_ARGUMENT ? valid : Status();
     }
     const auto shared = std::make_shared<PrepareCallback>(std::move(callback));
-    auto task = [shared, options, state = mState, boundary = boundaryOf(model.main),
-                 pools = model.pools,
-                 lowered = std::make_shared<engine::Graph>(std::move(*graph))] {
-        Result<std::shared_ptr<PreparedModel>> prepared =
-                compile(state, std::move(*lowered), boundary, pools, options);
+    auto task = [shared, options, state = mState, model = std::move(model)] {
+        Result<std::shared_ptr<PreparedModel>> prepared = compileModel(state, model, options);
         if (prepared.ok()) {
             (*shared)(Status(), std::move(*prepared));
         } else {
             (*shared)(prepared.status(), nullptr);
         }
     };
-    Status posted = mState->scheduler.post(options.priority, std::move(task));
+    Status posted = mState->preparing.post(options.priority, std::move(task));
     if (!posted.ok()) {
         (*shared)(posted, nullptr);
     }

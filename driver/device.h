@@ -4,7 +4,8 @@
 //
 // Calls that take a callback follow one contract, the same for every HAL version:
 //   - the callback runs exactly once, whatever happens, possibly before the call returns;
-//   - an invalid argument is reported through the callback and returned;
+//   - an invalid argument is reported through the callback and returned, and so is a queue that is
+//     full;
 //   - a passed deadline is reported through the callback, and OK is returned;
 //   - otherwise OK is returned and the work happens on another thread.
 
@@ -18,20 +19,14 @@
 
 #include "driver/model/capabilities.h"
 #include "driver/model/model.h"
-#include "driver/model/request.h"
 #include "driver/options.h"
-#include "driver/prepared_model.h"
+#include "driver/prepare/compile.h"
 #include "engine/base/status.h"
+#include "engine/plan/backend.h"
 
 namespace halyard::driver {
 
 struct DeviceState;
-
-struct PrepareOptions {
-    ExecutionPreference preference = ExecutionPreference::FAST_SINGLE_ANSWER;
-    Priority priority = Priority::MEDIUM;
-    TimePoint deadline;
-};
 
 // A failed status comes with a null model, OK with a live one.
 using PrepareCallback = std::function<void(const Status&, std::shared_ptr<PreparedModel>)>;
@@ -42,6 +37,9 @@ class Device {
     // Fails with INVALID_ARGUMENT on a backend name that is not known (the message lists the known
     // ones). A known backend that this build or machine lacks is logged as a warning and skipped.
     static Result<std::unique_ptr<Device>> create(Options options);
+    // With backends of the caller's instead of those that the options name, in that order.
+    static Result<std::unique_ptr<Device>> create(
+            Options options, std::vector<std::unique_ptr<const engine::Backend>> backends);
     ~Device();
 
     // "halyard 0.1.0".
@@ -51,18 +49,20 @@ class Device {
     std::vector<std::string> backendNames() const;
 
     // One flag per operation of the main subgraph: whether prepare would run it. INVALID_ARGUMENT
-    // if the model is invalid for that version.
+    // if the model is invalid for that version: in its structure, or in the signature of an
+    // operation.
     Result<std::vector<bool>> supportedOperations(const Model& model, HalVersion version) const;
 
-    // Prepares on the calling thread. INVALID_ARGUMENT: the model breaks a rule of its version.
-    // UNSUPPORTED: valid, but an operation can't be run. RESOURCE_EXHAUSTED: it, or an execution of
-    // it, would take more memory than Options::maxMemoryMib leaves.
+    // Prepares on the calling thread. INVALID_ARGUMENT: as above. UNSUPPORTED: valid, but an
+    // operation can't be run, or constants or shapes contradict each other. RESOURCE_EXHAUSTED: it,
+    // or an execution of it, would take more memory than Options::maxMemoryMib leaves.
+    // DEADLINE_EXCEEDED: stopped part-way.
     Result<std::shared_ptr<PreparedModel>> prepare(const Model& model, HalVersion version,
                                                    const PrepareOptions& options) const;
 
-    // The same on another thread, by the contract above. What makes a model invalid or unsupported
-    // is found before the call returns; only compiling is left to the other thread.
-    Status prepareAsync(const Model& model, HalVersion version, const PrepareOptions& options,
+    // The same on another thread, by the contract above. Only what makes a model invalid is found
+    // before the call returns; all that takes long is left to the other thread.
+    Status prepareAsync(Model model, HalVersion version, const PrepareOptions& options,
                         PrepareCallback callback) const;
 
     // Text lines of TAB-separated fields for people and tools that look into a running service:

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "driver/idle_executions.h"
+#include "driver/execute/idle_executions.h"
 #include "driver/options.h"
 #include "driver/scheduler.h"
 #include "engine/base/memory_budget.h"
@@ -32,7 +32,10 @@ struct DeviceState {
     const std::shared_ptr<MemoryBudget> memory;
     std::atomic<uint64_t> requests = 0;  // executed so far; numbers the dumps
     std::atomic<size_t> liveModels = 0;
-    Scheduler scheduler;  // last: its tasks use what stands above
+    // Last: their tasks use what stands above. Two of them, so that models that take long to
+    // prepare keep no request waiting.
+    Scheduler preparing;
+    Scheduler executing;
 };
 
 }  // namespace halyard::driver

@@ -110,12 +110,12 @@ TEST(Device, LaunchesButFailsAnUnsupportedModel) {
     ModelBuilder builder;
     const uint32_t input = builder.input(floats({2}));
     const uint32_t output = builder.output(floats({2}));
-    builder.operation(OperationType::TANH, {input}, {output});
+    builder.operation(OperationType::OEM_OPERATION, {input}, {output});
     const std::unique_ptr<Device> device = makeDevice();
     const Prepared prepared = prepareAndWait(*device, builder.build(), HalVersion::V1_0);
     EXPECT_TRUE(prepared.launch.ok());
     EXPECT_EQ(prepared.status.code(), StatusCode::UNSUPPORTED);
-    EXPECT_NE(prepared.status.message().find("operation 0 (TANH)"), std::string_view::npos)
+    EXPECT_NE(prepared.status.message().find("operation 0 (OEM_OPERATION)"), std::string_view::npos)
             << prepared.status.message();
     EXPECT_EQ(prepared.model, nullptr);
     EXPECT_EQ(prepared.calls, 1);
@@ -182,10 +182,14 @@ TEST(Device, FindsShapesThatContradictEachOtherOnlyInTheWhole) {
     builder.operation(OperationType::RELU, {input}, {middle})
             .operation(OperationType::RELU, {middle}, {output});
     const std::unique_ptr<Device> device = makeDevice();
-    EXPECT_EQ(device->supportedOperations(builder.build(), HalVersion::V1_0).status().code(),
-              StatusCode::INVALID_ARGUMENT);
-    EXPECT_EQ(device->prepare(builder.build(), HalVersion::V1_0, {}).status().code(),
-              StatusCode::INVALID_ARGUMENT);
+    const Result<std::vector<bool>> supported =
+            device->supportedOperations(builder.build(), HalVersion::V1_0);
+    ASSERT_TRUE(supported.ok()) << "structure and signatures are valid";
+    EXPECT_EQ(*supported, (std::vector<bool>{false, false}));
+    const Prepared prepared = prepareAndWait(*device, builder.build(), HalVersion::V1_0);
+    EXPECT_TRUE(prepared.launch.ok());
+    EXPECT_EQ(prepared.status.code(), StatusCode::UNSUPPORTED) << prepared.status.toString();
+    EXPECT_EQ(prepared.calls, 1);
 }
 
 TEST(Device, PreparesFromManyThreadsAtOnce) {

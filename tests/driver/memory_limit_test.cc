@@ -135,7 +135,7 @@ TEST_F(MemoryLimit, CoversWhatASingleOperationNeedsInside) {
     EXPECT_EQ(prepare(model).status().code(), StatusCode::RESOURCE_EXHAUSTED);
 }
 
-TEST_F(MemoryLimit, CoversWhatABackendUnpacksForAnOperation) {
+TEST_F(MemoryLimit, CoversWhatAKernelUnpacksWhileItRuns) {
     // CpuRef computes on FLOAT32 copies of FLOAT16 weights, which have no room.
     constexpr uint32_t kUnits = 600;
     constexpr uint32_t kLength = 500;
@@ -151,17 +151,25 @@ TEST_F(MemoryLimit, CoversWhatABackendUnpacksForAnOperation) {
     builder.operation(OperationType::FULLY_CONNECTED, {input, weights, bias, builder.int32(0)},
                       {builder.output(halves({kBatch, kUnits}))});
     const Model model = builder.build();
-    EXPECT_EQ(supported(model), std::vector<bool>{false});
-    EXPECT_EQ(prepare(model).status().code(), StatusCode::RESOURCE_EXHAUSTED);
+    const Result<std::shared_ptr<PreparedModel>> prepared = prepare(model);
+    ASSERT_TRUE(prepared.ok()) << prepared.status().toString();
+    RequestBuilder request;
+    request.input(std::vector<uint16_t>(size_t{kBatch} * kLength));
+    request.output(size_t{kBatch} * kUnits * sizeof(uint16_t));
+    const Status status = (*prepared)->execute(request.request(), HalVersion::V1_3, {}).status;
+    EXPECT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED) << status.toString();
 }
 
-// Sums of an INT32 input and as many constants, which are copied; each takes 400 KiB.
+// Sums of an INT32 input and as many constants, which are copied because they are not aligned; each
+// takes 400 KiB.
 Model sumOfConstants(int count) {
     constexpr uint32_t kLength = 100 * 1024;
     const OperandSpec ints = {OperandType::TENSOR_INT32, {kLength}};
     ModelBuilder builder;
     const uint32_t input = builder.input(ints);
-    const uint32_t constant = builder.pooled<int32_t>(ints, std::vector<int32_t>(kLength));
+    const uint32_t constant = builder.pooled<int32_t>(ints, std::vector<int32_t>(kLength + 1));
+    builder.operand(constant).location.offset = 1;
+    builder.operand(constant).location.length = kLength * sizeof(int32_t);
     const uint32_t activation = builder.int32(0);
     for (int i = 0; i < count; ++i) {
         const uint32_t same = builder.pooled<int32_t>(ints, {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "driver/request_dump.h"
+#include "driver/execute/request_dump.h"
 
 #include <cerrno>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "driver/prepared_model.h"
+#include "driver/execute/prepared_model.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,12 @@
 #include <thread>
 #include <utility>
 
+#include "driver/backends.h"
+#include "driver/device_state.h"
+#include "driver/prepare/compile.h"
 #include "tests/driver/awaited.h"
 #include "tests/driver/device_fixture.h"
+#include "tests/driver/gate.h"
 #include "tests/driver/model_builder.h"
 #include "tests/driver/sample_models.h"
 
@@ -342,6 +346,54 @@ TEST_F(Executing, RejectsARequiredInputWithoutAValue) {
               StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_F(Executing, FindsAnInputThatIsTooShortBeforeItLaunches) {
+    const std::shared_ptr<PreparedModel> model = prepare(reluModel());
+    RequestBuilder request;
+    request.input<float>({1, 2, 3, 4}).output(16);
+    request.request().inputs[0].location.length = 15;
+    int calls = 0;
+    EXPECT_EQ(model->executeAsync(request.request(), HalVersion::V1_0, {},
+                                  [&](const ExecutionResult&) { ++calls; })
+                      .code(),
+              StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(calls, 1);
+}
+
+TEST_F(Executing, ReplacesWhatAReusedResultHolds) {
+    const std::shared_ptr<PreparedModel> model = prepare(reluModel());
+    RequestBuilder request;
+    request.input<float>({1, 2, 3, 4}).output(16);
+    ExecutionResult result;
+    ExecuteOptions options;
+    options.measureTiming = true;
+    model->execute(request.request(), HalVersion::V1_0, options, result);
+    ASSERT_TRUE(result.status.ok());
+    EXPECT_NE(result.timing.timeInDriver, Timing::kUnknown);
+    model->execute(request.request(), HalVersion::V1_0, {}, result);
+    EXPECT_EQ(result.timing.timeInDriver, Timing::kUnknown) << "not asked for";
+    EXPECT_EQ(result.outputShapes.size(), 1U);
+    model->execute(Request(), HalVersion::V1_0, options, result);
+    EXPECT_EQ(result.status.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_TRUE(result.outputShapes.empty());
+    EXPECT_EQ(result.timing.timeInDriver, Timing::kUnknown);
+    model->execute(request.request(), HalVersion::V1_0, {}, result);
+    EXPECT_TRUE(result.status.ok());
+}
+
+TEST_F(Executing, AsksOfAFencedExecutionThatAllItsShapesAreKnown) {
+    const std::shared_ptr<PreparedModel> model = prepare(openReluModel({0, 3}));
+    RequestBuilder request;
+    request.input<float>({1, 2, 3}, {1, 3}).output(12);
+    EXPECT_TRUE(model->execute(request.request(), HalVersion::V1_3, {}).status.ok());
+    const Status status = model->validateFenced(request.request());
+    EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_NE(status.message().find("output 0"), std::string_view::npos) << status.message();
+    request.request().outputs[0].dimensions = {1, 3};
+    EXPECT_TRUE(model->validateFenced(request.request()).ok());
+    request.request().inputs.clear();
+    EXPECT_EQ(model->validateFenced(request.request()).code(), StatusCode::INVALID_ARGUMENT);
+}
+
 TEST_F(Executing, RunsManyRequestsOnOneModelAtOnce) {
     const std::shared_ptr<PreparedModel> model = prepare(openReluModel({0}));
     constexpr int kThreads = 8;
@@ -391,6 +443,137 @@ TEST_F(Executing, ReportsMemoryAndPlacement) {
             << report;
     EXPECT_NE(report.find("node\t2\toperation 2 (ADD)\tBinary\tCpuRef\t0\n"), std::string::npos)
             << report;
+}
+
+// ---- whose turn it is ---------------------------------------------------------------------------
+
+constexpr Deadline kPassed = steady_clock::time_point();
+
+std::shared_ptr<DeviceState> makeState() {
+    Options options;
+    options.threads = 1;
+    return std::make_shared<DeviceState>(options, makeBackends({"CpuRef"}).value());
+}
+
+// A device whose inside the test reaches, with every slot for executions taken.
+class Waiting : public testing::Test {
+  protected:
+    Waiting() {
+        for (;;) {
+            Result<Scheduler::Slot> slot = mState->executing.enter(Priority::HIGH, kPassed);
+            if (!slot.ok()) {
+                return;
+            }
+            mSlots.push_back(std::move(slot).value());
+        }
+    }
+
+    std::shared_ptr<PreparedModel> prepare(Priority priority) {
+        return compileModel(mState, reluModel(), {.priority = priority, .deadline = {}}).value();
+    }
+    std::shared_ptr<DeviceState> mState = makeState();
+    std::vector<Scheduler::Slot> mSlots;
+};
+
+// Notes when it is mapped, which is when the request's turn has come.
+class NotingMemory final : public Memory {
+  public:
+    NotingMemory(std::vector<int>& notes, int note) : mNotes(notes), mNote(note) {}
+    std::string_view name() const override { return mBytes->name(); }
+    size_t size() const override { return mBytes->size(); }
+    bool valid() const override { return true; }
+    Result<std::span<uint8_t>> map() const override {
+        mNotes.push_back(mNote);
+        return mBytes->map();
+    }
+    bool writable() const override { return true; }
+    bool intact() const override { return true; }
+
+  private:
+    std::vector<int>& mNotes;
+    const int mNote;
+    const SharedMemory mBytes = allocateHeapMemory(16);
+};
+
+TEST_F(Waiting, EndsWithTheDeadline) {
+    const std::shared_ptr<PreparedModel> model = prepare(Priority::HIGH);
+    RequestBuilder request;
+    request.input<float>({1, 2, 3, 4}).output(16);
+    ExecuteOptions options;
+    options.deadline = steady_clock::now() + std::chrono::milliseconds(1);
+    EXPECT_EQ(model->execute(request.request(), HalVersion::V1_3, options).status.code(),
+              StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_EQ(mState->executing.waiting(), 0U);
+    mSlots.pop_back();
+    EXPECT_TRUE(model->execute(request.request(), HalVersion::V1_3, {}).status.ok());
+}
+
+TEST_F(Waiting, EndsInOrderOfPriorityForBothKindsOfExecutions) {
+    std::vector<int> order;  // written with the only slot that becomes free
+    std::vector<std::thread> threads;
+    std::vector<std::shared_ptr<PreparedModel>> models;
+    std::vector<Awaited<Status>> launched;
+    size_t waiting = 0;
+    for (const Priority priority : {Priority::LOW, Priority::HIGH, Priority::MEDIUM}) {
+        models.push_back(prepare(priority));
+        for (const bool asynchronous : {true, false}) {
+            const int note = 10 * static_cast<int>(priority) + (asynchronous ? 0 : 1);
+            RequestBuilder builder;
+            builder.input(std::make_shared<NotingMemory>(order, note)).output(16);
+            if (asynchronous) {
+                const Awaited<Status> done = launched.emplace_back();
+                EXPECT_TRUE(models.back()
+                                    ->executeAsync(builder.request(), HalVersion::V1_3, {},
+                                                   [done](const ExecutionResult& result) {
+                                                       done.set(result.status);
+                                                   })
+                                    .ok());
+            } else {
+                threads.emplace_back([model = models.back(), request = builder.request()] {
+                    const ExecutionResult result = model->execute(request, HalVersion::V1_3, {});
+                    EXPECT_TRUE(result.status.ok()) << result.status.toString();
+                });
+            }
+            awaitWaiting(mState->executing, ++waiting);
+        }
+    }
+    EXPECT_TRUE(order.empty());
+    mSlots.pop_back();
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    for (const Awaited<Status>& status : launched) {
+        EXPECT_TRUE(status.get().ok());
+    }
+    EXPECT_EQ(order, (std::vector<int>{20, 21, 10, 11, 0, 1}));
+}
+
+// ---- reports and dumps --------------------------------------------------------------------------
+
+TEST(Reporting, TellsEveryOperationsFate) {
+    const std::shared_ptr<DeviceState> state = makeState();
+    engine::Graph graph;
+    const engine::TensorType type = {
+            .type = engine::DataType::FLOAT32, .shape = {4}, .quantization = {}};
+    const engine::TensorId input = graph.addTensor(type);
+    const engine::TensorId output = graph.addTensor(type);
+    graph.setInputs({input});
+    graph.setOutputs({output});
+    graph.addNode({.descriptor = engine::Unary(),
+                   .inputs = {input},
+                   .outputs = {output},
+                   .label = "operation 1 (ABS)",
+                   .sources = {1, 4, 7}});
+    graph.addVanished({.operation = 4, .fate = "fused into operation 1"});
+    const auto program = engine::Program::build(std::move(graph), state->backendList,
+                                                state->threads, state->memory);
+    ASSERT_TRUE(program.ok()) << program.status().toString();
+    const auto model = std::make_shared<PreparedModel>(
+            state, ModelBoundary(), std::vector<SharedMemory>(), *program, Priority::LOW);
+    const std::string report = model->report();
+    EXPECT_NE(report.find("node\t1,4,7\toperation 1 (ABS)\tUnary\tCpuRef\t0\n"), std::string::npos)
+            << report;
+    EXPECT_NE(report.find("vanished\t4\tfused into operation 1\n"), std::string::npos) << report;
 }
 
 TEST(Dumping, WritesEveryTensorOfEveryRequest) {

@@ -8,25 +8,40 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "driver/execute/request_binding.h"
+#include "driver/model/validate_request.h"
 #include "engine/plan/program.h"
 
 namespace halyard::driver {
+
+// Whatever serving a request needs, so that a request like the last one allocates nothing. One
+// request at a time.
+struct ReusedExecution {
+    explicit ReusedExecution(std::shared_ptr<const engine::Program> program)
+        : execution(std::move(program)) {}
+
+    RequestShapes shapes;
+    RequestBinding binding;
+    engine::Execution execution;
+    engine::ExecutionReport report;
+};
 
 // Thread-safe.
 class IdleExecutions {
   public:
     // One of that program, or a new one if none is idle.
-    std::unique_ptr<engine::Execution> take(const std::shared_ptr<const engine::Program>& program);
+    std::unique_ptr<ReusedExecution> take(const std::shared_ptr<const engine::Program>& program);
     // Keeps it, unless enough of that program are kept already.
-    void giveBack(const engine::Program& program, std::unique_ptr<engine::Execution> execution);
+    void giveBack(const engine::Program& program, std::unique_ptr<ReusedExecution> execution);
     // Ends those of one program. To be called before it ends; it gets no more.
     void drop(const engine::Program& program);
     void dropAll();
 
   private:
-    using Executions = std::vector<std::unique_ptr<engine::Execution>>;
+    using Executions = std::vector<std::unique_ptr<ReusedExecution>>;
 
     std::mutex mMutex;  // not held while an execution ends, which takes its time
     std::unordered_map<const engine::Program*, Executions> mIdle;

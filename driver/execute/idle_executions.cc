@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "driver/idle_executions.h"
+#include "driver/execute/idle_executions.h"
 
 #include <cstddef>
 #include <utility>
@@ -13,21 +13,21 @@ constexpr size_t kMaxPerProgram = 4;
 
 }  // namespace
 
-std::unique_ptr<engine::Execution> IdleExecutions::take(
+std::unique_ptr<ReusedExecution> IdleExecutions::take(
         const std::shared_ptr<const engine::Program>& program) {
     {
         const std::lock_guard lock(mMutex);
         if (Executions& idle = mIdle[program.get()]; !idle.empty()) {
-            std::unique_ptr<engine::Execution> execution = std::move(idle.back());
+            std::unique_ptr<ReusedExecution> execution = std::move(idle.back());
             idle.pop_back();
             return execution;
         }
     }
-    return std::make_unique<engine::Execution>(program);
+    return std::make_unique<ReusedExecution>(program);
 }
 
 void IdleExecutions::giveBack(const engine::Program& program,
-                              std::unique_ptr<engine::Execution> execution) {
+                              std::unique_ptr<ReusedExecution> execution) {
     const std::lock_guard lock(mMutex);
     if (Executions& idle = mIdle[&program]; idle.size() < kMaxPerProgram) {
         idle.push_back(std::move(execution));

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,9 +20,14 @@ namespace halyard::driver {
 
 struct DeviceState;
 
+// How long each WHILE of an execution may take: NNAPI's default and maximum.
+inline constexpr std::chrono::nanoseconds kDefaultLoopTimeout = std::chrono::seconds(2);
+inline constexpr std::chrono::nanoseconds kMaxLoopTimeout = std::chrono::seconds(15);
+
 struct ExecuteOptions {
     bool measureTiming = false;
     TimePoint deadline;
+    std::chrono::nanoseconds loopTimeout = kDefaultLoopTimeout;  // kMaxLoopTimeout at most counts
 };
 
 // What an execution tells the client. `outputShapes` is empty unless the status is OK or
@@ -38,8 +44,8 @@ using ExecuteCallback = std::function<void(const ExecutionResult&)>;
 class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
   public:
     // `boundary`: the main subgraph's inputs and outputs, in the order of the program's.
-    // `pools`: of the model; the program may read constants there. `priority`: of its asynchronous
-    // executions.
+    // `pools`: of the model; the program may read constants there. `priority`: of its executions,
+    // all of which share the slots of the device's scheduler.
     PreparedModel(std::shared_ptr<DeviceState> device, ModelBoundary boundary,
                   std::vector<SharedMemory> pools, std::shared_ptr<const engine::Program> program,
                   Priority priority);
@@ -47,8 +53,12 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
     PreparedModel(const PreparedModel&) = delete;
     PreparedModel& operator=(const PreparedModel&) = delete;
 
-    // On the calling thread. `version` decides which requests are valid (unspecified output
-    // dimensions from 1.2, tokens from 1.3).
+    // On the calling thread, once it has a slot. `version` decides which requests are valid
+    // (unspecified output dimensions from 1.2, tokens from 1.3). Replaces what `result` holds. A
+    // request of the same shapes as the last ones, with the same `result`, allocates nothing.
+    void execute(const Request& request, HalVersion version, const ExecuteOptions& options,
+                 ExecutionResult& result) const;
+    // The same with a new result.
     ExecutionResult execute(const Request& request, HalVersion version,
                             const ExecuteOptions& options) const;
 
@@ -56,12 +66,18 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
     Status executeAsync(Request request, HalVersion version, const ExecuteOptions& options,
                         ExecuteCallback callback) const;
 
+    // Whether a fenced execution of 1.3 would be valid: a request as ever, whose outputs have fully
+    // specified dimensions. INVALID_ARGUMENT otherwise.
+    Status validateFenced(const Request& request) const;
+
     const engine::Program& program() const;
 
     // Memory and placement as text lines of TAB-separated fields:
     //   constant_bytes <n>
     //   arena_bytes    <n>            of the largest execution so far
-    //   node <source operation> <label> <kind> <backend> <piece> [<backend>: <reason>]...
+    //   node <source operations> <label> <kind> <backend> <piece> [<backend>: <reason>]...
+    //   vanished <operation> <what became of it>
+    // Source operations are ascending, separated by commas.
     std::string report() const;
 
   private:

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "driver/execute/prepared_model.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "driver/device_state.h"
+#include "driver/execute/request_binding.h"
+#include "driver/execute/request_dump.h"
+
+namespace halyard::driver {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Status deadlinePassed() {
+    return {StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"};
+}
+
+uint64_t microseconds(std::chrono::nanoseconds time) {
+    return static_cast<uint64_t>(
+            std::chrono::duration_cast<std::chrono::microseconds>(time).count());
+}
+
+// A report's fields are separated by tabs and its rows by line ends.
+std::string field(std::string text) {
+    std::ranges::replace_if(
+            text, [](char c) { return c == '\t' || c == '\n'; }, ' ');
+    return "\t" + text;
+}
+
+std::string listOf(const std::vector<uint32_t>& operations) {
+    std::string text;
+    for (const uint32_t operation : operations) {
+        text.append(text.empty() ? "" : ",").append(std::to_string(operation));
+    }
+    return text;
+}
+
+// One per output of the run. Unknown extents become 0; of an output whose rank the run did not find
+// out, only what the request and the model said is known.
+void describeOutputs(const engine::ExecutionReport& report, const RequestShapes& shapes,
+                     std::vector<OutputShape>& described) {
+    described.resize(report.outputs.size());
+    for (size_t i = 0; i < described.size(); ++i) {
+        const engine::OutputReport& output = report.outputs[i];
+        const engine::Shape& shape = output.shape.hasKnownRank() ? output.shape : shapes.outputs[i];
+        described[i].isSufficient = output.sufficient;
+        described[i].dimensions.clear();
+        for (const int32_t extent : shape.extents()) {
+            described[i].dimensions.push_back(extent < 0 ? 0U : static_cast<uint32_t>(extent));
+        }
+    }
+}
+
+}  // namespace
+
+struct PreparedModel::State {
+    std::shared_ptr<DeviceState> device;  // outlives the program, whose backends it holds
+    ModelBoundary boundary;
+    std::vector<SharedMemory> pools;
+    std::shared_ptr<const engine::Program> program;
+    Priority priority = Priority::MEDIUM;
+    std::atomic<size_t> arenaBytes = 0;
+
+    void noteArena(size_t bytes) {
+        size_t largest = arenaBytes.load();
+        while (bytes > largest && !arenaBytes.compare_exchange_weak(largest, bytes)) {
+        }
+    }
+
+    // Resolves the request and runs it, on a thread that has a slot.
+    void serve(const Request& request, HalVersion version, const ExecuteOptions& options,
+               Clock::time_point start, ExecutionResult& result) {
+        std::unique_ptr<ReusedExecution> reused = device->idle->take(program);
+        result.status = resolveRequest(request, boundary, version, reused->shapes);
+        if (result.status.ok()) {
+            run(request, reused->shapes, options, start, *reused, result);
+        }
+        finish(std::move(reused), result);
+    }
+
+    // The same for a request that is resolved already.
+    void serveResolved(const Request& request, const RequestShapes& shapes,
+                       const ExecuteOptions& options, Clock::time_point start,
+                       ExecutionResult& result) {
+        std::unique_ptr<ReusedExecution> reused = device->idle->take(program);
+        run(request, shapes, options, start, *reused, result);
+        finish(std::move(reused), result);
+    }
+
+    void finish(std::unique_ptr<ReusedExecution> reused, ExecutionResult& result) {
+        device->idle->giveBack(*program, std::move(reused));
+        if (!result.status.ok() && result.status.code() != StatusCode::OUTPUT_TOO_SMALL) {
+            result.outputShapes.clear();
+        }
+    }
+
+    // `start`: when the request was received. Sets the status and, where it has them, shapes and
+    // times.
+    void run(const Request& request, const RequestShapes& shapes, const ExecuteOptions& options,
+             Clock::time_point start, ReusedExecution& reused, ExecutionResult& result) {
+        if (hasPassed(options.deadline)) {
+            result.status = deadlinePassed();
+            return;
+        }
+        result.status = bindRequest(request, shapes, reused.binding);
+        if (!result.status.ok()) {
+            return;
+        }
+        const uint64_t number = ++device->requests;
+        dump(number, "input", std::span<const engine::InputBinding>(reused.binding.inputs));
+
+        engine::RunOptions runOptions;
+        runOptions.deadline = options.deadline;
+        runOptions.loopTimeout = std::min(options.loopTimeout, kMaxLoopTimeout);
+        result.status = reused.execution.run(reused.binding.inputs, reused.binding.outputs,
+                                             runOptions, &reused.report);
+        noteArena(reused.report.arenaBytes);
+        if (result.status.ok()) {
+            result.status = checkPoolsIntact(request);
+        }
+        const bool ok = result.status.ok();
+        if (ok) {
+            dump(number, "output", std::span<const engine::OutputBinding>(reused.binding.outputs));
+        }
+        if (ok || result.status.code() == StatusCode::OUTPUT_TOO_SMALL) {
+            describeOutputs(reused.report, shapes, result.outputShapes);
+        }
+        if (ok && options.measureTiming) {
+            // The device's share is measured inside the driver's, but rounded on its own.
+            result.timing.timeInDriver = microseconds(Clock::now() - start);
+            result.timing.timeOnDevice =
+                    std::min(microseconds(reused.report.deviceTime), result.timing.timeInDriver);
+        }
+    }
+
+    Status checkPoolsIntact(const Request& request) const {
+        for (size_t i = 0; i < pools.size(); ++i) {
+            HALYARD_RETURN_IF_ERROR(checkIntact(*pools[i], "model", i));
+        }
+        for (size_t i = 0; i < request.pools.size(); ++i) {
+            if (const auto* pool = std::get_if<SharedMemory>(&request.pools[i]); pool != nullptr) {
+                HALYARD_RETURN_IF_ERROR(checkIntact(**pool, "request", i));
+            }
+        }
+        return {};
+    }
+
+    template <typename Binding>
+    void dump(uint64_t number, std::string_view role, std::span<const Binding> bindings) const {
+        if (device->options.dumpDirectory.empty()) {
+            return;
+        }
+        for (size_t i = 0; i < bindings.size(); ++i) {
+            dumpTensor(device->options.dumpDirectory, number, std::string(role) + std::to_string(i),
+                       bindings[i].bytes);
+        }
+    }
+};
+
+PreparedModel::PreparedModel(std::shared_ptr<DeviceState> device, ModelBoundary boundary,
+                             std::vector<SharedMemory> pools,
+                             std::shared_ptr<const engine::Program> program, Priority priority)
+    : mState(std::make_unique<State>()) {
+    mState->device = std::move(device);
+    mState->boundary = std::move(boundary);
+    mState->pools = std::move(pools);
+    mState->program = std::move(program);
+    mState->priority = priority;
+    ++mState->device->liveModels;
+}
+
+PreparedModel::~PreparedModel() {
+    mState->device->idle->drop(*mState->program);
+    --mState->device->liveModels;
+}
+
+void PreparedModel::execute(const Request& request, HalVersion version,
+                            const ExecuteOptions& options, ExecutionResult& result) const {
+    const Clock::time_point start = Clock::now();
+    result.timing = {};
+    const Result<Scheduler::Slot> slot =
+            mState->device->executing.enter(mState->priority, options.deadline);
+    if (slot.ok()) {
+        mState->serve(request, version, options, start, result);
+    } else {
+        result.status = slot.status();
+        result.outputShapes.clear();
+    }
+}
+
+ExecutionResult PreparedModel::execute(const Request& request, HalVersion version,
+                                       const ExecuteOptions& options) const {
+    ExecutionResult result;
+    execute(request, version, options, result);
+    return result;
+}
+
+Status PreparedModel::executeAsync(Request request, HalVersion version,
+                                   const ExecuteOptions& options, ExecuteCallback callback) const {
+    const Clock::time_point start = Clock::now();
+    if (callback == nullptr) {
+        return invalidArgument("execute needs a callback");
+    }
+    RequestShapes shapes;
+    ExecutionResult failure;
+    failure.status = resolveRequest(request, mState->boundary, version, shapes);
+    if (failure.status.ok() && hasPassed(options.deadline)) {
+        failure.status = deadlinePassed();
+    }
+    if (!failure.status.ok()) {
+        callback(failure);
+        return failure.status.code() == StatusCode::INVALID_ARGUMENT ? failure.status : Status();
+    }
+    const auto shared = std::make_shared<ExecuteCallback>(std::move(callback));
+    auto task = [shared, options, start, self = shared_from_this(), request = std::move(request),
+                 shapes = std::move(shapes)] {
+        ExecutionResult result;
+        self->mState->serveResolved(request, shapes, options, start, result);
+        (*shared)(result);
+    };
+    failure.status = mState->device->executing.post(mState->priority, std::move(task));
+    if (!failure.status.ok()) {
+        (*shared)(failure);
+    }
+    return failure.status;
+}
+
+Status PreparedModel::validateFenced(const Request& request) const {
+    RequestShapes shapes;
+    HALYARD_RETURN_IF_ERROR(resolveRequest(request, mState->boundary, HalVersion::V1_3, shapes));
+    for (size_t i = 0; i < shapes.outputs.size(); ++i) {
+        if (!request.outputs[i].hasNoValue && !shapes.outputs[i].isFullyKnown()) {
+            return invalidArgument("output " + std::to_string(i) +
+                                   ": its dimensions are not fully specified, as a fenced "
+                                   "execution needs them");
+        }
+    }
+    return {};
+}
+
+const engine::Program& PreparedModel::program() const {
+    return *mState->program;
+}
+
+std::string PreparedModel::report() const {
+    std::string text = "constant_bytes" + field(std::to_string(program().constantBytes())) + "\n";
+    text += "arena_bytes" + field(std::to_string(mState->arenaBytes.load())) + "\n";
+    for (const engine::NodePlacement& node : program().placement()) {
+        text += "node" + field(listOf(node.sources)) + field(node.label) + field(node.kind) +
+                field(node.backend) + field(std::to_string(node.piece));
+        for (const engine::NodePlacement::Refusal& refusal : node.refusals) {
+            text += field(refusal.backend + ": " + refusal.reason);
+        }
+        text += "\n";
+    }
+    for (const engine::VanishedOperation& vanished : program().graph().vanished()) {
+        text += "vanished" + field(std::to_string(vanished.operation)) + field(vanished.fate) +
+                "\n";
+    }
+    return text;
+}
+
+}  // namespace halyard::driver

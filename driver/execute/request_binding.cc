@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "driver/execute/request_binding.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "engine/base/checked_math.h"
+
+namespace halyard::driver {
+namespace {
+
+enum class Access : uint8_t { READ, WRITE };
+
+Result<std::span<uint8_t>> mapArgument(const Request& request, const DataLocation& location,
+                                       Access access) {
+    const auto pool = [&] { return "pool " + std::to_string(location.poolIndex); };
+    const auto* memory = std::get_if<SharedMemory>(&request.pools[location.poolIndex]);
+    if (memory == nullptr) {
+        return internalError("a buffer token can't be mapped");
+    }
+    Result<std::span<uint8_t>> bytes = (*memory)->map();
+    if (!bytes.ok()) {
+        return internalError(pool() + " can't be mapped: " + std::string(bytes.status().message()));
+    }
+    if (access == Access::WRITE && !(*memory)->writable()) {
+        return invalidArgument(pool() + " is read-only and can't take an output");
+    }
+    if (!rangeFits<size_t>(location.offset, location.length, bytes->size())) {
+        return internalError(pool() + " is smaller than it claimed");
+    }
+    return bytes->subspan(location.offset, location.length);
+}
+
+}  // namespace
+
+Status bindRequest(const Request& request, const RequestShapes& shapes, RequestBinding& binding) {
+    binding.inputs.clear();
+    for (size_t i = 0; i < request.inputs.size(); ++i) {
+        engine::InputBinding& input = binding.inputs.emplace_back();
+        input.shape = shapes.inputs[i];
+        input.present = !request.inputs[i].hasNoValue;
+        if (!input.present) {
+            continue;
+        }
+        const Result<std::span<uint8_t>> bytes =
+                mapArgument(request, request.inputs[i].location, Access::READ);
+        if (!bytes.ok()) {
+            return bytes.status().withContext("input " + std::to_string(i));
+        }
+        input.bytes = bytes->first(shapes.inputBytes[i]);
+    }
+    binding.outputs.clear();
+    for (size_t i = 0; i < request.outputs.size(); ++i) {
+        engine::OutputBinding& output = binding.outputs.emplace_back();
+        output.shape = shapes.outputs[i];
+        output.present = !request.outputs[i].hasNoValue;
+        if (!output.present) {
+            continue;
+        }
+        const Result<std::span<uint8_t>> bytes =
+                mapArgument(request, request.outputs[i].location, Access::WRITE);
+        if (!bytes.ok()) {
+            return bytes.status().withContext("output " + std::to_string(i));
+        }
+        output.bytes = *bytes;
+    }
+    return {};
+}
+
+}  // namespace halyard::driver

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+
+#include "driver/execute/prepared_model.h"
+#include "driver/model/model.h"
+#include "driver/model/request.h"
+#include "engine/base/status.h"
+
+namespace halyard::driver {
+
+struct DeviceState;
+
+struct PrepareOptions {
+    ExecutionPreference preference = ExecutionPreference::FAST_SINGLE_ANSWER;
+    Priority priority = Priority::MEDIUM;
+    TimePoint deadline;
+};
+
+// From a valid model to one that is ready to execute. Fails as analyzeModel (support.h) does, and
+// with RESOURCE_EXHAUSTED where the model or an execution of it would take more memory than there
+// is. Takes as long as it takes: not for a thread that serves other clients.
+Result<std::shared_ptr<PreparedModel>> compileModel(std::shared_ptr<DeviceState> state,
+                                                    const Model& model,
+                                                    const PrepareOptions& options);
+
+}  // namespace halyard::driver

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which valid models the device can run. Both questions that clients ask, what is supported and
+// whether a model prepares, end in the same lowering, the same checks and the same answers of the
+// backends.
+
+#pragma once
+
+#include <vector>
+
+#include "driver/device_state.h"
+#include "driver/model/model.h"
+#include "driver/ops/constants.h"
+#include "engine/base/checkpoint.h"
+#include "engine/base/status.h"
+#include "engine/plan/assignment.h"
+
+namespace halyard::driver {
+
+// Everything that prepare does before it compiles, once: the lowered graph, verified, with its
+// shapes inferred and a backend for every node. UNSUPPORTED names the first operation that can't be
+// run, with every backend's reason, or that breaks a rule which only lowering and inference can
+// tell: what is wrong with constants and shapes makes no model invalid to NNAPI.
+// RESOURCE_EXHAUSTED: an output or the copies of constants outgrow the device's memory.
+// DEADLINE_EXCEEDED: the checkpoint's deadline passed. INTERNAL: a pool can't be mapped. Takes time
+// linear in the number of operations.
+Result<engine::AnalyzedGraph> analyzeModel(const DeviceState& state, const Model& model,
+                                           const Constants& constants,
+                                           const Checkpoint& checkpoint);
+
+// One flag per operation of the main subgraph, each judged alone; none is supported where each is
+// but the whole does not prepare. Of part of the operations nobody can say beforehand how much
+// memory they take together, so that preparing them may still exhaust it.
+std::vector<bool> supportedOperations(const DeviceState& state, const Model& model);
+
+}  // namespace halyard::driver

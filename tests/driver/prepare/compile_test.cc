@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How models are prepared: how often each of them is looked at, on which thread, and when it stops.
+
+#include "driver/prepare/compile.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "driver/device.h"
+#include "driver/ops/constants.h"
+#include "driver/ops/graph_builder.h"
+#include "tests/driver/awaited.h"
+#include "tests/driver/device_fixture.h"
+#include "tests/driver/model_builder.h"
+#include "tests/driver/prepare/counting_backend.h"
+#include "tests/driver/sample_models.h"
+
+namespace halyard::driver {
+namespace {
+
+using std::chrono::steady_clock;
+
+class Preparing : public testing::Test {
+  protected:
+    // Made when first asked for, so that a test can say what the backend does.
+    const Device& device() {
+        if (mDevice == nullptr) {
+            Options options;
+            options.threads = 2;
+            mDevice = Device::create(options, CountingBackend::only(mNotes)).value();
+        }
+        return *mDevice;
+    }
+
+    std::shared_ptr<CountingBackend::Notes> mNotes = std::make_shared<CountingBackend::Notes>();
+
+  private:
+    std::unique_ptr<Device> mDevice;
+};
+
+Model reluChain(int count) {
+    ModelBuilder builder;
+    uint32_t value = builder.input(floats({2}));
+    for (int i = 0; i < count; ++i) {
+        const uint32_t next =
+                i + 1 == count ? builder.output(floats({2})) : builder.temporary(floats({2}));
+        builder.operation(OperationType::RELU, {value}, {next});
+        value = next;
+    }
+    return builder.build();
+}
+
+// RELU, an ADD that fuses what does not exist, RELU.
+Model badConstantModel() {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(floats({2}));
+    const uint32_t first = builder.temporary(floats({2}));
+    const uint32_t second = builder.temporary(floats({2}));
+    builder.operation(OperationType::RELU, {input}, {first})
+            .operation(OperationType::ADD, {first, first, builder.int32(4711)}, {second})
+            .operation(OperationType::RELU, {second}, {builder.output(floats({2}))});
+    return builder.build();
+}
+
+// An operation whose own operands contradict each other, between two that are fine.
+Model badShapesModel() {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(floats({2}));
+    const uint32_t first = builder.temporary(floats({2}));
+    const uint32_t second = builder.temporary(floats({3}));
+    builder.operation(OperationType::RELU, {input}, {first})
+            .operation(OperationType::RELU6, {first}, {second})
+            .operation(OperationType::RELU, {second}, {builder.output(floats({3}))});
+    return builder.build();
+}
+
+TEST_F(Preparing, LooksAtAModelOnce) {
+    ASSERT_TRUE(device().prepare(floatConvModel(), HalVersion::V1_3, {}).ok());
+    EXPECT_EQ(mNotes->questions, 3U) << "one for each node";
+    EXPECT_EQ(mNotes->pieces, 1U);
+}
+
+TEST_F(Preparing, DeniesOnlyTheOperationWhoseConstantsOrShapesAreBad) {
+    for (const Model& model : {badConstantModel(), badShapesModel()}) {
+        const Result<std::vector<bool>> supported =
+                device().supportedOperations(model, HalVersion::V1_3);
+        ASSERT_TRUE(supported.ok()) << "it is no invalid model: " << supported.status().toString();
+        EXPECT_EQ(*supported, (std::vector<bool>{true, false, true}));
+    }
+}
+
+TEST_F(Preparing, FailsThroughTheCallbackAloneWhereConstantsOrShapesAreBad) {
+    for (const Model& model : {badConstantModel(), badShapesModel()}) {
+        const Awaited<Status> done;
+        const Status launch = device().prepareAsync(
+                model, HalVersion::V1_3, {},
+                [done](const Status& status, const std::shared_ptr<PreparedModel>& prepared) {
+                    EXPECT_EQ(prepared, nullptr);
+                    done.set(status);
+                });
+        EXPECT_TRUE(launch.ok()) << launch.toString();
+        EXPECT_EQ(done.get().code(), StatusCode::UNSUPPORTED);
+        EXPECT_NE(done.get().message().find("operation 1 ("), std::string_view::npos)
+                << done.get().message();
+        EXPECT_EQ(done.count(), 1);
+    }
+}
+
+TEST_F(Preparing, KeepsNoCallerWaiting) {
+    const Awaited<bool> asked;
+    const Awaited<bool> goOn;
+    mNotes->beforeAnswer = [asked, goOn] {
+        asked.set(true);
+        goOn.get();
+    };
+    const Awaited<Status> done;
+    const Status launch = device().prepareAsync(
+            reluModel(), HalVersion::V1_3, {},
+            [done](const Status& status, const std::shared_ptr<PreparedModel>&) {
+                done.set(status);
+            });
+    EXPECT_TRUE(launch.ok());
+    asked.get();  // by another thread: this one would never come here
+    EXPECT_EQ(done.count(), 0);
+    goOn.set(true);
+    EXPECT_TRUE(done.get().ok());
+}
+
+TEST_F(Preparing, KeepsNoRequestWaiting) {
+    const std::shared_ptr<PreparedModel> model =
+            device().prepare(reluModel(), HalVersion::V1_3, {}).value();
+    const Awaited<bool> goOn;
+    std::atomic<bool> block = true;
+    mNotes->beforeAnswer = [&block, goOn] {
+        if (block) {
+            goOn.get();
+        }
+    };
+    const Awaited<Status> done;
+    for (int i = 0; i < 8; ++i) {
+        EXPECT_TRUE(device().prepareAsync(reluModel(), HalVersion::V1_3,
+                                          {.priority = Priority::HIGH, .deadline = {}},
+                                          [done](const Status& status,
+                                                 const std::shared_ptr<PreparedModel>&) {
+                                              done.set(status);
+                                          })
+                            .ok());
+    }
+    RequestBuilder request;
+    request.input<float>({-1, 2, -3, 4}).output(16);
+    EXPECT_TRUE(model->execute(request.request(), HalVersion::V1_3, {}).status.ok());
+    block = false;
+    goOn.set(true);
+    while (done.count() < 8) {
+        std::this_thread::yield();
+    }
+}
+
+TEST_F(Preparing, StopsWhenItsDeadlinePassesPartWay) {
+    PrepareOptions options;
+    options.deadline = steady_clock::now() + std::chrono::milliseconds(200);
+    mNotes->beforeAnswer = [&] { std::this_thread::sleep_until(*options.deadline); };
+    const Status status = device().prepare(floatConvModel(), HalVersion::V1_3, options).status();
+    EXPECT_EQ(status.code(), StatusCode::DEADLINE_EXCEEDED) << status.toString();
+    EXPECT_EQ(mNotes->pieces, 0U);
+}
+
+TEST_F(Preparing, PollsItsDeadlineWhileItLowers) {
+    const Model model = reluChain(100);
+    const Constants constants(model);
+    const Checkpoint passed(steady_clock::time_point{});
+    EXPECT_EQ(ModelLowering(model, constants, {}, passed).whole().status().code(),
+              StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_TRUE(ModelLowering(model, constants).whole().ok());
+}
+
+TEST_F(Preparing, TakesAChainOfTenThousandOperations) {
+    constexpr int kCount = 10'000;
+    const Model model = reluChain(kCount);
+    const Result<std::vector<bool>> supported =
+            device().supportedOperations(model, HalVersion::V1_3);
+    ASSERT_TRUE(supported.ok());
+    EXPECT_EQ(std::ranges::count(*supported, true), kCount);
+    mNotes->questions = 0;
+    const Result<std::shared_ptr<PreparedModel>> prepared =
+            device().prepare(model, HalVersion::V1_3, {});
+    ASSERT_TRUE(prepared.ok()) << prepared.status().toString();
+    EXPECT_EQ(mNotes->questions, size_t{kCount});
+    RequestBuilder request;
+    request.input<float>({-1, 2}).output(8);
+    ASSERT_TRUE((*prepared)->execute(request.request(), HalVersion::V1_3, {}).status.ok());
+    EXPECT_EQ(request.result<float>(0, 2), (std::vector<float>{0, 2}));
+}
+
+}  // namespace
+}  // namespace halyard::driver
