@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "driver/device.h"
-#include "driver/prepared_model.h"
+#include "driver/execute/prepared_model.h"
 #include "engine/base/status.h"
 #include "hal/binder/object.h"
 #include "hal/binder/process.h"

@@ -120,7 +120,7 @@ Status DeviceObject::prepareModel(Call& call) {
     }
     // A failure has been reported by the callback.
     Status launched = mDevice->prepareAsync(
-            model, call.version, options,
+            std::move(model), call.version, options,
             preparedModelCallback(mProcess, std::move(callback), call.version));
     writeEnum(call.reply, driver::toErrorStatus(launched, call.version));
     return {};

@@ -2,6 +2,7 @@
 
 #include "hal/hidl/prepared_model_object.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -52,22 +53,30 @@ std::string PreparedModelObject::debugText(std::span<const std::string> /*option
     return mModel->report();
 }
 
-// The arguments that all execute methods begin with.
-Result<PreparedModelObject::Arguments> PreparedModelObject::readArguments(Call& call) const {
-    Arguments arguments;
-    HALYARD_ASSIGN_OR_RETURN(arguments.request,
-                             versionDelta(call.version).readRequest(call.arguments));
+// The arguments that say how to execute, as far as the version has them.
+Result<driver::ExecuteOptions> PreparedModelObject::readOptions(Call& call) const {
+    driver::ExecuteOptions options;
     if (call.version >= HalVersion::V1_2) {
         HALYARD_ASSIGN_OR_RETURN(auto measure, readEnum<MeasureTiming>(call.arguments));
-        arguments.options.measureTiming = measure == MeasureTiming::YES;
+        options.measureTiming = measure == MeasureTiming::YES;
     }
     if (call.version >= HalVersion::V1_3) {
         HALYARD_ASSIGN_OR_RETURN(const auto* deadline,
                                  readValue<OptionalTimePoint>(call.arguments));
-        arguments.options.deadline = decode(*deadline);
-        // How long a WHILE may run: Halyard refuses models with loops, so that none does.
-        HALYARD_RETURN_IF_ERROR(readValue<OptionalTimeoutDuration>(call.arguments).status());
+        options.deadline = decode(*deadline);
+        HALYARD_ASSIGN_OR_RETURN(const auto* loopTimeout,
+                                 readValue<OptionalTimeoutDuration>(call.arguments));
+        options.loopTimeout = decode(*loopTimeout).value_or(driver::kDefaultLoopTimeout);
     }
+    return options;
+}
+
+// The arguments that all execute methods but the fenced one begin with.
+Result<PreparedModelObject::Arguments> PreparedModelObject::readArguments(Call& call) const {
+    Arguments arguments;
+    HALYARD_ASSIGN_OR_RETURN(arguments.request,
+                             versionDelta(call.version).readRequest(call.arguments));
+    HALYARD_ASSIGN_OR_RETURN(arguments.options, readOptions(call));
     return arguments;
 }
 
@@ -108,15 +117,26 @@ Status PreparedModelObject::configureExecutionBurst(Call& call) {
 }
 
 Status PreparedModelObject::executeFenced(Call& call) {
-    HALYARD_RETURN_IF_ERROR(versionDelta(call.version).readRequest(call.arguments).status());
+    HALYARD_ASSIGN_OR_RETURN(const driver::Request request,
+                             versionDelta(call.version).readRequest(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(const auto* fences, readValue<HidlVec<HidlHandle>>(call.arguments));
-    ErrorStatus status = ErrorStatus::GENERAL_FAILURE;
-    for (const HidlHandle& fence : fences->view()) {
-        if (fence.address == 0) {
-            status = ErrorStatus::INVALID_ARGUMENT;
-        }
+    HALYARD_ASSIGN_OR_RETURN(const driver::ExecuteOptions options, readOptions(call));
+    // How long it may take once the fences are signalled.
+    HALYARD_RETURN_IF_ERROR(readValue<OptionalTimeoutDuration>(call.arguments).status());
+
+    Status status = mModel->validateFenced(request);
+    if (status.ok() && std::ranges::any_of(fences->view(), [](const HidlHandle& fence) {
+            return fence.address == 0;
+        })) {
+        status = invalidArgument("a fence has no handle");
     }
-    writeEnum(call.reply, status);
+    if (status.ok() && driver::hasPassed(options.deadline)) {
+        status = Status(StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start");
+    }
+    if (status.ok()) {
+        status = unsupported("there are no fenced executions");
+    }
+    writeEnum(call.reply, reportStatus(status, call.version, "executeFenced"));
     call.reply.writeNativeHandle(nullptr);  // no fence
     call.reply.writeObject({});             // no IFencedExecutionCallback
     return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // IPreparedModel 1.0–1.3 over a driver::PreparedModel. Bursts and fenced execution are answered
-// with the failure that the contract has for drivers without them.
+// with the failure that the contract has for drivers without them, once their arguments are valid.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "driver/prepared_model.h"
+#include "driver/execute/prepared_model.h"
 #include "hal/binder/process.h"
 #include "hal/hidl/hidl_object.h"
 
@@ -27,6 +27,7 @@ class PreparedModelObject : public HidlObject {
 
   private:
     struct Arguments;
+    Result<driver::ExecuteOptions> readOptions(Call& call) const;
     Result<Arguments> readArguments(Call& call) const;
     // execute, execute_1_2, execute_1_3
     Status execute(Call& call);

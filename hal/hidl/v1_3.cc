@@ -51,14 +51,28 @@ driver::Request decode(const Request& wire) {
     return request;
 }
 
+namespace {
+
+// As many as a clock of this process can count, at most.
+std::chrono::nanoseconds countable(uint64_t nanoseconds) {
+    const auto most = static_cast<uint64_t>(std::chrono::nanoseconds::max().count());
+    return std::chrono::nanoseconds(std::min(nanoseconds, most));
+}
+
+}  // namespace
+
 driver::TimePoint decode(const OptionalTimePoint& wire) {
     if (wire.member == OptionalTimePoint::Member::none) {
         return std::nullopt;
     }
-    using std::chrono::nanoseconds;
-    auto latest = static_cast<uint64_t>(nanoseconds::max().count());
-    nanoseconds sinceEpoch(std::min(wire.nanosecondsSinceEpoch, latest));
-    return std::chrono::steady_clock::time_point(sinceEpoch);
+    return std::chrono::steady_clock::time_point(countable(wire.nanosecondsSinceEpoch));
+}
+
+std::optional<std::chrono::nanoseconds> decode(const OptionalTimeoutDuration& wire) {
+    if (wire.member == OptionalTimeoutDuration::Member::none) {
+        return std::nullopt;
+    }
+    return countable(wire.nanoseconds);
 }
 
 void encode(ParcelWriter& /*writer*/, const driver::TimePoint& time, OptionalTimePoint& wire) {
@@ -67,6 +81,12 @@ void encode(ParcelWriter& /*writer*/, const driver::TimePoint& time, OptionalTim
         wire.nanosecondsSinceEpoch =
                 static_cast<uint64_t>(std::chrono::nanoseconds(time->time_since_epoch()).count());
     }
+}
+
+void encode(ParcelWriter& /*writer*/, std::chrono::nanoseconds duration,
+            OptionalTimeoutDuration& wire) {
+    wire.member = OptionalTimeoutDuration::Member::nanoseconds;
+    wire.nanoseconds = static_cast<uint64_t>(std::max<int64_t>(duration.count(), 0));
 }
 
 namespace {

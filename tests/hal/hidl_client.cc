@@ -165,7 +165,9 @@ void HidlClient::writeExecute(ParcelWriter& writer, const driver::Request& reque
         OptionalTimePoint deadline;
         hidl::nn::v1_3::encode(writer, options.deadline, deadline);
         hidl::writeValue(writer, deadline);
-        hidl::writeValue(writer, OptionalTimeoutDuration());
+        OptionalTimeoutDuration loopTimeout;
+        hidl::nn::v1_3::encode(writer, options.loopTimeout, loopTimeout);
+        hidl::writeValue(writer, loopTimeout);
     }
 }
 

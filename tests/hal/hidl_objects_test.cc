@@ -9,7 +9,10 @@
 #include <chrono>
 #include <cstring>
 #include <iostream>
+#include <limits>
+#include <optional>
 #include <random>
+#include <vector>
 
 #include "engine/base/log.h"
 #include "hal/hidl/service_objects.h"
@@ -459,22 +462,54 @@ TEST_F(HidlObjects, ConfigureNoBursts) {
     }
 }
 
-TEST_F(HidlObjects, ExecuteNothingFenced) {
+TEST_F(HidlObjects, ExecuteNothingFencedAndSayWhatIsInvalidFirst) {
     std::shared_ptr<LocalObject> model = served(*mProcess, prepared(newest()));
-    Result<std::unique_ptr<Reply>> reply =
-            callMethod(*mProcess, model, IPreparedModel::layout(), IPreparedModel::executeFenced,
-                       [&](ParcelWriter& writer) {
-                           hidl::versionDelta(HalVersion::V1_3).writeRequest(writer, {}, {});
-                           hidl::writeValue(writer, hidl::HidlVec<hidl::HidlHandle>());
-                           writer.writeInt32(0);
-                           hidl::writeValue(writer, hidl::nn::v1_3::OptionalTimePoint());
-                           hidl::writeValue(writer, hidl::nn::v1_3::OptionalTimeoutDuration());
-                           hidl::writeValue(writer, hidl::nn::v1_3::OptionalTimeoutDuration());
-                       });
-    ASSERT_TRUE(reply.ok()) << reply.status().toString();
-    EXPECT_EQ(*hidl::readEnum<ErrorStatus>((*reply)->reader()), ErrorStatus::GENERAL_FAILURE);
-    EXPECT_FALSE((*reply)->reader().readNativeHandle()->valid);
-    EXPECT_TRUE(isNull(*(*reply)->reader().readObject()));
+    const auto answer = [&](const driver::Request& request, size_t nullFences,
+                            const driver::TimePoint& deadline) {
+        Result<std::unique_ptr<Reply>> reply = callMethod(
+                *mProcess, model, IPreparedModel::layout(), IPreparedModel::executeFenced,
+                [&](ParcelWriter& writer) {
+                    std::vector<hidl::HidlMemory> memories;
+                    for (const ExportedMemory& pool : mPools) {
+                        memories.push_back(hidl::makeMemory(writer, pool.memory->name(),
+                                                            pool.handle, pool.memory->size()));
+                    }
+                    hidl::versionDelta(HalVersion::V1_3).writeRequest(writer, request, memories);
+                    const std::vector<hidl::HidlHandle> fences(nullFences);
+                    hidl::writeValue(writer, hidl::makeVec(writer, fences));
+                    writer.writeInt32(0);
+                    hidl::nn::v1_3::OptionalTimePoint time;
+                    hidl::nn::v1_3::encode(writer, deadline, time);
+                    hidl::writeValue(writer, time);
+                    hidl::writeValue(writer, hidl::nn::v1_3::OptionalTimeoutDuration());
+                    hidl::writeValue(writer, hidl::nn::v1_3::OptionalTimeoutDuration());
+                });
+        EXPECT_TRUE(reply.ok()) << reply.status().toString();
+        const ErrorStatus status = *hidl::readEnum<ErrorStatus>((*reply)->reader());
+        EXPECT_FALSE((*reply)->reader().readNativeHandle()->valid);
+        EXPECT_TRUE(isNull(*(*reply)->reader().readObject()));
+        return status;
+    };
+    const driver::Request request = addRequest();
+    const driver::TimePoint passed = std::chrono::steady_clock::time_point();
+    EXPECT_EQ(answer(request, 0, std::nullopt), ErrorStatus::GENERAL_FAILURE);
+    EXPECT_EQ(answer({}, 0, std::nullopt), ErrorStatus::INVALID_ARGUMENT);
+    EXPECT_EQ(answer(request, 1, std::nullopt), ErrorStatus::INVALID_ARGUMENT);
+    EXPECT_EQ(answer(request, 0, passed), ErrorStatus::MISSED_DEADLINE_TRANSIENT);
+    EXPECT_EQ(answer({}, 0, passed), ErrorStatus::INVALID_ARGUMENT);
+}
+
+TEST(LoopTimeout, IsDecodedAsFarAsTheClockCounts) {
+    using std::chrono::nanoseconds;
+    hidl::nn::v1_3::OptionalTimeoutDuration wire;
+    EXPECT_EQ(hidl::nn::v1_3::decode(wire), std::nullopt);
+    wire.member = hidl::nn::v1_3::OptionalTimeoutDuration::Member::nanoseconds;
+    for (const uint64_t duration : {uint64_t{0}, uint64_t{3'000'000'000}}) {
+        wire.nanoseconds = duration;
+        EXPECT_EQ(hidl::nn::v1_3::decode(wire), nanoseconds(duration));
+    }
+    wire.nanoseconds = std::numeric_limits<uint64_t>::max();
+    EXPECT_EQ(hidl::nn::v1_3::decode(wire), nanoseconds::max());
 }
 
 // ---- bad clients --------------------------------------------------------------------------------
