@@ -23,6 +23,8 @@ constexpr const char* kUsage =
         "  -c, --compute LIST     backends of an in-process target, in order of preference\n"
         "  --number-of-threads N  threads of an in-process target; 0: one per core\n"
         "  --max-memory MIB       that its executions may take together; 0: half of the machine's\n"
+        "  --lowest-hal           run nothing: each result holds the lowest HAL version that can\n"
+        "                         carry the case; only --bundle and --results are needed\n"
         "  --list-services        print interface/name of what hwservicemanager knows, and end\n"
         "  --report               print what a hidl: target says about itself, and end\n"
         "  -v, --verbose          log more\n"
@@ -76,6 +78,11 @@ Status parseTarget(std::string_view target, CommandLine& line) {
 }
 
 Status checkComplete(const CommandLine& line) {
+    if (line.action == CommandLine::Action::LOWEST_HAL) {
+        return line.bundle.empty() || line.results.empty()
+                       ? invalidArgument("--lowest-hal needs --bundle and --results")
+                       : Status();
+    }
     if (line.targetName.empty()) {
         return invalidArgument("--target is missing");
     }
@@ -103,11 +110,12 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
         RESULTS,
         THREADS,
         MAX_MEMORY,
+        LOWEST_HAL,
         LIST_SERVICES,
         REPORT,
         HOSTILE
     };
-    constexpr std::array<option, 13> kOptions = {{
+    constexpr std::array<option, 14> kOptions = {{
             {"target", required_argument, nullptr, TARGET},
             {"bundle", required_argument, nullptr, BUNDLE},
             {"options", required_argument, nullptr, OPTIONS},
@@ -115,6 +123,7 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
             {"compute", required_argument, nullptr, 'c'},
             {"number-of-threads", required_argument, nullptr, THREADS},
             {"max-memory", required_argument, nullptr, MAX_MEMORY},
+            {"lowest-hal", no_argument, nullptr, LOWEST_HAL},
             {"list-services", no_argument, nullptr, LIST_SERVICES},
             {"report", no_argument, nullptr, REPORT},
             // For the tests that show that a service survives bad clients.
@@ -155,6 +164,9 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
                         parseNumber("--max-memory", value, driver::kMostMemoryMib));
                 break;
             }
+            case LOWEST_HAL:
+                line.action = CommandLine::Action::LOWEST_HAL;
+                break;
             case LIST_SERVICES:
                 line.action = CommandLine::Action::LIST_SERVICES;
                 break;

@@ -7,12 +7,13 @@
 
 #include "driver/options.h"
 #include "engine/base/status.h"
+#include "harness/device/runner/in_process_target.h"
 
 namespace halyard::runner {
 
 // What the runner was asked for.
 struct CommandLine {
-    enum class Action : uint8_t { RUN, LIST_SERVICES, REPORT, HELP, HOSTILE };
+    enum class Action : uint8_t { RUN, LOWEST_HAL, LIST_SERVICES, REPORT, HELP, HOSTILE };
     Action action = Action::RUN;
     std::string targetName;  // as given: "in-process", "hidl:halyard-default"
     std::string instance;    // of the service; empty: in-process
@@ -20,7 +21,8 @@ struct CommandLine {
     std::string options;
     std::string results;
     std::string hostileMode;
-    driver::Options driver;  // for an in-process target
+    driver::Options driver;            // for an in-process target, as is the next
+    MakeDevice* makeDevice = nullptr;  // null: as the options say
     bool verbose = false;
 };
 

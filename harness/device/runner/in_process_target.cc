@@ -9,7 +9,7 @@
 
 #include "driver/device.h"
 #include "driver/error_status.h"
-#include "driver/prepared_model.h"
+#include "driver/execute/prepared_model.h"
 #include "harness/device/runner/process_memory.h"
 
 namespace halyard::runner {
@@ -28,11 +28,11 @@ class InProcessModel : public PreparedTarget {
 
     Answer<Execution> execute(const TargetRequest& request,
                               const ExecuteSettings& settings) override {
-        const driver::ExecuteOptions options = {.measureTiming = settings.measureTiming,
-                                                .deadline = {}};
+        driver::ExecuteOptions options;
+        options.measureTiming = settings.measureTiming;
         driver::ExecutionResult result;
         if (settings.synchronous) {
-            result = mModel->execute(request.request, mVersion, options);
+            mModel->execute(request.request, mVersion, options, result);
         } else {
             std::promise<driver::ExecutionResult> done;
             // A failed launch is reported by the callback too.
@@ -95,9 +95,11 @@ class InProcessTarget : public Target {
 }  // namespace
 
 Result<std::unique_ptr<Target>> makeInProcessTarget(const driver::Options& options,
+                                                    MakeDevice* makeDevice,
                                                     driver::HalVersion version) {
-    HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<driver::Device> device,
-                             driver::Device::create(options));
+    HALYARD_ASSIGN_OR_RETURN(
+            std::unique_ptr<driver::Device> device,
+            makeDevice == nullptr ? driver::Device::create(options) : makeDevice(options));
     return std::unique_ptr<Target>(std::make_unique<InProcessTarget>(std::move(device), version));
 }
 

@@ -2,9 +2,11 @@
 
 #include "harness/device/runner/placement_report.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace halyard::runner {
@@ -24,18 +26,31 @@ bool readNumber(std::string_view text, T& value) {
            text.data() + text.size();
 }
 
-// The fields after "node": operation, label, kind, backend, piece, then refusals.
+// "0,3": no operation at all is valid too.
+bool readOperations(std::string_view text, pb::Placement& placement) {
+    while (!text.empty()) {
+        uint32_t operation = 0;
+        if (!readNumber(takePart(text, ','), operation)) {
+            return false;
+        }
+        placement.add_operations(operation);
+    }
+    return true;
+}
+
+// The fields after "node": operations, label, kind, backend, piece, then refusals.
 void readNode(const std::vector<std::string_view>& fields, pb::CaseResult& result) {
     constexpr size_t kFixed = 6;
     constexpr std::string_view kColon = ": ";
-    uint32_t operation = 0;
     uint32_t piece = 0;
-    if (fields.size() < kFixed || !readNumber(fields[1], operation) ||
+    pb::Placement placement;
+    if (fields.size() < kFixed || !readOperations(fields[1], placement) ||
         !readNumber(fields[5], piece)) {
         return;
     }
-    pb::Placement& placement = *result.add_placement();
-    placement.set_operation(operation);
+    if (placement.operations_size() > 0) {
+        placement.set_operation(placement.operations(0));
+    }
     placement.set_label(std::string(fields[2]));
     placement.set_node(std::string(fields[3]));
     placement.set_backend(std::string(fields[4]));
@@ -48,6 +63,7 @@ void readNode(const std::vector<std::string_view>& fields, pb::CaseResult& resul
             refusal.set_reason(std::string(fields[i].substr(colon + kColon.size())));
         }
     }
+    *result.add_placement() = std::move(placement);
 }
 
 }  // namespace
@@ -68,6 +84,11 @@ void readPlacement(std::string_view report, pb::CaseResult& result) {
             }
         } else if (!fields.empty() && fields[0] == "node") {
             readNode(fields, result);
+        } else if (uint32_t operation = 0; fields.size() == 3 && fields[0] == "vanished" &&
+                                           readNumber(fields[1], operation)) {
+            pb::VanishedOperation& vanished = *result.add_vanished();
+            vanished.set_operation(operation);
+            vanished.set_fate(std::string(fields[2]));
         }
     }
 }
