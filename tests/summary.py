@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds up the JUnit files of a test run and says how many tests ran on what."""
+"""Adds up the JUnit files of a test run and says how many tests ran on what.
+
+Usage: summary.py FOLDER...
+
+A folder with a programs.xml is ctest's: its tests are test programs, whose single tests are in a
+file named after each. A program that failed beyond what its file says (it died, or leaked as it
+ended) counts as one failed test.
+"""
 
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -15,41 +22,71 @@ class Tally:
     skipped: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
+    def add(self, other: "Tally") -> None:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.reasons += other.reasons
+
+
+PROGRAMS = "programs.xml"
+
 
 def place(file: Path, case: ElementTree.Element) -> str:
     """Where a test ran, from the file it was reported in and the module it lives in."""
-    if file.stem == "native":
+    if (file.parent / PROGRAMS).is_file():
         return "host, C++ units"
-    module = case.get("classname", "")
-    if module.startswith("tests.device"):
+    if case.get("classname", "").startswith("tests.device"):
         return "virtual device (x86-64, kernel binder)"
     return "host, Python"
+
+
+def failed(case: ElementTree.Element) -> bool:
+    return case.find("failure") is not None or case.find("error") is not None
 
 
 def read(file: Path, tallies: dict[str, Tally]) -> None:
     for case in ElementTree.parse(file).iter("testcase"):
         tally = tallies.setdefault(place(file, case), Tally())
-        if case.find("failure") is not None or case.find("error") is not None:
+        # pytest's skipped tests and GTEST_SKIP have an element, DISABLED_ ones are not run.
+        skipped = case.find("skipped")
+        if failed(case):
             tally.failed += 1
-        elif (skipped := case.find("skipped")) is not None:
+        elif skipped is not None or case.get("status") == "notrun":
             tally.skipped += 1
-            tally.reasons[skipped.get("message", "no reason given")] += 1
+            message = skipped.get("message") if skipped is not None else "disabled"
+            tally.reasons[message or "no reason given"] += 1
         else:
             tally.passed += 1
 
 
+def read_programs(file: Path, tallies: dict[str, Tally]) -> None:
+    for program in ElementTree.parse(file).iter("testcase"):
+        singles = file.with_name(f"{program.get('name')}.xml")
+        found: dict[str, Tally] = {}
+        if singles.is_file():
+            read(singles, found)
+        if program.get("status") != "run" and not any(tally.failed for tally in found.values()):
+            found.setdefault(place(file, program), Tally()).failed += 1
+            print(f"{program.get('name')} failed, and none of its tests did: see ctest's output")
+        for where, tally in found.items():
+            tallies.setdefault(where, Tally()).add(tally)
+
+
 def main() -> None:
     tallies: dict[str, Tally] = {}
-    for file in sorted(Path(sys.argv[1]).glob("*.xml")):
-        read(file, tallies)
+    for folder in map(Path, sys.argv[1:]):
+        if (folder / PROGRAMS).is_file():
+            read_programs(folder / PROGRAMS, tallies)
+        else:
+            for file in sorted(folder.glob("*.xml")):
+                read(file, tallies)
     total = Tally()
     for where, tally in sorted(tallies.items()):
         print(f"{where}: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
         for reason, count in tally.reasons.most_common():
             print(f"    {count} skipped: {reason}")
-        total.passed += tally.passed
-        total.failed += tally.failed
-        total.skipped += tally.skipped
+        total.add(tally)
     print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")
     sys.exit(1 if total.failed or not total.passed else 0)
 

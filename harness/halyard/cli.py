@@ -74,13 +74,13 @@ def devices() -> None:
         note = ""
     except LinkBroken as error:
         note = str(error)
-    rows += [
-        [str(path), "configuration", ""] for path in sorted(native.device_configs().glob("*.yaml"))
-    ]
     terminal = Terminal()
     terminal.table(["device", "kind", "state"], rows)
     if note:
         terminal.line(note)
+    terminal.heading("device configurations")
+    for path in sorted(native.device_configs().glob("*.yaml")):
+        terminal.line(str(path))
 
 
 @cli.command()
@@ -153,7 +153,7 @@ def run(
         raise ConfigError("--backends has an empty name")
     terminal = Terminal()
     with terminal.step(f"Building {subject}") as step:
-        required = hal_version.required(subject.zoo_model.model)
+        required = hal_version.lowest_version(subject.zoo_model.model)
         versions = select_versions(hal, required)
         step.outcome = f"needs HAL {hal_version.format(required)}"
     options = pb.RunOptions(

@@ -89,7 +89,7 @@ def _show_model(
     terminal.heading(f"{subject}")
     with terminal.step("Building the model") as step:
         model = subject.zoo_model.model
-        required = hal_version.required(model)
+        required = hal_version.lowest_version(model)
         step.outcome = (
             f"{len(model.main.operations)} operations, {model.ByteSize() / 2**20:.1f} MiB, "
             f"needs HAL {hal_version.format(required)}"

@@ -158,6 +158,7 @@ class Measurement:
             "placement": [
                 {
                     "operation": row.operation,
+                    "operations": list(row.operations),
                     "label": row.label,
                     "node": row.node,
                     "backend": row.backend,
@@ -166,6 +167,7 @@ class Measurement:
                 }
                 for row in result.placement
             ],
+            "vanished": [{"operation": row.operation, "fate": row.fate} for row in result.vanished],
         }
 
     def _agreement_as_json(self) -> dict[str, Any] | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the native programs and the device files lie: in the package, or in a build folder."""
+"""Where the native programs and the device files lie: in an installed package, or in a checkout."""
 
 import hashlib
 import os
@@ -14,34 +14,43 @@ HWSERVICEMANAGER = "hwservicemanager"
 PROGRAMS = (SERVICE, RUNNER, ADBD, HWSERVICEMANAGER)
 
 _PACKAGE = Path(__file__).resolve().parent
+_INSTALLED = _PACKAGE / "native"
+_CHECKOUT = _PACKAGE.parent.parent
 
 
 def program(name: str) -> Path:
-    """The program's file; `service` stands for the service's long name.
-
-    HALYARD_NATIVE_DIR, a CMake build folder, goes before what the package carries.
-    """
+    """The program's file; `service` stands for the service's long name."""
     file_name = SERVICE if name == "service" else name
     if file_name not in PROGRAMS:
         raise ProgramMissing(
             f"there is no program {name}; there are service, {', '.join(PROGRAMS)}"
         )
-    override = os.environ.get("HALYARD_NATIVE_DIR")
-    folder = Path(override) if override else _PACKAGE / "native"
-    path = folder / file_name
+    path = folder() / file_name
     if not path.is_file():
         hint = (
-            "build it there with ninja"
-            if override
-            else "install the package with `pip install .`, or name a build in HALYARD_NATIVE_DIR"
+            "install the package again"
+            if path.parent == _INSTALLED
+            else "build it there with ninja, or name another build in HALYARD_NATIVE_DIR"
         )
         raise ProgramMissing(f"{path} is missing: {hint}")
     return path
 
 
+def folder() -> Path:
+    """The folder of the programs.
+
+    HALYARD_NATIVE_DIR, a CMake build folder, goes before all. An installed package carries its own;
+    in a checkout they are those of the release build, which are as new as the last `ninja`.
+    """
+    override = os.environ.get("HALYARD_NATIVE_DIR")
+    if override:
+        return Path(override)
+    return _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT / "build" / "release"
+
+
 def device_configs() -> Path:
     """The folder of device YAML files, .rc, VINTF fragment and sepolicy."""
-    for folder in (_PACKAGE / "device-configs", _PACKAGE.parent.parent / "device-configs"):
+    for folder in (_PACKAGE / "device-configs", _CHECKOUT / "device-configs"):
         if folder.is_dir():
             return folder
     raise ProgramMissing(f"{_PACKAGE / 'device-configs'} is missing: install the package again")

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The driver's operation table, as the service prints it (--list-operations)."""
 
+import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from halyard.errors import HalyardError
 
@@ -23,20 +25,24 @@ class OperationRow:
 def parse(text: str) -> list[OperationRow]:
     try:
         return [
-            OperationRow(item["name"], item["since"], _types(item["signatures"]))
+            OperationRow(item["name"], item["since"], _types(item["forms"], item["rows"]))
             for item in json.loads(text)["operations"]
         ]
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise HalyardError(f"the operation list is not understood: {error}") from error
 
 
-def _types(signatures: Sequence[dict[str, object]]) -> list[tuple[str, str]]:
+def _types(
+    forms: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]
+) -> list[tuple[str, str]]:
+    """The types of the first input. A form goes with a row from the later of their versions on."""
     lowest: dict[str, str] = {}
-    for signature in signatures:
-        inputs, since = signature["inputs"], signature["since"]
-        if not isinstance(inputs, list) or not isinstance(since, str):
-            raise TypeError("a signature without inputs and version")
-        name = str(inputs[0]).removeprefix("TENSOR_")
+    for form, row in itertools.product(forms, rows):
+        first = form["inputs"][0]
+        column = first.get("column")
+        name = str(first.get("type", "any") if column is None else row["types"][column])
+        name = name.removeprefix("TENSOR_")
+        since = max(str(form["since"]), str(row["since"]))
         lowest[name] = min(since, lowest.get(name, since))
     return sorted(lowest.items(), key=lambda item: (item[1], item[0]))
 

@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.markup import escape
 from rich.status import Status
 from rich.table import Table
+from rich.text import Text
 
-_LOG_WIDTH = 160
+# A log has no width: a line that is broken or cut there is worse than a long one.
+_LOG_WIDTH = 100_000
 
 
 class Step:
@@ -23,7 +26,7 @@ class Step:
 
     def now(self, text: str) -> None:
         """Shows what it is busy with."""
-        self._status.update(f"{self._title}: {text}")
+        self._status.update(escape(f"{self._title}: {text}"))
 
     def transfer(self, done: int, total: int) -> None:
         """A Progress of a device."""
@@ -34,29 +37,30 @@ class Terminal:
     """Steps show a spinner on a terminal; in a log each is one line when it is over."""
 
     def __init__(self, console: Console | None = None) -> None:
-        # A log has no width; a line that is broken or cut there is worse than a long one.
         width = None if sys.stdout.isatty() else _LOG_WIDTH
-        self.console = console or Console(highlight=False, soft_wrap=True, width=width)
+        self.console = console or Console(highlight=False, soft_wrap=True, width=width, emoji=False)
 
     @contextmanager
     def step(self, title: str) -> Iterator[Step]:
         start = time.monotonic()
-        with self.console.status(title) as status:
+        with self.console.status(escape(title)) as status:
             step = Step(title, status)
             try:
                 yield step
             except BaseException:
-                self.console.print(f"[red]✗[/red] {title}")
+                self.console.print(f"[red]✗[/red] {escape(title)}")
                 raise
         seconds = time.monotonic() - start
         outcome = f": {step.outcome}" if step.outcome else ""
-        self.console.print(f"[green]✓[/green] {title}{outcome} [dim]({seconds:.1f} s)[/dim]")
+        self.console.print(
+            f"[green]✓[/green] {escape(title + outcome)} [dim]({seconds:.1f} s)[/dim]"
+        )
 
     def heading(self, text: str) -> None:
         self.console.print(f"\n[bold]{text}[/bold]")
 
     def line(self, text: str = "") -> None:
-        """Plain text, whatever brackets it holds."""
+        """Plain text, whatever brackets it holds, and never folded."""
         self.console.print(text, markup=False)
 
     def detail(self, text: str) -> None:
@@ -65,12 +69,13 @@ class Terminal:
     def table(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[str] = ()
     ) -> None:
-        """`numbers`: the columns that are aligned to the right."""
+        """`numbers`: the columns that are aligned to the right. Cells are folded where the terminal
+        is too narrow, so what has to stay whole, like a path, goes into lines of its own."""
         table = Table(box=None, pad_edge=False, header_style="bold")
         for column in columns:
             table.add_column(
                 column, justify="right" if column in numbers else "left", overflow="fold"
             )
         for row in rows:
-            table.add_row(*row)
+            table.add_row(*map(Text, row))
         self.console.print(table)

@@ -24,20 +24,24 @@ def run(
     return measure(device, Target.hidl(service.instance), subject, options)
 
 
-def carried() -> list[tuple[DataType, pb.HalVersion]]:
-    pairs = []
-    for data_type in DataType:
-        required = hal_version.required(
-            Subject("mobilenet_v2", data_type, SIZE, WIDTH).zoo_model.model
-        )
-        pairs += [(data_type, version) for version in hal_version.ALL if version >= required]
-    return pairs
+# Which test_zoo.py compares with what the driver says.
+LOWEST = {
+    DataType.FLOAT32: pb.HAL_VERSION_1_0,
+    DataType.QUANT8: pb.HAL_VERSION_1_0,
+    DataType.QUANT8_SIGNED: pb.HAL_VERSION_1_3,
+}
+CARRIED = [
+    (data_type, version)
+    for data_type in DataType
+    for version in hal_version.ALL
+    if version >= LOWEST[data_type]
+]
 
 
 @pytest.mark.parametrize(
     ("data_type", "version"),
-    carried(),
-    ids=[f"{data_type}-{hal_version.format(version)}" for data_type, version in carried()],
+    CARRIED,
+    ids=[f"{data_type}-{hal_version.format(version)}" for data_type, version in CARRIED],
 )
 def test_mobilenet_v2_agrees_with_litert(
     device: VirtualDevice, service: Service, data_type: DataType, version: pb.HalVersion
@@ -49,10 +53,6 @@ def test_mobilenet_v2_agrees_with_litert(
     assert all(measured.result.supported_operations)
     if litert.available():
         assert measured.differences is not None
-
-
-def test_every_version_is_reached_by_some_model() -> None:
-    assert {version for _, version in carried()} == set(hal_version.ALL)
 
 
 @pytest.mark.parametrize("version", [pb.HAL_VERSION_1_2, pb.HAL_VERSION_1_3])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: what it refuses, and its exit codes."""
 
+import functools
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,8 +9,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
-from halyard import cli, measurement
+from halyard import cli, measurement, native, terminal
 from halyard.devices import Device
 from halyard.errors import ConfigError
 from halyard.proto import halyard_pb2 as pb
@@ -63,6 +65,39 @@ def test_devices_lists_host_vm_and_configurations(invoke: Invoke) -> None:
     assert result.exit_code == 0
     for word in ("host", "vm", "virtual.yaml"):
         assert word in result.output
+
+
+@pytest.mark.parametrize("columns", [None, 80])
+def test_a_long_path_is_told_in_one_line(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int | None
+) -> None:
+    folder = tmp_path / ("long" * 40) / ("[er] :x:" * 20)
+    folder.mkdir(parents=True)
+    path = folder / "phone.yaml"
+    path.touch()
+    monkeypatch.setattr(native, "device_configs", lambda: folder)
+    if columns is not None:
+        narrow(monkeypatch, columns)
+    assert str(path) in invoke("devices").output.splitlines()
+
+
+def narrow(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """A terminal of that many columns."""
+    console = functools.partial(Console, width=columns)
+    monkeypatch.setattr(terminal, "Console", lambda *_, width, **more: console(**more))
+
+
+@pytest.mark.parametrize("command", ["devices", "operations"])
+def test_tables_fit_80_columns(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
+) -> None:
+    monkeypatch.setattr(native, "device_configs", lambda: tmp_path)
+    lines = invoke(command).output.splitlines()
+    narrow(monkeypatch, 80)
+    folded = invoke(command).output.splitlines()
+    assert max(map(len, folded)) <= 80
+    # Nothing is cut off.
+    assert sorted(" ".join(folded).split()) == sorted(" ".join(lines).split())
 
 
 def test_push_copies_with_the_name_into_a_folder(invoke: Invoke, tmp_path: Path) -> None:

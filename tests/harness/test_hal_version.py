@@ -4,7 +4,7 @@
 import pytest
 
 from halyard import hal_version
-from halyard.errors import ConfigError
+from halyard.errors import ConfigError, HalyardError
 from halyard.model import ModelBuilder, TensorType
 from halyard.proto import halyard_pb2 as pb
 
@@ -28,76 +28,35 @@ def test_other_names_are_refused_with_the_known_ones(text: str) -> None:
         hal_version.parse(text)
 
 
-def test_a_float_model_of_old_operations_needs_1_0() -> None:
-    model = unary(pb.OPERATION_TYPE_RELU, FLOATS, FLOATS)
-    assert hal_version.required(model) == pb.HAL_VERSION_1_0
-
-
-def test_a_relaxed_model_needs_1_1() -> None:
-    model = unary(pb.OPERATION_TYPE_RELU, FLOATS, FLOATS, relaxed=True)
-    assert hal_version.required(model) == pb.HAL_VERSION_1_1
-
-
-@pytest.mark.parametrize(
-    ("operand_type", "scale", "version"),
-    [
-        (pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM, 0.5, pb.HAL_VERSION_1_0),
-        (pb.OPERAND_TYPE_TENSOR_FLOAT16, 0.0, pb.HAL_VERSION_1_2),
-        (pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM_SIGNED, 0.5, pb.HAL_VERSION_1_3),
-    ],
-)
-def test_operand_types_need_the_version_that_brought_them(
-    operand_type: int, scale: float, version: pb.HalVersion
-) -> None:
-    tensor = TensorType(operand_type, (1, 4), scale)
-    assert hal_version.required(unary(pb.OPERATION_TYPE_RELU, tensor, tensor)) == version
-
-
-@pytest.mark.parametrize(
-    ("operation", "version"),
-    [
-        (pb.OPERATION_TYPE_TANH, pb.HAL_VERSION_1_0),
-        (pb.OPERATION_TYPE_BATCH_TO_SPACE_ND, pb.HAL_VERSION_1_1),
-        (pb.OPERATION_TYPE_TRANSPOSE, pb.HAL_VERSION_1_1),
-        (pb.OPERATION_TYPE_ABS, pb.HAL_VERSION_1_2),
-        (pb.OPERATION_TYPE_RESIZE_NEAREST_NEIGHBOR, pb.HAL_VERSION_1_2),
-        (pb.OPERATION_TYPE_QUANTIZED_LSTM, pb.HAL_VERSION_1_3),
-        (pb.OPERATION_TYPE_HARD_SWISH, pb.HAL_VERSION_1_3),
-    ],
-)
-def test_operations_need_the_version_that_brought_them(
-    operation: int, version: pb.HalVersion
-) -> None:
-    assert hal_version.required(unary(operation, FLOATS, FLOATS)) == version
-
-
-@pytest.mark.parametrize(
-    ("output_scale", "version"),
-    [(0.26, pb.HAL_VERSION_1_0), (0.25, pb.HAL_VERSION_1_2), (0.1, pb.HAL_VERSION_1_2)],
-)
-def test_an_output_as_fine_as_its_sums_needs_1_2(
-    output_scale: float, version: pb.HalVersion
-) -> None:
-    quantized = pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM
-    builder = ModelBuilder("dense")
-    inputs = [
-        builder.input("data", TensorType(quantized, (1, 4), 0.5)),
-        builder.input("weights", TensorType(quantized, (2, 4), 0.5)),
-        builder.input("bias", TensorType(pb.OPERAND_TYPE_TENSOR_INT32, (2,), 0.25)),
-        builder.int32(0),
+def test_the_driver_tells_the_lowest_version_of_each_model() -> None:
+    signed = TensorType(pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM_SIGNED, (1, 4), 0.5)
+    halves = TensorType(pb.OPERAND_TYPE_TENSOR_FLOAT16, (1, 4))
+    models = [
+        unary(pb.OPERATION_TYPE_RELU, FLOATS, FLOATS),
+        unary(pb.OPERATION_TYPE_RELU, FLOATS, FLOATS, relaxed=True),
+        unary(pb.OPERATION_TYPE_RELU, halves, halves),
+        unary(pb.OPERATION_TYPE_RELU, signed, signed),
     ]
-    output = TensorType(quantized, (1, 2), output_scale)
-    result = builder.operation(pb.OPERATION_TYPE_FULLY_CONNECTED, inputs, "result", output)
-    assert hal_version.required(builder.build([result])) == version
+    assert hal_version.lowest_versions(models) == list(hal_version.ALL)
+    assert [hal_version.lowest_version(model) for model in models] == list(hal_version.ALL)
 
 
-def test_a_tensor_of_unknown_rank_needs_1_2() -> None:
-    unknown = TensorType(pb.OPERAND_TYPE_TENSOR_FLOAT32, ())
-    model = unary(pb.OPERATION_TYPE_RELU, unknown, FLOATS)
-    assert hal_version.required(model) == pb.HAL_VERSION_1_2
+def test_of_no_models_there_are_no_versions() -> None:
+    assert hal_version.lowest_versions([]) == []
 
 
-def test_control_flow_needs_1_3() -> None:
-    model = unary(pb.OPERATION_TYPE_RELU, FLOATS, FLOATS)
-    model.referenced.add()
-    assert hal_version.required(model) == pb.HAL_VERSION_1_3
+def test_an_operation_that_the_driver_lacks_counts_with_its_own_version() -> None:
+    model = unary(pb.OPERATION_TYPE_ELU, FLOATS, FLOATS)
+    assert hal_version.lowest_version(model) == pb.HAL_VERSION_1_3
+
+
+def test_a_model_that_is_never_valid_has_none_and_the_driver_says_why() -> None:
+    integers = TensorType(pb.OPERAND_TYPE_TENSOR_INT32, (1, 4))
+    never = unary(pb.OPERATION_TYPE_RELU, integers, integers)
+    valid = unary(pb.OPERATION_TYPE_RELU, FLOATS, FLOATS)
+    assert hal_version.lowest_versions([never, valid]) == [
+        pb.HAL_VERSION_UNSPECIFIED,
+        pb.HAL_VERSION_1_0,
+    ]
+    with pytest.raises(HalyardError, match=r"carry unary: .*the input .* is TENSOR_INT32"):
+        hal_version.lowest_version(never)

@@ -370,6 +370,20 @@ def test_an_absent_service_exits_with_2(files: Files) -> None:
     assert listed.returncode == 2
 
 
+def test_lowest_hal_needs_a_bundle_and_results_only(files: Files) -> None:
+    files.command([add_case("first"), add_case("second")], pb.RunOptions())
+    runner = [native.program("halyard-runner"), "--lowest-hal"]
+    paths = ["--bundle", files.folder / "bundle", "--results", files.folder / "results"]
+    assert run([*runner, *paths]).returncode == 0
+    assert [(result.name, result.hal_version) for result in files.results()] == [
+        ("first", pb.HAL_VERSION_1_0),
+        ("second", pb.HAL_VERSION_1_0),
+    ]
+    ended = run([*runner, *paths[:2]])
+    assert ended.returncode == 1
+    assert "--results" in ended.stderr
+
+
 def test_help_tells_the_usage() -> None:
     ended = run([native.program("halyard-runner"), "--help"])
     assert ended.returncode == 0

@@ -11,17 +11,32 @@ from halyard.errors import HalyardError
 from halyard.operations import as_markdown, parse
 
 TEXT = """{"operations": [
-    {"name": "ADD", "code": 0, "since": "1.0", "signatures": [
-        {"since": "1.0", "inputs": ["TENSOR_FLOAT32", "TENSOR_FLOAT32", "INT32"],
-         "first_repeats": false, "outputs": ["TENSOR_FLOAT32"]},
-        {"since": "1.2", "inputs": ["TENSOR_FLOAT16"], "first_repeats": false, "outputs": []},
-        {"since": "1.1", "inputs": ["TENSOR_FLOAT32"], "first_repeats": false, "outputs": []}]}
+    {"name": "ADD", "code": 0, "since": "1.0",
+     "forms": [{"since": "1.0", "inputs": [{"name": "a", "column": 0}, {"name": "b", "column": 0}],
+                "outputs": [{"name": "output", "column": 0}]},
+               {"since": "1.1", "inputs": [{"name": "a", "column": 0}], "outputs": []}],
+     "rows": [{"since": "1.0", "types": ["TENSOR_FLOAT32"]},
+              {"since": "1.2", "types": ["TENSOR_FLOAT16"]}]},
+    {"name": "MEAN", "code": 1, "since": "1.1",
+     "forms": [{"since": "1.1", "inputs": [{"name": "input", "column": 1}], "outputs": []}],
+     "rows": [{"since": "1.0", "types": ["INT32", "TENSOR_FLOAT32"]}]},
+    {"name": "IF", "code": 2, "since": "1.3",
+     "forms": [{"since": "1.3", "inputs": [{"name": "condition", "type": "TENSOR_BOOL8"}],
+                "outputs": []}],
+     "rows": [{"since": "1.3", "types": []}]}
 ]}"""
 
 
 def test_a_type_counts_with_its_lowest_version() -> None:
-    [row] = parse(TEXT)
-    assert row.cells() == ("ADD", "1.0", "FLOAT32 1.0, FLOAT16 1.2")
+    assert parse(TEXT)[0].cells() == ("ADD", "1.0", "FLOAT32 1.0, FLOAT16 1.2")
+
+
+def test_a_row_counts_from_the_version_of_its_form_on() -> None:
+    assert parse(TEXT)[1].cells() == ("MEAN", "1.1", "FLOAT32 1.1")
+
+
+def test_a_type_may_stand_in_the_form_itself() -> None:
+    assert parse(TEXT)[2].cells() == ("IF", "1.3", "BOOL8 1.3")
 
 
 def test_markdown_is_a_table() -> None:
@@ -36,7 +51,7 @@ def test_markdown_is_a_table() -> None:
         "",
         "[]",
         '{"operations": [{"name": "ADD"}]}',
-        '{"operations": [{"name": "A", "since": "1.0", "signatures": [{"inputs": []}]}]}',
+        '{"operations": [{"name": "A", "since": "1.0", "forms": [{"inputs": []}], "rows": [{}]}]}',
     ],
 )
 def test_another_format_is_an_error(text: str) -> None:

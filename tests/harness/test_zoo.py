@@ -96,7 +96,7 @@ def test_inputs_and_outputs_are_described(name: str, data_type: DataType, classe
 def test_models_go_through_the_hal_versions_that_they_are_for(
     name: str, data_type: DataType, version: pb.HalVersion
 ) -> None:
-    assert hal_version.required(build(name, data_type).model) == version
+    assert hal_version.lowest_version(build(name, data_type).model) == version
 
 
 @pytest.mark.parametrize(("name", "data_type"), ALL)

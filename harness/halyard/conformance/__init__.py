@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NNAPI conformance: golden cases, the cases derived from them, and the official check."""
+"""NNAPI conformance: golden cases, the cases derived from them, and the official check.
+
+`halyard.conformance.suite` runs them on a device."""
 
 from halyard.conformance.check import ExpectedOutput, Tolerance, Verdict
 from halyard.conformance.golden import GoldenCase, load

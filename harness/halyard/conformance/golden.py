@@ -71,11 +71,18 @@ def load(path: Path | str) -> list[GoldenCase]:
     HalyardError for what is not there, not readable or not of the known schema.
     """
     path = Path(path)
-    if path.is_dir():
-        files = [path / entry["file"] for entry in _read(path / "index.json")["specs"]]
-    else:
-        files = [path]
-    return [case for file in files for case in _load_file(file)]
+    return [
+        case for file in (files(path) if path.is_dir() else [path]) for case in _load_file(file)
+    ]
+
+
+def files(folder: Path) -> list[Path]:
+    """What the index.json of a folder lists. HalyardError where there is none that can be read."""
+    index = folder / "index.json"
+    try:
+        return [folder / entry["file"] for entry in _read(index)["specs"]]
+    except (KeyError, TypeError) as error:
+        raise HalyardError(f"{index}: not an index of golden cases: {error!r}") from error
 
 
 def _load_file(path: Path) -> list[GoldenCase]:

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Golden cases as tests: one item per case, named as its spec names it.
+
+A test function takes a case by the argument golden_case (a case of the suite), derived_case (a
+variant of one) or any_case (either), and its `bundle`, which runs all cases that the function was
+selected for at once, when the first of them is due. `-k conv2d` selects by name, `--operation
+CONV_2D` selects the cases that have the operation.
+
+The cases are not part of this repository: HALYARD_CONFORMANCE names their folder, or they lie in
+../shared/conformance beside it.
+"""
+
+import os
+import random
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from halyard import native, operations
+from halyard.conformance import GoldenCase, Verdict
+from halyard.conformance.suite import KNOWN_FAILURES, Suite
+from halyard.errors import HalyardError
+
+_ARGUMENTS = ("golden_case", "derived_case", "any_case")
+_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "conformance"
+
+
+class Bundle:
+    """The cases of one test function. They run together; each has its own verdict."""
+
+    def __init__(self, suite: Suite) -> None:
+        self.names: list[str] = []
+        self._suite = suite
+        self._verdicts: dict[str, Verdict] = {}
+        self._error: HalyardError | None = None
+        self._total: Counter[str] = Counter()
+        self._passed: Counter[str] = Counter()
+
+    def check(self, name: str, run: Callable[[Sequence[GoldenCase]], dict[str, Verdict]]) -> None:
+        """Fails the test if the case does not pass. `run` is called once, with all cases."""
+        if not self._verdicts and self._error is None:
+            try:
+                self._verdicts = run(self._suite.load(self.names))
+            except HalyardError as error:
+                self._error = error
+        if self._error is not None:
+            pytest.fail(str(self._error), pytrace=False)
+        verdict = self._verdicts[name]
+        for counted in (self._passed, self._total) if verdict.passed else (self._total,):
+            counted.update(["", *self._suite.operations(name)])
+        if not verdict.passed:
+            pytest.fail(verdict.reason, pytrace=False)
+
+    def report(self, *, by_operation: bool) -> list[str]:
+        """ "7 of 9 pass", and the same for each operation."""
+        if not self._total:
+            return []
+        names = sorted(self._total) if by_operation else [""]
+        lines = [(name, f"{self._passed[name]} of {self._total[name]} pass") for name in names]
+        return [f"  {name:24} {text}" if name else text for name, text in lines]
+
+
+class GoldenTests:
+    """The pytest plugin."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._opened = False
+        self._suite: Suite | None = None
+        self._absent = ""
+        self.operations: set[str] = set()  # that the driver lists
+        self.names: dict[str, list[str]] = {}  # by the argument that takes them
+        self._bundles: dict[str, Bundle] = {}
+        self._sampled: list[str] = []
+
+    def suite(self) -> Suite | None:
+        """None where there are no cases, or there is no driver; `_absent` says which."""
+        if not self._opened:
+            self._opened = True
+            folder = Path(os.environ.get("HALYARD_CONFORMANCE", _BESIDE))
+            if not (folder / "index.json").is_file():
+                self._absent = (
+                    f"no golden cases in {folder} (HALYARD_CONFORMANCE names another folder)"
+                )
+                return None
+            try:
+                self.operations = _operations()
+            except HalyardError as error:
+                self._absent = str(error)
+                return None
+            cache = getattr(self._config, "cache", None)  # absent with -p no:cacheprovider
+            self._suite = Suite.open(folder, cache.mkdir("golden_cases") if cache else None)
+            golden = self._suite.golden(self.operations)
+            derived = self._suite.derived(self.operations)
+            self.names = dict(zip(_ARGUMENTS, (golden, derived, golden + derived), strict=True))
+        return self._suite
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        for argument in _ARGUMENTS:
+            if argument in metafunc.fixturenames:
+                if self.suite() is None:
+                    absent = pytest.mark.skip(reason=self._absent)
+                    metafunc.parametrize(argument, [pytest.param("", marks=absent, id="absent")])
+                else:
+                    metafunc.parametrize(argument, list(map(_parameter, self.names[argument])))
+
+    @pytest.hookimpl(trylast=True)  # so that it sees what -k and -m have left
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        for item in items:
+            if "suite" in getattr(item, "fixturenames", ()) and self.suite() is None:
+                item.add_marker(pytest.mark.skip(reason=self._absent))
+        operation = config.getoption("operation")
+        if operation is not None:
+            others = [item for item in items if operation not in self._operations_of(item)]
+            _deselect(config, items, others)
+        self._sample(config, items)
+        for item in items:
+            if (name := _case_of(item)) and self._suite is not None:
+                self._bundles.setdefault(_function_of(item), Bundle(self._suite)).names.append(name)
+
+    def _operations_of(self, item: pytest.Item) -> frozenset[str]:
+        name = _case_of(item)
+        return self._suite.operations(name) if name and self._suite is not None else frozenset()
+
+    def _sample(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        if config.getoption("no_sample"):
+            return
+        wanted: dict[str, list[pytest.Item]] = {}
+        for item in items:
+            if item.get_closest_marker("sample") and _case_of(item):
+                wanted.setdefault(_function_of(item), []).append(item)
+        left_out: list[pytest.Item] = []
+        for function, of_function in wanted.items():
+            [count] = of_function[0].get_closest_marker("sample").args
+            if len(of_function) > count:
+                # Functions with the same cases and count have the same sample.
+                source = random.Random(config.getoption("seed"))
+                chosen = set(source.sample(range(len(of_function)), count))
+                left_out += [item for at, item in enumerate(of_function) if at not in chosen]
+                self._sampled.append(
+                    f"{function}: {count} of {len(of_function)} golden cases, "
+                    f"--seed {config.getoption('seed')}"
+                )
+        _deselect(config, items, left_out)
+
+    def pytest_report_collectionfinish(self) -> list[str]:
+        return self._sampled
+
+    def bundle(self, item: pytest.Item) -> Bundle:
+        return self._bundles[_function_of(item)]
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for function, bundle in self._bundles.items():
+            lines = bundle.report(by_operation=self._config.get_verbosity() > 0)
+            if lines:
+                terminalreporter.write_line(f"golden cases, {function}: {lines[0]}")
+            for line in lines[1:]:
+                terminalreporter.write_line(line)
+
+
+def _operations() -> set[str]:
+    """The names of the operations that the driver lists."""
+    program = native.program("service")
+    listed = subprocess.run([program, "--list-operations"], capture_output=True, text=True)
+    if listed.returncode != 0:
+        raise HalyardError(f"{program} --list-operations failed: {listed.stderr.strip()}")
+    return {row.name for row in operations.parse(listed.stdout)}
+
+
+def _parameter(name: str) -> object:
+    reason = KNOWN_FAILURES.get(name)
+    marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
+    return pytest.param(name, id=name, marks=marks)
+
+
+def _deselect(config: pytest.Config, items: list[pytest.Item], left_out: list[pytest.Item]) -> None:
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+
+
+def _case_of(item: pytest.Item) -> str:
+    """The name of an item's case; empty if it has none."""
+    call = getattr(item, "callspec", None)
+    parameters = call.params if call is not None else {}
+    return next((str(parameters[name]) for name in _ARGUMENTS if name in parameters), "")
+
+
+def _function_of(item: pytest.Item) -> str:
+    """Its identifier without the case."""
+    return item.nodeid.partition("[")[0]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--seed",
+        type=int,
+        default=random.randrange(2**32),
+        help="what the random sample of golden cases follows from; left out: another every time",
+    )
+    parser.addoption(
+        "--no-sample", action="store_true", help="all golden cases where a sample is the default"
+    )
+    parser.addoption(
+        "--operation", metavar="NAME", help="only golden cases with this operation, as CONV_2D"
+    )
+
+
+_PLUGIN = pytest.StashKey[GoldenTests]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_PLUGIN] = GoldenTests(config)
+    config.pluginmanager.register(config.stash[_PLUGIN], "golden cases")
+
+
+@pytest.fixture(scope="session")
+def suite(pytestconfig: pytest.Config) -> Suite:
+    """A test that asks for it is skipped where there is none."""
+    suite = pytestconfig.stash[_PLUGIN].suite()
+    assert suite is not None
+    return suite
+
+
+@pytest.fixture(scope="session")
+def listed_operations(pytestconfig: pytest.Config, suite: Suite) -> set[str]:
+    """The operations of the suite's cases: those that the driver lists."""
+    return pytestconfig.stash[_PLUGIN].operations
+
+
+@pytest.fixture(scope="session")
+def golden_cases(pytestconfig: pytest.Config, suite: Suite) -> list[GoldenCase]:
+    """All of them, for a claim about all."""
+    return suite.load(pytestconfig.stash[_PLUGIN].names["golden_case"])
+
+
+@pytest.fixture
+def bundle(request: pytest.FixtureRequest) -> Bundle:
+    return request.config.stash[_PLUGIN].bundle(request.node)
+
+
+@pytest.fixture(scope="session")
+def seed(pytestconfig: pytest.Config) -> int:
+    return int(pytestconfig.getoption("seed"))

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The golden cases with a second backend in front of CpuRef: it takes every second node, packs all
+constants into the program's store and keeps a state for each execution; told to, it fails."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from halyard import native
+from halyard.conformance import GoldenCase, Verdict
+from halyard.conformance.suite import SECONDS_PER_CASE
+from halyard.devices.host import HostDevice
+from halyard.proto import halyard_pb2 as pb
+from halyard.runner import Target, run_cases
+from tests.conftest import Bundle
+
+_PROGRAM = "second-backend-runner"
+_NAME = "Alternating"
+# What the backend says when it is told to fail.
+_TOLD = "fails because it was told to"
+
+Run = Callable[[Sequence[GoldenCase]], list[pb.CaseResult]]
+
+
+@pytest.fixture
+def runs_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Run]:
+    """Runs cases with programs from a folder of that name, whose runner has the second backend."""
+    built = native.folder()
+    if not (built / _PROGRAM).is_file():
+        pytest.skip(f"{_PROGRAM} is not built: make test-native builds it")
+
+    def prepare(name: str) -> Run:
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / native.RUNNER).symlink_to(built / _PROGRAM)
+
+        def run(cases: Sequence[GoldenCase]) -> list[pb.CaseResult]:
+            monkeypatch.setenv("HALYARD_NATIVE_DIR", str(folder))
+            options = pb.RunOptions(timeout_s=SECONDS_PER_CASE)
+            with HostDevice() as device:
+                bundle = [case.test_case for case in cases]
+                return run_cases(device, bundle, options, Target.in_process())
+
+        return run
+
+    return prepare
+
+
+def test_second_backend(golden_case: str, bundle: Bundle, runs_on: Callable[[str], Run]) -> None:
+    def judge(cases: Sequence[GoldenCase]) -> dict[str, Verdict]:
+        results = runs_on("alternating")(cases)
+        taken = [row.backend for result in results for row in result.placement]
+        assert {_NAME, "CpuRef"} <= set(taken), "both backends have to take part"
+        return {case.name: case.check(result) for case, result in zip(cases, results, strict=True)}
+
+    bundle.check(golden_case, judge)
+
+
+@pytest.mark.parametrize("stage", ["compile", "specialize", "run"])
+def test_a_failing_backend_fails_the_case_and_nothing_else(
+    golden_cases: list[GoldenCase], runs_on: Callable[[str], Run], stage: str
+) -> None:
+    cases = [case for case in golden_cases if not case.expect_failure][::10]
+    results = runs_on(f"failing-{stage}")(cases)
+    assert len(results) == len(cases)
+    failed_at = pb.STAGE_EXECUTE if stage == "run" else pb.STAGE_PREPARE
+    told = 0
+    for result in results:
+        assert result.failed_stage not in (pb.STAGE_CRASH, pb.STAGE_HANG), result.message
+        messages = [result.message, *(example.message for example in result.examples)]
+        told += any(f"{_NAME}: {_TOLD}" in message for message in messages)
+        if result.failed_stage not in (pb.STAGE_NONE, failed_at):
+            # Shapes that only the request tells are specialised when it is executed.
+            assert stage == "specialize", result.message
+    assert told > len(cases) // 2
