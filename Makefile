@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The front doors. Each target sets up all that it needs: Debian packages (apt-packages.txt), a
-# virtual environment in .venv, and the build in build/.
+# virtual environment in .venv, and the build in build/. The package is installed from the checkout,
+# so a change takes no new installation; ninja builds what a target needs, and no more.
 
 SHELL := /bin/bash
 VENV := .venv
@@ -12,18 +13,21 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # The models are small: BLAS threads would only wait for one another.
 export OPENBLAS_NUM_THREADS := 1
 
-native_sources := $(shell find engine driver hal harness/device harness/proto device-configs \
-    -type f -not -name '*.yaml' 2>/dev/null) CMakeLists.txt CMakePresets.json
-python_sources := $(shell find harness/halyard -name '*.py' -not -name '*_pb2.py' 2>/dev/null) \
-    $(wildcard device-configs/*.yaml)
+# Which tests: T is a part of a C++ test's name; K is pytest's -k, for Python tests and golden cases;
+# OP is an operation, whose golden cases are wanted.
+T :=
+K :=
+OP :=
+pytest = $(PYTHON) -m pytest $(if $(K),-k '$(K)') $(if $(OP),--operation '$(OP)')
 
-.PHONY: demo test test-native test-python test-device test-asan test-tsan lint tidy format clean
+.PHONY: demo test programs test-native test-engine test-driver test-hal test-golden test-python \
+    test-device test-asan test-tsan lint tidy format clean
 
-demo: build/.installed
+demo: programs
 	@$(VENV)/bin/halyard demo
 
 test: lint test-native test-python
-	@$(PYTHON) tests/summary.py build/results
+	@$(PYTHON) tests/summary.py build/results $(BUILD)/results
 
 # ---- set-up -------------------------------------------------------------------------------------
 
@@ -51,27 +55,47 @@ build/.environment: pyproject.toml build/.packages
 	@$(VENV)/bin/pip install -q --disable-pip-version-check -r build/requirements.txt
 	@touch $@
 
-build/.installed: build/.environment $(native_sources) $(python_sources)
-	@echo "Building the native programs and installing the package (log: build/install.log)"
+# Only the messages are built for it: programs come from $(BUILD), Python files from the checkout.
+build/.installed: build/.environment CMakeLists.txt harness/proto/halyard.proto
+	@echo "Installing the package from the checkout (log: build/install.log)"
 	@$(VENV)/bin/pip install -q --disable-pip-version-check --no-deps --no-build-isolation \
-	    . >build/install.log 2>&1 || { tail -60 build/install.log; exit 1; }
+	    -C build.targets=halyard_messages_python -C install.components=messages \
+	    --editable . >build/install.log 2>&1 || { tail -60 build/install.log; exit 1; }
 	@touch $@
+
+programs: build/.installed
+	@cmake --build $(BUILD)
 
 # ---- tests --------------------------------------------------------------------------------------
 
 test-native: build/.installed
 	@cmake --build $(BUILD) --target halyard_tests
-	@mkdir -p build/results
-	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j2 \
-	    --output-junit $(abspath build/results/native.xml) | tail -n 12; exit $${PIPESTATUS[0]}
+	@rm -rf $(BUILD)/results
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j$$(nproc) \
+	    --output-junit results/programs.xml | tail -n 20; exit $${PIPESTATUS[0]}
+
+# One folder's C++ tests; with T=Softmax those that have it in their names.
+test-engine test-driver test-hal: test-%: build/.installed
+	@cmake --build $(BUILD) --target $*_tests
+	@tests=($(BUILD)/$*_tests --gtest_brief=1 --gtest_filter='*$(T)*'); \
+	    "$${tests[@]}" --gtest_list_tests | grep -q '^  ' || { echo "no test of $*: $(T)"; exit 1; }; \
+	    "$${tests[@]}"
+
+# The golden cases on the driver in-process; K=conv2d: those that have it in their names; OP=CONV_2D:
+# those that have the operation.
+test-golden: build/.installed
+	@cmake --build $(BUILD) --target halyard_runner halyard_service
+	@$(pytest) -q tests/harness/test_conformance.py
 
 # Host tests first, then those on the virtual device.
-test-python: build/.installed
+test-python: programs
+	@cmake --build $(BUILD) --target halyard_binder_selftest
 	@mkdir -p build/results
-	@$(PYTHON) -m pytest tests --junit-xml build/results/python.xml
+	@$(pytest) tests --junit-xml build/results/python.xml
 
-test-device: build/.installed
-	@$(PYTHON) -m pytest tests/device
+test-device: programs
+	@cmake --build $(BUILD) --target halyard_binder_selftest
+	@$(pytest) tests/device
 
 # The same tests on sanitizer builds: the C++ units, and the Python tests with sanitized programs.
 test-asan: build/.installed

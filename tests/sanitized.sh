@@ -26,11 +26,12 @@ export ASAN_OPTIONS=$every:detect_leaks=1:abort_on_error=0
 export UBSAN_OPTIONS=$every:print_stacktrace=1
 export TSAN_OPTIONS=$every:halt_on_error=1
 failed=0
-ctest --test-dir "$build" --output-on-failure --no-tests=error -j2 \
-    --output-junit "$results/native.xml" | tail -n 12 || failed=1
+rm -rf "$build/results"
+ctest --test-dir "$build" --output-on-failure --no-tests=error -j"$(nproc)" \
+    --output-junit results/programs.xml | tail -n 20 || failed=1
 HALYARD_NATIVE_DIR=$PWD/$build .venv/bin/python -m pytest tests/harness \
     --junit-xml "$results/python.xml" || failed=1
-.venv/bin/python tests/summary.py "$results" || failed=1
+.venv/bin/python tests/summary.py "$results" "$build/results" || failed=1
 # A test may not look at how a program that it started ended.
 for finding in "$results"/finding.*; do
     if [ -e "$finding" ]; then

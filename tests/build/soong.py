@@ -29,10 +29,11 @@ class Module:
 
     def sources(self, root: Path) -> set[Path]:
         """The files that the module's srcs patterns find below `root`, relative to it."""
+        return self._found(root, "srcs") - self._found(root, "exclude_srcs")
+
+    def _found(self, root: Path, key: str) -> set[Path]:
         return {
-            file.relative_to(root)
-            for pattern in self.strings("srcs")
-            for file in root.glob(pattern)
+            file.relative_to(root) for pattern in self.strings(key) for file in root.glob(pattern)
         }
 
 

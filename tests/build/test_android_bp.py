@@ -4,6 +4,7 @@
 import json
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,16 @@ def test_every_pattern_finds_a_file(modules: list[Module]) -> None:
     for module in modules:
         for pattern in module.strings("srcs"):
             assert list(ROOT.glob(pattern)), f"{module.name}: {pattern} finds nothing"
+
+
+def test_no_file_is_built_twice(modules: list[Module]) -> None:
+    built = Counter(
+        file
+        for module in modules
+        for file in module.sources(ROOT)
+        if module.kind.startswith("cc_") and file.suffix == ".cc"
+    )
+    assert [file for file, times in built.items() if times > 1] == []
 
 
 def test_every_named_module_exists(modules: list[Module]) -> None:

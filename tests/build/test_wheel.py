@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wheel that `pip install .` builds: complete without the checkout. All other tests run the
+package and the programs of the checkout."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from halyard import native
+
+ROOT = Path(__file__).parents[2]
+
+PRINT_PLACES = """
+from halyard import native, proto
+from halyard.proto import halyard_pb2
+print(proto.__file__)
+print(halyard_pb2.__file__)
+print(native.device_configs())
+for name in native.PROGRAMS:
+    print(native.program(name))
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with nothing but the package in it."""
+    if not (native.folder() / native.SERVICE).is_file():
+        pytest.skip("the programs are not built: ninja -C build/release")
+    folder = tmp_path_factory.mktemp("installed")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
+            *("--no-deps", "--no-build-isolation", "--target", folder, ROOT),
+        ],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def run(installed: Path, *words: str) -> str:
+    """Python with the installed package, away from the checkout and its environment's package."""
+    inserted = f"import sys; sys.meta_path[:] = [f for f in sys.meta_path if {KEPT}]"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{inserted}\nsys.argv[1:] = {list(words[1:])!r}\n{words[0]}"],
+        env={"PYTHONPATH": str(installed), "PATH": "/usr/bin:/bin", "HOME": str(installed)},
+        cwd=installed,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+# All but the finder that leads to the checkout.
+KEPT = "'ScikitBuild' not in type(f).__name__"
+
+
+def test_all_that_it_needs_lies_in_it(installed: Path) -> None:
+    places = run(installed, PRINT_PLACES).splitlines()
+    assert len(places) == 3 + len(native.PROGRAMS)
+    for place in places:
+        assert Path(place).is_relative_to(installed)
+        assert Path(place).exists()
+
+
+def test_its_command_runs_its_programs(installed: Path) -> None:
+    main = "from halyard.cli import main; main()"
+    table = run(installed, main, "operations", "--markdown")
+    assert table in (ROOT / "README.md").read_text()
+    devices = run(installed, main, "devices")
+    assert str(installed / "halyard" / "device-configs" / "virtual.yaml") in devices
