@@ -521,51 +521,8 @@ struct RnnSequence {
     HALYARD_FIELDS(activation, timeMajor, backward)
 };
 
-// One step of NNAPI's LSTM. Without the weights of the input gate it is 1 minus the forget gate
-// (CIFG); with cell_to_* weights there are peepholes, with *_layer_norm the gates are normalised.
-// Shapes: *_weights [n, k], recurrent_* [n, m], cell_to_*, *_bias, *_layer_norm [n],
-// projection_weights [m, n], projection_bias [m], output_state [b, m], cell_state [b, n]. Outputs:
-// scratch [b, 4 n] (3 n with CIFG), undefined; output_state [b, m]; cell_state [b, n]; output [b,
-// m].
-struct Lstm {
-    LstmAttributes attributes = {};
-    static constexpr InputSpec kInputs[] = {{"x"},
-                                            {"input_to_input_weights", kOmittable},
-                                            {"input_to_forget_weights"},
-                                            {"input_to_cell_weights"},
-                                            {"input_to_output_weights"},
-                                            {"recurrent_to_input_weights", kOmittable},
-                                            {"recurrent_to_forget_weights"},
-                                            {"recurrent_to_cell_weights"},
-                                            {"recurrent_to_output_weights"},
-                                            {"cell_to_input_weights", kOmittable},
-                                            {"cell_to_forget_weights", kOmittable},
-                                            {"cell_to_output_weights", kOmittable},
-                                            {"input_gate_bias", kOmittable},
-                                            {"forget_gate_bias"},
-                                            {"cell_gate_bias"},
-                                            {"output_gate_bias"},
-                                            {"projection_weights", kOmittable},
-                                            {"projection_bias", kOmittable},
-                                            {"output_state"},
-                                            {"cell_state"},
-                                            {"input_layer_norm_weights", kOmittable},
-                                            {"forget_layer_norm_weights", kOmittable},
-                                            {"cell_layer_norm_weights", kOmittable},
-                                            {"output_layer_norm_weights", kOmittable}};
-    static constexpr OutputSpec kOutputs[] = {
-            {"scratch"}, {"output_state"}, {"cell_state"}, {"output"}};
-    HALYARD_FIELDS(attributes)
-};
-
-// A sequence of such steps over x [t, b, k] (timeMajor) or [b, t, k]; inputs as Lstm, and aux,
-// which aux_to_*_weights [n, l] add to each gate. Outputs: [t, b, m] or [b, t, m], and the last
-// states.
-struct LstmSequence {
-    LstmAttributes attributes = {};
-    bool timeMajor = false;
-    bool backward = false;
-    static constexpr InputSpec kInputs[] = {{"x"},
+// Those of an LSTM: the last five feed a sequence only.
+inline constexpr InputSpec kLstmInputs[] = {{"x"},
                                             {"input_to_input_weights", kOmittable},
                                             {"input_to_forget_weights"},
                                             {"input_to_cell_weights"},
@@ -594,6 +551,30 @@ struct LstmSequence {
                                             {"aux_to_forget_weights", kOmittable},
                                             {"aux_to_cell_weights", kOmittable},
                                             {"aux_to_output_weights", kOmittable}};
+inline constexpr size_t kLstmStepInputs = 24;
+
+// One step of NNAPI's LSTM. Without the weights of the input gate it is 1 minus the forget gate
+// (CIFG); with cell_to_* weights there are peepholes, with *_layer_norm the gates are normalised.
+// Shapes: *_weights [n, k], recurrent_* [n, m], cell_to_*, *_bias, *_layer_norm [n],
+// projection_weights [m, n], projection_bias [m], output_state [b, m], cell_state [b, n]. Outputs:
+// scratch [b, 4 n] (3 n with CIFG), undefined; output_state [b, m]; cell_state [b, n]; output [b,
+// m].
+struct Lstm {
+    LstmAttributes attributes = {};
+    static constexpr std::span<const InputSpec> kInputs{kLstmInputs, kLstmStepInputs};
+    static constexpr OutputSpec kOutputs[] = {
+            {"scratch", kFoundByRunning}, {"output_state"}, {"cell_state"}, {"output"}};
+    HALYARD_FIELDS(attributes)
+};
+
+// A sequence of such steps over x [t, b, k] (timeMajor) or [b, t, k]; inputs as Lstm, and aux,
+// which aux_to_*_weights [n, l] add to each gate. Outputs: [t, b, m] or [b, t, m], and the last
+// states.
+struct LstmSequence {
+    LstmAttributes attributes = {};
+    bool timeMajor = false;
+    bool backward = false;
+    static constexpr std::span<const InputSpec> kInputs{kLstmInputs, std::size(kLstmInputs)};
     static constexpr OutputSpec kOutputs[] = {{"output"}, {"output_state"}, {"cell_state"}};
     HALYARD_FIELDS(attributes, timeMajor, backward)
 };
@@ -611,30 +592,7 @@ struct QuantizedLstm {
     float outputIntermediateScale = 0.0F;
     int32_t hiddenZeroPoint = 0;
     float hiddenScale = 0.0F;
-    static constexpr InputSpec kInputs[] = {{"x"},
-                                            {"input_to_input_weights", kOmittable},
-                                            {"input_to_forget_weights"},
-                                            {"input_to_cell_weights"},
-                                            {"input_to_output_weights"},
-                                            {"recurrent_to_input_weights", kOmittable},
-                                            {"recurrent_to_forget_weights"},
-                                            {"recurrent_to_cell_weights"},
-                                            {"recurrent_to_output_weights"},
-                                            {"cell_to_input_weights", kOmittable},
-                                            {"cell_to_forget_weights", kOmittable},
-                                            {"cell_to_output_weights", kOmittable},
-                                            {"input_gate_bias", kOmittable},
-                                            {"forget_gate_bias"},
-                                            {"cell_gate_bias"},
-                                            {"output_gate_bias"},
-                                            {"projection_weights", kOmittable},
-                                            {"projection_bias", kOmittable},
-                                            {"output_state"},
-                                            {"cell_state"},
-                                            {"input_layer_norm_weights", kOmittable},
-                                            {"forget_layer_norm_weights", kOmittable},
-                                            {"cell_layer_norm_weights", kOmittable},
-                                            {"output_layer_norm_weights", kOmittable}};
+    static constexpr std::span<const InputSpec> kInputs{kLstmInputs, kLstmStepInputs};
     static constexpr OutputSpec kOutputs[] = {{"output_state"}, {"cell_state"}, {"output"}};
     HALYARD_FIELDS(cellClip, projectionClip, inputIntermediateScale, forgetIntermediateScale,
                    cellIntermediateScale, outputIntermediateScale, hiddenZeroPoint, hiddenScale)

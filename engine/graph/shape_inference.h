@@ -46,9 +46,10 @@ Result<Shape> mergeShapes(const Shape& a, const Shape& b);
 // all), checks ranks, extents and attributes, and writes outputs[i].shape (unknown extents where
 // they can't be told yet, or where only running finds them). Only shapes are written: the caller
 // has set the outputs' types and quantisation, which inference checks where the node requires them
-// to agree. The counts are those of the kind's signature, and what is absent is omittable:
-// inferShapes(Node) has checked. The values of steering inputs are read where inputs[i].data is
-// there. INVALID_ARGUMENT says which rule was broken.
+// to agree, and may have set what it knows of their shapes, which only Lstm looks at. The counts
+// are those of the kind's signature, and what is absent is omittable: inferShapes(Node) has
+// checked. The values of steering inputs are read where inputs[i].data is there. INVALID_ARGUMENT
+// says which rule was broken.
 #define HALYARD_NODE_KIND(Descriptor)                                              \
     Status inferShapes(const Descriptor& node, std::span<const KnownInput> inputs, \
                        std::span<TensorType> outputs);
