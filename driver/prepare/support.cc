@@ -72,9 +72,11 @@ Status checkPlan(const DeviceState& state, engine::AnalyzedGraph analyzed) {
             .status();
 }
 
-Result<engine::AnalyzedGraph> analyzeGraph(const DeviceState& state, engine::Graph graph) {
-    HALYARD_ASSIGN_OR_RETURN(engine::AnalyzedGraph analyzed,
-                             engine::analyze(std::move(graph), state.backendList, state.memory));
+Result<engine::AnalyzedGraph> analyzeGraph(const DeviceState& state, engine::Graph graph,
+                                           const Checkpoint& checkpoint = {}) {
+    HALYARD_ASSIGN_OR_RETURN(
+            engine::AnalyzedGraph analyzed,
+            engine::analyze(std::move(graph), state.backendList, state.memory, checkpoint));
     HALYARD_RETURN_IF_ERROR(checkSizes(analyzed.graph, *state.memory));
     HALYARD_RETURN_IF_ERROR(analyzed.placed());
     return analyzed;
@@ -104,7 +106,7 @@ Result<engine::AnalyzedGraph> analyzeModel(const DeviceState& state, const Model
     ModelLowering lowering(model, constants, state.options.unsupportedOperations, checkpoint);
     Result<engine::Graph> graph = lowering.whole();
     Result<engine::AnalyzedGraph> analyzed =
-            graph.ok() ? analyzeGraph(state, std::move(*graph)) : graph.status();
+            graph.ok() ? analyzeGraph(state, std::move(*graph), checkpoint) : graph.status();
     HALYARD_RETURN_IF_ERROR(checkpoint.check("while the model was analysed"));
     if (analyzed.status().code() == StatusCode::INVALID_ARGUMENT) {
         return unsupported(std::string(analyzed.status().message()));

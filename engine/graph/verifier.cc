@@ -100,14 +100,18 @@ std::vector<bool> steeringInputs(const Node& node) {
     return steers;
 }
 
+// Between two looks at the checkpoint.
+constexpr NodeId kNodesPerCheck = 256;
+
 // Follows the nodes in order, knows which tensors have a value by then, and infers as it goes.
 class Verifier {
   public:
     // `nestedNodes`: counted over all graphs inside the outermost one.
-    Verifier(Graph& graph, const std::shared_ptr<MemoryBudget>& memory, size_t depth,
-             size_t& nestedNodes)
+    Verifier(Graph& graph, const std::shared_ptr<MemoryBudget>& memory,
+             const Checkpoint& checkpoint, size_t depth, size_t& nestedNodes)
         : mGraph(graph),
           mMemory(memory),
+          mCheckpoint(checkpoint),
           mDepth(depth),
           mNestedNodes(nestedNodes),
           mHasValue(graph.tensors().size(), false) {}
@@ -123,6 +127,9 @@ class Verifier {
                     define(mGraph.inputs()[i]).withContext("graph input " + std::to_string(i)));
         }
         for (NodeId id = 0; id < mGraph.nodes().size(); ++id) {
+            if (id % kNodesPerCheck == 0) {
+                HALYARD_RETURN_IF_ERROR(mCheckpoint.check("while the graph was verified"));
+            }
             Node& node = mGraph.mutableNode(id);
             HALYARD_RETURN_IF_ERROR(verifyNode(node).withContext(node.label));
             HALYARD_RETURN_IF_ERROR(infer(node));
@@ -178,7 +185,8 @@ class Verifier {
                 HALYARD_RETURN_IF_ERROR(narrowInputs(
                         copy, std::span(node.inputs).subspan(node.inputs.empty() ? 0 : 1)));
             }
-            HALYARD_RETURN_IF_ERROR(Verifier(copy, mMemory, mDepth + 1, mNestedNodes).run());
+            HALYARD_RETURN_IF_ERROR(
+                    Verifier(copy, mMemory, mCheckpoint, mDepth + 1, mNestedNodes).run());
             nested->graph = std::make_shared<const Graph>(std::move(copy));
         }
         return {};
@@ -275,6 +283,7 @@ class Verifier {
 
     Graph& mGraph;
     const std::shared_ptr<MemoryBudget>& mMemory;
+    const Checkpoint& mCheckpoint;
     const size_t mDepth;
     size_t& mNestedNodes;
     std::vector<bool> mHasValue;
@@ -284,9 +293,10 @@ class Verifier {
 
 }  // namespace
 
-Status verifyAndInfer(Graph& graph, const std::shared_ptr<MemoryBudget>& memory) {
+Status verifyAndInfer(Graph& graph, const std::shared_ptr<MemoryBudget>& memory,
+                      const Checkpoint& checkpoint) {
     size_t nestedNodes = 0;
-    return Verifier(graph, memory, 0, nestedNodes).run();
+    return Verifier(graph, memory, checkpoint, 0, nestedNodes).run();
 }
 
 std::vector<bool> steeringTensors(const Graph& graph) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/base/checkpoint.h"
 #include "engine/base/memory_budget.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
@@ -39,8 +40,9 @@ inline constexpr size_t kMaxNestedNodes = size_t{1} << 17;
 //   - types and shapes follow from one another by every node's inferShapes.
 // UNSUPPORTED: graphs nested deeper or larger than the limits.
 // RESOURCE_EXHAUSTED: no room for the copies.
-// Takes time linear in the size of the graph.
-Status verifyAndInfer(Graph& graph, const std::shared_ptr<MemoryBudget>& memory = nullptr);
+// What the checkpoint says, once it is time to stop. Takes time linear in the size of the graph.
+Status verifyAndInfer(Graph& graph, const std::shared_ptr<MemoryBudget>& memory = nullptr,
+                      const Checkpoint& checkpoint = {});
 
 // Per tensor: whether a node that reads it, in this graph or in one inside, is steered by it. The
 // planner never gives such a tensor memory that a client can write.

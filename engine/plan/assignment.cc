@@ -81,8 +81,9 @@ Status AnalyzedGraph::placed() const {
 }
 
 Result<AnalyzedGraph> analyze(Graph graph, const BackendList& backends,
-                              const std::shared_ptr<MemoryBudget>& memory) {
-    HALYARD_RETURN_IF_ERROR(verifyAndInfer(graph, memory));
+                              const std::shared_ptr<MemoryBudget>& memory,
+                              const Checkpoint& checkpoint) {
+    HALYARD_RETURN_IF_ERROR(verifyAndInfer(graph, memory, checkpoint));
     AnalyzedGraph analyzed;
     Assigner assigner(backends);
     analyzed.assignment = assigner.assign(graph, nullptr);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <limits>
 #include <memory>
 #include <string>
@@ -404,6 +405,16 @@ TEST(NestedVerification, KnowsWhatSteersANodeInside) {
     EXPECT_FALSE(steering[value]);
     EXPECT_TRUE(steering[asked]);
     EXPECT_FALSE(graph.tensor(asked).constant.shared) << "a private copy";
+}
+
+TEST(Verification, StopsWhenItMust) {
+    Graph graph;
+    const TensorId x = graph.addTensor(float32({2}));
+    graph.setInputs({x});
+    graph.setOutputs({addActivate(graph, x)});
+    const std::atomic<bool> cancelled = true;
+    EXPECT_EQ(verifyAndInfer(graph, nullptr, Checkpoint(std::nullopt, &cancelled)).code(),
+              StatusCode::UNAVAILABLE);
 }
 
 }  // namespace
