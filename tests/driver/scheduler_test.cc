@@ -107,7 +107,7 @@ TEST(Scheduler, GivesSlotsToTasksAndCallersByPriorityAndThenByArrival) {
             EXPECT_TRUE(scheduler.post(priority, [&order, name] { order.push_back(name); }).ok());
         };
         size_t count = 0;
-        for (const Priority priority : {Priority::LOW, Priority::HIGH, Priority::MEDIUM}) {
+        for (const Priority priority : {Priority::LOW, Priority::MEDIUM, Priority::HIGH}) {
             const std::string name = std::to_string(static_cast<int>(priority));
             call(priority, name + " called first");
             awaitWaiting(scheduler, ++count);

@@ -152,6 +152,8 @@ def test_placement_and_memory_are_reported(files: Files) -> None:
     assert [(row.operation, row.label, row.backend) for row in result.placement] == [
         (0, "operation 0 (ADD)", "CpuRef")
     ]
+    assert list(result.placement[0].operations) == [0]
+    assert not result.vanished
     assert result.memory.peak_rss_bytes > 1_000_000
 
 

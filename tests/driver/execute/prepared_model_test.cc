@@ -445,6 +445,65 @@ TEST_F(Executing, ReportsMemoryAndPlacement) {
             << report;
 }
 
+TEST_F(Executing, DoesWithoutAnInputThatTheOperationCanOmit) {
+    // TRANSPOSE without a permutation turns the axes round.
+    ModelBuilder builder;
+    const uint32_t input = builder.input(floats({2, 3}));
+    const uint32_t permutation = builder.input({OperandType::TENSOR_INT32, {2}});
+    builder.operation(OperationType::TRANSPOSE, {input, permutation},
+                      {builder.output(floats({0, 0}))});
+    const std::shared_ptr<PreparedModel> model = prepare(builder.build());
+    RequestBuilder request;
+    request.input<float>({1, 2, 3, 4, 5, 6}).input<int32_t>({0, 1}).output(24);
+    ExecutionResult result;
+    model->execute(request.request(), HalVersion::V1_3, {}, result);
+    ASSERT_TRUE(result.status.ok()) << result.status.toString();
+    EXPECT_EQ(request.result<float>(0, 6), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+    request.request().inputs[1] = {.hasNoValue = true, .location = {}, .dimensions = {}};
+    model->execute(request.request(), HalVersion::V1_3, {}, result);
+    ASSERT_TRUE(result.status.ok()) << result.status.toString();
+    EXPECT_EQ(result.outputShapes[0].dimensions, (std::vector<uint32_t>{3, 2}));
+    EXPECT_EQ(request.result<float>(0, 6), (std::vector<float>{1, 4, 2, 5, 3, 6}));
+}
+
+// x becomes the limit while it is below.
+Model loopModel() {
+    const auto subgraph = [](OperationType type, const OperandSpec& result) {
+        ModelBuilder builder;
+        const uint32_t value = builder.input(floats({1}));
+        const uint32_t limit = builder.input(floats({1}));
+        builder.operation(type, {value, limit}, {builder.output(result)});
+        return builder.build().main;
+    };
+    ModelBuilder builder;
+    std::vector<uint32_t> inputs;
+    for (const uint32_t index : {0U, 1U}) {
+        inputs.push_back(builder.temporary({OperandType::SUBGRAPH, {}}));
+        builder.operand(inputs.back()).lifetime = OperandLifeTime::SUBGRAPH;
+        builder.operand(inputs.back()).location.offset = index;
+    }
+    inputs.push_back(builder.input(floats({1})));
+    inputs.push_back(builder.input(floats({1})));
+    builder.operation(OperationType::WHILE, inputs, {builder.output(floats({1}))});
+    Model model = builder.build();
+    model.referenced = {subgraph(OperationType::LESS, {OperandType::TENSOR_BOOL8, {1}}),
+                        subgraph(OperationType::MAXIMUM, floats({1}))};
+    return model;
+}
+
+TEST_F(Executing, EndsALoopThatTakesLongerThanItMay) {
+    const std::shared_ptr<PreparedModel> model = prepare(loopModel());
+    RequestBuilder request;
+    request.input<float>({1}).input<float>({5}).output(4);
+    const Status status = model->execute(request.request(), HalVersion::V1_3, {}).status;
+    ASSERT_TRUE(status.ok()) << status.toString();
+    EXPECT_EQ(request.result<float>(0, 1), std::vector<float>{5});
+    ExecuteOptions options;
+    options.loopTimeout = {};
+    EXPECT_EQ(model->execute(request.request(), HalVersion::V1_3, options).status.code(),
+              StatusCode::DEADLINE_EXCEEDED);
+}
+
 // ---- whose turn it is ---------------------------------------------------------------------------
 
 constexpr Deadline kPassed = steady_clock::time_point();
@@ -514,7 +573,7 @@ TEST_F(Waiting, EndsInOrderOfPriorityForBothKindsOfExecutions) {
     std::vector<std::shared_ptr<PreparedModel>> models;
     std::vector<Awaited<Status>> launched;
     size_t waiting = 0;
-    for (const Priority priority : {Priority::LOW, Priority::HIGH, Priority::MEDIUM}) {
+    for (const Priority priority : {Priority::LOW, Priority::MEDIUM, Priority::HIGH}) {
         models.push_back(prepare(priority));
         for (const bool asynchronous : {true, false}) {
             const int note = 10 * static_cast<int>(priority) + (asynchronous ? 0 : 1);

@@ -173,6 +173,14 @@ TEST_F(Preparing, StopsWhenItsDeadlinePassesPartWay) {
     EXPECT_EQ(mNotes->pieces, 0U);
 }
 
+TEST_F(Preparing, StopsWhenItsDeadlinePassesWhileItCompiles) {
+    PrepareOptions options;
+    options.deadline = steady_clock::now() + std::chrono::milliseconds(200);
+    mNotes->beforeCompiling = [&] { std::this_thread::sleep_until(*options.deadline); };
+    const Status status = device().prepare(floatConvModel(), HalVersion::V1_3, options).status();
+    EXPECT_EQ(status.code(), StatusCode::DEADLINE_EXCEEDED) << status.toString();
+}
+
 TEST_F(Preparing, PollsItsDeadlineWhileItLowers) {
     const Model model = reluChain(100);
     const Constants constants(model);

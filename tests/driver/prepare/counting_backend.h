@@ -19,8 +19,10 @@ class CountingBackend final : public engine::Backend {
   public:
     struct Notes {
         std::atomic<size_t> questions = 0;
-        std::atomic<size_t> pieces = 0;      // compiled
-        std::function<void()> beforeAnswer;  // set before the backend is used; may be empty
+        std::atomic<size_t> pieces = 0;  // compiled
+        // Set before the backend is used; may be empty.
+        std::function<void()> beforeAnswer;
+        std::function<void()> beforeCompiling;
     };
     explicit CountingBackend(std::shared_ptr<Notes> notes) : mNotes(std::move(notes)) {}
 
@@ -35,6 +37,9 @@ class CountingBackend final : public engine::Backend {
     Result<std::unique_ptr<const engine::CompiledPiece>> compile(
             const engine::CompileArguments& arguments) const override {
         ++mNotes->pieces;
+        if (mNotes->beforeCompiling != nullptr) {
+            mNotes->beforeCompiling();
+        }
         return mCpuRef->compile(arguments);
     }
 
