@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from halyard import native, operations
-from halyard.conformance import GoldenCase, Verdict
+from halyard.conformance import Case, Verdict
 from halyard.conformance.suite import KNOWN_FAILURES, Suite
 from halyard.errors import HalyardError
 
@@ -39,7 +39,7 @@ class Bundle:
         self._total: Counter[str] = Counter()
         self._passed: Counter[str] = Counter()
 
-    def check(self, name: str, run: Callable[[Sequence[GoldenCase]], dict[str, Verdict]]) -> None:
+    def check(self, name: str, run: Callable[[Sequence[Case]], dict[str, Verdict]]) -> None:
         """Fails the test if the case does not pass. `run` is called once, with all cases."""
         if not self._verdicts and self._error is None:
             try:
@@ -235,7 +235,7 @@ def listed_operations(pytestconfig: pytest.Config, suite: Suite) -> set[str]:
 
 
 @pytest.fixture(scope="session")
-def golden_cases(pytestconfig: pytest.Config, suite: Suite) -> list[GoldenCase]:
+def golden_cases(pytestconfig: pytest.Config, suite: Suite) -> list[Case]:
     """All of them, for a claim about all."""
     return suite.load(pytestconfig.stash[_PLUGIN].names["golden_case"])
 

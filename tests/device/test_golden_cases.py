@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from halyard.conformance import GoldenCase
+from halyard.conformance import Case
 from halyard.conformance.suite import WAYS, Way, judge, judge_each, lowest_versions
 from halyard.devices import Service, VirtualDevice
 from halyard.proto import halyard_pb2 as pb
@@ -100,7 +100,7 @@ def test_any_other_way(
     bundle.check(any_case, lambda cases: judge_each(device, target, cases, other_ways(cases, seed)))
 
 
-def other_ways(cases: Sequence[GoldenCase], seed: int) -> dict[str, Way]:
+def other_ways(cases: Sequence[Case], seed: int) -> dict[str, Way]:
     """For each case one of the ways, at random, that the tests above don't take."""
     lowest = lowest_versions(cases)
     return {

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from halyard import hal_version
-from halyard.conformance import GoldenCase
+from halyard.conformance import Case
 from halyard.conformance.suite import KNOWN_FAILURES, Suite, Way, judge, judge_each, lowest_versions
 from halyard.devices.host import HostDevice
 from halyard.proto import halyard_pb2 as pb
@@ -44,7 +44,7 @@ def test_derived(derived_case: str, bundle: Bundle, host: HostDevice) -> None:
 
 
 def test_every_listed_operation_has_golden_cases(
-    golden_cases: list[GoldenCase], listed_operations: set[str]
+    golden_cases: list[Case], listed_operations: set[str]
 ) -> None:
     covered = {operation for case in golden_cases for operation in case.operations}
     assert listed_operations - covered == set()
@@ -55,7 +55,7 @@ def test_known_failures_are_cases_of_the_suite(suite: Suite) -> None:
         assert suite.operations(name), name
 
 
-def test_the_lowest_hal_version_is_the_official_one(golden_cases: list[GoldenCase]) -> None:
+def test_the_lowest_hal_version_is_the_official_one(golden_cases: list[Case]) -> None:
     """Where the official version of a case is only an upper bound (relaxed ones), or does not count
     an argument that its version lacks (a layout, an axis), they may differ. What a case that must
     fail breaks need not be a rule of its model."""

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from halyard.conformance import GoldenCase, derived, load
+from halyard.conformance import Case, derived, load
 from halyard.conformance.variants import signed, unspecified_outputs, with_lifetimes
 from halyard.errors import HalyardError
 from halyard.model import constant
 from halyard.proto import halyard_pb2 as pb
 
 Json = dict[str, Any]
-Write = Callable[..., GoldenCase]
+Write = Callable[..., Case]
 
 
 def encode(values: Any, dtype: str = "<f4") -> str:
@@ -78,7 +78,7 @@ def addition(operands: list[Json] | None = None, **fields: Any) -> Json:
 def write(tmp_path: Path) -> Write:
     """Writes a case to a file and loads it."""
 
-    def write_case(case: Json) -> GoldenCase:
+    def write_case(case: Json) -> Case:
         path = tmp_path / "spec.json.gz"
         document = {"schema": 1, "spec": "V1_0/add.mod.py", "cases": [case]}
         path.write_bytes(gzip.compress(json.dumps(document).encode()))
@@ -88,7 +88,7 @@ def write(tmp_path: Path) -> Write:
     return write_case
 
 
-def result_of(case: GoldenCase, *outputs: Any, dimensions: tuple[int, ...] = (2,)) -> pb.CaseResult:
+def result_of(case: Case, *outputs: Any, dimensions: tuple[int, ...] = (2,)) -> pb.CaseResult:
     example = pb.ExampleResult()
     for values in outputs:
         data = np.array(values, case.expected[0].values.dtype).tobytes()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from halyard import native
-from halyard.conformance import golden, suite
+from halyard.conformance import Case, golden, suite
 from halyard.conformance.suite import Suite, Way
 from halyard.devices import HostDevice
 from halyard.errors import HalyardError, ProgramMissing
@@ -93,7 +93,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     loaded: list[str] = []
     load = golden.load
 
-    def noted(path: Path) -> list[golden.GoldenCase]:
+    def noted(path: Path) -> list[Case]:
         loaded.append(path.name)
         return load(path)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from halyard import native
-from halyard.conformance import GoldenCase, Verdict
+from halyard.conformance import Case, Verdict
 from halyard.conformance.suite import SECONDS_PER_CASE
 from halyard.devices.host import HostDevice
 from halyard.proto import halyard_pb2 as pb
@@ -20,7 +20,7 @@ _NAME = "Alternating"
 # What the backend says when it is told to fail.
 _TOLD = "fails because it was told to"
 
-Run = Callable[[Sequence[GoldenCase]], list[pb.CaseResult]]
+Run = Callable[[Sequence[Case]], list[pb.CaseResult]]
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def runs_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
         folder.mkdir()
         (folder / native.RUNNER).symlink_to(built / _PROGRAM)
 
-        def run(cases: Sequence[GoldenCase]) -> list[pb.CaseResult]:
+        def run(cases: Sequence[Case]) -> list[pb.CaseResult]:
             monkeypatch.setenv("HALYARD_NATIVE_DIR", str(folder))
             options = pb.RunOptions(timeout_s=SECONDS_PER_CASE)
             with HostDevice() as device:
@@ -48,7 +48,7 @@ def runs_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 
 
 def test_second_backend(golden_case: str, bundle: Bundle, runs_on: Callable[[str], Run]) -> None:
-    def judge(cases: Sequence[GoldenCase]) -> dict[str, Verdict]:
+    def judge(cases: Sequence[Case]) -> dict[str, Verdict]:
         results = runs_on("alternating")(cases)
         taken = [row.backend for result in results for row in result.placement]
         assert {_NAME, "CpuRef"} <= set(taken), "both backends have to take part"
@@ -59,7 +59,7 @@ def test_second_backend(golden_case: str, bundle: Bundle, runs_on: Callable[[str
 
 @pytest.mark.parametrize("stage", ["compile", "specialize", "run"])
 def test_a_failing_backend_fails_the_case_and_nothing_else(
-    golden_cases: list[GoldenCase], runs_on: Callable[[str], Run], stage: str
+    golden_cases: list[Case], runs_on: Callable[[str], Run], stage: str
 ) -> None:
     cases = [case for case in golden_cases if not case.expect_failure][::10]
     results = runs_on(f"failing-{stage}")(cases)

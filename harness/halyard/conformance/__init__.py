@@ -3,8 +3,9 @@
 
 `halyard.conformance.suite` runs them on a device."""
 
+from halyard.conformance.case import Case
 from halyard.conformance.check import ExpectedOutput, Tolerance, Verdict
-from halyard.conformance.golden import GoldenCase, load
+from halyard.conformance.golden import load
 from halyard.conformance.variants import derived
 
-__all__ = ["ExpectedOutput", "GoldenCase", "Tolerance", "Verdict", "derived", "load"]
+__all__ = ["Case", "ExpectedOutput", "Tolerance", "Verdict", "derived", "load"]

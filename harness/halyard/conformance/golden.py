@@ -13,15 +13,15 @@ import json
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from halyard.conformance.check import ExpectedOutput, Multinomial, Tolerance, Verdict, check
+from halyard.conformance.case import Case
+from halyard.conformance.check import ExpectedOutput, Multinomial, Tolerance
 from halyard.errors import HalyardError
-from halyard.model import dtype_of, operation_name
+from halyard.model import dtype_of
 from halyard.proto import halyard_pb2 as pb
 
 _SCHEMA = 1
@@ -35,37 +35,7 @@ _VERSIONS = {
 _ALIGNMENT = 4
 
 
-@dataclass(frozen=True)
-class GoldenCase:
-    name: str
-    spec: str
-    test_case: pb.TestCase
-    expected: tuple[ExpectedOutput, ...]
-    # The lowest that can carry the case.
-    hal_version: pb.HalVersion
-    # Any failure of prepare or execute passes, success does not.
-    expect_failure: bool
-    tags: frozenset[str]
-    # Forms with other operand lifetimes that the official suite has of this case, too.
-    lifetime_variants: tuple[tuple[str, ...], ...]
-    multinomial: Multinomial | None = None
-
-    @property
-    def operations(self) -> frozenset[str]:
-        """The names of the operations in all of the model's subgraphs."""
-        model = self.test_case.model
-        return frozenset(
-            operation_name(operation.type)
-            for subgraph in (model.main, *model.referenced)
-            for operation in subgraph.operations
-        )
-
-    def check(self, result: pb.CaseResult) -> Verdict:
-        """The official check of what a device made of the case."""
-        return check(self.expected, self.expect_failure, self.multinomial, result)
-
-
-def load(path: Path | str) -> list[GoldenCase]:
+def load(path: Path | str) -> list[Case]:
     """The cases of one file, or of a folder with an index.json, that HAL 1.3 can carry.
 
     HalyardError for what is not there, not readable or not of the known schema.
@@ -85,7 +55,7 @@ def files(folder: Path) -> list[Path]:
         raise HalyardError(f"{index}: not an index of golden cases: {error!r}") from error
 
 
-def _load_file(path: Path) -> list[GoldenCase]:
+def _load_file(path: Path) -> list[Case]:
     document = _read(path)
     if document.get("schema") != _SCHEMA:
         raise HalyardError(f"{path}: schema {document.get('schema')}, not {_SCHEMA}")
@@ -111,7 +81,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 class _Loader:
-    """Turns one case of a file into a GoldenCase."""
+    """Turns one case of a file into a Case."""
 
     def __init__(self, spec: str, case: Mapping[str, Any]) -> None:
         self._spec = spec
@@ -122,7 +92,7 @@ class _Loader:
         self._values = bytearray()
         self._pool = bytearray()
 
-    def run(self) -> GoldenCase:
+    def run(self) -> Case:
         case = self._case
         self._subgraph(self._model.main, case["main"])
         for subgraph in case["referenced"]:
@@ -133,7 +103,7 @@ class _Loader:
         operands = case["main"]["operands"]
         inputs = [operands[index] for index in case["main"]["inputIndexes"]]
         expected = tuple(self._expected(operands[index]) for index in case["main"]["outputIndexes"])
-        return GoldenCase(
+        return Case(
             name=case["name"],
             spec=self._spec,
             test_case=pb.TestCase(

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from halyard import hal_version
 from halyard.conformance import golden, variants
+from halyard.conformance.case import Case
 from halyard.conformance.check import Verdict
-from halyard.conformance.golden import GoldenCase
 from halyard.devices import Device
 from halyard.errors import HalyardError
 from halyard.proto import halyard_pb2 as pb
@@ -67,7 +67,7 @@ class Suite:
     def __init__(self, folder: Path, entries: Iterable[Entry]) -> None:
         self.folder = folder
         self._entries = {entry.name: entry for entry in entries}
-        self._loaded: dict[str, dict[str, GoldenCase]] = {}
+        self._loaded: dict[str, dict[str, Case]] = {}
 
     @classmethod
     def open(cls, folder: Path, cache: Path | None = None) -> Suite:
@@ -111,11 +111,11 @@ class Suite:
     def operations(self, name: str) -> frozenset[str]:
         return self._entries[name].operations
 
-    def load(self, names: Iterable[str]) -> list[GoldenCase]:
+    def load(self, names: Iterable[str]) -> list[Case]:
         """The cases of these names, in order."""
         return [self._case(self._entries[name]) for name in names]
 
-    def _case(self, entry: Entry) -> GoldenCase:
+    def _case(self, entry: Entry) -> Case:
         file = self._loaded.get(entry.file)
         if file is None:
             file = {case.name: case for case in golden.load(self.folder / entry.file)}
@@ -168,7 +168,7 @@ def _keep(kept: Path, entries: Iterable[Entry]) -> None:
 # ---- running ------------------------------------------------------------------------------------
 
 
-def lowest_versions(cases: Sequence[GoldenCase]) -> dict[str, pb.HalVersion]:
+def lowest_versions(cases: Sequence[Case]) -> dict[str, pb.HalVersion]:
     """The lowest HAL version that can carry each case, by the case's name: the official one, or a
     later one where the driver says so."""
     versions = hal_version.lowest_versions([case.test_case.model for case in cases])
@@ -178,9 +178,7 @@ def lowest_versions(cases: Sequence[GoldenCase]) -> dict[str, pb.HalVersion]:
     }
 
 
-def judge(
-    device: Device, target: Target, cases: Sequence[GoldenCase], way: Way
-) -> dict[str, Verdict]:
+def judge(device: Device, target: Target, cases: Sequence[Case], way: Way) -> dict[str, Verdict]:
     """Runs the cases one way, as one bundle: the official check of each, by its name."""
     options = pb.RunOptions(hal_version=way.version, mode=way.mode, timeout_s=SECONDS_PER_CASE)
     results = run_cases(device, [case.test_case for case in cases], options, target)
@@ -191,7 +189,7 @@ def judge(
 
 
 def judge_each(
-    device: Device, target: Target, cases: Sequence[GoldenCase], ways: Mapping[str, Way]
+    device: Device, target: Target, cases: Sequence[Case], ways: Mapping[str, Way]
 ) -> dict[str, Verdict]:
     """Each case its own way (by name): a bundle for every way."""
     verdicts: dict[str, Verdict] = {}
@@ -203,7 +201,7 @@ def judge_each(
     return verdicts
 
 
-def _verdict(case: GoldenCase, target: Target, way: Way, result: pb.CaseResult) -> Verdict:
+def _verdict(case: Case, target: Target, way: Way, result: pb.CaseResult) -> Verdict:
     """A result from elsewhere than was asked for proves nothing."""
     asked = way.version in (pb.HAL_VERSION_UNSPECIFIED, result.hal_version)
     if result.target != target.name or not asked:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from halyard.conformance.golden import GoldenCase
+from halyard.conformance.case import Case
 from halyard.model import is_constant, is_tensor
 from halyard.model.arguments import Activation
 from halyard.proto import halyard_pb2 as pb
@@ -32,7 +32,7 @@ _ADDABLE = frozenset(
 _ADD_MAX_RANK = 4
 
 
-def derived(case: GoldenCase) -> Iterator[GoldenCase]:
+def derived(case: Case) -> Iterator[Case]:
     """Every variant of the case that makes sense for it."""
     candidates = [
         unspecified_outputs(case),
@@ -42,7 +42,7 @@ def derived(case: GoldenCase) -> Iterator[GoldenCase]:
     yield from (candidate for candidate in candidates if candidate is not None)
 
 
-def unspecified_outputs(case: GoldenCase) -> GoldenCase | None:
+def unspecified_outputs(case: Case) -> Case | None:
     """The model does not say the extents of its outputs: the driver reports them."""
     if case.expect_failure or case.operations & _SHAPES_MUST_BE_KNOWN:
         return None
@@ -53,7 +53,7 @@ def unspecified_outputs(case: GoldenCase) -> GoldenCase | None:
     return _replace(case, test_case, pb.HAL_VERSION_1_2)
 
 
-def signed(case: GoldenCase) -> GoldenCase | None:
+def signed(case: Case) -> Case | None:
     """QUANT8_ASYMM becomes QUANT8_ASYMM_SIGNED, everything 128 steps lower."""
     operations = case.test_case.model.main.operations
     if len(operations) != 1 or case.test_case.model.referenced or case.operations & _NOT_SIGNED:
@@ -98,8 +98,8 @@ def _lower(data: bytearray, offset: int, length: int) -> None:
         data[at] ^= 0x80
 
 
-def with_lifetimes(case: GoldenCase, names: tuple[str, ...]) -> GoldenCase | None:
-    """The case with other operand lifetimes; names as in GoldenCase.lifetime_variants.
+def with_lifetimes(case: Case, names: tuple[str, ...]) -> Case | None:
+    """The case with other operand lifetimes; names as in Case.lifetime_variants.
 
     None where the model has nothing to change.
     """
@@ -208,13 +208,13 @@ def _append_constant(model: pb.Model, operand: pb.Operand, data: bytes) -> None:
     model.operand_values = bytes(values) + data
 
 
-def _copy(case: GoldenCase, suffix: str) -> pb.TestCase:
+def _copy(case: Case, suffix: str) -> pb.TestCase:
     test_case = pb.TestCase()
     test_case.CopyFrom(case.test_case)
     test_case.name = f"{case.name}_{suffix}"
     return test_case
 
 
-def _replace(case: GoldenCase, test_case: pb.TestCase, at_least: pb.HalVersion) -> GoldenCase:
+def _replace(case: Case, test_case: pb.TestCase, at_least: pb.HalVersion) -> Case:
     version = max(case.hal_version, at_least)
     return dataclasses.replace(case, name=test_case.name, test_case=test_case, hal_version=version)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A conformance case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from halyard.conformance.check import ExpectedOutput, Multinomial, Verdict, check
+from halyard.model import operation_name
+from halyard.proto import halyard_pb2 as pb
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model with one set of inputs, what has to come out of it, and what the official suite says
+    of it. It does not matter where it was written: as golden data, as a spec, in a test."""
+
+    name: str
+    spec: str
+    test_case: pb.TestCase
+    expected: tuple[ExpectedOutput, ...]
+    # The lowest that can carry the case.
+    hal_version: pb.HalVersion
+    # Any failure of prepare or execute passes, success does not.
+    expect_failure: bool
+    tags: frozenset[str]
+    # Forms with other operand lifetimes that the official suite has of this case, too.
+    lifetime_variants: tuple[tuple[str, ...], ...]
+    multinomial: Multinomial | None = None
+
+    @property
+    def operations(self) -> frozenset[str]:
+        """The names of the operations in all of the model's subgraphs."""
+        model = self.test_case.model
+        return frozenset(
+            operation_name(operation.type)
+            for subgraph in (model.main, *model.referenced)
+            for operation in subgraph.operations
+        )
+
+    def check(self, result: pb.CaseResult) -> Verdict:
+        """The official check of what a device made of the case."""
+        return check(self.expected, self.expect_failure, self.multinomial, result)
