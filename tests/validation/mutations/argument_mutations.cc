@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <string>
+
+#include "tests/validation/mutations/mutant.h"
+
+namespace halyard::validation {
+namespace {
+
+using driver::ExecutionPreference;
+using driver::HalVersion;
+using driver::Priority;
+
+Mutant unchanged(const Subject& subject, Mutation mutation, int32_t code) {
+    return {.mutation = mutation,
+            .what = "code " + std::to_string(code),
+            .exempt = false,
+            .model = subject.model};
+}
+
+}  // namespace
+
+void mutateArguments(const Subject& subject) {
+    if (subject.version >= HalVersion::V1_1) {
+        for (const int32_t code :
+             {static_cast<int32_t>(ExecutionPreference::LOW_POWER) - 1,
+              static_cast<int32_t>(ExecutionPreference::SUSTAINED_SPEED) + 1}) {
+            Mutant mutant = unchanged(subject, Mutation::EXECUTION_PREFERENCE, code);
+            mutant.preference = static_cast<ExecutionPreference>(code);
+            subject.judge(mutant);
+        }
+    }
+    if (subject.version >= HalVersion::V1_3) {
+        for (const int32_t code :
+             {static_cast<int32_t>(Priority::LOW) - 1, static_cast<int32_t>(Priority::HIGH) + 1}) {
+            Mutant mutant = unchanged(subject, Mutation::EXECUTION_PRIORITY, code);
+            mutant.priority = static_cast<Priority>(code);
+            subject.judge(mutant);
+        }
+    }
+}
+
+}  // namespace halyard::validation

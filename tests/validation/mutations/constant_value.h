@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "driver/model/model.h"
+
+namespace halyard::validation {
+
+// Bytes of a value. Nothing where a dimension is not specified, or the type has no elements.
+std::optional<uint32_t> valueSize(const driver::Operand& operand);
+
+// Gives operand `operand` of the main subgraph, whose size is known, a value: whatever
+// operandValues begin with. Its lifetime is CONSTANT_COPY already.
+void giveValue(driver::Model& model, uint32_t operand);
+
+}  // namespace halyard::validation

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// halyard_mutations --bundle FILE [--workers N]: every mutant of every case of a bundle, at the
+// lowest HAL version that carries the case and at 1.3. Writes the counts by mutation as JSON.
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "driver/device.h"
+#include "driver/execute/prepared_model.h"
+#include "driver/lowest_version.h"
+#include "harness/device/runner/canonical_model.h"
+#include "tests/validation/ledger.h"
+#include "tests/validation/mutations/judgement.h"
+#include "tests/validation/mutations/mutant.h"
+#include "tests/validation/work.h"
+
+namespace halyard::validation {
+namespace {
+
+using driver::HalVersion;
+using runner::pb::TestCase;
+
+// One case in one version, and where what becomes of its mutants is written.
+class Examination {
+  public:
+    Examination(const driver::Device& device, HalVersion version, std::string name, size_t worker,
+                Ledger& ledger)
+        : mDevice(device),
+          mVersion(version),
+          mName(std::move(name)),
+          mWorker(worker),
+          mLedger(ledger) {}
+
+    void ofModel(const driver::Model& model) const {
+        const Subject subject = {.model = model,
+                                 .version = mVersion,
+                                 .judge = [this](const Mutant& mutant) { judge(mutant); }};
+        mutateOperands(subject);
+        mutateLifetimes(subject);
+        mutateOperations(subject);
+        mutateArguments(subject);
+    }
+
+    // Each argument left out in turn.
+    void ofRequest(const driver::PreparedModel& model, const driver::Request& request) const {
+        const auto leaveOut = [&](Mutation mutation, auto arguments) {
+            for (size_t i = 0; i < (request.*arguments).size(); ++i) {
+                driver::Request mutant = request;
+                (mutant.*arguments)
+                        .erase((mutant.*arguments).begin() + static_cast<std::ptrdiff_t>(i));
+                const std::string what = "argument " + std::to_string(i);
+                begin(mutation, what);
+                end(mutation, what, false, complaint(model, mVersion, mutant));
+            }
+        };
+        leaveOut(Mutation::REMOVE_INPUT, &driver::Request::inputs);
+        leaveOut(Mutation::REMOVE_OUTPUT, &driver::Request::outputs);
+    }
+
+    // The model itself is wrong, so that its mutants would prove nothing.
+    void reject(std::string_view why) const {
+        mLedger.report(rowOf(Mutation::EXECUTION_ORDER),
+                       mName + ": the model itself does not prepare: " + std::string(why));
+    }
+
+  private:
+    std::string place(const std::string& what) const {
+        return mName + " at HAL " + std::string(toString(mVersion)) + ", " + what;
+    }
+    void begin(Mutation mutation, const std::string& what) const {
+        mLedger.note(mWorker, std::string(kMutationNames[rowOf(mutation)]) + ": " + place(what));
+    }
+    void end(Mutation mutation, const std::string& what, bool exempt,
+             const std::optional<std::string>& wrong) const {
+        if (wrong.has_value()) {
+            mLedger.report(rowOf(mutation), place(what) + ": " + *wrong);
+        } else {
+            mLedger.count(rowOf(mutation), exempt ? Verdict::EXEMPT : Verdict::HELD);
+        }
+    }
+    void judge(const Mutant& mutant) const {
+        begin(mutant.mutation, mutant.what);
+        end(mutant.mutation, mutant.what, mutant.exempt, complaint(mDevice, mVersion, mutant));
+    }
+
+    const driver::Device& mDevice;
+    const HalVersion mVersion;
+    const std::string mName;
+    const size_t mWorker;
+    Ledger& mLedger;
+};
+
+void examine(const driver::Device& device, const TestCase& testCase, size_t worker,
+             Ledger& ledger) {
+    const Result<runner::TargetModel> model = runner::toCanonical(testCase.model());
+    const Result<HalVersion> lowest =
+            model.ok() ? driver::lowestVersion(model->model) : Result<HalVersion>(model.status());
+    if (!lowest.ok()) {
+        Examination(device, HalVersion::V1_3, testCase.name(), worker, ledger)
+                .reject(lowest.status().toString());
+        return;
+    }
+    for (const HalVersion version : std::set<HalVersion>{*lowest, HalVersion::V1_3}) {
+        const Examination examination(device, version, testCase.name(), worker, ledger);
+        const auto prepared = device.prepare(model->model, version, {});
+        if (!prepared.ok()) {
+            examination.reject(prepared.status().toString());
+            continue;
+        }
+        examination.ofModel(model->model);
+        for (const runner::pb::Example& example : testCase.examples()) {
+            if (const auto request = runner::toCanonical(example); request.ok()) {
+                examination.ofRequest(**prepared, request->request);
+            } else {
+                examination.reject(request.status().toString());
+            }
+        }
+    }
+}
+
+CaseWork makeWork() {
+    driver::Options options;
+    options.backends = {"CpuRef"};
+    options.threads = 1;
+    Result<std::unique_ptr<driver::Device>> made = driver::Device::create(options);
+    if (!made.ok()) {
+        std::fprintf(stderr, "%s\n", made.status().toString().c_str());
+        std::abort();
+    }
+    const std::shared_ptr<const driver::Device> device = std::move(*made);
+    return [device](const TestCase& testCase, size_t worker, Ledger& ledger) {
+        examine(*device, testCase, worker, ledger);
+    };
+}
+
+}  // namespace
+}  // namespace halyard::validation
+
+int main(int argc, char** argv) {
+    using namespace halyard::validation;  // NOLINT(google-build-using-namespace)
+    const halyard::Result<WorkOptions> options = parseWorkOptions(argc, argv);
+    const halyard::Status done =
+            options.ok() ? workThrough(*options, kMutationNames, makeWork) : options.status();
+    if (!done.ok()) {
+        std::fprintf(stderr, "%s\n", done.toString().c_str());
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A mutant: a valid model with one thing changed, so that it is invalid. The mutations are those of
+// the vendor test suite (ValidateModel.cpp and ValidateRequest.cpp of the NN HAL 1.0 to 1.3), by
+// its names.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "driver/model/model.h"
+
+namespace halyard::validation {
+
+enum class Mutation : uint8_t {
+    EXECUTION_ORDER,
+    OPERAND_TYPE,
+    OPERAND_RANK,
+    OPERAND_SCALE,
+    OPERAND_ZERO_POINT,
+    OPERAND_LIFE_TIME,
+    OPERAND_INPUT_OUTPUT,
+    OPERAND_NUMBER_OF_CONSUMERS,
+    OPERAND_ADD_WRITER,
+    OPERATION_OPERAND_TYPE,
+    OPERATION_TYPE,
+    OPERATION_INPUT_OPERAND_INDEX,
+    OPERATION_OUTPUT_OPERAND_INDEX,
+    OPERATION_REMOVE_WRITE,
+    REMOVE_OPERAND,
+    REMOVE_OPERATION,
+    REMOVE_OPERATION_INPUT,
+    REMOVE_OPERATION_OUTPUT,
+    ADD_OPERATION_INPUT,
+    ADD_OPERATION_OUTPUT,
+    EXECUTION_PREFERENCE,
+    EXECUTION_PRIORITY,
+    REMOVE_INPUT,
+    REMOVE_OUTPUT,
+};
+
+// In the order of the enum.
+inline constexpr std::array<std::string_view, 24> kMutationNames = {
+        "mutateExecutionOrderTest",
+        "mutateOperandTypeTest",
+        "mutateOperandRankTest",
+        "mutateOperandScaleTest",
+        "mutateOperandZeroPointTest",
+        "mutateOperandLifeTimeTest",
+        "mutateOperandInputOutputTest",
+        "mutateOperandNumberOfConsumersTest",
+        "mutateOperandAddWriterTest",
+        "mutateOperationOperandTypeTest",
+        "mutateOperationTypeTest",
+        "mutateOperationInputOperandIndexTest",
+        "mutateOperationOutputOperandIndexTest",
+        "mutateOperationRemoveWriteTest",
+        "removeOperandTest",
+        "removeOperationTest",
+        "removeOperationInputTest",
+        "removeOperationOutputTest",
+        "addOperationInputTest",
+        "addOperationOutputTest",
+        "mutateExecutionPreferenceTest",
+        "mutateExecutionPriorityTest",
+        "removeInputTest",
+        "removeOutputTest",
+};
+
+inline size_t rowOf(Mutation mutation) {
+    return static_cast<size_t>(mutation);
+}
+
+struct Mutant {
+    Mutation mutation = Mutation::EXECUTION_ORDER;
+    std::string what;     // "operand 3 has type INT32"
+    bool exempt = false;  // the official list knows that it may be valid
+    driver::Model model;
+    driver::ExecutionPreference preference = driver::ExecutionPreference::FAST_SINGLE_ANSWER;
+    driver::Priority priority = driver::Priority::MEDIUM;
+};
+
+// A valid model, and what is done with each of its mutants.
+struct Subject {
+    const driver::Model& model;
+    driver::HalVersion version;
+    std::function<void(const Mutant&)> judge;
+
+    const driver::Subgraph& main() const { return model.main; }
+    // `change` gets the main subgraph of a copy.
+    template <typename Change>
+    void mutate(Mutation mutation, std::string what, bool exempt, const Change& change) const {
+        Mutant mutant = {
+                .mutation = mutation, .what = std::move(what), .exempt = exempt, .model = model};
+        change(mutant.model.main);
+        judge(mutant);
+    }
+    template <typename Change>
+    void mutate(Mutation mutation, std::string what, const Change& change) const {
+        mutate(mutation, std::move(what), false, change);
+    }
+};
+
+// ---- By story, a file each ----------------------------------------------------------------------
+
+void mutateOperands(const Subject& subject);
+// What an operand's lifetime says of it, and who writes and reads it.
+void mutateLifetimes(const Subject& subject);
+void mutateOperations(const Subject& subject);
+// The arguments of prepareModel beside the model.
+void mutateArguments(const Subject& subject);
+
+}  // namespace halyard::validation
