@@ -74,6 +74,15 @@ struct PreparedModel::State {
         }
     }
 
+    // Whether the request is valid. What it resolves to is not kept: who waits for a slot must not
+    // hold the memory of an idle execution meanwhile.
+    Status validate(const Request& request, HalVersion version) {
+        std::unique_ptr<ReusedExecution> reused = device->idle->take(program);
+        Status valid = resolveRequest(request, boundary, version, reused->shapes);
+        device->idle->giveBack(*program, std::move(reused));
+        return valid;
+    }
+
     // Resolves the request and runs it, on a thread that has a slot.
     void serve(const Request& request, HalVersion version, const ExecuteOptions& options,
                Clock::time_point start, ExecutionResult& result) {
@@ -185,14 +194,17 @@ void PreparedModel::execute(const Request& request, HalVersion version,
                             const ExecuteOptions& options, ExecutionResult& result) const {
     const Clock::time_point start = Clock::now();
     result.timing = {};
-    const Result<Scheduler::Slot> slot =
-            mState->device->executing.enter(mState->priority, options.deadline);
-    if (slot.ok()) {
-        mState->serve(request, version, options, start, result);
-    } else {
+    result.status = mState->validate(request, version);
+    if (result.status.ok()) {
+        const Result<Scheduler::Slot> slot =
+                mState->device->executing.enter(mState->priority, options.deadline);
+        if (slot.ok()) {
+            mState->serve(request, version, options, start, result);
+            return;
+        }
         result.status = slot.status();
-        result.outputShapes.clear();
     }
+    result.outputShapes.clear();
 }
 
 ExecutionResult PreparedModel::execute(const Request& request, HalVersion version,

@@ -53,9 +53,10 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
     PreparedModel(const PreparedModel&) = delete;
     PreparedModel& operator=(const PreparedModel&) = delete;
 
-    // On the calling thread, once it has a slot. `version` decides which requests are valid
-    // (unspecified output dimensions from 1.2, tokens from 1.3). Replaces what `result` holds. A
-    // request of the same shapes as the last ones, with the same `result`, allocates nothing.
+    // On the calling thread, once it has a slot; an invalid request does not wait. `version`
+    // decides which requests are valid (unspecified output dimensions from 1.2, tokens from 1.3).
+    // Replaces what `result` holds. A request of the same shapes as the last ones, with the same
+    // `result`, allocates nothing.
     void execute(const Request& request, HalVersion version, const ExecuteOptions& options,
                  ExecutionResult& result) const;
     // The same with a new result.

@@ -567,6 +567,22 @@ TEST_F(Waiting, EndsWithTheDeadline) {
     EXPECT_TRUE(model->execute(request.request(), HalVersion::V1_3, {}).status.ok());
 }
 
+TEST_F(Waiting, IsNotForInvalidRequests) {
+    const std::shared_ptr<PreparedModel> model = prepare(Priority::LOW);
+    RequestBuilder request;
+    request.input<float>({1, 2, 3, 4}).output(16);
+    request.request().inputs.clear();
+    // With no slot free and no deadline, whoever waits would wait for ever.
+    const ExecutionResult result = model->execute(request.request(), HalVersion::V1_3, {});
+    EXPECT_EQ(result.status.code(), StatusCode::INVALID_ARGUMENT) << result.status.toString();
+    EXPECT_TRUE(result.outputShapes.empty());
+    // One whose time is up already is told what is wrong with it, and not that it came too late.
+    ExecuteOptions options;
+    options.deadline = kPassed;
+    EXPECT_EQ(model->execute(request.request(), HalVersion::V1_3, options).status.code(),
+              StatusCode::INVALID_ARGUMENT);
+}
+
 TEST_F(Waiting, EndsInOrderOfPriorityForBothKindsOfExecutions) {
     std::vector<int> order;  // written with the only slot that becomes free
     std::vector<std::thread> threads;
