@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
 #include "driver/ops/lowering.h"
@@ -154,19 +155,28 @@ Result<engine::Graph> ModelLowering::whole() {
 }
 
 Result<engine::Graph> ModelLowering::operation(size_t index) {
-    GraphBuilder builder(*this, mModel.main);
-    HALYARD_RETURN_IF_ERROR(builder.lower(index));
-    const Operation& operation = mModel.main.operations[index];
-    std::vector<uint32_t> computed;  // each value once, however often the operation reads it
-    for (const uint32_t operand : operation.inputs) {
-        if (isComputed(mModel.main.operands[operand])) {
-            computed.push_back(operand);
+    return operations({index});
+}
+
+Result<engine::Graph> ModelLowering::operations(const std::vector<size_t>& indexes) {
+    const Subgraph& main = mModel.main;
+    GraphBuilder builder(*this, main);
+    std::vector<uint32_t> read;
+    std::vector<uint32_t> written;
+    std::unordered_set<uint32_t> known;
+    for (const size_t index : indexes) {
+        HALYARD_RETURN_IF_ERROR(builder.lower(index));
+        const Operation& operation = main.operations[index];
+        for (const uint32_t operand : operation.inputs) {
+            if (isComputed(main.operands[operand]) && known.insert(operand).second) {
+                read.push_back(operand);
+            }
         }
+        known.insert(operation.outputs.begin(), operation.outputs.end());
+        written.insert(written.end(), operation.outputs.begin(), operation.outputs.end());
     }
-    std::ranges::sort(computed);
-    const auto repeated = std::ranges::unique(computed);
-    computed.erase(repeated.begin(), repeated.end());
-    return builder.finish(computed, operation.outputs);
+    std::ranges::sort(read);
+    return builder.finish(read, written);
 }
 
 Result<engine::NestedGraph> ModelLowering::nested(size_t subgraph) {

@@ -39,6 +39,9 @@ class ModelLowering {
     Result<engine::Graph> whole();
     // The graph of operation `index` of the main subgraph alone, fed by the values it reads.
     Result<engine::Graph> operation(size_t index);
+    // The graph of some of its operations, by ascending index, fed by what they read and do not
+    // write, each value once. It gives all that they write.
+    Result<engine::Graph> operations(const std::vector<size_t>& indexes);
 
     const Model& model() const { return mModel; }
     const Constants& constants() const { return mConstants; }

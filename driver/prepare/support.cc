@@ -3,12 +3,14 @@
 #include "driver/prepare/support.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 
 #include "driver/ops/graph_builder.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/verifier.h"
 #include "engine/plan/program.h"
 
 namespace halyard::driver {
@@ -82,19 +84,84 @@ Result<engine::AnalyzedGraph> analyzeGraph(const DeviceState& state, engine::Gra
     return analyzed;
 }
 
-// Whether one operation alone prepares.
-Status checkOperation(const DeviceState& state, ModelLowering& lowering, size_t index) {
-    HALYARD_ASSIGN_OR_RETURN(engine::Graph graph, lowering.operation(index));
-    HALYARD_ASSIGN_OR_RETURN(engine::AnalyzedGraph analyzed, analyzeGraph(state, std::move(graph)));
+// Whether a graph of the model's prepares.
+Status checkGraph(const DeviceState& state, Result<engine::Graph> graph) {
+    HALYARD_RETURN_IF_ERROR(graph.status());
+    HALYARD_ASSIGN_OR_RETURN(engine::AnalyzedGraph analyzed,
+                             analyzeGraph(state, std::move(*graph)));
     return checkPlan(state, std::move(analyzed));
 }
 
-// Whether the whole model prepares, given that each of its operations does.
 Status checkWhole(const DeviceState& state, ModelLowering& lowering) {
     HALYARD_RETURN_IF_ERROR(lowering.constants().mapped());
-    HALYARD_ASSIGN_OR_RETURN(engine::Graph graph, lowering.whole());
-    HALYARD_ASSIGN_OR_RETURN(engine::AnalyzedGraph analyzed, analyzeGraph(state, std::move(graph)));
-    return checkPlan(state, std::move(analyzed));
+    return checkGraph(state, lowering.whole());
+}
+
+// Nodes of the graphs inside, each as often as it is referred to; more than `limit` count no
+// further.
+// NOLINTNEXTLINE(misc-no-recursion): lowering has bounded the depth
+size_t nestedNodes(const engine::Graph& graph, size_t limit) {
+    size_t count = 0;
+    for (const engine::Node& node : graph.nodes()) {
+        for (const engine::NestedGraph* nested : engine::nestedGraphs(node)) {
+            count += nested->graph->nodes().size();
+            if (count <= limit) {
+                count += nestedNodes(*nested->graph, limit - count);
+            }
+            if (count > limit) {
+                return count;
+            }
+        }
+    }
+    return count;
+}
+
+// The operations that prepare alone, by ascending index.
+std::vector<size_t> findSupported(const DeviceState& state, ModelLowering& lowering) {
+    size_t allowance = 2 * engine::kMaxNestedNodes;
+    std::vector<size_t> supported;
+    for (size_t i = 0; i < lowering.model().main.operations.size(); ++i) {
+        Result<engine::Graph> graph = lowering.operation(i);
+        if (!graph.ok()) {
+            continue;
+        }
+        const size_t nested = nestedNodes(*graph, allowance);
+        if (nested > allowance) {
+            continue;
+        }
+        allowance -= nested;
+        if (checkGraph(state, std::move(graph)).ok()) {
+            supported.push_back(i);
+        }
+    }
+    return supported;
+}
+
+// Leaves out operations that the ones before contradict: in shapes, in the memory that they take.
+// Each of them prepares alone.
+void leaveOutContradictions(const DeviceState& state, ModelLowering& lowering,
+                            std::vector<size_t>& operations) {
+    constexpr size_t kMostContradictions = 8;
+    const auto prepares = [&](size_t count) {
+        const std::vector<size_t> first(operations.begin(),
+                                        operations.begin() + static_cast<std::ptrdiff_t>(count));
+        return checkGraph(state, lowering.operations(first)).ok();
+    };
+    size_t good = std::min<size_t>(operations.size(), 1);  // so many prepare
+    for (size_t found = 0; good < operations.size() && !prepares(operations.size()); ++found) {
+        // Between so many that prepare and so many that do not, one more makes the difference.
+        size_t bad = operations.size();
+        while (bad - good > 1) {
+            const size_t middle = good + (bad - good) / 2;
+            (prepares(middle) ? good : bad) = middle;
+        }
+        const auto contradicting = operations.begin() + static_cast<std::ptrdiff_t>(good);
+        if (found == kMostContradictions) {
+            operations.erase(contradicting, operations.end());
+        } else {
+            operations.erase(contradicting);
+        }
+    }
 }
 
 }  // namespace
@@ -118,16 +185,18 @@ std::vector<bool> supportedOperations(const DeviceState& state, const Model& mod
     const Constants constants(model, state.memory);
     ModelLowering lowering(model, constants, state.options.unsupportedOperations);
     const size_t count = model.main.operations.size();
-    std::vector<bool> supported(count);
-    for (size_t i = 0; i < count; ++i) {
-        supported[i] = checkOperation(state, lowering, i).ok();
+    if (checkWhole(state, lowering).ok()) {
+        return std::vector<bool>(count, true);
     }
-    if (std::ranges::find(supported, false) != supported.end()) {
-        return supported;
+    std::vector<size_t> operations = findSupported(state, lowering);
+    leaveOutContradictions(state, lowering, operations);
+    std::vector<bool> supported(count, false);
+    if (operations.size() < count) {
+        for (const size_t operation : operations) {
+            supported[operation] = true;
+        }
     }
-    // Operations that work alone may contradict each other in shapes, or take too much memory
-    // together, which only the whole shows.
-    return std::vector<bool>(count, checkWhole(state, lowering).ok());
+    return supported;
 }
 
 }  // namespace halyard::driver

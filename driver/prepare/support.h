@@ -28,9 +28,15 @@ Result<engine::AnalyzedGraph> analyzeModel(const DeviceState& state, const Model
                                            const Constants& constants,
                                            const Checkpoint& checkpoint);
 
-// One flag per operation of the main subgraph, each judged alone; none is supported where each is
-// but the whole does not prepare. Of part of the operations nobody can say beforehand how much
-// memory they take together, so that preparing them may still exhaust it.
+// One flag per operation of the main subgraph. All are supported where the whole prepares, which is
+// looked at once. Where it does not, those are supported that prepare alone and together: of
+// operations that contradict each other the later one is to blame. None is supported where the
+// whole does not prepare and no operation is to blame. Of part of the operations nobody can say
+// beforehand how much memory they take together, so that preparing them may still exhaust it.
+//
+// What the client can make expensive is bounded: operations with graphs inside are no longer looked
+// at alone once those graphs have more nodes than a model may have (engine::kMaxNestedNodes) twice
+// over, and of contradictions the first few are found; what is left then is not supported.
 std::vector<bool> supportedOperations(const DeviceState& state, const Model& model);
 
 }  // namespace halyard::driver

@@ -88,6 +88,44 @@ TEST_F(Preparing, LooksAtAModelOnce) {
     EXPECT_EQ(mNotes->pieces, 1U);
 }
 
+TEST_F(Preparing, LooksAtAModelOnceToCallItSupported) {
+    const Model model = reluChain(50);
+    EXPECT_EQ(*device().supportedOperations(model, HalVersion::V1_3), std::vector<bool>(50, true));
+    EXPECT_EQ(mNotes->questions, 50U) << "one for each node";
+}
+
+// An ADD of a value whose extent the model does not say, and of a constant of another: only the
+// whole shows it. A RELU that has nothing to do with them.
+Model contradictingModel(size_t contradictions) {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(floats({2}));
+    const uint32_t open = builder.temporary(floats({0}));
+    builder.operation(OperationType::RELU, {input}, {open});
+    for (size_t i = 0; i < contradictions; ++i) {
+        const uint32_t three = builder.constant(floats({3}), std::vector<float>(3, 1.0F));
+        builder.operation(OperationType::ADD, {open, three, builder.int32(0)},
+                          {builder.output(floats({0}))});
+    }
+    builder.operation(OperationType::RELU, {open}, {builder.output(floats({0}))});
+    return builder.build();
+}
+
+TEST_F(Preparing, BlamesTheLaterOfOperationsThatContradictEachOther) {
+    for (const size_t contradictions : {1U, 5U, 8U}) {
+        const Model model = contradictingModel(contradictions);
+        std::vector<bool> expected(contradictions + 2, false);
+        expected.front() = true;
+        expected.back() = true;
+        EXPECT_EQ(*device().supportedOperations(model, HalVersion::V1_3), expected);
+        EXPECT_FALSE(device().prepare(model, HalVersion::V1_3, {}).ok());
+    }
+    // Of so many only the first are looked for, and what comes after them is not supported.
+    const std::vector<bool> supported =
+            *device().supportedOperations(contradictingModel(100), HalVersion::V1_3);
+    EXPECT_TRUE(supported.front());
+    EXPECT_EQ(std::ranges::count(supported, true), 1);
+}
+
 TEST_F(Preparing, DeniesOnlyTheOperationWhoseConstantsOrShapesAreBad) {
     for (const Model& model : {badConstantModel(), badShapesModel()}) {
         const Result<std::vector<bool>> supported =
