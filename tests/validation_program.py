@@ -40,7 +40,9 @@ class Findings:
         ]
         total = [sum(getattr(row, name) for row in self.checks.values()) for name in rows[0][1:]]
         rows.append((f"all, in {self.seconds:.1f} s", *map(str, total)))
-        return "\n".join(f"{row[0]:40}" + "".join(f"{word:>10}" for word in row[1:]) for row in rows)
+        return "\n".join(
+            f"{row[0]:52}" + "".join(f"{word:>10}" for word in row[1:]) for row in rows
+        )
 
     def assert_all_held(self) -> None:
         """And that there is no check that nothing was put to."""

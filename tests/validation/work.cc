@@ -14,7 +14,6 @@
 #include <memory>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "harness/device/runner/message_file.h"
 
@@ -26,9 +25,9 @@ using runner::pb::TestCase;
 // A driver that dies of every case need not die of all.
 constexpr size_t kMaxCrashes = 20;
 
-Result<std::vector<TestCase>> readBundle(const std::string& path) {
+Result<Cases> readBundle(const std::string& path) {
     HALYARD_ASSIGN_OR_RETURN(runner::BundleReader reader, runner::BundleReader::open(path));
-    std::vector<TestCase> cases;
+    Cases cases;
     for (;;) {
         HALYARD_ASSIGN_OR_RETURN(std::optional<TestCase> next, reader.next());
         if (!next.has_value()) {
@@ -38,13 +37,13 @@ Result<std::vector<TestCase>> readBundle(const std::string& path) {
     }
 }
 
-[[noreturn]] void work(const std::vector<TestCase>& cases, size_t worker, Ledger& ledger,
+[[noreturn]] void work(const Cases& cases, uint64_t seed, size_t worker, Ledger& ledger,
                        const MakeWork& makeWork) {
     ledger.note(worker, "the start");
-    const CaseWork caseWork = makeWork();
+    const CaseWork caseWork = makeWork(cases, seed);
     for (size_t i = ledger.takeNext(); i < cases.size(); i = ledger.takeNext()) {
         ledger.note(worker, cases[i].name());
-        caseWork(cases[i], worker, ledger);
+        caseWork(i, worker, ledger);
     }
     _exit(0);  // nothing of the parent's is to be torn down
 }
@@ -88,7 +87,7 @@ Result<WorkOptions> parseWorkOptions(int argc, char** argv) {
 
 Status workThrough(const WorkOptions& options, std::span<const std::string_view> rows,
                    const MakeWork& makeWork) {
-    HALYARD_ASSIGN_OR_RETURN(const std::vector<TestCase> cases, readBundle(options.bundle));
+    HALYARD_ASSIGN_OR_RETURN(const Cases cases, readBundle(options.bundle));
     HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Ledger> ledger,
                              Ledger::create(rows, options.workers));
     std::map<pid_t, size_t> running;
@@ -98,7 +97,7 @@ Status workThrough(const WorkOptions& options, std::span<const std::string_view>
             return internalError(std::string("fork: ") + std::strerror(errno));
         }
         if (child == 0) {
-            work(cases, worker, *ledger, makeWork);
+            work(cases, options.seed, worker, *ledger, makeWork);
         }
         running[child] = worker;
         return {};

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/base/status.h"
 #include "harness/device/runner/messages.h"
@@ -18,11 +19,11 @@
 
 namespace halyard::validation {
 
-// What a worker does with a case. It has the number of its process.
-using CaseWork =
-        std::function<void(const runner::pb::TestCase& testCase, size_t worker, Ledger& ledger)>;
-// Called once in each process, which may make threads from here on.
-using MakeWork = std::function<CaseWork()>;
+using Cases = std::vector<runner::pb::TestCase>;
+// What a worker does with a case, by its index. It has the number of its process.
+using CaseWork = std::function<void(size_t index, size_t worker, Ledger& ledger)>;
+// Called once in each process, which may make threads from here on. The cases outlive the work.
+using MakeWork = std::function<CaseWork(const Cases& cases, uint64_t seed)>;
 
 struct WorkOptions {
     std::string bundle;

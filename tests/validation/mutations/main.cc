@@ -125,7 +125,7 @@ void examine(const driver::Device& device, const TestCase& testCase, size_t work
     }
 }
 
-CaseWork makeWork() {
+CaseWork makeWork(const Cases& cases, uint64_t /*seed*/) {
     driver::Options options;
     options.backends = {"CpuRef"};
     options.threads = 1;
@@ -135,8 +135,8 @@ CaseWork makeWork() {
         std::abort();
     }
     const std::shared_ptr<const driver::Device> device = std::move(*made);
-    return [device](const TestCase& testCase, size_t worker, Ledger& ledger) {
-        examine(*device, testCase, worker, ledger);
+    return [device, &cases](size_t index, size_t worker, Ledger& ledger) {
+        examine(*device, cases[index], worker, ledger);
     };
 }
 

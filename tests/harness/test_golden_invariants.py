@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holds of every golden case, whatever it computes: supported equals preparable, quantised
+twins fare alike, and results depend neither on threads, nor on the run, nor on where memory lies."""
+
+from pathlib import Path
+
+from halyard.conformance import Case
+from halyard.conformance.suite import KNOWN_FAILURES
+from tests import validation_program
+
+_INVARIANTS = 11
+
+
+def test_invariants_hold_of_every_golden_case(
+    golden_cases: list[Case], tmp_path: Path, seed: int
+) -> None:
+    """Each model is cut, chained to others, given inputs for its constants, and run on one thread
+    and two, with every input, output and constant next to pages that nobody may touch."""
+    # Of the others the model need not prepare, or no run ends with a result.
+    cases = [
+        case
+        for case in golden_cases
+        if not case.expect_failure
+        and "infiniteLoop" not in case.tags
+        and case.name not in KNOWN_FAILURES
+    ]
+    found = validation_program.run("halyard_invariants", cases, tmp_path, "--seed", str(seed))
+    print(f"{len(cases)} golden cases, --seed {seed}\n{found.table()}")
+    assert len(found.checks) == _INVARIANTS
+    found.assert_all_held()
