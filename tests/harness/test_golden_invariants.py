@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What holds of every golden case, whatever it computes: supported equals preparable, quantised
-twins fare alike, and results depend neither on threads, nor on the run, nor on where memory lies."""
+twins fare alike, and results depend neither on threads nor on the run nor on where memory lies."""
 
 from pathlib import Path
 

@@ -12,7 +12,7 @@ _MUTATIONS = 24
 
 
 def test_every_mutant_is_refused(golden_cases: list[Case], tmp_path: Path) -> None:
-    """Each case at the lowest HAL version that carries it, and at 1.3."""
+    """Each case at every HAL version from the lowest that carries it on."""
     cases = [
         case for case in golden_cases if not case.expect_failure and case.name not in KNOWN_FAILURES
     ]

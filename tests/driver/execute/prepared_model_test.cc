@@ -572,15 +572,15 @@ TEST_F(Waiting, IsNotForInvalidRequests) {
     RequestBuilder request;
     request.input<float>({1, 2, 3, 4}).output(16);
     request.request().inputs.clear();
+    // One whose time is up already is told what is wrong with it, and not that it came too late.
+    ExecuteOptions options;
+    options.deadline = kPassed;
+    const ExecutionResult late = model->execute(request.request(), HalVersion::V1_3, options);
+    ASSERT_EQ(late.status.code(), StatusCode::INVALID_ARGUMENT) << late.status.toString();
     // With no slot free and no deadline, whoever waits would wait for ever.
     const ExecutionResult result = model->execute(request.request(), HalVersion::V1_3, {});
     EXPECT_EQ(result.status.code(), StatusCode::INVALID_ARGUMENT) << result.status.toString();
     EXPECT_TRUE(result.outputShapes.empty());
-    // One whose time is up already is told what is wrong with it, and not that it came too late.
-    ExecuteOptions options;
-    options.deadline = kPassed;
-    EXPECT_EQ(model->execute(request.request(), HalVersion::V1_3, options).status.code(),
-              StatusCode::INVALID_ARGUMENT);
 }
 
 TEST_F(Waiting, EndsInOrderOfPriorityForBothKindsOfExecutions) {

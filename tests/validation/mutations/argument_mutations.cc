@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <cstdint>
 #include <string>
 
 #include "tests/validation/mutations/mutant.h"
@@ -11,11 +12,8 @@ using driver::ExecutionPreference;
 using driver::HalVersion;
 using driver::Priority;
 
-Mutant unchanged(const Subject& subject, Mutation mutation, int32_t code) {
-    return {.mutation = mutation,
-            .what = "code " + std::to_string(code),
-            .exempt = false,
-            .model = subject.model};
+std::string nameOf(int32_t code) {
+    return "code " + std::to_string(code);
 }
 
 }  // namespace
@@ -25,7 +23,7 @@ void mutateArguments(const Subject& subject) {
         for (const int32_t code :
              {static_cast<int32_t>(ExecutionPreference::LOW_POWER) - 1,
               static_cast<int32_t>(ExecutionPreference::SUSTAINED_SPEED) + 1}) {
-            Mutant mutant = unchanged(subject, Mutation::EXECUTION_PREFERENCE, code);
+            Mutant mutant = subject.begin(Mutation::EXECUTION_PREFERENCE, nameOf(code));
             mutant.preference = static_cast<ExecutionPreference>(code);
             subject.judge(mutant);
         }
@@ -33,7 +31,7 @@ void mutateArguments(const Subject& subject) {
     if (subject.version >= HalVersion::V1_3) {
         for (const int32_t code :
              {static_cast<int32_t>(Priority::LOW) - 1, static_cast<int32_t>(Priority::HIGH) + 1}) {
-            Mutant mutant = unchanged(subject, Mutation::EXECUTION_PRIORITY, code);
+            Mutant mutant = subject.begin(Mutation::EXECUTION_PRIORITY, nameOf(code));
             mutant.priority = static_cast<Priority>(code);
             subject.judge(mutant);
         }

@@ -26,8 +26,7 @@ std::optional<uint32_t> valueSize(const driver::Operand& operand) {
     return size;
 }
 
-void giveValue(driver::Model& model, uint32_t operand) {
-    driver::Operand& constant = model.main.operands[operand];
+void giveValue(driver::Model& model, driver::Operand& constant) {
     const uint32_t size = *valueSize(constant);
     constant.location = {.poolIndex = 0, .offset = 0, .length = size};
     if (model.operandValues->size() < size) {

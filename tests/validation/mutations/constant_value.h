@@ -12,8 +12,8 @@ namespace halyard::validation {
 // Bytes of a value. Nothing where a dimension is not specified, or the type has no elements.
 std::optional<uint32_t> valueSize(const driver::Operand& operand);
 
-// Gives operand `operand` of the main subgraph, whose size is known, a value: whatever
-// operandValues begin with. Its lifetime is CONSTANT_COPY already.
-void giveValue(driver::Model& model, uint32_t operand);
+// Gives one of the model's operands, whose size is known, a value: whatever operandValues begin
+// with. Its lifetime is CONSTANT_COPY already.
+void giveValue(driver::Model& model, driver::Operand& constant);
 
 }  // namespace halyard::validation

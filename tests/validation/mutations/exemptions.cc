@@ -71,14 +71,14 @@ bool mayTakeType(const Operation& operation, size_t operand, OperandType type, H
 
 }  // namespace
 
-bool mayTakeType(const driver::Subgraph& main, size_t operand, OperandType type,
+bool mayTakeType(const driver::Subgraph& graph, size_t operand, OperandType type,
                  HalVersion version) {
-    return std::ranges::any_of(main.operations, [&](const Operation& operation) {
+    return std::ranges::any_of(graph.operations, [&](const Operation& operation) {
         return mayTakeType(operation, operand, type, version);
     });
 }
 
-bool mayTakeTypeWithValue(const driver::Subgraph& main, size_t operand, OperandType type,
+bool mayTakeTypeWithValue(const driver::Subgraph& graph, size_t operand, OperandType type,
                           HalVersion version) {
     const auto takesEither = [&](const Operation& operation) {
         const bool isDepthwise = operation.type == OperationType::DEPTHWISE_CONV_2D;
@@ -86,19 +86,19 @@ bool mayTakeTypeWithValue(const driver::Subgraph& main, size_t operand, OperandT
         return (isDepthwise || operation.type == OperationType::CONV_2D) &&
                operation.inputs.size() == layout + 3 && operation.inputs[layout] == operand;
     };
-    return mayTakeType(main, operand, type, version) ||
+    return mayTakeType(graph, operand, type, version) ||
            (version >= HalVersion::V1_2 && (type == BOOL || type == INT32) &&
-            std::ranges::any_of(main.operations, takesEither));
+            std::ranges::any_of(graph.operations, takesEither));
 }
 
-bool mayLoseOperand(const driver::Subgraph& main, size_t operand, HalVersion version) {
+bool mayLoseOperand(const driver::Subgraph& graph, size_t operand, HalVersion version) {
     if (version < HalVersion::V1_2) {
         return false;
     }
-    if (version >= HalVersion::V1_3 && main.operands[operand].numberOfConsumers == 0) {
+    if (version >= HalVersion::V1_3 && graph.operands[operand].numberOfConsumers == 0) {
         return true;
     }
-    return std::ranges::any_of(main.operations, [&](const Operation& operation) {
+    return std::ranges::any_of(graph.operations, [&](const Operation& operation) {
         switch (operation.type) {
             case OperationType::SPLIT:
             case OperationType::BIDIRECTIONAL_SEQUENCE_LSTM:

@@ -12,16 +12,16 @@
 
 namespace halyard::validation {
 
-// Operand `operand` of the main subgraph gets type `type`.
-bool mayTakeType(const driver::Subgraph& main, size_t operand, driver::OperandType type,
+// Operand `operand` of the subgraph gets type `type`.
+bool mayTakeType(const driver::Subgraph& graph, size_t operand, driver::OperandType type,
                  driver::HalVersion version);
 // The same, with a value that fits the type. Beyond the official list, whose mutants of constants
 // keep the old value: 10 inputs of CONV_2D (11 of DEPTHWISE_CONV_2D) are either explicit paddings,
 // or an implicit one with a layout and dilations, and the type of the first that differs tells.
-bool mayTakeTypeWithValue(const driver::Subgraph& main, size_t operand, driver::OperandType type,
+bool mayTakeTypeWithValue(const driver::Subgraph& graph, size_t operand, driver::OperandType type,
                           driver::HalVersion version);
 // The operand is removed from all that names it.
-bool mayLoseOperand(const driver::Subgraph& main, size_t operand, driver::HalVersion version);
+bool mayLoseOperand(const driver::Subgraph& graph, size_t operand, driver::HalVersion version);
 bool mayLoseInput(const driver::Operation& operation, size_t input, driver::HalVersion version);
 // An INT32 behind the others.
 bool mayGainInput(const driver::Operation& operation, driver::HalVersion version);

@@ -45,37 +45,31 @@ std::vector<OperandLifeTime> lifetimesOfTheOtherKind(const Operand& operand) {
     }
 }
 
-void setLifetime(driver::Model& model, uint32_t operand, OperandLifeTime lifetime) {
-    Operand& changed = model.main.operands[operand];
-    changed.lifetime = lifetime;
-    changed.location = {};
-    if (lifetime == CONSTANT_COPY) {
-        giveValue(model, operand);
-    }
-}
-
 std::string changeOf(const Subject& subject, uint32_t operand, OperandLifeTime lifetime) {
     return nameOf(operand) + " has lifetime " + std::string(driver::nameOf(lifetime)) +
-           " instead of " + std::string(driver::nameOf(subject.main().operands[operand].lifetime));
+           " instead of " +
+           std::string(driver::nameOf(subject.subgraph().operands[operand].lifetime));
 }
 
 void judgeLifetime(const Subject& subject, Mutation mutation, uint32_t operand,
                    OperandLifeTime lifetime, bool listed) {
-    Mutant mutant = {.mutation = mutation,
-                     .what = changeOf(subject, operand, lifetime),
-                     .exempt = false,
-                     .model = subject.model};
+    Mutant mutant = subject.begin(mutation, changeOf(subject, operand, lifetime));
+    Subgraph& graph = subject.subgraphOf(mutant);
     if (listed) {
-        Subgraph& main = mutant.model.main;
-        std::erase(main.inputIndexes, operand);
-        std::erase(main.outputIndexes, operand);
+        std::erase(graph.inputIndexes, operand);
+        std::erase(graph.outputIndexes, operand);
         if (lifetime == SUBGRAPH_INPUT) {
-            main.inputIndexes.push_back(operand);
+            graph.inputIndexes.push_back(operand);
         } else if (lifetime == SUBGRAPH_OUTPUT) {
-            main.outputIndexes.push_back(operand);
+            graph.outputIndexes.push_back(operand);
         }
     }
-    setLifetime(mutant.model, operand, lifetime);
+    Operand& changed = graph.operands[operand];
+    changed.lifetime = lifetime;
+    changed.location = {};
+    if (lifetime == CONSTANT_COPY) {
+        giveValue(mutant.model, changed);
+    }
     subject.judge(mutant);
 }
 
@@ -97,60 +91,61 @@ std::optional<OperandLifeTime> lifetimeOfTheSameKind(const Operand& operand) {
 }
 
 void mutateConsumers(const Subject& subject, uint32_t operand) {
-    const uint32_t consumers = subject.main().operands[operand].numberOfConsumers;
+    const uint32_t consumers = subject.subgraph().operands[operand].numberOfConsumers;
     for (const uint32_t claimed : {consumers - 1, consumers + 1}) {
         if (consumers == 0 && claimed != 1) {
             continue;
         }
-        subject.mutate(Mutation::OPERAND_NUMBER_OF_CONSUMERS,
-                       nameOf(operand) + " claims " + std::to_string(claimed) + " consumers",
-                       [&](Subgraph& main) { main.operands[operand].numberOfConsumers = claimed; });
+        subject.mutate(
+                Mutation::OPERAND_NUMBER_OF_CONSUMERS,
+                nameOf(operand) + " claims " + std::to_string(claimed) + " consumers",
+                [&](Subgraph& graph) { graph.operands[operand].numberOfConsumers = claimed; });
     }
 }
 
 // An operand like that one, which an operation may write and nobody reads.
-uint32_t addUnread(Subgraph& main, uint32_t like) {
-    Operand operand = main.operands[like];
+uint32_t addUnread(Subgraph& graph, uint32_t like) {
+    Operand operand = graph.operands[like];
     operand.numberOfConsumers = 0;
     operand.lifetime = TEMPORARY_VARIABLE;
-    main.operands.push_back(operand);
-    return static_cast<uint32_t>(main.operands.size() - 1);
+    graph.operands.push_back(operand);
+    return static_cast<uint32_t>(graph.operands.size() - 1);
 }
 
 // A copy of the operation comes last, with outputs of its own but for one.
 void addWriters(const Subject& subject, size_t operation) {
-    const std::vector<uint32_t>& outputs = subject.main().operations[operation].outputs;
+    const std::vector<uint32_t>& outputs = subject.subgraph().operations[operation].outputs;
     for (size_t shared = 0; shared < outputs.size(); ++shared) {
         subject.mutate(Mutation::OPERAND_ADD_WRITER,
                        "a copy of operation " + std::to_string(operation) + " writes " +
                                nameOf(outputs[shared]) + ", too",
-                       [&](Subgraph& main) {
-                           Operation copy = main.operations[operation];
+                       [&](Subgraph& graph) {
+                           Operation copy = graph.operations[operation];
                            for (const uint32_t input : copy.inputs) {
-                               ++main.operands[input].numberOfConsumers;
+                               ++graph.operands[input].numberOfConsumers;
                            }
                            for (size_t i = 0; i < copy.outputs.size(); ++i) {
                                if (i != shared) {
-                                   copy.outputs[i] = addUnread(main, copy.outputs[i]);
+                                   copy.outputs[i] = addUnread(graph, copy.outputs[i]);
                                }
                            }
-                           main.operations.push_back(copy);
+                           graph.operations.push_back(copy);
                        });
     }
 }
 
 // The operation writes a new operand instead of one that is read.
 void removeWrites(const Subject& subject, size_t operation) {
-    const std::vector<uint32_t>& outputs = subject.main().operations[operation].outputs;
+    const std::vector<uint32_t>& outputs = subject.subgraph().operations[operation].outputs;
     for (size_t i = 0; i < outputs.size(); ++i) {
-        if (subject.main().operands[outputs[i]].numberOfConsumers == 0) {
+        if (subject.subgraph().operands[outputs[i]].numberOfConsumers == 0) {
             continue;
         }
         subject.mutate(
                 Mutation::OPERATION_REMOVE_WRITE,
                 "operation " + std::to_string(operation) + " does not write " + nameOf(outputs[i]),
-                [&](Subgraph& main) {
-                    main.operations[operation].outputs[i] = addUnread(main, outputs[i]);
+                [&](Subgraph& graph) {
+                    graph.operations[operation].outputs[i] = addUnread(graph, outputs[i]);
                 });
     }
 }
@@ -166,20 +161,20 @@ void removeFrom(std::vector<uint32_t>& indexes, uint32_t operand, bool renumbere
 void removeOperand(const Subject& subject, uint32_t operand, bool renumbered, bool exempt) {
     subject.mutate(Mutation::REMOVE_OPERAND,
                    nameOf(operand) + " is removed" + (renumbered ? ", the others renumbered" : ""),
-                   exempt, [&](Subgraph& main) {
-                       main.operands.erase(main.operands.begin() + operand);
-                       for (Operation& operation : main.operations) {
+                   exempt, [&](Subgraph& graph) {
+                       graph.operands.erase(graph.operands.begin() + operand);
+                       for (Operation& operation : graph.operations) {
                            removeFrom(operation.inputs, operand, renumbered);
                            removeFrom(operation.outputs, operand, renumbered);
                        }
-                       removeFrom(main.inputIndexes, operand, renumbered);
-                       removeFrom(main.outputIndexes, operand, renumbered);
+                       removeFrom(graph.inputIndexes, operand, renumbered);
+                       removeFrom(graph.outputIndexes, operand, renumbered);
                    });
 }
 
 // Whether an operation that reads it can do without.
 bool isOptionalInput(const Subject& subject, uint32_t operand) {
-    return std::ranges::any_of(subject.main().operations, [&](const Operation& operation) {
+    return std::ranges::any_of(subject.subgraph().operations, [&](const Operation& operation) {
         for (size_t i = 0; i < operation.inputs.size(); ++i) {
             if (operation.inputs[i] == operand && mayLoseInput(operation, i, subject.version)) {
                 return true;
@@ -192,7 +187,7 @@ bool isOptionalInput(const Subject& subject, uint32_t operand) {
 // The official suite means to renumber the operands behind the removed one, and does not (its
 // decrement is lost), which makes nearly every mutant refer past the end. Both ways are tried here.
 void removeOperand(const Subject& subject, uint32_t operand) {
-    const bool exempt = mayLoseOperand(subject.main(), operand, subject.version);
+    const bool exempt = mayLoseOperand(subject.subgraph(), operand, subject.version);
     removeOperand(subject, operand, false, exempt);
     removeOperand(subject, operand, true, exempt || isOptionalInput(subject, operand));
 }
@@ -200,8 +195,8 @@ void removeOperand(const Subject& subject, uint32_t operand) {
 }  // namespace
 
 void mutateLifetimes(const Subject& subject) {
-    for (uint32_t operand = 0; operand < subject.main().operands.size(); ++operand) {
-        const Operand& original = subject.main().operands[operand];
+    for (uint32_t operand = 0; operand < subject.subgraph().operands.size(); ++operand) {
+        const Operand& original = subject.subgraph().operands[operand];
         for (const OperandLifeTime lifetime : lifetimesOfTheOtherKind(original)) {
             judgeLifetime(subject, Mutation::OPERAND_LIFE_TIME, operand, lifetime, true);
         }
@@ -211,7 +206,7 @@ void mutateLifetimes(const Subject& subject) {
         mutateConsumers(subject, operand);
         removeOperand(subject, operand);
     }
-    for (size_t operation = 0; operation < subject.main().operations.size(); ++operation) {
+    for (size_t operation = 0; operation < subject.subgraph().operations.size(); ++operation) {
         addWriters(subject, operation);
         removeWrites(subject, operation);
     }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// halyard_mutations --bundle FILE [--workers N]: every mutant of every case of a bundle, at the
-// lowest HAL version that carries the case and at 1.3. Writes the counts by mutation as JSON.
+// halyard_mutations --bundle FILE [--workers N]: every mutant of every case of a bundle, at
+// each HAL version from the lowest that carries the case on. Writes the counts by mutation as JSON.
 
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -39,13 +38,16 @@ class Examination {
           mLedger(ledger) {}
 
     void ofModel(const driver::Model& model) const {
-        const Subject subject = {.model = model,
-                                 .version = mVersion,
-                                 .judge = [this](const Mutant& mutant) { judge(mutant); }};
-        mutateOperands(subject);
-        mutateLifetimes(subject);
-        mutateOperations(subject);
+        Subject subject = {.model = model,
+                           .version = mVersion,
+                           .referenced = {},
+                           .judge = [this](const Mutant& mutant) { judge(mutant); }};
         mutateArguments(subject);
+        mutateSubgraph(subject);
+        for (size_t i = 0; i < model.referenced.size(); ++i) {
+            subject.referenced = i;
+            mutateSubgraph(subject);
+        }
     }
 
     // Each argument left out in turn.
@@ -71,6 +73,11 @@ class Examination {
     }
 
   private:
+    static void mutateSubgraph(const Subject& subject) {
+        mutateOperands(subject);
+        mutateLifetimes(subject);
+        mutateOperations(subject);
+    }
     std::string place(const std::string& what) const {
         return mName + " at HAL " + std::string(toString(mVersion)) + ", " + what;
     }
@@ -107,7 +114,11 @@ void examine(const driver::Device& device, const TestCase& testCase, size_t work
                 .reject(lowest.status().toString());
         return;
     }
-    for (const HalVersion version : std::set<HalVersion>{*lowest, HalVersion::V1_3}) {
+    for (const HalVersion version :
+         {HalVersion::V1_0, HalVersion::V1_1, HalVersion::V1_2, HalVersion::V1_3}) {
+        if (version < *lowest) {
+            continue;
+        }
         const Examination examination(device, version, testCase.name(), worker, ledger);
         const auto prepared = device.prepare(model->model, version, {});
         if (!prepared.ok()) {

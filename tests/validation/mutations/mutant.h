@@ -10,9 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "driver/model/model.h"
 
@@ -86,24 +86,37 @@ struct Mutant {
     driver::Priority priority = driver::Priority::MEDIUM;
 };
 
-// A valid model, and what is done with each of its mutants.
+// One subgraph of a valid model, and what is done with each of its mutants. The official suite
+// mutates the main subgraph only.
 struct Subject {
     const driver::Model& model;
     driver::HalVersion version;
+    std::optional<size_t> referenced;  // which one; nothing: the main subgraph
     std::function<void(const Mutant&)> judge;
 
-    const driver::Subgraph& main() const { return model.main; }
-    // `change` gets the main subgraph of a copy.
+    const driver::Subgraph& subgraph() const {
+        return referenced.has_value() ? model.referenced[*referenced] : model.main;
+    }
+    driver::Subgraph& subgraphOf(Mutant& mutant) const {
+        return referenced.has_value() ? mutant.model.referenced[*referenced] : mutant.model.main;
+    }
+    // Still without its change.
+    Mutant begin(Mutation mutation, const std::string& what, bool exempt = false) const {
+        const std::string place =
+                referenced.has_value() ? "subgraph " + std::to_string(*referenced) + ", " : "";
+        return {.mutation = mutation, .what = place + what, .exempt = exempt, .model = model};
+    }
+    // `change` gets the subgraph of the mutant.
     template <typename Change>
-    void mutate(Mutation mutation, std::string what, bool exempt, const Change& change) const {
-        Mutant mutant = {
-                .mutation = mutation, .what = std::move(what), .exempt = exempt, .model = model};
-        change(mutant.model.main);
+    void mutate(Mutation mutation, const std::string& what, bool exempt,
+                const Change& change) const {
+        Mutant mutant = begin(mutation, what, exempt);
+        change(subgraphOf(mutant));
         judge(mutant);
     }
     template <typename Change>
-    void mutate(Mutation mutation, std::string what, const Change& change) const {
-        mutate(mutation, std::move(what), false, change);
+    void mutate(Mutation mutation, const std::string& what, const Change& change) const {
+        mutate(mutation, what, false, change);
     }
 };
 

@@ -53,21 +53,21 @@ std::vector<int64_t> codesOfNoType(HalVersion version) {
 void mutateType(const Subject& subject, size_t operand) {
     for (const int64_t code : codesOfNoType(subject.version)) {
         subject.mutate(Mutation::OPERAND_TYPE,
-                       nameOf(operand) + " has type " + std::to_string(code), [&](Subgraph& main) {
-                           main.operands[operand].type = static_cast<OperandType>(code);
+                       nameOf(operand) + " has type " + std::to_string(code), [&](Subgraph& graph) {
+                           graph.operands[operand].type = static_cast<OperandType>(code);
                        });
     }
 }
 
 void mutateRank(const Subject& subject, size_t operand) {
-    const OperandType type = subject.main().operands[operand].type;
+    const OperandType type = subject.subgraph().operands[operand].type;
     // A tensor of no rank is one of unknown rank from 1.2 on.
     if (type == OperandType::SUBGRAPH || (isTensor(type) && subject.version >= HalVersion::V1_2)) {
         return;
     }
     const size_t rank = isTensor(type) ? 0 : 1;
     subject.mutate(Mutation::OPERAND_RANK, nameOf(operand) + " has rank " + std::to_string(rank),
-                   [&](Subgraph& main) { main.operands[operand].dimensions.assign(rank, 0); });
+                   [&](Subgraph& graph) { graph.operands[operand].dimensions.assign(rank, 0); });
 }
 
 float invalidScale(OperandType type) {
@@ -86,9 +86,9 @@ float invalidScale(OperandType type) {
 }
 
 void mutateScale(const Subject& subject, size_t operand) {
-    const float scale = invalidScale(subject.main().operands[operand].type);
+    const float scale = invalidScale(subject.subgraph().operands[operand].type);
     subject.mutate(Mutation::OPERAND_SCALE, nameOf(operand) + " has scale " + std::to_string(scale),
-                   [&](Subgraph& main) { main.operands[operand].scale = scale; });
+                   [&](Subgraph& graph) { graph.operands[operand].scale = scale; });
 }
 
 std::vector<int32_t> invalidZeroPoints(OperandType type) {
@@ -109,10 +109,10 @@ std::vector<int32_t> invalidZeroPoints(OperandType type) {
 }
 
 void mutateZeroPoint(const Subject& subject, size_t operand) {
-    for (const int32_t zeroPoint : invalidZeroPoints(subject.main().operands[operand].type)) {
+    for (const int32_t zeroPoint : invalidZeroPoints(subject.subgraph().operands[operand].type)) {
         subject.mutate(Mutation::OPERAND_ZERO_POINT,
                        nameOf(operand) + " has zero point " + std::to_string(zeroPoint),
-                       [&](Subgraph& main) { main.operands[operand].zeroPoint = zeroPoint; });
+                       [&](Subgraph& graph) { graph.operands[operand].zeroPoint = zeroPoint; });
     }
 }
 
@@ -164,30 +164,29 @@ bool isConstant(const Operand& operand) {
 // where the elements of the types differ in size. With a value that fits, only the operation can
 // refuse it.
 void withValue(const Subject& subject, const std::string& what, size_t operand, OperandType type) {
-    Mutant mutant = {.mutation = Mutation::OPERATION_OPERAND_TYPE,
-                     .what = what + " with a value",
-                     .exempt = mayTakeTypeWithValue(subject.main(), operand, type, subject.version),
-                     .model = subject.model};
-    Operand& changed = mutant.model.main.operands[operand];
+    Mutant mutant =
+            subject.begin(Mutation::OPERATION_OPERAND_TYPE, what + " with a value",
+                          mayTakeTypeWithValue(subject.subgraph(), operand, type, subject.version));
+    Operand& changed = subject.subgraphOf(mutant).operands[operand];
     becomeOfType(changed, type);
-    if (valueSize(changed) == valueSize(subject.main().operands[operand])) {
+    if (valueSize(changed) == valueSize(subject.subgraph().operands[operand])) {
         return;
     }
     changed.lifetime = OperandLifeTime::CONSTANT_COPY;
-    giveValue(mutant.model, static_cast<uint32_t>(operand));
+    giveValue(mutant.model, changed);
     subject.judge(mutant);
 }
 
 void mutateTypeForOperations(const Subject& subject, size_t operand) {
-    const Operand& original = subject.main().operands[operand];
+    const Operand& original = subject.subgraph().operands[operand];
     for (const OperandType type : typesOf(subject.version)) {
         if (type == original.type) {
             continue;
         }
         const std::string what = nameOf(operand) + " becomes a valid " + driver::describe(type);
-        const bool exempt = mayTakeType(subject.main(), operand, type, subject.version);
+        const bool exempt = mayTakeType(subject.subgraph(), operand, type, subject.version);
         subject.mutate(Mutation::OPERATION_OPERAND_TYPE, what, exempt,
-                       [&](Subgraph& main) { becomeOfType(main.operands[operand], type); });
+                       [&](Subgraph& graph) { becomeOfType(graph.operands[operand], type); });
         if (isConstant(original) && type != OperandType::SUBGRAPH) {
             withValue(subject, what, operand, type);
         }
@@ -197,7 +196,7 @@ void mutateTypeForOperations(const Subject& subject, size_t operand) {
 }  // namespace
 
 void mutateOperands(const Subject& subject) {
-    for (size_t operand = 0; operand < subject.main().operands.size(); ++operand) {
+    for (size_t operand = 0; operand < subject.subgraph().operands.size(); ++operand) {
         mutateType(subject, operand);
         mutateRank(subject, operand);
         mutateScale(subject, operand);

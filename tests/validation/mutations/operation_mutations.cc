@@ -25,34 +25,34 @@ std::string nameOf(size_t operation) {
     return "operation " + std::to_string(operation);
 }
 
-bool readsComputed(const Subgraph& main, const Operation& operation) {
+bool readsComputed(const Subgraph& graph, const Operation& operation) {
     return std::ranges::any_of(operation.inputs, [&](uint32_t input) {
-        const OperandLifeTime lifetime = main.operands[input].lifetime;
+        const OperandLifeTime lifetime = graph.operands[input].lifetime;
         return lifetime == OperandLifeTime::TEMPORARY_VARIABLE ||
                lifetime == OperandLifeTime::SUBGRAPH_OUTPUT;
     });
 }
 
-bool writesWhatIsRead(const Subgraph& main, const Operation& operation) {
+bool writesWhatIsRead(const Subgraph& graph, const Operation& operation) {
     return std::ranges::any_of(operation.outputs, [&](uint32_t output) {
-        return main.operands[output].numberOfConsumers > 0;
+        return graph.operands[output].numberOfConsumers > 0;
     });
 }
 
 void mutateOrder(const Subject& subject, size_t operation) {
     const auto place = static_cast<std::ptrdiff_t>(operation);
-    if (readsComputed(subject.main(), subject.main().operations[operation])) {
+    if (readsComputed(subject.subgraph(), subject.subgraph().operations[operation])) {
         subject.mutate(Mutation::EXECUTION_ORDER, nameOf(operation) + " comes first",
-                       [&](Subgraph& main) {
-                           const auto first = main.operations.begin();
+                       [&](Subgraph& graph) {
+                           const auto first = graph.operations.begin();
                            std::rotate(first, first + place, first + place + 1);
                        });
     }
-    if (writesWhatIsRead(subject.main(), subject.main().operations[operation])) {
+    if (writesWhatIsRead(subject.subgraph(), subject.subgraph().operations[operation])) {
         subject.mutate(Mutation::EXECUTION_ORDER, nameOf(operation) + " comes last",
-                       [&](Subgraph& main) {
-                           const auto first = main.operations.begin();
-                           std::rotate(first + place, first + place + 1, main.operations.end());
+                       [&](Subgraph& graph) {
+                           const auto first = graph.operations.begin();
+                           std::rotate(first + place, first + place + 1, graph.operations.end());
                        });
     }
 }
@@ -73,88 +73,89 @@ void mutateType(const Subject& subject, size_t operation) {
     for (const int32_t code : codesOfNoType(subject.version)) {
         subject.mutate(Mutation::OPERATION_TYPE,
                        nameOf(operation) + " has type " + std::to_string(code),
-                       [&](Subgraph& main) {
-                           main.operations[operation].type = static_cast<OperationType>(code);
+                       [&](Subgraph& graph) {
+                           graph.operations[operation].type = static_cast<OperationType>(code);
                        });
     }
 }
 
 void mutateIndexes(const Subject& subject, size_t operation) {
-    const auto pastEnd = static_cast<uint32_t>(subject.main().operands.size());
-    const Operation& original = subject.main().operations[operation];
+    const auto pastEnd = static_cast<uint32_t>(subject.subgraph().operands.size());
+    const Operation& original = subject.subgraph().operations[operation];
     for (size_t i = 0; i < original.inputs.size(); ++i) {
         subject.mutate(Mutation::OPERATION_INPUT_OPERAND_INDEX,
                        nameOf(operation) + " input " + std::to_string(i) + " is past the end",
-                       [&](Subgraph& main) { main.operations[operation].inputs[i] = pastEnd; });
+                       [&](Subgraph& graph) { graph.operations[operation].inputs[i] = pastEnd; });
     }
     for (size_t i = 0; i < original.outputs.size(); ++i) {
         subject.mutate(Mutation::OPERATION_OUTPUT_OPERAND_INDEX,
                        nameOf(operation) + " output " + std::to_string(i) + " is past the end",
-                       [&](Subgraph& main) { main.operations[operation].outputs[i] = pastEnd; });
+                       [&](Subgraph& graph) { graph.operations[operation].outputs[i] = pastEnd; });
     }
 }
 
 void removeOperation(const Subject& subject, size_t operation) {
     subject.mutate(Mutation::REMOVE_OPERATION, nameOf(operation) + " is removed",
-                   [&](Subgraph& main) {
-                       for (const uint32_t input : main.operations[operation].inputs) {
-                           --main.operands[input].numberOfConsumers;
+                   [&](Subgraph& graph) {
+                       for (const uint32_t input : graph.operations[operation].inputs) {
+                           --graph.operands[input].numberOfConsumers;
                        }
-                       main.operations.erase(main.operations.begin() +
-                                             static_cast<std::ptrdiff_t>(operation));
+                       graph.operations.erase(graph.operations.begin() +
+                                              static_cast<std::ptrdiff_t>(operation));
                    });
 }
 
 void removeInputsAndOutputs(const Subject& subject, size_t operation) {
-    const Operation& original = subject.main().operations[operation];
+    const Operation& original = subject.subgraph().operations[operation];
     for (size_t i = 0; i < original.inputs.size(); ++i) {
         subject.mutate(Mutation::REMOVE_OPERATION_INPUT,
                        nameOf(operation) + " loses input " + std::to_string(i),
-                       mayLoseInput(original, i, subject.version), [&](Subgraph& main) {
-                           std::vector<uint32_t>& inputs = main.operations[operation].inputs;
-                           --main.operands[inputs[i]].numberOfConsumers;
+                       mayLoseInput(original, i, subject.version), [&](Subgraph& graph) {
+                           std::vector<uint32_t>& inputs = graph.operations[operation].inputs;
+                           --graph.operands[inputs[i]].numberOfConsumers;
                            inputs.erase(inputs.begin() + static_cast<std::ptrdiff_t>(i));
                        });
     }
     for (size_t i = 0; i < original.outputs.size(); ++i) {
         subject.mutate(Mutation::REMOVE_OPERATION_OUTPUT,
                        nameOf(operation) + " loses output " + std::to_string(i),
-                       [&](Subgraph& main) {
-                           std::vector<uint32_t>& outputs = main.operations[operation].outputs;
+                       [&](Subgraph& graph) {
+                           std::vector<uint32_t>& outputs = graph.operations[operation].outputs;
                            outputs.erase(outputs.begin() + static_cast<std::ptrdiff_t>(i));
                        });
     }
 }
 
 // An INT32 that crosses the model's boundary.
-uint32_t addScalar(Subgraph& main, OperandLifeTime lifetime) {
+uint32_t addScalar(Subgraph& graph, OperandLifeTime lifetime) {
     Operand operand;
     operand.type = OperandType::INT32;
     operand.numberOfConsumers = 1;
     operand.lifetime = lifetime;
-    main.operands.push_back(operand);
-    const auto index = static_cast<uint32_t>(main.operands.size() - 1);
-    (lifetime == OperandLifeTime::SUBGRAPH_INPUT ? main.inputIndexes : main.outputIndexes)
+    graph.operands.push_back(operand);
+    const auto index = static_cast<uint32_t>(graph.operands.size() - 1);
+    (lifetime == OperandLifeTime::SUBGRAPH_INPUT ? graph.inputIndexes : graph.outputIndexes)
             .push_back(index);
     return index;
 }
 
 void addInputAndOutput(const Subject& subject, size_t operation) {
     subject.mutate(Mutation::ADD_OPERATION_INPUT, nameOf(operation) + " gains an input",
-                   mayGainInput(subject.main().operations[operation], subject.version),
-                   [&](Subgraph& main) {
-                       main.operations[operation].inputs.push_back(
-                               addScalar(main, OperandLifeTime::SUBGRAPH_INPUT));
+                   mayGainInput(subject.subgraph().operations[operation], subject.version),
+                   [&](Subgraph& graph) {
+                       graph.operations[operation].inputs.push_back(
+                               addScalar(graph, OperandLifeTime::SUBGRAPH_INPUT));
                    });
     // The official suite has the output claim a consumer, which is wrong by itself.
     for (const uint32_t consumers : {1U, 0U}) {
         subject.mutate(Mutation::ADD_OPERATION_OUTPUT,
                        nameOf(operation) + " gains an output that claims " +
                                std::to_string(consumers) + " consumers",
-                       [&](Subgraph& main) {
-                           const uint32_t added = addScalar(main, OperandLifeTime::SUBGRAPH_OUTPUT);
-                           main.operands[added].numberOfConsumers = consumers;
-                           main.operations[operation].outputs.push_back(added);
+                       [&](Subgraph& graph) {
+                           const uint32_t added =
+                                   addScalar(graph, OperandLifeTime::SUBGRAPH_OUTPUT);
+                           graph.operands[added].numberOfConsumers = consumers;
+                           graph.operations[operation].outputs.push_back(added);
                        });
     }
 }
@@ -162,7 +163,7 @@ void addInputAndOutput(const Subject& subject, size_t operation) {
 }  // namespace
 
 void mutateOperations(const Subject& subject) {
-    for (size_t operation = 0; operation < subject.main().operations.size(); ++operation) {
+    for (size_t operation = 0; operation < subject.subgraph().operations.size(); ++operation) {
         mutateOrder(subject, operation);
         mutateType(subject, operation);
         mutateIndexes(subject, operation);
