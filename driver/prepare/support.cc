@@ -141,25 +141,26 @@ std::vector<size_t> findSupported(const DeviceState& state, ModelLowering& lower
 // Each of them prepares alone.
 void leaveOutContradictions(const DeviceState& state, ModelLowering& lowering,
                             std::vector<size_t>& operations) {
-    constexpr size_t kMostContradictions = 8;
+    constexpr size_t kMostContradictions = 4;
     const auto prepares = [&](size_t count) {
         const std::vector<size_t> first(operations.begin(),
                                         operations.begin() + static_cast<std::ptrdiff_t>(count));
         return checkGraph(state, lowering.operations(first)).ok();
     };
     size_t good = std::min<size_t>(operations.size(), 1);  // so many prepare
-    for (size_t found = 0; good < operations.size() && !prepares(operations.size()); ++found) {
-        // Between so many that prepare and so many that do not, one more makes the difference.
-        size_t bad = operations.size();
-        while (bad - good > 1) {
-            const size_t middle = good + (bad - good) / 2;
-            (prepares(middle) ? good : bad) = middle;
-        }
-        const auto contradicting = operations.begin() + static_cast<std::ptrdiff_t>(good);
-        if (found == kMostContradictions) {
-            operations.erase(contradicting, operations.end());
+    size_t step = operations.size() - good;                // that may be added at once
+    size_t found = 0;
+    while (good < operations.size()) {
+        step = std::min(step, operations.size() - good);
+        if (prepares(good + step)) {
+            good += step;
+            step *= 2;
+        } else if (step > 1) {
+            step /= 2;
+        } else if (found++ < kMostContradictions) {
+            operations.erase(operations.begin() + static_cast<std::ptrdiff_t>(good));
         } else {
-            operations.erase(contradicting);
+            operations.resize(good);
         }
     }
 }

@@ -17,6 +17,7 @@
 #include "driver/device.h"
 #include "driver/ops/constants.h"
 #include "driver/ops/graph_builder.h"
+#include "engine/graph/verifier.h"
 #include "tests/driver/awaited.h"
 #include "tests/driver/device_fixture.h"
 #include "tests/driver/model_builder.h"
@@ -94,6 +95,45 @@ TEST_F(Preparing, LooksAtAModelOnceToCallItSupported) {
     EXPECT_EQ(mNotes->questions, 50U) << "one for each node";
 }
 
+// So many IFs, each with the same branch of so many operations twice; then one that Halyard lacks,
+// if wanted.
+Model branchingModel(size_t ifs, int operations, bool withUnknown) {
+    ModelBuilder builder;
+    std::vector<uint32_t> branches;
+    for (int i = 0; i < 2; ++i) {
+        branches.push_back(builder.temporary({OperandType::SUBGRAPH, {}}));
+        builder.operand(branches.back()).lifetime = OperandLifeTime::SUBGRAPH;
+    }
+    const uint32_t condition = builder.input({OperandType::TENSOR_BOOL8, {1}});
+    const uint32_t input = builder.input(floats({2}));
+    for (size_t i = 0; i < ifs; ++i) {
+        builder.operation(OperationType::IF, {condition, branches[0], branches[1], input},
+                          {builder.output(floats({2}))});
+    }
+    if (withUnknown) {
+        builder.operation(OperationType::OEM_OPERATION, {input}, {builder.output(floats({2}))});
+    }
+    Model model = builder.build();
+    model.referenced = {reluChain(operations).main};
+    return model;
+}
+
+TEST_F(Preparing, LooksAtGraphsInsideOncePerUse) {
+    EXPECT_EQ(*device().supportedOperations(branchingModel(30, 20, false), HalVersion::V1_3),
+              std::vector<bool>(30, true));
+    EXPECT_EQ(mNotes->questions, 30U * 2 * 20);
+}
+
+TEST_F(Preparing, BoundsWhatGraphsInsideCost) {
+    // Each use of the branch is 2000 nodes: of 1000, no more than a model may have can be
+    // supported.
+    const std::vector<bool> supported =
+            *device().supportedOperations(branchingModel(1000, 1000, true), HalVersion::V1_3);
+    const auto count = static_cast<size_t>(std::ranges::count(supported, true));
+    EXPECT_EQ(count, engine::kMaxNestedNodes / 2000);
+    EXPECT_LT(mNotes->questions, 10 * engine::kMaxNestedNodes) << "not 2 000 000 and more";
+}
+
 // An ADD of a value whose extent the model does not say, and of a constant of another: only the
 // whole shows it. A RELU that has nothing to do with them.
 Model contradictingModel(size_t contradictions) {
@@ -111,7 +151,7 @@ Model contradictingModel(size_t contradictions) {
 }
 
 TEST_F(Preparing, BlamesTheLaterOfOperationsThatContradictEachOther) {
-    for (const size_t contradictions : {1U, 5U, 8U}) {
+    for (const size_t contradictions : {1U, 3U, 4U}) {
         const Model model = contradictingModel(contradictions);
         std::vector<bool> expected(contradictions + 2, false);
         expected.front() = true;
