@@ -26,7 +26,15 @@ class Case:
     tags: frozenset[str]
     # Forms with other operand lifetimes that the official suite has of this case, too.
     lifetime_variants: tuple[tuple[str, ...], ...]
+    # What the official suite calls each of them.
+    lifetime_names: tuple[str, ...] = ()
     multinomial: Multinomial | None = None
+    # Operands of the main subgraph that no derived form may compute inside the model, and constants
+    # that none may feed as an input.
+    never_internal: frozenset[int] = frozenset()
+    never_input: frozenset[int] = frozenset()
+    # The official suite has no form of it that leaves its outputs' dimensions open.
+    shapes_must_be_known: bool = False
 
     @property
     def operations(self) -> frozenset[str]:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases derived from golden cases, as the official suites derive them: the same results by other
-ways through a driver."""
+"""Cases derived from others, as the official suites derive them: the same results by other ways
+through a driver."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def derived(case: Case) -> Iterator[Case]:
 
 def unspecified_outputs(case: Case) -> Case | None:
     """The model does not say the extents of its outputs: the driver reports them."""
-    if case.expect_failure or case.operations & _SHAPES_MUST_BE_KNOWN:
+    if case.shapes_must_be_known or case.expect_failure or case.operations & _SHAPES_MUST_BE_KNOWN:
         return None
     test_case = _copy(case, "unspecified_outputs")
     for index in test_case.model.main.output_indexes:
@@ -98,60 +98,78 @@ def _lower(data: bytearray, offset: int, length: int) -> None:
         data[at] ^= 0x80
 
 
+# ---- lifetimes ----------------------------------------------------------------------------------
+
+
 def with_lifetimes(case: Case, names: tuple[str, ...]) -> Case | None:
     """The case with other operand lifetimes; names as in Case.lifetime_variants.
 
-    None where the model has nothing to change.
+    None where the official suite has no such form: for each name there has to be something to
+    change in a model of one operation.
     """
-    test_case = _copy(case, "_".join(names))
-    changed = False
-    for name in names:
-        changed |= _LIFETIMES[name](test_case)
-    return _replace(case, test_case, pb.HAL_VERSION_1_0) if changed else None
+    official = dict(zip(case.lifetime_variants, case.lifetime_names, strict=False))
+    test_case = _copy(case, "_".join(names), official.get(names))
+    if not all(_LIFETIMES[name](case, test_case) for name in names):
+        return None
+    return _replace(case, test_case, pb.HAL_VERSION_1_0)
 
 
-def _all_tensors_as_inputs(test_case: pb.TestCase) -> bool:
-    """Constant tensors become inputs."""
-    model, changed = test_case.model, False
+def _all_tensors_as_inputs(case: Case, test_case: pb.TestCase) -> bool:
+    """Constant tensors become inputs. The inputs keep the order of the operands."""
+    model = test_case.model
+    if len(model.main.operations) != 1:
+        return False
+    values = dict(zip(model.main.input_indexes, test_case.examples[0].inputs, strict=True))
+    before = len(values)
     for index, operand in enumerate(model.main.operands):
-        if not (is_constant(operand) and is_tensor(operand.type)):
+        if not (is_constant(operand) and is_tensor(operand.type)) or index in case.never_input:
             continue
         place = operand.location
         reference = operand.lifetime == pb.OPERAND_LIFE_TIME_CONSTANT_REFERENCE
         pool = model.pools[place.pool_index] if reference else model.operand_values
-        test_case.examples[0].inputs.add(data=pool[place.offset : place.offset + place.length])
-        model.main.input_indexes.append(index)
+        values[index] = pb.InputValue(data=pool[place.offset : place.offset + place.length])
         operand.lifetime = pb.OPERAND_LIFE_TIME_SUBGRAPH_INPUT
         operand.ClearField("location")
-        changed = True
-    return changed
+    _set_inputs(test_case, values)
+    return len(values) > before
 
 
-def _all_inputs_as_internal(test_case: pb.TestCase) -> bool:
+def _all_inputs_as_internal(case: Case, test_case: pb.TestCase) -> bool:
     """Each input goes through an ADD with 0 first."""
-    main, changed = test_case.model.main, False
-    for position, index in enumerate(main.input_indexes):
+    main = test_case.model.main
+    if len(main.operations) != 1:
+        return False
+    values = dict(zip(main.input_indexes, test_case.examples[0].inputs, strict=True))
+    additions = []
+    for index in list(values):
         inner = main.operands[index]
-        omitted = test_case.examples[0].inputs[position].has_no_value
-        if omitted or not _addable(inner):
+        if not values[index].data or not _addable(inner) or index in case.never_internal:
             continue
-        main.input_indexes[position] = _copied(main, index, inner.lifetime)
+        outer = _copied(main, index)
         inner.lifetime = pb.OPERAND_LIFE_TIME_TEMPORARY_VARIABLE
-        main.operations.insert(0, _addition(test_case.model, main.input_indexes[position], index))
-        changed = True
-    return changed
+        values[outer] = values.pop(index)
+        additions.append(_addition(test_case.model, outer, index))
+    _set_inputs(test_case, values)
+    operations = [*additions, *main.operations]
+    del main.operations[:]
+    main.operations.extend(operations)
+    return bool(additions)
 
 
-def _all_outputs_as_internal(test_case: pb.TestCase) -> bool:
+def _all_outputs_as_internal(case: Case, test_case: pb.TestCase) -> bool:
     """Each output goes through an ADD with 0 at last."""
-    main, changed = test_case.model.main, False
+    main = test_case.model.main
+    if len(main.operations) != 1:
+        return False
+    changed = False
     for position, index in enumerate(main.output_indexes):
         inner = main.operands[index]
-        if not _addable(inner):
+        if not case.expected[position].values.size or not _addable(inner):
             continue
-        main.output_indexes[position] = _copied(main, index, inner.lifetime)
+        outer = _copied(main, index)
         inner.lifetime = pb.OPERAND_LIFE_TIME_TEMPORARY_VARIABLE
-        main.operations.append(_addition(test_case.model, index, main.output_indexes[position]))
+        main.output_indexes[position] = outer
+        main.operations.append(_addition(test_case.model, index, outer))
         changed = True
     return changed
 
@@ -163,15 +181,24 @@ _LIFETIMES = {
 }
 
 
+def _set_inputs(test_case: pb.TestCase, values: Mapping[int, pb.InputValue]) -> None:
+    """Makes these operands the inputs, in their order."""
+    ordered = sorted(values)
+    kept = [values[index] for index in ordered]
+    test_case.model.main.input_indexes[:] = ordered
+    del test_case.examples[0].inputs[:]
+    test_case.examples[0].inputs.extend(kept)
+
+
 def _addable(operand: pb.Operand) -> bool:
-    return operand.type in _ADDABLE and 0 < len(operand.dimensions) <= _ADD_MAX_RANK
+    return operand.type in _ADDABLE and len(operand.dimensions) <= _ADD_MAX_RANK
 
 
-def _copied(main: pb.Subgraph, index: int, lifetime: pb.OperandLifeTime) -> int:
-    """A further operand of the same type."""
+def _copied(main: pb.Subgraph, index: int) -> int:
+    """A further operand like that one."""
     copy = main.operands.add()
     copy.CopyFrom(main.operands[index])
-    copy.lifetime = lifetime
+    copy.name = f"{copy.name}_new"
     return len(main.operands) - 1
 
 
@@ -208,10 +235,16 @@ def _append_constant(model: pb.Model, operand: pb.Operand, data: bytes) -> None:
     model.operand_values = bytes(values) + data
 
 
-def _copy(case: Case, suffix: str) -> pb.TestCase:
+def renamed(case: Case, name: str) -> Case:
+    test_case = _copy(case, "", name)
+    return dataclasses.replace(case, name=name, test_case=test_case)
+
+
+def _copy(case: Case, suffix: str, name: str | None = None) -> pb.TestCase:
+    """A copy with another name: the case's with the suffix where none is given."""
     test_case = pb.TestCase()
     test_case.CopyFrom(case.test_case)
-    test_case.name = f"{case.name}_{suffix}"
+    test_case.name = name or f"{case.name}_{suffix}"
     return test_case
 
 

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a spec has said so far. Each file has a session of its own, which the classes of the
+language find by themselves while the file is run and expanded."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from halyard.conformance.names import Names
+from halyard.errors import HalyardError
+
+if TYPE_CHECKING:
+    from halyard.specs.example import Example
+    from halyard.specs.model import Model
+
+
+class SpecError(HalyardError):
+    """A spec says something that makes no sense. `line` is 0 until someone knows it."""
+
+    def __init__(self, message: str, line: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+@dataclass
+class Configuration:
+    """What a spec may set for all that follows in it."""
+
+    # Weights are handed over in shared memory: Parameters become CONSTANT_REFERENCE.
+    use_shm_for_weights: bool = False
+
+
+@dataclass
+class Session:
+    file: str  # as the compiled code names it
+    spec: str  # the file's name up to its first dot
+    # Of the folder that the file lies in: that of its models, and the one that surely carries them.
+    version: str | None = None
+    bound: str | None = None
+    configuration: Configuration = field(default_factory=Configuration)
+    operand_names: Names = field(default_factory=lambda: Names("", 1))
+    test_names: Names = field(default_factory=Names)
+    models: list[Model] = field(default_factory=list)
+    examples: list[Example] = field(default_factory=list)
+    # By a test's name.
+    versions: dict[str, str | None] = field(default_factory=dict)
+
+    def line(self) -> int:
+        """The line of the spec that is being run; 0 if none is."""
+        frame = sys._getframe()  # noqa: SLF001 - the only way to a running frame
+        while frame.f_back is not None and frame.f_code.co_filename != self.file:
+            frame = frame.f_back
+        return frame.f_lineno if frame.f_code.co_filename == self.file else 0
+
+
+_CURRENT: ContextVar[Session] = ContextVar("_CURRENT")
+
+
+def current() -> Session:
+    """The session of the spec that is being run or expanded."""
+    try:
+        return _CURRENT.get()
+    except LookupError:
+        raise SpecError("the spec language works in a spec only") from None
+
+
+@contextmanager
+def running(session: Session) -> Iterator[None]:
+    token = _CURRENT.set(session)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
