@@ -58,7 +58,8 @@ def signed(case: Case) -> Case | None:
     operations = case.test_case.model.main.operations
     if len(operations) != 1 or case.test_case.model.referenced or case.operations & _NOT_SIGNED:
         return None
-    test_case = _copy(case, "signed")
+    # "signed" alone is what many specs call a variation of their own.
+    test_case = _copy(case, "as_signed")
     model, example = test_case.model, test_case.examples[0]
     values = bytearray(model.operand_values)
     pools = [bytearray(pool) for pool in model.pools]
@@ -249,5 +250,12 @@ def _copy(case: Case, suffix: str, name: str | None = None) -> pb.TestCase:
 
 
 def _replace(case: Case, test_case: pb.TestCase, at_least: pb.HalVersion) -> Case:
-    version = max(case.hal_version, at_least)
-    return dataclasses.replace(case, name=test_case.name, test_case=test_case, hal_version=version)
+    return dataclasses.replace(
+        case,
+        name=test_case.name,
+        test_case=test_case,
+        hal_version=max(case.hal_version, at_least),
+        # They are forms of the case, not of this one.
+        lifetime_variants=(),
+        lifetime_names=(),
+    )

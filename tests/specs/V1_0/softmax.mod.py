@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# Against the definition, in double; large logits do not overflow.
+import numpy as np
+
+BETA = 0.5
+logits = np.array([[1.0, 2.0, 3.0, 4.0], [80.0, 100.0, 100.0, -100.0]])
+powers = np.exp(BETA * (logits - logits.max(axis=1, keepdims=True)))
+expected = powers / powers.sum(axis=1, keepdims=True)
+
+x = Input("x", "TENSOR_FLOAT32", "{2, 4}")
+beta = Float32Scalar("beta", BETA)
+z = Output("z", "TENSOR_FLOAT32", "{2, 4}")
+Model().Operation("SOFTMAX", x, beta).To(z)
+Example({x: logits.flatten().tolist(), z: expected.flatten().tolist()}).AddRelaxed(
+    includeDefault=True, defaultName="exact"
+)

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# With axes, and without: an operand that is left out.
+
+x = Input("x", "TENSOR_FLOAT32", "{1, 2, 1, 2}")
+some = Output("some", "TENSOR_FLOAT32", "{2, 1, 2}")
+Model("some").Operation("SQUEEZE", x, Parameter("axes", "TENSOR_INT32", "{1}", [0])).To(some)
+Example({x: [1, 2, 3, 4], some: [1, 2, 3, 4]})
+
+left_out = Parameter("axes", "TENSOR_INT32", "{1}", None)
+every = Output("every", "TENSOR_FLOAT32", "{2, 2}")
+Model("every").Operation("SQUEEZE", x, left_out).To(every)
+Example({x: [1, 2, 3, 4], every: [1, 2, 3, 4]})
