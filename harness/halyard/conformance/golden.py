@@ -99,11 +99,12 @@ def _case(spec: str, case: Mapping[str, Any], names: Names) -> Case:
         for name, bounds in case["tolerance"].items()
         if name != "multinomial"
     }
-    referenced = [_subgraph(each) for each in case["referenced"]]
-    return assemble(terms, _subgraph(case["main"]), referenced, tolerances)
+    referenced = [subgraph(each) for each in case["referenced"]]
+    return assemble(terms, subgraph(case["main"]), referenced, tolerances)
 
 
-def _subgraph(source: Mapping[str, Any]) -> ValuedSubgraph:
+def subgraph(source: Mapping[str, Any]) -> ValuedSubgraph:
+    """A subgraph as a file has it."""
     return ValuedSubgraph(
         operands=[_operand(entry) for entry in source["operands"]],
         operations=[
