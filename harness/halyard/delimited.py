@@ -2,13 +2,16 @@
 """Files of several messages: a varint byte count before each."""
 
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
 from halyard.errors import HalyardError
 
 M = TypeVar("M", bound=Message)
+
+# Bytes of the varint before a message.
+_LONGEST_SIZE = 5
 
 
 def write(messages: Iterable[Message]) -> bytes:
@@ -26,24 +29,51 @@ def write(messages: Iterable[Message]) -> bytes:
 
 def read(data: bytes, kind: type[M]) -> Iterator[M]:
     """The messages. HalyardError at the first that is cut off or is none."""
-    at = 0
-    while at < len(data):
-        begin, size, shift = at, 0, 0
-        while True:
-            if at >= len(data) or shift > 28:
-                raise HalyardError(f"no message size at byte {begin} of {len(data)}")
-            byte = data[at]
-            at += 1
-            size |= (byte & 0x7F) << shift
-            shift += 7
+    stream = Stream(kind)
+    yield from stream.feed(data)
+    stream.end()
+
+
+class Stream(Generic[M]):
+    """Messages that come by and by."""
+
+    def __init__(self, kind: type[M]) -> None:
+        self._kind = kind
+        self._data = bytearray()
+        self._taken = 0  # bytes of the messages before
+
+    def feed(self, data: bytes) -> Iterator[M]:
+        """The messages that are complete now. HalyardError at the first that is none."""
+        self._data += data
+        while (head := self._head()) is not None:
+            begin, size = head
+            if size > len(self._data) - begin:
+                return
+            message = self._kind()
+            try:
+                message.ParseFromString(bytes(self._data[begin : begin + size]))
+            except DecodeError as error:
+                raise HalyardError(f"the message at byte {self._taken}: {error}") from error
+            del self._data[: begin + size]
+            self._taken += begin + size
+            yield message
+
+    def end(self) -> None:
+        """HalyardError if the last message is cut off."""
+        if self._data and self._head() is None:
+            raise HalyardError(
+                f"no message size at byte {self._taken} of {self._taken + len(self._data)}"
+            )
+        if self._data:
+            raise HalyardError(f"the message at byte {self._taken} is cut off")
+
+    def _head(self) -> tuple[int, int] | None:
+        """Where the next message begins, and its size; None while that is not there."""
+        size = 0
+        for at, byte in enumerate(self._data[:_LONGEST_SIZE]):
+            size |= (byte & 0x7F) << (7 * at)
             if byte < 0x80:
-                break
-        if size > len(data) - at:
-            raise HalyardError(f"the message at byte {begin} is cut off")
-        message = kind()
-        try:
-            message.ParseFromString(data[at : at + size])
-        except DecodeError as error:
-            raise HalyardError(f"the message at byte {begin}: {error}") from error
-        yield message
-        at += size
+                return at + 1, size
+        if len(self._data) >= _LONGEST_SIZE:
+            raise HalyardError(f"no message size at byte {self._taken}")
+        return None

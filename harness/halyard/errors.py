@@ -63,6 +63,15 @@ class ServiceError(DeviceError):
     """The service did not start, or ended by itself; `stderr` holds the end of its log."""
 
 
+class RunnerDied(DeviceError):
+    """The program that runs cases ended before it was done, by no wish of its own; it can be
+    started again for the cases that it has left out."""
+
+
+class TargetUnreachable(DeviceError):
+    """There is no service of the name that was asked for."""
+
+
 class VmError(HalyardError):
     """The virtual device did not boot or died; carries the end of its console."""
 

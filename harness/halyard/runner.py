@@ -1,25 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs cases on a device through halyard-runner: a bundle there, results back."""
 
+import contextlib
 import secrets
 import shlex
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from halyard import delimited, native
 from halyard.devices.device import WORK_FOLDER, CommandResult, Device, Progress
-from halyard.errors import DeviceError
+from halyard.errors import DeviceError, HalyardError, RunnerDied, TargetUnreachable
 from halyard.proto import halyard_pb2 as pb
 
 # Seconds, where the options set no limit for a case.
 _DEFAULT_TIMEOUT = 600.0
 # Seconds around the cases: starting, reading, waiting for a service that died to come back.
 _MARGIN = 60.0
+# Seconds without a result, beside those that a case may take, until a runner counts as dead: it
+# gives the targets of its cases 60 seconds to open or to close.
+_STANDSTILL = 150.0
+# Seconds between two looks at the results, at least and at most: looking takes the device's time.
+_LOOK_AGAIN = (0.02, 1.0)
+# Seconds in which the exit code of a runner that is gone has to be there.
+_EXIT_CODE = 2.0
 
 _UNREACHABLE = 2
+_ENDED_EARLY = 3
+_KILLED = 128
 
 
 @dataclass(frozen=True)
@@ -47,51 +58,234 @@ def run_cases(
     threads: int = 0,
     on_push: Progress | None = None,
 ) -> list[pb.CaseResult]:
-    """One result per case, in order. A case that fails is a result; DeviceError is for a runner
-    that can't run or a target that can't be reached.
+    """One result per case, in the cases' order, when all have ended. A case that fails is a result;
+    DeviceError is for a runner that can't run or a target that can't be reached.
 
     `backends` and `threads` (0: the default) are for an in-process target: a service has its own.
+    Nothing happens on the device meanwhile but the cases, so this is the way to measure time.
     """
-    runner = device.put_program(native.RUNNER)
-    # What is pushed lies below $ROOT, which is empty but for a device within this machine.
-    run = f"{WORK_FOLDER}/run-{secrets.token_hex(4)}"
-    words = [
-        shlex.quote(runner),
-        f"--target {shlex.quote(target.name)}",
-        *(f'--{name} "$ROOT"{run}.{name}' for name in ("bundle", "options", "results")),
-    ]
-    if backends:
-        words.append(f"-c {shlex.quote(','.join(backends))}")
-    if threads:
-        words.append(f"--number-of-threads {threads}")
+    with _pushed(device, cases, options, on_push) as run:
+        command = run.command(target, _driver_words(backends, threads))
+        per_case = options.timeout_s or _DEFAULT_TIMEOUT
+        ended = device.shell(command, timeout=_MARGIN + per_case * len(cases))
+        _check(ended, target)
+        with tempfile.TemporaryDirectory(prefix="halyard-run-") as name:
+            device.pull(f"{run.path}.results", Path(name) / "results")
+            content = (Path(name) / "results").read_bytes()
+    results = list(delimited.read(content, pb.CaseResult))
+    if sorted(result.index for result in results) != list(range(len(cases))):
+        raise _error(f"the runner gave {len(results)} results for {len(cases)} cases", ended)
+    return sorted(results, key=lambda result: result.index)
+
+
+def stream_cases(
+    device: Device,
+    cases: Sequence[pb.TestCase],
+    options: pb.RunOptions,
+    target: Target,
+    *,
+    backends: Sequence[str] = (),
+    threads: int = 0,
+    jobs: int = 0,
+    until_crash: bool = False,
+    on_push: Progress | None = None,
+) -> Iterator[pb.CaseResult]:
+    """The results as the cases end; the index of each says which case it is.
+
+    `jobs`: cases at a time (0: one per core in-process, one on a service). With `until_crash` the
+    results end, without an error, after a case that crashed or hung, or when there is no service.
+    RunnerDied if the runner is killed, stands still or writes what makes no sense: what came until
+    then holds. Closing the iterator ends the runner.
+    """
+    words = [*_driver_words(backends, threads), f"--jobs {jobs}"]
+    if until_crash:
+        words.append("--until-crash")
+    with (
+        _pushed(device, cases, options, on_push) as run,
+        _Background(device, run.path, run.command(target, words)) as runner,
+    ):
+        yield from _follow(runner, cases, options)
+        ended = runner.ended()
+        if not (until_crash and ended.exit_code == _ENDED_EARLY):
+            _check(ended, target)
+            if not runner.is_complete:
+                raise runner.died("it left out cases")
+
+
+# ---- the bundle on the device -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A bundle that lies on the device."""
+
+    runner: str
+    path: str  # of its files, without what tells them apart
+
+    def command(self, target: Target, words: Sequence[str]) -> str:
+        # What is pushed lies below $ROOT, which is empty but for a device within this machine.
+        files = (f'--{name} "$ROOT"{self.path}.{name}' for name in ("bundle", "options", "results"))
+        return " ".join(
+            [shlex.quote(self.runner), f"--target {shlex.quote(target.name)}", *files, *words]
+        )
+
+
+@contextlib.contextmanager
+def _pushed(
+    device: Device,
+    cases: Sequence[pb.TestCase],
+    options: pb.RunOptions,
+    on_push: Progress | None,
+) -> Iterator[_Run]:
+    """Pushes the cases; takes away afterwards whatever files there are of the run."""
+    run = _Run(device.put_program(native.RUNNER), f"{WORK_FOLDER}/run-{secrets.token_hex(4)}")
     with tempfile.TemporaryDirectory(prefix="halyard-run-") as name:
         local = Path(name)
         (local / "bundle").write_bytes(delimited.write(cases))
         (local / "options").write_bytes(options.SerializeToString())
         try:
-            device.push(local / "bundle", f"{run}.bundle", progress=on_push)
-            device.push(local / "options", f"{run}.options")
-            per_case = options.timeout_s or _DEFAULT_TIMEOUT
-            ended = device.shell(" ".join(words), timeout=_MARGIN + per_case * len(cases))
-            _check(ended, target)
-            device.pull(f"{run}.results", local / "results")
+            device.push(local / "bundle", f"{run.path}.bundle", progress=on_push)
+            device.push(local / "options", f"{run.path}.options")
+            yield run
         finally:
-            device.shell(f'rm -f "$ROOT"{run}.*')
-        results = list(delimited.read((local / "results").read_bytes(), pb.CaseResult))
-    if len(results) != len(cases):
-        raise _error(f"the runner gave {len(results)} results for {len(cases)} cases", ended)
-    return results
+            device.shell(f'rm -f "$ROOT"{run.path}.*')
+
+
+def _driver_words(backends: Sequence[str], threads: int) -> list[str]:
+    words = []
+    if backends:
+        words.append(f"-c {shlex.quote(','.join(backends))}")
+    if threads:
+        words.append(f"--number-of-threads {threads}")
+    return words
+
+
+# ---- results that come by and by ----------------------------------------------------------------
+
+
+class _Background:
+    """A runner in the background, looked at through its files: a connection that breaks, or a
+    harness that has something else to do, does not disturb it."""
+
+    def __init__(self, device: Device, path: str, command: str) -> None:
+        self._device = device
+        self._path = f'"$ROOT"{path}'
+        self._command = command
+        self._offset = 0
+        self.is_running = True
+        self.is_complete = False
+
+    def __enter__(self) -> Self:
+        files = self._path
+        inner = (
+            f"{self._command} >{files}.log 2>&1 </dev/null & "
+            f"echo $! >{files}.new; mv {files}.new {files}.pid; "
+            f"wait $!; echo $? >{files}.new; mv {files}.new {files}.exit"
+        )
+        self._device.shell(
+            f"(setsid sh -c {shlex.quote(inner)} >/dev/null 2>&1 </dev/null &)"
+        ).check()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self.is_running:
+            # What went wrong before is what the caller has to know.
+            with contextlib.suppress(*(() if kind is None else (DeviceError,))):
+                self._device.shell(f"kill -9 $(cat {self._path}.pid)")
+
+    def look(self) -> bytes:
+        """What it has written since the last look. Sees whether it still runs."""
+        # The last byte says so, as of before the results were read: they are whole if it is E.
+        files = self._path
+        said = self._device.exec(
+            f"state=R; [ -f {files}.pid ] && ! kill -0 $(cat {files}.pid) && state=G; "
+            f"[ -f {files}.exit ] && state=E; "
+            f"tail -c +{self._offset + 1} {files}.results 2>/dev/null; printf $state"
+        )
+        state, results = said[-1:], said[:-1]
+        self._offset += len(results)
+        self.is_running = state == b"R"
+        return results
+
+    def died(self, message: str) -> RunnerDied:
+        return RunnerDied(
+            f"the runner: {message}", serial=self._device.serial, command=self._command
+        )
+
+    def ended(self) -> CommandResult:
+        """How it ended, with what it complained of."""
+        until = time.monotonic() + _EXIT_CODE
+        while True:
+            code = self._device.shell(f"cat {self._path}.exit 2>/dev/null").stdout.strip()
+            if code or time.monotonic() > until:
+                break
+            time.sleep(_LOOK_AGAIN[0])
+        return CommandResult(
+            command=self._command,
+            exit_code=int(code) if code else _KILLED,
+            stdout="",
+            stderr=self._device.shell(f"cat {self._path}.log").stdout,
+            seconds=0.0,
+            serial=self._device.serial,
+        )
+
+
+def _follow(
+    runner: _Background, cases: Sequence[pb.TestCase], options: pb.RunOptions
+) -> Iterator[pb.CaseResult]:
+    """The results until the runner ends."""
+    stream = delimited.Stream(pb.CaseResult)
+    missing = set(range(len(cases)))
+    standstill = _STANDSTILL + (options.timeout_s or _DEFAULT_TIMEOUT)
+    last = time.monotonic()
+    while runner.is_running:
+        begin = time.monotonic()
+        came = False
+        for result in _messages(runner, stream):
+            if result.index not in missing:
+                raise runner.died(f"a result that was not asked for: {result.index}")
+            missing.remove(result.index)
+            runner.is_complete = not missing
+            came = True
+            yield result
+        now = time.monotonic()
+        if came:
+            last = now
+        elif now - last > standstill:
+            raise runner.died(f"no result for {standstill:g} s")
+        elif runner.is_running:
+            time.sleep(min(max(_LOOK_AGAIN[0], 2 * (now - begin)), _LOOK_AGAIN[1]))
+
+
+def _messages(
+    runner: _Background, stream: delimited.Stream[pb.CaseResult]
+) -> Iterator[pb.CaseResult]:
+    try:
+        yield from stream.feed(runner.look())
+        if not runner.is_running:
+            # What it wrote between the look and its end.
+            yield from stream.feed(runner.look())
+            stream.end()
+    except DeviceError:
+        raise
+    except HalyardError as error:
+        raise runner.died(str(error)) from error
 
 
 def _check(ended: CommandResult, target: Target) -> None:
     if ended.exit_code == _UNREACHABLE:
-        raise _error(f"the runner can't reach {target.name}", ended)
+        raise _error(f"the runner can't reach {target.name}", ended, TargetUnreachable)
+    if ended.exit_code >= _KILLED:
+        signal = ended.exit_code - _KILLED
+        raise _error(f"the runner failed: killed by signal {signal}", ended, RunnerDied)
     if ended.exit_code != 0:
         raise _error("the runner failed", ended)
 
 
-def _error(message: str, ended: CommandResult) -> DeviceError:
-    return DeviceError(
+def _error(
+    message: str, ended: CommandResult, kind: type[DeviceError] = DeviceError
+) -> DeviceError:
+    return kind(
         message,
         serial=ended.serial,
         command=ended.command,

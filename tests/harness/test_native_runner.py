@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The native halyard-runner with the driver in its own process: results, failures, crashes."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -97,7 +98,8 @@ class Files:
         return self.results()
 
     def results(self) -> list[pb.CaseResult]:
-        return list(delimited.read((self.folder / "results").read_bytes(), pb.CaseResult))
+        results = delimited.read((self.folder / "results").read_bytes(), pb.CaseResult)
+        return sorted(results, key=lambda result: result.index)
 
 
 @pytest.fixture
@@ -272,7 +274,9 @@ def cpu_ticks(pid: int) -> int:
 def test_a_crash_costs_one_case(files: Files) -> None:
     endless = add_case("endless", (64, 1024))
     options = pb.RunOptions(repeat=ENDLESS, timeout_s=100)
-    with subprocess.Popen(files.command([endless, invalid_case()], options)) as runner:
+    with subprocess.Popen(
+        files.command([endless, invalid_case()], options, "--jobs", "1")
+    ) as runner:
         deadline = time.monotonic() + 60
         # The child executes once it has used some processor time.
         while not any(cpu_ticks(child) > 5 for child in children(runner.pid)):
@@ -297,6 +301,64 @@ def test_a_hang_costs_one_case(files: Files) -> None:
     assert hung.failed_stage == pb.STAGE_HANG
     assert "while executing" in hung.message
     assert after.failed_stage == pb.STAGE_SUPPORT
+
+
+def in_children(files: Files, cases: Sequence[pb.TestCase], *more: str) -> list[set[int]]:
+    """The processes that were seen beside each other while the cases ran."""
+    seen = []
+    options = pb.RunOptions(repeat=2000, timeout_s=60)
+    with subprocess.Popen(files.command(cases, options, *more)) as runner:
+        while runner.poll() is None:
+            with contextlib.suppress(OSError):
+                seen.append(set(children(runner.pid)))
+            time.sleep(0.002)
+    assert runner.returncode == 0
+    return seen
+
+
+def test_cases_share_a_process(files: Files) -> None:
+    seen = in_children(files, [add_case()] * 20, "--jobs", "1")
+    assert all(len(beside) <= 1 for beside in seen)
+    # One looks whether the target can be reached.
+    assert len(set.union(*seen)) <= 2
+
+
+def test_jobs_run_beside_each_other(files: Files) -> None:
+    seen = in_children(files, [add_case(str(at)) for at in range(30)], "--jobs", "3")
+    assert max(map(len, seen)) == 3
+    assert len(set.union(*seen)) <= 4
+    assert [result.name for result in files.results()] == [str(at) for at in range(30)]
+
+
+def test_results_are_there_as_soon_as_cases_end(files: Files) -> None:
+    cases = [invalid_case(), add_case("endless")]
+    options = pb.RunOptions(repeat=ENDLESS, timeout_s=100)
+    with subprocess.Popen(files.command(cases, options, "--jobs", "1")) as runner:
+        deadline = time.monotonic() + 60
+        while not (files.folder / "results").exists() or not files.results():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert runner.poll() is None
+        runner.kill()
+    assert [result.name for result in files.results()] == ["invalid"]
+
+
+def test_the_time_of_a_case_is_its_own(files: Files) -> None:
+    """The cases before it do not count, nor does its place in the bundle."""
+    quick = [invalid_case() for _ in range(30)]
+    options = pb.RunOptions(repeat=ENDLESS, timeout_s=1)
+    *before, hung = files.run([*quick, add_case("endless")], options, "--jobs", "1")
+    assert {result.failed_stage for result in before} == {pb.STAGE_SUPPORT}
+    assert "no end after 1000 ms" in hung.message
+    assert 1 <= hung.elapsed_ns / 1e9 < 10
+
+
+def test_until_crash_ends_after_a_hang(files: Files) -> None:
+    options = pb.RunOptions(repeat=ENDLESS, timeout_s=1)
+    cases = [invalid_case(), add_case("endless"), invalid_case()]
+    ended = run(files.command(cases, options, "--jobs", "1", "--until-crash"))
+    assert ended.returncode == 3
+    assert [result.failed_stage for result in files.results()] == [pb.STAGE_SUPPORT, pb.STAGE_HANG]
 
 
 def test_a_killed_runner_leaves_no_child(files: Files) -> None:

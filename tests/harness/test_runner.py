@@ -23,11 +23,12 @@ value = lambda name: words[words.index(name) + 1]
 options = pb.RunOptions.FromString(open(value("--options"), "rb").read())
 rest = [word for word in words if not word.startswith("/")]
 with open(value("--bundle"), "rb") as bundle, open(value("--results"), "wb") as results:
-    for case in delimited.read(bundle.read(), pb.TestCase):
+    for index, case in enumerate(delimited.read(bundle.read(), pb.TestCase)):
         if case.name == "lost":
             continue
         message = " ".join(rest) + f" repeat={{options.repeat}}"
-        results.write(delimited.write([pb.CaseResult(name=case.name, message=message)]))
+        result = pb.CaseResult(name=case.name, index=index, message=message)
+        results.write(delimited.write([result]))
 """
 
 

@@ -20,6 +20,12 @@ constexpr const char* kUsage =
         "  --bundle FILE          length-delimited TestCase messages\n"
         "  --options FILE         a RunOptions message\n"
         "  --results FILE         receives length-delimited CaseResult messages\n"
+        "  --jobs N               cases at a time, each in a process of its own; 0 or left out: "
+        "one\n"
+        "                         per core in-process, one on a service\n"
+        "  --until-crash          end after a case that crashed or hung, or when the target is "
+        "gone,\n"
+        "                         with exit status 3\n"
         "  -c, --compute LIST     backends of an in-process target, in order of preference\n"
         "  --number-of-threads N  threads of an in-process target; 0: one per core\n"
         "  --max-memory MIB       that its executions may take together; 0: half of the machine's\n"
@@ -30,11 +36,12 @@ constexpr const char* kUsage =
         "  -v, --verbose          log more\n"
         "  -h, --help             print this\n"
         "Exit status: 0 every case was attempted, 1 wrong usage or unreadable files,\n"
-        "2 the target can't be reached.\n";
+        "2 the target can't be reached, 3 ended early as --until-crash asks.\n";
 
 constexpr std::string_view kInProcess = "in-process";
 constexpr std::string_view kHidl = "hidl:";
 constexpr size_t kMostThreads = 64;
+constexpr size_t kMostJobs = 256;
 
 Result<std::vector<std::string>> parseBackends(std::string_view list) {
     const std::vector<std::string_view> known = driver::knownBackends();
@@ -110,12 +117,14 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
         RESULTS,
         THREADS,
         MAX_MEMORY,
+        JOBS,
+        UNTIL_CRASH,
         LOWEST_HAL,
         LIST_SERVICES,
         REPORT,
         HOSTILE
     };
-    constexpr std::array<option, 14> kOptions = {{
+    constexpr std::array<option, 16> kOptions = {{
             {"target", required_argument, nullptr, TARGET},
             {"bundle", required_argument, nullptr, BUNDLE},
             {"options", required_argument, nullptr, OPTIONS},
@@ -123,6 +132,8 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
             {"compute", required_argument, nullptr, 'c'},
             {"number-of-threads", required_argument, nullptr, THREADS},
             {"max-memory", required_argument, nullptr, MAX_MEMORY},
+            {"jobs", required_argument, nullptr, JOBS},
+            {"until-crash", no_argument, nullptr, UNTIL_CRASH},
             {"lowest-hal", no_argument, nullptr, LOWEST_HAL},
             {"list-services", no_argument, nullptr, LIST_SERVICES},
             {"report", no_argument, nullptr, REPORT},
@@ -164,6 +175,13 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
                         parseNumber("--max-memory", value, driver::kMostMemoryMib));
                 break;
             }
+            case JOBS: {
+                HALYARD_ASSIGN_OR_RETURN(line.jobs, parseNumber("--jobs", value, kMostJobs));
+                break;
+            }
+            case UNTIL_CRASH:
+                line.untilCrash = true;
+                break;
             case LOWEST_HAL:
                 line.action = CommandLine::Action::LOWEST_HAL;
                 break;

@@ -23,6 +23,8 @@ struct CommandLine {
     std::string hostileMode;
     driver::Options driver;            // for an in-process target, as is the next
     MakeDevice* makeDevice = nullptr;  // null: as the options say
+    size_t jobs = 0;          // cases at a time; 0: one per core in-process, one on a service
+    bool untilCrash = false;  // run no further case once a service may be gone
     bool verbose = false;
 };
 

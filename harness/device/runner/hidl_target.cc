@@ -300,6 +300,11 @@ class HidlTarget : public Target {
                                                      mConnection.service)};
     }
 
+    bool isAlive() override {
+        const bool answers = mConnection.device.ping().code() != StatusCode::UNAVAILABLE;
+        return answers && !mConnection.service->hasDied();
+    }
+
     uint64_t peakRssBytes() override {
         const Result<int32_t> pid = mConnection.device.servicePid();
         return pid.ok() && *pid > 0 ? runner::peakRssBytes(*pid) : 0;

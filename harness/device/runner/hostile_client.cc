@@ -177,7 +177,7 @@ Status dieDuringExecute(const CommandLine& line) {
     HALYARD_ASSIGN_OR_RETURN(
             const IsolatedRun run,
             runIsolated(
-                    [&](const ResultPipe& pipe) {
+                    [&](const ParentLink& pipe) {
                         pb::CaseResult result;
                         result.set_message(executeAndDie(line.instance, first).toString());
                         pipe.sendFinal(result);

@@ -85,6 +85,7 @@ class InProcessTarget : public Target {
                 .value = std::make_unique<InProcessModel>(std::move(prepared).value(), mVersion)};
     }
 
+    bool isAlive() override { return true; }
     uint64_t peakRssBytes() override { return runner::peakRssBytes(getpid()); }
 
   private:

@@ -2,9 +2,9 @@
 
 #include "harness/device/runner/isolation.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,20 +14,21 @@
 #include <csignal>
 #include <cstring>
 #include <limits>
-#include <optional>
-#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace halyard::runner {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = IsolatedProcess::Clock;
 
-// Each frame: what kind of result, its size, the message.
+// Each frame: its kind, its size, the message.
 constexpr size_t kFrameHead = 1 + sizeof(uint64_t);
+constexpr uint64_t kNoMoreOrders = std::numeric_limits<uint64_t>::max();
 
 // Milliseconds for poll(2), rounded up; -1: for ever.
-int untilDeadline(const std::optional<Clock::time_point>& deadline) {
+int untilDeadline(const IsolatedProcess::Deadline& deadline) {
     if (!deadline.has_value()) {
         return -1;
     }
@@ -35,30 +36,17 @@ int untilDeadline(const std::optional<Clock::time_point>& deadline) {
     return static_cast<int>(std::clamp<int64_t>(left.count(), 0, std::numeric_limits<int>::max()));
 }
 
-enum class Received : uint8_t { BYTES, END, NOTHING_IN_TIME };
-
-// Appends to `bytes` what arrives next.
-Received receive(int fd, const std::optional<Clock::time_point>& deadline, std::string& bytes) {
-    std::array<char, 65536> buffer;
-    for (;;) {
-        pollfd waiting = {.fd = fd, .events = POLLIN, .revents = 0};
-        const int ready = poll(&waiting, 1, untilDeadline(deadline));
-        if (ready < 0 && errno == EINTR) {
-            continue;
+// All of it, whatever signals come; false if the other end is gone.
+bool sendAll(int fd, const char* data, size_t size) {
+    size_t sent = 0;
+    while (sent < size) {
+        const ssize_t written = ::send(fd, data + sent, size - sent, MSG_NOSIGNAL);
+        if (written < 0 && errno != EINTR) {
+            return false;
         }
-        if (ready == 0) {
-            return Received::NOTHING_IN_TIME;
-        }
-        const ssize_t size = read(fd, buffer.data(), buffer.size());
-        if (size < 0 && errno == EINTR) {
-            continue;
-        }
-        if (size <= 0) {
-            return Received::END;
-        }
-        bytes.append(buffer.data(), static_cast<size_t>(size));
-        return Received::BYTES;
+        sent += static_cast<size_t>(std::max<ssize_t>(written, 0));
     }
+    return true;
 }
 
 std::string describeEnd(int status) {
@@ -71,27 +59,33 @@ std::string describeEnd(int status) {
 
 }  // namespace
 
-bool ResultPipe::send(char kind, const pb::CaseResult& result) const {
+bool ParentLink::send(Frame kind, const pb::CaseResult& result) const {
     const std::string message = result.SerializeAsString();
     const uint64_t size = message.size();
-    std::string frame(1, kind);
+    std::string frame(1, static_cast<char>(kind));
     frame.append(reinterpret_cast<const char*>(&size), sizeof(size));
     frame += message;
-    size_t sent = 0;
-    while (sent < frame.size()) {
-        const ssize_t written = write(mFd, frame.data() + sent, frame.size() - sent);
-        if (written < 0 && errno != EINTR) {
-            return false;
+    return sendAll(mFd, frame.data(), frame.size());
+}
+
+std::optional<uint64_t> ParentLink::receiveOrder() const {
+    uint64_t order = 0;
+    size_t size = 0;
+    while (size < sizeof(order)) {
+        const ssize_t got =
+                recv(mFd, reinterpret_cast<char*>(&order) + size, sizeof(order) - size, 0);
+        if (got == 0 || (got < 0 && errno != EINTR)) {
+            return std::nullopt;
         }
-        sent += static_cast<size_t>(std::max<ssize_t>(written, 0));
+        size += static_cast<size_t>(std::max<ssize_t>(got, 0));
     }
-    return true;
+    return order == kNoMoreOrders ? std::nullopt : std::optional(order);
 }
 
 Result<std::unique_ptr<IsolatedProcess>> IsolatedProcess::start(const Work& work) {
     std::array<int, 2> ends;
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-        return internalError(std::string("pipe2: ") + strerror(errno));
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+        return internalError(std::string("socketpair: ") + strerror(errno));
     }
     const pid_t parent = getpid();
     const pid_t child = fork();
@@ -108,7 +102,7 @@ Result<std::unique_ptr<IsolatedProcess>> IsolatedProcess::start(const Work& work
         if (getppid() != parent) {
             _exit(1);
         }
-        work(ResultPipe(ends[1]));
+        work(ParentLink(ends[1]));
         _exit(0);
     }
     close(ends[1]);
@@ -116,7 +110,7 @@ Result<std::unique_ptr<IsolatedProcess>> IsolatedProcess::start(const Work& work
 }
 
 IsolatedProcess::~IsolatedProcess() {
-    close(mPipe);
+    close(mLink);
     if (mChild != -1) {
         kill(mChild, SIGKILL);
         reap();
@@ -131,56 +125,114 @@ int IsolatedProcess::reap() {
     return status;
 }
 
-bool IsolatedProcess::takeFinal(IsolatedRun& run) {
-    std::string_view rest = mBytes;
-    bool final = false;
-    while (!final && rest.size() >= kFrameHead) {
-        uint64_t size = 0;
-        memcpy(&size, rest.data() + 1, sizeof(size));
-        if (rest.size() - kFrameHead < size) {
-            break;
-        }
-        pb::CaseResult result;
-        if (result.ParseFromArray(rest.data() + kFrameHead, static_cast<int>(size))) {
-            final = rest[0] == 'f';
-            run.result = std::move(result);
-            run.resultArrived = true;
-        }
-        rest.remove_prefix(kFrameHead + size);
-    }
-    mBytes.erase(0, mBytes.size() - rest.size());
-    return final;
+void IsolatedProcess::order(uint64_t value) {
+    static_cast<void>(sendAll(mLink, reinterpret_cast<const char*>(&value), sizeof(value)));
 }
 
-IsolatedRun IsolatedProcess::next(std::chrono::milliseconds timeout) {
-    std::optional<Clock::time_point> deadline;
-    if (timeout.count() > 0) {
-        deadline = Clock::now() + timeout;
+void IsolatedProcess::dismiss() {
+    // An end of file would not do: a child that was forked later holds this end, too.
+    order(kNoMoreOrders);
+}
+
+std::optional<IsolatedProcess::Event> IsolatedProcess::takeFrame() {
+    if (mBytes.size() < kFrameHead) {
+        return std::nullopt;
     }
+    uint64_t size = 0;
+    memcpy(&size, mBytes.data() + 1, sizeof(size));
+    if (mBytes.size() - kFrameHead < size) {
+        return std::nullopt;
+    }
+    Event event;
+    switch (static_cast<ParentLink::Frame>(mBytes[0])) {
+        case ParentLink::Frame::READY:
+            event.kind = Event::Kind::READY;
+            break;
+        case ParentLink::Frame::FINAL:
+            event.kind = Event::Kind::FINAL;
+            break;
+        default:
+            event.kind = Event::Kind::PROGRESS;
+            break;
+    }
+    // A child that ran wild may send anything: what is no result counts as an empty one.
+    if (size > std::numeric_limits<int>::max() ||
+        !event.result.ParseFromArray(mBytes.data() + kFrameHead, static_cast<int>(size))) {
+        event.result.Clear();
+    }
+    mBytes.erase(0, kFrameHead + size);
+    return event;
+}
+
+std::optional<IsolatedProcess::Event> IsolatedProcess::hear() {
+    std::array<char, 65536> buffer;
+    for (;;) {
+        if (std::optional<Event> event = takeFrame()) {
+            return event;
+        }
+        const ssize_t size = recv(mLink, buffer.data(), buffer.size(), MSG_DONTWAIT);
+        if (size < 0 && errno == EINTR) {
+            continue;
+        }
+        if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            return std::nullopt;
+        }
+        if (size <= 0) {
+            Event ended;
+            const int status = reap();
+            ended.inOrder = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+            ended.reason = describeEnd(status);
+            return ended;
+        }
+        mBytes.append(buffer.data(), static_cast<size_t>(size));
+    }
+}
+
+IsolatedRun IsolatedProcess::next(const Deadline& deadline) {
     IsolatedRun run;
-    while (!takeFinal(run)) {
-        switch (receive(mPipe, deadline, mBytes)) {
-            case Received::BYTES:
-                break;
-            case Received::END:
-                run.end = IsolatedRun::End::CRASHED;
-                run.reason = describeEnd(reap());
-                return run;
-            case Received::NOTHING_IN_TIME:
+    for (;;) {
+        std::optional<Event> event = hear();
+        if (!event.has_value()) {
+            if (deadline.has_value() && Clock::now() >= *deadline) {
                 run.end = IsolatedRun::End::TIMED_OUT;
                 kill(mChild, SIGKILL);
                 reap();
                 return run;
+            }
+            waitForAny(std::span(&mLink, 1), deadline);
+        } else if (event->kind == Event::Kind::ENDED) {
+            run.end = IsolatedRun::End::CRASHED;
+            run.reason = std::move(event->reason);
+            return run;
+        } else if (event->kind != Event::Kind::READY) {
+            run.result = std::move(event->result);
+            run.resultArrived = true;
+            if (event->kind == Event::Kind::FINAL) {
+                return run;
+            }
         }
     }
-    return run;
+}
+
+void waitForAny(std::span<const int> descriptors, const IsolatedProcess::Deadline& deadline) {
+    std::vector<pollfd> waiting;
+    waiting.reserve(descriptors.size());
+    for (const int descriptor : descriptors) {
+        waiting.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
+    }
+    // Interrupted or not: the caller looks.
+    static_cast<void>(poll(waiting.data(), waiting.size(), untilDeadline(deadline)));
 }
 
 Result<IsolatedRun> runIsolated(const IsolatedProcess::Work& work,
                                 std::chrono::milliseconds timeout) {
     HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<IsolatedProcess> process,
                              IsolatedProcess::start(work));
-    return process->next(timeout);
+    IsolatedProcess::Deadline deadline;
+    if (timeout.count() > 0) {
+        deadline = Clock::now() + timeout;
+    }
+    return process->next(deadline);
 }
 
 }  // namespace halyard::runner

@@ -10,6 +10,8 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "engine/base/status.h"
@@ -17,16 +19,25 @@
 
 namespace halyard::runner {
 
-// The child's end: sends results to the parent.
-class ResultPipe {
+// The child's end.
+class ParentLink {
   public:
-    explicit ResultPipe(int fd) : mFd(fd) {}
-    // False if the parent is gone.
-    bool sendProgress(const pb::CaseResult& result) const { return send('p', result); }
-    bool sendFinal(const pb::CaseResult& result) const { return send('f', result); }
+    explicit ParentLink(int fd) : mFd(fd) {}
+
+    // Each returns false if the parent is gone.
+    // What came until now is no part of any case: the time of the first one begins.
+    bool sendReady() const { return send(Frame::READY, pb::CaseResult()); }
+    bool sendProgress(const pb::CaseResult& result) const { return send(Frame::PROGRESS, result); }
+    bool sendFinal(const pb::CaseResult& result) const { return send(Frame::FINAL, result); }
+
+    // The next order. Nothing: there is none any more. Blocks until one of them is known.
+    std::optional<uint64_t> receiveOrder() const;
 
   private:
-    bool send(char kind, const pb::CaseResult& result) const;
+    friend class IsolatedProcess;
+    enum class Frame : char { READY = 'r', PROGRESS = 'p', FINAL = 'f' };
+
+    bool send(Frame kind, const pb::CaseResult& result) const;
 
     int mFd;
 };
@@ -40,10 +51,13 @@ struct IsolatedRun {
     bool resultArrived = false;
 };
 
-// A child that sends one final result after the other. It ends with this object at the latest.
+// A child that is given orders and sends one final result for each. It ends with this object at the
+// latest. Not thread-safe.
 class IsolatedProcess {
   public:
-    using Work = std::function<void(const ResultPipe&)>;
+    using Clock = std::chrono::steady_clock;
+    using Deadline = std::optional<Clock::time_point>;  // nothing: never
+    using Work = std::function<void(const ParentLink&)>;
 
     // Forks and calls `work` in the child, which ends with _exit when it returns. To be called
     // while this process has a single thread. Fails if the system can't start a process.
@@ -52,24 +66,44 @@ class IsolatedProcess {
     IsolatedProcess(const IsolatedProcess&) = delete;
     IsolatedProcess& operator=(const IsolatedProcess&) = delete;
 
-    // Waits for the next final result; `timeout` 0: for ever. After any end but FINISHED the child
-    // is gone, and this is not to be called again.
-    IsolatedRun next(std::chrono::milliseconds timeout);
+    // What the child receives as its next order. A child that is gone is found when it is heard.
+    void order(uint64_t value);
+    // No more orders.
+    void dismiss();
+
+    // What happened in the child, one thing at a time.
+    struct Event {
+        enum class Kind : uint8_t { READY, PROGRESS, FINAL, ENDED };
+        Kind kind = Kind::ENDED;
+        pb::CaseResult result;  // of PROGRESS and FINAL
+        bool inOrder = false;   // of ENDED: with exit status 0
+        std::string reason;     // of ENDED
+    };
+    // To be polled for POLLIN. After ENDED nothing is to be called any more.
+    int descriptor() const { return mLink; }
+    // Reads what has arrived, without waiting. Nothing: no more for now.
+    std::optional<Event> hear();
+
+    // Waits for the next final result. After any end but FINISHED the child is gone, and nothing
+    // is to be called any more.
+    IsolatedRun next(const Deadline& deadline);
 
   private:
-    IsolatedProcess(pid_t child, int pipe) : mChild(child), mPipe(pipe) {}
+    IsolatedProcess(pid_t child, int link) : mChild(child), mLink(link) {}
 
-    // True if `run` has a final result now. Takes no more than that off the pipe's bytes.
-    bool takeFinal(IsolatedRun& run);
+    std::optional<Event> takeFrame();
     // Waits for the child's end; its status as of waitpid.
     int reap();
 
     pid_t mChild;  // -1 once it is reaped
-    int mPipe;
+    int mLink;
     std::string mBytes;  // received, and not yet taken
 };
 
-// A process for one final result, the same otherwise.
+// Waits until one of the descriptors can be read, or the deadline.
+void waitForAny(std::span<const int> descriptors, const IsolatedProcess::Deadline& deadline);
+
+// A process for one final result, the same otherwise; it gets no order. `timeout` 0: for ever.
 Result<IsolatedRun> runIsolated(const IsolatedProcess::Work& work,
                                 std::chrono::milliseconds timeout);
 

@@ -2,6 +2,9 @@
 
 #include "harness/device/runner/message_file.h"
 
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -109,13 +112,35 @@ Result<std::optional<pb::TestCase>> BundleReader::next() {
     return testCase;
 }
 
-Result<BundleReader> BundleReader::rest() const {
-    const off_t position = ftello(mFile.get());
-    HALYARD_ASSIGN_OR_RETURN(File file, openFile(mPath, "rb"));
-    if (position < 0 || fseeko(file.get(), position, SEEK_SET) != 0) {
+Result<std::optional<uint64_t>> BundleReader::skip() {
+    const off_t begin = ftello(mFile.get());
+    HALYARD_ASSIGN_OR_RETURN(const std::optional<uint64_t> size, readVarint(mFile.get(), mPath));
+    if (!size.has_value()) {
+        return std::optional<uint64_t>();
+    }
+    struct stat status = {};
+    const off_t message = ftello(mFile.get());
+    if (begin < 0 || message < 0 || fstat(fileno(mFile.get()), &status) != 0) {
         return fileError(mPath);
     }
-    return BundleReader(std::move(file), mPath);
+    if (*size > static_cast<uint64_t>(std::max<off_t>(status.st_size - message, 0))) {
+        return invalidArgument(mPath + ": ends within a message");
+    }
+    if (fseeko(mFile.get(), message + static_cast<off_t>(*size), SEEK_SET) != 0) {
+        return fileError(mPath);
+    }
+    return std::optional(static_cast<uint64_t>(begin));
+}
+
+Result<pb::TestCase> BundleReader::readAt(uint64_t offset) {
+    if (fseeko(mFile.get(), static_cast<off_t>(offset), SEEK_SET) != 0) {
+        return fileError(mPath);
+    }
+    HALYARD_ASSIGN_OR_RETURN(std::optional<pb::TestCase> testCase, next());
+    if (!testCase.has_value()) {
+        return invalidArgument(mPath + ": has become shorter");
+    }
+    return std::move(*testCase);
 }
 
 Result<ResultWriter> ResultWriter::create(const std::string& path) {

@@ -27,8 +27,10 @@ class BundleReader {
     static Result<BundleReader> open(const std::string& path);
     // Nothing at the end of the file. INVALID_ARGUMENT if the file is cut short or no bundle.
     Result<std::optional<pb::TestCase>> next();
-    // A reader of its own for what is left, for use in another process.
-    Result<BundleReader> rest() const;
+    // The same without reading the message: where it begins, for readAt().
+    Result<std::optional<uint64_t>> skip();
+    // The case that begins there.
+    Result<pb::TestCase> readAt(uint64_t offset);
 
   private:
     BundleReader(File file, std::string path) : mFile(std::move(file)), mPath(std::move(path)) {}

@@ -81,6 +81,8 @@ class Target {
     virtual Answer<std::vector<bool>> supportedOperations(const TargetModel& model) = 0;
     virtual Answer<std::unique_ptr<PreparedTarget>> prepare(const TargetModel& model,
                                                             const PrepareSettings& settings) = 0;
+    // Asks it: false if the service's process is gone.
+    virtual bool isAlive() = 0;
     // The most memory that the process with the driver has held; 0: unknown.
     virtual uint64_t peakRssBytes() = 0;
 };

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "harness/device/runner/case_worker.h"
+
+#include <string>
+#include <utility>
+
+#include "harness/device/runner/canonical_model.h"
+#include "harness/device/runner/case_run.h"
+#include "harness/device/runner/hidl_target.h"
+#include "harness/device/runner/in_process_target.h"
+#include "harness/device/runner/message_file.h"
+
+namespace halyard::runner {
+
+namespace {
+
+// Services are restarted by init after some seconds.
+constexpr std::chrono::milliseconds kReconnect(15000);
+// A service that nobody restarts is not waited for.
+constexpr std::chrono::milliseconds kConnectOnce(5000);
+
+constexpr driver::HalVersion kNewest = driver::HalVersion::V1_3;
+
+pb::CaseResult failedToLoad(pb::CaseResult result, pb::ErrorStatus status, const Status& why) {
+    result.set_failed_stage(pb::STAGE_LOAD);
+    result.set_status(status);
+    result.set_message(why.toString());
+    return result;
+}
+
+pb::CaseResult attempt(const RunSetup& setup, Result<BundleReader>& bundle, uint64_t offset,
+                       const Result<std::unique_ptr<Target>>& target, const ParentLink& parent) {
+    const Result<pb::TestCase> testCase =
+            bundle.ok() ? bundle->readAt(offset) : Result<pb::TestCase>(bundle.status());
+    if (!testCase.ok()) {
+        return failedToLoad(unfinishedResult(setup, {}), pb::ERROR_STATUS_INVALID_ARGUMENT,
+                            testCase.status());
+    }
+    pb::CaseResult result = unfinishedResult(setup, *testCase);
+    if (!target.ok()) {
+        return failedToLoad(std::move(result), pb::ERROR_STATUS_DEVICE_UNAVAILABLE,
+                            target.status());
+    }
+    result.set_hal_version(toMessage((*target)->version()));
+    runCase(
+            **target, *testCase, setup.options,
+            [&parent](const pb::CaseResult& soFar) { parent.sendProgress(soFar); }, result);
+    // What the case has left to be freed may bring the target down a little later.
+    if (result.failed_stage() != pb::STAGE_CRASH && !(*target)->isAlive()) {
+        result.set_failed_stage(pb::STAGE_CRASH);
+        result.set_status(pb::ERROR_STATUS_DEVICE_UNAVAILABLE);
+        result.set_message("the service died once the case was over");
+    }
+    return result;
+}
+
+}  // namespace
+
+Result<RunSetup> makeRunSetup(const CommandLine& line, pb::RunOptions options) {
+    RunSetup setup = {.line = line, .options = std::move(options), .version = std::nullopt};
+    if (setup.options.hal_version() != pb::HAL_VERSION_UNSPECIFIED) {
+        HALYARD_ASSIGN_OR_RETURN(setup.version, toCanonical(setup.options.hal_version()));
+    }
+    return setup;
+}
+
+Result<std::unique_ptr<Target>> openTarget(const RunSetup& setup,
+                                           std::chrono::milliseconds timeout) {
+    const CommandLine& line = setup.line;
+    if (line.instance.empty()) {
+        return makeInProcessTarget(line.driver, line.makeDevice, setup.version.value_or(kNewest));
+    }
+    HALYARD_ASSIGN_OR_RETURN(ServiceConnection connection,
+                             connectToService(line.instance, setup.version, timeout));
+    return makeHidlTarget(std::move(connection));
+}
+
+pb::CaseResult unfinishedResult(const RunSetup& setup, const pb::TestCase& testCase) {
+    return beginResult(testCase, setup.line.targetName, setup.version.value_or(kNewest));
+}
+
+bool canGoOn(const pb::CaseResult& result) {
+    return result.failed_stage() != pb::STAGE_CRASH &&
+           result.status() != pb::ERROR_STATUS_DEVICE_UNAVAILABLE;
+}
+
+bool foundNoTarget(const pb::CaseResult& result) {
+    return result.failed_stage() == pb::STAGE_LOAD &&
+           result.status() == pb::ERROR_STATUS_DEVICE_UNAVAILABLE;
+}
+
+void workOnCases(const RunSetup& setup, const ParentLink& parent) {
+    Result<BundleReader> bundle = BundleReader::open(setup.line.bundle);
+    const Result<std::unique_ptr<Target>> target =
+            openTarget(setup, setup.line.untilCrash ? kConnectOnce : kReconnect);
+    parent.sendReady();
+    while (const std::optional<uint64_t> offset = parent.receiveOrder()) {
+        const pb::CaseResult result = attempt(setup, bundle, *offset, target, parent);
+        if (!parent.sendFinal(result) || !canGoOn(result)) {
+            // The parent sees how this process ends before it takes the result for final.
+            return;
+        }
+    }
+}
+
+}  // namespace halyard::runner
