@@ -14,6 +14,7 @@ import click
 
 from halyard import demo as demonstration
 from halyard import hal_version, native, operations, zoo
+from halyard.cli_conformance import conformance
 from halyard.cli_vm import vm
 from halyard.devices import Device, ServiceOptions, config_of, open_config
 from halyard.devices.adb_link import LinkBroken, usb_serials
@@ -60,6 +61,7 @@ def cli(*, verbose: bool) -> None:
 
 
 cli.add_command(vm)
+cli.add_command(conformance)
 
 
 @cli.command()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from halyard.conformance.check import ExpectedOutput, Multinomial, Verdict, check
-from halyard.model import operation_name
+from halyard.model import is_tensor, operation_name, type_name
 from halyard.proto import halyard_pb2 as pb
 
 
@@ -46,6 +46,33 @@ class Case:
             for operation in subgraph.operations
         )
 
+    @property
+    def types(self) -> frozenset[str]:
+        """The names of the types of all tensors, as FLOAT32 or QUANT8_ASYMM."""
+        model = self.test_case.model
+        return frozenset(
+            type_name(operand.type)
+            for subgraph in (model.main, *model.referenced)
+            for operand in subgraph.operands
+            if is_tensor(operand.type)
+        )
+
+    @property
+    def forms(self) -> frozenset[tuple[str, str]]:
+        """Each operation with the type of its first input: ("ADD", "FLOAT32")."""
+        model = self.test_case.model
+        return frozenset(
+            (operation_name(operation.type), _first_type(subgraph, operation))
+            for subgraph in (model.main, *model.referenced)
+            for operation in subgraph.operations
+        )
+
     def check(self, result: pb.CaseResult) -> Verdict:
         """The official check of what a device made of the case."""
         return check(self.expected, self.expect_failure, self.multinomial, result)
+
+
+def _first_type(subgraph: pb.Subgraph, operation: pb.Operation) -> str:
+    """ "none" for an operation without an input that is there."""
+    first = operation.inputs[0] if operation.inputs else len(subgraph.operands)
+    return type_name(subgraph.operands[first].type) if first < len(subgraph.operands) else "none"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -44,8 +45,16 @@ class Multinomial:
 
 @dataclass(frozen=True)
 class Verdict:
+    """`max_steps` and `max_error` are the largest difference of a quantised or integer element and
+    of a float one, of all outputs together; None where no such element was compared. A NaN on one
+    side, or an infinity that the other side does not have, is an infinite error."""
+
     passed: bool
     reason: str  # why it did not pass; empty if it did
+    stage: str = ""  # where it did not: load, support, prepare, execute, compare, crash, hang
+    compared: int = 0  # elements
+    max_steps: int | None = None
+    max_error: float | None = None
 
 
 _PASSED = Verdict(True, "")
@@ -58,40 +67,69 @@ def check(
     result: pb.CaseResult,
 ) -> Verdict:
     """Judges the first example of a result."""
-    failure = _failure(result)
+    stage, failure = _failure(result)
     if result.failed_stage in (pb.STAGE_CRASH, pb.STAGE_HANG, pb.STAGE_LOAD):
-        return Verdict(False, failure)
+        return Verdict(False, failure, stage)
     if expect_failure:
-        return _PASSED if failure else Verdict(False, "it succeeds, and must fail")
+        return _PASSED if failure else Verdict(False, "it succeeds, and must fail", "execute")
     if failure:
-        return Verdict(False, failure)
+        return Verdict(False, failure, stage)
     outputs = result.examples[0].outputs
     if len(outputs) != len(expected):
-        return Verdict(False, f"{len(outputs)} outputs, {len(expected)} expected")
+        return Verdict(False, f"{len(outputs)} outputs, {len(expected)} expected", "compare")
+    reason = ""
+    distance = _Distance()
     for wanted, found in zip(expected, outputs, strict=True):
-        reason = _check_output(wanted, multinomial, found)
-        if reason:
-            return Verdict(False, f"output {wanted.name!r}: {reason}")
-    return _PASSED
+        wrong = _check_output(wanted, multinomial, found, distance)
+        if wrong and not reason:
+            reason = f"output {wanted.name!r}: {wrong}"
+    return Verdict(
+        not reason,
+        reason,
+        "compare" if reason else "",
+        distance.compared,
+        distance.steps,
+        distance.error,
+    )
 
 
-def _failure(result: pb.CaseResult) -> str:
+@dataclass
+class _Distance:
+    """How far elements are from what was expected, over all outputs."""
+
+    compared: int = 0
+    steps: int | None = None
+    error: float | None = None
+
+    def add(self, wanted: Array, difference: Array) -> None:
+        self.compared += wanted.size
+        largest = float(difference.max(initial=0.0))
+        if wanted.dtype.kind == "f":
+            self.error = max(self.error or 0.0, math.inf if math.isnan(largest) else largest)
+        else:
+            self.steps = max(self.steps or 0, int(largest))
+
+
+def _failure(result: pb.CaseResult) -> tuple[str, str]:
     """At which stage the case failed, and with what; empty if it did not."""
     if result.failed_stage != pb.STAGE_NONE:
         stage = pb.Stage.Name(result.failed_stage).removeprefix("STAGE_").lower()
         status = pb.ErrorStatus.Name(result.status).removeprefix("ERROR_STATUS_")
-        return f"{stage}: {status} {result.message}".rstrip()
+        return stage, f"{stage}: {status} {result.message}".rstrip()
     if not result.examples:
-        return "execute: nothing was executed"
+        return "execute", "execute: nothing was executed"
     example = result.examples[0]
     if example.status != pb.ERROR_STATUS_NONE:
         status = pb.ErrorStatus.Name(example.status).removeprefix("ERROR_STATUS_")
-        return f"execute: {status} {example.message}".rstrip()
-    return ""
+        return "execute", f"execute: {status} {example.message}".rstrip()
+    return "", ""
 
 
 def _check_output(
-    wanted: ExpectedOutput, multinomial: Multinomial | None, found: pb.OutputResult
+    wanted: ExpectedOutput,
+    multinomial: Multinomial | None,
+    found: pb.OutputResult,
+    distance: _Distance,
 ) -> str:
     """Why the output does not pass; empty if it does."""
     if wanted.ignored:
@@ -105,17 +143,20 @@ def _check_output(
     values = np.frombuffer(found.data, wanted.values.dtype)
     if multinomial is not None:
         return _check_distribution(multinomial, values)
-    return _check_elements(wanted, values)
+    return _check_elements(wanted, values, distance)
 
 
-def _check_elements(wanted: ExpectedOutput, found: Array) -> str:
+def _check_elements(wanted: ExpectedOutput, found: Array, distance: _Distance) -> str:
     tolerance = wanted.tolerance or Tolerance(0, 0)
     expected, actual = wanted.values.astype(np.float64), found.astype(np.float64)
     with np.errstate(invalid="ignore"):
         allowed = tolerance.absolute + tolerance.relative * np.abs(expected)
-        good = np.abs(actual - expected) <= allowed
+        difference = np.abs(actual - expected)
     # An infinity has no distance to itself.
-    good |= np.isinf(expected) & (actual == expected)
+    same = np.isinf(expected) & (actual == expected)
+    difference[same] = 0
+    distance.add(wanted.values, difference)
+    good = same | (difference <= allowed)
     wrong = np.flatnonzero(~good)
     if not wrong.size:
         return ""

@@ -8,6 +8,7 @@ only its name and operations, which are kept in a cache; a file is loaded when o
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -197,7 +198,7 @@ def judge_each(
         bundle = [case for case in cases if ways[case.name] == way]
         for name, verdict in judge(device, target, bundle, way).items():
             reason = verdict.reason and f"{way}: {verdict.reason}"
-            verdicts[name] = Verdict(verdict.passed, reason)
+            verdicts[name] = dataclasses.replace(verdict, reason=reason)
     return verdicts
 
 

@@ -14,6 +14,8 @@ properties:                # virtual: what getprop answers beside the defaults
 service:                   # where the service lies on the device, and its name
   program: /vendor/bin/hw/android.hardware.neuralnetworks@1.3-service-halyard
   instance: halyard-default
+expected_failures:         # conformance cases that fail here: patterns of names, and why
+  conv_quant8_*: rounds halves up
 """
 
 from collections.abc import Mapping
@@ -34,6 +36,7 @@ _ALLOWED: Mapping[str, frozenset[str]] = {
     "virtual": frozenset({"memory", "processors", "properties"}),
     "adb": frozenset({"transport", "serial", "host", "port", "key"}),
 }
+_COMMON = frozenset({"kind", "service", "expected_failures"})
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class DeviceConfig:
     processors: int = 2
     properties: Mapping[str, str] = field(default_factory=dict)
     service: ServiceConfig = ServiceConfig()
+    expected_failures: Mapping[str, str] = field(default_factory=dict)
 
 
 def load(path: Path) -> DeviceConfig:
@@ -71,7 +75,7 @@ def load(path: Path) -> DeviceConfig:
 def parse(content: object) -> DeviceConfig:
     top = _mapping(content, "the file")
     kind = _one_of(top, "kind", Kind)
-    _known(top, _ALLOWED[kind] | {"kind", "service"}, f"a device of kind {kind}")
+    _known(top, _ALLOWED[kind] | _COMMON, f"a device of kind {kind}")
     service = _mapping(top.get("service", {}), "service")
     _known(service, {item.name for item in fields(ServiceConfig)}, "service")
     values: dict[str, Any] = {"kind": kind}
@@ -93,6 +97,11 @@ def parse(content: object) -> DeviceConfig:
         values["properties"] = {
             name: _text(value, f"properties.{name}") for name, value in properties.items()
         }
+    expected = _mapping(top.get("expected_failures", {}), "expected_failures")
+    values["expected_failures"] = {
+        pattern: _text(reason, f"expected_failures.{pattern}")
+        for pattern, reason in expected.items()
+    }
     values["service"] = ServiceConfig(
         **{name: _text(value, f"service.{name}") for name, value in service.items()}
     )

@@ -12,6 +12,7 @@ from halyard.model.operands import (
     is_tensor,
     label,
     operation_name,
+    type_name,
 )
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "is_tensor",
     "label",
     "operation_name",
+    "type_name",
 ]

@@ -103,6 +103,15 @@ def operation_name(operation_type: int) -> str:
         return str(operation_type)
 
 
+def type_name(operand_type: int) -> str:
+    """ "QUANT8_ASYMM", of a tensor as of a scalar; a number for an extension's type."""
+    try:
+        name = pb.OperandType.Name(pb.OperandType.ValueType(operand_type))
+    except (ValueError, AttributeError):
+        return str(operand_type)
+    return name.removeprefix("OPERAND_TYPE_").removeprefix("TENSOR_")
+
+
 def label(model: pb.Model, index: int) -> str:
     """ "operation 3 (CONV_2D)": what messages call an operation of the main subgraph."""
     return f"operation {index} ({operation_name(model.main.operations[index].type)})"

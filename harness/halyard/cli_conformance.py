@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `halyard conformance`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from halyard.conformance.collection import collect
+from halyard.conformance.console import Progress, print_report
+from halyard.conformance.driver import Driver
+from halyard.conformance.expectations import Expectations
+from halyard.conformance.history import History
+from halyard.conformance.outcome import Outcome, outcome_of
+from halyard.conformance.plan import Plan, make_plan, parse_versions
+from halyard.conformance.reports import Report, check_writable, write_json, write_junit
+from halyard.conformance.run import SECONDS_PER_CASE, RunSettings, run
+from halyard.conformance.selection import Selection
+from halyard.devices import config_of
+from halyard.errors import ConfigError, HalyardError
+from halyard.terminal import Terminal
+
+_EXISTING = click.Path(exists=True, path_type=Path)
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_INTERRUPTED = 130
+
+
+@click.command()
+@click.argument("files", nargs=-1, type=_EXISTING, metavar="[FILE]...")
+@click.option(
+    "--device",
+    "name",
+    default="host",
+    show_default=True,
+    metavar="host|vm|SERIAL|HOST:PORT|YAML",
+    help="Where the driver is.",
+)
+@click.option("--goldens", multiple=True, type=_EXISTING, help="Golden cases: a folder or a file.")
+@click.option("--specs", multiple=True, type=_EXISTING, help="Specs: a folder or a file.")
+@click.option(
+    "--hal",
+    metavar="1.0|1.1|1.2|1.3|A..B|all",
+    help="HAL versions: each case runs through each that can carry it. Left out: the newest.",
+)
+@click.option("--backends", default="", metavar="NAMES", help="In order of preference.")
+@click.option(
+    "--derived",
+    default="all",
+    show_default=True,
+    type=click.Choice(["all", "none"]),
+    help="The cases that the official suite derives from each case.",
+)
+@click.option("-k", "expression", default="", metavar="EXPR", help="By name: 'conv and not relu'.")
+@click.option("--operations", default="", metavar="NAMES", help="Cases with any of them: CONV_2D.")
+@click.option("--types", default="", metavar="NAMES", help="Cases with any of them: QUANT8_ASYMM.")
+@click.option("--last-failed", is_flag=True, help="What did not pass last time on the device.")
+@click.option("--jobs", default=0, type=click.IntRange(0, 256), help="Cases at a time.")
+@click.option(
+    "--timeout",
+    default=SECONDS_PER_CASE,
+    show_default=True,
+    type=click.FloatRange(0.001, 3600),
+    help="Seconds after which a case counts as hung.",
+)
+@click.option("--instance", metavar="NAME", help="Use the service of this name, and start none.")
+@click.option("--json", "json_path", type=_FILE, metavar="FILE")
+@click.option("--junit", "junit_path", type=_FILE, metavar="FILE")
+def conformance(
+    *,
+    files: tuple[Path, ...],
+    name: str,
+    goldens: tuple[Path, ...],
+    specs: tuple[Path, ...],
+    hal: str | None,
+    backends: str,
+    derived: str,
+    expression: str,
+    operations: str,
+    types: str,
+    last_failed: bool,
+    jobs: int,
+    timeout: float,
+    instance: str | None,
+    json_path: Path | None,
+    junit_path: Path | None,
+) -> None:
+    """Runs conformance cases on a device: FILEs, specs (my_op.mod.py) and golden data.
+
+    Ends with exit code 0 only if nothing failed.
+    """
+    for path in (json_path, junit_path):
+        if path is not None:
+            check_writable(path)
+    config = config_of(name)
+    versions = parse_versions(hal)
+    selection = Selection.of(expression, operations, types)
+    chosen_backends = [item.strip() for item in backends.split(",")] if backends else []
+    if not all(chosen_backends):
+        raise ConfigError("--backends has an empty name")
+    if not (files or goldens or specs):
+        raise ConfigError("name cases: FILEs, --goldens or --specs")
+    terminal = Terminal()
+    with terminal.step("Reading cases") as step:
+        cases = collect(goldens, specs, derived=derived == "all", rest=files)
+        wanted = selection.of_cases(cases)
+        step.outcome = f"{len(wanted)} of {len(cases)}"
+    history = History(name)
+    with ExitStack() as stack:
+        with terminal.step(f"Opening {name}") as step:
+            driver = stack.enter_context(
+                Driver.open(
+                    config,
+                    backends=chosen_backends,
+                    instance=instance,
+                    on_stage=lambda stage, seconds: step.now(f"{stage} {seconds:.1f} s"),
+                )
+            )
+            step.outcome = f"{driver.device.serial}, {driver.target.name}"
+        plan = make_plan(wanted, versions, driver.newest)
+        if last_failed:
+            plan = _only(plan, history.failed(), terminal)
+        if not plan.runs:
+            raise ConfigError("no case is left to run")
+        expectations = Expectations(config.expected_failures)
+        settings = RunSettings(seconds_per_case=timeout, jobs=jobs)
+        report, error = _run(terminal, driver, plan, expectations, settings)
+    history.keep(report.outcomes)
+    print_report(terminal, report)
+    for write, path in ((write_json, json_path), (write_junit, junit_path)):
+        if path is not None:
+            write(path, report)
+            terminal.line(f"report: {path}")
+    if isinstance(error, HalyardError):
+        raise error
+    if error is not None:
+        sys.exit(_INTERRUPTED)
+    if not report.is_good:
+        sys.exit(1)
+
+
+def _only(plan: Plan, names: frozenset[str], terminal: Terminal) -> Plan:
+    """What failed last time, of the plan; all of it where nothing did."""
+    left = tuple(planned for planned in plan.runs if planned.name in names)
+    if not left:
+        terminal.line("Nothing of this failed last time on the device: running all")
+        return plan
+    return Plan(left, plan.left_out)
+
+
+def _run(
+    terminal: Terminal,
+    driver: Driver,
+    plan: Plan,
+    expectations: Expectations,
+    settings: RunSettings,
+) -> tuple[Report, BaseException | None]:
+    """What came out, also of a run that was ended before its end, and by what it was."""
+    outcomes: list[Outcome] = []
+    version = ""
+    error: BaseException | None = None
+    progress = Progress(terminal, len(plan.runs))
+    begin = time.monotonic()
+    with progress.shown():
+        try:
+            for planned, result in run(driver, plan.runs, settings):
+                version = version or result.version_string
+                outcome = outcome_of(planned.case, planned.name, result)
+                outcomes.append(expectations.judged(planned.case.name, outcome))
+                progress.add(outcomes[-1])
+        except (HalyardError, KeyboardInterrupt, SystemExit) as caught:
+            error = caught
+    ended = str(error).partition("\n")[0] if isinstance(error, HalyardError) else "interrupted"
+    report = Report(
+        device=driver.device.serial,
+        target=driver.target.name,
+        driver=version,
+        outcomes=outcomes,
+        seconds=time.monotonic() - begin,
+        planned=len(plan.runs),
+        left_out=len(plan.left_out),
+        ended=ended if error is not None else "",
+    )
+    return report, error

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The driver under test: in the runner's own process, or a service."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from halyard.devices import Device, Service, ServiceOptions, open_config
+from halyard.devices.config import DeviceConfig
+from halyard.errors import DeviceError
+from halyard.proto import halyard_pb2 as pb
+from halyard.runner import Target
+from halyard.vm.virtual_machine import StageListener
+
+
+class Driver:
+    """A device with the driver on it. Where the device has binder a service is started, unless
+    `instance` names one that is there; what was started here is started again when it dies, and
+    ended with this object."""
+
+    def __init__(
+        self, device: Device, config: DeviceConfig, backends: Sequence[str], instance: str | None
+    ) -> None:
+        self.device = device
+        self._service: Service | None = None
+        self._starts_service = device.has_binder and instance is None
+        # A service has its own.
+        self.backends = () if device.has_binder else tuple(backends)
+        self._options = ServiceOptions(
+            program=config.service.program,
+            instance=instance or config.service.instance,
+            backends=tuple(backends),
+        )
+        self.restarts = 0
+
+    @classmethod
+    def open(
+        cls,
+        config: DeviceConfig,
+        *,
+        backends: Sequence[str] = (),
+        instance: str | None = None,
+        on_stage: StageListener | None = None,
+    ) -> Self:
+        """Opens the device and starts the service."""
+        device = open_config(config, on_stage)
+        try:
+            driver = cls(device, config, backends, instance)
+            driver.start()
+        except BaseException:
+            device.close()
+            raise
+        return driver
+
+    @property
+    def target(self) -> Target:
+        if not self.device.has_binder:
+            return Target.in_process()
+        return Target.hidl(self._options.instance)
+
+    @property
+    def is_restarted(self) -> bool:
+        """Whether a service that dies is started again here."""
+        return self._starts_service
+
+    @property
+    def newest(self) -> pb.HalVersion:
+        """The newest HAL version that the target offers; HAL_VERSION_UNSPECIFIED: not known."""
+        return pb.HAL_VERSION_1_3 if self.device.has_binder else pb.HAL_VERSION_UNSPECIFIED
+
+    def start(self) -> None:
+        if self._starts_service:
+            self._service = self.device.start_service(self._options)
+
+    def restart(self) -> None:
+        """Ends the service, whatever state it is in, and starts another one."""
+        self.restarts += 1
+        self._end_service()
+        self.start()
+
+    def log_tail(self, lines: int = 20) -> list[str]:
+        """The last that the service wrote; nothing in-process."""
+        return self._service.log().splitlines()[-lines:] if self._service is not None else []
+
+    def _end_service(self) -> None:
+        service, self._service = self._service, None
+        if service is not None:
+            service.stop()
+
+    def close(self) -> None:
+        try:
+            self._end_service()
+        except DeviceError:
+            # A device that is gone has no service either; one that does not end was reported.
+            return
+        finally:
+            self.device.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

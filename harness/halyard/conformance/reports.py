@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A conformance run as files: JSON for programs, JUnit's XML for CI servers."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from halyard.conformance.outcome import Outcome, Status, count
+from halyard.errors import ConfigError, HalyardError
+
+# What XML 1.0 can't hold.
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True)
+class Report:
+    device: str
+    target: str
+    driver: str  # its version string, where it has one
+    outcomes: Sequence[Outcome]
+    seconds: float
+    planned: int  # cases that were to run
+    left_out: int  # cases that no wanted HAL version can carry
+    ended: str = ""  # why it ended before its end
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing failed, and all was run."""
+        return not self.ended and all(outcome.status.is_good for outcome in self.outcomes)
+
+    def as_json(self) -> dict[str, object]:
+        counts = {status.value: number for status, number in count(self.outcomes).items()}
+        return {
+            "device": self.device,
+            "target": self.target,
+            "driver": self.driver,
+            "seconds": round(self.seconds, 3),
+            "planned": self.planned,
+            "left_out": self.left_out,
+            "ended_early": self.ended,
+            **counts,
+            "cases": [outcome.as_json() for outcome in self.outcomes],
+        }
+
+
+def check_writable(path: Path) -> None:
+    """ConfigError if no report can be written there. Leaves what is there as it is."""
+    existed = path.exists()
+    try:
+        with path.open("a"):
+            pass
+        if not existed:
+            path.unlink()
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+
+
+def write_json(path: Path, report: Report) -> None:
+    _write(path, json.dumps(report.as_json(), indent=1, allow_nan=False) + "\n")
+
+
+def write_junit(path: Path, report: Report) -> None:
+    """Crashes are errors; what is unsupported or fails as expected is skipped."""
+    counts = count(report.outcomes)
+    suite = ET.Element(
+        "testsuite",
+        name=f"halyard conformance {report.device}",
+        tests=str(len(report.outcomes)),
+        failures=str(counts[Status.FAILED] + counts[Status.XPASSED]),
+        errors=str(counts[Status.CRASHED]),
+        skipped=str(counts[Status.UNSUPPORTED] + counts[Status.XFAILED]),
+        time=f"{report.seconds:.3f}",
+    )
+    for outcome in report.outcomes:
+        test = ET.SubElement(
+            suite,
+            "testcase",
+            classname=_text(outcome.spec or "halyard"),
+            name=_text(outcome.name),
+            time=f"{outcome.seconds:.6f}",
+        )
+        kind = _JUNIT_KINDS.get(outcome.status)
+        if kind is not None:
+            ET.SubElement(test, kind, message=_text(outcome.message), type=outcome.stage)
+    top = ET.Element("testsuites")
+    top.append(suite)
+    _write(path, ET.tostring(top, encoding="unicode", xml_declaration=True) + "\n")
+
+
+_JUNIT_KINDS = {
+    Status.FAILED: "failure",
+    Status.XPASSED: "failure",
+    Status.CRASHED: "error",
+    Status.UNSUPPORTED: "skipped",
+    Status.XFAILED: "skipped",
+}
+
+
+def _text(text: str) -> str:
+    return _NOT_XML.sub("?", text)
+
+
+def _write(path: Path, content: str) -> None:
+    try:
+        path.write_text(content)
+    except OSError as error:
+        raise HalyardError(f"{path}: {error.strerror}") from error
