@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from halyard import hal_version
@@ -29,10 +29,10 @@ class RunSettings:
 
 def run(
     driver: Driver, runs: Sequence[Planned], settings: RunSettings | None = None
-) -> Iterator[tuple[Planned, pb.CaseResult]]:
+) -> Generator[tuple[Planned, pb.CaseResult], None, None]:
     """The results as the cases end. A case that brings the driver, or the runner, down has a result
     that says so, and the others run. DeviceError for a device that is gone, a service that can't be
-    started and a runner that can't run."""
+    started and a runner that can't run. Closing it ends the runner."""
     for version in sorted({planned.version for planned in runs}):
         for bundle in _bundles(planned for planned in runs if planned.version == version):
             yield from _Bundle(driver, bundle, version, settings or RunSettings()).run()

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pytest plugin that comes with the package.
+
+    pytest --device=host|vm|SERIAL --goldens=DIR --specs=DIR [--hal=1.0..1.3] [--backends=LIST]
+    pytest my_op.mod.py
+
+Each conformance case is an item, named as the official harness names it; no test file is needed.
+A test of one's own takes the fixtures `device`, `run_case` and `model_builder`.
+
+Every session loads this module, so it imports nothing of the harness until it is used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from halyard.conformance.case_runner import CaseRunner
+    from halyard.conformance.pytest_cases import CaseSession
+    from halyard.devices import Device
+    from halyard.model import ModelBuilder
+
+_SPEC_SUFFIX = ".mod.py"
+
+# Each is also there as --halyard-NAME, for a project that has an option of that name itself.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "device": {"metavar": "NAME", "help": "host, vm, a serial, HOST:PORT or a YAML file"},
+    "goldens": {"metavar": "PATH", "action": "append", "help": "golden cases: a folder or a file"},
+    "specs": {"metavar": "PATH", "action": "append", "help": "specs: a folder or a file"},
+    "hal": {"metavar": "A..B", "help": "HAL versions; each case runs through all that carry it"},
+    "backends": {"metavar": "NAMES", "help": "backends of the driver, in order of preference"},
+    "derived": {"choices": ["all", "none"], "help": "the cases derived from each case: all"},
+}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(parser: pytest.Parser) -> Iterator[None]:
+    """Adds the options when those of the session's own conftest files are there: a name that the
+    project uses itself stays the project's."""
+    try:
+        return (yield)
+    finally:
+        group = parser.getgroup("halyard", "NNAPI conformance (halyard)")
+        for name, attributes in _OPTIONS.items():
+            long = f"--halyard-{name}"
+            names = [long] if f"--{name}" in _taken(parser) else [long, f"--{name}"]
+            with contextlib.suppress(ValueError, argparse.ArgumentError):
+                group.addoption(*names, dest=f"halyard_{name}", **attributes)
+
+
+def _taken(parser: pytest.Parser) -> set[str]:
+    groups = [*getattr(parser, "_groups", []), getattr(parser, "_anonymous", None)]
+    return {
+        name
+        for group in groups
+        if group is not None
+        for option in group.options
+        for name in option.names()
+    }
+
+
+def _option(config: pytest.Config, name: str) -> Any:
+    return config.getoption(f"halyard_{name}", None)
+
+
+def _has_cases(config: pytest.Config) -> bool:
+    sources = _option(config, "goldens") or _option(config, "specs")
+    # What follows `::` names an item of the file.
+    return bool(sources) or any(
+        argument.partition("::")[0].endswith(_SPEC_SUFFIX) for argument in config.args
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if _has_cases(config):
+        from halyard.conformance.pytest_cases import CasePlugin
+
+        config.pluginmanager.register(CasePlugin(config, _session(config)), "halyard-cases")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    session = config.stash.get(_SESSION, None)
+    if session is not None:
+        session.close()
+
+
+_SESSION: pytest.StashKey[CaseSession] = pytest.StashKey()
+
+
+def _session(config: pytest.Config) -> CaseSession:
+    if _SESSION not in config.stash:
+        from halyard.conformance.pytest_cases import CaseSession
+
+        config.stash[_SESSION] = CaseSession(
+            device=_option(config, "device") or "host",
+            goldens=[Path(path) for path in _option(config, "goldens") or []],
+            specs=[Path(path) for path in _option(config, "specs") or []],
+            hal=_option(config, "hal"),
+            backends=_option(config, "backends") or "",
+            derived=_option(config, "derived") != "none",
+        )
+    return config.stash[_SESSION]
+
+
+# ---- for tests of one's own ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def device(pytestconfig: pytest.Config) -> Device:
+    """The device that --device names, with the driver on it."""
+    return _session(pytestconfig).driver.device
+
+
+@pytest.fixture
+def run_case(pytestconfig: pytest.Config) -> CaseRunner:
+    """Runs a model on the device and gives its outputs, or checks a conformance case."""
+    return _session(pytestconfig).case_runner()
+
+
+@pytest.fixture
+def model_builder(request: pytest.FixtureRequest) -> ModelBuilder:
+    """A model under construction, named as the test."""
+    from halyard.model import ModelBuilder
+
+    return ModelBuilder(request.node.name)
