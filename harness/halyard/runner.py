@@ -191,7 +191,11 @@ class _Background:
         if self.is_running:
             # What went wrong before is what the caller has to know.
             with contextlib.suppress(*(() if kind is None else (DeviceError,))):
-                self._device.shell(f"kill -9 $(cat {self._path}.pid)")
+                # Its files are whole when its exit code is there.
+                self._device.shell(
+                    f"for i in 1 2 3 4 5 6 7 8 9 10; do kill -9 $(cat {self._path}.pid); "
+                    f"[ -f {self._path}.exit ] && break; sleep 0.1; done"
+                )
 
     def look(self) -> bytes:
         """What it has written since the last look. Sees whether it still runs."""

@@ -70,7 +70,7 @@ class _Bundle:
         )
 
     def run(self) -> Iterator[tuple[Planned, pb.CaseResult]]:
-        vain = 0
+        vain = 0  # runners, one after the other, that did not run a case
         while self._left:
             before = len(self._left)
             died: RunnerDied | None = None
@@ -85,8 +85,8 @@ class _Bundle:
                 return
             if died is not None and self._one_at_a_time():
                 yield self._blame(died)
-            elif len(self._left) == before:
-                vain += 1
+            else:
+                vain = vain + 1 if len(self._left) == before else 0
                 if vain > 1:
                     raise unreachable or HalyardError(
                         f"{self._driver.device.serial}: the service is gone whenever a case begins"
