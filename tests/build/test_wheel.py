@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from halyard import native
+from tests.harness.test_own_tests import CASES, SPEC, TEST
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,13 +42,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(installed: Path, *words: str) -> str:
+def run(installed: Path, *words: str, folder: Path | None = None) -> str:
     """Python with the installed package, away from the checkout and its environment's package."""
     inserted = f"import sys; sys.meta_path[:] = [f for f in sys.meta_path if {KEPT}]"
     done = subprocess.run(
         [sys.executable, "-c", f"{inserted}\nsys.argv[1:] = {list(words[1:])!r}\n{words[0]}"],
         env={"PYTHONPATH": str(installed), "PATH": "/usr/bin:/bin", "HOME": str(installed)},
-        cwd=installed,
+        cwd=folder or installed,
         capture_output=True,
         text=True,
     )
@@ -73,3 +74,17 @@ def test_its_command_runs_its_programs(installed: Path) -> None:
     assert table in (ROOT / "README.md").read_text()
     devices = run(installed, main, "devices")
     assert str(installed / "halyard" / "device-configs" / "virtual.yaml") in devices
+
+
+def test_a_user_s_own_spec_and_test_run_with_it(installed: Path, tmp_path: Path) -> None:
+    """As docs/conformance.md shows them; tests/harness/test_own_tests.py says more of them."""
+    (tmp_path / "my_op.mod.py").write_text(SPEC)
+    (tmp_path / "test_my_op.py").write_text(TEST)
+    main = "from halyard.cli import main; main()"
+    said = run(installed, main, "conformance", "my_op.mod.py", folder=tmp_path)
+    assert f"{len(CASES)} passed in" in said
+    main = "import pytest, halyard; print(halyard.__file__); sys.exit(pytest.main())"
+    words = ("-p", "no:cacheprovider", "my_op.mod.py", "test_my_op.py")
+    said = run(installed, main, *words, folder=tmp_path)
+    assert str(installed) in said
+    assert f"{len(CASES) + 1} passed" in said

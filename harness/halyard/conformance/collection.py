@@ -22,12 +22,12 @@ def collect(
     """The cases, each followed by those that can be derived from it. Names are unique: a case that
     two sources have alike is there once, and the second of two that differ is named NAME@SPEC.
 
-    `rest`: files of either kind. HalyardError for what is not there or not understood.
+    `rest`: files and folders of either kind. HalyardError for what is not there or not understood.
     """
     own = [case for path in goldens for case in golden.load(path)]
     own += [case for path in specs for case in load_specs(path)]
     for path in rest:
-        own += load_specs(path) if is_spec(path) else golden.load(path)
+        own += golden.load(path) if _is_golden(path) else load_specs(path)
     own = _unique(own)
     if not derived:
         return own
@@ -36,6 +36,10 @@ def collect(
 
 def is_spec(path: Path) -> bool:
     return path.name.endswith(SPEC_SUFFIX)
+
+
+def _is_golden(path: Path) -> bool:
+    return (path / "index.json").is_file() if path.is_dir() else ".json" in path.suffixes
 
 
 def load_specs(path: Path) -> list[Case]:
