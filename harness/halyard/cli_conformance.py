@@ -15,13 +15,13 @@ from halyard.conformance.console import Progress, print_report
 from halyard.conformance.driver import Driver
 from halyard.conformance.expectations import Expectations
 from halyard.conformance.history import History
-from halyard.conformance.outcome import Outcome, outcome_of
+from halyard.conformance.outcome import Outcome, Status, outcome_of
 from halyard.conformance.plan import Plan, make_plan, parse_versions
 from halyard.conformance.reports import Report, check_writable, write_json, write_junit
 from halyard.conformance.run import SECONDS_PER_CASE, RunSettings, run
 from halyard.conformance.selection import Selection
 from halyard.devices import config_of
-from halyard.errors import ConfigError, HalyardError
+from halyard.errors import ConfigError, DeviceError, HalyardError
 from halyard.terminal import Terminal
 
 _EXISTING = click.Path(exists=True, path_type=Path)
@@ -43,8 +43,9 @@ _INTERRUPTED = 130
 @click.option("--specs", multiple=True, type=_EXISTING, help="Specs: a folder or a file.")
 @click.option(
     "--hal",
-    metavar="1.0|1.1|1.2|1.3|A..B|all",
-    help="HAL versions: each case runs through each that can carry it. Left out: the newest.",
+    metavar="1.0|1.1|1.2|1.3|A..B|all|lowest",
+    help="HAL versions: each case runs through each that can carry it, or the lowest that can. "
+    "Left out: the newest.",
 )
 @click.option("--backends", default="", metavar="NAMES", help="In order of preference.")
 @click.option(
@@ -151,6 +152,15 @@ def _only(plan: Plan, names: frozenset[str], terminal: Terminal) -> Plan:
     return Plan(left, plan.left_out)
 
 
+def _print_last_words(terminal: Terminal, driver: Driver) -> None:
+    """Of a service that a case has brought down: once it is started again they are gone."""
+    try:
+        for line in driver.log_tail():
+            terminal.detail(line)
+    except DeviceError as error:
+        terminal.detail(error.message)
+
+
 def _run(
     terminal: Terminal,
     driver: Driver,
@@ -171,6 +181,8 @@ def _run(
                 outcome = outcome_of(planned.case, planned.name, result)
                 outcomes.append(expectations.judged(planned.case.name, outcome))
                 progress.add(outcomes[-1])
+                if outcomes[-1].status is Status.CRASHED:
+                    _print_last_words(terminal, driver)
         except (HalyardError, KeyboardInterrupt, SystemExit) as caught:
             error = caught
     ended = str(error).partition("\n")[0] if isinstance(error, HalyardError) else "interrupted"

@@ -128,10 +128,10 @@ def test_a_case_knows_its_forms() -> None:
 
 
 def test_versions_are_one_a_range_or_all() -> None:
-    assert parse_versions(None) == ()
-    assert parse_versions("1.1") == (pb.HAL_VERSION_1_1,)
-    assert parse_versions("1.1..1.3") == hal_version.ALL[1:4]
-    assert parse_versions("all") == tuple(hal_version.ALL)
+    assert parse_versions(None).versions == ()
+    assert parse_versions("1.1").versions == (pb.HAL_VERSION_1_1,)
+    assert parse_versions("1.1..1.3").versions == hal_version.ALL[1:4]
+    assert parse_versions("all").versions == tuple(hal_version.ALL)
 
 
 @pytest.mark.parametrize("text", ["1.9", "1.3..1.0", "..", "1.0..", "newest"])
@@ -158,6 +158,21 @@ def test_each_case_runs_through_the_versions_that_can_carry_it() -> None:
     assert [c.name for c in plan.left_out] == ["elu"]
 
 
+def test_a_target_is_asked_for_no_version_that_it_lacks() -> None:
+    plan = make_plan(CASES[:1], parse_versions("1.2..1.3"), pb.HAL_VERSION_1_2)
+    assert [run.name for run in plan.runs] == ["relu[1.2]"]
+    assert plan.left_out == ()
+
+
+def test_the_lowest_version_is_that_of_each_case() -> None:
+    cases = [case("relu", pb.OPERATION_TYPE_RELU), case("abs", pb.OPERATION_TYPE_ABS)]
+    plan = make_plan(cases, parse_versions("lowest"), pb.HAL_VERSION_UNSPECIFIED)
+    assert [(run.name, run.version) for run in plan.runs] == [
+        ("relu", pb.HAL_VERSION_1_0),
+        ("abs", pb.HAL_VERSION_1_2),
+    ]
+
+
 def test_one_version_leaves_names_alone() -> None:
     plan = make_plan(CASES[:1], parse_versions("1.2"), pb.HAL_VERSION_UNSPECIFIED)
     assert [(run.name, run.version) for run in plan.runs] == [("relu", pb.HAL_VERSION_1_2)]
@@ -165,7 +180,7 @@ def test_one_version_leaves_names_alone() -> None:
 
 def test_without_versions_each_case_runs_through_the_newest_of_the_target() -> None:
     cases = [CASES[0], case("elu", pb.OPERATION_TYPE_ELU, hal_version=pb.HAL_VERSION_1_3)]
-    plan = make_plan(cases, (), pb.HAL_VERSION_1_2)
+    plan = make_plan(cases, parse_versions(None), pb.HAL_VERSION_1_2)
     assert [(run.name, run.version) for run in plan.runs] == [("relu", 0)]
     assert [c.name for c in plan.left_out] == ["elu"]
 

@@ -80,7 +80,7 @@ class Driver:
         self._end_service()
         self.start()
 
-    def log_tail(self, lines: int = 20) -> list[str]:
+    def log_tail(self, lines: int = 10) -> list[str]:
         """The last that the service wrote; nothing in-process."""
         return self._service.log().splitlines()[-lines:] if self._service is not None else []
 

@@ -28,12 +28,21 @@ class Plan:
     left_out: tuple[Case, ...]  # none of the versions can carry them
 
 
-def parse_versions(text: str | None) -> tuple[pb.HalVersion, ...]:
-    """What --hal means: a version, a range A..B, or all of them; none: the newest."""
+@dataclass(frozen=True)
+class VersionChoice:
+    """What --hal means. No versions: the newest of the target."""
+
+    versions: tuple[pb.HalVersion, ...] = ()
+    # Of each case the lowest one that can carry it.
+    only_lowest: bool = False
+
+
+def parse_versions(text: str | None) -> VersionChoice:
+    """A version, a range A..B, `all` or `lowest`; None: the newest."""
     if text is None:
-        return ()
-    if text == "all":
-        return tuple(hal_version.ALL)
+        return VersionChoice()
+    if text in ("all", "lowest"):
+        return VersionChoice(tuple(hal_version.ALL), only_lowest=text == "lowest")
     first, dots, last = text.partition("..")
     try:
         low, high = hal_version.parse(first), hal_version.parse(last if dots else first)
@@ -41,31 +50,29 @@ def parse_versions(text: str | None) -> tuple[pb.HalVersion, ...]:
         raise ConfigError(f"--hal {text}: {error}") from error
     if low > high:
         raise ConfigError(f"--hal {text}: the first version is the newer one")
-    return tuple(version for version in hal_version.ALL if low <= version <= high)
+    return VersionChoice(tuple(version for version in hal_version.ALL if low <= version <= high))
 
 
-def make_plan(
-    cases: Sequence[Case], versions: Sequence[pb.HalVersion], newest: pb.HalVersion
-) -> Plan:
-    """Every case through each of the versions that can carry it.
+def make_plan(cases: Sequence[Case], choice: VersionChoice, newest: pb.HalVersion) -> Plan:
+    """Every case through the versions chosen that can carry it, and that the target offers.
 
-    No versions: through the newest of the target, which is `newest` (HAL_VERSION_UNSPECIFIED: not
-    known, so that it is the target that refuses).
+    `newest`: the newest that it offers; HAL_VERSION_UNSPECIFIED: the newest that there is.
     """
-    if not versions:
-        limit = newest or max(hal_version.ALL)
+    limit = newest or max(hal_version.ALL)
+    if not choice.versions:
         unspecified = pb.HAL_VERSION_UNSPECIFIED
         return Plan(
             tuple(Planned(c.name, c, unspecified) for c in cases if c.hal_version <= limit),
             tuple(case for case in cases if case.hal_version > limit),
         )
     lowest = lowest_versions(cases)
+    suffixed = len(choice.versions) > 1 and not choice.only_lowest
     runs, left_out = [], []
     for case in cases:
-        carrying = [version for version in versions if version >= lowest[case.name]]
+        carrying = [v for v in choice.versions if lowest[case.name] <= v <= limit]
         if not carrying:
             left_out.append(case)
-        for version in carrying:
-            suffix = f"[{hal_version.format(version)}]" if len(versions) > 1 else ""
+        for version in carrying[:1] if choice.only_lowest else carrying:
+            suffix = f"[{hal_version.format(version)}]" if suffixed else ""
             runs.append(Planned(case.name + suffix, case, version))
     return Plan(tuple(runs), tuple(left_out))

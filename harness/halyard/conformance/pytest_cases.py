@@ -55,7 +55,7 @@ class CaseSession:
         return self._opened
 
     def case_runner(self) -> CaseRunner:
-        newest = max(self.versions, default=pb.HAL_VERSION_UNSPECIFIED)
+        newest = max(self.versions.versions, default=pb.HAL_VERSION_UNSPECIFIED)
         return CaseRunner(self.driver, newest)
 
     def planned(self, cases: Sequence[Case]) -> Sequence[Planned]:
