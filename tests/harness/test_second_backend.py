@@ -2,6 +2,7 @@
 """The golden cases with a second backend in front of CpuRef: it takes every second node, packs all
 constants into the program's store and keeps a state for each execution; told to, it fails."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -74,3 +75,28 @@ def test_a_failing_backend_fails_the_case_and_nothing_else(
             # Shapes that only the request tells are specialised when it is executed.
             assert stage == "specialize", result.message
     assert told > len(cases) // 2
+
+
+def test_a_death_in_process_costs_one_case(
+    golden_cases: list[Case], runs_on: Callable[[str], Run]
+) -> None:
+    cases = [case for case in golden_cases if not case.expect_failure][:300:30]
+    results = runs_on("failing-death")(cases)
+    assert [result.name for result in results] == [case.name for case in cases]
+    died = [result for result in results if result.failed_stage == pb.STAGE_CRASH]
+    # A model of one operation may have nothing for the backend.
+    assert len(died) > len(cases) // 2
+    assert all("signal 6" in result.message for result in died)
+    assert all("while executing" in result.message for result in died)
+
+
+def test_a_death_in_closing_is_charged_to_the_last_case_of_its_process(
+    golden_cases: list[Case], runs_on: Callable[[str], Run]
+) -> None:
+    cases = [case for case in golden_cases if not case.expect_failure][:300:10]
+    results = runs_on("failing-close")(cases)
+    died = [result for result in results if result.failed_stage == pb.STAGE_CRASH]
+    # As many as there are processes, which take several cases each.
+    assert 1 <= len(died) <= max(1, os.cpu_count() or 1)
+    assert all("signal 6" in result.message for result in died)
+    assert all("while closing the target" in result.message for result in died)

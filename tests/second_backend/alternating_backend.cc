@@ -3,6 +3,7 @@
 #include "tests/second_backend/alternating_backend.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <utility>
@@ -38,6 +39,9 @@ class AlternatingShaped : public ShapedPiece {
         }
         RunArguments forwarded = arguments;
         forwarded.state = state->inner.get();
+        if (mFailing == FailingStage::DEATH) {
+            abort();
+        }
         const Status status = mFailing == FailingStage::RUN ? failure() : mInner->run(forwarded);
         state->inUse = false;
         return status;
@@ -103,6 +107,12 @@ Status pack(const std::shared_ptr<Graph>& graph, TensorId id, ConstantStore& sto
 
 }  // namespace
 
+AlternatingBackend::~AlternatingBackend() {
+    if (mFailing == FailingStage::CLOSE && mHasCompiled) {
+        abort();
+    }
+}
+
 Status AlternatingBackend::supports(const Graph& graph, NodeId node) const {
     if (node % 2 != 0) {
         return unsupported("takes every second node only");
@@ -115,6 +125,7 @@ Status AlternatingBackend::supports(const Graph& graph, NodeId node) const {
 
 Result<std::unique_ptr<const CompiledPiece>> AlternatingBackend::compile(
         const CompileArguments& arguments) const {
+    mHasCompiled = true;
     if (mFailing == FailingStage::COMPILE) {
         return failure();
     }

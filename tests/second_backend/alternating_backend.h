@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -13,11 +14,14 @@
 
 namespace halyard::engine {
 
-enum class FailingStage : uint8_t { NONE, COMPILE, SPECIALIZE, RUN };
+// DEATH and CLOSE take the process along: DEATH when a piece runs, CLOSE when the backend goes
+// after it has compiled.
+enum class FailingStage : uint8_t { NONE, COMPILE, SPECIALIZE, RUN, DEATH, CLOSE };
 
 class AlternatingBackend : public Backend {
   public:
     explicit AlternatingBackend(FailingStage failing = FailingStage::NONE) : mFailing(failing) {}
+    ~AlternatingBackend() override;
 
     std::string_view name() const override { return "Alternating"; }
     Status supports(const Graph& graph, NodeId node) const override;
@@ -26,6 +30,7 @@ class AlternatingBackend : public Backend {
 
   private:
     const FailingStage mFailing;
+    mutable std::atomic<bool> mHasCompiled = false;
 };
 
 }  // namespace halyard::engine

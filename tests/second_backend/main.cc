@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // halyard-runner with the alternating backend in front of CpuRef. The folder that it is started
-// from (failing-compile, failing-specialize, failing-run) tells the backend where to fail.
+// from (failing-compile, failing-specialize, failing-run, failing-death, failing-close) tells the
+// backend where to fail.
 
 #include <memory>
 #include <string_view>
@@ -25,6 +26,12 @@ FailingStage stageNamedBy(std::string_view program) {
     }
     if (program.ends_with("/failing-specialize/halyard-runner")) {
         return FailingStage::SPECIALIZE;
+    }
+    if (program.ends_with("/failing-death/halyard-runner")) {
+        return FailingStage::DEATH;
+    }
+    if (program.ends_with("/failing-close/halyard-runner")) {
+        return FailingStage::CLOSE;
     }
     return program.ends_with("/failing-run/halyard-runner") ? FailingStage::RUN
                                                             : FailingStage::NONE;
