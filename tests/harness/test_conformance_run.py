@@ -3,6 +3,7 @@
 service that can be killed."""
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from tests.harness.test_selection import case
 
 # What a case does is its name. Results are written as cases "end".
 RUNNER = f"""#!{sys.executable}
-import os, signal, sys
+import os, signal, sys, time
 from pathlib import Path
 from halyard import delimited
 from halyard.proto import halyard_pb2 as pb
@@ -46,6 +47,9 @@ with open(value("--results"), "wb", buffering=0) as results:
         if case.name == "truncate":
             results.write(delimited.write([result])[:-1])
             os._exit(0)
+        if case.name == "endless":
+            (here / "pid").write_text(str(os.getpid()))
+            time.sleep(600)
         if case.name == "skip":
             continue
         if case.name == "elsewhere":
@@ -121,6 +125,22 @@ def test_a_runner_that_dies_costs_the_case_it_died_of(
 def test_the_reason_of_a_runner_that_dies_is_told(driver: Driver) -> None:
     [(_, result)] = run(driver, planned("kill"))
     assert "killed by signal 9" in result.message
+
+
+def test_results_that_break_off_are_told(driver: Driver) -> None:
+    [(_, result)] = run(driver, planned("truncate"))
+    assert "cut off" in result.message
+
+
+def test_closing_a_run_ends_its_runner(driver: Driver, folder: Path) -> None:
+    results = run(driver, planned("good", "endless"))
+    next(results)
+    deadline = time.monotonic() + 60
+    while not (folder / "pid").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    results.close()
+    assert not Path("/proc", (folder / "pid").read_text()).exists()
 
 
 def test_a_case_that_is_left_out_is_not_taken_for_passed(driver: Driver) -> None:
