@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations that take parts of a tensor, or put margins around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tests.reference.tensor import Array, Call, Tensor, operation
+
+
+@operation("SLICE")
+def slice_(call: Call) -> Sequence[Array]:
+    """A size of -1: all from the begin on."""
+    data = call.real(0)
+    parts = tuple(
+        slice(begin, extent if size == -1 else begin + size)
+        for begin, size, extent in zip(call.integers(1), call.integers(2), data.shape, strict=True)
+    )
+    return [data[parts]]
+
+
+@operation("STRIDED_SLICE")
+def strided_slice(call: Call) -> Sequence[Array]:
+    """Python's slices. A bit of begin_mask or end_mask leaves that end open; one of
+    shrink_axis_mask takes the element at begin, and the axis is gone."""
+    data = call.real(0)
+    begin_mask, end_mask, shrink_mask = (call.integer(index) for index in (4, 5, 6))
+    parts: list[slice | int] = []
+    for axis, (begin, end, stride) in enumerate(
+        zip(call.integers(1), call.integers(2), call.integers(3), strict=True)
+    ):
+        bit = 1 << axis
+        if shrink_mask & bit:
+            parts.append(begin)
+        else:
+            parts.append(
+                slice(None if begin_mask & bit else begin, None if end_mask & bit else end, stride)
+            )
+    result = data[tuple(parts)]
+    return [result.reshape(1) if result.ndim == 0 else result]
+
+
+@operation("GATHER")
+def gather(call: Call) -> Sequence[Array]:
+    data = call.real(0)
+    return [np.take(data, call.tensor(2).stored, axis=call.axis(1, data.ndim))]
+
+
+@operation("PAD", "PAD_V2")
+def pad(call: Call) -> Sequence[Array]:
+    """PAD pads with zeros. PAD_V2 pads with a given value, which for a quantised tensor is one of
+    its stored values."""
+    data = call.tensor(0)
+    fill = 0.0
+    if call.name == "PAD_V2":
+        fill = call.number(2)
+        if data.is_quantized:
+            stored = np.array(fill)
+            fill = float(Tensor(data.type, stored, data.scale, data.zero_point).real)
+    return [np.pad(data.real, _margins(call), constant_values=fill)]
+
+
+@operation("MIRROR_PAD")
+def mirror_pad(call: Call) -> Sequence[Array]:
+    """Mode 0 mirrors about the first and last element, 1 repeats them, too."""
+    if call.integer(2):
+        return [np.pad(call.real(0), _margins(call), mode="symmetric")]
+    return [np.pad(call.real(0), _margins(call), mode="reflect")]
+
+
+def _margins(call: Call) -> list[tuple[int, int]]:
+    rows = call.tensor(1).stored.reshape(-1, 2)
+    return [(int(before), int(after)) for before, after in rows]
