@@ -210,6 +210,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--operation", metavar="NAME", help="only golden cases with this operation, as CONV_2D"
     )
+    parser.addoption(
+        "--random-seconds",
+        type=float,
+        default=30.0,
+        help="how long random models of all operations may take together",
+    )
 
 
 _PLUGIN = pytest.StashKey[GoldenTests]()

@@ -43,14 +43,13 @@ def _suppressed(
     boxes: Array, scores: Array, kernel: Kernel, threshold: float, limit: int
 ) -> list[tuple[int, float]]:
     """Non-maximum suppression: the best box is chosen, and the scores of the others shrink by a
-    factor of their overlap with it. (box, score), best first; a limit < 0 is none."""
+    factor of their overlap with it; those that are below the threshold then are dropped.
+    (box, score), best first; a limit < 0 is none."""
     pending = list(range(len(boxes)))
     scores = scores.copy()
     chosen: list[tuple[int, float]] = []
     while pending and len(chosen) != limit:
         best = max(pending, key=lambda index: scores[index])
-        if scores[best] < threshold:
-            break
         chosen.append((best, float(scores[best])))
         pending.remove(best)
         scores[pending] *= kernel(_overlap(boxes[best], boxes[pending]))

@@ -65,7 +65,7 @@ def quantized_16bit_lstm(call: Call) -> Sequence[Array]:
 
 def _whole(steps: Array, factor: float, offset: Array | int = 0) -> Array:
     """Sums in other steps, of 16 bits."""
-    return np.clip(offset + fixed_point.scaled(steps, factor), -32768, 32767)
+    return np.asarray(np.clip(offset + fixed_point.scaled(steps, factor), -32768, 32767))
 
 
 def _normalized(steps: Array, weights: Tensor, bias: Array) -> Array:
