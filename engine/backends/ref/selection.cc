@@ -15,7 +15,8 @@
 
 namespace halyard::engine::ref {
 
-// A NaN is larger than any number, as in Pool2d.
+// A NaN is larger than any number, as in Pool2d. NNAPI of TOPK_V2: "If two values are equal, the
+// one with larger index appears first."
 Status run(const TopK& /*node*/, KernelCall& call) {
     const ConstTensorView& x = call.input(0);
     const Shape& output = call.output(0).shape();
@@ -31,7 +32,9 @@ Status run(const TopK& /*node*/, KernelCall& call) {
         for (int64_t row = 0; row < count / k; ++row) {
             const T* from = x.as<T>() + row * length;
             HALYARD_RETURN_IF_ERROR(findBest(call, length, best, [&](int32_t i, int32_t j) {
-                return isLarger(ordered(from[i]), ordered(from[j]));
+                const auto a = ordered(from[i]);
+                const auto b = ordered(from[j]);
+                return isLarger(a, b) || (i > j && !isLarger(b, a));
             }));
             T* values = call.output(0).as<T>() + row * k;
             int32_t* indices = call.output(1).as<int32_t>() + row * k;
