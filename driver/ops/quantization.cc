@@ -19,7 +19,8 @@ std::vector<Form> formsSince(HalVersion since) {
     return {{since, {tensor("input", kFrom)}, {tensor("output", kTo)}}};
 }
 
-Status validate(const OperationView& view) {
+// QUANTIZE takes any rank.
+Status validateDequantize(const OperationView& view) {
     return requireRankAtMost(view.input("input"), 4);
 }
 
@@ -38,7 +39,6 @@ std::vector<OperationDefinition> quantizationOperations() {
                       {V1_2, {TENSOR_FLOAT16, TENSOR_QUANT8_ASYMM}},
                       {V1_3, {TENSOR_FLOAT32, TENSOR_QUANT8_ASYMM_SIGNED}},
                       {V1_3, {TENSOR_FLOAT16, TENSOR_QUANT8_ASYMM_SIGNED}}},
-             .validate = validate,
              .lower = lower<engine::Quantize>},
             {.type = OperationType::DEQUANTIZE,
              .forms = formsSince(V1_0),
@@ -50,7 +50,7 @@ std::vector<OperationDefinition> quantizationOperations() {
                       {V1_2, {TENSOR_QUANT8_SYMM_PER_CHANNEL, TENSOR_FLOAT16}},
                       {V1_3, {TENSOR_QUANT8_ASYMM_SIGNED, TENSOR_FLOAT32}},
                       {V1_3, {TENSOR_QUANT8_ASYMM_SIGNED, TENSOR_FLOAT16}}},
-             .validate = validate,
+             .validate = validateDequantize,
              .lower = lower<engine::Dequantize>},
     };
 }

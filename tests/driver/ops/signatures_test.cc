@@ -369,6 +369,17 @@ TEST(ConcatenationRules, TakeAnyNumberOfTensorsOfOneType) {
     expectNever(concatenation({TENSOR_FLOAT32, TENSOR_INT32}), "two types");
 }
 
+TEST(QuantizationRules, LetQuantizeTakeAnyRankAndDequantizeUpToFour) {
+    const std::vector<uint32_t> shape(5, 2);
+    OperandSpec bytes = plausible(TENSOR_QUANT8_ASYMM);
+    bytes.dimensions = shape;
+    expectSince(SingleOperation(OperationType::QUANTIZE).input(floats(shape)).output(bytes).build(),
+                HalVersion::V1_2, "QUANTIZE of rank 5");
+    expectNever(
+            SingleOperation(OperationType::DEQUANTIZE).input(bytes).output(floats(shape)).build(),
+            "DEQUANTIZE of rank 5");
+}
+
 TEST(SoftmaxRules, NeedRankTwoOrFourBefore1_2) {
     for (uint32_t rank = 1; rank <= 5; ++rank) {
         const Model model = SingleOperation(OperationType::SOFTMAX)
