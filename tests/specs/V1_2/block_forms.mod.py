@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# Blocks that are higher than wide, in both layouts and all types of 1.2; padding that is one-sided,
+# which is zero in a quantised tensor, too.
+
+import numpy as np
+
+
+def check(operation, values, expected, *arguments):
+    layout = BoolScalar("layout", False)
+    x = Input("x", ("TENSOR_FLOAT32", list(values.shape)))
+    z = Output("z", ("TENSOR_FLOAT32", list(expected.shape)))
+    Model(operation.lower()).Operation(operation, x, *arguments, layout).To(z)
+    Example({x: values.ravel().tolist(), z: expected.ravel().tolist()}).AddNchw(
+        x, z, layout
+    ).AddVariations("float16", DataTypeConverter("quant8", scale=0.5, zeroPoint=33))
+
+
+values = np.arange(2 * 2 * 3 * 2).reshape(2, 2, 3, 2) - 7.0
+
+# [2, 3] blocks of six images of 1 x 1, and of one with padding of a row above, columns to the right.
+batches = np.arange(12 * 1 * 2 * 1).reshape(12, 1, 2, 1) - 7.0
+spread = np.zeros((2, 2, 6, 1))
+for batch, row, column in np.ndindex(2, 2, 3):
+    spread[batch, row, column::3] = batches[(row * 3 + column) * 2 + batch, 0]
+check("BATCH_TO_SPACE_ND", batches, spread, [2, 3])
+
+padded = np.pad(values, ((0, 0), (2, 0), (0, 3), (0, 0)))
+gathered = np.zeros((12, 2, 2, 2))
+for row, column, batch in np.ndindex(2, 3, 2):
+    gathered[(row * 3 + column) * 2 + batch] = padded[batch, row::2, column::3]
+check(
+    "SPACE_TO_BATCH_ND",
+    values,
+    gathered,
+    [2, 3],
+    Parameter("paddings", "TENSOR_INT32", "{2, 2}", [2, 0, 0, 3]),
+)
+
+deep = np.arange(1 * 2 * 1 * 18).reshape(1, 2, 1, 18) - 7.0
+wide = np.zeros((1, 6, 3, 2))
+for y, row, column in np.ndindex(2, 3, 3):
+    first = (row * 3 + column) * 2
+    wide[0, y * 3 + row, column] = deep[0, y, 0, first : first + 2]
+check("DEPTH_TO_SPACE", deep, wide, 3)
+check("SPACE_TO_DEPTH", wide, deep, 3)
