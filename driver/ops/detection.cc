@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ROI_ALIGN, BOX_WITH_NMS_LIMIT: regions of interest, each by the corners of its box.
+// ROI_ALIGN, ROI_POOLING, BOX_WITH_NMS_LIMIT, HEATMAP_MAX_KEYPOINT: regions of interest, each by
+// the corners of its box.
 
 #include <string>
 
+#include "driver/ops/boxes.h"
 #include "driver/ops/families.h"
 #include "driver/ops/lowering.h"
 #include "driver/ops/rules.h"
@@ -12,27 +14,9 @@ namespace halyard::driver {
 namespace {
 
 using enum HalVersion;
-using enum OperandType;
 
-constexpr Column kData{0};
-constexpr Column kBoxes{1};
-constexpr Column kReal{2};
-
-std::vector<TypeRow> rows() {
-    return {{V1_2, {TENSOR_FLOAT32, TENSOR_FLOAT32, FLOAT32}},
-            {V1_2, {TENSOR_FLOAT16, TENSOR_FLOAT16, FLOAT16}},
-            {V1_2, {TENSOR_QUANT8_ASYMM, TENSOR_QUANT16_ASYMM, FLOAT32}},
-            {V1_3, {TENSOR_QUANT8_ASYMM_SIGNED, TENSOR_QUANT16_ASYMM, FLOAT32}}};
-}
-
-// Quantised boxes count eighths of a pixel.
-Status requireBoxes(const OperandView& boxes) {
-    HALYARD_RETURN_IF_ERROR(requireRank(boxes, 2));
-    return boxes.operand->type == TENSOR_QUANT16_ASYMM ? requireQuantization(boxes, 0.125F, 0)
-                                                       : Status();
-}
-
-Status validateRoiAlign(const OperationView& view) {
+// ROI_ALIGN and ROI_POOLING.
+Status validateRoi(const OperationView& view) {
     HALYARD_RETURN_IF_ERROR(requireRank(view.input("input"), 4));
     HALYARD_RETURN_IF_ERROR(requireBoxes(view.input("boxes")));
     return requireRank(view.input("batches"), 1);
@@ -46,19 +30,50 @@ Status validateBoxWithNmsLimit(const OperationView& view) {
     return requireSameQuantization(view.input("scores"), view.output("scores"));
 }
 
-Status lowerRoiAlign(Lowering& lowering) {
-    engine::RoiAlign node;
+Status validateRoiPooling(const OperationView& view) {
+    HALYARD_RETURN_IF_ERROR(validateRoi(view));
+    return requireSameQuantization(view.input("input"), view.output("output"));
+}
+
+Status validateHeatmap(const OperationView& view) {
+    HALYARD_RETURN_IF_ERROR(requireRank(view.input("heatmaps"), 4));
+    HALYARD_RETURN_IF_ERROR(requireBoxes(view.input("boxes")));
+    return requireCoordinates(view.output("keypoints"));
+}
+
+template <typename Node>
+Status addRoiNode(Lowering& lowering, Node node) {
     HALYARD_ASSIGN_OR_RETURN(node.height, lowering.int32AtLeast("output_height", 1));
     HALYARD_ASSIGN_OR_RETURN(node.width, lowering.int32AtLeast("output_width", 1));
     HALYARD_ASSIGN_OR_RETURN(node.heightRatio, lowering.real("height_ratio"));
     HALYARD_ASSIGN_OR_RETURN(node.widthRatio, lowering.real("width_ratio"));
-    HALYARD_ASSIGN_OR_RETURN(node.samplesH, lowering.int32AtLeast("height_samples", 0));
-    HALYARD_ASSIGN_OR_RETURN(node.samplesW, lowering.int32AtLeast("width_samples", 0));
     HALYARD_ASSIGN_OR_RETURN(const bool nchw, lowering.isNchw("layout"));
     HALYARD_ASSIGN_OR_RETURN(const engine::TensorId input, lowering.nhwcInput(nchw));
     HALYARD_ASSIGN_OR_RETURN(const engine::TensorId boxes, lowering.input("boxes"));
     HALYARD_ASSIGN_OR_RETURN(const engine::TensorId batches, lowering.input("batches"));
     return lowering.addNhwcNode(node, {input, boxes, batches}, nchw);
+}
+
+Status lowerRoiAlign(Lowering& lowering) {
+    engine::RoiAlign node;
+    HALYARD_ASSIGN_OR_RETURN(node.samplesH, lowering.int32AtLeast("height_samples", 0));
+    HALYARD_ASSIGN_OR_RETURN(node.samplesW, lowering.int32AtLeast("width_samples", 0));
+    return addRoiNode(lowering, node);
+}
+
+Status lowerRoiPooling(Lowering& lowering) {
+    return addRoiNode(lowering, engine::RoiPool());
+}
+
+Status lowerHeatmap(Lowering& lowering) {
+    HALYARD_ASSIGN_OR_RETURN(const bool nchw, lowering.isNchw("layout"));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId heatmaps, lowering.nhwcInput(nchw, "heatmaps"));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId boxes, lowering.input("boxes"));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId scores, lowering.output("scores"));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId keypoints, lowering.output("keypoints"));
+    lowering.addNode(engine::HeatmapMaxKeypoint(), {heatmaps, boxes},
+                     std::vector<engine::TensorId>{scores, keypoints});
+    return {};
 }
 
 Result<engine::BoxWithNmsLimit::Kernel> readKernel(const Lowering& lowering) {
@@ -95,23 +110,40 @@ std::vector<OperationDefinition> detectionOperations() {
     return {
             {.type = OperationType::ROI_ALIGN,
              .forms = {{V1_2,
-                        {tensor("input", kData), tensor("boxes", kBoxes), int32Tensor("batches"),
-                         int32("output_height"), int32("output_width"), real("height_ratio", kReal),
-                         real("width_ratio", kReal), int32("height_samples"),
-                         int32("width_samples"), boolean("layout")},
-                        {tensor("output", kData)}}},
-             .rows = rows(),
-             .validate = validateRoiAlign,
+                        {tensor("input", kBoxData), tensor("boxes", kBoxes), int32Tensor("batches"),
+                         int32("output_height"), int32("output_width"),
+                         real("height_ratio", kBoxReal), real("width_ratio", kBoxReal),
+                         int32("height_samples"), int32("width_samples"), boolean("layout")},
+                        {tensor("output", kBoxData)}}},
+             .rows = boxTypes(),
+             .validate = validateRoi,
              .lower = lowerRoiAlign},
+            {.type = OperationType::ROI_POOLING,
+             .forms = {{V1_2,
+                        {tensor("input", kBoxData), tensor("boxes", kBoxes), int32Tensor("batches"),
+                         int32("output_height"), int32("output_width"),
+                         real("height_ratio", kBoxReal), real("width_ratio", kBoxReal),
+                         boolean("layout")},
+                        {tensor("output", kBoxData)}}},
+             .rows = boxTypes(),
+             .validate = validateRoiPooling,
+             .lower = lowerRoiPooling},
+            {.type = OperationType::HEATMAP_MAX_KEYPOINT,
+             .forms = {{V1_2,
+                        {tensor("heatmaps", kBoxData), tensor("boxes", kBoxes), boolean("layout")},
+                        {tensor("scores", kBoxData), tensor("keypoints", kBoxes)}}},
+             .rows = boxTypes(),
+             .validate = validateHeatmap,
+             .lower = lowerHeatmap},
             {.type = OperationType::BOX_WITH_NMS_LIMIT,
              .forms = {{V1_2,
-                        {tensor("scores", kData), tensor("boxes", kBoxes), int32Tensor("batches"),
-                         real("score_threshold", kReal), int32("max_boxes"), int32("nms_kernel"),
-                         real("iou_threshold", kReal), real("sigma", kReal),
-                         real("nms_score_threshold", kReal)},
-                        {tensor("scores", kData), tensor("boxes", kBoxes), int32Tensor("classes"),
-                         int32Tensor("batches")}}},
-             .rows = rows(),
+                        {tensor("scores", kBoxData), tensor("boxes", kBoxes),
+                         int32Tensor("batches"), real("score_threshold", kBoxReal),
+                         int32("max_boxes"), int32("nms_kernel"), real("iou_threshold", kBoxReal),
+                         real("sigma", kBoxReal), real("nms_score_threshold", kBoxReal)},
+                        {tensor("scores", kBoxData), tensor("boxes", kBoxes),
+                         int32Tensor("classes"), int32Tensor("batches")}}},
+             .rows = boxTypes(),
              .validate = validateBoxWithNmsLimit,
              .lower = lowerBoxWithNmsLimit},
     };

@@ -177,8 +177,8 @@ Result<TensorId> Lowering::addTransposed(TensorId tensor,
     return result;
 }
 
-Result<TensorId> Lowering::nhwcInput(bool nchw) {
-    HALYARD_ASSIGN_OR_RETURN(const TensorId tensor, input("input"));
+Result<TensorId> Lowering::nhwcInput(bool nchw, std::string_view name) {
+    HALYARD_ASSIGN_OR_RETURN(const TensorId tensor, input(name));
     return nchw ? addTransposed(tensor, kNchwToNhwc) : tensor;
 }
 

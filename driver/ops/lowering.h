@@ -61,8 +61,8 @@ class Lowering {
     void addNode(engine::NodeDescriptor descriptor, std::vector<engine::TensorId> inputs,
                  std::vector<engine::TensorId> outputs);
 
-    // "input" as NHWC: the tensor itself, or the output of a Transpose when `nchw`.
-    Result<engine::TensorId> nhwcInput(bool nchw);
+    // An input as NHWC: the tensor itself, or the output of a Transpose when `nchw`.
+    Result<engine::TensorId> nhwcInput(bool nchw, std::string_view name = "input");
     // The node's result is NHWC; with `nchw` a Transpose stands between it and "output".
     Status addNhwcNode(engine::NodeDescriptor descriptor, std::vector<engine::TensorId> inputs,
                        bool nchw);

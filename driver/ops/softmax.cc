@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// SOFTMAX, LOG_SOFTMAX.
 
 #include <string>
 
@@ -9,17 +11,21 @@
 namespace halyard::driver {
 namespace {
 
+using enum HalVersion;
+using enum OperandType;
+
 Status validate(const OperationView& view) {
     const OperandView& input = view.input("input");
     HALYARD_RETURN_IF_ERROR(requireRankAtMost(input, 4));
     const size_t rank = input.operand->dimensions.size();
-    if (view.version() < HalVersion::V1_2 && rank != 2 && rank != 4) {
+    if (view.version() < V1_2 && rank != 2 && rank != 4) {
         return invalidArgument("before HAL 1.2 " + input.name() + " has rank 2 or 4, not " +
                                std::to_string(rank));
     }
     return requireProbabilityQuantization(view.output("output"));
 }
 
+template <typename Node>
 Status lower(Lowering& lowering) {
     HALYARD_ASSIGN_OR_RETURN(const float beta, lowering.real("beta"));
     if (!(beta > 0.0F)) {
@@ -29,22 +35,26 @@ Status lower(Lowering& lowering) {
     if (lowering.has("axis")) {
         HALYARD_ASSIGN_OR_RETURN(axis, lowering.int32("axis"));
     }
-    return lowering.addNodeOf(engine::Softmax{.beta = beta, .axis = axis}, {"input"});
+    return lowering.addNodeOf(Node{.beta = beta, .axis = axis}, {"input"});
 }
 
 }  // namespace
 
 std::vector<OperationDefinition> softmaxOperations() {
-    return {{.type = OperationType::SOFTMAX,
-             .forms = {{HalVersion::V1_0,
-                        {tensor("input", kTensor), real("beta", kScalar)},
-                        {tensor("output", kTensor)}},
-                       {HalVersion::V1_2,
-                        {tensor("input", kTensor), real("beta", kScalar), int32("axis")},
-                        {tensor("output", kTensor)}}},
+    const OperandForms withoutAxis = {tensor("input", kTensor), real("beta", kScalar)};
+    const OperandForms withAxis = join({withoutAxis, {int32("axis")}});
+    const OperandForms output = {tensor("output", kTensor)};
+    return {
+            {.type = OperationType::SOFTMAX,
+             .forms = {{V1_0, withoutAxis, output}, {V1_2, withAxis, output}},
              .rows = elementTypes(),
              .validate = validate,
-             .lower = lower}};
+             .lower = lower<engine::Softmax>},
+            {.type = OperationType::LOG_SOFTMAX,
+             .forms = {{V1_2, withAxis, output}},
+             .rows = {{V1_2, {TENSOR_FLOAT32, FLOAT32}}, {V1_2, {TENSOR_FLOAT16, FLOAT16}}},
+             .lower = lower<engine::LogSoftmax>},
+    };
 }
 
 }  // namespace halyard::driver

@@ -170,13 +170,17 @@ Status inferShapes(const DetectionPostprocess& node, std::span<const KnownInput>
     if (numbers != kUnknownDimension) {
         HALYARD_RETURN_IF_ERROR(checkAtLeast(numbers, 4, "the length of a row of deltas"));
     }
-    const int32_t background = node.backgroundIsClass ? 1 : 0;
     if (classes != kUnknownDimension) {
-        HALYARD_RETURN_IF_ERROR(checkAtLeast(classes, 1 + background, "the number of classes"));
+        HALYARD_RETURN_IF_ERROR(checkAtLeast(classes, 2, "the number of classes"));
     }
-    outputs[0].shape = {batches, node.maxDetections};
-    outputs[1].shape = {batches, node.maxDetections, 4};
-    outputs[2].shape = {batches, node.maxDetections};
+    HALYARD_ASSIGN_OR_RETURN(
+            const int32_t room,
+            node.regular ? node.maxDetections
+                         : multiplyExtents(node.maxDetections, node.maxClassesPerDetection,
+                                           "the number of detections"));
+    outputs[0].shape = {batches, room};
+    outputs[1].shape = {batches, room, 4};
+    outputs[2].shape = {batches, room};
     outputs[3].shape = {batches};
     return {};
 }

@@ -267,8 +267,8 @@ struct LogSoftmax {
     HALYARD_FIELDS(beta, axis)
 };
 
-// x / sqrt(sum of squares along the axis). 8-bit results have scale 1/128 and zero point 128 (or
-// 0).
+// x / sqrt(sum of squares along the axis); zeros stay zeros. 8-bit results have scale 1/128 and
+// zero point 128 (or 0).
 struct L2Normalize {
     int32_t axis = -1;
     static constexpr InputSpec kInputs[] = {{"x"}};
@@ -688,7 +688,8 @@ struct BoxWithNmsLimit {
 };
 
 // Inputs: scores [N, H, W, anchors], deltas [N, H, W, anchors * 4], anchors [anchors, 4], images
-// [N, 2] (height, width). Outputs: scores [n], boxes [n, 4], batches INT32 [n].
+// [N, 2] (height, width). Outputs: scores [n], boxes [n, 4], batches INT32 [n]; by batch, by
+// descending score, and of equals the lower box first. Limits of 0 and below are none.
 struct GenerateProposals {
     float heightRatio = 1.0F;
     float widthRatio = 1.0F;
@@ -703,9 +704,12 @@ struct GenerateProposals {
     HALYARD_FIELDS(heightRatio, widthRatio, maxBeforeNms, maxAfterNms, iouThreshold, minSize)
 };
 
-// Inputs: scores [N, anchors, classes], deltas [N, anchors, 4 or more], anchors [anchors, 4]
-// (centre y, x, height, width). Outputs: scores [N, max], boxes [N, max, 4], classes INT32 [N,
-// max], counts INT32 [N].
+// Inputs: scores [N, anchors, classes] (class 0 is the background, which is not reported), deltas
+// [N, anchors, 4 or more], anchors [anchors, 4] (both: centre y, x, height, width). Outputs: scores
+// [N, max], boxes [N, max, 4] (y1, x1, y2, x2), classes INT32 [N, max], counts INT32 [N]. Regular:
+// max detections by descending score, each class suppressed on its own. Fast: each anchor is
+// suppressed by its best class, and reported with its best maxClassesPerDetection classes, so max
+// is maxDetections times as many, as in NNAPI's own implementation and LiteRT.
 struct DetectionPostprocess {
     float scaleY = 1.0F;
     float scaleX = 1.0F;
@@ -717,7 +721,7 @@ struct DetectionPostprocess {
     int32_t detectionsPerClass = 1;      // regular only
     float scoreThreshold = 0.0F;
     float iouThreshold = 0.0F;
-    bool backgroundIsClass = false;  // class 0 is a background, which is not reported
+    bool backgroundIsClass = false;  // the classes are reported from 1 on, not from 0
     static constexpr InputSpec kInputs[] = {
             {"scores", kSteers}, {"deltas", kSteers}, {"anchors", kSteers}};
     static constexpr OutputSpec kOutputs[] = {{"scores"}, {"boxes"}, {"classes"}, {"counts"}};
@@ -726,7 +730,7 @@ struct DetectionPostprocess {
 };
 
 // Inputs: heatmaps [rois, size, size, keypoints], boxes [rois, 4]. Outputs: scores [rois,
-// keypoints], positions [rois, keypoints, 2].
+// keypoints], positions [rois, keypoints, 2] (x, y), those of the largest score between pixels.
 struct HeatmapMaxKeypoint {
     static constexpr InputSpec kInputs[] = {{"heatmaps", kSteers}, {"boxes"}};
     static constexpr OutputSpec kOutputs[] = {{"scores"}, {"positions"}};

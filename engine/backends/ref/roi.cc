@@ -10,8 +10,10 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "engine/backends/ref/kernels.h"
+#include "engine/backends/ref/ranking.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/reals.h"
 
@@ -115,6 +117,50 @@ Result<Region> regionOf(const KernelCall& call, int64_t index, float heightRatio
     return region;
 }
 
+// A region's bins along one axis for a maximum, in whole pixels; both ends of the region lie in it.
+class Bins {
+  public:
+    Bins(float begin, float end, int32_t bins, int32_t extent)
+        : mBegin(std::round(begin)),
+          mBin((std::round(end) - mBegin + 1) / static_cast<float>(bins)),
+          mExtent(extent) {}
+
+    // Neighbouring bins may share a pixel. A bin beyond the picture is empty.
+    int64_t first(int64_t bin) const {
+        return inside(std::floor(mBin * static_cast<float>(bin) + mBegin));
+    }
+    int64_t end(int64_t bin) const {
+        return inside(std::ceil(mBin * static_cast<float>(bin + 1) + mBegin));
+    }
+
+  private:
+    int64_t inside(float pixel) const { return std::min(static_cast<int64_t>(pixel), mExtent); }
+
+    float mBegin;
+    float mBin;
+    int64_t mExtent;
+};
+
+// The element that stands for 0.
+template <typename T>
+T zeroOf(const TensorType& type) {
+    if constexpr (std::is_integral_v<T>) {
+        return static_cast<T>(type.quantization.zeroPoint);
+    } else {
+        return fromReal<T>(0.0F);
+    }
+}
+
+// What NNAPI's own implementation asks of the regions that it takes maxima of.
+Status checkInside(const Region& region, int64_t index, const Shape& x) {
+    const bool inside = region.x1 >= 0.0F && region.y1 >= 0.0F &&
+                        region.x2 <= static_cast<float>(x[2]) &&
+                        region.y2 <= static_cast<float>(x[1]);
+    return inside ? Status()
+                  : invalidArgument("region " + std::to_string(index) +
+                                    " reaches beyond the picture");
+}
+
 }  // namespace
 
 Status run(const RoiAlign& node, KernelCall& call) {
@@ -174,6 +220,48 @@ Status run(const RoiAlign& node, KernelCall& call) {
             return {};
         };
         HALYARD_RETURN_IF_ERROR(call.inSlices(bins, depth, computeBins));
+    }
+    return {};
+}
+
+// A bin without pixels has the real 0.
+Status run(const RoiPool& node, KernelCall& call) {
+    const Shape& x = call.input(0).shape();
+    const int64_t depth = x[3];
+    const int64_t bins = static_cast<int64_t>(node.height) * node.width;
+    const auto poolRegion = [&]<typename T>(int64_t roi, const Region& region) -> Status {
+        const Bins rows(region.y1, region.y2, node.height, x[1]);
+        const Bins columns(region.x1, region.x2, node.width, x[2]);
+        const T* picture =
+                call.input(0).as<T>() + static_cast<int64_t>(region.batch) * x[1] * x[2] * depth;
+        T* to = call.output(0).as<T>() + roi * bins * depth;
+        const T zero = zeroOf<T>(*call.input(0).type);
+        for (int64_t bin = 0; bin < bins; ++bin, to += depth) {
+            std::fill_n(to, depth, zero);
+            const int64_t firstColumn = columns.first(bin % node.width);
+            const int64_t width = columns.end(bin % node.width) - firstColumn;
+            const int64_t firstRow = rows.first(bin / node.width);
+            const int64_t height = rows.end(bin / node.width) - firstRow;
+            HALYARD_RETURN_IF_ERROR(call.checkpoint(depth));
+            HALYARD_RETURN_IF_ERROR(call.forEach(width * height, depth, [&](int64_t i) {
+                const T* pixel =
+                        picture + ((firstRow + i / width) * x[2] + firstColumn + i % width) * depth;
+                for (int64_t channel = 0; channel < depth; ++channel) {
+                    if (i == 0 || isLarger(ordered(pixel[channel]), ordered(to[channel]))) {
+                        to[channel] = pixel[channel];
+                    }
+                }
+            }));
+        }
+        return {};
+    };
+    for (int64_t roi = 0; roi < call.output(0).shape()[0]; ++roi) {
+        HALYARD_ASSIGN_OR_RETURN(const Region region,
+                                 regionOf(call, roi, node.heightRatio, node.widthRatio));
+        HALYARD_RETURN_IF_ERROR(checkInside(region, roi, x));
+        HALYARD_RETURN_IF_ERROR(withElements(call.input(0).type->type, [&]<typename T>() -> Status {
+            return poolRegion.template operator()<T>(roi, region);
+        }));
     }
     return {};
 }

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "engine/backends/ref/kernels.h"
+#include "engine/backends/ref/rows.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/requantize.h"
@@ -15,45 +16,41 @@
 namespace halyard::engine::ref {
 namespace {
 
-// Elements along the axis: `count` of them from `first`, `stride` apart.
-struct Row {
-    int64_t first = 0;
-    int64_t stride = 0;
-    int64_t count = 0;
-
-    int64_t operator[](int64_t i) const { return first + i * stride; }
+// What a row of floats comes to: exp(beta * (x - largest)), summed. Subtracting the largest element
+// keeps every exponential in [0, 1]. A NaN, or a positive infinity (infinity minus itself), makes
+// the sum NaN, and so the whole row.
+struct Powers {
+    float largest = -std::numeric_limits<float>::infinity();
+    float sum = 0.0F;
 };
 
-template <typename Body>
-Status forEachRow(const Shape& x, size_t axis, Body body) {
-    if (countOf(x) == 0) {
-        return {};
-    }
-    const int64_t inner = countOf(Shape(x.extents().subspan(axis + 1)));
-    const int64_t outer = countOf(Shape(x.extents().first(axis)));
-    for (int64_t i = 0; i < outer; ++i) {
-        for (int64_t j = 0; j < inner; ++j) {
-            HALYARD_RETURN_IF_ERROR(
-                    body(Row{.first = i * x[axis] * inner + j, .stride = inner, .count = x[axis]}));
-        }
-    }
-    return {};
+template <typename T>
+Result<Powers> sumPowers(const T* x, const Row& row, float beta, KernelCall& call) {
+    Powers powers;
+    HALYARD_RETURN_IF_ERROR(call.forEach(row.count, 1, [&](int64_t i) {
+        powers.largest = std::max(powers.largest, toReal(x[row[i]]));
+    }));
+    HALYARD_RETURN_IF_ERROR(call.forEach(row.count, 1, [&](int64_t i) {
+        powers.sum += std::exp(beta * (toReal(x[row[i]]) - powers.largest));
+    }));
+    return powers;
 }
 
-// Subtracting the largest element keeps every exponential in [0, 1]. A NaN, or a positive infinity
-// (infinity minus itself), makes the whole row NaN.
 template <typename T>
 Status softmax(const T* x, T* output, const Row& row, float beta, KernelCall& call) {
-    float largest = -std::numeric_limits<float>::infinity();
-    HALYARD_RETURN_IF_ERROR(call.forEach(
-            row.count, 1, [&](int64_t i) { largest = std::max(largest, toReal(x[row[i]])); }));
-    float sum = 0.0F;
-    HALYARD_RETURN_IF_ERROR(call.forEach(row.count, 1, [&](int64_t i) {
-        sum += std::exp(beta * (toReal(x[row[i]]) - largest));
-    }));
+    HALYARD_ASSIGN_OR_RETURN(const Powers powers, sumPowers(x, row, beta, call));
     return call.forEach(row.count, 1, [&](int64_t i) {
-        const float power = std::exp(beta * (toReal(x[row[i]]) - largest));
-        output[row[i]] = fromReal<T>(power / sum);
+        const float power = std::exp(beta * (toReal(x[row[i]]) - powers.largest));
+        output[row[i]] = fromReal<T>(power / powers.sum);
+    });
+}
+
+template <typename T>
+Status logSoftmax(const T* x, T* output, const Row& row, float beta, KernelCall& call) {
+    HALYARD_ASSIGN_OR_RETURN(const Powers powers, sumPowers(x, row, beta, call));
+    const float logOfSum = std::log(powers.sum);
+    return call.forEach(row.count, 1, [&](int64_t i) {
+        output[row[i]] = fromReal<T>(beta * (toReal(x[row[i]]) - powers.largest) - logOfSum);
     });
 }
 
@@ -113,6 +110,17 @@ Status run(const Softmax& node, KernelCall& call) {
     return withQuantizedElements(x.type->type, [&]<typename T>() -> Status {
         return forEachRow(x.shape(), axis, [&](const Row& row) {
             return softmax(x.as<T>(), output.as<T>(), row, table, *output.type, call);
+        });
+    });
+}
+
+Status run(const LogSoftmax& node, KernelCall& call) {
+    const ConstTensorView& x = call.input(0);
+    const TensorView& output = call.output(0);
+    HALYARD_ASSIGN_OR_RETURN(const size_t axis, resolveAxis(node.axis, x.shape().rank()));
+    return withFloatElements(x.type->type, [&]<typename T>() -> Status {
+        return forEachRow(x.shape(), axis, [&](const Row& row) {
+            return logSoftmax(x.as<T>(), output.as<T>(), row, node.beta, call);
         });
     });
 }

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pictures of another size. Where a pixel of the output comes from is LiteRT's rule, in float32,
+// step by step: a position that is rounded otherwise may be another pixel.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+#include "engine/backends/ref/kernels.h"
+#include "engine/numerics/elements.h"
+#include "engine/numerics/requantize.h"
+
+namespace halyard::engine::ref {
+namespace {
+
+// Height or width: which pixels of x make up those of the output.
+class Axis {
+  public:
+    Axis(const Resize& node, int32_t input, int32_t output)
+        : mAlignCorners(node.alignCorners),
+          mHalfPixelCenters(node.halfPixelCenters),
+          mInput(input),
+          mScale(node.alignCorners && output > 1
+                         ? static_cast<float>(input - 1) / static_cast<float>(output - 1)
+                         : static_cast<float>(input) / static_cast<float>(output)) {}
+
+    int64_t nearest(int64_t i) const {
+        const float position = (static_cast<float>(i) + offset()) * mScale;
+        return clamp(mAlignCorners ? std::round(position) : std::floor(position));
+    }
+
+    // The pixels next to the place that the output's pixel has in x, and how much of it the second
+    // one has. Beyond the edge both are the same pixel.
+    struct Neighbours {
+        int64_t low = 0;
+        int64_t high = 0;
+        float share = 0.0F;
+    };
+    Neighbours neighbours(int64_t i) const {
+        const float position = (static_cast<float>(i) + offset()) * mScale - offset();
+        const int64_t low = clamp(std::floor(position));
+        const int64_t high = clamp(std::ceil(position));
+        return {.low = low,
+                .high = high,
+                .share = low == high ? 0.0F : position - static_cast<float>(low)};
+    }
+
+  private:
+    float offset() const { return mHalfPixelCenters ? 0.5F : 0.0F; }
+    int64_t clamp(float pixel) const {
+        return std::clamp<int64_t>(static_cast<int64_t>(pixel), 0, mInput - 1);
+    }
+
+    bool mAlignCorners;
+    bool mHalfPixelCenters;
+    int64_t mInput;
+    float mScale;
+};
+
+// Calls body(from, to) for every pixel of the output: where its channels begin in the output, and
+// from(row, column) where those of a pixel of x do.
+template <typename Body>
+Status forEachPixel(KernelCall& call, int64_t operations, Body body) {
+    const Shape& x = call.input(0).shape();
+    const Shape& output = call.output(0).shape();
+    const int64_t height = output[1];
+    const int64_t width = output[2];
+    const int64_t depth = output[3];
+    return call.forEach(output[0] * height * width, depth * operations, [&](int64_t pixel) {
+        const int64_t batch = pixel / (height * width);
+        body(pixel / width % height, pixel % width, pixel * depth,
+             [&](int64_t i, int64_t j) { return ((batch * x[1] + i) * x[2] + j) * depth; });
+    });
+}
+
+Status moveNearest(const Axis& rows, const Axis& columns, KernelCall& call) {
+    const int64_t depth = call.output(0).shape()[3];
+    return withMovedElements(call.output(0).type->type, [&]<typename T>() -> Status {
+        const T* x = call.input(0).as<T>();
+        T* output = call.output(0).as<T>();
+        return forEachPixel(call, 1, [&](int64_t i, int64_t j, int64_t to, auto pixelOfX) {
+            std::copy_n(x + pixelOfX(rows.nearest(i), columns.nearest(j)), depth, output + to);
+        });
+    });
+}
+
+// Quantised elements are weighted as they are stored, which input and output have in common, and
+// rounded once.
+Status interpolate(const Axis& rows, const Axis& columns, KernelCall& call) {
+    const TensorType& type = *call.output(0).type;
+    const int64_t depth = type.shape[3];
+    return withElements(type.type, [&]<typename T>() -> Status {
+        const T* x = call.input(0).as<T>();
+        T* output = call.output(0).as<T>();
+        return forEachPixel(call, 4, [&](int64_t i, int64_t j, int64_t to, auto pixelOfX) {
+            const Axis::Neighbours row = rows.neighbours(i);
+            const Axis::Neighbours column = columns.neighbours(j);
+            const T* const topLeft = x + pixelOfX(row.low, column.low);
+            const T* const topRight = x + pixelOfX(row.low, column.high);
+            const T* const bottomLeft = x + pixelOfX(row.high, column.low);
+            const T* const bottomRight = x + pixelOfX(row.high, column.high);
+            for (int64_t channel = 0; channel < depth; ++channel) {
+                const auto value = [&](const T* pixel) {
+                    return static_cast<float>(ordered(pixel[channel]));
+                };
+                const float mixed = value(topLeft) * (1.0F - row.share) * (1.0F - column.share) +
+                                    value(bottomLeft) * row.share * (1.0F - column.share) +
+                                    value(topRight) * (1.0F - row.share) * column.share +
+                                    value(bottomRight) * row.share * column.share;
+                if constexpr (std::is_integral_v<T>) {
+                    output[to + channel] =
+                            static_cast<T>(roundAndClamp(mixed, 0, rangeOf(type.type)));
+                } else {
+                    output[to + channel] = fromReal<T>(mixed);
+                }
+            }
+        });
+    });
+}
+
+}  // namespace
+
+Status run(const Resize& node, KernelCall& call) {
+    const Shape& x = call.input(0).shape();
+    const Shape& output = call.output(0).shape();
+    if (countOf(output) == 0) {
+        return {};
+    }
+    const Axis rows(node, x[1], output[1]);
+    const Axis columns(node, x[2], output[2]);
+    return node.function == Resize::Function::NEAREST ? moveNearest(rows, columns, call)
+                                                      : interpolate(rows, columns, call);
+}
+
+}  // namespace halyard::engine::ref
