@@ -15,7 +15,7 @@ class FakeLink:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        (root / "data/local/tmp").mkdir(parents=True)
+        (root / "data/local/tmp").mkdir(parents=True, exist_ok=True)
         self.connections = 0
         self.is_open = False
         self.commands: list[str] = []

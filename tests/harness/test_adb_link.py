@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library's connection, against servers that do not behave."""
 
+import random
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from halyard.devices.adb_link import LinkBroken, LinkTimeout, signer, tcp_link
+from halyard import native
+from halyard.devices import adb_link
+from halyard.devices.adb_link import (
+    LibraryLink,
+    LinkBroken,
+    LinkError,
+    LinkTimeout,
+    LocalFileError,
+    signer,
+    tcp_link,
+)
+from halyard.errors import ProgramMissing
 
 
 @contextmanager
@@ -65,6 +78,83 @@ def test_garbage_is_broken() -> None:
         with pytest.raises(LinkBroken):
             link.connect(5)
         link.close()
+
+
+def test_what_one_send_leaves_over_is_sent_by_the_next() -> None:
+    sent = random.Random(7).randbytes(8 * 2**20)  # more than the kernel takes at once
+    received = bytearray()
+
+    def read_slowly(connection: socket.socket) -> None:
+        time.sleep(0.2)
+        while part := connection.recv(2**20):
+            received.extend(part)
+
+    with server(read_slowly) as port:
+        transport = adb_link._Tcp("127.0.0.1", port)
+        transport.connect(5)
+        assert transport.bulk_write(sent, 20) == len(sent)
+        transport.close()
+    assert received == sent
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[tuple[LibraryLink, Path]]:
+    """A connection to an adbd of our own, and its root."""
+    root = tmp_path / "root"
+    root.mkdir()
+    try:
+        program = native.program(native.ADBD)
+    except ProgramMissing as missing:
+        pytest.skip(str(missing))
+    with subprocess.Popen(
+        [program, "--port", "0", "--root", root, "--shell", "/bin/sh"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        link = tcp_link("127.0.0.1", int(process.stdout.readline().rpartition(":")[2]))
+        link.connect(10)
+        yield link, root
+        link.close()
+        process.terminate()
+
+
+FullDisk = Callable[[Path], Callable[[], None]]
+
+
+def test_a_full_device_is_told_at_once_and_the_link_stays_good(
+    daemon: tuple[LibraryLink, Path], tmp_path: Path, full_disk: FullDisk
+) -> None:
+    link, root = daemon
+    full_disk(root / "small")
+    local = tmp_path / "large"
+    local.write_bytes(bytes(32 * 2**20))
+    done: list[int] = []
+    start = time.monotonic()
+    with pytest.raises(LinkError, match="No space left on device") as caught:
+        link.push(local, "/small/large", 30, lambda count, _: done.append(count))
+    assert not isinstance(caught.value, LinkBroken | LinkTimeout)
+    assert time.monotonic() - start < 10
+    # Most of the file was not sent in vain.
+    assert done[-1] < 4 * 2**20
+    assert not (root / "small/large").exists()
+    link.push(tmp_path / "large", "/large", 30, None)
+    assert (root / "large").stat().st_size == 32 * 2**20
+    assert link.execute("echo there", 10) == b"there\n"
+
+
+def test_a_full_folder_on_this_machine_is_no_broken_link(
+    daemon: tuple[LibraryLink, Path], tmp_path: Path, full_disk: FullDisk
+) -> None:
+    link, root = daemon
+    (root / "large").write_bytes(bytes(4 * 2**20))
+    full_disk(tmp_path / "small")
+    with pytest.raises(LocalFileError, match="on this machine: .*No space left on device"):
+        link.pull("/large", tmp_path / "small/large", 30, None)
+    link.close()
+    link.connect(10)
+    with pytest.raises(LocalFileError, match="/no/such/folder"):
+        link.pull("/large", Path("/no/such/folder/large"), 30, None)
 
 
 def test_a_missing_key_is_made_for_its_owner_only(tmp_path: Path) -> None:

@@ -1,17 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service's life on a device, with scripts that stand for the service and the runner."""
 
+import dataclasses
 import os
-from collections.abc import Iterator
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from halyard import native
+from halyard.devices import service_folder
 from halyard.devices.adb import AdbDevice
-from halyard.devices.device import ServiceOptions
+from halyard.devices.adb_service import UNKNOWN_EXIT_CODE, AdbService
+from halyard.devices.device import WORK_FOLDER, ServiceOptions
 from halyard.errors import ServiceError
+from halyard.vm import qemu
 from tests.harness.fake_link import FakeLink
+
+ROOT = Path(__file__).parents[2]
 
 # What hwservicemanager knows is a file.
 RUNNER = """#!/bin/sh
@@ -125,8 +135,161 @@ def test_a_service_that_does_not_register_is_stopped(
 
 def test_a_name_that_is_taken_is_refused(device: AdbDevice, registry: Path) -> None:
     registry.write_text("android.hardware.neuralnetworks@1.2::IDevice/halyard-default\n")
-    with pytest.raises(ServiceError, match="registered already"):
+    with pytest.raises(
+        ServiceError, match="already, by a service not started by halyard"
+    ) as caught:
         device.start_service()
+    assert "--service-name" in str(caught.value)
+
+
+# ---- what it leaves -----------------------------------------------------------------------------
+
+
+@contextmanager
+def run_of_its_own(root: Path, programs: Path) -> "Iterator[tuple[subprocess.Popen[str], int]]":
+    """Another process of the harness, which has started the service and waits; the service's pid.
+    It is killed at the end, so that it stops nothing."""
+    with subprocess.Popen(
+        [
+            *(sys.executable, "-c"),
+            "import signal, sys\n"
+            "from pathlib import Path\n"
+            "from halyard.devices.adb import AdbDevice\n"
+            "from tests.harness.fake_link import FakeLink\n"
+            "print(AdbDevice(FakeLink(Path(sys.argv[1])), 'S').start_service().pid, flush=True)\n"
+            "signal.pause()\n",
+            root,
+        ],
+        env={**os.environ, "HALYARD_NATIVE_DIR": str(programs), "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as run:
+        assert run.stdout is not None
+        try:
+            yield run, int(run.stdout.readline())
+        finally:
+            run.kill()
+
+
+def is_alive(pid: int) -> bool:
+    return qemu.start_time(pid) is not None
+
+
+def test_what_a_killed_run_left_is_ended_and_its_name_taken_over(
+    device: AdbDevice, link: FakeLink, programs: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with run_of_its_own(link.root, programs) as (_, left):
+        pass
+    assert is_alive(left)
+    with device.start_service() as service:
+        assert service.pid != left
+        assert not is_alive(left)
+        assert len(service_folder.found(device)) == 1
+    assert "ended the service halyard-default" in caplog.text
+
+
+def test_what_a_living_run_holds_is_left_alone(
+    device: AdbDevice, link: FakeLink, programs: Path
+) -> None:
+    with run_of_its_own(link.root, programs) as (run, held):
+        try:
+            with pytest.raises(ServiceError, match=f"by halyard, process {run.pid} on "):
+                device.start_service()
+            assert is_alive(held)
+        finally:
+            os.kill(held, signal.SIGTERM)
+
+
+def test_a_number_that_another_process_has_by_now_is_not_killed(
+    device: AdbDevice, link: FakeLink
+) -> None:
+    dead = dataclasses.replace(service_folder.Owner.here(), born=1)
+    path = f"{WORK_FOLDER}/service-0123abcd"
+    with subprocess.Popen(["sleep", "60"]) as other:
+        device.shell(
+            f"mkdir -p {path} && echo '{dead.text()}' >{path}/owner && "
+            f"echo '{other.pid} 12345' >{path}/pid"
+        ).check()
+        assert service_folder.end_leftovers(device) == []
+        assert not link.path(path).exists()
+        assert other.poll() is None
+        other.kill()
+
+
+@pytest.mark.parametrize(
+    ("change", "is_dead"),
+    [
+        ({}, False),
+        ({"born": 1}, True),
+        ({"pid": 2**22 + 1}, True),
+        ({"boot": "another"}, True),
+        ({"place": "other/1", "boot": "another", "pid": 1}, False),
+    ],
+    ids=["this run", "number used again", "no such process", "another boot", "another machine"],
+)
+def test_a_run_is_known_to_be_dead(change: dict[str, object], is_dead: bool) -> None:
+    owner = dataclasses.replace(service_folder.Owner.here(), **change)
+    assert service_folder.Owner.parse(owner.text()) == owner
+    assert owner.is_dead() == is_dead
+
+
+@pytest.mark.parametrize("text", ["", "a b c", "a b c d", "a b 1 2 3"])
+def test_an_owner_that_is_not_understood_is_none(text: str) -> None:
+    assert service_folder.Owner.parse(text) is None
+
+
+def test_nothing_but_the_last_log_is_left_on_the_device(device: AdbDevice, link: FakeLink) -> None:
+    for name in ("one", "two"):
+        with device.start_service(ServiceOptions(instance=name)):
+            pass
+    names = [path.name for path in link.path(WORK_FOLDER).iterdir()]
+    assert sorted(names) == sorted([native.RUNNER, native.SERVICE, "service.log"])
+    assert "-n two" in link.path(service_folder.LAST_LOG).read_text()
+
+
+def test_an_interrupted_start_leaves_nothing(
+    device: AdbDevice, link: FakeLink, registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pids: list[int] = []
+
+    def interrupted(service: AdbService) -> None:
+        pids.append(service.pid)
+        raise SystemExit(128 + signal.SIGTERM)
+
+    monkeypatch.setattr(AdbService, "_wait_until_registered", interrupted)
+    with pytest.raises(SystemExit):
+        device.start_service()
+    assert service_folder.found(device) == []
+    assert not is_alive(pids[0])
+
+
+def test_a_full_disk_is_told_and_nothing_is_left(
+    programs: Path, tmp_path: Path, full_disk: Callable[[Path], Callable[[], None]]
+) -> None:
+    fill = full_disk(tmp_path / "small")
+    link = FakeLink(tmp_path / "small/device")
+    with AdbDevice(link, "SERIAL7") as device:
+        device.put_program(native.RUNNER)
+        device.put_program(native.SERVICE)
+        fill()
+        with pytest.raises(ServiceError, match="is the disk full") as caught:
+            device.start_service()
+        assert "No space left on device" in caught.value.stderr
+        assert service_folder.found(device) == []
+
+
+def test_a_disk_that_fills_up_does_not_keep_a_service_from_ending(
+    programs: Path, tmp_path: Path, full_disk: Callable[[Path], Callable[[], None]]
+) -> None:
+    fill = full_disk(tmp_path / "small")
+    link = FakeLink(tmp_path / "small/device")
+    with AdbDevice(link, "SERIAL7") as device:
+        service = device.start_service()
+        fill()
+        assert service.is_running()
+        assert service.stop() == UNKNOWN_EXIT_CODE
+        assert not is_alive(service.pid)
+        assert service_folder.found(device) == []
 
 
 def test_leaving_the_context_stops_it(device: AdbDevice) -> None:

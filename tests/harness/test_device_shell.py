@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a command's exit code and stderr come through one stream of bytes."""
 
+import os
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -9,11 +12,12 @@ import pytest
 from halyard.devices.shell import WrappedCommand, parse_properties, parse_temperature
 
 
-def run(command: str, scratch: Path) -> tuple[int, bytes, bytes]:
+def run(command: str, folder: Path) -> tuple[int, bytes, bytes]:
     """As adbd's exec service would: one shell, one stream."""
-    wrapped = WrappedCommand(command, scratch=str(scratch))
+    wrapped = WrappedCommand(command)
     done = subprocess.run(
         ["/bin/sh", "-c", wrapped.text()],
+        cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -41,6 +45,8 @@ def run(command: str, scratch: Path) -> tuple[int, bytes, bytes]:
         ("cat", 0, b"", b""),
         ("printf '\\000\\r\\n\\377'", 0, b"\0\r\n\xff", b""),
         ("echo one\necho two", 0, b"one\ntwo\n", b""),
+        ("printf 'no newline' >&2", 0, b"", b"no newline"),
+        ("printf 'two\n\n' >&2; exit 7", 7, b"", b"two\n\n"),
     ],
 )
 def test_a_command_keeps_its_streams_and_exit_code(
@@ -59,9 +65,20 @@ def test_an_unfinished_quote_is_the_commands_own_error(tmp_path: Path) -> None:
     assert b"quoted" in err.lower() or b"eof" in err.lower()
 
 
-def test_nothing_is_left_in_the_scratch_folder(tmp_path: Path) -> None:
-    run("echo err >&2", tmp_path)
+def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    """Nothing of the wrapping is a file, so there is nothing that a full disk could take away."""
+    code, out, err = run("dd if=/dev/zero of=/dev/full bs=1 count=1", tmp_path)
+    assert (code != 0, out) == (True, b"")
+    assert b"No space left on device" in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_that_leaves_something_running_ends(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    code, out, _ = run("sleep 20 >/dev/null 2>&1 & echo $!", tmp_path)
+    assert time.monotonic() - begun < 10
+    assert code == 0
+    os.kill(int(out), signal.SIGKILL)
 
 
 def test_output_that_breaks_off_is_no_result() -> None:

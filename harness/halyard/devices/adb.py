@@ -15,6 +15,7 @@ from halyard.devices.adb_link import (
     LinkBroken,
     LinkError,
     LinkTimeout,
+    LocalFileError,
     tcp_link,
     usb_link,
 )
@@ -100,9 +101,13 @@ class AdbDevice:
         except LinkBroken as error:
             self._disconnect()
             raise DeviceUnreachable(str(error), serial=self.serial, command=command) from error
+        except LocalFileError as error:
+            # The device still sends, or waits for, the rest of the file.
+            self._disconnect()
+            raise DeviceError(str(error), serial=self.serial, command=command) from error
         except LinkError as error:
             raise DeviceError(str(error), serial=self.serial, command=command) from error
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit):
             # Half an answer is still on its way.
             self._disconnect()
             raise
@@ -164,17 +169,22 @@ class AdbDevice:
         )
 
     def pull(self, remote: str, local: Path, *, progress: Progress | None = None) -> None:
-        local.parent.mkdir(parents=True, exist_ok=True)
+        command = f"pull {remote} {local}"
         # What is there stays whole until all of the new file has come.
         part = local.with_name(f".{local.name}.part")
         try:
+            local.parent.mkdir(parents=True, exist_ok=True)
             self._transfer(
-                f"pull {remote} {local}",
-                lambda: self._link.pull(remote, part, self._transfer_timeout, progress),
+                command, lambda: self._link.pull(remote, part, self._transfer_timeout, progress)
             )
             part.replace(local)
+        except OSError as error:
+            raise DeviceError(
+                f"on this machine: {error}", serial=self.serial, command=command
+            ) from error
         finally:
-            part.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
 
     def _transfer(self, command: str, transfer: Callable[[], T]) -> T:
         self.connect()

@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """One adb connection, over TCP or USB, on the adb-shell library.
 
-Turns the library's many exceptions into three, and mends what it leaves to its user: a closed
-socket, a write that goes out in parts, and an end in time for a command that keeps talking.
+Turns the library's many exceptions into four, and mends what it leaves to its user: a closed
+socket, a write that goes out in parts, an end in time for a command that keeps talking, and a device
+that refuses the rest of a file while it is sent.
 """
 
 import contextlib
+import errno
 import os
 import select
 import socket
 import stat
+import struct
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+from adb_shell import constants
 from adb_shell import exceptions as adb
-from adb_shell.adb_device import AdbDevice as Library
+from adb_shell.adb_device import AdbDevice as LibraryDevice
+from adb_shell.adb_message import AdbMessage
 from adb_shell.auth.keygen import keygen, write_public_keyfile
 from adb_shell.auth.sign_pythonrsa import PythonRSASigner
 from adb_shell.transport.tcp_transport import TcpTransport
@@ -37,6 +42,10 @@ class LinkBroken(LinkError):
     """There is no connection, or it broke."""
 
 
+class LocalFileError(LinkError):
+    """This machine's side of a transfer failed: its disk is full, or the file may not be read."""
+
+
 class LinkTimeout(LinkError):
     """No end in the time given. `output` is what came until then."""
 
@@ -46,7 +55,8 @@ class LinkTimeout(LinkError):
 
 
 class AdbLink(Protocol):
-    """What AdbDevice needs of a connection. After LinkBroken or LinkTimeout it must be closed."""
+    """What AdbDevice needs of a connection. It must be closed after LinkBroken, LinkTimeout and
+    LocalFileError."""
 
     def connect(self, timeout: float) -> None: ...
 
@@ -99,6 +109,49 @@ class _Tcp(TcpTransport):  # type: ignore[misc]
         return left if timeout is None else min(left, timeout)
 
 
+class _Library(LibraryDevice):  # type: ignore[misc]
+    """The library's device, which hears what the device says while it is sent a file.
+
+    adbd answers a write that fails (a full disk, above all) at once. The library drops the answer,
+    as it waits for another packet then, and waits in vain for one at the end of the file.
+    """
+
+    def _filesync_flush(self, adb_info: Any, filesync_info: Any) -> None:
+        message = AdbMessage(
+            constants.WRTE,
+            adb_info.local_id,
+            adb_info.remote_id,
+            filesync_info.send_buffer[: filesync_info.send_idx],
+        )
+        self._io_manager.send(message, adb_info)
+        filesync_info.send_idx = 0
+        command = None
+        while command != constants.OKAY:
+            command, data = self._read_until(
+                [constants.OKAY, constants.WRTE, constants.CLSE], adb_info
+            )
+            if command == constants.WRTE:
+                filesync_info.recv_buffer += data
+            elif command == constants.CLSE:
+                raise adb.AdbConnectionError("the device closed the transfer")
+        reason = _refusal(filesync_info.recv_buffer)
+        if reason is not None:
+            # The connection stays good for others.
+            self._clse(adb_info)
+            raise adb.PushFailedError(reason)
+
+
+def _refusal(received: bytes | bytearray) -> bytes | None:
+    """The reason in a whole FAIL message of the sync service; None unless it is one."""
+    head = struct.Struct("<4sI")
+    if len(received) < head.size:
+        return None
+    name, length = head.unpack_from(received)
+    if name != b"FAIL" or len(received) < head.size + length:
+        return None
+    return bytes(received[head.size : head.size + length])
+
+
 class LibraryLink:
     """An AdbLink on the library. `make_transport` is called once per connection."""
 
@@ -111,7 +164,7 @@ class LibraryLink:
     def connect(self, timeout: float) -> None:
         with _translated():
             self._transport = self._make_transport()
-            self._device = Library(self._transport)
+            self._device = _Library(self._transport)
             try:
                 self._connect([], timeout)
             except adb.DeviceAuthError:
@@ -154,8 +207,8 @@ class LibraryLink:
         return bytes(output)
 
     def push(self, local: Path, remote: str, timeout: float, progress: Progress | None) -> None:
-        mode = stat.S_IFREG | stat.S_IMODE(local.stat().st_mode)
         with _translated():
+            mode = stat.S_IFREG | stat.S_IMODE(local.stat().st_mode)
             self._device.push(
                 str(local),
                 remote,
@@ -243,13 +296,23 @@ def _adding_up(progress: Progress | None) -> Callable[[str, int, int], None] | N
     return add
 
 
+# What only a file gives, not a socket.
+_FILE_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
+
+
 @contextlib.contextmanager
 def _translated() -> Iterator[None]:
     try:
         yield
     except LinkError:
         raise
-    except (adb.AdbTimeoutError, adb.TcpTimeoutException, TimeoutError) as error:
+    except OSError as error:
+        if isinstance(error, TimeoutError):
+            raise LinkTimeout(str(error)) from error
+        if error.filename is not None or error.errno in _FILE_ERRORS:
+            raise LocalFileError(f"on this machine: {error}") from error
+        raise LinkBroken(str(error) or type(error).__name__) from error
+    except (adb.AdbTimeoutError, adb.TcpTimeoutException) as error:
         raise LinkTimeout(str(error)) from error
     except (adb.AdbCommandFailureException, adb.PushFailedError) as error:
         reason = error.args[0] if error.args else error
@@ -259,7 +322,6 @@ def _translated() -> Iterator[None]:
             else str(reason)
         ) from error
     except (
-        OSError,
         adb.AdbConnectionError,
         adb.DeviceAuthError,
         adb.InvalidChecksumError,

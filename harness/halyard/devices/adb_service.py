@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service on a device behind a shell: started in the background, watched through its files."""
 
+import logging
 import secrets
 import shlex
 import time
@@ -10,14 +11,20 @@ from types import TracebackType
 from typing import Self
 
 from halyard import native
+from halyard.devices import service_folder
 from halyard.devices.device import WORK_FOLDER, Device, ServiceOptions
 from halyard.errors import DeviceError, DeviceUnreachable, ServiceError
+
+_LOG = logging.getLogger(__name__)
 
 _POLL = 0.05
 # Seconds for the last executions of a service that was asked to end, and for the kernel to tell
 # the service manager of a death.
 _STOP_TIMEOUT = 10.0
 _UNREGISTER_TIMEOUT = 2.0
+
+# Of a service that ended on a device whose disk was too full to keep its exit code.
+UNKNOWN_EXIT_CODE = 255
 
 
 def list_services(device: Device) -> list[str]:
@@ -37,7 +44,8 @@ def registered(services: Sequence[str], instance: str) -> list[str]:
 
 
 class AdbService:
-    """`start` makes one. Its folder on the device holds its log, its pid and its exit code."""
+    """`start` makes one. Its folder on the device holds its log, its pid and its exit code until it
+    has ended."""
 
     def __init__(self, device: Device, options: ServiceOptions, folder: str, pid: int) -> None:
         self.instance = options.instance
@@ -47,34 +55,59 @@ class AdbService:
         self._options = options
         self._folder = folder
         self._exit_code: int | None = None
+        self._log: str | None = None  # once it has ended
 
     @classmethod
     def start(cls, device: Device, options: ServiceOptions) -> Self:
+        for left in service_folder.end_leftovers(device):
+            _LOG.warning(
+                "ended the service %s, which a run that died had left (%s)",
+                left.instance,
+                left.owner,
+            )
         there = device.shell(f"[ -x {shlex.quote(options.program)} ]").exit_code == 0
         if not there:
             options = replace(options, program=device.put_program(native.SERVICE))
         cls._wait_for_name(device, options)
         folder = f"{WORK_FOLDER}/service-{secrets.token_hex(4)}"
-        command = shlex.join(options.command_line())
-        # The inner shell outlives the adb connection and keeps the exit code.
-        inner = (
-            f"{command} >{folder}/log 2>&1 </dev/null & "
-            f"echo $! >{folder}/pid.new; mv {folder}/pid.new {folder}/pid; "
-            f"wait $!; echo $? >{folder}/exit"
-        )
-        device.shell(
-            f"mkdir -p {folder} && "
-            f"(setsid sh -c {shlex.quote(inner)} >/dev/null 2>&1 </dev/null &) && "
-            f"for i in 1 2 3 4 5 6 7 8 9 10; do [ -f {folder}/pid ] && break; sleep 0.1; done"
-        ).check()
-        pid = device.shell(f"cat {folder}/pid").check().stdout
-        service = cls(device, options, folder, int(pid))
         try:
+            service = cls(device, options, folder, cls._launch(device, options, folder))
             service._wait_until_registered()
+        except ServiceError:
+            raise
         except BaseException:
-            service._stop_after_failure()
+            cls._clear(device, folder)
             raise
         return service
+
+    @staticmethod
+    def _clear(device: Device, folder: str) -> None:
+        try:
+            service_folder.kill_and_remove(device, folder)
+        except DeviceError:
+            # What failed first is what the caller has to know.
+            return
+
+    @classmethod
+    def _launch(cls, device: Device, options: ServiceOptions, folder: str) -> int:
+        """The process id of the service."""
+        made = device.shell(service_folder.make_commands(folder, options.instance))
+        launched = made
+        if made.exit_code == 0:
+            launched = device.shell(service_folder.launch_command(folder, options.command_line()))
+        pid = launched.stdout.split()[:1]
+        if launched.exit_code == 0 and pid and pid[0].isdigit():
+            return int(pid[0])
+        # A full disk says so only to those who write.
+        why = device.shell(f"dd if=/dev/zero of={folder}/room bs=4096 count=1").stderr
+        cls._clear(device, folder)
+        raise ServiceError(
+            f"the service can't keep its files in {WORK_FOLDER}: is the disk full? "
+            "(`df` on the device tells)",
+            serial=device.serial,
+            command=shlex.join(options.command_line()),
+            stderr=launched.stderr + why,
+        )
 
     @staticmethod
     def _wait_for_name(device: Device, options: ServiceOptions) -> None:
@@ -82,9 +115,15 @@ class AdbService:
         end = time.monotonic() + _UNREGISTER_TIMEOUT
         while taken := registered(list_services(device), options.instance):
             if time.monotonic() > end:
+                owners = [
+                    folder.owner
+                    for folder in service_folder.found(device)
+                    if folder.instance == options.instance and folder.owner is not None
+                ]
+                by = f"by halyard, {owners[0]}" if owners else "by a service not started by halyard"
                 raise ServiceError(
-                    f"{taken[-1]} is registered already, by a service that was not started here; "
-                    "choose another instance name or use that service",
+                    f"{taken[-1]} is registered already, {by}; start the service under another "
+                    f"name (--service-name NAME), or use that one (--instance {options.instance})",
                     serial=device.serial,
                 )
             time.sleep(_POLL)
@@ -98,10 +137,17 @@ class AdbService:
                 self.interfaces = found
                 return
             if not self.is_running():
-                raise self._error("the service ended before it was registered")
+                raise self._ended("the service ended before it was registered")
             if time.monotonic() > end:
-                raise self._error(f"the service is not registered {self._options.timeout:g} s on")
+                raise self._ended(f"the service is not registered {self._options.timeout:g} s on")
             time.sleep(_POLL)
+
+    def _ended(self, message: str) -> ServiceError:
+        """The error, after all of the service is gone."""
+        error = self._error(message)
+        self._stop_after_failure()
+        error.exit_code = self._exit_code
+        return error
 
     def _error(self, message: str) -> ServiceError:
         return ServiceError(
@@ -121,11 +167,20 @@ class AdbService:
 
     def is_running(self) -> bool:
         if self._exit_code is None:
-            text = self._device.shell(f"cat {self._folder}/exit 2>/dev/null").stdout.strip()
-            self._exit_code = int(text) if text else None
+            exit_file = f"{self._folder}/exit"
+            # Between the process and the file there is a moment with neither.
+            said = self._device.shell(
+                f"kill -0 {self.pid} 2>/dev/null && echo running && exit; "
+                f"for i in 1 2 3 4 5 6 7 8 9 10; do [ -s {exit_file} ] && break; sleep 0.1; done; "
+                f"cat {exit_file}"
+            ).stdout.strip()
+            if said != "running":
+                self._exit_code = int(said) if said.isdigit() else UNKNOWN_EXIT_CODE
         return self._exit_code is None
 
     def log(self) -> str:
+        if self._log is not None:
+            return self._log
         return self._device.shell(f"cat {self._folder}/log 2>/dev/null").stdout
 
     def report(self) -> Mapping[str, Sequence[str]]:
@@ -148,6 +203,9 @@ class AdbService:
                 time.sleep(_POLL)
         if self._exit_code is None:
             raise self._error("the service does not end, not even killed")
+        if self._log is None:
+            self._log = self.log()
+            service_folder.remove(self._device, self._folder)
         return self._exit_code
 
     def __enter__(self) -> Self:

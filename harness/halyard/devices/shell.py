@@ -2,8 +2,9 @@
 """What a device's shell gives, and how to ask it for more than adb carries.
 
 adb's exec service carries one stream of bytes and no exit code. A command is therefore wrapped:
-its stderr goes into a file on the device, and a line with a random marker follows its stdout, with
-the exit code, and then the stderr.
+the shell around it keeps its stderr, and a line with a random marker follows its stdout, with the
+exit code, and then the stderr. No file is written: a device whose disk is full has to be able to
+say so.
 """
 
 import re
@@ -21,15 +22,16 @@ class WrappedCommand:
     """A command as it goes to the device, and how to read what comes back."""
 
     command: str
-    scratch: str = "/data/local/tmp"
     marker: str = field(default_factory=lambda: f"halyard-{secrets.token_hex(8)}")
 
     def text(self) -> str:
-        errors = f"{self.scratch}/.{self.marker}"
         # The command is a word of its own, so that no quote or `exit` in it reaches the wrapping.
+        # Descriptor 3 is the stream to the host; it is closed for the command, which may leave
+        # something running. The x keeps the newlines at the end of what is substituted.
         return (
-            f"sh -c {shlex.quote(self.command)} </dev/null 2>{errors}; "
-            f"echo {self.marker} $?; cat {errors}; rm -f {errors}"
+            f"{{ errors=$({{ sh -c {shlex.quote(self.command)} </dev/null 1>&3 3>&-; "
+            "code=$?; printf x; exit $code; } 2>&1); } 3>&1; "
+            f'echo {self.marker} $?; printf %s "${{errors%x}}"'
         )
 
     def parse(self, output: bytes) -> tuple[int, bytes, bytes] | None:

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service's folder on a device: who started it, its process, its log; and what dead runs left.
+
+`owner` names the process of the harness on its machine, `pid` the service's on the device, each with
+its start time, so that another process with the same number is not taken for it. A run that was
+killed leaves both; the next one ends that service and removes the folder.
+"""
+
+import os
+import shlex
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from halyard.devices.device import WORK_FOLDER, Device
+from halyard.vm import qemu
+
+# The log of the service that ended last.
+LAST_LOG = f"{WORK_FOLDER}/service.log"
+_PREFIX = f"{WORK_FOLDER}/service-"
+_END_TIMEOUT = 5.0
+_POLL = 0.05
+# What a runner that was killed left is removed after so many minutes.
+_OLD_RUN = 12 * 60
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The process that started a service. `place`: its machine and process namespace."""
+
+    place: str
+    boot: str
+    pid: int
+    born: int
+
+    @classmethod
+    def here(cls) -> Self:
+        return cls(_place(), _boot(), os.getpid(), qemu.start_time(os.getpid()) or 0)
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        try:
+            place, boot, pid, born = text.split()
+            return cls(place, boot, int(pid), int(born))
+        except ValueError:
+            return None
+
+    def text(self) -> str:
+        return f"{self.place} {self.boot} {self.pid} {self.born}"
+
+    def is_dead(self) -> bool:
+        """Whether it is known to have ended: nobody can tell of another machine's process."""
+        if self.place != _place():
+            return False
+        return self.boot != _boot() or qemu.start_time(self.pid) != self.born
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.place.partition('/')[0]}"
+
+
+def _place() -> str:
+    name = "".join(socket.gethostname().split()) or "localhost"
+    try:
+        return f"{name}/{os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        return name
+
+
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return "-"
+
+
+@dataclass(frozen=True)
+class ServiceFolder:
+    """What is found in one."""
+
+    path: str
+    owner: Owner | None
+    pid: int | None
+    born: str  # the start time of the process, as the device's kernel counts
+    instance: str
+
+
+def found(device: Device) -> Sequence[ServiceFolder]:
+    """Every service's folder on the device."""
+    said = device.shell(
+        f"for f in {_PREFIX}*/; do [ -d $f ] && "
+        'echo "$f|$(cat $f/owner 2>/dev/null)|$(cat $f/pid 2>/dev/null)'
+        '|$(cat $f/instance 2>/dev/null)"; done; true'
+    ).stdout
+    folders = []
+    for line in said.splitlines():
+        fields = line.split("|", 3)
+        # The name is shell text of this module's making; nothing else is touched.
+        name = WORK_FOLDER + fields[0].rstrip("/").rpartition(WORK_FOLDER)[2]
+        if len(fields) != 4 or not name.removeprefix(_PREFIX).isalnum():
+            continue
+        pid, _, born = fields[2].partition(" ")
+        folders.append(
+            ServiceFolder(
+                path=name,
+                owner=Owner.parse(fields[1]),
+                pid=int(pid) if pid.isdigit() else None,
+                born=born.strip(),
+                instance=fields[3],
+            )
+        )
+    return folders
+
+
+def end_leftovers(device: Device) -> list[ServiceFolder]:
+    """Ends the services whose runs are dead, and removes their folders; those that it ended."""
+    ended = []
+    for folder in found(device):
+        if folder.owner is None or not folder.owner.is_dead():
+            continue
+        if _is_running(device, folder):
+            _end(device, folder)
+            ended.append(folder)
+        device.shell(f"rm -rf {folder.path}")
+    device.shell(
+        f"find {WORK_FOLDER} -maxdepth 1 -name 'run-*' -mmin +{_OLD_RUN} -exec rm -f {{}} \\; "
+        "2>/dev/null; true"
+    )
+    return ended
+
+
+def _is_running(device: Device, folder: ServiceFolder) -> bool:
+    if folder.pid is None or not folder.born:
+        return False
+    # The fields are counted behind the name, which may hold anything.
+    said = device.shell(f"sed 's/.*) //' /proc/{folder.pid}/stat 2>/dev/null").stdout.split()
+    return len(said) > 19 and said[0] not in {"Z", "X"} and said[19] == folder.born
+
+
+def _end(device: Device, folder: ServiceFolder) -> None:
+    for signal in ("TERM", "KILL"):
+        device.shell(f"kill -{signal} {folder.pid}")
+        end = time.monotonic() + _END_TIMEOUT
+        while time.monotonic() < end:
+            if not _is_running(device, folder):
+                return
+            time.sleep(_POLL)
+
+
+def make_commands(path: str, instance: str) -> str:
+    """The shell commands that make a folder; they fail where the disk is full."""
+    return (
+        f"mkdir -p {path} && echo {shlex.quote(Owner.here().text())} >{path}/owner && "
+        f"echo {shlex.quote(instance)} >{path}/instance"
+    )
+
+
+def launch_command(path: str, command: Sequence[str]) -> str:
+    """The shell command that runs the service behind a shell that outlives the connection and keeps
+    its exit code. A service whose process can't be noted, as the disk is full, is ended."""
+    inner = (
+        f"{shlex.join(command)} >{path}/log 2>&1 </dev/null & p=$!; "
+        f"echo $p $(sed 's/.*) //' /proc/$p/stat | cut -d' ' -f20) >{path}/pid.new && "
+        f"[ -s {path}/pid.new ] && mv {path}/pid.new {path}/pid || kill -9 $p; "
+        f"wait $p; echo $? >{path}/exit"
+    )
+    return (
+        f"(setsid sh -c {shlex.quote(inner)} >/dev/null 2>&1 </dev/null &) && "
+        f"for i in $(seq 50); do [ -f {path}/pid ] || [ -f {path}/exit ] && break; sleep 0.1; done; "
+        f"cat {path}/pid"
+    )
+
+
+def kill_and_remove(device: Device, path: str) -> None:
+    """Of a service that is not known to have started."""
+    device.shell(f"[ -s {path}/pid ] && kill -9 $(cut -d' ' -f1 {path}/pid); rm -rf {path}")
+
+
+def remove(device: Device, path: str) -> None:
+    """Keeps the log for those who ask for it later."""
+    device.shell(f"mv -f {path}/log {LAST_LOG} 2>/dev/null; rm -rf {path}")
