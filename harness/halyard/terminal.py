@@ -14,6 +14,8 @@ from rich.text import Text
 
 # A log has no width: a line that is broken or cut there is worse than a long one.
 _LOG_WIDTH = 100_000
+# Between two columns.
+_GAP = 2
 
 
 class Step:
@@ -23,6 +25,7 @@ class Step:
         self._title = title
         self._status = status
         self.outcome = ""
+        self.failed = False  # it is over, but not as it should be
 
     def now(self, text: str) -> None:
         """Shows what it is busy with."""
@@ -52,9 +55,8 @@ class Terminal:
                 raise
         seconds = time.monotonic() - start
         outcome = f": {step.outcome}" if step.outcome else ""
-        self.console.print(
-            f"[green]✓[/green] {escape(title + outcome)} [dim]({seconds:.1f} s)[/dim]"
-        )
+        mark = "[red]✗[/red]" if step.failed else "[green]✓[/green]"
+        self.console.print(f"{mark} {escape(title + outcome)} [dim]({seconds:.1f} s)[/dim]")
 
     def heading(self, text: str) -> None:
         self.console.print(f"\n[bold]{text}[/bold]")
@@ -69,13 +71,35 @@ class Terminal:
     def table(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[str] = ()
     ) -> None:
-        """`numbers`: the columns that are aligned to the right. Cells are folded where the terminal
-        is too narrow, so what has to stay whole, like a path, goes into lines of its own."""
+        """`numbers`: the columns that are aligned to the right. Where the terminal is too narrow,
+        cells are folded between words as long as the longest words fit side by side; what has to
+        stay whole, like a path, goes into lines of its own."""
         table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in columns:
+        cells = list(zip(columns, *rows, strict=True))
+        widths = _widths(cells, self.console.width - _GAP * len(columns))
+        for index, column in enumerate(columns):
             table.add_column(
-                column, justify="right" if column in numbers else "left", overflow="fold"
+                column,
+                justify="right" if column in numbers else "left",
+                overflow="fold",
+                width=widths[index] if widths else None,
             )
         for row in rows:
             table.add_row(*map(Text, row))
         self.console.print(table)
+
+
+def _widths(cells: Sequence[Sequence[str]], room: int) -> list[int] | None:
+    """A width for each column that breaks no word; None where there is none, or all fit."""
+    wanted = [max(map(len, column)) for column in cells]
+    least = [max(len(word) for cell in column for word in cell.split() or [""]) for column in cells]
+    if sum(wanted) <= room or sum(least) > room:
+        return None
+    widths = list(least)
+    left = room - sum(least)
+    # Those that need least to be whole come first.
+    for index in sorted(range(len(cells)), key=lambda column: wanted[column] - least[column]):
+        more = min(wanted[index] - least[index], left)
+        widths[index] += more
+        left -= more
+    return widths
