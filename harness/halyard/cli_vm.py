@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands `halyard vm …`: a virtual device that stays."""
 
-import shlex
 import sys
 import time
 
 import click
 
+from halyard.cli_files import run_or_converse
 from halyard.devices.virtual import VirtualDevice, answers
 from halyard.errors import HalyardError
 from halyard.terminal import Terminal
@@ -60,37 +60,7 @@ def shell(command: tuple[str, ...]) -> None:
     if machine is None:
         raise HalyardError("the virtual device does not run: halyard vm start")
     with VirtualDevice(machine) as device:
-        if command:
-            sys.exit(_run(device, " ".join(command)))
-        _converse(device)
-
-
-def _run(device: VirtualDevice, command: str) -> int:
-    result = device.shell(command, timeout=3600)
-    click.echo(result.stdout, nl=False)
-    click.echo(result.stderr, nl=False, err=True)
-    return result.exit_code
-
-
-def _converse(device: VirtualDevice) -> None:
-    """Each line is a shell of its own; the working folder is carried from one to the next."""
-    folder = "/"
-    marker = "halyard-folder "
-    while True:
-        try:
-            line = input(f"{device.serial}:{folder} # " if sys.stdin.isatty() else "")
-        except EOFError:
-            return
-        if line.strip() in {"exit", "logout"}:
-            return
-        result = device.shell(
-            f"cd {shlex.quote(folder)}; {line}\ncode=$?; echo {marker}$PWD; exit $code",
-            timeout=3600,
-        )
-        output, found, place = result.stdout.rpartition(marker)
-        folder = place.strip() if found else folder
-        click.echo(output if found else result.stdout, nl=False)
-        click.echo(result.stderr, nl=False, err=True)
+        run_or_converse(device, command)
 
 
 def _describe(terminal: Terminal, machine: VirtualMachine) -> None:

@@ -25,10 +25,18 @@ class Difference:
     max_relative_error: float
     max_steps: int | None
     exact_share: float  # 0 to 1: elements that are equal
+    # Of the expected values: how many are not 0, as agreeing on zeros says little; and the largest
+    # magnitude of those that are finite.
+    nonzero: int = 0
+    largest: float = 0.0
+    is_half: bool = False  # a float16 tensor
 
     def text(self) -> str:
         """One line for a report."""
-        exact = f"{100 * self.exact_share:.2f} % of {self.count} exact"
+        exact = (
+            f"{100 * self.exact_share:.2f} % of {self.count} exact, "
+            f"where {self.nonzero} are not zero"
+        )
         if self.max_steps is not None:
             steps = "1 step" if self.max_steps == 1 else f"{self.max_steps} steps"
             return f"{self.name}: largest difference {steps}, {exact}"
@@ -65,5 +73,13 @@ def compare(info: TensorInfo, expected: Array, actual: Array) -> Difference:
     if info.quantized:
         steps = int(np.abs(expected.astype(np.int64) - actual.astype(np.int64)).max())
     return Difference(
-        info.name, count, float(error.max()), float(relative.max()), steps, float(same.mean())
+        info.name,
+        count,
+        float(error.max()),
+        float(relative.max()),
+        steps,
+        float(same.mean()),
+        nonzero=int(np.count_nonzero(wanted)),
+        largest=float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0)),
+        is_half=info.dtype == np.float16,
     )

@@ -10,6 +10,7 @@ from halyard.measurement import Measurement, Subject, measure
 from halyard.proto import halyard_pb2 as pb
 from halyard.report import agreement, placement, times
 from halyard.runner import Target
+from halyard.subject import Repetitions
 from halyard.terminal import Terminal
 from halyard.zoo import DataType
 
@@ -34,6 +35,7 @@ def run(terminal: Terminal, device_name: str, size: int, width: float) -> bool:
                 measurements += _show_model(terminal, device, service, subject)
             with terminal.step("Stopping the service with SIGTERM") as step:
                 code = service.stop()
+                step.failed = code != 0
                 step.outcome = f"exit code {code}"
     ok = code == 0 and all(measurement.ok for measurement in measurements)
     _show_summary(terminal, measurements)
@@ -53,7 +55,7 @@ def _show_build(terminal: Terminal) -> None:
         path = native.program(name)
         terminal.detail(f"{path.stat().st_size / 2**20:5.1f} MiB  {path.name}")
     if not litert.available():
-        terminal.detail("LiteRT is not installed: results are not compared")
+        terminal.detail(f"results are not compared: {litert.MISSING}")
 
 
 def _open(terminal: Terminal, name: str) -> Device:
@@ -95,8 +97,7 @@ def _show_model(
             f"needs HAL {hal_version.format(required)}"
         )
     with terminal.step("Running it in LiteRT on this machine") as step:
-        if subject.expected() is None:
-            step.outcome = "not installed"
+        step.outcome = subject.reference(Repetitions(_REPEAT)).reason
     measurements = []
     for version in hal_version.ALL:
         if version < required:
@@ -110,11 +111,13 @@ def _show_model(
         )
         with terminal.step(f"Through HAL {hal_version.format(version)}") as step:
             measurement = measure(device, Target.hidl(service.instance), subject, options)
+            step.failed = not measurement.ok
             step.outcome = "prepared and executed" if measurement.ok else "FAILED"
         for problem in measurement.problems:
             terminal.detail(problem)
         if measurement.execution is not None:
-            terminal.detail(agreement(measurement))
+            for line in agreement(measurement):
+                terminal.detail(line)
             terminal.detail(times(measurement))
         measurements.append(measurement)
     for line in placement(measurements[-1]):
@@ -129,7 +132,7 @@ def _show_summary(terminal: Terminal, measurements: list[Measurement]) -> None:
         wall = measurement.wall
         rows.append(
             [
-                str(measurement.subject.data_type),
+                str(measurement.subject.as_json()["type"]),
                 measurement.hal,
                 "ok" if measurement.ok else "FAILED",
                 _error(measurement),

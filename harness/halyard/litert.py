@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
+MISSING = "LiteRT is not installed: pip install 'halyard[peers]' (or ai-edge-litert)"
+
+
 class LiteRtMissing(HalyardError):
     """The package ai-edge-litert is not installed."""
 
@@ -78,8 +81,6 @@ def _interpreter_module() -> ModuleType:
     try:
         from ai_edge_litert import interpreter
     except ImportError as error:
-        raise LiteRtMissing(
-            "LiteRT is not installed: pip install ai-edge-litert (or halyard[peers])"
-        ) from error
+        raise LiteRtMissing(MISSING) from error
     module: ModuleType = interpreter
     return module

@@ -8,58 +8,26 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
-from halyard import hal_version, litert, tflite
+from halyard import hal_version
 from halyard.compare import Difference, compare
 from halyard.devices.device import Device
-from halyard.model import Array
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
-from halyard.zoo import DataType, ZooModel, build
+from halyard.subject import AnySubject, Reference, Repetitions, Subject
 
-# How far a whole network may be from LiteRT. Float kernels add in another order; a quantised sum
-# that lies halfway between two steps may go to either.
+__all__ = ["Measurement", "Subject", "measure"]
+
+# How far a whole network may be from LiteRT. Float kernels add in another order, and float16 rounds
+# every tensor; both are shares of the largest value, or of 1 where all are smaller. The second is
+# the official tolerance of a float16 operation. A quantised sum that lies halfway between two steps
+# may go to either.
 MAX_FLOAT_ERROR = 1e-5
+MAX_HALF_ERROR = 5 * 2**-10
 MAX_STEPS = 1
 
 UNKNOWN_TIME = 2**64 - 1
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What is run: a zoo model and an input for it."""
-
-    name: str
-    data_type: DataType
-    size: int
-    width: float
-    seed: int = 0
-
-    @property
-    def zoo_model(self) -> ZooModel:
-        return _built(self)
-
-    def expected(self) -> Sequence[Array] | None:
-        """LiteRT's outputs; None where it is not installed."""
-        return _expected(self)
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.data_type} {self.size}x{self.size} width {self.width:g}"
-
-
-@cache
-def _built(subject: Subject) -> ZooModel:
-    return build(subject.name, subject.data_type, size=subject.size, width=subject.width)
-
-
-@cache
-def _expected(subject: Subject) -> Sequence[Array] | None:
-    if not litert.available():
-        return None
-    model = subject.zoo_model
-    return litert.LiteRt(tflite.write(model.model)).run(model.input_arrays(subject.seed))
 
 
 @dataclass(frozen=True)
@@ -89,13 +57,14 @@ class Times:
 
 @dataclass(frozen=True)
 class Measurement:
-    subject: Subject
+    subject: AnySubject
     device: str  # its serial
     device_properties: Mapping[str, str]
     result: pb.CaseResult
     differences: Sequence[Difference] | None  # one per output; None: not compared
-    reference: str = "LiteRT"
+    reference: Reference = field(default_factory=Reference)
     problems: Sequence[str] = field(default=())  # why it is no success
+    notes: Sequence[str] = field(default=())  # what the user should know all the same
 
     @property
     def ok(self) -> bool:
@@ -115,10 +84,22 @@ class Measurement:
         return self._times([timing.wall_ns / 1e6 for timing in self._timings()])
 
     @property
+    def in_driver(self) -> Times | None:
+        """From the driver's first step to its last, as it says; None where it does not."""
+        return self._known([timing.time_in_driver_us for timing in self._timings()])
+
+    @property
     def on_device(self) -> Times | None:
-        """As the driver measured it; None where it was not asked or can't."""
-        known = [timing.time_on_device_us for timing in self._timings()]
-        return self._times([time / 1e3 for time in known if time != UNKNOWN_TIME])
+        """The part of it that the backends computed."""
+        return self._known([timing.time_on_device_us for timing in self._timings()])
+
+    @property
+    def peer(self) -> Times | None:
+        """LiteRT's, on this machine."""
+        return self._times(self.reference.milliseconds)
+
+    def _known(self, microseconds: Sequence[int]) -> Times | None:
+        return self._times([time / 1e3 for time in microseconds if time != UNKNOWN_TIME])
 
     def _timings(self) -> Sequence[pb.Timing]:
         return self.execution.timings if self.execution else ()
@@ -130,27 +111,25 @@ class Measurement:
     def as_json(self) -> dict[str, Any]:
         result, execution = self.result, self.execution
         return {
-            "model": {
-                "name": self.subject.name,
-                "type": str(self.subject.data_type),
-                "size": self.subject.size,
-                "width": self.subject.width,
-                "seed": self.subject.seed,
-            },
+            "model": self.subject.as_json(),
             "device": {"serial": self.device, "properties": dict(self.device_properties)},
             "target": result.target,
             "driver": result.version_string,
             "hal": self.hal,
             "ok": self.ok,
             "problems": list(self.problems),
+            "notes": list(self.notes),
             "failed_stage": pb.Stage.Name(result.failed_stage).removeprefix("STAGE_"),
             "status": status_name(execution.status if execution else result.status),
             "message": result.message or (execution.message if execution else ""),
             "agreement": self._agreement_as_json(),
             "prepare_ms": result.prepare_ns / 1e6,
             "timings_ms": self.wall.as_json() if self.wall else None,
-            "driver_timings_ms": self.on_device.as_json() if self.on_device else None,
+            "driver_timings_ms": self.in_driver.as_json() if self.in_driver else None,
+            "device_timings_ms": self.on_device.as_json() if self.on_device else None,
+            "peer_timings_ms": self.peer.as_json() if self.peer else None,
             "memory": {
+                "model_constant_bytes": self.subject.runnable.constant_bytes,
                 "peak_rss_bytes": result.memory.peak_rss_bytes,
                 "constant_bytes": result.memory.constant_bytes,
                 "arena_bytes": result.memory.arena_bytes,
@@ -174,11 +153,12 @@ class Measurement:
         if self.differences is None:
             return None
         return {
-            "with": self.reference,
+            "with": self.reference.name,
             "outputs": [
                 {
                     "name": difference.name,
                     "elements": difference.count,
+                    "nonzero": difference.nonzero,
                     "max_abs_error": difference.max_abs_error,
                     "max_relative_error": difference.max_relative_error,
                     "max_steps": difference.max_steps,
@@ -192,7 +172,7 @@ class Measurement:
 def measure(
     device: Device,
     target: Target,
-    subject: Subject,
+    subject: AnySubject,
     options: pb.RunOptions,
     *,
     backends: Sequence[str] = (),
@@ -201,28 +181,35 @@ def measure(
 ) -> Measurement:
     """Runs the subject once, with the options' repetitions. DeviceError only where the runner
     can't run: a model that fails is a Measurement with problems. `properties` are the device's,
-    for the report."""
-    model = subject.zoo_model
+    for the report; `backends` those that were asked for, if any were."""
+    model = subject.runnable
     case = pb.TestCase(name=str(subject), model=model.model, examples=[model.example(subject.seed)])
     [result] = run_cases(device, [case], options, target, backends=backends, threads=threads)
     differences = None
+    reference = Reference()
     problems = failures(result)
+    strange = strangers(result.placement, backends)
     if not problems:
-        expected = subject.expected()
-        if expected is not None:
+        problems = list(strange)
+        reference = subject.reference(Repetitions(options.repeat, options.warmup, threads))
+        if reference.outputs is not None:
             actual = model.output_arrays(result.examples[0])
             differences = [
                 compare(info, wanted, found)
-                for info, wanted, found in zip(model.outputs, expected, actual, strict=True)
+                for info, wanted, found in zip(
+                    model.outputs, reference.outputs, actual, strict=True
+                )
             ]
-            problems = disagreements(differences)
+            problems += disagreements(differences)
     return Measurement(
         subject=subject,
         device=device.serial,
         device_properties=properties or {},
         result=result,
         differences=differences,
+        reference=reference,
         problems=problems,
+        notes=[] if strange else absent(result.placement, backends),
     )
 
 
@@ -245,11 +232,18 @@ def disagreements(differences: Sequence[Difference]) -> list[str]:
             within = difference.max_steps <= MAX_STEPS
             limit = f"{MAX_STEPS} step"
         else:
-            within = difference.max_abs_error <= MAX_FLOAT_ERROR
-            limit = f"{MAX_FLOAT_ERROR:g}"
+            allowed = allowed_error(difference)
+            within = difference.max_abs_error <= allowed
+            limit = f"{allowed:.3g}"
         if not within:
             problems.append(f"disagrees with LiteRT by more than {limit}: {difference.text()}")
     return problems
+
+
+def allowed_error(difference: Difference) -> float:
+    """Of a float tensor, in real values."""
+    share = MAX_HALF_ERROR if difference.is_half else MAX_FLOAT_ERROR
+    return share * max(1.0, difference.largest)
 
 
 def status_name(status: int) -> str:
@@ -293,3 +287,30 @@ def refusals(placement: Sequence[pb.Placement]) -> list[tuple[str, str, int]]:
         (refusal.backend, refusal.reason) for row in placement for refusal in row.refusals
     )
     return [(backend, reason, count) for (backend, reason), count in counted.most_common()]
+
+
+def strangers(placement: Sequence[pb.Placement], asked: Sequence[str]) -> list[str]:
+    """Backends that ran something though others were asked for, and they were not."""
+    if not asked:
+        return []
+    missing = absent(placement, asked)
+    reason = f" ({'; '.join(missing)})" if missing else ""
+    return [
+        f"{share.backend} ran {share.nodes} of {len(placement)} nodes, and only {','.join(asked)} "
+        f"was asked for{reason}; --backends {','.join([*asked, share.backend])} allows it"
+        for share in shares(placement)
+        if share.backend not in asked
+    ]
+
+
+def absent(placement: Sequence[pb.Placement], asked: Sequence[str]) -> list[str]:
+    """The asked backends that neither ran a node nor said why not."""
+    heard = {row.backend for row in placement}
+    heard |= {refusal.backend for row in placement for refusal in row.refusals}
+    # Nodes that the first backends took are not offered to the later ones.
+    last = max((asked.index(name) for name in heard if name in asked), default=-1)
+    return [
+        f"{name} is not in this build of the driver"
+        for number, name in enumerate(asked)
+        if placement and name not in heard and (number < last or not heard & set(asked))
+    ]

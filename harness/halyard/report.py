@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements in words."""
 
-from halyard.measurement import Measurement, refusals, shares
+from halyard.compare import Difference
+from halyard.measurement import Measurement, allowed_error, refusals, shares
 from halyard.terminal import Terminal
 
 
@@ -11,41 +12,66 @@ def print_measurement(terminal: Terminal, measurement: Measurement) -> None:
     terminal.detail(f"HAL        {measurement.hal} ({result.target}{driver})")
     for problem in measurement.problems:
         terminal.detail(f"PROBLEM    {problem}")
+    for note in measurement.notes:
+        terminal.detail(f"note       {note}")
     if measurement.execution is None:
         return
-    terminal.detail(f"agreement  {agreement(measurement)}")
+    for line in agreement(measurement):
+        terminal.detail(f"agreement  {line}")
     terminal.detail(f"time       {times(measurement)}")
     terminal.detail(f"prepared   in {result.prepare_ns / 1e6:.1f} ms{memory(measurement)}")
     for line in placement(measurement):
         terminal.detail(line)
 
 
-def agreement(measurement: Measurement) -> str:
+def agreement(measurement: Measurement) -> list[str]:
+    """A line per output."""
     if measurement.differences is None:
-        return "not compared: LiteRT is not installed" if measurement.ok else "-"
-    return f"with {measurement.reference}: " + "; ".join(
-        difference.text() for difference in measurement.differences
-    )
+        reason = measurement.reference.reason
+        return [f"not compared: {reason}"] if reason else ["-"]
+    return [
+        f"with {measurement.reference.name}: {difference.text()}{_allowed(difference)}"
+        for difference in measurement.differences
+    ]
+
+
+def _allowed(difference: Difference) -> str:
+    if not difference.is_half:
+        return ""
+    return f"; float16 may be off by {allowed_error(difference):.3g}"
 
 
 def times(measurement: Measurement) -> str:
     wall = measurement.wall
     if wall is None:
         return "unknown"
+    runs = "1 run" if len(wall.values) == 1 else f"{len(wall.values)} runs"
     text = (
         f"median {wall.median:.2f} ms (min {min(wall.values):.2f}, max {max(wall.values):.2f}, "
-        f"first {wall.first:.2f}; {len(wall.values)} runs)"
+        f"first {wall.first:.2f}; {runs})"
     )
+    if measurement.in_driver is not None:
+        text += f", of which in the driver {measurement.in_driver.median:.2f} ms"
     if measurement.on_device is not None:
-        text += f", of which the driver {measurement.on_device.median:.2f} ms"
+        text += f", in its backends {measurement.on_device.median:.2f} ms"
+    if measurement.peer is not None:
+        threads = measurement.reference.threads
+        on = "1 thread" if threads == 1 else f"{threads} threads"
+        text += f"; LiteRT on this machine {measurement.peer.median:.2f} ms ({on})"
     return text
 
 
 def memory(measurement: Measurement) -> str:
+    """The model's constants are used where they lie, unless a backend packs them anew."""
     held = measurement.result.memory
+    constants = measurement.subject.runnable.constant_bytes
     if not held.constant_bytes and not held.arena_bytes:
         return ""
-    return f"; constants {held.constant_bytes / 2**20:.2f} MiB, arena {_kib(held.arena_bytes)}"
+    return (
+        f"; constants {constants / 2**20:.2f} MiB"
+        f", {held.constant_bytes / 2**20:.2f} MiB more packed by backends"
+        f", arena {_kib(held.arena_bytes)}"
+    )
 
 
 def _kib(size: int) -> str:

@@ -27,6 +27,7 @@ def run(
 # Which test_zoo.py compares with what the driver says.
 LOWEST = {
     DataType.FLOAT32: pb.HAL_VERSION_1_0,
+    DataType.FLOAT16: pb.HAL_VERSION_1_2,
     DataType.QUANT8: pb.HAL_VERSION_1_0,
     DataType.QUANT8_SIGNED: pb.HAL_VERSION_1_3,
 }

@@ -149,7 +149,7 @@ def test_a_full_folder_on_this_machine_is_no_broken_link(
     link, root = daemon
     (root / "large").write_bytes(bytes(4 * 2**20))
     full_disk(tmp_path / "small")
-    with pytest.raises(LocalFileError, match="on this machine: .*No space left on device"):
+    with pytest.raises(LocalFileError, match=r"on this machine: .*No space left on device"):
         link.pull("/large", tmp_path / "small/large", 30, None)
     link.close()
     link.connect(10)

@@ -47,7 +47,18 @@ def test_quantised_errors_are_counted_in_steps_without_wrapping() -> None:
     assert difference.max_steps == 255
     assert difference.max_abs_error == 127.5
     assert difference.exact_share == 0.5
-    assert difference.text() == "out: largest difference 255 steps, 50.00 % of 4 exact"
+    assert (
+        difference.text()
+        == "out: largest difference 255 steps, 50.00 % of 4 exact, where 3 are not zero"
+    )
+
+
+def test_expected_values_that_are_not_zero_are_counted() -> None:
+    difference = compare(QUANTIZED, np.array([10, 10, 12, 10], np.uint8), np.zeros(4, np.uint8))
+    assert (difference.nonzero, difference.count) == (1, 4)
+    assert difference.largest == 1.0
+    difference = compare(FLOATS, floats(0, -3, np.inf), floats(1, 1, 1))
+    assert (difference.nonzero, difference.largest) == (2, 3.0)
 
 
 @given(hnp.arrays(np.int8, 6), hnp.arrays(np.int8, 6), st.integers(-128, 127))
@@ -57,6 +68,12 @@ def test_steps_times_scale_is_the_real_error(a: np.ndarray, b: np.ndarray, zero:
     assert difference.max_steps is not None
     assert difference.max_abs_error == difference.max_steps * 0.125
     assert (difference.exact_share == 1) == (difference.max_steps == 0)
+
+
+@pytest.mark.parametrize(("dtype", "is_half"), [(np.float16, True), (np.float32, False)])
+def test_a_half_tensor_is_known_as_one(dtype: type[np.floating], is_half: bool) -> None:
+    info = TensorInfo("out", np.dtype(dtype), (1,))
+    assert compare(info, np.ones(1, dtype), np.ones(1, dtype)).is_half == is_half
 
 
 def test_an_empty_tensor_is_equal_to_itself() -> None:

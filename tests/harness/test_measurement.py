@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is made of a result: agreement, times, placement, JSON."""
 
+import io
 import json
 
 import pytest
+from rich.console import Console
 
 from halyard.compare import Difference
 from halyard.measurement import (
     UNKNOWN_TIME,
     Measurement,
     Subject,
+    absent,
     disagreements,
     failures,
     refusals,
     shares,
+    strangers,
 )
 from halyard.proto import halyard_pb2 as pb
-from halyard.report import agreement, memory, placement, times
+from halyard.report import agreement, memory, placement, print_measurement, times
+from halyard.subject import Reference
+from halyard.terminal import Terminal
 from halyard.zoo import DataType
 
 SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 96, 0.35)
@@ -33,8 +39,9 @@ def result() -> pb.CaseResult:
     )
     execution = made.examples.add(name="seed_0")
     for wall, on_device in ((5_000_000, 4000), (3_000_000, UNKNOWN_TIME), (4_000_000, 2000)):
+        in_driver = on_device if on_device == UNKNOWN_TIME else on_device + 500
         execution.timings.add(
-            wall_ns=wall, time_on_device_us=on_device, time_in_driver_us=UNKNOWN_TIME
+            wall_ns=wall, time_on_device_us=on_device, time_in_driver_us=in_driver
         )
     for index, (node, backend) in enumerate(
         [("Conv2d", "CpuAcc"), ("Softmax", "CpuRef"), ("Conv2d", "CpuAcc"), ("Pad", "CpuRef")]
@@ -73,6 +80,42 @@ def test_a_time_the_driver_does_not_know_is_left_out() -> None:
     on_device = measured().on_device
     assert on_device is not None
     assert on_device.values == [4.0, 2.0]
+    in_driver = measured().in_driver
+    assert in_driver is not None
+    assert in_driver.values == [4.5, 2.5]
+    assert "of which in the driver 3.50 ms, in its backends 3.00 ms" in times(measured())
+
+
+def test_litert_s_time_stands_beside_ours() -> None:
+    reference = Reference(outputs=[], milliseconds=[3.0, 1.0, 2.0], threads=2)
+    beside = Measurement(SUBJECT, "S", {}, result(), [], reference=reference)
+    assert times(beside).endswith("; LiteRT on this machine 2.00 ms (2 threads)")
+    assert beside.as_json()["peer_timings_ms"]["median"] == 2.0
+    assert beside.as_json()["driver_timings_ms"]["median"] == 3.5
+    assert beside.as_json()["device_timings_ms"]["median"] == 3.0
+
+
+def test_one_run_is_one_run() -> None:
+    once = result()
+    del once.examples[0].timings[1:]
+    assert "; 1 run)" in times(Measurement(SUBJECT, "S", {}, once, None))
+    assert "; 3 runs)" in times(measured())
+
+
+def test_the_constants_are_the_models() -> None:
+    """CpuRef uses them where they lie, so that the driver's own say nothing of their size."""
+    mib = SUBJECT.runnable.constant_bytes / 2**20
+    assert 1 < mib < 2
+    assert memory(measured()) == (
+        f"; constants {mib:.2f} MiB, 2.00 MiB more packed by backends, arena 2 KiB"
+    )
+
+
+def test_the_time_to_prepare_is_in_milliseconds() -> None:
+    assert measured().as_json()["prepare_ms"] == 2.5
+    shown = io.StringIO()
+    print_measurement(Terminal(Console(file=shown, width=1000)), measured())
+    assert "prepared   in 2.5 ms; constants" in shown.getvalue()
 
 
 def test_placement_counts_nodes_pieces_and_refusals() -> None:
@@ -109,9 +152,63 @@ def test_quantized_results_may_differ_by_one_step(steps: int, problems: int) -> 
     assert len(disagreements([quantized(steps)])) == problems
 
 
-@pytest.mark.parametrize(("error", "problems"), [(9e-6, 0), (2e-5, 1), (float("inf"), 1)])
-def test_float_results_may_differ_by_a_little(error: float, problems: int) -> None:
-    assert len(disagreements([Difference("o", 10, error, 0.0, None, 0.5)])) == problems
+@pytest.mark.parametrize(
+    ("error", "largest", "is_half", "problems"),
+    [
+        (9e-6, 0.5, False, 0),
+        (2e-5, 0.5, False, 1),
+        (float("inf"), 8.0, False, 1),
+        (7.9e-5, 8.0, False, 0),
+        (8.1e-5, 8.0, False, 1),
+        (4.8e-3, 0.5, True, 0),
+        (4.9e-3, 0.5, True, 1),
+        (9.7e-3, 2.0, True, 0),
+        (9.8e-3, 2.0, True, 1),
+    ],
+)
+def test_float_results_may_differ_by_a_share_of_the_largest(
+    error: float, largest: float, is_half: bool, problems: int
+) -> None:
+    difference = Difference("o", 10, error, 0.0, None, 0.5, 10, largest, is_half)
+    assert len(disagreements([difference])) == problems
+
+
+def test_the_tolerance_of_float16_is_told() -> None:
+    difference = Difference("o", 10, 1e-3, 0.0, None, 0.5, 10, 2.0, is_half=True)
+    half = Measurement(
+        SUBJECT, "S", {}, result(), [difference], reference=Reference("LiteRT in float32", [])
+    )
+    [line] = agreement(half)
+    assert line.startswith("with LiteRT in float32: o: max error 0.001")
+    assert line.endswith("; float16 may be off by 0.00977")
+
+
+def placed(*backends: str, refused: str = "") -> list[pb.Placement]:
+    rows = [pb.Placement(node="Conv2d", backend=backend) for backend in backends]
+    if refused:
+        rows[0].refusals.add(backend=refused, reason="no such kernel")
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "asked", "strange", "missing"),
+    [
+        (placed("CpuRef"), [], 0, 0),
+        (placed("CpuRef", "CpuRef"), ["CpuRef"], 0, 0),
+        (placed("CpuRef"), ["CpuAcc"], 1, 1),
+        (placed("CpuRef", refused="CpuAcc"), ["CpuAcc"], 1, 0),
+        (placed("CpuAcc", "CpuRef"), ["CpuAcc"], 1, 0),
+        (placed("CpuRef"), ["GpuAcc", "CpuAcc", "CpuRef"], 0, 2),
+        (placed("CpuRef", refused="CpuAcc"), ["GpuAcc", "CpuAcc", "CpuRef"], 0, 1),
+        (placed("CpuRef"), ["CpuRef", "CpuAcc"], 0, 0),
+        ([], ["CpuAcc"], 0, 0),
+    ],
+)
+def test_backends_are_those_that_were_asked_for(
+    rows: list[pb.Placement], asked: list[str], strange: int, missing: int
+) -> None:
+    assert len(strangers(rows, asked)) == strange
+    assert len(absent(rows, asked)) == missing
 
 
 def test_json_holds_what_a_report_needs() -> None:
@@ -144,4 +241,6 @@ def test_words_for_what_is_not_known() -> None:
     assert times(unknown) == "unknown"
     assert memory(unknown) == ""
     assert placement(unknown) == ["placement  unknown"]
-    assert "not compared" in agreement(unknown)
+    assert agreement(unknown) == ["-"]
+    reason = Measurement(SUBJECT, "S", {}, pb.CaseResult(), None, Reference(reason="no LiteRT"))
+    assert agreement(reason) == ["not compared: no LiteRT"]

@@ -36,7 +36,7 @@ def build(name: str, data_type: DataType) -> ZooModel:
 # ---- the file -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("data_type", DataType)
+@pytest.mark.parametrize("data_type", [item for item in DataType if item != DataType.FLOAT16])
 @pytest.mark.parametrize("name", zoo.NAMES)
 def test_weights_lie_in_the_file_as_in_the_model_and_aligned(
     name: str, data_type: DataType
@@ -338,5 +338,5 @@ def test_a_file_that_is_no_model_is_refused() -> None:
 def test_a_missing_litert_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
     assert not litert.available()
-    with pytest.raises(LiteRtMissing, match="pip install ai-edge-litert"):
+    with pytest.raises(LiteRtMissing, match=r"pip install 'halyard\[peers\]'"):
         LiteRt(b"")

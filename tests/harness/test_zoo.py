@@ -14,7 +14,7 @@ from halyard.errors import ConfigError, HalyardError
 from halyard.model import constant, is_constant, operation_name
 from halyard.model.arguments import Activation, Padding, Window
 from halyard.proto import halyard_pb2 as pb
-from halyard.zoo import DataType, ZooModel, float_kernels, forward
+from halyard.zoo import DataType, ZooModel, float_kernels, forward, half
 from halyard.zoo.networks import make_divisible
 from halyard.zoo.quantization import affine
 
@@ -77,8 +77,12 @@ def test_channels_are_rounded_to_eights_without_losing_a_tenth(channels: float) 
 def test_inputs_and_outputs_are_described(name: str, data_type: DataType, classes: int) -> None:
     model = build(name, data_type, classes=classes)
     assert [info.shape for info in model.inputs] == [(1, SIZE, SIZE, 3)]
-    assert [info.shape for info in model.outputs] == [(1, classes)]
-    assert model.outputs[0].quantized == (data_type is not DataType.FLOAT32)
+    assert [(info.name, info.shape) for info in model.outputs] == [
+        ("probabilities", (1, classes)),
+        ("logits", (1, classes)),
+    ]
+    floats = data_type in (DataType.FLOAT32, DataType.FLOAT16)
+    assert [info.quantized for info in model.outputs] == [not floats] * 2
     example = model.example(seed=1)
     assert len(example.inputs[0].data) == SIZE * SIZE * 3 * model.inputs[0].dtype.itemsize
     assert example.outputs[0].byte_size == classes * model.outputs[0].dtype.itemsize
@@ -88,6 +92,7 @@ def test_inputs_and_outputs_are_described(name: str, data_type: DataType, classe
     ("data_type", "version"),
     [
         (DataType.FLOAT32, pb.HAL_VERSION_1_0),
+        (DataType.FLOAT16, pb.HAL_VERSION_1_2),
         (DataType.QUANT8, pb.HAL_VERSION_1_0),
         (DataType.QUANT8_SIGNED, pb.HAL_VERSION_1_3),
     ],
@@ -166,8 +171,8 @@ def test_every_data_type_shows_the_same_picture() -> None:
         model.inputs[0].dequantize(model.input_arrays(seed=5)[0])
         for model in (build("small_classifier", data_type) for data_type in DataType)
     ]
-    np.testing.assert_array_equal(shown[0], shown[1])
-    np.testing.assert_array_equal(shown[0], shown[2])
+    for other in shown[1:]:
+        np.testing.assert_array_equal(shown[0], other)
 
 
 def test_outputs_of_another_size_are_refused() -> None:
@@ -282,3 +287,34 @@ def test_softmax_has_the_scale_that_nnapi_prescribes(data_type: DataType) -> Non
     info = build("mobilenet_v2", data_type).outputs[0]
     lowest = 0 if data_type is DataType.QUANT8 else -128
     assert (info.scale, info.zero_point) == (1 / 256, lowest)
+
+
+# ---- float16 ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", zoo.NAMES)
+def test_half_models_hold_the_rounded_weights_of_their_float_twin(name: str) -> None:
+    wide, narrow = build(name, DataType.FLOAT32).model, build(name, DataType.FLOAT16).model
+    assert len(wide.main.operands) == len(narrow.main.operands)
+    kinds = set()
+    for before, after in zip(wide.main.operands, narrow.main.operands, strict=True):
+        kinds.add(after.type)
+        if not is_constant(before):
+            continue
+        expected = constant(wide, before)
+        if expected.dtype == np.float32:
+            expected = expected.astype(np.float16)
+        found = constant(narrow, after)
+        assert found.dtype == expected.dtype, after.name
+        np.testing.assert_array_equal(found, expected)
+    assert kinds.isdisjoint({pb.OPERAND_TYPE_TENSOR_FLOAT32, pb.OPERAND_TYPE_FLOAT32})
+
+
+def test_widening_a_half_model_keeps_every_value() -> None:
+    narrow = build("mobilenet_v1", DataType.FLOAT16).model
+    wide = half.widen(narrow)
+    for before, after in zip(narrow.main.operands, wide.main.operands, strict=True):
+        if is_constant(before):
+            np.testing.assert_array_equal(constant(narrow, before), constant(wide, after))
+    assert half.narrow(wide).SerializeToString() == narrow.SerializeToString()
+    assert hal_version.lowest_version(wide) == pb.HAL_VERSION_1_0

@@ -2,8 +2,8 @@
 """One adb connection, over TCP or USB, on the adb-shell library.
 
 Turns the library's many exceptions into four, and mends what it leaves to its user: a closed
-socket, a write that goes out in parts, an end in time for a command that keeps talking, and a device
-that refuses the rest of a file while it is sent.
+socket, a write that goes out in parts, an end in time for a command that keeps talking, and a
+device that refuses the rest of a file while it is sent.
 """
 
 import contextlib

@@ -50,7 +50,7 @@ class ServiceOptions:
     backends: Sequence[str] = ()  # -c; none: the service's own default
     threads: int | None = None  # --number-of-threads
     verbose: bool = True  # -v
-    unsupported: Sequence[int] = ()  # -u
+    unsupported: Sequence[int | str] = ()  # -u, codes or names
     arguments: Sequence[str] = ()  # any others
     # The program on the device. It is pushed from this machine if it is not there.
     program: str = f"/vendor/bin/hw/{native.SERVICE}"

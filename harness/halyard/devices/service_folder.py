@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A service's folder on a device: who started it, its process, its log; and what dead runs left.
 
-`owner` names the process of the harness on its machine, `pid` the service's on the device, each with
-its start time, so that another process with the same number is not taken for it. A run that was
-killed leaves both; the next one ends that service and removes the folder.
+`owner` names the process of the harness on its machine, `pid` the service's on the device, each
+with its start time, so that another process with the same number is not taken for it. A run that
+was killed leaves both; the next one ends that service and removes the folder.
 """
 
 import os
@@ -64,7 +64,7 @@ class Owner:
 def _place() -> str:
     name = "".join(socket.gethostname().split()) or "localhost"
     try:
-        return f"{name}/{os.stat('/proc/self/ns/pid').st_ino}"
+        return f"{name}/{Path('/proc/self/ns/pid').stat().st_ino}"
     except OSError:
         return name
 
@@ -168,7 +168,8 @@ def launch_command(path: str, command: Sequence[str]) -> str:
     )
     return (
         f"(setsid sh -c {shlex.quote(inner)} >/dev/null 2>&1 </dev/null &) && "
-        f"for i in $(seq 50); do [ -f {path}/pid ] || [ -f {path}/exit ] && break; sleep 0.1; done; "
+        f"for i in $(seq 50); do [ -f {path}/pid ] || [ -f {path}/exit ] && break; "
+        "sleep 0.1; done; "
         f"cat {path}/pid"
     )
 

@@ -4,12 +4,26 @@
 from __future__ import annotations
 
 from halyard.errors import ConfigError
-from halyard.zoo import images
+from halyard.zoo import half, images
 from halyard.zoo.networks import ARCHITECTURES
 from halyard.zoo.quantization import SIGNED, UNSIGNED, calibrate, quantize
-from halyard.zoo.zoo_model import DataType, TensorInfo, ZooModel, tensor_infos
+from halyard.zoo.zoo_model import (
+    DataType,
+    RunnableModel,
+    TensorInfo,
+    ZooModel,
+    tensor_infos,
+)
 
-__all__ = ["NAMES", "DataType", "TensorInfo", "ZooModel", "build"]
+__all__ = [
+    "NAMES",
+    "DataType",
+    "RunnableModel",
+    "TensorInfo",
+    "ZooModel",
+    "build",
+    "tensor_infos",
+]
 
 NAMES = tuple(sorted(ARCHITECTURES))
 
@@ -32,7 +46,7 @@ def build(
     """The network `name` (one of NAMES) for images of size x size.
 
     width scales the channels of every layer. On one machine the same arguments give the same bytes;
-    all data types of the same arguments have the same weights before quantisation. ConfigError for
+    all data types of the same arguments have the same weights before rounding. ConfigError for
     a name that is not there and for arguments out of range.
     """
     if name not in ARCHITECTURES:
@@ -44,15 +58,17 @@ def build(
     if classes < 2:
         raise ConfigError(f"{classes} classes: at least 2")
     model = ARCHITECTURES[name](size, width, seed, classes)
-    if data_type is not DataType.FLOAT32:
+    if data_type is DataType.FLOAT16:
+        model = half.narrow(model)
+    elif data_type is not DataType.FLOAT32:
         shape = tuple(model.main.operands[model.main.input_indexes[0]].dimensions)
         observed = calibrate(model, images.samples(shape, _CALIBRATION_SEED))
         scheme = SIGNED if data_type is DataType.QUANT8_SIGNED else UNSIGNED
         model = quantize(model, observed, scheme)
     return ZooModel(
-        name,
-        data_type,
-        model,
-        tensor_infos(model, model.main.input_indexes),
-        tensor_infos(model, model.main.output_indexes),
+        name=name,
+        data_type=data_type,
+        model=model,
+        inputs=tensor_infos(model, model.main.input_indexes),
+        outputs=tensor_infos(model, model.main.output_indexes),
     )

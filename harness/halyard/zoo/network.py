@@ -141,30 +141,30 @@ class Network:
         bias = np.asarray(-common * gain, np.float32)
         logits = plain * gain + bias
         if dense:
-            return self._fully_connected(data, weights, bias, Activation.NONE, logits)
+            return self._fully_connected(data, weights, bias, Activation.NONE, logits, "logits")
         convolved = self._windowed(
             pb.OPERATION_TYPE_CONV_2D,
             data,
-            "logits",
+            "classifier",
             (weights[:, None, None, :], bias),
             (1, 1, Activation.NONE),
             logits[:, None, None, :],
         )
-        return self.reshape(convolved, (classes,))
+        return self.reshape(convolved, (classes,), "logits")
 
-    def reshape(self, data: Layer, shape: Sequence[int]) -> Layer:
+    def reshape(self, data: Layer, shape: Sequence[int], name: str) -> Layer:
         """RESHAPE to [1, *shape]."""
         inputs = [data.operand, self._builder.vector(self._name("shape"), (1, *shape))]
         samples = data.samples.reshape(len(data.samples), *shape)
-        return self._append(pb.OPERATION_TYPE_RESHAPE, inputs, self._name("reshape"), samples)
+        return self._append(pb.OPERATION_TYPE_RESHAPE, inputs, name, samples)
 
     def softmax(self, data: Layer) -> Layer:
         inputs = [data.operand, self._builder.float32(1.0)]
         samples = kernels.softmax(data.samples, 1.0, -1)
         return self._append(pb.OPERATION_TYPE_SOFTMAX, inputs, "probabilities", samples)
 
-    def build(self, output: Layer) -> pb.Model:
-        return self._builder.build([output.operand])
+    def build(self, *outputs: Layer) -> pb.Model:
+        return self._builder.build([output.operand for output in outputs])
 
     # ---- weights --------------------------------------------------------------------------------
 
@@ -218,9 +218,15 @@ class Network:
         return self._append(operation, inputs, name, samples)
 
     def _fully_connected(
-        self, data: Layer, weights: Floats, bias: Floats, activation: Activation, samples: Floats
+        self,
+        data: Layer,
+        weights: Floats,
+        bias: Floats,
+        activation: Activation,
+        samples: Floats,
+        name: str = "",
     ) -> Layer:
-        name = self._name("fully_connected")
+        name = name or self._name("fully_connected")
         inputs = [data.operand, *self._parameters(name, weights, bias)]
         inputs.append(self._builder.int32(activation))
         return self._append(pb.OPERATION_TYPE_FULLY_CONNECTED, inputs, name, samples)

@@ -78,8 +78,13 @@ def mobilenet_v1(size: int, width: float, seed: int, classes: int) -> pb.Model:
 
 
 def _head(network: Network, layer: Layer, classes: int) -> pb.Model:
-    layer = network.global_average_pool(layer)
-    return network.build(network.softmax(network.classifier(layer, classes)))
+    return _classified(network, network.classifier(network.global_average_pool(layer), classes))
+
+
+def _classified(network: Network, logits: Layer) -> pb.Model:
+    """Probabilities, and the logits as well: most probabilities are next to 0, and nearly nothing
+    is told by comparing those."""
+    return network.build(network.softmax(logits), logits)
 
 
 def small_classifier(size: int, width: float, seed: int, classes: int) -> pb.Model:
@@ -92,7 +97,7 @@ def small_classifier(size: int, width: float, seed: int, classes: int) -> pb.Mod
         )
         layer = network.max_pool(layer, 2)
     layer = network.fully_connected(layer, make_divisible(64 * width), Activation.RELU)
-    return network.build(network.softmax(network.classifier(layer, classes, dense=True)))
+    return _classified(network, network.classifier(layer, classes, dense=True))
 
 
 # Size, width, seed and classes give the float32 model.

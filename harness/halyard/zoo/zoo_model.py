@@ -20,6 +20,7 @@ class DataType(enum.Enum):
     """How a model's tensors are stored. The values are the names on the command line."""
 
     FLOAT32 = "float32"
+    FLOAT16 = "float16"  # from HAL 1.2
     QUANT8 = "quant8"  # QUANT8_ASYMM throughout: HAL 1.0 carries it
     QUANT8_SIGNED = "quant8_signed"  # QUANT8_ASYMM_SIGNED, per-channel filters: from HAL 1.3
 
@@ -49,16 +50,18 @@ class TensorInfo:
 
 
 @dataclass(frozen=True)
-class ZooModel:
+class RunnableModel:
+    """A model with all shapes known, and inputs for it."""
+
     name: str
-    data_type: DataType
     model: pb.Model
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
 
     def input_arrays(self, seed: int) -> list[Array]:
-        """One synthetic image as the model's inputs: per seed the same one in every data type."""
-        return [images.as_input(images.image(info.shape, seed), info.dtype) for info in self.inputs]
+        """A synthetic image where the model takes one: per seed the same one in every data type.
+        Random numbers for other inputs."""
+        return [_input(info, [seed, number]) for number, info in enumerate(self.inputs)]
 
     def example(self, seed: int) -> pb.Example:
         """input_arrays(seed) for the runner, with room for the outputs."""
@@ -78,6 +81,29 @@ class ZooModel:
             ]
         except ValueError as error:
             raise HalyardError(f"{self.name}: these are not its outputs: {error}") from error
+
+    @property
+    def constant_bytes(self) -> int:
+        return len(self.model.operand_values) + sum(map(len, self.model.pools))
+
+
+@dataclass(frozen=True)
+class ZooModel(RunnableModel):
+    data_type: DataType
+
+
+def _input(info: TensorInfo, seed: list[int]) -> Array:
+    is_image = len(info.shape) == 4 and info.shape[0] == 1 and info.shape[3] in (1, 3)
+    if is_image and info.dtype in (np.uint8, np.int8, np.float16, np.float32):
+        return images.as_input(images.image(info.shape, seed[0]), info.dtype)
+    random = np.random.default_rng(seed)
+    if np.issubdtype(info.dtype, np.floating):
+        return random.uniform(-1, 1, info.shape).astype(info.dtype)
+    if info.quantized:
+        limits = np.iinfo(info.dtype)
+        return random.integers(limits.min, limits.max, info.shape, info.dtype, endpoint=True)
+    # Truth values, or indexes: 0 and 1 are most likely to be good ones.
+    return random.integers(0, 2, info.shape).astype(info.dtype)
 
 
 def tensor_infos(model: pb.Model, indexes: Sequence[int]) -> tuple[TensorInfo, ...]:

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands run and save: a model of the zoo, or of a file, on a device."""
+
+import json
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from halyard import hal_version, zoo
+from halyard.cli_device import check_lasting, check_writable, device_option, open_shown
+from halyard.devices import Device, Service, ServiceOptions, config_of
+from halyard.errors import ConfigError, DeviceError, HalyardError
+from halyard.measurement import Measurement, measure
+from halyard.proto import halyard_pb2 as pb
+from halyard.report import print_measurement
+from halyard.runner import Target
+from halyard.subject import FileSubject, Subject
+from halyard.terminal import Terminal
+from halyard.zoo import DataType
+
+F = TypeVar("F", bound=Callable[..., None])
+
+# Lines of the service's log that are shown when something failed.
+_LOG_LINES = 12
+
+
+def _model_options(function: F) -> F:
+    for option in (
+        click.option("--width", default=1.0, show_default=True, help="Of its layers, as a factor."),
+        click.option("--size", default=224, show_default=True, help="Of its image, in pixels."),
+        click.option(
+            "--type",
+            "type_name",
+            default="float32",
+            show_default=True,
+            type=click.Choice([item.value for item in DataType]),
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+@dataclass(frozen=True)
+class HalChoice:
+    """What --hal names. `required`: every one of `versions` has to carry the model."""
+
+    text: str
+    versions: Sequence[pb.HalVersion]
+    required: bool
+
+    def carrying(self, lowest: int) -> list[pb.HalVersion]:
+        """The versions that carry a model that needs `lowest`."""
+        chosen = [version for version in self.versions if version >= lowest]
+        if not self.versions:
+            return [pb.HAL_VERSION_UNSPECIFIED]
+        if not chosen or (self.required and len(chosen) != len(self.versions)):
+            raise ConfigError(
+                f"--hal {self.text}: the model needs HAL {hal_version.format(lowest)} or newer"
+            )
+        return chosen
+
+
+def parse_hal(text: str | None) -> HalChoice:
+    """ConfigError for what names no version."""
+    if text is None:
+        return HalChoice("", (), required=False)
+    if text == "all":
+        return HalChoice(text, hal_version.ALL, required=False)
+    first, dots, last = text.partition("..")
+    try:
+        low, high = hal_version.parse(first), hal_version.parse(last if dots else first)
+    except ConfigError as error:
+        raise ConfigError(f"--hal {text}: {error}") from error
+    if low > high:
+        raise ConfigError(f"--hal {text}: the first version is the older one")
+    chosen = [version for version in hal_version.ALL if low <= version <= high]
+    return HalChoice(text, chosen, required=not dots)
+
+
+def _subject(
+    model: str, type_name: str, size: int, width: float, seed: int
+) -> Subject | FileSubject:
+    """A name of the zoo; else a file. Options of the zoo's models have no say in a file's."""
+    if model in zoo.NAMES:
+        return Subject(model, DataType(type_name), size, width, seed)
+    path = Path(model)
+    if not path.is_file():
+        raise ConfigError(
+            f"--model {model}: neither a model of the zoo ({', '.join(zoo.NAMES)}) nor a file"
+        )
+    context = click.get_current_context()
+    for option in ("type_name", "size", "width"):
+        if context.get_parameter_source(option) == click.core.ParameterSource.COMMANDLINE:
+            raise ConfigError(
+                f"--{option.partition('_')[0]} is for models of the zoo, not for files"
+            )
+    return FileSubject(path, seed)
+
+
+@click.command()
+@click.option(
+    "--model",
+    default="mobilenet_v2",
+    show_default=True,
+    metavar="NAME|FILE",
+    help=f"Of the zoo ({', '.join(zoo.NAMES)}), or a file that halyard save wrote.",
+)
+@_model_options
+@click.option("--seed", default=0, show_default=True, help="Of the input.")
+@device_option
+@click.option(
+    "--hal",
+    metavar="1.0|1.1|1.2|1.3|A..B|all",
+    help="HAL version, a range of them, or all that can carry the model. Left out: the newest.",
+)
+@click.option(
+    "-c",
+    "--backends",
+    metavar="NAMES",
+    help="In order of preference, with commas between. A run on any other is a failure.",
+)
+@click.option("--threads", type=click.IntRange(0, 64), default=0, help="0: one per core.")
+@click.option("--mode", default="async", show_default=True, type=click.Choice(["async", "sync"]))
+@click.option("--repeat", default=10, show_default=True, type=click.IntRange(1, 100_000))
+@click.option("--warmup", default=1, show_default=True, type=click.IntRange(0, 100_000))
+@click.option(
+    "--instance",
+    metavar="NAME",
+    help="Use the service that is registered under this name, and start none.",
+)
+@click.option(
+    "-n", "--service-name", metavar="NAME", help="Start the service under this instance name."
+)
+@click.option(
+    "-u",
+    "--unsupported-operations",
+    "unsupported",
+    metavar="LIST",
+    help="Operations that the service shall not support, by name or code, with commas between.",
+)
+@click.option(
+    "-d",
+    "--request-inputs-and-outputs-dump-dir",
+    "dump_folder",
+    metavar="DIR",
+    help="Folder on the device where the service writes every request's inputs and outputs.",
+)
+@click.option(
+    "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
+)
+def run(
+    *,
+    model: str,
+    type_name: str,
+    size: int,
+    width: float,
+    seed: int,
+    name: str,
+    hal: str | None,
+    backends: str | None,
+    threads: int,
+    mode: str,
+    repeat: int,
+    warmup: int,
+    instance: str | None,
+    service_name: str | None,
+    unsupported: str | None,
+    dump_folder: str | None,
+    json_path: Path | None,
+) -> None:
+    """Runs a model on a device and compares it with LiteRT."""
+    choice = parse_hal(hal)
+    asked = _names(backends, "--backends")
+    subject = _subject(model, type_name, size, width, seed)
+    config = config_of(name)
+    service_options = {
+        "--service-name": service_name,
+        "--unsupported-operations": unsupported,
+        "--request-inputs-and-outputs-dump-dir": dump_folder,
+    }
+    if instance is not None:
+        refused = {**service_options, "--threads": threads or None}
+        _refuse(refused, "is for a service that is started here, not with --instance")
+    if config.kind == "host":
+        _refuse({**service_options, "--instance": instance}, "needs a service, and so a device")
+    if dump_folder is not None:
+        check_lasting(config)
+    if json_path is not None:
+        check_writable(json_path)
+    options = pb.RunOptions(
+        mode=pb.EXECUTION_MODE_SYNC if mode == "sync" else pb.EXECUTION_MODE_ASYNC,
+        measure_timing=True,
+        warmup=warmup,
+        repeat=repeat,
+        preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
+        priority=pb.PRIORITY_MEDIUM,
+    )
+    terminal = Terminal()
+    with terminal.step(f"Building {subject}") as step:
+        required = hal_version.lowest_version(subject.runnable.model)
+        step.outcome = f"needs HAL {hal_version.format(required)}"
+    versions = choice.carrying(required)
+    measurements: list[Measurement] = []
+    with open_shown(terminal, name) as device:
+        series = _Series(terminal, device, subject, options, asked, threads)
+        if instance is not None:
+            measurements = series.run(Target.hidl(instance), versions)
+        elif not device.has_binder:
+            measurements = series.run(Target.in_process(), versions)
+        else:
+            arguments = []
+            if dump_folder is not None:
+                device.shell(f"mkdir -p {shlex.quote(dump_folder)}").check()
+                arguments = ["-d", dump_folder]
+            with device.start_service(
+                ServiceOptions(
+                    program=config.service.program,
+                    instance=service_name or config.service.instance,
+                    backends=asked,
+                    threads=threads or None,
+                    unsupported=_names(unsupported, "--unsupported-operations"),
+                    arguments=arguments,
+                )
+            ) as service:
+                measurements = series.run_with(service, versions)
+    if json_path is not None:
+        _write_json(json_path, measurements)
+    if not all(measurement.ok for measurement in measurements):
+        sys.exit(1)
+
+
+def _names(text: str | None, option: str) -> list[str]:
+    names = [item.strip() for item in text.split(",")] if text is not None else []
+    if not all(names):
+        raise ConfigError(f"{option} has an empty name")
+    return names
+
+
+def _refuse(options: dict[str, str | int | None], reason: str) -> None:
+    for option, value in options.items():
+        if value is not None:
+            raise ConfigError(f"{option} {reason}")
+
+
+@dataclass(frozen=True)
+class _Series:
+    """The same subject through several HAL versions."""
+
+    terminal: Terminal
+    device: Device
+    subject: Subject | FileSubject
+    options: pb.RunOptions
+    backends: Sequence[str]
+    threads: int
+
+    def run(self, target: Target, versions: Sequence[pb.HalVersion]) -> list[Measurement]:
+        properties = self.device.properties()
+        measurements = []
+        for version in versions:
+            options = pb.RunOptions()
+            options.CopyFrom(self.options)
+            options.hal_version = version
+            with self.terminal.step(
+                f"Running on {self.device.serial}, {target.name}, HAL {hal_version.format(version)}"
+            ) as step:
+                measurement = measure(
+                    self.device,
+                    target,
+                    self.subject,
+                    options,
+                    backends=self.backends,
+                    threads=self.threads,
+                    properties=properties,
+                )
+                step.failed = not measurement.ok
+            print_measurement(self.terminal, measurement)
+            measurements.append(measurement)
+        return measurements
+
+    def run_with(self, service: Service, versions: Sequence[pb.HalVersion]) -> list[Measurement]:
+        """On a service whose log is shown when something fails: the reason stands there."""
+        try:
+            measurements = self.run(Target.hidl(service.instance), versions)
+        except DeviceError:
+            self._show_log(service)
+            raise
+        if not all(measurement.ok for measurement in measurements):
+            self._show_log(service)
+        return measurements
+
+    def _show_log(self, service: Service) -> None:
+        try:
+            lines = service.log().splitlines()
+        except DeviceError:
+            # The device is what failed, and that is told already.
+            return
+        self.terminal.detail(f"the end of the service's log ({len(lines)} lines in all):")
+        for line in lines[-_LOG_LINES:]:
+            self.terminal.detail(f"  {line}")
+
+
+def _write_json(path: Path, measurements: Sequence[Measurement]) -> None:
+    """An object; a list of them if several HAL versions were run."""
+    objects = [measurement.as_json() for measurement in measurements]
+    content = objects[0] if len(objects) == 1 else objects
+    try:
+        path.write_text(json.dumps(content, indent=2) + "\n")
+    except OSError as error:
+        raise HalyardError(f"{path}: {error.strerror}") from error
+
+
+@click.command()
+@click.option("--model", default="mobilenet_v2", show_default=True, type=click.Choice(zoo.NAMES))
+@_model_options
+@click.argument("path", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+def save(*, model: str, type_name: str, size: int, width: float, path: Path) -> None:
+    """Writes a model of the zoo into FILE, as a serialised halyard.Model (halyard.proto)."""
+    check_writable(path)
+    terminal = Terminal()
+    subject = Subject(model, DataType(type_name), size, width)
+    with terminal.step(f"Building {subject}"):
+        data = subject.runnable.model.SerializeToString()
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise HalyardError(f"{path}: {error.strerror}") from error
+    terminal.line(f"{path}: {len(data)} bytes; halyard run --model {path} runs it")
