@@ -52,15 +52,20 @@ build/.environment: pyproject.toml build/.packages
 	@echo "Setting up $(VENV)"
 	@[ -x $(PYTHON) ] || python3 -m venv $(VENV)
 	@$(PYTHON) tests/dependencies.py pyproject.toml >build/requirements.txt
-	@$(VENV)/bin/pip install -q --disable-pip-version-check -r build/requirements.txt
+	@set -o pipefail; $(VENV)/bin/pip install --disable-pip-version-check --progress-bar off \
+	    -r build/requirements.txt 2>&1 | tee build/environment.log | \
+	    { grep --line-buffered -E '^(Collecting|Building|Installing) ' | cut -c1-100 || true; } \
+	    || { tail -20 build/environment.log; exit 1; }
 	@touch $@
 
 # Only the messages are built for it: programs come from $(BUILD), Python files from the checkout.
 build/.installed: build/.environment CMakeLists.txt harness/proto/halyard.proto
 	@echo "Installing the package from the checkout (log: build/install.log)"
-	@$(VENV)/bin/pip install -q --disable-pip-version-check --no-deps --no-build-isolation \
-	    -C build.targets=halyard_messages_python -C install.components=messages \
-	    --editable . >build/install.log 2>&1 || { tail -60 build/install.log; exit 1; }
+	@set -o pipefail; $(VENV)/bin/pip install -v --disable-pip-version-check --no-deps \
+	    --no-build-isolation -C build.targets=halyard_messages_python \
+	    -C install.components=messages --editable . 2>&1 | tee build/install.log | \
+	    { grep --line-buffered -oE '\*\*\* .*|-- (Configuring|Build files).*|\[[0-9]+/[0-9]+\] .*' \
+	    || true; } || { tail -60 build/install.log; exit 1; }
 	@touch $@
 
 programs: build/.installed

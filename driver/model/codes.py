@@ -68,7 +68,10 @@ def main() -> None:
     missing = set(WANTED) - {enum.name for enum in enums}
     if missing:
         raise SystemExit(f"{source}: no enum {', '.join(sorted(missing))}")
-    output.write_text(render(enums))
+    text = render(enums)
+    # What has not changed keeps its time, so that another Python compiles nothing anew.
+    if not output.exists() or output.read_text() != text:
+        output.write_text(text)
 
 
 if __name__ == "__main__":

@@ -493,8 +493,11 @@ def render_layouts(types: Types) -> list[str]:
 def main() -> None:
     source, header, tables = map(Path, sys.argv[1:])
     types = Types(parse(json.loads(source.read_text())))
-    header.write_text("\n".join(render_types(types)) + "\n")
-    tables.write_text("\n".join(render_layouts(types)) + "\n")
+    for path, lines in ((header, render_types(types)), (tables, render_layouts(types))):
+        text = "\n".join(lines) + "\n"
+        # What has not changed keeps its time, so that another Python compiles nothing anew.
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
 
 
 if __name__ == "__main__":
