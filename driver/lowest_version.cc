@@ -16,8 +16,7 @@ Result<HalVersion> lowestVersion(const Model& model) {
     // 1.0 has no word for relaxed floats. All else that a version can't say is invalid in it.
     const bool relaxed = model.relaxComputationFloat32toFloat16;
     Status status;
-    for (const HalVersion version :
-         {HalVersion::V1_0, HalVersion::V1_1, HalVersion::V1_2, HalVersion::V1_3}) {
+    for (const HalVersion version : allVersions()) {
         if (relaxed && version < HalVersion::V1_1) {
             continue;
         }

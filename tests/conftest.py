@@ -71,7 +71,7 @@ class GoldenTests:
         self._opened = False
         self._suite: Suite | None = None
         self._absent = ""
-        self.operations: set[str] = set()  # that the driver lists
+        self.operations: dict[str, str] = {}  # that the driver lists, with their HAL versions
         self.names: dict[str, list[str]] = {}  # by the argument that takes them
         self._bundles: dict[str, Bundle] = {}
         self._sampled: list[str] = []
@@ -93,8 +93,8 @@ class GoldenTests:
                 return None
             cache = getattr(self._config, "cache", None)  # absent with -p no:cacheprovider
             self._suite = Suite.open(folder, cache.mkdir("golden_cases") if cache else None)
-            golden = self._suite.golden(self.operations)
-            derived = self._suite.derived(self.operations)
+            golden = self._suite.golden(set(self.operations))
+            derived = self._suite.derived(set(self.operations))
             self.names = dict(zip(_ARGUMENTS, (golden, derived, golden + derived), strict=True))
         return self._suite
 
@@ -118,6 +118,7 @@ class GoldenTests:
         if operation is not None:
             others = [item for item in items if operation not in self._operations_of(item)]
             _deselect(config, items, others)
+        _deselect(config, items, [item for item in items if self._is_too_new(item)])
         self._sample(config, items)
         for item in items:
             if (name := _case_of(item)) and self._suite is not None:
@@ -126,6 +127,13 @@ class GoldenTests:
     def _operations_of(self, item: pytest.Item) -> frozenset[str]:
         name = _case_of(item)
         return self._suite.operations(name) if name and self._suite is not None else frozenset()
+
+    def _is_too_new(self, item: pytest.Item) -> bool:
+        """Whether its case has an operation that the test's newest HAL version lacks."""
+        marker = item.get_closest_marker("newest_hal")
+        return marker is not None and any(
+            self.operations.get(name, "") > marker.args[0] for name in self._operations_of(item)
+        )
 
     def _sample(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         if config.getoption("no_sample"):
@@ -163,13 +171,13 @@ class GoldenTests:
                 terminalreporter.write_line(line)
 
 
-def _operations() -> set[str]:
-    """The names of the operations that the driver lists."""
+def _operations() -> dict[str, str]:
+    """The names of the operations that the driver lists, with the HAL version of each."""
     program = native.program("service")
     listed = subprocess.run([program, "--list-operations"], capture_output=True, text=True)
     if listed.returncode != 0:
         raise HalyardError(f"{program} --list-operations failed: {listed.stderr.strip()}")
-    return {row.name for row in operations.parse(listed.stdout)}
+    return {row.name: row.since for row in operations.parse(listed.stdout)}
 
 
 def _parameter(name: str) -> object:
@@ -237,7 +245,7 @@ def suite(pytestconfig: pytest.Config) -> Suite:
 @pytest.fixture(scope="session")
 def listed_operations(pytestconfig: pytest.Config, suite: Suite) -> set[str]:
     """The operations of the suite's cases: those that the driver lists."""
-    return pytestconfig.stash[_PLUGIN].operations
+    return set(pytestconfig.stash[_PLUGIN].operations)
 
 
 @pytest.fixture(scope="session")

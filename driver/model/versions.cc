@@ -48,6 +48,7 @@ struct OperationRange {
 constexpr std::array kOperations = {
         OperationRange{0, 28, V1_0},        OperationRange{29, 37, V1_1},
         OperationRange{38, 94, V1_2},       OperationRange{95, 101, V1_3},
+        OperationRange{102, 103, AIDL_V2},  OperationRange{104, 105, AIDL_V3},
         OperationRange{10000, 10000, V1_0},  // OEM_OPERATION
 };
 
@@ -73,6 +74,13 @@ std::string nameOrNumber(Code code) {
 
 }  // namespace
 
+std::span<const HalVersion> allVersions() {
+    static constexpr HalVersion kVersions[] = {V1_0,    V1_1,    V1_2,    V1_3,
+                                               AIDL_V1, AIDL_V2, AIDL_V3, AIDL_V4};
+    static_assert(kVersions[std::size(kVersions) - 1] == kNewestVersion);
+    return kVersions;
+}
+
 std::string_view toString(HalVersion version) {
     switch (version) {
         case V1_0:
@@ -83,6 +91,14 @@ std::string_view toString(HalVersion version) {
             return "1.2";
         case V1_3:
             return "1.3";
+        case AIDL_V1:
+            return "AIDL-1";
+        case AIDL_V2:
+            return "AIDL-2";
+        case AIDL_V3:
+            return "AIDL-3";
+        case AIDL_V4:
+            return "AIDL-4";
     }
     return "unknown version";
 }

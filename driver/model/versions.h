@@ -9,16 +9,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "driver/model/codes.h"
 
 namespace halyard::driver {
 
-// Ordered: a later version knows everything an earlier one does.
-enum class HalVersion : uint8_t { V1_0, V1_1, V1_2, V1_3 };
+// Ordered: a later version knows everything an earlier one does. First HIDL's, then those of the
+// stable AIDL interface.
+enum class HalVersion : uint8_t { V1_0, V1_1, V1_2, V1_3, AIDL_V1, AIDL_V2, AIDL_V3, AIDL_V4 };
 
-// "1.2".
+inline constexpr HalVersion kNewestVersion = HalVersion::AIDL_V4;
+// All of them, ascending.
+std::span<const HalVersion> allVersions();
+
+// "1.2", "AIDL-2".
 std::string_view toString(HalVersion version);
 
 enum class OperandKind : uint8_t {

@@ -261,7 +261,7 @@ Status GraphBuilder::lower(size_t operation) {
     }
     // Its version was checked by the validation.
     Result<OperationView> view =
-            OperationView::make(mRun.model(), mSubgraph, source, *definition, HalVersion::V1_3);
+            OperationView::make(mRun.model(), mSubgraph, source, *definition, kNewestVersion);
     if (!view.ok()) {
         return view.status().withContext(label);
     }

@@ -3,7 +3,6 @@
 #include "driver/ops/matching.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
 #include <set>
@@ -14,9 +13,6 @@
 
 namespace halyard::driver {
 namespace {
-
-constexpr std::array kVersions = {HalVersion::V1_0, HalVersion::V1_1, HalVersion::V1_2,
-                                  HalVersion::V1_3};
 
 std::string nameOf(HalVersion version) {
     return "HAL " + std::string(toString(version));
@@ -162,7 +158,7 @@ const Form* findForm(const OperationDefinition& definition, const OperandTypes& 
 
 Status explainMismatch(const OperationDefinition& definition, const Operation& operation,
                        const OperandTypes& types, HalVersion version) {
-    for (const HalVersion later : kVersions) {
+    for (const HalVersion later : allVersions()) {
         if (later > version && findForm(definition, types, later) != nullptr) {
             return invalidArgument("it takes such operands from " + nameOf(later) +
                                    " on, and this is " + nameOf(version));

@@ -18,6 +18,11 @@ const VersionDelta& versionDelta(driver::HalVersion version) {
         case driver::HalVersion::V1_2:
             return nn::v1_2::kDelta;
         case driver::HalVersion::V1_3:
+        // HIDL ends with 1.3: no object of it is given another.
+        case driver::HalVersion::AIDL_V1:
+        case driver::HalVersion::AIDL_V2:
+        case driver::HalVersion::AIDL_V3:
+        case driver::HalVersion::AIDL_V4:
             break;
     }
     return nn::v1_3::kDelta;

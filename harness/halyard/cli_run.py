@@ -77,8 +77,9 @@ def parse_hal(text: str | None) -> HalChoice:
     except ConfigError as error:
         raise ConfigError(f"--hal {text}: {error}") from error
     if low > high:
-        raise ConfigError(f"--hal {text}: the first version is the older one")
-    chosen = [version for version in hal_version.ALL if low <= version <= high]
+        raise ConfigError(f"--hal {text}: the first version is the newer one")
+    known = hal_version.ALL + hal_version.AIDL
+    chosen = [version for version in known if low <= version <= high]
     return HalChoice(text, chosen, required=not dots)
 
 

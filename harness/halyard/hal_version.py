@@ -12,21 +12,32 @@ from halyard import delimited, native
 from halyard.errors import ConfigError, HalyardError
 from halyard.proto import halyard_pb2 as pb
 
+# Those that a HIDL service may speak. A later version is a larger number.
 ALL = (pb.HAL_VERSION_1_0, pb.HAL_VERSION_1_1, pb.HAL_VERSION_1_2, pb.HAL_VERSION_1_3)
+# Those of the stable AIDL interface, which the driver has in-process only.
+AIDL = (
+    pb.HAL_VERSION_AIDL_1,
+    pb.HAL_VERSION_AIDL_2,
+    pb.HAL_VERSION_AIDL_3,
+    pb.HAL_VERSION_AIDL_4,
+)
 
 
 def parse(text: str) -> pb.HalVersion:
-    """The version named "1.0" to "1.3". ConfigError for anything else."""
-    for version in ALL:
-        if text == format(version):
+    """The version named "1.0" to "1.3" or "AIDL-1" to "AIDL-4", in any case. ConfigError for
+    anything else."""
+    for version in ALL + AIDL:
+        if text.upper() == format(version):
             return version
-    raise ConfigError(f"no HAL version {text!r} (one of {', '.join(map(format, ALL))})")
+    raise ConfigError(f"no HAL version {text!r} (one of {', '.join(map(format, ALL + AIDL))})")
 
 
 def format(version: int) -> str:
-    """ "1.2"; "newest" for HAL_VERSION_UNSPECIFIED."""
+    """ "1.2" or "AIDL-2"; "newest" for HAL_VERSION_UNSPECIFIED."""
     if version == pb.HAL_VERSION_UNSPECIFIED:
         return "newest"
+    if version >= pb.HAL_VERSION_AIDL_1:
+        return f"AIDL-{version - pb.HAL_VERSION_AIDL_1 + 1}"
     return f"{version // 10}.{version % 10}"
 
 

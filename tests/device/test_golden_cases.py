@@ -22,6 +22,8 @@ from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
 from tests.conftest import Bundle
 
+pytestmark = pytest.mark.newest_hal("1.3")  # a HIDL service has no later one
+
 NEWEST = Way(pb.HAL_VERSION_1_3, pb.EXECUTION_MODE_SYNC)
 
 

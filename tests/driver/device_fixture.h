@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "driver/device.h"
+#include "driver/model/versions.h"
 
 namespace halyard::driver {
 
@@ -20,7 +22,6 @@ inline std::unique_ptr<Device> makeDevice(Options options = {}) {
     return device.ok() ? std::move(*device) : nullptr;
 }
 
-inline constexpr HalVersion kVersions[] = {HalVersion::V1_0, HalVersion::V1_1, HalVersion::V1_2,
-                                           HalVersion::V1_3};
+inline const std::span<const HalVersion> kVersions = allVersions();
 
 }  // namespace halyard::driver

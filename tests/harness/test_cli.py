@@ -113,6 +113,8 @@ def test_tables_fit_80_columns(
         ("1.1", 10, [11]),
         ("1.0..1.3", 10, [10, 11, 12, 13]),
         ("1.0..1.3", 13, [13]),
+        ("aidl-2", 10, [102]),
+        ("1.3..AIDL-1", 10, [13, 101]),
     ],
 )
 def test_hal_versions_are_chosen(text: str | None, required: int, chosen: list[int]) -> None:

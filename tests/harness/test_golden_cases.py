@@ -135,7 +135,7 @@ def test_an_unspecified_extent_of_an_input_follows_from_its_data(write: Write) -
 
 def test_a_folder_is_read_by_its_index_without_newer_cases(tmp_path: Path, write: Write) -> None:
     write(addition())
-    newer = {"schema": 1, "spec": "new", "cases": [addition(halVersion="AIDL_V2")]}
+    newer = {"schema": 1, "spec": "new", "cases": [addition(halVersion="AIDL_V9")]}
     (tmp_path / "new.json.gz").write_bytes(gzip.compress(json.dumps(newer).encode()))
     specs = [{"file": "spec.json.gz"}, {"file": "new.json.gz"}]
     (tmp_path / "index.json").write_text(json.dumps({"specs": specs}))

@@ -17,15 +17,25 @@ def unary(operation: int, data: TensorType, result: TensorType, **options: bool)
     return builder.build([builder.operation(operation, [operand], "result", result)])
 
 
-@pytest.mark.parametrize("version", hal_version.ALL)
+@pytest.mark.parametrize("version", hal_version.ALL + hal_version.AIDL)
 def test_names_and_versions_convert_both_ways(version: pb.HalVersion) -> None:
     assert hal_version.parse(hal_version.format(version)) == version
 
 
-@pytest.mark.parametrize("text", ["1.4", "1", "", "newest", "01.2"])
+@pytest.mark.parametrize("text", ["1.4", "1", "", "newest", "01.2", "AIDL-5", "AIDL"])
 def test_other_names_are_refused_with_the_known_ones(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"one of 1\.0, 1\.1, 1\.2, 1\.3"):
+    with pytest.raises(ConfigError, match=r"one of 1\.0, 1\.1, 1\.2, 1\.3, AIDL-1, .*AIDL-4"):
         hal_version.parse(text)
+
+
+def test_names_of_aidl_versions_are_read_in_any_case() -> None:
+    assert hal_version.format(pb.HAL_VERSION_AIDL_2) == "AIDL-2"
+    assert hal_version.parse("aidl-2") == pb.HAL_VERSION_AIDL_2
+
+
+def test_later_versions_are_larger_numbers() -> None:
+    numbers = [int(version) for version in hal_version.ALL + hal_version.AIDL]
+    assert numbers == sorted(numbers)
 
 
 def test_the_driver_tells_the_lowest_version_of_each_model() -> None:

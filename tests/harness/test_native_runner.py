@@ -161,7 +161,7 @@ def test_placement_and_memory_are_reported(files: Files) -> None:
 
 def test_the_newest_version_is_used_unless_one_is_asked_for(files: Files) -> None:
     (result,) = files.run([add_case()])
-    assert result.hal_version == pb.HAL_VERSION_1_3
+    assert result.hal_version == pb.HAL_VERSION_AIDL_4
 
 
 def test_the_shape_of_an_unspecified_output_is_the_real_one(files: Files) -> None:

@@ -222,6 +222,14 @@ Result<driver::HalVersion> toCanonical(pb::HalVersion version) {
             return driver::HalVersion::V1_2;
         case pb::HAL_VERSION_1_3:
             return driver::HalVersion::V1_3;
+        case pb::HAL_VERSION_AIDL_1:
+            return driver::HalVersion::AIDL_V1;
+        case pb::HAL_VERSION_AIDL_2:
+            return driver::HalVersion::AIDL_V2;
+        case pb::HAL_VERSION_AIDL_3:
+            return driver::HalVersion::AIDL_V3;
+        case pb::HAL_VERSION_AIDL_4:
+            return driver::HalVersion::AIDL_V4;
         default:
             return invalidArgument("no such HAL version");
     }
@@ -237,6 +245,14 @@ pb::HalVersion toMessage(driver::HalVersion version) {
             return pb::HAL_VERSION_1_2;
         case driver::HalVersion::V1_3:
             return pb::HAL_VERSION_1_3;
+        case driver::HalVersion::AIDL_V1:
+            return pb::HAL_VERSION_AIDL_1;
+        case driver::HalVersion::AIDL_V2:
+            return pb::HAL_VERSION_AIDL_2;
+        case driver::HalVersion::AIDL_V3:
+            return pb::HAL_VERSION_AIDL_3;
+        case driver::HalVersion::AIDL_V4:
+            return pb::HAL_VERSION_AIDL_4;
     }
     return pb::HAL_VERSION_UNSPECIFIED;
 }

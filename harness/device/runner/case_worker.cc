@@ -7,6 +7,7 @@
 
 #include "harness/device/runner/canonical_model.h"
 #include "harness/device/runner/case_run.h"
+#include "harness/device/runner/client_version.h"
 #include "harness/device/runner/hidl_target.h"
 #include "harness/device/runner/in_process_target.h"
 #include "harness/device/runner/message_file.h"
@@ -20,7 +21,10 @@ constexpr std::chrono::milliseconds kReconnect(15000);
 // A service that nobody restarts is not waited for.
 constexpr std::chrono::milliseconds kConnectOnce(5000);
 
-constexpr driver::HalVersion kNewest = driver::HalVersion::V1_3;
+// What the target speaks when nobody asks for a version.
+driver::HalVersion newestVersion(const CommandLine& line) {
+    return line.instance.empty() ? driver::kNewestVersion : clientVersions().front().version;
+}
 
 pb::CaseResult failedToLoad(pb::CaseResult result, pb::ErrorStatus status, const Status& why) {
     result.set_failed_stage(pb::STAGE_LOAD);
@@ -69,7 +73,8 @@ Result<std::unique_ptr<Target>> openTarget(const RunSetup& setup,
                                            std::chrono::milliseconds timeout) {
     const CommandLine& line = setup.line;
     if (line.instance.empty()) {
-        return makeInProcessTarget(line.driver, line.makeDevice, setup.version.value_or(kNewest));
+        return makeInProcessTarget(line.driver, line.makeDevice,
+                                   setup.version.value_or(newestVersion(line)));
     }
     HALYARD_ASSIGN_OR_RETURN(ServiceConnection connection,
                              connectToService(line.instance, setup.version, timeout));
@@ -77,7 +82,8 @@ Result<std::unique_ptr<Target>> openTarget(const RunSetup& setup,
 }
 
 pb::CaseResult unfinishedResult(const RunSetup& setup, const pb::TestCase& testCase) {
-    return beginResult(testCase, setup.line.targetName, setup.version.value_or(kNewest));
+    return beginResult(testCase, setup.line.targetName,
+                       setup.version.value_or(newestVersion(setup.line)));
 }
 
 bool canGoOn(const pb::CaseResult& result) {

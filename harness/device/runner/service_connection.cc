@@ -49,6 +49,10 @@ std::string describe(const std::string& instance, std::optional<driver::HalVersi
 Result<ServiceConnection> connectToService(const std::string& instance,
                                            std::optional<driver::HalVersion> version,
                                            std::chrono::milliseconds timeout) {
+    if (version.has_value() && *version > clientVersions().front().version) {
+        return invalidArgument(
+                std::string("no HIDL service speaks HAL ").append(toString(*version)));
+    }
     const auto deadline = std::chrono::steady_clock::now() + timeout;
     HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<hal::BinderProcess> process,
                              hal::BinderProcess::open(kBinderDevice));

@@ -24,6 +24,10 @@ VERSIONS = {
     "V1_1": pb.HAL_VERSION_1_1,
     "V1_2": pb.HAL_VERSION_1_2,
     "V1_3": pb.HAL_VERSION_1_3,
+    "AIDL_V1": pb.HAL_VERSION_AIDL_1,
+    "AIDL_V2": pb.HAL_VERSION_AIDL_2,
+    "AIDL_V3": pb.HAL_VERSION_AIDL_3,
+    "AIDL_V4": pb.HAL_VERSION_AIDL_4,
 }
 # Constants start at multiples of this in their pool.
 _ALIGNMENT = 4

@@ -32,7 +32,7 @@ _SCHEMA = 1
 
 
 def load(path: Path | str) -> list[Case]:
-    """The cases of one file, or of a folder with an index.json, that HAL 1.3 can carry.
+    """The cases of one file, or of a folder with an index.json, that a known HAL version can carry.
 
     HalyardError for what is not there, not readable or not of the known schema.
     """

@@ -38,11 +38,14 @@ class VersionChoice:
 
 
 def parse_versions(text: str | None) -> VersionChoice:
-    """A version, a range A..B, `all` or `lowest`; None: the newest."""
+    """A version, a range A..B, `all` of HIDL's, or `lowest`; None: the newest."""
     if text is None:
         return VersionChoice()
-    if text in ("all", "lowest"):
-        return VersionChoice(tuple(hal_version.ALL), only_lowest=text == "lowest")
+    known = hal_version.ALL + hal_version.AIDL
+    if text == "all":
+        return VersionChoice(tuple(hal_version.ALL))
+    if text == "lowest":
+        return VersionChoice(known, only_lowest=True)
     first, dots, last = text.partition("..")
     try:
         low, high = hal_version.parse(first), hal_version.parse(last if dots else first)
@@ -50,7 +53,7 @@ def parse_versions(text: str | None) -> VersionChoice:
         raise ConfigError(f"--hal {text}: {error}") from error
     if low > high:
         raise ConfigError(f"--hal {text}: the first version is the newer one")
-    return VersionChoice(tuple(version for version in hal_version.ALL if low <= version <= high))
+    return VersionChoice(tuple(version for version in known if low <= version <= high))
 
 
 def make_plan(cases: Sequence[Case], choice: VersionChoice, newest: pb.HalVersion) -> Plan:
@@ -58,7 +61,7 @@ def make_plan(cases: Sequence[Case], choice: VersionChoice, newest: pb.HalVersio
 
     `newest`: the newest that it offers; HAL_VERSION_UNSPECIFIED: the newest that there is.
     """
-    limit = newest or max(hal_version.ALL)
+    limit = newest or max(hal_version.AIDL)
     if not choice.versions:
         unspecified = pb.HAL_VERSION_UNSPECIFIED
         return Plan(

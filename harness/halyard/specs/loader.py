@@ -157,7 +157,7 @@ def _with_versions(cases: list[Case], lowest: LowestVersions) -> list[Case]:
         return cases
     versions = lowest([each.test_case.model for each in open_ended])
     known = {
-        each.name: version or hal_version.ALL[-1]
+        each.name: version or hal_version.AIDL[-1]
         for each, version in zip(open_ended, versions, strict=True)
     }
     return [

@@ -317,7 +317,7 @@ TEST(Support, IsDeniedToDamagedModelsWithoutHarm) {
             damage(random, model, values);
         }
         model.operandValues = std::make_shared<const std::vector<uint8_t>>(values);
-        const HalVersion version = kVersions[random.below(4)];
+        const HalVersion version = kVersions[random.below(kVersions.size())];
         const Result<std::vector<bool>> supported = device->supportedOperations(model, version);
         const Status prepared = device->prepare(model, version, {}).status();
         const bool promised = supported.ok() && std::ranges::count(*supported, false) == 0;
