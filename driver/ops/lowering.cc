@@ -18,7 +18,7 @@ using engine::TensorType;
 constexpr std::array<int32_t, 4> kNchwToNhwc = {0, 2, 3, 1};
 constexpr std::array<int32_t, 4> kNhwcToNchw = {0, 3, 1, 2};
 
-bool isConstant(const Operand& operand) {
+bool hasConstantLifetime(const Operand& operand) {
     return operand.lifetime == OperandLifeTime::CONSTANT_COPY ||
            operand.lifetime == OperandLifeTime::CONSTANT_REFERENCE;
 }
@@ -35,6 +35,10 @@ TensorType permuted(TensorType type, const std::array<int32_t, 4>& permutation) 
 
 }  // namespace
 
+bool Lowering::isConstant(std::string_view input) const {
+    return hasConstantLifetime(operand(input));
+}
+
 Result<const OperandView*> Lowering::scalarView(std::string_view name) const {
     const OperandView& view = mView.input(name);
     if (view.omitted()) {
@@ -48,7 +52,7 @@ template <typename T>
 Result<T> Lowering::scalar(std::string_view name) const {
     HALYARD_ASSIGN_OR_RETURN(const OperandView* const view, scalarView(name));
     const Operand& operand = *view->operand;
-    if (!isConstant(operand)) {
+    if (!hasConstantLifetime(operand)) {
         return unsupported(view->name() + " is not a constant");
     }
     HALYARD_ASSIGN_OR_RETURN(const engine::ConstantData data,
@@ -138,6 +142,16 @@ Result<TensorId> Lowering::output(std::string_view name) {
     return tensorOf(mView.output(name));
 }
 
+Result<TensorId> Lowering::outputOrTemporary(std::string_view name, TensorId like) {
+    HALYARD_ASSIGN_OR_RETURN(const TensorId tensor, output(name));
+    if (tensor != engine::kNoTensor) {
+        return tensor;
+    }
+    TensorType type = typeOf(like);
+    type.shape = Shape::unknownRank();
+    return addTemporary(std::move(type));
+}
+
 Result<std::vector<TensorId>> Lowering::inputs(std::string_view name) {
     return tensorsOf(mView.inputs(name));
 }
@@ -212,7 +226,7 @@ Result<TensorId> Lowering::nhwcShape(std::string_view name, bool nchw) {
     if (!nchw || view.omitted()) {
         return tensorOf(view);
     }
-    if (isConstant(*view.operand)) {
+    if (hasConstantLifetime(*view.operand)) {
         HALYARD_ASSIGN_OR_RETURN(const std::vector<int32_t> nchwShape, listOf(view));
         if (nchwShape.size() != kNchwToNhwc.size()) {
             return invalidArgument(view.name() + " has " + std::to_string(nchwShape.size()) +

@@ -31,6 +31,8 @@ class Lowering {
     const OperationView& view() const { return mView; }
     // Whether the operation's form has that input, and it is not omitted.
     bool has(std::string_view name) const { return mView.has(name); }
+    // Whether it does not depend on the inputs of an execution.
+    bool isConstant(std::string_view input) const;
     const Operand& operand(std::string_view input) const { return *mView.input(input).operand; }
 
     // ---- Scalars. UNSUPPORTED unless the operand is a constant. ---------------------------------
@@ -51,6 +53,9 @@ class Lowering {
     // kNoTensor if it is omitted, or the operation's form lacks it.
     Result<engine::TensorId> input(std::string_view name);
     Result<engine::TensorId> output(std::string_view name);
+    // The output, or a temporary of the type of `like` and any shape where the operation's form
+    // lacks it.
+    Result<engine::TensorId> outputOrTemporary(std::string_view name, engine::TensorId like);
     // Those of an operand that repeats.
     Result<std::vector<engine::TensorId>> inputs(std::string_view name);
     Result<std::vector<engine::TensorId>> outputs(std::string_view name);

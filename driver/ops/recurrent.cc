@@ -15,6 +15,7 @@
 
 #include "driver/ops/families.h"
 #include "driver/ops/lowering.h"
+#include "driver/ops/lstm.h"
 #include "driver/ops/rules.h"
 
 namespace halyard::driver {
@@ -94,27 +95,6 @@ Status validateLstm(const OperationView& view) {
             {"forget_gate_bias", "cell_bias", "output_gate_bias"});
 }
 
-// Codes of their own: those of fused activations end before TANH.
-Result<engine::LstmAttributes::Function> readFunction(const Lowering& lowering) {
-    using Function = engine::LstmAttributes::Function;
-    HALYARD_ASSIGN_OR_RETURN(const int32_t code, lowering.int32("activation"));
-    switch (code) {
-        case 0:
-            return Function::NONE;
-        case 1:
-            return Function::RELU;
-        case 3:
-            return Function::RELU6;
-        case 4:
-            return Function::TANH;
-        case 6:
-            return Function::LOGISTIC;
-        default:
-            return invalidArgument(lowering.view().input("activation").name() + " is " +
-                                   std::to_string(code) + ", not 0, 1, 3, 4 or 6");
-    }
-}
-
 // The tensors of LSTM and QUANTIZED_LSTM in the order of their nodes.
 std::vector<std::string_view> lstmInputs() {
     return {"input",
@@ -143,17 +123,8 @@ std::vector<std::string_view> lstmInputs() {
             "output_layer_norm_weights"};
 }
 
-Result<engine::LstmAttributes> readAttributes(const Lowering& lowering) {
-    engine::LstmAttributes attributes;
-    HALYARD_ASSIGN_OR_RETURN(attributes.activation, readFunction(lowering));
-    HALYARD_ASSIGN_OR_RETURN(attributes.cellClip, lowering.realAtLeast("cell_clip", 0.0F));
-    HALYARD_ASSIGN_OR_RETURN(attributes.projectionClip,
-                             lowering.realAtLeast("projection_clip", 0.0F));
-    return attributes;
-}
-
 Status lowerLstm(Lowering& lowering) {
-    HALYARD_ASSIGN_OR_RETURN(const engine::LstmAttributes attributes, readAttributes(lowering));
+    HALYARD_ASSIGN_OR_RETURN(const engine::LstmAttributes attributes, readLstmAttributes(lowering));
     return lowering.addNodeOf(engine::Lstm{.attributes = attributes}, lstmInputs(),
                               {"scratch", "output_state", "cell_state", "output"});
 }
@@ -179,7 +150,7 @@ Status validateSequence(const OperationView& view) {
 
 Status lowerSequence(Lowering& lowering) {
     engine::LstmSequence node;
-    HALYARD_ASSIGN_OR_RETURN(node.attributes, readAttributes(lowering));
+    HALYARD_ASSIGN_OR_RETURN(node.attributes, readLstmAttributes(lowering));
     HALYARD_ASSIGN_OR_RETURN(node.timeMajor, lowering.boolean("time_major"));
     std::vector<engine::TensorId> inputs;
     for (const std::string_view name : lstmInputs()) {
@@ -187,15 +158,13 @@ Status lowerSequence(Lowering& lowering) {
         inputs.push_back(input);
     }
     inputs.resize(std::size(engine::LstmSequence::kInputs), engine::kNoTensor);
-    std::vector<engine::TensorId> outputs;
-    for (const std::string_view name : {"output", "output_state", "cell_state"}) {
-        HALYARD_ASSIGN_OR_RETURN(engine::TensorId output, lowering.output(name));
-        if (output == engine::kNoTensor) {  // the first form does not give the states away
-            engine::TensorType type = lowering.typeOf(outputs.front());
-            type.shape = engine::Shape::unknownRank();
-            output = lowering.addTemporary(std::move(type));
-        }
-        outputs.push_back(output);
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId output, lowering.output("output"));
+    std::vector<engine::TensorId> outputs = {output};
+    for (const std::string_view name : {"output_state", "cell_state"}) {
+        // The first form does not give the states away.
+        HALYARD_ASSIGN_OR_RETURN(const engine::TensorId state,
+                                 lowering.outputOrTemporary(name, output));
+        outputs.push_back(state);
     }
     lowering.addNode(node, std::move(inputs), std::move(outputs));
     return {};

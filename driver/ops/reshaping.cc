@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RESHAPE, SQUEEZE, EXPAND_DIMS, TRANSPOSE, CONCATENATION, SPLIT: elements move, values stay.
+// RESHAPE, SQUEEZE, EXPAND_DIMS, TRANSPOSE, CONCATENATION, SPLIT, PACK: elements move, values stay.
 
 #include <string>
 #include <utility>
@@ -94,6 +94,21 @@ Status lowerSplit(Lowering& lowering) {
     return {};
 }
 
+Status validatePack(const OperationView& view) {
+    for (const OperandView& input : view.inputs("inputs")) {
+        HALYARD_RETURN_IF_ERROR(requireSameQuantization(view.output("output"), input));
+    }
+    return {};
+}
+
+Status lowerPack(Lowering& lowering) {
+    HALYARD_ASSIGN_OR_RETURN(const int32_t axis, lowering.int32AtLeast("axis", 0));
+    HALYARD_ASSIGN_OR_RETURN(std::vector<engine::TensorId> inputs, lowering.inputs("inputs"));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId output, lowering.output("output"));
+    lowering.addNode(engine::Pack{.axis = axis}, std::move(inputs), output);
+    return {};
+}
+
 }  // namespace
 
 std::vector<OperationDefinition> reshapingOperations() {
@@ -140,6 +155,13 @@ std::vector<OperationDefinition> reshapingOperations() {
              .rows = numberTypes(),
              .validate = validateSplit,
              .lower = lowerSplit},
+            {.type = OperationType::PACK,
+             .forms = {{AIDL_V2,
+                        {int32("axis"), tensor("inputs", kTensor).repeated()},
+                        {tensor("output", kTensor)}}},
+             .rows = numberTypes(),
+             .validate = validatePack,
+             .lower = lowerPack},
     };
 }
 

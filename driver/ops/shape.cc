@@ -16,18 +16,8 @@ Status validateFill(const OperationView& view) {
     return requireRank(view.input("dims"), 1);
 }
 
-Result<double> readValue(const Lowering& lowering) {
-    if (lowering.operand("value").type == INT32) {
-        HALYARD_ASSIGN_OR_RETURN(const int32_t value, lowering.int32("value"));
-        return static_cast<double>(value);
-    }
-    HALYARD_ASSIGN_OR_RETURN(const float value, lowering.real("value"));
-    return static_cast<double>(value);
-}
-
 Status lowerFill(Lowering& lowering) {
-    HALYARD_ASSIGN_OR_RETURN(const double value, readValue(lowering));
-    return lowering.addNodeOf(engine::Fill{.value = value}, {"dims"});
+    return lowering.addNodeOf(engine::Fill{}, {"dims", "value"});
 }
 
 Status lowerRank(Lowering& lowering) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SLICE, STRIDED_SLICE, TILE, PAD, PAD_V2: parts of a tensor, and tensors repeated or with
-// something around them.
+// SLICE, STRIDED_SLICE, TILE, PAD, PAD_V2, MIRROR_PAD, REVERSE: parts of a tensor, and tensors
+// repeated, turned round or with something around them.
 
 #include <string>
 
@@ -59,30 +59,64 @@ Status lowerTile(Lowering& lowering) {
     return lowering.addNodeOf(engine::Tile{}, {"input", "multiples"});
 }
 
-Status lowerPad(Lowering& lowering) {
-    return lowering.addNodeOf(engine::Pad{}, {"input", "paddings"});
+// Around real zeros where there is no value.
+Status addPad(Lowering& lowering, engine::Pad::Mode mode, engine::TensorId value) {
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId input, lowering.input("input"));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId paddings, lowering.input("paddings"));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId output, lowering.output("output"));
+    lowering.addNode(engine::Pad{.mode = mode}, {input, paddings, value}, output);
+    return {};
 }
 
-// As a real number. Beside quantised tensors it is an element of theirs.
-Result<float> readPadding(const Lowering& lowering) {
-    const Operand& input = lowering.operand("input");
-    if (!isAsymmetric8Bit(input.type)) {
-        return lowering.real("padding_value");
+Status lowerPad(Lowering& lowering) {
+    return addPad(lowering, engine::Pad::Mode::CONSTANT, engine::kNoTensor);
+}
+
+// Beside quantised tensors the value is an element of theirs. One that an execution brings is
+// checked then.
+Status checkPaddingValue(const Lowering& lowering) {
+    const OperandType type = lowering.operand("input").type;
+    if (!isAsymmetric8Bit(type) || !lowering.isConstant("padding_value")) {
+        return {};
     }
     HALYARD_ASSIGN_OR_RETURN(const int32_t value, lowering.int32("padding_value"));
-    const int32_t lowest = input.type == TENSOR_QUANT8_ASYMM ? 0 : -128;
+    const int32_t lowest = type == TENSOR_QUANT8_ASYMM ? 0 : -128;
     if (value < lowest || value > lowest + 255) {
         return invalidArgument(lowering.view().input("padding_value").name() + " is " +
                                std::to_string(value) + ", not " + std::to_string(lowest) + ".." +
                                std::to_string(lowest + 255));
     }
-    return input.scale * static_cast<float>(value - input.zeroPoint);
+    return {};
 }
 
 Status lowerPadV2(Lowering& lowering) {
-    engine::Pad node;
-    HALYARD_ASSIGN_OR_RETURN(node.value, readPadding(lowering));
-    return lowering.addNodeOf(node, {"input", "paddings"});
+    HALYARD_RETURN_IF_ERROR(checkPaddingValue(lowering));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorId value, lowering.input("padding_value"));
+    return addPad(lowering, engine::Pad::Mode::CONSTANT, value);
+}
+
+Status validateMirrorPad(const OperationView& view) {
+    HALYARD_RETURN_IF_ERROR(requireRank(view.input("paddings"), 2));
+    return requireSameQuantization(view.input("input"), view.output("output"));
+}
+
+Status lowerMirrorPad(Lowering& lowering) {
+    HALYARD_ASSIGN_OR_RETURN(const int32_t mode, lowering.int32("mode"));
+    if (mode != 0 && mode != 1) {
+        return invalidArgument(lowering.view().input("mode").name() + " is " +
+                               std::to_string(mode) + ", not 0 (REFLECT) or 1 (SYMMETRIC)");
+    }
+    return addPad(lowering, mode == 0 ? engine::Pad::Mode::REFLECT : engine::Pad::Mode::SYMMETRIC,
+                  engine::kNoTensor);
+}
+
+Status validateReverse(const OperationView& view) {
+    HALYARD_RETURN_IF_ERROR(requireRank(view.input("axis"), 1));
+    return requireSameQuantization(view.input("input"), view.output("output"));
+}
+
+Status lowerReverse(Lowering& lowering) {
+    return lowering.addNodeOf(engine::Reverse{}, {"input", "axis"});
 }
 
 }  // namespace
@@ -130,6 +164,20 @@ std::vector<OperationDefinition> slicingOperations() {
                       {V1_3, {TENSOR_QUANT8_ASYMM_SIGNED, INT32}}},
              .validate = validatePad,
              .lower = lowerPadV2},
+            {.type = OperationType::MIRROR_PAD,
+             .forms = {{AIDL_V3,
+                        {tensor("input", kTensor), int32Tensor("paddings"), int32("mode")},
+                        {tensor("output", kTensor)}}},
+             .rows = numberTypes(),
+             .validate = validateMirrorPad,
+             .lower = lowerMirrorPad},
+            {.type = OperationType::REVERSE,
+             .forms = {{AIDL_V3,
+                        {tensor("input", kTensor), int32Tensor("axis")},
+                        {tensor("output", kTensor)}}},
+             .rows = numberTypes(),
+             .validate = validateReverse,
+             .lower = lowerReverse},
     };
 }
 

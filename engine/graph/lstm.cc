@@ -47,7 +47,11 @@ Status followsGroup(std::span<const KnownInput> inputs, size_t input, bool group
 Status agreeWhere(std::span<const KnownInput> inputs, std::initializer_list<size_t> which,
                   std::initializer_list<int32_t*> expected) {
     for (const size_t input : which) {
-        if (inputs[input].present()) {
+        if (!inputs[input].present()) {
+            continue;
+        }
+        const bool mayBeLeftOut = (LstmSequence::kInputs[input].traits & kOmittable) != 0;
+        if (!mayBeLeftOut || !isPlaceholder(inputs[input].shape())) {
             HALYARD_RETURN_IF_ERROR(agree(inputs[input].shape(), nameOf(input), expected));
         }
     }
@@ -80,10 +84,14 @@ Status checkParts(std::span<const KnownInput> inputs) {
         return {};
     }
     HALYARD_ASSIGN_OR_RETURN(
-            const bool hasAux,
-            allOrNone(inputs, {kAux, kAuxToForgetWeights, kAuxToCellWeights, kAuxToOutputWeights},
-                      "the auxiliary input"));
-    return followsGroup(inputs, kAuxToInputWeights, hasAux, hasInputGate, "the auxiliary input");
+            const bool hasAuxWeights,
+            allOrNone(inputs, {kAuxToForgetWeights, kAuxToCellWeights, kAuxToOutputWeights},
+                      "the auxiliary weights"));
+    if (hasAuxWeights && !inputs[kAux].present()) {
+        return invalidArgument("there are auxiliary weights, but no auxiliary input");
+    }
+    return followsGroup(inputs, kAuxToInputWeights, hasAuxWeights, hasInputGate,
+                        "the auxiliary weights");
 }
 
 Status checkShapes(std::span<const KnownInput> inputs, Extents& extents) {
@@ -175,11 +183,15 @@ Status inferShapes(const LstmSequence& node, std::span<const KnownInput> inputs,
             lstm::checkClips(node.attributes.cellClip, node.attributes.projectionClip));
     lstm::Extents extents;
     int32_t time = kUnknownDimension;
+    int32_t unread = kUnknownDimension;
+    const bool auxIsX =
+            takesAuxForX(node.backward, inputs[lstm::kAux], inputs[lstm::kAuxToForgetWeights]);
     HALYARD_RETURN_IF_ERROR(agreeSequence(inputs[lstm::kX].shape(), "the input", node.timeMajor,
-                                          time, extents.batch, extents.input));
-    if (inputs[lstm::kAux].present()) {
+                                          time, extents.batch, auxIsX ? unread : extents.input));
+    if (inputs[lstm::kAux].present() && !isPlaceholder(inputs[lstm::kAux].shape())) {
         HALYARD_RETURN_IF_ERROR(agreeSequence(inputs[lstm::kAux].shape(), "the auxiliary input",
-                                              node.timeMajor, time, extents.batch, extents.aux));
+                                              node.timeMajor, time, extents.batch,
+                                              auxIsX ? extents.input : extents.aux));
     }
     HALYARD_RETURN_IF_ERROR(lstm::checkShapes(inputs, extents));
     outputs[0].shape = sequenceShape(node.timeMajor, time, extents.batch, extents.output);

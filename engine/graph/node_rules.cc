@@ -170,6 +170,20 @@ Result<int32_t> divideExtent(int32_t extent, int32_t parts, std::string_view wha
     return extent / parts;
 }
 
+bool isPlaceholder(const Shape& shape) {
+    return shape == Shape{kUnknownDimension};
+}
+
+Status checkOneElement(const Shape& shape, std::string_view role) {
+    for (size_t axis = 0; shape.hasKnownRank() && axis < shape.rank(); ++axis) {
+        if (shape[axis] != 1 && shape[axis] != kUnknownDimension) {
+            return invalidArgument(std::string(role) + " must be one element, but its shape is " +
+                                   shape.toString());
+        }
+    }
+    return {};
+}
+
 Status checkAtLeast(int32_t value, int32_t least, std::string_view what) {
     if (value < least) {
         return invalidArgument(std::string(what) + " (" + std::to_string(value) +

@@ -106,6 +106,13 @@ Result<int32_t> addExtents(int32_t a, int32_t b, std::string_view what);
 // One `parts`-th of an extent, which has to be a multiple of it. `parts` > 0.
 Result<int32_t> divideExtent(int32_t extent, int32_t parts, std::string_view what);
 
+// Whether a tensor that may be left out is declared as nothing in particular: [?], which is what
+// models write for an input that no request brings. It then has any rank until a run shows it.
+bool isPlaceholder(const Shape& shape);
+
+// A scalar, or a tensor whose every extent is 1.
+Status checkOneElement(const Shape& shape, std::string_view role);
+
 // INVALID_ARGUMENT below `least`.
 Status checkAtLeast(int32_t value, int32_t least, std::string_view what);
 // INVALID_ARGUMENT unless finite and above 0.

@@ -346,15 +346,15 @@ struct Transpose {
     HALYARD_FIELDS()
 };
 
-// Inputs: x, paddings INT32 [rank, 2] (before, after; may be computed at execution).
-// CONSTANT adds `value`, a real number (on quantised types 0 gives the zero point; INT32 takes it
-// as it is). REFLECT and SYMMETRIC mirror x without and with its edge.
+// Inputs: x, paddings INT32 [rank, 2] (before, after; may be computed at execution), value (one
+// element). CONSTANT adds `value`, of x's type, or the element itself as INT32 where x is quantised
+// (INVALID_ARGUMENT for one that x's type does not have); left out, it is the real 0. REFLECT and
+// SYMMETRIC mirror x without and with its edge, and take no value.
 struct Pad {
     enum class Mode : uint8_t { CONSTANT, REFLECT, SYMMETRIC };
     Mode mode = Mode::CONSTANT;
-    float value = 0.0F;
-    static constexpr InputSpec kInputs[] = {{"x"}, {"paddings", kSteers}};
-    HALYARD_FIELDS(mode, value)
+    static constexpr InputSpec kInputs[] = {{"x"}, {"paddings", kSteers}, {"value", kOmittable}};
+    HALYARD_FIELDS(mode)
 };
 
 // Inputs: x, begin INT32 [rank], size INT32 [rank] (-1: up to the end).
@@ -444,12 +444,11 @@ struct Resize {
     HALYARD_FIELDS(function, height, width, heightScale, widthScale, alignCorners, halfPixelCenters)
 };
 
-// Inputs: dims INT32 [rank]. Output: that shape, of the output's type, full of `value`, a real
-// number that float32 or INT32 hold exactly.
+// Inputs: dims INT32 [rank], value (one element). Output: that shape, of the value's type, full of
+// it.
 struct Fill {
-    double value = 0;
-    static constexpr InputSpec kInputs[] = {{"dims", kSteers}};
-    HALYARD_FIELDS(value)
+    static constexpr InputSpec kInputs[] = {{"dims", kSteers}, {"value"}};
+    HALYARD_FIELDS()
 };
 
 // Output: INT32 scalar, the rank of x.
@@ -471,8 +470,8 @@ struct TopK {
 };
 
 // Inputs: lookups INT32 [k], keys INT32 [n] ascending, values [n, ...].
-// Outputs: [k, ...], zeros where a key is missing, and hits QUANT8_ASYMM [k], 1 where one was
-// found.
+// Outputs: [k, ...], whose bytes are 0 where a key is missing, and hits QUANT8_ASYMM [k], 1 where
+// one was found.
 struct HashtableLookup {
     static constexpr InputSpec kInputs[] = {{"lookups", kSteers}, {"keys", kSteers}, {"values"}};
     static constexpr OutputSpec kOutputs[] = {{"output"}, {"hits"}};
@@ -480,7 +479,10 @@ struct HashtableLookup {
 };
 
 // Inputs: hash FLOAT32 or FLOAT16 [functions, bits], x (any type, [n, ...]), weight FLOAT32 or
-// FLOAT16 [n]. Output INT32: [functions], or [functions * bits] where dense.
+// FLOAT16 [n], 1 where left out. A bit is whether the sum over i of weight[i] times the signed
+// Fingerprint64 of the hash's element (as FLOAT32) and x[i] is positive. Output INT32: a function's
+// bits as a number, the first bit highest, [functions]; SPARSE adds f * 2^bits to that of function
+// f. DENSE: each bit, [functions * bits].
 struct LshProjection {
     enum class Type : uint8_t { SPARSE_DEPRECATED, SPARSE, DENSE };
     Type type = Type::SPARSE;
@@ -488,7 +490,9 @@ struct LshProjection {
     HALYARD_FIELDS(type)
 };
 
-// Inputs: x [batch, classes] (logits), seeds INT32 [2]. Output INT32 [batch, samples].
+// Inputs: x [batch, classes] (logits), seeds INT32 [2]. Output INT32 [batch, samples]: classes. A
+// class whose logit is not finite is never drawn, and class 0 where none is. The same seeds draw
+// the same, but two zeros ask for seeds that nobody knows.
 struct RandomMultinomial {
     int32_t samples = 1;
     static constexpr InputSpec kInputs[] = {{"x"}, {"seeds"}};
@@ -508,8 +512,9 @@ struct Rnn {
 };
 
 // A sequence of such steps over x [t, b, k] (timeMajor) or [b, t, k], from the last to the first
-// where backward. aux [.., l] and aux_weights [n, l] add W' aux. Outputs: [t, b, n] or [b, t, n],
-// and the last hidden state [b, n].
+// where backward. aux [.., l] and aux_weights [n, l] add W' aux; aux alone takes the place of x
+// where backward, and is not read otherwise. Outputs: [t, b, n] or [b, t, n], and the last hidden
+// state [b, n].
 struct RnnSequence {
     Activation activation = Activation::NONE;
     bool timeMajor = false;
@@ -567,9 +572,9 @@ struct Lstm {
     HALYARD_FIELDS(attributes)
 };
 
-// A sequence of such steps over x [t, b, k] (timeMajor) or [b, t, k]; inputs as Lstm, and aux,
-// which aux_to_*_weights [n, l] add to each gate. Outputs: [t, b, m] or [b, t, m], and the last
-// states.
+// A sequence of such steps over x [t, b, k] (timeMajor) or [b, t, k], from the last to the first
+// where backward; inputs as Lstm, and aux, which aux_to_*_weights [n, l] add to each gate, or which
+// is as in RnnSequence without them. Outputs: [t, b, m] or [b, t, m], and the last states.
 struct LstmSequence {
     LstmAttributes attributes = {};
     bool timeMajor = false;

@@ -59,23 +59,28 @@ Status inferShapes(const RnnSequence& node, std::span<const KnownInput> inputs,
     int32_t batch = kUnknownDimension;
     int32_t size = kUnknownDimension;
     int32_t units = kUnknownDimension;
-    HALYARD_RETURN_IF_ERROR(
-            agreeSequence(inputs[0].shape(), "the input", node.timeMajor, time, batch, size));
+    int32_t aux = kUnknownDimension;
+    int32_t unread = kUnknownDimension;
+    const bool auxIsX = takesAuxForX(node.backward, inputs[5], inputs[6]);
+    HALYARD_RETURN_IF_ERROR(agreeSequence(inputs[0].shape(), "the input", node.timeMajor, time,
+                                          batch, auxIsX ? unread : size));
+    if (inputs[5].present() && !isPlaceholder(inputs[5].shape())) {
+        HALYARD_RETURN_IF_ERROR(agreeSequence(inputs[5].shape(), "the auxiliary input",
+                                              node.timeMajor, time, batch, auxIsX ? size : aux));
+    }
+    if (inputs[6].present()) {
+        if (!inputs[5].present()) {
+            return invalidArgument("there are auxiliary weights, but no auxiliary input");
+        }
+        if (!isPlaceholder(inputs[6].shape())) {
+            HALYARD_RETURN_IF_ERROR(
+                    agree(inputs[6].shape(), "the auxiliary weights", {&units, &aux}));
+        }
+    }
     HALYARD_RETURN_IF_ERROR(agree(inputs[1].shape(), "the weights", {&units, &size}));
     HALYARD_RETURN_IF_ERROR(agree(inputs[3].shape(), "the bias", {&units}));
     HALYARD_RETURN_IF_ERROR(agree(inputs[4].shape(), "the hidden state", {&batch, &units}));
     HALYARD_RETURN_IF_ERROR(agree(inputs[2].shape(), "the recurrent weights", {&units, &units}));
-    if (inputs[5].present() != inputs[6].present()) {
-        return invalidArgument(
-                "the auxiliary input and its weights belong together, but one of "
-                "them is left out");
-    }
-    if (inputs[5].present()) {
-        int32_t aux = kUnknownDimension;
-        HALYARD_RETURN_IF_ERROR(agreeSequence(inputs[5].shape(), "the auxiliary input",
-                                              node.timeMajor, time, batch, aux));
-        HALYARD_RETURN_IF_ERROR(agree(inputs[6].shape(), "the auxiliary weights", {&units, &aux}));
-    }
     outputs[0].shape = sequenceShape(node.timeMajor, time, batch, units);
     outputs[1].shape = {batch, units};
     return {};

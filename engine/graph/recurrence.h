@@ -26,6 +26,11 @@ Shape sequenceShape(bool timeMajor, int32_t time, int32_t batch, int32_t size);
 Status agreeSequence(const Shape& shape, std::string_view role, bool timeMajor, int32_t& time,
                      int32_t& batch, int32_t& size);
 
+// Whether a sequence takes aux instead of x.
+inline bool takesAuxForX(bool backward, const KnownInput& aux, const KnownInput& auxWeights) {
+    return backward && aux.present() && !auxWeights.present();
+}
+
 namespace lstm {
 
 enum Input : size_t {

@@ -282,15 +282,11 @@ Status inferShapes(const ChannelShuffle& node, std::span<const KnownInput> input
     return {};
 }
 
-Status inferShapes(const Fill& node, std::span<const KnownInput> inputs,
+Status inferShapes(const Fill& /*node*/, std::span<const KnownInput> inputs,
                    std::span<TensorType> outputs) {
     HALYARD_RETURN_IF_ERROR(checkType(outputs[0], "the output", kFloatsOrInt32));
-    const bool fits = node.value >= std::numeric_limits<int32_t>::min() &&
-                      node.value <= std::numeric_limits<int32_t>::max() &&
-                      node.value == std::trunc(node.value);
-    if (outputs[0].type == DataType::INT32 && !fits) {
-        return invalidArgument(std::to_string(node.value) + " is no INT32");
-    }
+    HALYARD_RETURN_IF_ERROR(checkSameType(outputs[0], "the output", *inputs[1].type, "the value"));
+    HALYARD_RETURN_IF_ERROR(checkOneElement(inputs[1].shape(), "the value"));
     HALYARD_ASSIGN_OR_RETURN(const int32_t rank, checkListPerAxis(inputs[0], "the list of extents",
                                                                   Shape::unknownRank()));
     if (rank == kUnknownDimension) {

@@ -57,6 +57,16 @@ Result<int32_t> checkSliceLists(std::span<const KnownInput> inputs,
     return rank;
 }
 
+Status checkPadValue(const Pad& node, const TensorType& x, const TensorType& value) {
+    if (node.mode != Pad::Mode::CONSTANT) {
+        return invalidArgument("a mirror takes no value");
+    }
+    HALYARD_RETURN_IF_ERROR(isQuantized(x.type)
+                                    ? checkType(value, "the value", kInt32)
+                                    : checkSameType(x, "the input", value, "the value"));
+    return checkOneElement(value.shape, "the value");
+}
+
 bool areKnown(std::span<const KnownInput> lists) {
     return std::ranges::all_of(lists, isKnown);
 }
@@ -187,6 +197,9 @@ Status inferShapes(const Pad& node, std::span<const KnownInput> inputs,
     HALYARD_RETURN_IF_ERROR(checkType(*inputs[0].type, "the input", mirrors ? kMovable : kNumbers));
     HALYARD_RETURN_IF_ERROR(
             checkSameElements(*inputs[0].type, "the input", outputs[0], "the output"));
+    if (inputs[2].present()) {
+        HALYARD_RETURN_IF_ERROR(checkPadValue(node, *inputs[0].type, *inputs[2].type));
+    }
     HALYARD_RETURN_IF_ERROR(checkSteeringInput(inputs[1], 2, "the paddings"));
     HALYARD_ASSIGN_OR_RETURN(const Shape paddings, asRank(inputs[1].shape(), 2, "the paddings"));
     HALYARD_RETURN_IF_ERROR(

@@ -28,6 +28,23 @@ Model unary(OperationType type, const OperandSpec& spec) {
     return builder.build();
 }
 
+Model packModel() {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(floats({2}));
+    const uint32_t axis = builder.int32(0);
+    return builder
+            .operation(OperationType::PACK, {axis, input, input}, {builder.output(floats({2, 2}))})
+            .build();
+}
+
+Model reverseModel() {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(floats({2}));
+    const uint32_t axis = builder.constant<int32_t>({TENSOR_INT32, {1}}, {0});
+    return builder.operation(OperationType::REVERSE, {input, axis}, {builder.output(floats({2}))})
+            .build();
+}
+
 TEST(LowestVersion, IsTheFirstThatTheModelIsValidIn) {
     EXPECT_EQ(lowest(floatConvModel()), HalVersion::V1_0);
     EXPECT_EQ(lowest(quantConvModel()), HalVersion::V1_0);
@@ -36,6 +53,8 @@ TEST(LowestVersion, IsTheFirstThatTheModelIsValidIn) {
               HalVersion::V1_3);
     EXPECT_EQ(lowest(unary(OperationType::RELU, floats({}))), HalVersion::V1_2);
     EXPECT_EQ(lowest(unary(OperationType::HARD_SWISH, floats({2}))), HalVersion::V1_3);
+    EXPECT_EQ(lowest(packModel()), HalVersion::AIDL_V2);
+    EXPECT_EQ(lowest(reverseModel()), HalVersion::AIDL_V3);
 }
 
 TEST(LowestVersion, CountsWhatTheModelAsAWholeHolds) {
@@ -51,7 +70,7 @@ TEST(LowestVersion, CountsWhatTheModelAsAWholeHolds) {
 }
 
 TEST(LowestVersion, OfAnOperationThatHalyardLacksIsTheOneThatBroughtIt) {
-    for (const auto& [type, version] : {std::pair{OperationType::RNN, HalVersion::V1_0},
+    for (const auto& [type, version] : {std::pair{OperationType::OEM_OPERATION, HalVersion::V1_0},
                                         std::pair{OperationType::ROI_POOLING, HalVersion::V1_2}}) {
         EXPECT_EQ(lowest(unary(type, floats({2}))), version) << describe(type);
     }
@@ -81,7 +100,8 @@ TEST(LowestVersion, DoesNotExistForAModelThatIsNeverValid) {
 TEST(LowestVersion, IsWhereDevicesBeginToTakeTheModel) {
     const std::unique_ptr<Device> device = makeDevice();
     for (const Model& model :
-         {floatConvModel(), unary(OperationType::HARD_SWISH, floats({2})),
+         {floatConvModel(), packModel(), reverseModel(),
+          unary(OperationType::HARD_SWISH, floats({2})),
           unary(OperationType::QUANTIZE, floats({2})), unary(OperationType::RELU, floats({}))}) {
         for (const HalVersion version : kVersions) {
             const bool taken = device->supportedOperations(model, version).ok();

@@ -67,9 +67,9 @@ Status run(const SpaceToBatch& /*node*/, KernelCall& call) {
     if (countOf(out) == 0) {
         return {};
     }
-    HALYARD_RETURN_IF_ERROR(fillAll(call, 0));
     const int64_t depth = in[3];
     return withMovedElements(output.type->type, [&]<typename T>() -> Status {
+        HALYARD_RETURN_IF_ERROR(fillAll(call, zeroOf<T>(*output.type)));
         // Every pixel of x has its place; the others keep the filling.
         const int64_t pixels = countOf(Shape(in.extents().first(3)));
         return call.forEach(pixels, depth, [&](int64_t pixel) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LSTM and its sequences in float32, whatever type stores the elements; between the steps of a
-// sequence the states stay float32.
+// LSTM and its sequences.
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +9,9 @@
 
 #include "engine/backends/ref/kernels.h"
 #include "engine/backends/ref/lstm_gates.h"
+#include "engine/backends/ref/recurrent.h"
 #include "engine/backends/ref/weighted_sum.h"
+#include "engine/graph/recurrence.h"
 #include "engine/numerics/reals.h"
 
 namespace halyard::engine::ref {
@@ -42,26 +43,6 @@ float apply(Function function, float value) {
 float clip(float value, float limit) {
     return limit > 0.0F ? std::clamp(value, -limit, limit) : value;
 }
-
-// An input's elements as floats; null where it was left out.
-Result<const float*> floatsOf(KernelCall& call, size_t input) {
-    const ConstTensorView& view = call.input(input);
-    if (!view.present()) {
-        return static_cast<const float*>(nullptr);
-    }
-    if (view.type->type == DataType::FLOAT16) {
-        return widened(call, input);
-    }
-    return view.as<float>();
-}
-
-// The rows of one step: one per element of the batch.
-struct Rows {
-    const float* first = nullptr;
-    int64_t stride = 0;
-
-    const float* operator[](int64_t row) const { return first + row * stride; }
-};
 
 struct Gate {
     const float* weights = nullptr;
@@ -106,7 +87,6 @@ class Cell {
     std::span<const float> cellState() const { return mCellState; }      // [b, n]
 
   private:
-    Result<std::span<float>> stateOf(size_t input);
     Result<std::span<float>> roomForGate() {
         return mCall.scratch<float>(static_cast<size_t>(mBatch * mUnits));
     }
@@ -138,17 +118,6 @@ class Cell {
     std::span<float> mOut;
 };
 
-Result<std::span<float>> Cell::stateOf(size_t input) {
-    const ConstTensorView& view = mCall.input(input);
-    const int64_t count = countOf(view.shape());
-    HALYARD_ASSIGN_OR_RETURN(const std::span<float> state,
-                             mCall.scratch<float>(static_cast<size_t>(count)));
-    const RealReader elements(view);
-    HALYARD_RETURN_IF_ERROR(mCall.forEach(
-            count, 1, [&](int64_t i) { state[static_cast<size_t>(i)] = elements[i]; }));
-    return state;
-}
-
 Status Cell::prepare() {
     HALYARD_ASSIGN_OR_RETURN(mInputGate, gateOf(mCall, kInputGate));
     HALYARD_ASSIGN_OR_RETURN(mForgetGate, gateOf(mCall, kForgetGate));
@@ -159,8 +128,8 @@ Status Cell::prepare() {
     }
     HALYARD_ASSIGN_OR_RETURN(mProjectionWeights, floatsOf(mCall, lstm::kProjectionWeights));
     HALYARD_ASSIGN_OR_RETURN(mProjectionBias, floatsOf(mCall, lstm::kProjectionBias));
-    HALYARD_ASSIGN_OR_RETURN(mOutputState, stateOf(lstm::kOutputState));
-    HALYARD_ASSIGN_OR_RETURN(mCellState, stateOf(lstm::kCellState));
+    HALYARD_ASSIGN_OR_RETURN(mOutputState, stateOf(mCall, lstm::kOutputState));
+    HALYARD_ASSIGN_OR_RETURN(mCellState, stateOf(mCall, lstm::kCellState));
     HALYARD_ASSIGN_OR_RETURN(mIn, roomForGate());
     HALYARD_ASSIGN_OR_RETURN(mForget, roomForGate());
     HALYARD_ASSIGN_OR_RETURN(mModulation, roomForGate());
@@ -257,12 +226,6 @@ Status Cell::step(Rows x, Rows aux) {
     return project(mOut);
 }
 
-Status store(KernelCall& call, std::span<const float> elements, size_t output) {
-    const RealWriter writer(call.output(output));
-    return call.forEach(static_cast<int64_t>(elements.size()), 1,
-                        [&](int64_t i) { writer.set(i, elements[static_cast<size_t>(i)]); });
-}
-
 }  // namespace
 
 Status run(const Lstm& node, KernelCall& call) {
@@ -286,33 +249,23 @@ Status run(const Lstm& node, KernelCall& call) {
 }
 
 Status run(const LstmSequence& node, KernelCall& call) {
-    const Shape& shape = call.input(lstm::kX).shape();
-    const int64_t time = shape[node.timeMajor ? 0 : 1];
-    const int64_t batch = shape[node.timeMajor ? 1 : 0];
-    const int64_t outputSize = call.output(0).shape()[2];
-    HALYARD_ASSIGN_OR_RETURN(const float* const x, floatsOf(call, lstm::kX));
+    const SequenceRows sequence(call.input(lstm::kX).shape(), node.timeMajor, node.backward);
     HALYARD_ASSIGN_OR_RETURN(const float* const aux, floatsOf(call, lstm::kAux));
     const int64_t auxSize = aux == nullptr ? 0 : call.input(lstm::kAux).shape()[2];
-    // Where row 0 of a step lies among all rows, and how far the next one is from it.
-    const int64_t rowsPerStep = node.timeMajor ? batch : 1;
-    const int64_t rowsPerElement = node.timeMajor ? 1 : time;
+    const bool auxIsX = takesAuxForX(node.backward, call.input(lstm::kAux),
+                                     call.input(lstm::kAuxToForgetWeights));
+    const size_t xInput = auxIsX ? lstm::kAux : lstm::kX;
+    HALYARD_ASSIGN_OR_RETURN(const float* const x, floatsOf(call, xInput));
+    const int64_t size = call.input(xInput).shape()[2];
+    const int64_t outputSize = call.output(0).shape()[2];
 
-    Cell cell(node.attributes, call, batch);
+    Cell cell(node.attributes, call, sequence.batch());
     HALYARD_RETURN_IF_ERROR(cell.prepare());
-    const RealWriter output(call.output(0));
-    for (int64_t i = 0; i < time; ++i) {
+    for (int64_t step = 0; step < sequence.steps(); ++step) {
         HALYARD_RETURN_IF_ERROR(call.checkpoint(1));  // a step may be of no elements
-        const int64_t first = (node.backward ? time - 1 - i : i) * rowsPerStep;
-        const auto rowsOf = [&](const float* elements, int64_t size) {
-            return Rows{.first = elements == nullptr ? nullptr : elements + first * size,
-                        .stride = rowsPerElement * size};
-        };
-        HALYARD_RETURN_IF_ERROR(cell.step(rowsOf(x, shape[2]), rowsOf(aux, auxSize)));
-        HALYARD_RETURN_IF_ERROR(call.forEach(batch * outputSize, 1, [&](int64_t element) {
-            const int64_t row = first + element / outputSize * rowsPerElement;
-            output.set(row * outputSize + element % outputSize,
-                       cell.outputState()[static_cast<size_t>(element)]);
-        }));
+        HALYARD_RETURN_IF_ERROR(
+                cell.step(sequence.rows(x, size, step), sequence.rows(aux, auxSize, step)));
+        HALYARD_RETURN_IF_ERROR(sequence.store(call, cell.outputState(), outputSize, step, 0));
     }
     HALYARD_RETURN_IF_ERROR(store(call, cell.outputState(), 1));
     return store(call, cell.cellState(), 2);

@@ -8,11 +8,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include "engine/numerics/elements.h"
-#include "engine/numerics/reals.h"
 #include "engine/plan/kernel_call.h"
 
 namespace halyard::engine::ref {
@@ -66,30 +64,20 @@ inline Status copyFrom(KernelCall& call, const Shape& extents,
     return copyFrom(call, extents, [&](size_t axis, int64_t i) { return i * strides[axis]; });
 }
 
-// The element that stands for a real number, as withMovedElements() sees it. INT32 takes it as it
-// is; `value` is one that the type can hold exactly, or is rounded.
+// The real 0 as an element of the type, of which T is as large: the zero point where there is one,
+// and otherwise no bits set.
 template <typename T>
-T elementFor(double value, const TensorType& type) {
-    if (type.type == DataType::INT32) {
-        const auto integer = static_cast<int32_t>(std::clamp(value, -2147483648.0, 2147483647.0));
-        return static_cast<T>(static_cast<uint32_t>(integer));
-    }
-    alignas(uint32_t) std::array<std::byte, sizeof(uint32_t)> bytes{};
-    RealWriter({.type = &type, .data = bytes.data()}).set(0, static_cast<float>(value));
-    T element;
-    std::memcpy(&element, bytes.data(), sizeof element);
-    return element;
+T zeroOf(const TensorType& type) {
+    return static_cast<T>(isQuantized(type.type) ? type.quantization.zeroPoint : 0);
 }
 
-// Every element of the output becomes the one that stands for a real number.
-inline Status fillAll(KernelCall& call, double value) {
+// Every element of the output becomes this one.
+template <typename T>
+Status fillAll(KernelCall& call, T element) {
     const TensorView& output = call.output(0);
-    return withMovedElements(output.type->type, [&]<typename T>() -> Status {
-        const T element = elementFor<T>(value, *output.type);
-        T* to = output.as<T>();
-        return call.inSlices(countOf(output.shape()), 1, [&](int64_t begin, int64_t end) {
-            std::fill(to + begin, to + end, element);
-        });
+    T* to = output.as<T>();
+    return call.inSlices(countOf(output.shape()), 1, [&](int64_t begin, int64_t end) {
+        std::fill(to + begin, to + end, element);
     });
 }
 

@@ -61,8 +61,10 @@ Status run(const ChannelShuffle& node, KernelCall& call) {
                     Strides{x[axis] * channel, channel, each * channel, 1});
 }
 
-Status run(const Fill& node, KernelCall& call) {
-    return fillAll(call, node.value);
+Status run(const Fill& /*node*/, KernelCall& call) {
+    const ConstTensorView& value = call.input(1);
+    return withMovedElements(value.type->type,
+                             [&]<typename T>() { return fillAll(call, *value.as<T>()); });
 }
 
 Status run(const Rank& /*node*/, KernelCall& call) {

@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "engine/backends/ref/kernels.h"
 #include "engine/backends/ref/moving.h"
 #include "engine/graph/steering_input.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/index_walk.h"
+#include "engine/numerics/requantize.h"
 
 namespace halyard::engine::ref {
 namespace {
@@ -36,6 +38,24 @@ int64_t mirrored(int64_t i, int64_t extent, Pad::Mode mode) {
         return -i - edge;
     }
     return i < extent ? i : 2 * extent - 2 + edge - i;
+}
+
+// Around x, whose type is `type`; T is as large as its elements.
+template <typename T>
+Result<T> paddingElement(const ConstTensorView& value, const TensorType& type) {
+    if (!value.present()) {
+        return zeroOf<T>(type);
+    }
+    if (!isQuantized(type.type)) {
+        return *value.as<T>();
+    }
+    const int32_t element = *value.as<int32_t>();
+    const QuantizedRange range = rangeOf(type.type);
+    if (element < range.low || element > range.high) {
+        return invalidArgument("the padding value is " + std::to_string(element) + ", not " +
+                               std::to_string(range.low) + ".." + std::to_string(range.high));
+    }
+    return static_cast<T>(element);
 }
 
 }  // namespace
@@ -70,8 +90,9 @@ Status run(const Pad& node, KernelCall& call) {
     for (size_t axis = 0; axis < rank; ++axis) {
         origin += paddings[axis].before * strides[axis];
     }
-    HALYARD_RETURN_IF_ERROR(fillAll(call, static_cast<double>(node.value)));
     return withMovedElements(output.type->type, [&]<typename T>() -> Status {
+        HALYARD_ASSIGN_OR_RETURN(const T value, paddingElement<T>(call.input(2), *output.type));
+        HALYARD_RETURN_IF_ERROR(fillAll(call, value));
         const T* from = x.as<T>();
         T* to = output.as<T>() + origin;
         return walk(x.shape(), std::array<Strides, 1>{strides}, call,

@@ -149,6 +149,18 @@ inline Result<const float*> widened(KernelCall& call, size_t input) {
     return static_cast<const float*>(wide.data());
 }
 
+// An input's elements as floats; null where it was left out.
+inline Result<const float*> floatsOf(KernelCall& call, size_t input) {
+    const ConstTensorView& view = call.input(input);
+    if (!view.present()) {
+        return static_cast<const float*>(nullptr);
+    }
+    if (view.type->type == DataType::FLOAT16) {
+        return widened(call, input);
+    }
+    return view.as<float>();
+}
+
 // What body(arithmetic) returns, with the arithmetic for the node's types. Each weight belongs to
 // one channel of the output, its last dimension, and is read for all the others' elements.
 template <typename Body>

@@ -25,9 +25,7 @@ from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
 
 # Cases that are known not to pass, each with the reason. One that passes has to leave the list.
-KNOWN_FAILURES: dict[str, str] = {
-    "rank_internal_output": "FILL takes its value from a constant only",
-}
+KNOWN_FAILURES: dict[str, str] = {}
 
 SECONDS_PER_CASE = 60.0
 

@@ -285,14 +285,23 @@ TEST(LoweredNodes, ExpandSliceAndTile) {
             0, engine::Tile{}, "in0 in1");
 }
 
-TEST(LoweredNodes, PadWithARealNumber) {
+TEST(LoweredNodes, PadWithAValue) {
+    const auto pad = [] {
+        return OperationModel(OperationType::PAD_V2).input(kOpen).input(ints({}));
+    };
+    expectNode(pad().float32(1.5F).output(kOpen).graph(), 0, engine::Pad{}, "in0 in1 constant");
+    expectNode(pad().input({FLOAT32, {}}).output(kOpen).graph(), 0, engine::Pad{}, "in0 in1 in2");
+    expectNode(
+            OperationModel(OperationType::PAD).input(kOpen).input(ints({})).output(kOpen).graph(),
+            0, engine::Pad{}, "in0 in1 -");
+    const OperandSpec bytes = {TENSOR_QUANT8_ASYMM, {}, 0.5F, 3};
     expectNode(OperationModel(OperationType::PAD_V2)
-                       .input(kOpen)
+                       .input(bytes)
                        .input(ints({}))
-                       .float32(1.5F)
-                       .output(kOpen)
+                       .input({INT32, {}})
+                       .output(bytes)
                        .graph(),
-               0, engine::Pad{.value = 1.5F}, "in0 in1");
+               0, engine::Pad{}, "in0 in1 in2");
     const auto quantized = [](OperandType type, int32_t zeroPoint, int32_t value) {
         const OperandSpec spec = {type, {}, 0.5F, zeroPoint};
         return OperationModel(OperationType::PAD_V2)
@@ -301,10 +310,9 @@ TEST(LoweredNodes, PadWithARealNumber) {
                 .int32(value)
                 .output(spec);
     };
-    expectNode(quantized(TENSOR_QUANT8_ASYMM, 3, 9).graph(), 0, engine::Pad{.value = 3.0F},
-               "in0 in1");
-    expectNode(quantized(TENSOR_QUANT8_ASYMM_SIGNED, -3, -128).graph(), 0,
-               engine::Pad{.value = -62.5F}, "in0 in1");
+    expectNode(quantized(TENSOR_QUANT8_ASYMM, 3, 9).graph(), 0, engine::Pad{}, "in0 in1 {9}");
+    expectNode(quantized(TENSOR_QUANT8_ASYMM_SIGNED, -3, -128).graph(), 0, engine::Pad{},
+               "in0 in1 {-128}");
     for (const int32_t value : {-1, 256, std::numeric_limits<int32_t>::min()}) {
         expectInvalid(quantized(TENSOR_QUANT8_ASYMM, 3, value),
                       "operation 0 (PAD_V2): the padding value (input 2, operand 2) is " +
@@ -351,10 +359,10 @@ TEST(LoweredNodes, MoveBlocks) {
 
 TEST(LoweredNodes, FillAndCountExtents) {
     const auto fill = [] { return OperationModel(OperationType::FILL).input(ints({})); };
-    expectNode(fill().float32(1.5F).output(kOpen).graph(), 0, engine::Fill{.value = 1.5}, "in0");
-    // Not every INT32 is a float.
-    expectNode(fill().int32(2147483647).output(ints({})).graph(), 0,
-               engine::Fill{.value = 2147483647.0}, "in0");
+    expectNode(fill().float32(1.5F).output(kOpen).graph(), 0, engine::Fill{}, "in0 constant");
+    expectNode(fill().int32(2147483647).output(ints({})).graph(), 0, engine::Fill{},
+               "in0 {2147483647}");
+    expectNode(fill().input({INT32, {}}).output(ints({})).graph(), 0, engine::Fill{}, "in0 in1");
     const engine::Graph rank =
             OperationModel(OperationType::RANK).input(kOpen).output({INT32, {}}).graph();
     expectNode(rank, 0, engine::Rank{}, "in0");
@@ -633,12 +641,12 @@ TEST(LoweredNodes, RememberWithClampsOfEitherFloat) {
 }
 
 TEST(LoweredNodes, RememberSequences) {
-    const auto sequence = [](size_t outputs) {
+    const auto sequence = [](size_t outputs, bool timeMajor) {
         OperationModel model(OperationType::UNIDIRECTIONAL_SEQUENCE_LSTM);
         for (int i = 0; i < 20; ++i) {
             model.input(kOpen);
         }
-        model.int32(4).float32(1.0F).float32(2.0F).boolean(true);
+        model.int32(4).float32(1.0F).float32(2.0F).boolean(timeMajor);
         for (int i = 0; i < 4; ++i) {
             i == 0 ? model.omitted(kOpen) : model.input(kOpen);
         }
@@ -647,13 +655,15 @@ TEST(LoweredNodes, RememberSequences) {
         }
         return model.graph();
     };
-    const engine::LstmSequence node = {.attributes = {.cellClip = 1.0F, .projectionClip = 2.0F},
-                                       .timeMajor = true};
     const std::string inputs =
             "in0 in1 in2 in3 in4 in5 in6 in7 in8 in9 in10 in11 in12 in13 in14 in15 in16 in17 in18 "
             "in19 - in20 in21 in22 - - - - -";
-    expectNode(sequence(3), 0, node, inputs, "out0 out1 out2");
-    expectNode(sequence(1), 0, node, inputs, "out0 temporary temporary");
+    for (const bool timeMajor : {false, true}) {
+        const engine::LstmSequence node = {
+                .attributes = {.cellClip = 1.0F, .projectionClip = 2.0F}, .timeMajor = timeMajor};
+        expectNode(sequence(3, timeMajor), 0, node, inputs, "out0 out1 out2");
+        expectNode(sequence(1, timeMajor), 0, node, inputs, "out0 temporary temporary");
+    }
 }
 
 TEST(LoweredNodes, RememberIn16Bits) {

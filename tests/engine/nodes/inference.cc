@@ -17,6 +17,13 @@ Result<std::vector<Shape>> Asking::shapes() const {
         inputs.push_back({.type = input.type.has_value() ? &*input.type : nullptr,
                           .data = input.isKnown ? input.values.data() : nullptr});
     }
+    const NodeSignature signature = signatureOf(mNode->descriptor);
+    const auto mayBeLeftOut = [&](size_t input) {
+        return input < signature.inputs.size() && signature.inputs[input].traits == kOmittable;
+    };
+    while (mayBeLeftOut(inputs.size())) {
+        inputs.emplace_back();
+    }
     std::vector<TensorType> outputs = mOutputs;
     if (outputs.empty()) {
         outputs.push_back(floats(Shape::unknownRank()));

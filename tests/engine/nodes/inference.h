@@ -65,7 +65,7 @@ class Asking {
         mInputs.push_back({.type = std::move(type), .values = {}, .isKnown = false});
         return *this;
     }
-    // An input whose elements are known.
+    // An input whose elements are known. Those that may be left out need not be said at the end.
     Asking& with(TensorType type, std::vector<int32_t> values) {
         mInputs.push_back({.type = std::move(type), .values = std::move(values), .isKnown = true});
         return *this;

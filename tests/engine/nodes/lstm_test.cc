@@ -175,11 +175,45 @@ TEST(LstmSequenceShapes, AddAnAuxiliaryInput) {
     const Inputs inputs = withAux(sequenceOf(true));
     EXPECT_TRUE(gives(run(true, inputs), {{6, 2, 5}, {2, 5}, {2, 4}}));
     for (size_t part = lstm::kAux; part < 29; ++part) {
-        EXPECT_TRUE(rejects(run(true, without(inputs, {part})), "the auxiliary input")) << part;
+        EXPECT_TRUE(rejects(run(true, without(inputs, {part})),
+                            part == lstm::kAux ? "no auxiliary input" : "the auxiliary weights"))
+                << part;
     }
     Inputs wrong = inputs;
     wrong[28] = floats({4, 8});
     EXPECT_TRUE(rejects(run(true, wrong), "aux_to_output_weights"));
+}
+
+// As models declare what no request brings.
+TEST(LstmSequenceShapes, TakeAnyRankOfWhatMayBeLeftOut) {
+    Inputs inputs = withAux(sequenceOf(true));
+    for (size_t input = 0; input < inputs.size(); ++input) {
+        Inputs unsaid = inputs;
+        unsaid[input] = floats({kUnknown});
+        const bool vector = inputs[input]->shape.rank() == 1;
+        const bool mayBeLeftOut = LstmSequence::kInputs[input].traits == kOmittable;
+        EXPECT_EQ(run(true, unsaid).ok(), vector || mayBeLeftOut) << input;
+        unsaid[input] = floats({3});
+        EXPECT_FALSE(run(true, unsaid).ok()) << input;
+    }
+}
+
+// Without weights of its own it takes the place of the input, k 3, where backward.
+TEST(LstmSequenceShapes, ReadTheAuxiliaryInputAloneBackwards) {
+    const auto reading = [](bool backward, Shape x, Shape aux) {
+        Inputs inputs = sequenceOf(true);
+        inputs[lstm::kX] = floats(x);
+        inputs[lstm::kAux] = floats(aux);
+        return ask(LstmSequence{.timeMajor = true, .backward = backward}, inputs,
+                   std::vector<TensorType>(3, floats(kNoRank)))
+                .shapes();
+    };
+    const std::vector<Shape> shapes = {{6, 2, 5}, {2, 5}, {2, 4}};
+    EXPECT_TRUE(gives(reading(true, {6, 2, 9}, {6, 2, 3}), shapes));
+    EXPECT_TRUE(rejects(reading(true, {6, 2, 3}, {6, 2, 9}), "must be"));
+    EXPECT_TRUE(rejects(reading(true, {6, 2, 9}, {7, 2, 3}), "the auxiliary input"));
+    EXPECT_TRUE(gives(reading(false, {6, 2, 3}, {6, 2, 9}), shapes));
+    EXPECT_TRUE(rejects(reading(false, {6, 2, 9}, {6, 2, 3}), "must be"));
 }
 
 TensorType fixedPoint(Shape shape, float scale = 1.0F / 2048) {

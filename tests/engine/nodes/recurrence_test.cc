@@ -71,12 +71,36 @@ TEST(RnnSequenceShapes, HaveTimeFirstOrSecond) {
 TEST(RnnSequenceShapes, AddAnAuxiliaryInput) {
     EXPECT_TRUE(gives(sequence(true).with(floats({5, 2, 6})).with(floats({4, 6})).shapes(),
                       {{5, 2, 4}, {2, 4}}));
-    EXPECT_TRUE(rejects(sequence(true).with(floats({5, 2, 6})).without().shapes(), "left out"));
-    EXPECT_TRUE(rejects(sequence(true).without().with(floats({4, 6})).shapes(), "left out"));
+    EXPECT_TRUE(
+            rejects(sequence(true).without().with(floats({4, 6})).shapes(), "no auxiliary input"));
     EXPECT_TRUE(rejects(sequence(true).with(floats({5, 2, 6})).with(floats({4, 7})).shapes(),
                         "the auxiliary weights"));
     EXPECT_TRUE(rejects(sequence(true).with(floats({6, 2, 6})).with(floats({4, 6})).shapes(),
                         "the auxiliary input"));
+}
+
+// As models declare what no request brings.
+TEST(RnnSequenceShapes, TakeAnyRankOfWhatMayBeLeftOut) {
+    const TensorType unsaid = floats({kUnknown});
+    EXPECT_TRUE(gives(sequence(true).with(unsaid).with(unsaid).shapes(), {{5, 2, 4}, {2, 4}}));
+    EXPECT_TRUE(rejects(sequence(true).with(floats({3})).with(floats({4, 6})).shapes(),
+                        "the auxiliary input"));
+    EXPECT_TRUE(rejects(sequence(true).with(unsaid).with(floats({3})).shapes(),
+                        "the auxiliary weights"));
+}
+
+// k 3 of the weights.
+TEST(RnnSequenceShapes, ReadTheAuxiliaryInputAloneBackwards) {
+    const auto reading = [](bool backward, Shape x, Shape aux) {
+        std::vector<TensorType> inputs = rnnInputs();
+        inputs[0] = floats(x);
+        return ask(RnnSequence{.backward = backward}, inputs, 2).with(floats(aux)).without();
+    };
+    EXPECT_TRUE(gives(reading(true, {2, 5, 9}, {2, 5, 3}).shapes(), {{2, 5, 4}, {2, 4}}));
+    EXPECT_TRUE(rejects(reading(true, {2, 5, 3}, {2, 5, 9}).shapes(), "the weights"));
+    EXPECT_TRUE(rejects(reading(true, {2, 5, 9}, {2, 6, 3}).shapes(), "the auxiliary input"));
+    EXPECT_TRUE(gives(reading(false, {2, 5, 3}, {2, 5, 9}).shapes(), {{2, 5, 4}, {2, 4}}));
+    EXPECT_TRUE(rejects(reading(false, {2, 5, 9}, {2, 5, 3}).shapes(), "the weights"));
 }
 
 // Rank 2 of 4 filters: 2 units; memory 5.

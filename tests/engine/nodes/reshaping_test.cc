@@ -254,22 +254,29 @@ TEST(ChannelShuffleShapes, AreTheInputs) {
     EXPECT_TRUE(rejects(shuffle({.axis = 2}, {6, 1}), "axis 2"));
 }
 
-TEST(FillShapes, AreWhatIsAskedFor) {
-    EXPECT_TRUE(gives(Asking(Fill()).withList({2, 0}).shape(), {2, 0}));
-    EXPECT_TRUE(gives(Asking(Fill()).withList({}).shape(), {}));
-    EXPECT_TRUE(gives(Asking(Fill()).with(ints({2})).shape(), {kUnknown, kUnknown}));
-    EXPECT_TRUE(gives(Asking(Fill()).with(ints({kUnknown})).shape(), kNoRank));
-    EXPECT_TRUE(rejects(Asking(Fill()).withList({2, -1}).shape(), "at least 0, not -1"));
-    EXPECT_EQ(Asking(Fill()).with(ints({9})).shape().status().code(), StatusCode::UNSUPPORTED);
+Asking fill() {
+    return Asking(Fill());
 }
 
-TEST(FillShapes, RejectValuesThatTheTypeDoesNotHold) {
-    EXPECT_TRUE(gives(Asking(Fill{.value = -3}).withList({2}).giving(ints({})).shape(), {2}));
-    for (const double value : {0.5, 3e9, std::numeric_limits<double>::quiet_NaN()}) {
-        EXPECT_TRUE(rejects(Asking(Fill{.value = value}).withList({2}).giving(ints({})).shape(),
-                            "INT32"));
-    }
-    EXPECT_TRUE(rejects(Asking(Fill()).withList({2}).giving(bytes({})).shape(), "the output"));
+TEST(FillShapes, AreWhatIsAskedFor) {
+    const TensorType value = floats({});
+    EXPECT_TRUE(gives(fill().withList({2, 0}).with(value).shape(), {2, 0}));
+    EXPECT_TRUE(gives(fill().withList({}).with(value).shape(), {}));
+    EXPECT_TRUE(gives(fill().with(ints({2})).with(value).shape(), {kUnknown, kUnknown}));
+    EXPECT_TRUE(gives(fill().with(ints({kUnknown})).with(value).shape(), kNoRank));
+    EXPECT_TRUE(rejects(fill().withList({2, -1}).with(value).shape(), "at least 0, not -1"));
+    EXPECT_EQ(fill().with(ints({9})).with(value).shape().status().code(), StatusCode::UNSUPPORTED);
+}
+
+TEST(FillShapes, TakeOneElementOfTheOutputsType) {
+    EXPECT_TRUE(gives(fill().withList({2}).with(ints({1})).giving(ints({})).shape(), {2}));
+    EXPECT_TRUE(gives(fill().withList({2}).with(floats(kNoRank)).shape(), {2}));
+    EXPECT_TRUE(rejects(fill().withList({2}).with(floats({2})).shape(), "must be one element"));
+    EXPECT_TRUE(rejects(fill().withList({2}).with(floats({0})).shape(), "must be one element"));
+    EXPECT_TRUE(
+            rejects(fill().withList({2}).with(floats({})).giving(ints({})).shape(), "the value"));
+    EXPECT_TRUE(
+            rejects(fill().withList({2}).with(bytes({})).giving(bytes({})).shape(), "the output"));
 }
 
 TEST(RankShapes, AreScalars) {

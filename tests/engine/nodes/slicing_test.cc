@@ -69,6 +69,20 @@ TEST(PadShapes, MirrorNoMoreThanThereIs) {
     EXPECT_TRUE(gives(mirror(Pad::Mode::REFLECT, {0}, {0, 0}), {0}));
 }
 
+TEST(PadShapes, TakeOneElementAsTheirValue) {
+    const auto pad = [](const Pad& node, const TensorType& x, const TensorType& value) {
+        return Asking(node).with(x).with(ints({1, 2}), {0, 1}).with(value).giving(x).shape();
+    };
+    EXPECT_TRUE(gives(pad(Pad(), floats({2}), floats({})), {3}));
+    EXPECT_TRUE(gives(pad(Pad(), ints({2}), ints({1, 1})), {3}));
+    EXPECT_TRUE(gives(pad(Pad(), bytes({2}, 0.5F), ints({})), {3}));
+    EXPECT_TRUE(rejects(pad(Pad(), bytes({2}, 0.5F), floats({})), "the value must be INT32"));
+    EXPECT_TRUE(rejects(pad(Pad(), floats({2}), ints({})), "the value"));
+    EXPECT_TRUE(rejects(pad(Pad(), floats({2}), floats({2})), "must be one element"));
+    EXPECT_TRUE(rejects(pad({.mode = Pad::Mode::REFLECT}, floats({2}), floats({})),
+                        "a mirror takes no value"));
+}
+
 TEST(PadShapes, FillNumbersAndMirrorAnythingThatMoves) {
     const auto acceptedBy = [](Pad::Mode mode) {
         return accepted([&](DataType type) {

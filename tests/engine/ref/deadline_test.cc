@@ -113,7 +113,7 @@ std::vector<Case> cases() {
             {"CompareInt", Compare(), {i32(row), i32({1})}, bool8},
             {"DepthToSpace", DepthToSpace{.block = 2}, {f32(deepImage)}},
             {"ExpandDims", ExpandDims(), {f32(row)}},
-            {"Fill", Fill{.value = 1}, {ints({1}, {kMany})}},
+            {"Fill", Fill(), {ints({1}, {kMany}), f32({1})}},
             {"Gather", Gather(), {f32({1, kMany}), ints({1}, {0})}},
             {"GatherByManyIndices", Gather(), {f32({1}), i32(row)}},
             {"Pack", Pack(), {f32(row), f32(row)}},
@@ -152,6 +152,44 @@ std::vector<Case> cases() {
             {"TransposeConv2dWithoutDepth",
              TransposeConv2d{.window = {.padding = PaddingScheme::EXPLICIT}},
              {f32({1, 1024, 512, 0}), f32({1, 1, 1, 0}), f32({1})}},
+            {"BatchMatmul", BatchMatmul(), {f32({1024, 32}), f32({32, 1024})}},
+            {"BatchMatmulInt", BatchMatmul(), {i32({1024, 32}), i32({32, 1024})}, int32},
+            {"BatchMatmulQuantized", BatchMatmul(), {q8({1024, 32}), q8({32, 1024})}, quant8},
+            {"BatchMatmulWithoutLength", BatchMatmul(), {f32({1024, 0}), f32({0, 1024})}},
+            {"HashtableLookup",
+             HashtableLookup(),
+             {i32(row), i32({1}), f32({1, 1})},
+             {f32({}).type, q8({}).type}},
+            {"LshProjection", LshProjection(), {f32({1, 1}), i32(row)}, int32},
+            {"LshProjectionOfManyFunctions",
+             LshProjection{.type = LshProjection::Type::DENSE},
+             {f32({kMany, 1}), i32({1})},
+             int32},
+            {"LshProjectionOfNoBits", LshProjection(), {f32({kMany, 0}), i32({1})}, int32},
+            {"RandomMultinomial",
+             RandomMultinomial{.samples = kMany},
+             {f32({1, 2}), ints({2}, {1, 2})},
+             int32},
+            {"RandomMultinomialOfManyClasses",
+             RandomMultinomial(),
+             {f32({1, kMany}), ints({2}, {1, 2})},
+             int32},
+            {"Rnn",
+             Rnn(),
+             {f32({1024, 32}), f32({32, 32}), f32({32, 32}), f32({32}), f32({1024, 32})},
+             {f32({}).type, f32({}).type}},
+            {"RnnSequence",
+             RnnSequence{.timeMajor = true},
+             {f32({4096, 2, 32}), f32({4, 32}), f32({4, 4}), f32({4}), f32({2, 4})},
+             {f32({}).type, f32({}).type}},
+            {"RnnSequenceOfNoUnits",
+             RnnSequence{.timeMajor = true},
+             {f32({kMany, 1, 1}), f32({0, 1}), f32({0, 0}), f32({0}), f32({1, 0})},
+             {f32({}).type, f32({}).type}},
+            {"Svdf",
+             Svdf(),
+             {f32({1024, 32}), f32({32, 32}), f32({32, 1}), f32({32}), f32({1024, 32})},
+             {f32({}).type, f32({}).type}},
             {"Unary", Unary(), {f32(row)}},
             {"UnaryInt", Unary(), {i32(row)}, int32},
             {"WideningOfHalves",
@@ -171,9 +209,7 @@ class EveryKind : public testing::TestWithParam<Case> {
             inputs.emplace_back(input);
             inputs.back()->bytes.resize(*input.type.byteSize());
         }
-        if (std::holds_alternative<TransposeConv2d>(param.node)) {
-            inputs.emplace_back();  // the output's shape
-        }
+        inputs.resize(std::max(inputs.size(), signatureOf(param.node).inputs.size()));
         const std::vector<TensorType> outputs =
                 param.outputs.empty() ? std::vector{zeros(DataType::FLOAT32, {}).type}
                                       : param.outputs;

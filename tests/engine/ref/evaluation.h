@@ -243,12 +243,17 @@ inline Result<std::vector<Values>> evaluateAll(const NodeDescriptor& node,
     return memory.take();
 }
 
-// The same for a node with all its inputs and one output.
+// The same for a node with one output; inputs at the end may be left out.
 inline Result<Values> evaluate(const NodeDescriptor& node, const std::vector<Values>& inputs,
                                TensorType outputType) {
-    HALYARD_ASSIGN_OR_RETURN(
-            std::vector<Values> outputs,
-            evaluateAll(node, {inputs.begin(), inputs.end()}, {std::move(outputType)}));
+    std::vector<std::optional<Values>> all(inputs.begin(), inputs.end());
+    const NodeSignature signature = signatureOf(node);
+    while (all.size() < signature.inputs.size() &&
+           signature.inputs[all.size()].traits == kOmittable) {
+        all.emplace_back();
+    }
+    HALYARD_ASSIGN_OR_RETURN(std::vector<Values> outputs,
+                             evaluateAll(node, all, {std::move(outputType)}));
     return std::move(outputs[0]);
 }
 

@@ -119,11 +119,14 @@ TEST(ChannelShuffleRef, InterleavesTheGroups) {
 }
 
 TEST(FillRef, HoldsLargeIntegersExactly) {
+    EXPECT_TRUE(holds(evaluate(Fill(), {ints({2}, {1, 2}), ints({}, {-2147483647})},
+                               typeOf(DataType::INT32, {})),
+                      {-2147483647, -2147483647}));
+    EXPECT_TRUE(holds(evaluate(Fill(), {ints({1}, {2}), floats({}, {0.5F})}, kFloat), {0.5, 0.5}));
     EXPECT_TRUE(holds(
-            evaluate(Fill{.value = -2147483647}, {ints({2}, {1, 2})}, typeOf(DataType::INT32, {})),
-            {-2147483647, -2147483647}));
-    EXPECT_TRUE(holds(evaluate(Fill{.value = 0.5}, {ints({1}, {2})}, kFloat), {0.5, 0.5}));
-    EXPECT_TRUE(holds(evaluate(Fill(), {ints({2}, {0, 5})}, kFloat), {}));
+            evaluate(Fill(), {ints({1}, {2}), halves({1}, {-1.5F})}, typeOf(DataType::FLOAT16, {})),
+            {-1.5, -1.5}));
+    EXPECT_TRUE(holds(evaluate(Fill(), {ints({2}, {0, 5}), floats({}, {1})}, kFloat), {}));
 }
 
 TEST(RankRef, CountsTheAxes) {

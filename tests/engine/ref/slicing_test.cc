@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/engine/ref/evaluation.h"
@@ -12,28 +14,49 @@ namespace {
 const TensorType kFloat = typeOf(DataType::FLOAT32, {});
 
 TEST(PadRef, SurroundsTheInput) {
-    EXPECT_TRUE(holds(evaluate(Pad{.value = 9},
-                               {floats({2, 2}, {1, 2, 3, 4}), ints({2, 2}, {1, 0, 0, 2})}, kFloat),
-                      {9, 9, 9, 9, 1, 2, 9, 9, 3, 4, 9, 9}));
+    EXPECT_TRUE(holds(
+            evaluate(Pad(),
+                     {floats({2, 2}, {1, 2, 3, 4}), ints({2, 2}, {1, 0, 0, 2}), floats({}, {9})},
+                     kFloat),
+            {9, 9, 9, 9, 1, 2, 9, 9, 3, 4, 9, 9}));
 }
 
 TEST(PadRef, FillsQuantisedTensorsWithTheZeroPoint) {
     const TensorType type = typeOf(DataType::QUANT8_ASYMM_SIGNED, {2}, 0.5F, -7);
     const Values x = quantized(type, {1, 2});
     EXPECT_TRUE(holds(evaluate(Pad(), {x, ints({1, 2}, {1, 1})}, type), {-7, 1, 2, -7}));
-    EXPECT_TRUE(
-            holds(evaluate(Pad{.value = 2.5F}, {x, ints({1, 2}, {1, 1})}, type), {-2, 1, 2, -2}));
+}
+
+// The value is an element, not a real number.
+TEST(PadRef, FillsQuantisedTensorsWithAnyElement) {
+    const Values paddings = ints({1, 2}, {1, 1});
+    for (const auto& [dataType, low, high] :
+         {std::tuple{DataType::QUANT8_ASYMM, 0, 255}, {DataType::QUANT8_ASYMM_SIGNED, -128, 127}}) {
+        const TensorType type = typeOf(dataType, {2}, 0.5F, 7);
+        const Values x = quantized(type, {1, 2});
+        for (const int32_t value : {low, -low / 2, high}) {
+            const double element = value;
+            EXPECT_TRUE(holds(evaluate(Pad(), {x, paddings, ints({}, {value})}, type),
+                              {element, 1, 2, element}));
+        }
+        for (const int32_t value : {low - 1, high + 1, 512, -2147483647}) {
+            EXPECT_TRUE(refused(evaluate(Pad(), {x, paddings, ints({}, {value})}, type),
+                                "the padding value is " + std::to_string(value) + ", not " +
+                                        std::to_string(low) + ".." + std::to_string(high)));
+        }
+    }
 }
 
 TEST(PadRef, FillsFloat16) {
-    EXPECT_TRUE(holds(evaluate(Pad{.value = -1.5F}, {halves({1}, {2}), ints({1, 2}, {1, 1})},
+    EXPECT_TRUE(holds(evaluate(Pad(), {halves({1}, {2}), ints({1, 2}, {1, 1}), halves({}, {-1.5F})},
                                typeOf(DataType::FLOAT16, {})),
                       {-1.5, 2, -1.5}));
 }
 
 TEST(PadRef, OfNothingIsTheValue) {
     EXPECT_TRUE(holds(
-            evaluate(Pad{.value = 3}, {floats({0, 2}, {}), ints({2, 2}, {1, 0, 0, 0})}, kFloat),
+            evaluate(Pad(), {floats({0, 2}, {}), ints({2, 2}, {1, 0, 0, 0}), floats({1}, {3})},
+                     kFloat),
             {3, 3}));
     EXPECT_TRUE(holds(evaluate(Pad(), {floats({0}, {}), ints({1, 2}, {0, 0})}, kFloat), {}));
     EXPECT_TRUE(holds(evaluate(Pad(), {floats({}, {4}), ints({0, 2}, {})}, kFloat), {4}));
@@ -52,7 +75,7 @@ TEST(PadRef, Mirrors) {
 }
 
 TEST(PadRef, TakesIntegersAsTheyAre) {
-    EXPECT_TRUE(holds(evaluate(Pad{.value = -3}, {ints({1}, {7}), ints({1, 2}, {1, 1})},
+    EXPECT_TRUE(holds(evaluate(Pad(), {ints({1}, {7}), ints({1, 2}, {1, 1}), ints({}, {-3})},
                                typeOf(DataType::INT32, {})),
                       {-3, 7, -3}));
 }
