@@ -220,15 +220,23 @@ TEST(DetectionPostprocessShapes, HaveRoomForTheMostDetections) {
                       {{2, 7}, {2, 7, 4}, {2, 7}, {2}}));
     EXPECT_TRUE(gives(postprocess({}, {kUnknown, 6, 3}, {0, 6, 5}, {6, 4}).shapes(),
                       {{0, 1}, {0, 1, 4}, {0, 1}, {0}}));
+    const DetectionPostprocess fast = {.maxDetections = 7, .maxClassesPerDetection = 2};
+    EXPECT_TRUE(gives(postprocess(fast, {2, 6, 3}, {2, 6, 4}, {6, 4}).shapes(),
+                      {{2, 14}, {2, 14, 4}, {2, 14}, {2}}));
+    const DetectionPostprocess regular = {
+            .regular = true, .maxDetections = 7, .maxClassesPerDetection = 2};
+    EXPECT_TRUE(gives(postprocess(regular, {2, 6, 3}, {2, 6, 4}, {6, 4}).shapes(),
+                      {{2, 7}, {2, 7, 4}, {2, 7}, {2}}));
 }
 
 TEST(DetectionPostprocessShapes, RejectWhatDisagrees) {
     EXPECT_TRUE(rejects(postprocess({}, {2, 6, 3}, {2, 6, 3}, {6, 4}).shapes(), "deltas (3)"));
     EXPECT_TRUE(rejects(postprocess({}, {2, 6, 3}, {2, 6, 4}, {5, 4}).shapes(), "the anchors"));
-    EXPECT_TRUE(rejects(postprocess({}, {2, 6, 0}, {2, 6, 4}, {6, 4}).shapes(), "classes (0)"));
-    EXPECT_TRUE(
-            rejects(postprocess({.backgroundIsClass = true}, {2, 6, 1}, {2, 6, 4}, {6, 4}).shapes(),
-                    "classes (1)"));
+    EXPECT_TRUE(rejects(postprocess({}, {2, 6, 1}, {2, 6, 4}, {6, 4}).shapes(), "classes (1)"));
+    EXPECT_TRUE(rejects(postprocess({.maxDetections = 1 << 16, .maxClassesPerDetection = 1 << 16},
+                                    {2, 6, 3}, {2, 6, 4}, {6, 4})
+                                .shapes(),
+                        "number of detections"));
 }
 
 TEST(DetectionPostprocessShapes, RejectAttributesOutOfRange) {

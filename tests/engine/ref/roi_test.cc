@@ -83,5 +83,48 @@ TEST(RoiAlignRef, AcceptsNoRegions) {
                       {}));
 }
 
+Result<Values> pool(const RoiPool& node, const std::vector<float>& box, int32_t batch = 0) {
+    return evaluate(node, {picture(), floats({1, 4}, box), ints({1}, {batch})}, kFloat);
+}
+
+// By hand: a region of pixels 1 to 3, in bins that share the middle one.
+TEST(RoiPoolRef, TakesTheMaximumOfEachBin) {
+    EXPECT_TRUE(
+            holds(pool({.height = 2, .width = 2, .heightRatio = 2, .widthRatio = 2}, {2, 2, 6, 6}),
+                  {10, 11, 14, 15}));
+    EXPECT_TRUE(holds(pool({}, {0, 0, 3, 3}), {15}));
+    // Halves of a pixel go away from 0.
+    EXPECT_TRUE(holds(pool({}, {0.4F, 0.5F, 1.5F, 1.4F}), {6}));
+}
+
+TEST(RoiPoolRef, HasNothingBeyondThePicture) {
+    EXPECT_TRUE(holds(pool({.height = 1, .width = 2}, {3, 0, 4, 0}), {3, 0}));
+    EXPECT_TRUE(refused(pool({}, {0, 0, 4.1F, 1}), "region 0 reaches beyond the picture"));
+    EXPECT_TRUE(refused(pool({}, {0, -0.1F, 1, 1}), "region 0 reaches beyond the picture"));
+}
+
+TEST(RoiPoolRef, TakesQuantisedPicturesAsTheyAre) {
+    const TensorType type = typeOf(DataType::QUANT8_ASYMM_SIGNED, {2, 1, 2, 1}, 0.5F, -3);
+    const Values boxes =
+            quantized(typeOf(DataType::QUANT16_ASYMM, {2, 4}, 0.125F), {0, 0, 8, 0, 16, 0, 16, 0});
+    EXPECT_TRUE(holds(
+            evaluate(RoiPool(), {quantized(type, {-9, -7, 5, 4}), boxes, ints({2}, {0, 1})}, type),
+            {-7, -3}));
+}
+
+TEST(RoiPoolRef, MakesABinWithNanNan) {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_TRUE(holds(evaluate(RoiPool(),
+                               {floats({1, 1, 3, 2}, {1, 9, nan, 8, 3, 7}),
+                                floats({1, 4}, {0, 0, 2, 0}), ints({1}, {0})},
+                               kFloat),
+                      {nan, 9}));
+}
+
+TEST(RoiPoolRef, NamesTheRegionThatIsMalformed) {
+    EXPECT_TRUE(refused(pool({}, {0, 0, 1, 1}, 1), "region 0 lies in batch 1 of 1"));
+    EXPECT_TRUE(refused(pool({}, {2, 0, 1, 1}), "region 0 ends before it begins"));
+}
+
 }  // namespace
 }  // namespace halyard::engine::ref_test

@@ -106,5 +106,24 @@ TEST(SoftmaxRef, AcceptsEmptyTensors) {
     EXPECT_TRUE(holds(evaluate(Softmax{.axis = 1}, {floats({0, 3}, {})}, kFloat), {}));
 }
 
+// numpy, in double precision.
+TEST(LogSoftmaxRef, IsTheLogarithmOfTheProbabilities) {
+    const std::vector<float> x = {1, 2, 3, -1, 0, 100};
+    EXPECT_TRUE(holds(evaluate(LogSoftmax{.beta = 1.5F}, {floats({2, 3}, x)}, kFloat),
+                      {-3.2413113, -1.7413113, -0.241311297, -151.5, -150, 0}, 1e-5));
+    const std::vector<double> alongFirst = {-0.0485873516, -0.0485873516, -145.5,
+                                            -3.04858735,   -3.04858735,   0};
+    EXPECT_TRUE(holds(evaluate(LogSoftmax{.beta = 1.5F, .axis = 0}, {floats({2, 3}, x)}, kFloat),
+                      alongFirst, 1e-5));
+    EXPECT_TRUE(holds(evaluate(LogSoftmax{.beta = 1.5F, .axis = 0}, {halves({2, 3}, x)},
+                               typeOf(DataType::FLOAT16, {})),
+                      alongFirst, 1e-3));
+}
+
+TEST(LogSoftmaxRef, MakesARowWithNanNan) {
+    EXPECT_TRUE(holds(evaluate(LogSoftmax(), {floats({2, 2}, {kNan, 0, -kInfinity, 0})}, kFloat),
+                      {kNan, kNan, -kInfinity, 0}));
+}
+
 }  // namespace
 }  // namespace halyard::engine::ref_test
