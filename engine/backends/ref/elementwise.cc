@@ -7,35 +7,12 @@
 #include <span>
 
 #include "engine/backends/ref/kernels.h"
-#include "engine/numerics/activation_range.h"
+#include "engine/numerics/byte_tables.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/reals.h"
 
 namespace halyard::engine::ref {
 namespace {
-
-// The function itself, on a real number. Quantised types go through it as well: dequantise, apply,
-// quantise, each step in float32. That is exact where input and output share a scale and the
-// function only clamps, and within one step of NNAPI's fixed point and tables otherwise.
-float apply(const Activate& node, float x) {
-    switch (node.function) {
-        case Activate::Function::RELU:
-            return activate(x, rangeOf(Activation::RELU));
-        case Activate::Function::RELU1:
-            return activate(x, rangeOf(Activation::RELU1));
-        case Activate::Function::RELU6:
-            return activate(x, rangeOf(Activation::RELU6));
-        case Activate::Function::LOGISTIC:
-            return 1.0F / (1.0F + std::exp(-x));
-        case Activate::Function::TANH:
-            return std::tanh(x);
-        case Activate::Function::ELU:
-            return x > 0.0F ? x : node.alpha * std::expm1(x);
-        case Activate::Function::HARD_SWISH:
-            return x * activate(x + 3.0F, rangeOf(Activation::RELU6)) / 6.0F;
-    }
-    return x;
-}
 
 float apply(Unary::Function function, float x) {
     switch (function) {
@@ -70,10 +47,21 @@ int32_t apply(Unary::Function function, int32_t x) {
 }  // namespace
 
 Status run(const Activate& node, KernelCall& call) {
-    const RealReader x(call.input(0));
-    const RealWriter output(call.output(0));
-    return call.forEach(countOf(call.output(0).shape()), 1,
-                        [&](int64_t i) { output.set(i, apply(node, x[i])); });
+    const int64_t count = countOf(call.output(0).shape());
+    const TensorType& type = *call.input(0).type;
+    if (isFloat(type.type)) {
+        return withFloatElements(type.type, [&]<typename T>() -> Status {
+            const T* x = call.input(0).as<T>();
+            T* output = call.output(0).as<T>();
+            return call.forEach(count, 1, [&](int64_t i) {
+                output[i] = fromReal<T>(applyActivation(node, toReal(x[i])));
+            });
+        });
+    }
+    const ByteTable table = activationTable(node, type, *call.output(0).type);
+    const auto* x = call.input(0).as<uint8_t>();
+    auto* output = call.output(0).as<uint8_t>();
+    return call.forEach(count, 1, [&](int64_t i) { output[i] = table[x[i]]; });
 }
 
 Status run(const Unary& node, KernelCall& call) {

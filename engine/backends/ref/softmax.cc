@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -10,6 +9,7 @@
 #include "engine/backends/ref/kernels.h"
 #include "engine/backends/ref/rows.h"
 #include "engine/graph/shape_inference.h"
+#include "engine/numerics/byte_tables.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/requantize.h"
 
@@ -54,29 +54,15 @@ Status logSoftmax(const T* x, T* output, const Row& row, float beta, KernelCall&
     });
 }
 
-// exp(-beta * scale * d) for every distance d between two bytes, in units of 2^-30. Integers, so
-// that their sum does not depend on its order. LiteRT sums such a table in float, NNAPI works in
-// fixed point; both come within one step of this.
-using Exponentials = std::array<uint32_t, 256>;
-
 // A distance is below 256. The conversion keeps it so even where another process changes the bytes
 // after the largest one was found.
-uint32_t lookUp(const Exponentials& table, int32_t distance) {
+uint32_t lookUp(const ExponentialTable& table, int32_t distance) {
     return table[static_cast<uint8_t>(distance)];
 }
 
-Exponentials exponentials(float beta, float scale) {
-    Exponentials table{};
-    const double step = static_cast<double>(beta) * static_cast<double>(scale);
-    for (size_t distance = 0; distance < table.size(); ++distance) {
-        const double power = std::exp(-step * static_cast<double>(distance));
-        table[distance] = static_cast<uint32_t>(std::nearbyint(std::ldexp(power, 30)));
-    }
-    return table;
-}
-
+// LiteRT sums such a table in float, NNAPI works in fixed point; both come within one step of this.
 template <typename T>
-Status softmax(const T* x, T* output, const Row& row, const Exponentials& table,
+Status softmax(const T* x, T* output, const Row& row, const ExponentialTable& table,
                const TensorType& type, KernelCall& call) {
     int32_t largest = std::numeric_limits<int32_t>::min();
     HALYARD_RETURN_IF_ERROR(call.forEach(
@@ -106,7 +92,7 @@ Status run(const Softmax& node, KernelCall& call) {
             });
         });
     }
-    const Exponentials table = exponentials(node.beta, x.type->quantization.scale);
+    const ExponentialTable table = exponentialTable(node.beta, x.type->quantization.scale);
     return withQuantizedElements(x.type->type, [&]<typename T>() -> Status {
         return forEachRow(x.shape(), axis, [&](const Row& row) {
             return softmax(x.as<T>(), output.as<T>(), row, table, *output.type, call);

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/numerics/byte_tables.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "engine/numerics/exponential.h"
+#include "engine/numerics/requantize.h"
+
+namespace halyard::engine {
+namespace {
+
+double apply(const Activate& node, double x) {
+    switch (node.function) {
+        case Activate::Function::RELU:
+            return std::max(x, 0.0);
+        case Activate::Function::RELU1:
+            return std::clamp(x, -1.0, 1.0);
+        case Activate::Function::RELU6:
+            return std::clamp(x, 0.0, 6.0);
+        case Activate::Function::LOGISTIC:
+            return logistic(x);
+        case Activate::Function::TANH:
+            return hyperbolicTangent(x);
+        case Activate::Function::ELU:
+            return x > 0.0 ? x : static_cast<double>(node.alpha) * exponentialMinusOne(x);
+        case Activate::Function::HARD_SWISH:
+            return x * std::clamp(x + 3.0, 0.0, 6.0) / 6.0;
+    }
+    return x;
+}
+
+// What a byte stands for.
+int32_t numberOf(size_t byte, DataType type) {
+    const auto bits = static_cast<uint8_t>(byte);
+    return type == DataType::QUANT8_ASYMM ? int32_t{bits} : int32_t{std::bit_cast<int8_t>(bits)};
+}
+
+}  // namespace
+
+float applyActivation(const Activate& node, float x) {
+    return static_cast<float>(apply(node, static_cast<double>(x)));
+}
+
+ByteTable activationTable(const Activate& node, const TensorType& input, const TensorType& output) {
+    ByteTable table{};
+    for (size_t byte = 0; byte < table.size(); ++byte) {
+        const float x = dequantize(numberOf(byte, input.type), input.quantization);
+        table[byte] = static_cast<uint8_t>(quantize(applyActivation(node, x), output));
+    }
+    return table;
+}
+
+ExponentialTable exponentialTable(float beta, float scale) {
+    ExponentialTable table{};
+    const double step = static_cast<double>(beta) * static_cast<double>(scale);
+    for (size_t distance = 0; distance < table.size(); ++distance) {
+        const double power = exponential(-step * static_cast<double>(distance));
+        table[distance] = static_cast<uint32_t>(std::nearbyint(std::ldexp(power, 30)));
+    }
+    return table;
+}
+
+}  // namespace halyard::engine
