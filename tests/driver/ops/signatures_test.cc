@@ -10,6 +10,7 @@
 
 #include "driver/ops/operation.h"
 #include "driver/ops/operation_view.h"
+#include "engine/base/half.h"
 #include "tests/driver/device_fixture.h"
 #include "tests/driver/form_types.h"
 #include "tests/driver/model_builder.h"
@@ -33,11 +34,17 @@ class SingleOperation {
         }
         return *this;
     }
+    template <typename T>
+    SingleOperation& constant(OperandType type, T value) {
+        mInputs.push_back(mBuilder.constant<T>({type, {}}, {value}));
+        return *this;
+    }
     SingleOperation& output(const OperandSpec& spec) {
         mOutputs.push_back(mBuilder.output(spec));
         return *this;
     }
     Operand& operand(uint32_t index) { return mBuilder.operand(index); }
+    Operand& firstOutput() { return operand(mOutputs.front()); }
     ModelBuilder& builder() { return mBuilder; }
     Model build() {
         mBuilder.operation(mType, mInputs, mOutputs);
@@ -90,10 +97,18 @@ void makePlausible(OperationType type, SingleOperation& operation) {
     if (type == OperationType::SOFTMAX) {
         operation.operand(0).dimensions = {2, 2};  // its rank matters before 1.2
     }
-    if (type == OperationType::TANH) {
-        Operand& output = operation.operand(1);
+    if (type == OperationType::L2_NORMALIZATION ||
+        type == OperationType::LOCAL_RESPONSE_NORMALIZATION) {
+        operation.operand(0).dimensions = {1, 2, 2, 2};  // as does this
+    }
+    if (type == OperationType::TANH || type == OperationType::L2_NORMALIZATION) {
+        Operand& output = operation.firstOutput();
         output.scale = output.scale == 0.0F ? 0.0F : 1.0F / 128.0F;
         output.zeroPoint = output.type == TENSOR_QUANT8_ASYMM ? 128 : 0;
+    }
+    if (type == OperationType::GENERATE_PROPOSALS) {
+        Operand& anchors = operation.operand(2);
+        anchors.scale = anchors.scale == 0.0F ? 0.0F : 1.0F / 8.0F;
     }
     if (type == OperationType::QUANTIZED_16BIT_LSTM) {
         for (const uint32_t value : {0U, 14U, 16U}) {
@@ -120,7 +135,7 @@ std::string describe(OperationType type, const FormTypes& types) {
 }
 
 TEST(Signatures, HoldFromTheirVersionOn) {
-    ASSERT_GE(allOperations().size(), 83U);
+    ASSERT_GE(allOperations().size(), 94U);
     for (const OperationDefinition& definition : allOperations()) {
         forEachForm(definition, [&](const Form& form, const TypeRow& row) {
             const FormTypes types = typesOf(form, row);
@@ -139,6 +154,66 @@ TEST(Signatures, HoldFromTheirVersionOn) {
             const HalVersion since = std::max(form.since, row.since);
             EXPECT_GE(since, *introducedIn(definition.type)) << what;
             expectSince(operation.build(), since, what);
+        });
+    }
+}
+
+// A scalar's value that every operation takes: with INT32 there is no activation, a window has no
+// padding as wide as itself, and pictures can't have both their corners and their centres aligned.
+void addConstant(SingleOperation& operation, const OperandForm& form, OperandType type) {
+    const std::set<std::string_view> zeros = {"activation",    "nms_kernel",  "padding_left",
+                                              "padding_right", "padding_top", "padding_bottom"};
+    switch (type) {
+        case INT32:
+            operation.constant<int32_t>(type, zeros.contains(form.name) ? 0 : 1);
+            break;
+        case FLOAT32:
+            operation.constant<float>(type, 1.0F);
+            break;
+        case FLOAT16:
+            operation.constant<uint16_t>(type, toHalf(1.0F).bits);
+            break;
+        default:
+            operation.constant<uint8_t>(type, 0);
+    }
+}
+
+// Nothing is refused that the table lists: not by lowering, not by inference, not by CpuRef. Most
+// operands have no ranks, so that only types, quantisation and scalars count.
+TEST(Signatures, ArePreparedByCpuRef) {
+    const std::unique_ptr<Device> device = makeDevice();
+    for (const OperationDefinition& definition : allOperations()) {
+        forEachForm(definition, [&](const Form& form, const TypeRow& row) {
+            const FormTypes types = typesOf(form, row);
+            if (std::ranges::count(types.inputs, SUBGRAPH) > 0) {
+                return;
+            }
+            SingleOperation operation(definition.type);
+            for (size_t i = 0; i < types.inputs.size(); ++i) {
+                const OperandType type = types.inputs[i];
+                if (findOperandType(type)->kind == OperandKind::SCALAR) {
+                    addConstant(operation, form.inputs[i], type);
+                    continue;
+                }
+                operation.input(plausible(type));
+                if (type == TENSOR_QUANT8_SYMM_PER_CHANNEL) {
+                    Operand& operand = operation.operand(static_cast<uint32_t>(i));
+                    const bool isLast = definition.type == OperationType::DEPTHWISE_CONV_2D;
+                    operand.dimensions = {1, 1, 1, 1};
+                    operand.extraParams = SymmPerChannelQuantParams{.scales = {0.5F},
+                                                                    .channelDim = isLast ? 3U : 0U};
+                }
+            }
+            for (const OperandType type : types.outputs) {
+                operation.output(plausible(type));
+            }
+            makePlausible(definition.type, operation);
+            const Model model = operation.build();
+            const std::string what = describe(definition.type, types);
+            EXPECT_TRUE(device->prepare(model, HalVersion::V1_3, {}).ok()) << what;
+            const auto supported = device->supportedOperations(model, HalVersion::V1_3);
+            ASSERT_TRUE(supported.ok()) << what << supported.status().toString();
+            EXPECT_TRUE(supported->at(0)) << what;
         });
     }
 }
@@ -251,6 +326,109 @@ TEST(Signatures, LstmCanDoWithoutGatesPeepholesProjectionAndNorms) {
     for (const size_t needed : {0U, 2U, 3U, 4U, 6U, 7U, 8U, 13U, 14U, 15U, 18U, 19U, 20U, 22U}) {
         expectNever(lstm({needed}, 23), "without input " + std::to_string(needed));
     }
+}
+
+// ---- Normalisation, boxes -----------------------------------------------------------------------
+
+TEST(NormalisationRules, NeedFourAxesBefore1_2) {
+    for (const auto& [type, scalars] :
+         {std::pair{OperationType::L2_NORMALIZATION, std::vector<OperandType>{}},
+          {OperationType::LOCAL_RESPONSE_NORMALIZATION, {INT32, FLOAT32, FLOAT32, FLOAT32}}}) {
+        const auto model = [&](std::vector<uint32_t> dimensions) {
+            SingleOperation operation(type);
+            operation.input({TENSOR_FLOAT32, std::move(dimensions)});
+            for (const OperandType scalar : scalars) {
+                operation.input({scalar, {}});
+            }
+            return operation.output({TENSOR_FLOAT32, {}}).build();
+        };
+        expectSince(model({1, 2, 2, 2}), HalVersion::V1_0, describe(type));
+        expectSince(model({2, 2}), HalVersion::V1_2, describe(type));
+        expectSince(model({}), HalVersion::V1_2, describe(type));
+        expectNever(model({1, 1, 2, 2, 2}), describe(type) + " of five axes");
+    }
+}
+
+TEST(NormalisationRules, NeedLengthsIn128ths) {
+    const auto model = [](OperandType type, float scale, int32_t zeroPoint) {
+        return SingleOperation(OperationType::L2_NORMALIZATION)
+                .input({type, {2, 2}, 0.5F})
+                .output({type, {}, scale, zeroPoint})
+                .build();
+    };
+    constexpr float kScale = 1.0F / 128.0F;
+    expectSince(model(TENSOR_QUANT8_ASYMM, kScale, 128), HalVersion::V1_2, "unsigned");
+    expectSince(model(TENSOR_QUANT8_ASYMM_SIGNED, kScale, 0), HalVersion::V1_3, "signed");
+    expectNever(model(TENSOR_QUANT8_ASYMM, kScale, 0), "another zero point");
+    expectNever(model(TENSOR_QUANT8_ASYMM, 1.0F / 256.0F, 128), "another scale");
+    expectNever(model(TENSOR_QUANT8_ASYMM_SIGNED, kScale, 128), "another zero point");
+}
+
+TEST(ResizingRules, NeedALayoutForTheNearestPixel) {
+    const auto model = [](OperationType type, const std::vector<OperandType>& scalars) {
+        SingleOperation operation(type);
+        operation.input(floats({1, 2, 2, 1}));
+        for (const OperandType scalar : scalars) {
+            operation.input({scalar, {}});
+        }
+        return operation.output(floats({})).build();
+    };
+    using enum OperationType;
+    expectSince(model(RESIZE_BILINEAR, {INT32, INT32}), HalVersion::V1_0, "size");
+    expectSince(model(RESIZE_BILINEAR, {FLOAT32, FLOAT32}), HalVersion::V1_2, "scale");
+    expectNever(model(RESIZE_BILINEAR, {INT32, FLOAT32}), "both");
+    expectNever(model(RESIZE_BILINEAR, {FLOAT16, FLOAT16}), "a scale of another type");
+    expectNever(model(RESIZE_NEAREST_NEIGHBOR, {INT32, INT32}), "no layout");
+    expectSince(model(RESIZE_NEAREST_NEIGHBOR, {INT32, INT32, BOOL}), HalVersion::V1_2, "layout");
+    expectSince(model(RESIZE_NEAREST_NEIGHBOR, {FLOAT32, FLOAT32, BOOL, BOOL}), HalVersion::V1_3,
+                "corners");
+    expectSince(model(RESIZE_BILINEAR, {INT32, INT32, BOOL, BOOL, BOOL}), HalVersion::V1_3,
+                "centres");
+    expectNever(model(RESIZE_BILINEAR, {INT32, INT32, BOOL, BOOL, BOOL, BOOL}), "one too many");
+}
+
+TEST(ResizingRules, KeepScaleAndZeroPoint) {
+    const auto model = [](float scale, std::vector<uint32_t> dimensions) {
+        return SingleOperation(OperationType::RESIZE_BILINEAR)
+                .input({TENSOR_QUANT8_ASYMM, std::move(dimensions), 0.5F})
+                .inputs(INT32, 2)
+                .output({TENSOR_QUANT8_ASYMM, {}, scale})
+                .build();
+    };
+    expectSince(model(0.5F, {1, 2, 2, 1}), HalVersion::V1_2, "the same");
+    expectNever(model(0.25F, {1, 2, 2, 1}), "another scale");
+    expectNever(model(0.5F, {2, 2, 1}), "rank 3");
+}
+
+TEST(BoxRules, NeedEighthsOfAPixel) {
+    const auto model = [](float boxes, float images, float output, int32_t zeroPoint) {
+        return SingleOperation(OperationType::AXIS_ALIGNED_BBOX_TRANSFORM)
+                .input({TENSOR_QUANT16_ASYMM, {2, 4}, boxes})
+                .input({TENSOR_QUANT8_ASYMM, {2, 8}, 0.05F})
+                .input({TENSOR_INT32, {2}})
+                .input({TENSOR_QUANT16_ASYMM, {1, 2}, images})
+                .output({TENSOR_QUANT16_ASYMM, {2, 8}, output, zeroPoint})
+                .build();
+    };
+    expectSince(model(0.125F, 0.125F, 0.125F, 0), HalVersion::V1_2, "eighths");
+    expectNever(model(0.25F, 0.125F, 0.125F, 0), "boxes");
+    expectNever(model(0.125F, 0.25F, 0.125F, 0), "images");
+    expectNever(model(0.125F, 0.125F, 0.25F, 0), "output");
+    expectNever(model(0.125F, 0.125F, 0.125F, 1), "zero point");
+}
+
+TEST(BoxRules, NeedKeypointsInEighthsOfAPixel) {
+    const auto model = [](float keypoints, float scores) {
+        return SingleOperation(OperationType::HEATMAP_MAX_KEYPOINT)
+                .input({TENSOR_QUANT8_ASYMM, {2, 4, 4, 1}, 0.5F})
+                .input({TENSOR_QUANT16_ASYMM, {2, 4}, 0.125F})
+                .input({BOOL, {}})
+                .output({TENSOR_QUANT8_ASYMM, {2, 1}, scores})
+                .output({TENSOR_QUANT16_ASYMM, {2, 1, 2}, keypoints})
+                .build();
+    };
+    expectSince(model(0.125F, 0.25F), HalVersion::V1_2, "scores of another scale");
+    expectNever(model(0.25F, 0.5F), "keypoints of another scale");
 }
 
 SingleOperation quantConv(float inputScale, float filterScale, float biasScale, float outputScale) {
