@@ -69,8 +69,16 @@ def test_the_lowest_hal_version_is_the_official_one(golden_cases: list[Case]) ->
             assert version == case.hal_version, case.name
 
 
+# How many inputs these have without the axis.
+_INPUTS_BEFORE_AXIS = {
+    pb.OPERATION_TYPE_SOFTMAX: 2,
+    pb.OPERATION_TYPE_L2_NORMALIZATION: 1,
+    pb.OPERATION_TYPE_LOCAL_RESPONSE_NORMALIZATION: 5,
+}
+
+
 def _has_later_argument(model: pb.Model) -> bool:
     return any(operand.type == pb.OPERAND_TYPE_BOOL for operand in model.main.operands) or any(
-        operation.type == pb.OPERATION_TYPE_SOFTMAX and len(operation.inputs) > 2
+        len(operation.inputs) > _INPUTS_BEFORE_AXIS.get(operation.type, len(operation.inputs))
         for operation in model.main.operations
     )
