@@ -49,11 +49,13 @@ TEST(HeatmapMaxKeypointRef, TakesThePixelWhereThereIsNoPeak) {
     EXPECT_TRUE(holds((*result)[1], {3, 1}));
 }
 
-// The surface falls off so slowly that its peak lies 2 pixels to the right.
+// Along one diagonal the surface falls off so slowly that its peak lies four pixels away.
 TEST(HeatmapMaxKeypointRef, StaysNearThePixel) {
-    const Keypoints result = find({1, 3, 3, 1}, {0, 0, 0, 6, 10, 10, 0, 0, 0}, {0, 0, 3, 3});
+    const Keypoints result =
+            find({1, 3, 3, 1}, {9.9F, 9, 7.7F, 9, 10, 9.8F, 7.7F, 9.8F, 9.9F}, {0, 0, 3, 3});
     ASSERT_TRUE(result.ok()) << result.status().toString();
-    EXPECT_TRUE(holds((*result)[1], {2, 1.5}, 1e-5));
+    EXPECT_TRUE(holds((*result)[0], {10.975}, 1e-4));
+    EXPECT_TRUE(holds((*result)[1], {3, 3}, 1e-5));
 }
 
 TEST(HeatmapMaxKeypointRef, TakesEveryKeypointAlone) {
