@@ -58,7 +58,7 @@ def test_of_no_models_there_are_no_versions() -> None:
 def test_an_operation_that_the_driver_lacks_counts_with_its_own_version() -> None:
     model = unary(pb.OPERATION_TYPE_OEM_OPERATION, FLOATS, FLOATS)
     assert hal_version.lowest_version(model) == pb.HAL_VERSION_1_0
-    model = unary(pb.OPERATION_TYPE_HEATMAP_MAX_KEYPOINT, FLOATS, FLOATS)
+    model = unary(pb.OPERATION_TYPE_RANDOM_MULTINOMIAL, FLOATS, FLOATS)
     assert hal_version.lowest_version(model) == pb.HAL_VERSION_1_2
 
 
