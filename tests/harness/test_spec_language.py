@@ -640,6 +640,12 @@ Example.SetVersion("V1_1", "spec_float16", "never_heard_of")
     assert versions == {"spec": pb.HAL_VERSION_1_0, "spec_float16": pb.HAL_VERSION_1_1}
 
 
+def test_relaxed_execution_came_with_1_1(load: Load) -> None:
+    cases = load(RELU + 'Example(feed).AddVariations("relaxed")', "V1_0")
+    versions = {name: case.hal_version for name, case in cases.items()}
+    assert versions == {"spec": pb.HAL_VERSION_1_0, "spec_relaxed": pb.HAL_VERSION_1_1}
+
+
 def test_what_no_hal_version_of_ours_carries_is_left_out(load: Load) -> None:
     assert load(RELU + "Example(feed)", "AIDL_V2") == {}
 

@@ -111,6 +111,9 @@ class _Expansion:
         model.feed(*feed)
         for variation in choice:
             variation.apply(model)
+        if model.isRelaxed and version == pb.HAL_VERSION_1_0:
+            # Officially it has no version then; the flag came with this one.
+            version = pb.HAL_VERSION_1_1
         subgraphs = model.subgraphs()
         failure = example.expects_failure
         main, *referenced = subgraphs

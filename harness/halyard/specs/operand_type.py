@@ -86,7 +86,7 @@ class OperandType:
         try:
             extents = tuple(int(extent) for extent in dimensions)
             built = cls(name, extents, _float(scale), int(_float(zero_point)), extra)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise SpecError(f"{name}: {error}") from None
         if any(extent < 0 for extent in extents):
             raise SpecError(f"{name}: a dimension of {list(extents)} is negative")
@@ -136,7 +136,8 @@ class OperandType:
 
     def dequantized(self, values: Array) -> Array:
         """The real numbers that values of this type stand for, in float32 as in a driver."""
-        real: Array = values.astype(np.float32) - np.float32(self.zeroPoint)
+        with np.errstate(over="ignore"):
+            real: Array = values.astype(np.float32) - np.float32(self.zeroPoint)
         if self.scale:
             real = real * np.float32(self.scale)
         if self.extraParams is not None:
