@@ -257,6 +257,7 @@ Example({x: [1], z: [1]})
         for name, operand in operands(case).items()
         if name.startswith("param")
     ]
+    assert all(operand.location.offset % 4 == 0 for operand in operands(case).values())
     assert found == [
         (pb.OPERAND_TYPE_INT32, 1),
         (pb.OPERAND_TYPE_FLOAT32, 2.0),
@@ -272,6 +273,17 @@ Example({x: [1], z: [1]})
 def test_other_values_are_no_arguments(load: Load, value: str) -> None:
     with pytest.raises(HalyardError, match="neither an operand nor a constant of one kind"):
         load(f'{RELU}\nModel().Operation("RELU", {value}).To(z)')
+
+
+def test_a_half_is_rounded_from_a_float32(load: Load) -> None:
+    """As in a C++ program with the constant 1.00048828125f, halfway between two halves."""
+    source = """
+x, z = Input("x", ("TENSOR_FLOAT16", [1])), Output("z", ("TENSOR_FLOAT16", [1]))
+Model().Operation("ELU", x, Float16Scalar("alpha", 1 + 2**-11 + 2**-40)).To(z)
+Example({x: [1], z: [1]})
+"""
+    case = load(source)["spec"]
+    assert constant(case.test_case.model, operands(case)["alpha"]) == 1
 
 
 def test_shared_memory_is_chosen_when_a_parameter_is_made(load: Load) -> None:
@@ -368,7 +380,7 @@ Example({x: [12, 8], z: [12, 10]}).AddVariations(DataTypeConverter().Identify({x
 
 CHANNELS = """
 x = Input("x", ("TENSOR_FLOAT32", [1, 1, 1, 1]))
-w = Parameter("w", ("TENSOR_FLOAT32", [2, 1, 1, 1]), [1, 1000])
+w = Parameter("w", ("TENSOR_FLOAT32", [2, 1, 1, 1]), [1, -1000])
 b = Parameter("b", ("TENSOR_FLOAT32", [2]), [3, 3])
 z = Output("z", ("TENSOR_FLOAT32", [1, 1, 1, 2]))
 Model().Operation("CONV_2D", x, w, b, 1, 1, 1, 0).To(z)
@@ -385,7 +397,7 @@ def test_scales_of_channels_make_values_and_are_written_unless_hidden(load: Load
     case = load(CHANNELS)["spec_channelQuant8"]
     found = operands(case)
     model = case.test_case.model
-    assert constant(model, found["w"]).flatten().tolist() == [2, 127]
+    assert constant(model, found["w"]).flatten().tolist() == [2, -127]
     assert list(found["w"].channel_quant.scales) == [0.5, 0.25]
     assert constant(model, found["b"]).tolist() == [6, 12]
     assert not found["b"].HasField("channel_quant")
@@ -498,6 +510,13 @@ def test_ranks_keep_the_target_axis(load: Load) -> None:
     cases = load(AXES.replace("AXIS", "0") + "example.AddAllDims(x, z, axis)")
     assert list(cases) == ["spec_dim2_axis0", "spec_dim1_axis0"]
     assert fed(cases["spec_dim1_axis0"]) == [[1, 4]]
+    source = """
+x, z = Input("x", ("TENSOR_FLOAT32", [2, 2, 2])), Output("z", ("TENSOR_FLOAT32", [2, 2, 2]))
+Model().Operation("SOFTMAX", x, 1.0).To(z)
+Example({x: [1, 2, 3, 4, 5, 6, 7, 8], z: [1, 2, 3, 4, 5, 6, 7, 8]}).AddAllDims(x, z)
+"""
+    values = [fed(case)[0] for case in load(source).values()]
+    assert values == [[1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 3, 4], [1, 2]]
     # Without an axis among the operands, it is the last.
     cases = load(AXES.replace("AXIS", "0") + "example.AddDims(1, x, z)")
     assert list(cases) == ["spec", "spec_dim1_axis0"]
@@ -523,6 +542,7 @@ Example({x: [90, 100, 101, 120], z: [80, 100, 102, 140]}).AddAllActivations(z, a
         "spec_relu1": (2, [98, 100, 102, 102]),
         "spec_relu6": (3, [100, 100, 102, 112]),
     }
+    assert list(found) == ["spec_none", "spec_relu", "spec_relu1", "spec_relu6"]
 
 
 def test_relaxed_cases_have_the_tolerance_of_float16(load: Load) -> None:
@@ -572,6 +592,10 @@ def test_what_must_not_be_internal_stays_an_input(load: Load) -> None:
     main = form.test_case.model.main
     # x itself, and what becomes the slope.
     assert [main.operands[index].name for index in main.input_indexes] == ["x", "slope_new"]
+    assert [operation.type for operation in main.operations] == [
+        pb.OPERATION_TYPE_ADD,
+        pb.OPERATION_TYPE_PRELU,
+    ]
 
 
 def test_vectors_stay_constants(load: Load) -> None:
@@ -671,6 +695,20 @@ def test_a_case_that_must_fail_expects_no_values(load: Load) -> None:
     case = load(RELU + "Example(feed).ExpectFailure()")["spec"]
     assert case.expect_failure
     assert case.expected[0].tolerance is None
+
+
+def test_a_loop_that_must_fail_is_one_that_does_not_end(load: Load) -> None:
+    source = """
+F = ("TENSOR_FLOAT32", [1])
+i, go_on = Input("i", F), Output("go_on", ("TENSOR_BOOL8", [1]))
+condition = Model().Operation("EQUAL", i, i).To(go_on)
+j, k = Input("j", F), Output("k", F)
+body = Model().Operation("RELU", j).To(k)
+x, z = Input("x", F), Output("z", F)
+Model().Operation("WHILE", condition, body, x).To(z)
+Example({x: [1], z: [1]}).ExpectFailure()
+"""
+    assert load(source)["spec"].tags == {"controlFlow", "infiniteLoop"}
 
 
 def test_draws_are_compared_by_their_distribution(load: Load) -> None:

@@ -132,9 +132,10 @@ class _Expansion:
         return dataclasses.replace(case, shapes_must_be_known=shapes_known)
 
     def _version(self, name: str) -> pb.HalVersion | None:
-        """The version that the spec or its folder names."""
+        """The version that the spec or its folder names. Where a spec rules it out (None), that of
+        the folder is one that surely carries the case."""
         session = self._session
-        version = session.versions.get(name, self._example.model.version) or session.bound
+        version = session.versions.get(name, self._example.model.version) or session.version
         if version is None:
             return pb.HAL_VERSION_UNSPECIFIED
         if version not in VERSIONS and not re.fullmatch(r"AIDL_V\d+", version):

@@ -90,20 +90,16 @@ def load(path: Path | str, lowest: LowestVersions = hal_version.lowest_versions)
 
 
 def _session(path: Path) -> Session:
-    # As in the official generator: a folder for tests that are no part of a HAL's own suite gives
-    # its models no version.
-    found = re.findall(r"/(V\d_\d|AIDL_V\d)(_cts_only)?/", str(path.absolute()))
-    folder, special = found[0] if len(found) == 1 else (None, "")
+    found = re.findall(r"/(V\d_\d|AIDL_V\d)(?:_cts_only)?/", str(path.absolute()))
     return Session(
         file=str(path),
         spec=path.name.split(".", 1)[0],
-        version=None if special else folder,
-        bound=folder,
+        version=found[0] if len(found) == 1 else None,
     )
 
 
 def _title(path: Path, session: Session) -> str:
-    return path.name if session.bound is None else f"{path.absolute().parent.name}/{path.name}"
+    return path.name if session.version is None else f"{path.absolute().parent.name}/{path.name}"
 
 
 def _run(path: Path, session: Session) -> None:

@@ -39,9 +39,7 @@ class Configuration:
 class Session:
     file: str  # as the compiled code names it
     spec: str  # the file's name up to its first dot
-    # Of the folder that the file lies in: that of its models, and the one that surely carries them.
-    version: str | None = None
-    bound: str | None = None
+    version: str | None = None  # of the folder that the file lies in
     configuration: Configuration = field(default_factory=Configuration)
     operand_names: Names = field(default_factory=lambda: Names("", 1))
     test_names: Names = field(default_factory=Names)
