@@ -281,7 +281,8 @@ def _check(ended: CommandResult, target: Target) -> None:
         raise _error(f"the runner can't reach {target.name}", ended, TargetUnreachable)
     if ended.exit_code >= _KILLED:
         signal = ended.exit_code - _KILLED
-        raise _error(f"the runner failed: killed by signal {signal}", ended, RunnerDied)
+        how = f"killed by signal {signal}" if signal else "it is gone, and left no exit code"
+        raise _error(f"the runner failed: {how}", ended, RunnerDied)
     if ended.exit_code != 0:
         raise _error("the runner failed", ended)
 

@@ -15,6 +15,7 @@ import pytest
 
 from halyard import native
 from halyard.conformance import Case, golden, suite
+from halyard.conformance.collection import collect
 from halyard.conformance.suite import Suite, Way
 from halyard.devices import HostDevice
 from halyard.errors import HalyardError, ProgramMissing
@@ -77,6 +78,48 @@ def test_cases_are_loaded_by_name_and_in_order(folder: Path) -> None:
     cases = Suite.open(folder).load(names)
     assert [case.name for case in cases] == names
     assert cases[0].test_case.model.main.operands[3].dimensions == [0]
+
+
+def twins() -> list[dict[str, Any]]:
+    """A case, and its signed twin written down, which is named as the variant is."""
+
+    def operands(zero_point: int, type_name: str, dtype: str) -> list[dict[str, Any]]:
+        fields = {"type": type_name, "scale": 0.5, "zeroPoint": zero_point}
+        places = [
+            ("a", "SUBGRAPH_INPUT", 2),
+            ("b", "CONSTANT_COPY", 3),
+            ("c", "SUBGRAPH_OUTPUT", 5),
+        ]
+        made = [
+            operand(name, lifetime, encode([value + zero_point] * 2, dtype), **fields)
+            for name, lifetime, value in places
+        ]
+        return [*made[:2], addition()["main"]["operands"][2], made[2]]
+
+    unsigned = addition(operands(0, "TENSOR_QUANT8_ASYMM", "u1"), name="add_quant8")
+    signed = operands(-128, "TENSOR_QUANT8_ASYMM_SIGNED", "i1")
+    return [unsigned, addition(signed, name="add_quant8_signed", halVersion="V1_3")]
+
+
+def test_a_variant_that_is_written_down_is_the_golden_case(tmp_path: Path) -> None:
+    found = Suite.open(write(tmp_path, {"add": twins()}))
+    assert found.golden(["ADD"]) == ["add_quant8", "add_quant8_signed"]
+    names = [*found.derived(["ADD"]), "add_quant8_signed"]
+    assert len(set(names)) == len(names)
+    cases = found.load(names)
+    assert [case.name for case in cases] == names
+    # The variant would have what its original has: forms with other lifetimes.
+    assert "add_quant8_signed_unspecified_outputs" in names
+
+
+def test_collected_names_are_unique_and_golden_ones_stay(tmp_path: Path) -> None:
+    folder = write(tmp_path, {"add": twins()})
+    names = [case.name for case in collect([folder], [], derived=True)]
+    assert len(set(names)) == len(names)
+    own = [case.name for case in collect([folder, folder], [], derived=False)]
+    assert own == ["add_quant8", "add_quant8_signed"]
+    assert names[0] == "add_quant8"
+    assert names.index("add_quant8_signed_2") < names.index("add_quant8_signed")
 
 
 def test_no_index_is_an_error(tmp_path: Path) -> None:

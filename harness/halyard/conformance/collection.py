@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -20,7 +20,7 @@ def collect(
     goldens: Sequence[Path], specs: Sequence[Path], *, derived: bool, rest: Sequence[Path] = ()
 ) -> list[Case]:
     """The cases, each followed by those that can be derived from it. Names are unique: a case that
-    two sources have alike is there once, and the second of two that differ is named NAME@SPEC.
+    two sources have alike is there once, and the second of two that differ is named NAME_2.
 
     `rest`: files and folders of either kind. HalyardError for what is not there or not understood.
     """
@@ -28,10 +28,22 @@ def collect(
     own += [case for path in specs for case in load_specs(path)]
     for path in rest:
         own += golden.load(path) if _is_golden(path) else load_specs(path)
-    own = _unique(own)
+    return expanded(own, derived=derived)
+
+
+def expanded(cases: Sequence[Case], *, derived: bool) -> list[Case]:
+    """The cases and what can be derived from them, each name once."""
+    names = _Unique()
+    own = [found for case in cases if (found := names.add(case)) is not None]
     if not derived:
         return own
-    return _unique(each for case in own for each in (case, *variants.derived(case)))
+    found_cases: list[Case] = []
+    for case in own:
+        found_cases.append(case)
+        # A variant may be written down, too.
+        variants_of = map(names.add, variants.derived(case))
+        found_cases += [found for found in variants_of if found is not None]
+    return found_cases
 
 
 def is_spec(path: Path) -> bool:
@@ -68,16 +80,22 @@ def _spec_loader() -> tuple[Callable[[Path], list[Case]], Callable[[Path], list[
     )
 
 
-def _unique(cases: Iterable[Case]) -> list[Case]:
-    found: dict[str, Case] = {}
-    for case in cases:
-        there = found.get(case.name)
-        if there is None:
-            found[case.name] = case
-        elif _content(there) != _content(case):
-            name = f"{case.name}@{case.spec}"
-            found[name] = dataclasses.replace(case, name=name)
-    return list(found.values())
+class _Unique:
+    """Gives each case a name of its own."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Case] = {}
+
+    def add(self, case: Case) -> Case | None:
+        """The case, with a number if its name is taken; None if it is there already."""
+        name, number = case.name, 1
+        while (there := self._found.get(name)) is not None:
+            if _content(there) == _content(case):
+                return None
+            number += 1
+            name = f"{case.name}_{number}"
+        self._found[name] = case if name == case.name else dataclasses.replace(case, name=name)
+        return self._found[name]
 
 
 def _content(case: Case) -> bytes:

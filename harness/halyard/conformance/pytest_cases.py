@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from halyard.conformance import golden, variants
+from halyard.conformance import golden
 from halyard.conformance.case import Case
 from halyard.conformance.case_runner import CaseFailed, CaseRunner
-from halyard.conformance.collection import is_spec, load_specs
+from halyard.conformance.collection import expanded, is_spec, load_specs
 from halyard.conformance.driver import Driver
 from halyard.conformance.expectations import Expectations
 from halyard.conformance.outcome import Outcome, Status, outcome_of
@@ -113,9 +113,7 @@ class CaseFile(pytest.File):
                 cases = golden.load(self.path.parent)
             else:
                 cases = golden.load(self.path)
-            if session.derived:
-                cases = [each for case in cases for each in (case, *variants.derived(case))]
-            plan = session.planned(cases)
+            plan = session.planned(expanded(cases, derived=session.derived))
         except HalyardError as error:
             raise self.CollectError(str(error)) from error
         for planned in plan:

@@ -65,7 +65,11 @@ class Suite:
 
     def __init__(self, folder: Path, entries: Iterable[Entry]) -> None:
         self.folder = folder
-        self._entries = {entry.name: entry for entry in entries}
+        # A variant may have the name of a golden case, as a signed twin that is written down: that
+        # one is meant.
+        self._entries: dict[str, Entry] = {}
+        for entry in sorted(entries, key=lambda entry: entry.name != entry.base):
+            self._entries.setdefault(entry.name, entry)
         self._loaded: dict[str, dict[str, Case]] = {}
 
     @classmethod
@@ -120,7 +124,11 @@ class Suite:
             file = {case.name: case for case in golden.load(self.folder / entry.file)}
             self._loaded[entry.file] = file
         if entry.name not in file:
-            file.update({case.name: case for case in variants.derived(file[entry.base])})
+            file.update(
+                (case.name, case)
+                for case in variants.derived(file[entry.base])
+                if self._entries[case.name].base == entry.base
+            )
         return file[entry.name]
 
 
