@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from halyard.compare import compare
+from halyard.compare import Difference, compare
 from halyard.zoo import TensorInfo
 
 FLOATS = TensorInfo("out", np.dtype(np.float32), (3,))
@@ -32,6 +32,11 @@ def test_float_errors_are_absolute_and_relative_to_the_expected_value() -> None:
     assert difference.exact_share == 0
 
 
+def test_an_error_is_relative_to_nothing_where_zero_is_expected() -> None:
+    difference = compare(FLOATS, floats(0, 0, 0), floats(0, 0.5, 0))
+    assert (difference.max_abs_error, difference.max_relative_error) == (0.5, 0.0)
+
+
 @pytest.mark.parametrize(
     ("expected", "actual"), [(np.nan, 1.0), (1.0, np.nan), (np.inf, 1.0), (np.inf, -np.inf)]
 )
@@ -51,6 +56,12 @@ def test_quantised_errors_are_counted_in_steps_without_wrapping() -> None:
         difference.text()
         == "out: largest difference 255 steps, 50.00 % of 4 exact, where 3 are not zero"
     )
+
+
+@pytest.mark.parametrize(("steps", "said"), [(0, "0 steps,"), (1, "1 step,"), (2, "2 steps,")])
+def test_one_step_is_one_step(steps: int, said: str) -> None:
+    expected = np.full(4, 20, np.uint8)
+    assert said in compare(QUANTIZED, expected, expected + np.uint8(steps)).text()
 
 
 def test_expected_values_that_are_not_zero_are_counted() -> None:
@@ -79,7 +90,8 @@ def test_a_half_tensor_is_known_as_one(dtype: type[np.floating], is_half: bool) 
 def test_an_empty_tensor_is_equal_to_itself() -> None:
     info = TensorInfo("out", np.dtype(np.uint8), (0, 3), scale=1.0)
     empty = np.zeros((0, 3), np.uint8)
-    assert compare(info, empty, empty).exact_share == 1
+    difference = compare(info, empty, empty)
+    assert difference == Difference("out", 0, 0.0, 0.0, 0, 1.0)
 
 
 def test_values_of_another_type_or_shape_are_refused() -> None:

@@ -17,6 +17,12 @@ def judged(
     return check([expected], False, None, result)
 
 
+def refusal(verdict: Verdict) -> str:
+    """Why it does not pass."""
+    assert not verdict.passed
+    return verdict.reason
+
+
 def floats(values: list[float], absolute: float, relative: float) -> ExpectedOutput:
     array = np.array(values, np.float32)
     return ExpectedOutput("out", (len(values),), array, Tolerance(absolute, relative))
@@ -69,9 +75,15 @@ def test_one_wrong_element_is_named_wherever_it_is(position: int) -> None:
     values = np.zeros(4, np.float32)
     values[position] = 1
     verdict = judged(floats([0, 0, 0, 0], 0.5, 0), values)
-    assert verdict.reason == (
+    assert refusal(verdict) == (
         f"output 'out': 1 of 4 elements are off: [{position}] is 1.0, expected 0.0"
     )
+
+
+def test_of_many_wrong_elements_three_are_shown() -> None:
+    reason = refusal(judged(floats([0] * 5, 0, 0), np.arange(1, 6).astype(np.float32)))
+    assert "5 of 5 elements are off: " in reason
+    assert [f"[{index}]" in reason for index in range(5)] == [True, True, True, False, False]
 
 
 @pytest.mark.parametrize("dimensions", [(3, 2), (6,), (1, 6), (2, 3, 1), (2, 4), ()])
@@ -80,7 +92,7 @@ def test_the_dimensions_are_the_expected_ones_and_not_only_as_many(
 ) -> None:
     expected = ExpectedOutput("out", (2, 3), np.zeros(6, np.float32), Tolerance(1, 1))
     verdict = judged(expected, np.zeros(6, np.float32), dimensions)
-    assert verdict.reason == f"output 'out': dimensions {list(dimensions)}, expected [2, 3]"
+    assert refusal(verdict) == f"output 'out': dimensions {list(dimensions)}, expected [2, 3]"
     assert judged(expected, np.zeros(6, np.float32)).passed
 
 
@@ -88,14 +100,14 @@ def test_the_dimensions_are_the_expected_ones_and_not_only_as_many(
 def test_the_bytes_are_as_many_as_expected(count: int) -> None:
     expected = ExpectedOutput("out", (6,), np.zeros(6, np.float32), Tolerance(1, 1))
     verdict = judged(expected, np.zeros(count, np.float32))
-    assert verdict.reason == f"output 'out': {4 * count} bytes, expected 24"
+    assert refusal(verdict) == f"output 'out': {4 * count} bytes, expected 24"
 
 
 def test_a_buffer_called_too_small_does_not_pass() -> None:
     expected = floats([0], 1, 0)
     result = pb.CaseResult()
     result.examples.add().outputs.add(data=bytes(4), dimensions=[1], is_sufficient=False)
-    assert "too small" in check([expected], False, None, result).reason
+    assert "too small" in refusal(check([expected], False, None, result))
 
 
 def test_the_number_of_outputs_counts() -> None:
@@ -104,7 +116,7 @@ def test_the_number_of_outputs_counts() -> None:
     example = result.examples.add()
     for _ in range(2):
         example.outputs.add(data=bytes(4), dimensions=[1], is_sufficient=True)
-    assert check([expected], False, None, result).reason == "2 outputs, 1 expected"
+    assert refusal(check([expected], False, None, result)) == "2 outputs, 1 expected"
     assert check([expected, expected], False, None, result).passed
 
 
@@ -117,3 +129,45 @@ def test_a_frequency_may_be_off_by_its_tolerance(share: float, passes: bool) -> 
     result.examples.add().outputs.add(data=draws.tobytes(), dimensions=(1, 256), is_sufficient=True)
     multinomial = Multinomial(np.zeros((1, 2)), 0.0625)
     assert check([expected], False, multinomial, result).passed == passes
+
+
+@pytest.mark.parametrize(
+    ("draws", "reason"),
+    [
+        ([1, 1], ""),
+        ([0, 0], "batch 0: a frequency is off by 1"),
+        ([2, 1], "a class beyond 0 to 1"),
+        ([2, 2], "a class beyond 0 to 1"),
+        ([-1, 1], "a class beyond 0 to 1"),
+        ([-1, -1], "a class beyond 0 to 1"),
+    ],
+)
+def test_draws_are_classes_of_the_logits(draws: list[int], reason: str) -> None:
+    values = np.array(draws, np.int32)
+    result = pb.CaseResult()
+    result.examples.add().outputs.add(data=values.tobytes(), dimensions=(1, 2), is_sufficient=True)
+    multinomial = Multinomial(np.array([[-1000.0, 0.0]]), 0.25)
+    expected = ExpectedOutput("out", (1, 2), values, None)
+    verdict = check([expected], False, multinomial, result)
+    assert verdict.passed == (not reason)
+    assert verdict.reason == (reason and f"output 'out': {reason}")
+
+
+def test_one_draw_is_a_frequency_of_1() -> None:
+    result = pb.CaseResult()
+    draw = np.zeros(1, np.int32)
+    result.examples.add().outputs.add(data=draw.tobytes(), dimensions=(1, 1), is_sufficient=True)
+    expected = ExpectedOutput("out", (1, 1), draw, None)
+    multinomial = Multinomial(np.array([[0.0, -1000.0]]), 0.25)
+    assert check([expected], False, multinomial, result).passed
+
+
+def test_every_batch_has_its_own_logits() -> None:
+    draws = np.array([[0, 0], [1, 1]], np.int32)
+    result = pb.CaseResult()
+    result.examples.add().outputs.add(data=draws.tobytes(), dimensions=(2, 2), is_sufficient=True)
+    expected = ExpectedOutput("out", (2, 2), draws.reshape(-1), None)
+    logits = np.array([[100.0, 0.0], [0.0, 5.0]])
+    assert check([expected], False, Multinomial(logits, 0.01), result).passed
+    swapped = Multinomial(logits[::-1], 0.01)
+    assert "batch 0" in refusal(check([expected], False, swapped, result))
