@@ -29,16 +29,17 @@ def agreement(measurement: Measurement) -> list[str]:
     if measurement.differences is None:
         reason = measurement.reference.reason
         return [f"not compared: {reason}"] if reason else ["-"]
+    operations = len(measurement.subject.runnable.model.main.operations)
     return [
-        f"with {measurement.reference.name}: {difference.text()}{_allowed(difference)}"
+        f"with {measurement.reference.name}: {difference.text()}{_allowed(difference, operations)}"
         for difference in measurement.differences
     ]
 
 
-def _allowed(difference: Difference) -> str:
+def _allowed(difference: Difference, operations: int) -> str:
     if not difference.is_half:
         return ""
-    return f"; float16 may be off by {allowed_error(difference):.3g}"
+    return f"; float16 may be off by {allowed_error(difference, operations):.3g}"
 
 
 def times(measurement: Measurement) -> str:

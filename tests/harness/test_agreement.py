@@ -96,5 +96,8 @@ def test_results_are_those_of_litert(results: Results, name: str, data_type: Dat
             if info.quantized:
                 assert difference.max_steps == 0, difference.text()
             else:
-                allowed = 5e-5 if data_type is DataType.FLOAT32 else allowed_error(difference)
+                operations = len(model.model.main.operations)
+                allowed = (
+                    5e-5 if data_type is DataType.FLOAT32 else allowed_error(difference, operations)
+                )
                 assert difference.max_abs_error < allowed, difference.text()

@@ -70,6 +70,7 @@ def test_expected_values_that_are_not_zero_are_counted() -> None:
     assert difference.largest == 1.0
     difference = compare(FLOATS, floats(0, -3, np.inf), floats(1, 1, 1))
     assert (difference.nonzero, difference.largest) == (2, 3.0)
+    assert compare(FLOATS, floats(0.25, 0, -0.5), floats(1, 1, 1)).largest == 0.5
 
 
 @given(hnp.arrays(np.int8, 6), hnp.arrays(np.int8, 6), st.integers(-128, 127))

@@ -180,7 +180,20 @@ def test_the_tolerance_of_float16_is_told() -> None:
     )
     [line] = agreement(half)
     assert line.startswith("with LiteRT in float32: o: max error 0.001")
-    assert line.endswith("; float16 may be off by 0.00977")
+    # MobileNetV2 has 66 operations.
+    assert line.endswith(f"; float16 may be off by {2 * 2**-9 * 66**0.5:.3g}")
+
+
+@pytest.mark.parametrize(
+    ("operations", "share"), [(1, 5 * 2**-10), (6, 5 * 2**-10), (16, 8 * 2**-10), (64, 2**-6)]
+)
+def test_float16_errors_grow_as_the_root_of_the_operations(operations: int, share: float) -> None:
+    for error, problems in ((share * 0.99, 0), (share * 1.01, 1)):
+        difference = Difference("o", 10, error, 0.0, None, 0.5, 10, 1.0, is_half=True)
+        assert len(disagreements([difference], operations)) == problems
+        # Not so in float32.
+        single = Difference("o", 10, error, 0.0, None, 0.5, 10, 1.0)
+        assert len(disagreements([single], operations)) == 1
 
 
 def placed(*backends: str, refused: str = "") -> list[pb.Placement]:
