@@ -7,6 +7,7 @@ import json
 import pytest
 from rich.console import Console
 
+from halyard import litert
 from halyard.compare import Difference
 from halyard.measurement import (
     UNKNOWN_TIME,
@@ -21,7 +22,7 @@ from halyard.measurement import (
 )
 from halyard.proto import halyard_pb2 as pb
 from halyard.report import agreement, memory, placement, print_measurement, times
-from halyard.subject import Reference
+from halyard.subject import MOST_RUNS, Reference, Repetitions
 from halyard.terminal import Terminal
 from halyard.zoo import DataType
 
@@ -84,6 +85,20 @@ def test_a_time_the_driver_does_not_know_is_left_out() -> None:
     assert in_driver is not None
     assert in_driver.values == [4.5, 2.5]
     assert "of which in the driver 3.50 ms, in its backends 3.00 ms" in times(measured())
+
+
+def test_an_unknown_time_is_nnapi_s() -> None:
+    assert UNKNOWN_TIME == 0xFFFF_FFFF_FFFF_FFFF
+
+
+@pytest.mark.skipif(not litert.available(), reason="LiteRT (ai-edge-litert) is not installed")
+@pytest.mark.parametrize(("asked", "runs"), [(0, 1), (3, 3), (MOST_RUNS + 1, MOST_RUNS)])
+def test_litert_runs_as_often_as_the_device_within_reason(asked: int, runs: int) -> None:
+    small = Subject("small_classifier", DataType.QUANT8, 16, 0.5)
+    reference = small.reference(Repetitions(counted=asked, warmup=2, threads=1))
+    assert len(reference.milliseconds) == runs
+    assert min(reference.milliseconds) > 0
+    assert reference.threads == 1
 
 
 def test_litert_s_time_stands_beside_ours() -> None:
