@@ -308,7 +308,7 @@ def strangers(placement: Sequence[pb.Placement], asked: Sequence[str]) -> list[s
         f"{share.backend} ran {share.nodes} of {len(placement)} nodes, and only {','.join(asked)} "
         f"was asked for{reason}; --backends {','.join([*asked, share.backend])} allows it"
         for share in shares(placement)
-        if share.backend not in asked
+        if share.backend and share.backend not in asked
     ]
 
 

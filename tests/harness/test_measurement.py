@@ -230,6 +230,7 @@ def placed(*backends: str, refused: str = "") -> list[pb.Placement]:
         (placed("CpuRef", refused="CpuAcc"), ["GpuAcc", "CpuAcc", "CpuRef"], 0, 1),
         (placed("CpuRef"), ["CpuRef", "CpuAcc"], 0, 0),
         ([], ["CpuAcc"], 0, 0),
+        (placed("", "CpuAcc"), ["CpuAcc"], 0, 0),
     ],
 )
 def test_backends_are_those_that_were_asked_for(
