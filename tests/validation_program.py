@@ -14,6 +14,9 @@ import pytest
 from halyard import delimited, native
 from halyard.conformance import Case
 
+# Seconds. Seconds are what it takes on a release build that has the machine for itself.
+_HANGS = 1200
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -62,7 +65,10 @@ def run(name: str, cases: Sequence[Case], folder: Path, *words: str) -> Findings
     workers = str(os.cpu_count() or 1)
     start = time.monotonic()
     done = subprocess.run(
-        [program, "--bundle", bundle, "--workers", workers, *words], capture_output=True, text=True
+        [program, "--bundle", bundle, "--workers", workers, *words],
+        capture_output=True,
+        text=True,
+        timeout=_HANGS,
     )
     seconds = time.monotonic() - start
     assert done.returncode == 0, done.stderr

@@ -3,10 +3,12 @@
 #include "tests/validation/work.h"
 
 #include <getopt.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -39,6 +41,7 @@ Result<Cases> readBundle(const std::string& path) {
 
 [[noreturn]] void work(const Cases& cases, uint64_t seed, size_t worker, Ledger& ledger,
                        const MakeWork& makeWork) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // none outlives a parent that is given up
     ledger.note(worker, "the start");
     const CaseWork caseWork = makeWork(cases, seed);
     for (size_t i = ledger.takeNext(); i < cases.size(); i = ledger.takeNext()) {

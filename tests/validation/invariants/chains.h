@@ -6,8 +6,6 @@
 
 #pragma once
 
-#include <cstddef>
-#include <functional>
 #include <random>
 
 #include "driver/model/model.h"
