@@ -36,7 +36,7 @@ class Findings:
     seconds: float
 
     def table(self) -> str:
-        rows = [("", "tried", "held", "exempt", "broken")]
+        rows: list[tuple[str, ...]] = [("", "tried", "held", "exempt", "broken")]
         rows += [
             (name, *map(str, (row.tried, row.held, row.exempt, row.broken)))
             for name, row in self.checks.items()

@@ -16,7 +16,6 @@
 namespace halyard::validation {
 namespace {
 
-using driver::HalVersion;
 using driver::Operand;
 using driver::OperandLifeTime;
 using driver::Operation;
