@@ -19,6 +19,7 @@ from halyard.devices.host import HostDevice
 from halyard.model import Array, dtype_of
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
+from tests import reference
 from tests.random_models import GENERATORS, RandomCase, generate
 from tests.reference.tensor import Tensor
 
@@ -112,6 +113,11 @@ def test_agrees_with_reference(
             reason = _judge(case, result, tally)
             if reason:
                 pytest.fail(f"{reason}\n{describe(case)}\n--seed {seed}", pytrace=False)
+
+
+def test_every_operation_has_a_generator() -> None:
+    """But for control flow, which has no shapes or values of its own."""
+    assert reference.operations() - set(GENERATORS) == {"IF", "WHILE"}
 
 
 def test_cases_can_be_made_again() -> None:

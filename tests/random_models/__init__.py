@@ -9,6 +9,7 @@ from tests.random_models import (  # noqa: F401
     detecting,
     elementwise,
     normalizing,
+    quantized_recurrent,
     quantizing,
     recurrent,
     reshaping,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boxes, regions, heatmaps, draws and hashes. Coordinates are multiples of 1/8, which is the step
-of quantised boxes, and scores are apart, so that no rounding turns a choice."""
+of quantised boxes, and scores are apart, from each other and from thresholds."""
 
 from __future__ import annotations
 
@@ -73,6 +73,11 @@ def _features(sketch: Sketch, nchw: bool, batches: int) -> tuple[TensorType, tup
     return sketch.type_of(sketch.pick((*FLOATS, *BYTES)), shape), (height, width)
 
 
+def _inner(extents: tuple[int, int], ratios: Sequence[float]) -> int:
+    """A square that the picture holds, and the last step of a box."""
+    return int(min(extent * ratio for extent, ratio in zip(extents, ratios, strict=True))) - 1
+
+
 @generator("ROI_ALIGN", "ROI_POOLING")
 def regions(sketch: Sketch) -> RandomCase:
     nchw, batches, count = sketch.chance(0.4), sketch.integer(1, 3), sketch.integer(1, 5)
@@ -80,7 +85,8 @@ def regions(sketch: Sketch) -> RandomCase:
     ratios = [sketch.pick((1.0, 2.0, 4.0)) for _ in range(2)]
     inputs = [
         sketch.tensor(data),
-        _box_tensor(sketch, data, _boxes(sketch, count, 2 * min(extents))),
+        # A region for pooling lies within the picture.
+        _box_tensor(sketch, data, _boxes(sketch, count, _inner(extents, ratios))),
         _batches(sketch, count, batches),
         *(sketch.integer_scalar(sketch.integer(1, 4)) for _ in range(2)),
         *(sketch.number(data.type, ratio) for ratio in ratios),
@@ -128,7 +134,7 @@ def box_with_nms_limit(sketch: Sketch) -> RandomCase:
         sketch.tensor(data, scores),
         _box_tensor(sketch, data, boxes),
         _batches(sketch, count, batches),
-        sketch.number(operand_type, sketch.pick((0.0, 0.3, 0.505))),
+        sketch.number(operand_type, sketch.pick((0.0, 0.3045, 0.5045))),
         sketch.integer_scalar(sketch.pick((-1, 1, 2, 5, 100))),
         sketch.integer_scalar(kernel),
         sketch.number(operand_type, sketch.pick((0.2, 0.4, 0.7))),
@@ -155,20 +161,20 @@ def generate_proposals(sketch: Sketch) -> RandomCase:
         deltas = TensorType(operand_type, deltas.dimensions, 1 / 64, 3)
     shapes = _boxes(sketch, anchors, 6) - 3
     sizes = sketch.source.integers(8, 30, (batches, 2)).astype(np.float64)
-    small = TensorType(SYMM16, (), _BOX_STEP) if quantized else TensorType(operand_type, ())
+    anchor = TensorType(SYMM16, (), _BOX_STEP) if quantized else TensorType(operand_type, ())
     step = _BOX_STEP if quantized else 1
     inputs = [
         sketch.tensor(data, scores),
         sketch.tensor(deltas)
         if quantized
         else sketch.tensor(deltas, _float(operand_type, sketch.grid(deltas.dimensions, 0.5))),
-        sketch.tensor(like(small, shapes.shape), shapes / step),
-        sketch.tensor(like(small, sizes.shape), sizes / step),
+        sketch.tensor(like(anchor, shapes.shape), shapes / step),
+        sketch.tensor(_box_type(data, sizes.shape), sizes / step),
         *(sketch.number(operand_type, sketch.pick((2.0, 4.0))) for _ in range(2)),
         sketch.integer_scalar(sketch.pick((-1, 0, 4, 20))),
         sketch.integer_scalar(sketch.pick((-1, 0, 2, 8))),
         sketch.number(operand_type, sketch.pick((0.2, 0.5, 0.7))),
-        sketch.number(operand_type, sketch.pick((0.0, 1.03))),
+        sketch.number(operand_type, sketch.pick((0.53, 1.03))),
         sketch.flag(nchw),
     ]
     return sketch.finish(
@@ -195,7 +201,7 @@ def detection_postprocessing(sketch: Sketch) -> RandomCase:
         sketch.integer_scalar(sketch.integer(1, 8)),
         sketch.integer_scalar(sketch.integer(1, classes - 1)),
         sketch.integer_scalar(sketch.integer(1, 4)),
-        sketch.number(operand_type, sketch.pick((0.0, 0.3015))),
+        sketch.number(operand_type, sketch.pick((0.0, 0.3045))),
         sketch.number(operand_type, sketch.pick((0.3, 0.6))),
         sketch.flag(sketch.chance()),
     ]

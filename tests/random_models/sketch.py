@@ -165,7 +165,9 @@ class Sketch:
         return self._builder.scalar(scalar, value)
 
     def omitted(self, operand_type: int) -> int:
-        return self._builder.omitted(TensorType(operand_type, ()))
+        # Its scale has to be one, though it scales nothing.
+        scale = 1.0 if operand_type in QUANTIZED else 0.0
+        return self._builder.omitted(TensorType(operand_type, (), scale))
 
     # ---- the case -------------------------------------------------------------------------------
 

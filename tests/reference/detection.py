@@ -154,16 +154,18 @@ def generate_proposals(call: Call) -> Sequence[Array]:
 
 @operation("DETECTION_POSTPROCESSING")
 def detection_postprocessing(call: Call) -> Sequence[Array]:
-    """Boxes here are [y1, x1, y2, x2]; anchors and deltas have y before x, and centres."""
+    """Boxes here are [y1, x1, y2, x2]; anchors and deltas have y before x, and centres. Without the
+    regular NMS the official driver has room for each detection with all of its classes."""
     scores, deltas, anchors = call.real(0), call.real(1)[..., :4], call.real(2)
     scaling = np.array([call.number(index) for index in range(3, 7)])
     regular, most = call.flag(7), call.integer(8)
     classes_per_box, per_class = call.integer(9), call.integer(10)
     threshold, iou, background = call.number(11), call.number(12), call.flag(13)
     batches = len(scores)
-    out_scores = np.zeros((batches, most))
-    out_boxes = np.zeros((batches, most, 4))
-    out_classes = np.zeros((batches, most))
+    room = most if regular else most * classes_per_box
+    out_scores = np.zeros((batches, room))
+    out_boxes = np.zeros((batches, room, 4))
+    out_classes = np.zeros((batches, room))
     counts = np.zeros(batches)
     for batch in range(batches):
         steps = deltas[batch] / scaling
@@ -208,7 +210,7 @@ def _by_best_class(
         box = int(members[at])
         labels = np.argsort(-scores[box, 1:], kind="stable")[:classes] + 1
         found += [(float(scores[box, label]), box, int(label)) for label in labels]
-    return found[:most]
+    return found
 
 
 @operation("HEATMAP_MAX_KEYPOINT")
@@ -224,7 +226,7 @@ def heatmap_max_keypoint(call: Call) -> Sequence[Array]:
         around = np.pad(heat, 1, mode="reflect")[y : y + 3, x : x + 3]
         shift, peak = _peak(around)
         x1, y1, x2, y2 = boxes[at]
-        extents = np.maximum([x2 - x1, y2 - y1], 1)
+        extents = np.array([x2 - x1, y2 - y1])
         places[at, keypoint] = [x1, y1] + (np.array([x, y]) + 0.5 + shift) * extents / size
         scores[at, keypoint] = peak
     return [scores, places]
@@ -239,7 +241,8 @@ def _peak(around: Array) -> tuple[Array, float]:
     mixed = (around[2, 2] - around[2, 0] - around[0, 2] + around[0, 0]) / 4
     hessian = np.array([[second_x, mixed], [mixed, second_y]])
     determinant = second_x * second_y - mixed * mixed
-    if determinant == 0:
+    # As the official driver has it: too near to zero to divide by.
+    if abs(determinant) < 1e-5 * (1 + second_x * second_y):
         return np.zeros(2), float(around[1, 1])
     shift = -np.linalg.solve(hessian, gradient)
     # An expansion counts near its origin only.

@@ -17,7 +17,7 @@ def check(operation, values, expected, *arguments):
 
 values = np.arange(2 * 2 * 3 * 2).reshape(2, 2, 3, 2) - 7.0
 
-# [2, 3] blocks of six images of 1 x 1, and of one with padding of a row above, columns to the right.
+# [2, 3] blocks of six images of 1 x 1; and of one that is padded above and to the right.
 batches = np.arange(12 * 1 * 2 * 1).reshape(12, 1, 2, 1) - 7.0
 spread = np.zeros((2, 2, 6, 1))
 for batch, row, column in np.ndindex(2, 2, 3):
