@@ -60,7 +60,8 @@ def _scores(sketch: Sketch, operand_type: int, shape: Sequence[int]) -> tuple[Te
     count = int(np.prod(shape))
     if operand_type in BYTES:
         low = -128 if operand_type == BYTES[1] else 0
-        values = low + sketch.source.choice(256, count, replace=count > 256)
+        # None is 0, which thresholds may be.
+        values = low + 1 + sketch.source.choice(255, count, replace=count > 255)
         tensor = TensorType(operand_type, tuple(shape), 1 / 256, low)
         return tensor, values.reshape(shape)
     order = sketch.source.permutation(count).reshape(shape)
