@@ -34,6 +34,13 @@ def test_properties_become_text() -> None:
     assert config.properties == {"ro.build.version.sdk": "29", "ro.x": "true"}
 
 
+def test_any_kind_of_device_may_have_expected_failures() -> None:
+    failures = {"conv_*": "rounds halves up", "add": 7}
+    for kind in ("host", "virtual", "adb"):
+        config = parse({"kind": kind, "expected_failures": failures})
+        assert config.expected_failures == {"conv_*": "rounds halves up", "add": "7"}
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -50,6 +57,8 @@ def test_properties_become_text() -> None:
         ({"kind": "virtual", "memory": "lots"}, "memory is 'lots'"),
         ({"kind": "virtual", "properties": [1]}, "properties must be a mapping"),
         ({"kind": "virtual", "properties": {"a": None}}, "properties.a must be text"),
+        ({"kind": "host", "expected_failures": ["add"]}, "expected_failures must be a mapping"),
+        ({"kind": "host", "expected_failures": {"a": None}}, "expected_failures.a must be text"),
         ({"kind": "adb", "service": {"name": "x"}}, "name is not a field of service"),
     ],
 )
