@@ -744,7 +744,8 @@ Model modelOf(OperationType type, const FormTypes& types) {
                 model.float16(1.0F);
                 break;
             case BOOL:
-                model.boolean(true);
+                // Merged, the outputs of two directions and their states are odd in number.
+                model.boolean(types.outputs.size() % 2 == 1);
                 break;
             case SUBGRAPH:
                 model.subgraph(0);

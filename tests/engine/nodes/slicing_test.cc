@@ -46,7 +46,7 @@ TEST(PadShapes, RejectPaddingsOfAnotherForm) {
     EXPECT_TRUE(rejects(infer(Pad(), {.inputs = {floats({2}), ints({1, 3})}}), "columns"));
     EXPECT_TRUE(rejects(infer(Pad(), {.inputs = {floats({2}), ints({2})}}), "rank 2"));
     EXPECT_TRUE(rejects(infer(Pad(), {.inputs = {floats({2}), floats({1, 2})}}), "INT32"));
-    EXPECT_TRUE(rejects(infer(Pad(), {.inputs = {floats({2})}}), "takes 2 inputs"));
+    EXPECT_TRUE(rejects(infer(Pad(), {.inputs = {floats({2})}}), "takes 3 inputs"));
     EXPECT_EQ(infer(Pad(), {.inputs = {floats(kNoRank), ints({9, 2})}}).status().code(),
               StatusCode::UNSUPPORTED);
 }
@@ -76,7 +76,7 @@ TEST(PadShapes, TakeOneElementAsTheirValue) {
     EXPECT_TRUE(gives(pad(Pad(), floats({2}), floats({})), {3}));
     EXPECT_TRUE(gives(pad(Pad(), ints({2}), ints({1, 1})), {3}));
     EXPECT_TRUE(gives(pad(Pad(), bytes({2}, 0.5F), ints({})), {3}));
-    EXPECT_TRUE(rejects(pad(Pad(), bytes({2}, 0.5F), floats({})), "the value must be INT32"));
+    EXPECT_TRUE(rejects(pad(Pad(), bytes({2}, 0.5F), floats({})), "must be INT32"));
     EXPECT_TRUE(rejects(pad(Pad(), floats({2}), ints({})), "the value"));
     EXPECT_TRUE(rejects(pad(Pad(), floats({2}), floats({2})), "must be one element"));
     EXPECT_TRUE(rejects(pad({.mode = Pad::Mode::REFLECT}, floats({2}), floats({})),
