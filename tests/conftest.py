@@ -21,7 +21,7 @@ import pytest
 
 from halyard import native, operations
 from halyard.conformance import Case, Verdict
-from halyard.conformance.suite import KNOWN_FAILURES, Suite
+from halyard.conformance.suite import Suite
 from halyard.errors import HalyardError
 
 _ARGUMENTS = ("golden_case", "derived_case", "any_case")
@@ -105,7 +105,7 @@ class GoldenTests:
                     absent = pytest.mark.skip(reason=self._absent)
                     metafunc.parametrize(argument, [pytest.param("", marks=absent, id="absent")])
                 else:
-                    metafunc.parametrize(argument, list(map(_parameter, self.names[argument])))
+                    metafunc.parametrize(argument, self.names[argument])
 
     @pytest.hookimpl(trylast=True)  # so that it sees what -k and -m have left
     def pytest_collection_modifyitems(
@@ -178,12 +178,6 @@ def _operations() -> dict[str, str]:
     if listed.returncode != 0:
         raise HalyardError(f"{program} --list-operations failed: {listed.stderr.strip()}")
     return {row.name: row.since for row in operations.parse(listed.stdout)}
-
-
-def _parameter(name: str) -> object:
-    reason = KNOWN_FAILURES.get(name)
-    marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
-    return pytest.param(name, id=name, marks=marks)
 
 
 def _deselect(config: pytest.Config, items: list[pytest.Item], left_out: list[pytest.Item]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from halyard import hal_version
 from halyard.conformance import Case
-from halyard.conformance.suite import KNOWN_FAILURES, Suite, Way, judge, judge_each, lowest_versions
+from halyard.conformance.suite import Way, judge, judge_each, lowest_versions
 from halyard.devices.host import HostDevice
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
@@ -48,11 +48,6 @@ def test_every_listed_operation_has_golden_cases(
 ) -> None:
     covered = {operation for case in golden_cases for operation in case.operations}
     assert listed_operations - covered == set()
-
-
-def test_known_failures_are_cases_of_the_suite(suite: Suite) -> None:
-    for name in KNOWN_FAILURES:
-        assert suite.operations(name), name
 
 
 def test_the_lowest_hal_version_is_the_official_one(golden_cases: list[Case]) -> None:

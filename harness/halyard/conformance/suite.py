@@ -16,16 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from halyard import hal_version
-from halyard.conformance import golden, variants
+from halyard.conformance import assembly, golden, names, variants
 from halyard.conformance.case import Case
 from halyard.conformance.check import Verdict
 from halyard.devices import Device
 from halyard.errors import HalyardError
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
-
-# Cases that are known not to pass, each with the reason. One that passes has to leave the list.
-KNOWN_FAILURES: dict[str, str] = {}
 
 SECONDS_PER_CASE = 60.0
 
@@ -147,7 +144,8 @@ def _entries(folder: Path, files: Sequence[Path]) -> list[Entry]:
 def _fingerprint(folder: Path, files: Sequence[Path]) -> str:
     """Of all that the names follow from: the files, and the code that reads and derives."""
     found = hashlib.sha256(str(folder.resolve()).encode())
-    for path in (*files, Path(golden.__file__), Path(variants.__file__), Path(__file__)):
+    code = [Path(str(module.__file__)) for module in (assembly, golden, names, variants)]
+    for path in (*files, *code, Path(__file__)):
         status = path.stat()
         found.update(f"{path.name} {status.st_size} {status.st_mtime_ns}\n".encode())
     return found.hexdigest()[:32]

@@ -659,8 +659,8 @@ TEST(LoweredNodes, RememberSequences) {
             "in0 in1 in2 in3 in4 in5 in6 in7 in8 in9 in10 in11 in12 in13 in14 in15 in16 in17 in18 "
             "in19 - in20 in21 in22 - - - - -";
     for (const bool timeMajor : {false, true}) {
-        const engine::LstmSequence node = {
-                .attributes = {.cellClip = 1.0F, .projectionClip = 2.0F}, .timeMajor = timeMajor};
+        const engine::LstmSequence node = {.attributes = {.cellClip = 1.0F, .projectionClip = 2.0F},
+                                           .timeMajor = timeMajor};
         expectNode(sequence(3, timeMajor), 0, node, inputs, "out0 out1 out2");
         expectNode(sequence(1, timeMajor), 0, node, inputs, "out0 temporary temporary");
     }
