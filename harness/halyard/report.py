@@ -46,7 +46,7 @@ def times(measurement: Measurement) -> str:
     wall = measurement.wall
     if wall is None:
         return "unknown"
-    runs = "1 run" if len(wall.values) == 1 else f"{len(wall.values)} runs"
+    runs = _counted(len(wall.values), "run")
     text = (
         f"median {wall.median:.2f} ms (min {min(wall.values):.2f}, max {max(wall.values):.2f}, "
         f"first {wall.first:.2f}; {runs})"
@@ -57,7 +57,7 @@ def times(measurement: Measurement) -> str:
         text += f", in its backends {measurement.on_device.median:.2f} ms"
     if measurement.peer is not None:
         threads = measurement.reference.threads
-        on = "1 thread" if threads == 1 else f"{threads} threads"
+        on = _counted(threads, "thread")
         text += f"; LiteRT on this machine {measurement.peer.median:.2f} ms ({on})"
     return text
 
@@ -75,6 +75,10 @@ def memory(measurement: Measurement) -> str:
     )
 
 
+def _counted(count: int, noun: str) -> str:
+    return f"1 {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def _kib(size: int) -> str:
     return f"{size / 2**10:.0f} KiB"
 
@@ -86,10 +90,8 @@ def placement(measurement: Measurement) -> list[str]:
     lines = []
     for share in shares(rows):
         kinds = ", ".join(f"{count} {kind}" for kind, count in share.kinds.items())
-        pieces = "1 piece" if share.pieces == 1 else f"{share.pieces} pieces"
-        lines.append(
-            f"placement  {share.backend or 'nothing'}: {share.nodes} nodes in {pieces} ({kinds})"
-        )
+        nodes = f"{_counted(share.nodes, 'node')} in {_counted(share.pieces, 'piece')}"
+        lines.append(f"placement  {share.backend or 'nothing'}: {nodes} ({kinds})")
     for backend, reason, count in refusals(rows):
-        lines.append(f"refused    {backend}: {count} nodes: {reason}")
+        lines.append(f"refused    {backend}: {_counted(count, 'node')}: {reason}")
     return lines

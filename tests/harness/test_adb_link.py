@@ -119,6 +119,39 @@ def daemon(tmp_path: Path) -> Iterator[tuple[LibraryLink, Path]]:
         process.terminate()
 
 
+@pytest.mark.parametrize(
+    "command", ["echo begun; sleep 60", "while :; do echo begun; sleep 0.05; done"]
+)
+def test_a_command_that_does_not_end_gives_what_it_wrote_until_then(
+    daemon: tuple[LibraryLink, Path], command: str
+) -> None:
+    link, _ = daemon
+    start = time.monotonic()
+    with pytest.raises(LinkTimeout) as caught:
+        link.execute(command, 1.0)
+    assert 0.9 < time.monotonic() - start < 15
+    assert caught.value.output.startswith(b"begun\n")
+    link.close()
+    link.connect(10)
+    assert link.execute("echo again", 10) == b"again\n"
+
+
+@pytest.mark.parametrize(
+    ("received", "reason"),
+    [
+        (b"", None),
+        (b"FAIL\x03\0\0", None),
+        (b"FAIL\x03\0\0\0no", None),
+        (b"FAIL\x03\0\0\0no!", b"no!"),
+        (b"FAIL\x03\0\0\0no! and more", b"no!"),
+        (b"FAIL\0\0\0\0", b""),
+        (b"OKAY\0\0\0\0", None),
+    ],
+)
+def test_a_refusal_is_read_when_it_is_whole(received: bytes, reason: bytes | None) -> None:
+    assert adb_link._refusal(received) == reason
+
+
 FullDisk = Callable[[Path], Callable[[], None]]
 
 

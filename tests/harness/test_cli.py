@@ -225,6 +225,8 @@ def test_a_failure_on_the_device_exits_with_1_and_is_in_the_json(
         "EXECUTE",
         "GENERAL_FAILURE",
     )
+    assert written["message"] == "out of luck"
+    assert "PROBLEM    execute: GENERAL_FAILURE: out of luck" in result.output
 
 
 def test_several_hal_versions_give_a_list(
@@ -304,8 +306,8 @@ def test_without_litert_it_is_said_how_to_get_it(
     [
         ("CpuAcc", 1, "CpuRef ran 1 of 1 nodes, and only CpuAcc was asked for (CpuAcc is not in"),
         ("CpuAcc,CpuRef", 0, "note       CpuAcc is not in this build of the driver"),
-        ("CpuRef", 0, "placement  CpuRef: 1 nodes"),
-        ("CpuRef,CpuAcc", 0, "placement  CpuRef: 1 nodes"),
+        ("CpuRef", 0, "placement  CpuRef: 1 node in 1 piece"),
+        ("CpuRef,CpuAcc", 0, "placement  CpuRef: 1 node in 1 piece"),
     ],
 )
 def test_the_backend_that_ran_is_one_that_was_asked_for(

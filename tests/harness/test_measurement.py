@@ -142,6 +142,9 @@ def test_placement_counts_nodes_pieces_and_refusals() -> None:
     ]
     assert shares(rows)[0].kinds == {"Conv2d": 2}
     assert refusals(rows) == [("CpuAcc", "no such kernel", 2)]
+    assert placement(measured())[0] == "placement  CpuAcc: 2 nodes in 2 pieces (2 Conv2d)"
+    alone = Measurement(SUBJECT, "S", {}, pb.CaseResult(placement=rows[:1]), None)
+    assert placement(alone) == ["placement  CpuAcc: 1 node in 1 piece (1 Conv2d)"]
     assert placement(measured())[-1] == "refused    CpuAcc: 2 nodes: no such kernel"
 
 
