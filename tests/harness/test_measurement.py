@@ -173,6 +173,34 @@ def test_a_failed_execution_is_a_failure() -> None:
     assert failures(result()) == []
 
 
+def test_a_report_has_all_lines() -> None:
+    reference = Reference(outputs=[], milliseconds=[2.0], threads=1)
+    whole = Measurement(
+        SUBJECT,
+        "S",
+        {},
+        result(),
+        [quantized(1)],
+        reference,
+        problems=["first", "second"],
+        notes=["CpuAcc is away"],
+    )
+    shown = io.StringIO()
+    print_measurement(Terminal(Console(file=shown, width=1000)), whole)
+    lines = [line.strip() for line in shown.getvalue().splitlines()]
+    assert lines[:4] == [
+        "HAL        1.2 (hidl:halyard-default, halyard 0.1.0)",
+        "PROBLEM    first",
+        "PROBLEM    second",
+        "note       CpuAcc is away",
+    ]
+    assert lines[4] == f"agreement  with LiteRT: {quantized(1).text()}"
+    assert lines[5].startswith("time       median 4.00 ms (min 3.00, max 5.00, first 5.00; 3 runs)")
+    assert lines[5].endswith("; LiteRT on this machine 2.00 ms (1 thread)")
+    assert lines[6].startswith("prepared   in 2.5 ms; constants")
+    assert [line.split()[0] for line in lines[7:]] == ["placement", "placement", "refused"]
+
+
 @pytest.mark.parametrize(("steps", "problems"), [(0, 0), (1, 0), (2, 1)])
 def test_quantized_results_may_differ_by_one_step(steps: int, problems: int) -> None:
     assert len(disagreements([quantized(steps)])) == problems
