@@ -110,6 +110,9 @@ void makePlausible(OperationType type, SingleOperation& operation) {
         Operand& anchors = operation.operand(2);
         anchors.scale = anchors.scale == 0.0F ? 0.0F : 1.0F / 8.0F;
     }
+    if (type == OperationType::HASHTABLE_LOOKUP) {
+        operation.operand(4).scale = 1.0F;  // the hits
+    }
     if (type == OperationType::QUANTIZED_16BIT_LSTM) {
         for (const uint32_t value : {0U, 14U, 16U}) {
             operation.operand(value).scale = 1.0F / 128.0F;
