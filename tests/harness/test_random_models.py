@@ -75,13 +75,13 @@ def listed() -> set[str]:
 
 @pytest.fixture(scope="module")
 def tallies(pytestconfig: pytest.Config) -> Iterator[dict[str, Tally]]:
+    """By operation; shown at the end with -v."""
     found: dict[str, Tally] = {}
     yield found
-    terminal = pytestconfig.pluginmanager.get_plugin("terminalreporter")
-    if terminal is not None and pytestconfig.get_verbosity() > 0:
-        terminal.write_line("")
-        for name, tally in found.items():
-            terminal.write_line(f"  {name:28} {tally}")
+    capture = pytestconfig.pluginmanager.get_plugin("capturemanager")
+    if capture is not None and pytestconfig.get_verbosity() > 0:
+        with capture.global_and_fixture_disabled():
+            print(*("", *(f"  {name:28} {tally}" for name, tally in found.items())), sep="\n")
 
 
 @pytest.mark.parametrize("operation", sorted(GENERATORS))
