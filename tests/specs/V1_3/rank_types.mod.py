@@ -7,7 +7,7 @@ TYPES = {
     "int32": ("TENSOR_INT32", [1, 2]),
     "float16": ("TENSOR_FLOAT16", [1, 2, 1]),
     "quant8": ("TENSOR_QUANT8_ASYMM", [1, 1, 2, 1], 0.5, 3),
-    "quant8_signed": ("TENSOR_QUANT8_ASYMM_SIGNED", [2], 0.5, -3),
+    "signed_bytes": ("TENSOR_QUANT8_ASYMM_SIGNED", [2], 0.5, -3),
     "quant8_symm": ("TENSOR_QUANT8_SYMM", [1, 2, 1, 1, 1], 0.5, 0),
     "quant16_symm": ("TENSOR_QUANT16_SYMM", [2, 1], 0.5, 0),
     "quant16_asymm": ("TENSOR_QUANT16_ASYMM", [2], 0.5, 9),

@@ -51,5 +51,5 @@ for mode, (align, half) in MODES.items():
             ).AddVariations(
                 "float16",
                 DataTypeConverter("quant8", scale=0.125, zeroPoint=120),
-                DataTypeConverter("quant8_signed", scale=0.125, zeroPoint=-8),
+                DataTypeConverter("quant8_signed", name="bytes", scale=0.125, zeroPoint=-8),
             )
