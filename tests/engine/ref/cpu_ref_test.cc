@@ -285,7 +285,7 @@ TEST(CpuRef, ChecksAnOpenInputAgainstAKnownOutput) {
     PieceBuilder builder;
     const TensorId x = builder.input(typeOf(DataType::FLOAT32, {2}));
     const TensorId paddings = builder.input(typeOf(DataType::INT32, {1, 2}));
-    const TensorId padded = builder.node(Pad(), {x, paddings}, kOpen);
+    const TensorId padded = builder.node(Pad(), {x, paddings, kNoTensor}, kOpen);
     const TensorId shape = builder.constant(ints({2}, {2, 2}));
     builder.output(builder.node(Reshape(), {padded, shape}, kOpen));
     const auto piece =
