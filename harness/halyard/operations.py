@@ -9,7 +9,7 @@ from typing import Any
 
 from halyard.errors import HalyardError
 
-COLUMNS = ("operation", "from HAL", "types of its first input, with the HAL version")
+COLUMNS = ("operation", "from HAL", "types that it computes with, and the HAL version of each")
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,12 @@ def parse(text: str) -> list[OperationRow]:
 def _types(
     forms: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, str]]:
-    """The types of the first input. A form goes with a row from the later of their versions on."""
+    """The types of the first input that may have one or another; of the first input where each has
+    but one. A form goes with a row from the later of their versions on."""
     lowest: dict[str, str] = {}
     for form, row in itertools.product(forms, rows):
-        first = form["inputs"][0]
+        inputs = form["inputs"]
+        first = next((each for each in inputs if "column" in each), inputs[0])
         column = first.get("column")
         name = str(first.get("type", "any") if column is None else row["types"][column])
         name = name.removeprefix("TENSOR_")

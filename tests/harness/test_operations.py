@@ -23,7 +23,11 @@ TEXT = """{"operations": [
     {"name": "IF", "code": 2, "since": "1.3",
      "forms": [{"since": "1.3", "inputs": [{"name": "condition", "type": "TENSOR_BOOL8"}],
                 "outputs": []}],
-     "rows": [{"since": "1.3", "types": []}]}
+     "rows": [{"since": "1.3", "types": []}]},
+    {"name": "SELECT", "code": 3, "since": "1.2",
+     "forms": [{"since": "1.2", "inputs": [{"name": "choose", "type": "TENSOR_BOOL8"},
+                                           {"name": "a", "column": 0}], "outputs": []}],
+     "rows": [{"since": "1.2", "types": ["TENSOR_INT32"]}]}
 ]}"""
 
 
@@ -37,6 +41,10 @@ def test_a_row_counts_from_the_version_of_its_form_on() -> None:
 
 def test_a_type_may_stand_in_the_form_itself() -> None:
     assert parse(TEXT)[2].cells() == ("IF", "1.3", "BOOL8 1.3")
+
+
+def test_the_type_is_that_of_the_first_input_that_may_have_another() -> None:
+    assert parse(TEXT)[3].cells() == ("SELECT", "1.2", "INT32 1.2")
 
 
 def test_markdown_is_a_table() -> None:

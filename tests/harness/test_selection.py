@@ -124,6 +124,27 @@ def test_a_case_knows_its_forms() -> None:
     assert CASES[1].types == {"QUANT8_ASYMM"}
 
 
+@pytest.mark.parametrize(
+    ("inputs", "type_name"),
+    [
+        (["TENSOR_BOOL8", "TENSOR_FLOAT16"], "FLOAT16"),
+        (["INT32", "TENSOR_QUANT8_ASYMM", "TENSOR_FLOAT32"], "QUANT8_ASYMM"),
+        (["TENSOR_INT32", "INT32"], "INT32"),
+        (["SUBGRAPH"], "SUBGRAPH"),
+        ([], "none"),
+    ],
+)
+def test_an_operation_counts_by_the_type_that_it_computes_with(
+    inputs: list[str], type_name: str
+) -> None:
+    model = pb.Model()
+    for name in inputs:
+        model.main.operands.add(type=pb.OperandType.Value(f"OPERAND_TYPE_{name}"))
+    model.main.operations.add(type=pb.OPERATION_TYPE_ADD, inputs=range(len(inputs)))
+    of_any = case("any", pb.OPERATION_TYPE_ADD, test_case=pb.TestCase(model=model))
+    assert of_any.forms == {("ADD", type_name)}
+
+
 # ---- HAL versions -------------------------------------------------------------------------------
 
 

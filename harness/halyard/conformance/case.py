@@ -59,10 +59,10 @@ class Case:
 
     @property
     def forms(self) -> frozenset[tuple[str, str]]:
-        """Each operation with the type of its first input: ("ADD", "FLOAT32")."""
+        """Each operation with the type that it computes with: ("ADD", "FLOAT32")."""
         model = self.test_case.model
         return frozenset(
-            (operation_name(operation.type), _first_type(subgraph, operation))
+            (operation_name(operation.type), _computed_type(subgraph, operation))
             for subgraph in (model.main, *model.referenced)
             for operation in subgraph.operations
         )
@@ -72,7 +72,18 @@ class Case:
         return check(self.expected, self.expect_failure, self.multinomial, result)
 
 
-def _first_type(subgraph: pb.Subgraph, operation: pb.Operation) -> str:
-    """ "none" for an operation without an input that is there."""
-    first = operation.inputs[0] if operation.inputs else len(subgraph.operands)
-    return type_name(subgraph.operands[first].type) if first < len(subgraph.operands) else "none"
+# Of axes, indices and conditions, unless the operation has nothing else.
+_STEERING = frozenset({pb.OPERAND_TYPE_TENSOR_INT32, pb.OPERAND_TYPE_TENSOR_BOOL8})
+
+
+def _computed_type(subgraph: pb.Subgraph, operation: pb.Operation) -> str:
+    """That of the first tensor among its inputs that holds numbers to compute with."""
+    types = [
+        subgraph.operands[index].type
+        for index in operation.inputs
+        if index < len(subgraph.operands)
+    ]
+    tensors = [each for each in types if is_tensor(each)]
+    numbers = [each for each in tensors if each not in _STEERING]
+    first = (numbers or tensors or types)[:1]
+    return type_name(first[0]) if first else "none"

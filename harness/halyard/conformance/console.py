@@ -124,7 +124,7 @@ def _print_table(terminal: Terminal, outcomes: Sequence[Outcome]) -> None:
         unsupported = counts[Status.UNSUPPORTED]
         rows.append([operation, str(counts[Status.PASSED]), str(bad), str(unsupported)])
         rows[-1].append(", ".join(types))
-    terminal.heading("operations, by the type of the first input")
+    terminal.heading("operations, by the type that they compute with")
     numbers = ["passed", "failed", "unsupported"]
     terminal.table(["operation", *numbers, "passed of each type"], rows, numbers)
 

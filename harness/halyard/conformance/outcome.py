@@ -43,7 +43,7 @@ class Outcome:
     compared: int
     operations: tuple[str, ...]
     types: tuple[str, ...]
-    forms: tuple[tuple[str, str], ...]  # operation and type of its first input
+    forms: tuple[tuple[str, str], ...]  # operation and type that it computes with
     hal: str
     seconds: float
 
