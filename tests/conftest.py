@@ -147,12 +147,12 @@ class GoldenTests:
             [count] = of_function[0].get_closest_marker("sample").args
             if len(of_function) > count:
                 # Functions with the same cases and count have the same sample.
-                source = random.Random(config.getoption("seed"))
+                source = random.Random(config.stash[_SEED])
                 chosen = set(source.sample(range(len(of_function)), count))
                 left_out += [item for at, item in enumerate(of_function) if at not in chosen]
                 self._sampled.append(
                     f"{function}: {count} of {len(of_function)} golden cases, "
-                    f"--seed {config.getoption('seed')}"
+                    f"--seed {config.stash[_SEED]}"
                 )
         _deselect(config, items, left_out)
 
@@ -203,8 +203,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--seed",
         type=int,
-        default=random.randrange(2**32),
-        help="what the random sample of golden cases follows from; left out: another every time",
+        help="what random samples and models follow from; left out: another sample every time",
     )
     parser.addoption(
         "--no-sample", action="store_true", help="all golden cases where a sample is the default"
@@ -221,9 +220,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 _PLUGIN = pytest.StashKey[GoldenTests]()
+_SEED = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    given = config.getoption("seed")
+    config.stash[_SEED] = random.randrange(2**32) if given is None else int(given)
     config.stash[_PLUGIN] = GoldenTests(config)
     config.pluginmanager.register(config.stash[_PLUGIN], "golden cases")
 
@@ -255,4 +257,13 @@ def bundle(request: pytest.FixtureRequest) -> Bundle:
 
 @pytest.fixture(scope="session")
 def seed(pytestconfig: pytest.Config) -> int:
-    return int(pytestconfig.getoption("seed"))
+    """Another one every time, unless --seed says which."""
+    return pytestconfig.stash[_SEED]
+
+
+@pytest.fixture(scope="session")
+def steady_seed(pytestconfig: pytest.Config) -> int:
+    """The same one every time, unless --seed says another: for tests that look for what nobody has
+    met yet, which should happen to who looks for it."""
+    given = pytestconfig.getoption("seed")
+    return 0 if given is None else int(given)

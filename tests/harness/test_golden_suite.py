@@ -119,7 +119,7 @@ def test_collected_names_are_unique_and_golden_ones_stay(tmp_path: Path) -> None
     own = [case.name for case in collect([folder, folder], [], derived=False)]
     assert own == ["add_quant8", "add_quant8_signed"]
     assert names[0] == "add_quant8"
-    assert names.index("add_quant8_signed_2") < names.index("add_quant8_signed")
+    assert "add_quant8_as_signed" in names
 
 
 def test_no_index_is_an_error(tmp_path: Path) -> None:

@@ -58,8 +58,6 @@ def test_of_no_models_there_are_no_versions() -> None:
 def test_an_operation_that_the_driver_lacks_counts_with_its_own_version() -> None:
     model = unary(pb.OPERATION_TYPE_OEM_OPERATION, FLOATS, FLOATS)
     assert hal_version.lowest_version(model) == pb.HAL_VERSION_1_0
-    model = unary(pb.OPERATION_TYPE_RANDOM_MULTINOMIAL, FLOATS, FLOATS)
-    assert hal_version.lowest_version(model) == pb.HAL_VERSION_1_2
 
 
 def test_a_model_that_is_never_valid_has_none_and_the_driver_says_why() -> None:

@@ -671,7 +671,7 @@ def test_relaxed_execution_came_with_1_1(load: Load) -> None:
 
 
 def test_what_no_hal_version_of_ours_carries_is_left_out(load: Load) -> None:
-    assert load(RELU + "Example(feed)", "AIDL_V2") == {}
+    assert load(RELU + "Example(feed)", "AIDL_V9") == {}
 
 
 def test_the_driver_is_asked_once_and_only_where_nothing_is_said(tmp_path: Path) -> None:
@@ -684,7 +684,7 @@ def test_the_driver_is_asked_once_and_only_where_nothing_is_said(tmp_path: Path)
     path = tmp_path / "spec.mod.py"
     path.write_text(RELU + "Example(feed, feed)")
     # The newest for what is valid in none.
-    assert {case.hal_version for case in specs.load(path, lowest)} == {pb.HAL_VERSION_1_3}
+    assert {case.hal_version for case in specs.load(path, lowest)} == {pb.HAL_VERSION_AIDL_4}
     assert asked == [2]
 
 

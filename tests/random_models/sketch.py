@@ -76,7 +76,7 @@ class Sketch:
         """Extents of 1 come often; the product stays small."""
         rank = self.integer(low, high)
         extents = [1 if self.chance(0.2) else self.integer(1, largest) for _ in range(rank)]
-        if self.chance(0.1):
+        if extents and self.chance(0.1):
             # Longer than a vector register, and no multiple of one.
             extents[-1] = self.pick((17, 31, 33, 67))
         return tuple(extents)

@@ -23,14 +23,14 @@ _ONE_OF_TWO_BITS = 1 << 13
 
 def logistic(a: Array, integer_bits: int) -> Array:
     magnitude = np.abs(a)
-    positive = _saturated(_newton(_exp_of_negative(-magnitude, integer_bits)) * 2)
+    positive = saturated(_newton(_exp_of_negative(-magnitude, integer_bits)) * 2)
     return np.where(a == 0, 1 << 14, np.where(a > 0, positive, ONE - positive))
 
 
 def tanh(a: Array, integer_bits: int) -> Array:
     """(1 - x) / (1 + x) for x = exp(-2 |a|): a factor of 2 is an integer bit more."""
     x = _newton(_exp_of_negative(-np.abs(a), integer_bits + 1))
-    result = _saturated((x - _ONE_OF_TWO_BITS) * 4)
+    result = saturated((x - _ONE_OF_TWO_BITS) * 4)
     # 2 / (1 + x) - 1, of which _newton gives the first part in halves.
     return np.where(a == 0, 0, np.where(a > 0, result, -result))
 
@@ -41,7 +41,7 @@ def scaled(whole: Array, factor: float, shift: int | None = None) -> Array:
     if shift is None:
         shift = max(0, -int(np.frexp(factor)[1]))
     significand = np.rint(factor * 2.0 ** (shift + 31)) / 2.0**31
-    return _halved(np.floor(whole * significand + 0.5).astype(np.int64), shift)
+    return halved(np.floor(whole * significand + 0.5).astype(np.int64), shift)
 
 
 def over_root(whole: Array, square: int) -> Array:
@@ -52,18 +52,18 @@ def over_root(whole: Array, square: int) -> Array:
     return scaled(whole, square**-0.5, max(0, 11 - fours))
 
 
-def _saturated(a: Array) -> Array:
+def saturated(a: Array) -> Array:
     return np.clip(a, _MIN, ONE)
 
 
-def _product(a: Array | int, b: Array | int) -> Array:
+def product(a: Array | int, b: Array | int) -> Array:
     """Rounded: a * b / 2 ** 15, halves away from zero, as C divides."""
     product = np.asarray(a) * np.asarray(b)
     nudged = product + np.where(product >= 0, 1 << 14, 1 - (1 << 14))
-    return _saturated(np.where(nudged >= 0, nudged >> 15, -((-nudged) >> 15)))
+    return saturated(np.where(nudged >= 0, nudged >> 15, -((-nudged) >> 15)))
 
 
-def _halved(a: Array, times: int) -> Array:
+def halved(a: Array, times: int) -> Array:
     """a / 2 ** times, halves away from zero."""
     mask = (1 << times) - 1
     threshold = (mask >> 1) + (a < 0)
@@ -76,27 +76,27 @@ def _exp_of_negative(a: Array, integer_bits: int) -> Array:
     fraction = 15 - integer_bits
     quarter = 1 << (fraction - 2)
     below = (a & (quarter - 1)) - quarter
-    result = _exp_of_small(_saturated(below << integer_bits))
+    result = _exp_of_small(saturated(below << integer_bits))
     rest = below - a
     for exponent, factor in _EXP_OF_MINUS.items():
         if integer_bits > exponent:
-            result = np.where(rest & (1 << (fraction + exponent)), _product(result, factor), result)
+            result = np.where(rest & (1 << (fraction + exponent)), product(result, factor), result)
     return np.where(a == 0, ONE, result)
 
 
 def _exp_of_small(a: Array) -> Array:
     """For -1/4 <= a < 0: a Taylor expansion about -1/8."""
     x = a + (1 << 12)
-    x2 = _product(x, x)
-    x3, x4 = _product(x2, x), _product(x2, x2)
-    tail = _halved(_product(_halved(x4, 2) + x3, _THIRD) + x2, 1)
-    return _saturated(_EXP_OF_MINUS_EIGHTH + _product(_EXP_OF_MINUS_EIGHTH, x + tail))
+    x2 = product(x, x)
+    x3, x4 = product(x2, x), product(x2, x2)
+    tail = halved(product(halved(x4, 2) + x3, _THIRD) + x2, 1)
+    return saturated(_EXP_OF_MINUS_EIGHTH + product(_EXP_OF_MINUS_EIGHTH, x + tail))
 
 
 def _newton(a: Array) -> Array:
     """2 / (1 + a) for 0 <= a < 1, with two integer bits: three steps of Newton's division."""
     half = (a + ONE + 1) // 2
-    x = _48_OVER_17 - _product(half, _32_OVER_17)
+    x = _48_OVER_17 - product(half, _32_OVER_17)
     for _ in range(3):
-        x = x + _saturated(_product(x, _ONE_OF_TWO_BITS - _product(half, x)) * 4)
+        x = x + saturated(product(x, _ONE_OF_TWO_BITS - product(half, x)) * 4)
     return x

@@ -32,6 +32,12 @@ def _products(call: Call, data: int, weights: int) -> Array:
     return np.asarray(steps @ call.tensor(weights).stored.T.astype(np.float64))
 
 
+def _steps(call: Call, index: int) -> Array:
+    """A quantised input in whole steps from its zero point."""
+    tensor = call.tensor(index)
+    return np.asarray(tensor.stored.astype(np.int64) - tensor.zero_point)
+
+
 def _logistic(real: Array) -> Array:
     return fixed_point.logistic(np.rint(real / _SUM).astype(np.int64), 3) * _UNIT
 
@@ -43,24 +49,28 @@ def _tanh(real: Array, scale: float = _SUM) -> Array:
 
 @operation("QUANTIZED_16BIT_LSTM")
 def quantized_16bit_lstm(call: Call) -> Sequence[Array]:
-    """Sums are rounded to 12 fractional bits, functions of them to 15, the cell state to 11.
+    """Sums have 12 fractional bits, functions of them 15, the cell state 11; it is all gemmlowp's
+    arithmetic, with its roundings.
 
     The official results stem from a driver that lines up the input and the previous output with the
     recurrent weights and the input weights, in these orders: the first columns of the recurrent
     weights count for the input. What it computes has become what the operation means.
     """
-    cell, scale = call.real(13), 2.0**-11
-    data = np.concatenate([call.real(0), call.real(14)], axis=1)
+    data = np.concatenate([_steps(call, 0), _steps(call, 14)], axis=1)
+    factor = float(call.tensor(0).scale * call.tensor(1).scale) / _SUM
 
     def gate(number: int) -> Array:
-        weights = np.concatenate([call.real(5 + number), call.real(1 + number)], axis=1)
-        bias = call.tensor(9 + number).stored * (call.tensor(0).scale * call.tensor(1).scale)
-        return _rounded(data @ weights.T + bias, _SUM)
+        weights = np.concatenate([_steps(call, 5 + number), _steps(call, 1 + number)], axis=1)
+        return _whole(data @ weights.T + call.tensor(9 + number).stored, factor)
 
-    input_gate, forget_gate, output_gate = (_logistic(gate(number)) for number in (0, 1, 3))
-    added = _rounded(input_gate * _tanh(gate(2)), scale)
-    cell = _rounded(_rounded(forget_gate * cell, scale) + added, scale)
-    return [cell, _rounded(output_gate * _tanh(cell, scale), _UNIT)]
+    input_gate, forget_gate, output_gate = (
+        fixed_point.logistic(gate(number), 3) for number in (0, 1, 3)
+    )
+    kept = fixed_point.product(forget_gate, call.tensor(13).stored.astype(np.int64))
+    added = fixed_point.product(input_gate, fixed_point.tanh(gate(2), 3))
+    cell = fixed_point.saturated(kept + fixed_point.halved(added, 4))
+    result = fixed_point.product(output_gate, fixed_point.tanh(cell, 4))
+    return [cell * 2.0**-11, result * _UNIT]
 
 
 def _whole(steps: Array, factor: float, offset: Array | int = 0) -> Array:

@@ -96,11 +96,11 @@ class Examiner {
         }
         const Place place = {.name = testCase.name(), .worker = worker, .ledger = ledger};
         std::mt19937_64 random(mSeed + index);
-        for (const HalVersion version : std::set<HalVersion>{*lowest, HalVersion::V1_3}) {
+        for (const HalVersion version : std::set<HalVersion>{*lowest, std::max(*lowest, HalVersion::V1_3)}) {
             checkCuts(place, CUTS, *model, version, random);
         }
         for (size_t i = 0; i < kChains; ++i) {
-            checkCuts(place, CUTS_OF_CHAINS, chainFrom(*model, random, alive), HalVersion::V1_3,
+            checkCuts(place, CUTS_OF_CHAINS, chainFrom(*model, random, alive), driver::kNewestVersion,
                       random);
         }
         checkInputs(place, *model);
@@ -185,7 +185,7 @@ class Examiner {
             }
             const Model changed = withInput(model, i);
             const std::string what = " with operand " + std::to_string(i) + " as an input";
-            checkSupport(place, INPUTS_FOR_CONSTANTS, changed, HalVersion::V1_3, what);
+            checkSupport(place, INPUTS_FOR_CONSTANTS, changed, driver::kNewestVersion, what);
             checkTwins(place, changed, what);
         }
     }
@@ -203,7 +203,7 @@ class Examiner {
 
     void checkRuns(const Place& place, const Model& model,
                    const runner::pb::Example& example) const {
-        constexpr HalVersion kVersion = HalVersion::V1_3;
+        constexpr HalVersion kVersion = driver::kNewestVersion;
         const auto prepared = mOneThread->prepare(model, kVersion, {});
         place.begin(REPEATED_RUNS, "");
         if (!prepared.ok()) {
@@ -233,13 +233,13 @@ class Examiner {
         place.begin(row, "");
         const Allocate allocate = [guard](size_t size) { return allocateGuarded(size, guard); };
         const Model guarded = withConstantsIn(model, allocate);
-        const auto prepared = mTwoThreads->prepare(guarded, HalVersion::V1_3, {});
+        const auto prepared = mTwoThreads->prepare(guarded, driver::kNewestVersion, {});
         if (!prepared.ok()) {
             place.end(row, "", prepared.status().toString());
             return;
         }
         place.end(row, "",
-                  difference(expected, run(**prepared, example, HalVersion::V1_3, allocate)));
+                  difference(expected, run(**prepared, example, driver::kNewestVersion, allocate)));
     }
 
     const Cases& mCases;

@@ -59,8 +59,8 @@ SupportFindings examineSupport(const driver::Device& device, const Model& model,
 }
 
 TwinFindings examineTwins(const driver::Device& device, const Model& model) {
-    const Status plain = device.prepare(model, HalVersion::V1_3, {}).status();
-    const Status twin = device.prepare(*signedTwin(model), HalVersion::V1_3, {}).status();
+    const Status plain = device.prepare(model, driver::kNewestVersion, {}).status();
+    const Status twin = device.prepare(*signedTwin(model), driver::kNewestVersion, {}).status();
     TwinFindings findings = {.wrong = {}, .prepares = plain.ok()};
     if (plain.code() != twin.code()) {
         findings.wrong = "the model: " + plain.toString() + ", its signed twin: " + twin.toString();
