@@ -48,7 +48,9 @@ def quantized_lstm(sketch: Sketch) -> RandomCase:
     width = sketch.integer(1, 4) if projected else units
     cell_scale = 2.0 ** sketch.integer(-15, -11)
     hidden_scale = 2.0**-7
-    state_type = sketch.type_of(S8, (batch, width))
+    # A power of two, so that a driver may multiply scales in float32.
+    zero = sketch.integer(-128, 127)
+    state_type = TensorType(S8, (batch, width), 2.0 ** sketch.integer(-8, -3), zero)
     if not projected:
         # The output is the hidden state.
         state_type = TensorType(S8, (batch, width), hidden_scale)

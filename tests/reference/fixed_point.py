@@ -23,14 +23,14 @@ _ONE_OF_TWO_BITS = 1 << 13
 
 def logistic(a: Array, integer_bits: int) -> Array:
     magnitude = np.abs(a)
-    positive = saturated(_newton(_exp_of_negative(-magnitude, integer_bits)) * 2)
+    positive = _saturated(_newton(_exp_of_negative(-magnitude, integer_bits)) * 2)
     return np.where(a == 0, 1 << 14, np.where(a > 0, positive, ONE - positive))
 
 
 def tanh(a: Array, integer_bits: int) -> Array:
     """(1 - x) / (1 + x) for x = exp(-2 |a|): a factor of 2 is an integer bit more."""
     x = _newton(_exp_of_negative(-np.abs(a), integer_bits + 1))
-    result = saturated((x - _ONE_OF_TWO_BITS) * 4)
+    result = _saturated((x - _ONE_OF_TWO_BITS) * 4)
     # 2 / (1 + x) - 1, of which _newton gives the first part in halves.
     return np.where(a == 0, 0, np.where(a > 0, result, -result))
 
@@ -47,12 +47,12 @@ def scaled(whole: Array, factor: float, shift: int | None = None) -> Array:
 def over_root(whole: Array, square: int) -> Array:
     """Whole numbers over the root of another, which is scaled by fours to be near 2 ** 28 first."""
     if square <= 1:
-        return whole
+        return np.rint(whole).astype(np.int64)
     fours = (31 - square.bit_length()) // 2 - 1
     return scaled(whole, square**-0.5, max(0, 11 - fours))
 
 
-def saturated(a: Array) -> Array:
+def _saturated(a: Array) -> Array:
     return np.clip(a, _MIN, ONE)
 
 
@@ -60,7 +60,7 @@ def product(a: Array | int, b: Array | int) -> Array:
     """Rounded: a * b / 2 ** 15, halves away from zero, as C divides."""
     product = np.asarray(a) * np.asarray(b)
     nudged = product + np.where(product >= 0, 1 << 14, 1 - (1 << 14))
-    return saturated(np.where(nudged >= 0, nudged >> 15, -((-nudged) >> 15)))
+    return _saturated(np.where(nudged >= 0, nudged >> 15, -((-nudged) >> 15)))
 
 
 def halved(a: Array, times: int) -> Array:
@@ -76,7 +76,7 @@ def _exp_of_negative(a: Array, integer_bits: int) -> Array:
     fraction = 15 - integer_bits
     quarter = 1 << (fraction - 2)
     below = (a & (quarter - 1)) - quarter
-    result = _exp_of_small(saturated(below << integer_bits))
+    result = _exp_of_small(_saturated(below << integer_bits))
     rest = below - a
     for exponent, factor in _EXP_OF_MINUS.items():
         if integer_bits > exponent:
@@ -90,7 +90,7 @@ def _exp_of_small(a: Array) -> Array:
     x2 = product(x, x)
     x3, x4 = product(x2, x), product(x2, x2)
     tail = halved(product(halved(x4, 2) + x3, _THIRD) + x2, 1)
-    return saturated(_EXP_OF_MINUS_EIGHTH + product(_EXP_OF_MINUS_EIGHTH, x + tail))
+    return _saturated(_EXP_OF_MINUS_EIGHTH + product(_EXP_OF_MINUS_EIGHTH, x + tail))
 
 
 def _newton(a: Array) -> Array:
@@ -98,5 +98,5 @@ def _newton(a: Array) -> Array:
     half = (a + ONE + 1) // 2
     x = _48_OVER_17 - product(half, _32_OVER_17)
     for _ in range(3):
-        x = x + saturated(product(x, _ONE_OF_TWO_BITS - product(half, x)) * 4)
+        x = x + _saturated(product(x, _ONE_OF_TWO_BITS - product(half, x)) * 4)
     return x

@@ -32,12 +32,6 @@ def _products(call: Call, data: int, weights: int) -> Array:
     return np.asarray(steps @ call.tensor(weights).stored.T.astype(np.float64))
 
 
-def _steps(call: Call, index: int) -> Array:
-    """A quantised input in whole steps from its zero point."""
-    tensor = call.tensor(index)
-    return np.asarray(tensor.stored.astype(np.int64) - tensor.zero_point)
-
-
 def _logistic(real: Array) -> Array:
     return fixed_point.logistic(np.rint(real / _SUM).astype(np.int64), 3) * _UNIT
 
@@ -49,28 +43,39 @@ def _tanh(real: Array, scale: float = _SUM) -> Array:
 
 @operation("QUANTIZED_16BIT_LSTM")
 def quantized_16bit_lstm(call: Call) -> Sequence[Array]:
-    """Sums have 12 fractional bits, functions of them 15, the cell state 11; it is all gemmlowp's
-    arithmetic, with its roundings.
+    """Sums are rounded to 12 fractional bits, functions of them to 15, the cell state to 11.
 
     The official results stem from a driver that lines up the input and the previous output with the
     recurrent weights and the input weights, in these orders: the first columns of the recurrent
     weights count for the input. What it computes has become what the operation means.
     """
-    data = np.concatenate([_steps(call, 0), _steps(call, 14)], axis=1)
-    factor = float(call.tensor(0).scale * call.tensor(1).scale) / _SUM
+    data = np.concatenate([_steps(call.tensor(0)), _steps(call.tensor(14))], axis=1)
+    factor = call.tensor(0).scale * call.tensor(1).scale / _SUM
 
     def gate(number: int) -> Array:
-        weights = np.concatenate([_steps(call, 5 + number), _steps(call, 1 + number)], axis=1)
-        return _whole(data @ weights.T + call.tensor(9 + number).stored, factor)
+        weights = [_steps(call.tensor(first + number)) for first in (5, 1)]
+        sums = data @ np.concatenate(weights, axis=1).T + call.tensor(9 + number).stored
+        return _whole(sums, factor)
 
     input_gate, forget_gate, output_gate = (
         fixed_point.logistic(gate(number), 3) for number in (0, 1, 3)
     )
+    update = fixed_point.tanh(gate(2), 3)
     kept = fixed_point.product(forget_gate, call.tensor(13).stored.astype(np.int64))
-    added = fixed_point.product(input_gate, fixed_point.tanh(gate(2), 3))
-    cell = fixed_point.saturated(kept + fixed_point.halved(added, 4))
-    result = fixed_point.product(output_gate, fixed_point.tanh(cell, 4))
-    return [cell * 2.0**-11, result * _UNIT]
+    added = fixed_point.halved(fixed_point.product(input_gate, update), 4)
+    cell = np.clip(kept + added, -32768, 32767)
+    output = fixed_point.product(output_gate, fixed_point.tanh(cell, 4))
+    # Of the output's scale, of 8 bits.
+    return [cell * 2.0**-11, fixed_point.halved(output, 8) / 128]
+
+
+def _steps(tensor: Tensor) -> Array:
+    return tensor.stored.astype(np.int64) - tensor.zero_point
+
+
+def _in(real: Array, scale: float) -> Array:
+    """In whole steps, which it is a number of."""
+    return np.rint(real / scale).astype(np.int64)
 
 
 def _whole(steps: Array, factor: float, offset: Array | int = 0) -> Array:
@@ -92,7 +97,7 @@ def _normalized(steps: Array, weights: Tensor, bias: Array) -> Array:
             for row, of_row in zip((steps - mean) * 1024, variance[:, 0], strict=True)
         ]
     )
-    products = np.rint((normal * weights.stored + bias) / 1024)
+    products = fixed_point.halved(normal * weights.stored.astype(np.int64) + bias, 10)
     return _whole(products, weights.scale / _SUM) * _SUM
 
 
@@ -129,8 +134,10 @@ def quantized_lstm(call: Call) -> Sequence[Array]:
     update = _tanh(gate(2, None))
     left = fixed_point.ONE * _UNIT - forget_gate
     input_gate = _logistic(gate(0, 0)) if call.has(1) else left
-    kept = _rounded(forget_gate * cell, cell_scale)
-    cell = _rounded(kept + _rounded(input_gate * update, cell_scale), cell_scale)
+    shift = 30 + int(np.rint(np.log2(cell_scale)))
+    kept = fixed_point.halved(_in(forget_gate, _UNIT) * _in(cell, cell_scale), 15)
+    added = fixed_point.halved(_in(input_gate, _UNIT) * _in(update, _UNIT), shift)
+    cell = np.clip(kept + added, -32768, 32767) * cell_scale
     if cell_clip > 0:
         cell = np.clip(cell, -cell_clip, cell_clip)
     output_gate = _logistic(gate(3, 2))
