@@ -147,7 +147,9 @@ def _judge(case: RandomCase, result: pb.CaseResult, tally: Tally) -> str:
     if case.unordered:
         found, expected = _in_order(found), _in_order(expected)
     for position in set(range(len(found))) - case.ignored:
-        reason = _compare(types[position], found[position], expected[position], tally)
+        reason = _compare(
+            types[position], found[position], expected[position], case.most_steps, tally
+        )
         if reason:
             return f"output {position}: {reason}"
     return ""
@@ -159,7 +161,9 @@ def _in_order(outputs: list[Array]) -> list[Array]:
     return [output[order] for output in outputs]
 
 
-def _compare(operand_type: int, found: Array, expected: Array, tally: Tally) -> str:
+def _compare(
+    operand_type: int, found: Array, expected: Array, most_steps: int, tally: Tally
+) -> str:
     actual, wanted = found.astype(np.float64), expected.astype(np.float64)
     with np.errstate(invalid="ignore"):
         distance = np.abs(actual - wanted)
@@ -175,7 +179,7 @@ def _compare(operand_type: int, found: Array, expected: Array, tally: Tally) -> 
     elif operand_type in _EXACT:
         good = distance == 0
     else:
-        good = distance <= 1
+        good = distance <= most_steps
         tally.quantized += found.size
         tally.step_off += int((distance != 0).sum())
     wrong = np.argwhere(~good)

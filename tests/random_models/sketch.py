@@ -49,6 +49,8 @@ class RandomCase:
     ignored: frozenset[int] = frozenset()
     # The rows of all outputs may come in another order, the same for all.
     unordered: bool = False
+    # By how much quantised values may differ.
+    most_steps: int = 1
 
 
 class Sketch:
@@ -179,6 +181,7 @@ class Sketch:
         least_scale: float = 0.0,
         ignored: Sequence[int] = (),
         unordered: bool = False,
+        most_steps: int = 1,
     ) -> RandomCase:
         """The operation on these inputs. Outputs get the reference's shapes; those in `fit` get a
         quantisation that fits their real numbers more or less, with a scale above `least_scale`.
@@ -198,7 +201,7 @@ class Sketch:
             operand.dimensions[:] = [0] * values.ndim if unknown else values.shape
             example.outputs.add(byte_size=max(1, values.nbytes))
         test_case = pb.TestCase(name=self.operation, model=model, examples=[example])
-        return RandomCase(test_case, tuple(expected), frozenset(ignored), unordered)
+        return RandomCase(test_case, tuple(expected), frozenset(ignored), unordered, most_steps)
 
     def _fit(self, model: pb.Model, position: int, least_scale: float) -> None:
         operand = model.main.operands[model.main.output_indexes[position]]
