@@ -96,12 +96,13 @@ class Examiner {
         }
         const Place place = {.name = testCase.name(), .worker = worker, .ledger = ledger};
         std::mt19937_64 random(mSeed + index);
-        for (const HalVersion version : std::set<HalVersion>{*lowest, std::max(*lowest, HalVersion::V1_3)}) {
+        for (const HalVersion version :
+             std::set<HalVersion>{*lowest, std::max(*lowest, HalVersion::V1_3)}) {
             checkCuts(place, CUTS, *model, version, random);
         }
         for (size_t i = 0; i < kChains; ++i) {
-            checkCuts(place, CUTS_OF_CHAINS, chainFrom(*model, random, alive), driver::kNewestVersion,
-                      random);
+            checkCuts(place, CUTS_OF_CHAINS, chainFrom(*model, random, alive),
+                      driver::kNewestVersion, random);
         }
         checkInputs(place, *model);
         for (const runner::pb::Example& example : testCase.examples()) {
