@@ -80,6 +80,15 @@ struct Scheduler::Queue {
     WaiterList ready;  // tasks that have their slot; never more than threads
     bool stopping = false;
 
+    // Under the mutex: takes a free slot, if there is one.
+    bool takeFree() {
+        if (freeSlots == 0) {
+            return false;
+        }
+        --freeSlots;
+        return true;
+    }
+
     // Under the mutex: hands free slots to those who wait for one.
     void grant() {
         for (WaiterList& level : waiting) {
@@ -171,17 +180,27 @@ Status Scheduler::post(Priority priority, std::function<void()> task) {
     return {};
 }
 
-Result<Scheduler::Slot> Scheduler::enter(Priority priority, const Deadline& deadline) {
+std::optional<Scheduler::Slot> Scheduler::tryEnter() {
     // A task that waited for a second slot could wait for ever.
     for (const std::thread& thread : mState->threads) {
         if (thread.get_id() == std::this_thread::get_id()) {
             return Slot(nullptr);
         }
     }
+    const std::lock_guard lock(mState->queue->mutex);
+    if (!mState->queue->takeFree()) {
+        return std::nullopt;
+    }
+    return Slot(mState->queue);
+}
+
+Result<Scheduler::Slot> Scheduler::enter(Priority priority, const Deadline& deadline) {
+    if (std::optional<Slot> slot = tryEnter()) {
+        return std::move(*slot);
+    }
     Queue& queue = *mState->queue;
     std::unique_lock lock(queue.mutex);
-    if (queue.freeSlots > 0) {
-        --queue.freeSlots;
+    if (queue.takeFree()) {
         return Slot(mState->queue);
     }
     Waiter waiter;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "driver/model/codes.h"
@@ -32,6 +33,9 @@ class Scheduler {
 
     // What enter() gives: a slot, given back at the end of its life. Movable.
     class Slot;
+
+    // A slot if one is free just now; nothing otherwise.
+    std::optional<Slot> tryEnter();
 
     // Waits for a slot, for what the calling thread wants to run; allocates nothing. A task of this
     // scheduler stays in its own. DEADLINE_EXCEEDED once the deadline has passed without one.

@@ -74,8 +74,8 @@ struct PreparedModel::State {
         }
     }
 
-    // Whether the request is valid. What it resolves to is not kept: who waits for a slot must not
-    // hold the memory of an idle execution meanwhile.
+    // Whether a request that has to wait is valid. What it resolves to is not kept: who waits for a
+    // slot must not hold the memory of an idle execution meanwhile.
     Status validate(const Request& request, HalVersion version) {
         std::unique_ptr<ReusedExecution> reused = device->idle->take(program);
         Status valid = resolveRequest(request, boundary, version, reused->shapes);
@@ -194,10 +194,14 @@ void PreparedModel::execute(const Request& request, HalVersion version,
                             const ExecuteOptions& options, ExecutionResult& result) const {
     const Clock::time_point start = Clock::now();
     result.timing = {};
+    Scheduler& scheduler = mState->device->executing;
+    if (const std::optional<Scheduler::Slot> free = scheduler.tryEnter()) {
+        mState->serve(request, version, options, start, result);
+        return;
+    }
     result.status = mState->validate(request, version);
     if (result.status.ok()) {
-        const Result<Scheduler::Slot> slot =
-                mState->device->executing.enter(mState->priority, options.deadline);
+        const Result<Scheduler::Slot> slot = scheduler.enter(mState->priority, options.deadline);
         if (slot.ok()) {
             mState->serve(request, version, options, start, result);
             return;

@@ -76,8 +76,7 @@ def test_passes_golden_cases(path: Path, counts: Counter[str]) -> None:
         if not verdict.passed:
             failures.append(f"{case.name}: {verdict.reason}")
     assert not failures, "\n".join(failures)
-    if not cases:
-        pytest.skip("HAL 1.3 can't carry its cases")
+    assert cases, "no HAL version that is known carries its cases"
 
 
 def test_has_every_operation() -> None:

@@ -15,14 +15,7 @@ namespace {
 
 using enum OperandType;
 
-const OperandSpec kOpen = floats({});  // of any shape
 const OperandSpec kInts = {.type = TENSOR_INT32, .dimensions = {}};
-
-void expectInvalid(OperationModel model, const std::string& message) {
-    const Status status = model.status();
-    EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
-    EXPECT_EQ(status.message(), message);
-}
 
 TEST(LoweredBoxes, ArePooled) {
     const auto pool = [](int32_t height, bool nchw) {

@@ -156,4 +156,16 @@ class OperationModel {
     std::vector<uint32_t> mOutputs;
 };
 
+inline const OperandSpec kOpen = floats({});  // of any shape
+
+inline void expectRefused(OperationModel model, StatusCode code, const std::string& message) {
+    const Status status = model.status();
+    EXPECT_EQ(status.code(), code);
+    EXPECT_EQ(status.message(), message);
+}
+
+inline void expectInvalid(OperationModel model, const std::string& message) {
+    expectRefused(std::move(model), StatusCode::INVALID_ARGUMENT, message);
+}
+
 }  // namespace halyard::driver

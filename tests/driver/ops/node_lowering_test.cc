@@ -17,20 +17,8 @@ namespace {
 using enum OperandType;
 using engine::PaddingScheme;
 
-const OperandSpec kOpen = floats({});  // of any shape
-
 OperandSpec ints(std::vector<uint32_t> dimensions) {
     return {.type = TENSOR_INT32, .dimensions = std::move(dimensions)};
-}
-
-void expectRefused(OperationModel model, StatusCode code, const std::string& message) {
-    const Status status = model.status();
-    EXPECT_EQ(status.code(), code);
-    EXPECT_EQ(status.message(), message);
-}
-
-void expectInvalid(OperationModel model, const std::string& message) {
-    expectRefused(std::move(model), StatusCode::INVALID_ARGUMENT, message);
 }
 
 // ---- Elementwise --------------------------------------------------------------------------------

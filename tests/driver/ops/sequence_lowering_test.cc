@@ -18,14 +18,6 @@ namespace {
 using enum OperandType;
 using engine::Activation;
 
-const OperandSpec kOpen = floats({});  // of any shape
-
-void expectInvalid(OperationModel model, const std::string& message) {
-    const Status status = model.status();
-    EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
-    EXPECT_EQ(status.message(), message);
-}
-
 void expectSince(const Model& model, HalVersion since) {
     for (const HalVersion version : kVersions) {
         const Status status = validateOperations(model, version);

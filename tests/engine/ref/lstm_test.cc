@@ -12,6 +12,7 @@
 #include "engine/graph/recurrence.h"
 #include "tests/engine/ref/evaluation.h"
 #include "tests/engine/ref/random_values.h"
+#include "tests/engine/ref/sequence_values.h"
 
 namespace halyard::engine::ref_test {
 namespace {
@@ -228,40 +229,6 @@ Result<std::vector<Values>> step(const LstmAttributes& attributes, const Inputs&
 
 Result<std::vector<Values>> sequence(const LstmSequence& node, const Inputs& inputs) {
     return evaluateAll(node, inputs, std::vector<TensorType>(3, typeOf(inputs[0]->type.type, {})));
-}
-
-// `values` as [outer, inner, size] with the first two axes exchanged.
-Values exchanged(const Values& values) {
-    Values result = values;
-    std::swap(result.type.shape[0], result.type.shape[1]);
-    const Shape& shape = values.type.shape;
-    const size_t row = values.bytes.size() / static_cast<size_t>(shape[0] * shape[1]);
-    for (size_t i = 0; i < static_cast<size_t>(shape[0]); ++i) {
-        for (size_t j = 0; j < static_cast<size_t>(shape[1]); ++j) {
-            std::copy_n(values.bytes.data() + (i * static_cast<size_t>(shape[1]) + j) * row, row,
-                        result.bytes.data() + (j * static_cast<size_t>(shape[0]) + i) * row);
-        }
-    }
-    return result;
-}
-
-// Step `i` of a time-major sequence.
-Values stepOf(const Values& values, int32_t i) {
-    const Shape& shape = values.type.shape;
-    const auto size = values.bytes.size() / static_cast<size_t>(shape[0]);
-    const auto first = values.bytes.begin() + static_cast<std::ptrdiff_t>(size) * i;
-    return {.type = typeOf(values.type.type, {shape[1], shape[2]}),
-            .bytes = {first, first + static_cast<std::ptrdiff_t>(size)}};
-}
-
-// Its steps in the opposite order.
-Values reversed(const Values& values) {
-    Values result = {.type = values.type, .bytes = {}};
-    for (int32_t i = values.type.shape[0]; i-- > 0;) {
-        const Values one = stepOf(values, i);
-        result.bytes.insert(result.bytes.end(), one.bytes.begin(), one.bytes.end());
-    }
-    return result;
 }
 
 TEST(Lstm, FollowsTheDefinitionInEveryVariant) {

@@ -9,6 +9,7 @@
 
 #include "tests/engine/ref/evaluation.h"
 #include "tests/engine/ref/random_values.h"
+#include "tests/engine/ref/sequence_values.h"
 
 namespace halyard::engine::ref_test {
 namespace {
@@ -80,38 +81,6 @@ Result<std::vector<Values>> run(const NodeDescriptor& node, Inputs inputs) {
     const DataType type = inputs[kX]->type.type;
     inputs.resize(signatureOf(node).inputs.size());
     return evaluateAll(node, inputs, std::vector<TensorType>(2, typeOf(type, {})));
-}
-
-// [a, b, size] as [b, a, size].
-Values exchanged(const Values& values) {
-    Values result = values;
-    std::swap(result.type.shape[0], result.type.shape[1]);
-    const auto outer = static_cast<size_t>(values.type.shape[0]);
-    const auto inner = static_cast<size_t>(values.type.shape[1]);
-    const size_t row = values.bytes.size() / (outer * inner);
-    for (size_t i = 0; i < outer; ++i) {
-        for (size_t j = 0; j < inner; ++j) {
-            std::copy_n(values.bytes.data() + (i * inner + j) * row, row,
-                        result.bytes.data() + (j * outer + i) * row);
-        }
-    }
-    return result;
-}
-
-Values stepOf(const Values& values, int32_t i) {
-    const Shape& shape = values.type.shape;
-    const auto size = static_cast<std::ptrdiff_t>(values.bytes.size()) / shape[0];
-    const auto first = values.bytes.begin() + size * i;
-    return {.type = typeOf(values.type.type, {shape[1], shape[2]}), .bytes = {first, first + size}};
-}
-
-Values reversed(const Values& values) {
-    Values result = {.type = values.type, .bytes = {}};
-    for (int32_t i = values.type.shape[0]; i-- > 0;) {
-        const Values one = stepOf(values, i);
-        result.bytes.insert(result.bytes.end(), one.bytes.begin(), one.bytes.end());
-    }
-    return result;
 }
 
 TEST(Rnn, FollowsItsDefinition) {
