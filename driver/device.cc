@@ -115,12 +115,12 @@ DeviceState::DeviceState(Options deviceOptions,
       backendList(listOf(backends)),
       threads(std::make_shared<ThreadPool>(options.threads)),
       idle(std::make_shared<IdleExecutions>()),
-      memory(std::make_shared<MemoryBudget>(memoryLimit(options),
-                                            [weak = std::weak_ptr(idle)] {
-                                                if (const auto executions = weak.lock()) {
-                                                    executions->dropAll();
-                                                }
-                                            })),
+      memory(std::make_shared<Budget>(memoryLimit(options),
+                                      [weak = std::weak_ptr(idle)] {
+                                          if (const auto executions = weak.lock()) {
+                                              executions->dropAll();
+                                          }
+                                      })),
       preparing(kPreparingSlots, kSchedulerCapacity),
       executing(kExecutingSlots, kSchedulerCapacity) {}
 

@@ -10,7 +10,7 @@
 #include "driver/execute/idle_executions.h"
 #include "driver/options.h"
 #include "driver/scheduler.h"
-#include "engine/base/memory_budget.h"
+#include "engine/base/budget.h"
 #include "engine/base/thread_pool.h"
 #include "engine/plan/backend.h"
 #include "engine/plan/program.h"
@@ -29,7 +29,7 @@ struct DeviceState {
     const std::shared_ptr<ThreadPool> threads;
     const std::shared_ptr<IdleExecutions> idle;
     // For all models together; where it runs short, `idle` makes room.
-    const std::shared_ptr<MemoryBudget> memory;
+    const std::shared_ptr<Budget> memory;
     std::atomic<uint64_t> requests = 0;  // executed so far; numbers the dumps
     std::atomic<size_t> liveModels = 0;
     // Last: their tasks use what stands above. Two of them, so that models that take long to

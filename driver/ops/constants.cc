@@ -24,7 +24,7 @@ Result<engine::ConstantData> slice(std::shared_ptr<const void> owner,
 
 }  // namespace
 
-Constants::Constants(const Model& model, std::shared_ptr<MemoryBudget> budget)
+Constants::Constants(const Model& model, std::shared_ptr<Budget> budget)
     : mValues(model.operandValues), mBudget(std::move(budget)) {
     for (const SharedMemory& memory : model.pools) {
         mPools.push_back({.memory = memory, .bytes = memory->map()});

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "driver/model/model.h"
-#include "engine/base/memory_budget.h"
+#include "engine/base/budget.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
 
@@ -16,7 +16,7 @@ namespace halyard::driver {
 class Constants {
   public:
     // Maps every pool. `budget`: what copies of constants are reserved from; null: not limited.
-    explicit Constants(const Model& model, std::shared_ptr<MemoryBudget> budget = nullptr);
+    explicit Constants(const Model& model, std::shared_ptr<Budget> budget = nullptr);
 
     // OK if every pool could be mapped; otherwise INTERNAL, naming the first that could not.
     Status mapped() const;
@@ -25,7 +25,7 @@ class Constants {
     // client may change those in a pool at any time. INTERNAL if their pool could not be mapped.
     Result<engine::ConstantData> find(const Operand& operand) const;
 
-    const std::shared_ptr<MemoryBudget>& budget() const { return mBudget; }
+    const std::shared_ptr<Budget>& budget() const { return mBudget; }
 
   private:
     struct Pool {
@@ -34,7 +34,7 @@ class Constants {
     };
     std::shared_ptr<const std::vector<uint8_t>> mValues;
     std::vector<Pool> mPools;
-    std::shared_ptr<MemoryBudget> mBudget;
+    std::shared_ptr<Budget> mBudget;
 };
 
 }  // namespace halyard::driver

@@ -18,7 +18,7 @@ namespace {
 
 // No computed tensor may outgrow the memory of an execution, wherever it comes to lie.
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the verifier lets graphs be nested
-Status checkSizes(const engine::Graph& graph, const MemoryBudget& memory) {
+Status checkSizes(const engine::Graph& graph, const Budget& memory) {
     for (const engine::Node& node : graph.nodes()) {
         for (const engine::TensorId id : node.outputs) {
             const engine::TensorType& type = graph.tensor(id).type;

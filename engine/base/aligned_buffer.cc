@@ -8,7 +8,7 @@
 namespace halyard {
 
 Result<AlignedBuffer> AlignedBuffer::allocate(size_t size, size_t alignment,
-                                              std::shared_ptr<MemoryBudget> budget) {
+                                              std::shared_ptr<Budget> budget) {
     AlignedBuffer buffer;
     if (size == 0) {
         return buffer;

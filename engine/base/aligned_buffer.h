@@ -10,7 +10,7 @@
 #include <new>
 #include <span>
 
-#include "engine/base/memory_budget.h"
+#include "engine/base/budget.h"
 #include "engine/base/status.h"
 
 namespace halyard {
@@ -23,7 +23,7 @@ class AlignedBuffer {
     // `budget`, if there is one, for as long as the buffer has them. RESOURCE_EXHAUSTED when the
     // budget or the heap has no such block; sizes may come from outside.
     static Result<AlignedBuffer> allocate(size_t size, size_t alignment,
-                                          std::shared_ptr<MemoryBudget> budget = nullptr);
+                                          std::shared_ptr<Budget> budget = nullptr);
 
     std::byte* data() const { return mBytes.get(); }
     size_t size() const { return mSize; }

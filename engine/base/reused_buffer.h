@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "engine/base/aligned_buffer.h"
-#include "engine/base/memory_budget.h"
+#include "engine/base/budget.h"
 #include "engine/base/status.h"
 
 namespace halyard {
@@ -20,8 +20,8 @@ class ReusedBuffer {
   public:
     // At least `bytes` bytes at that alignment, which stay until more are asked for. The content is
     // undefined. `role` is for the message: RESOURCE_EXHAUSTED.
-    Result<std::byte*> get(size_t bytes, size_t alignment,
-                           const std::shared_ptr<MemoryBudget>& memory, std::string_view role) {
+    Result<std::byte*> get(size_t bytes, size_t alignment, const std::shared_ptr<Budget>& memory,
+                           std::string_view role) {
         if (bytes > mBuffer.size()) {
             mBuffer = AlignedBuffer();  // the old bytes go before the new ones come
             Result<AlignedBuffer> buffer = AlignedBuffer::allocate(bytes, alignment, memory);

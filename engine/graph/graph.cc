@@ -12,8 +12,7 @@
 namespace halyard::engine {
 
 // Even a constant without elements gets an owner, which is what marks it as one.
-Result<ConstantData> copyConstant(std::span<const uint8_t> bytes,
-                                  std::shared_ptr<MemoryBudget> memory) {
+Result<ConstantData> copyConstant(std::span<const uint8_t> bytes, std::shared_ptr<Budget> memory) {
     const size_t size = bytes.empty() ? 1 : bytes.size();
     HALYARD_ASSIGN_OR_RETURN(
             AlignedBuffer copy,
@@ -32,7 +31,7 @@ TensorId Graph::addTensor(TensorType type) {
 }
 
 Result<TensorId> Graph::addConstant(TensorType type, ConstantData data,
-                                    std::shared_ptr<MemoryBudget> memory) {
+                                    std::shared_ptr<Budget> memory) {
     HALYARD_ASSIGN_OR_RETURN(const size_t size, type.byteSize());
     if (data.bytes.size() != size) {
         return invalidArgument("constant " + type.toString() + " takes " + std::to_string(size) +

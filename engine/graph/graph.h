@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/base/memory_budget.h"
+#include "engine/base/budget.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
 #include "engine/graph/tensor.h"
@@ -76,7 +76,7 @@ class Graph {
     // element size (and zero-length data, which needs no owner); copies are reserved from `memory`,
     // if there is one.
     Result<TensorId> addConstant(TensorType type, ConstantData data,
-                                 std::shared_ptr<MemoryBudget> memory = nullptr);
+                                 std::shared_ptr<Budget> memory = nullptr);
     NodeId addNode(Node node);
     void addVanished(VanishedOperation vanished) { mVanished.push_back(std::move(vanished)); }
     // Puts other bytes, as many, in the place of a constant's. No bytes: nothing reads it any more.
@@ -112,8 +112,7 @@ class Graph {
 };
 
 // A copy of a constant that no client can write to, reserved from `memory`, if there is one.
-Result<ConstantData> copyConstant(std::span<const uint8_t> bytes,
-                                  std::shared_ptr<MemoryBudget> memory);
+Result<ConstantData> copyConstant(std::span<const uint8_t> bytes, std::shared_ptr<Budget> memory);
 
 // The graphs that a node holds: none for most kinds.
 std::vector<const NestedGraph*> nestedGraphs(const Node& node);

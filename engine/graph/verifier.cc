@@ -107,8 +107,8 @@ constexpr NodeId kNodesPerCheck = 256;
 class Verifier {
   public:
     // `nestedNodes`: counted over all graphs inside the outermost one.
-    Verifier(Graph& graph, const std::shared_ptr<MemoryBudget>& memory,
-             const Checkpoint& checkpoint, size_t depth, size_t& nestedNodes)
+    Verifier(Graph& graph, const std::shared_ptr<Budget>& memory, const Checkpoint& checkpoint,
+             size_t depth, size_t& nestedNodes)
         : mGraph(graph),
           mMemory(memory),
           mCheckpoint(checkpoint),
@@ -282,7 +282,7 @@ class Verifier {
     }
 
     Graph& mGraph;
-    const std::shared_ptr<MemoryBudget>& mMemory;
+    const std::shared_ptr<Budget>& mMemory;
     const Checkpoint& mCheckpoint;
     const size_t mDepth;
     size_t& mNestedNodes;
@@ -293,7 +293,7 @@ class Verifier {
 
 }  // namespace
 
-Status verifyAndInfer(Graph& graph, const std::shared_ptr<MemoryBudget>& memory,
+Status verifyAndInfer(Graph& graph, const std::shared_ptr<Budget>& memory,
                       const Checkpoint& checkpoint) {
     size_t nestedNodes = 0;
     return Verifier(graph, memory, checkpoint, 0, nestedNodes).run();

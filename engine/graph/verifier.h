@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
-#include "engine/base/memory_budget.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
 
@@ -41,7 +41,7 @@ inline constexpr size_t kMaxNestedNodes = size_t{1} << 17;
 // UNSUPPORTED: graphs nested deeper or larger than the limits.
 // RESOURCE_EXHAUSTED: no room for the copies.
 // What the checkpoint says, once it is time to stop. Takes time linear in the size of the graph.
-Status verifyAndInfer(Graph& graph, const std::shared_ptr<MemoryBudget>& memory = nullptr,
+Status verifyAndInfer(Graph& graph, const std::shared_ptr<Budget>& memory = nullptr,
                       const Checkpoint& checkpoint = {});
 
 // Per tensor: whether a node that reads it, in this graph or in one inside, is steered by it. The

@@ -81,8 +81,7 @@ Status AnalyzedGraph::placed() const {
 }
 
 Result<AnalyzedGraph> analyze(Graph graph, const BackendList& backends,
-                              const std::shared_ptr<MemoryBudget>& memory,
-                              const Checkpoint& checkpoint) {
+                              const std::shared_ptr<Budget>& memory, const Checkpoint& checkpoint) {
     HALYARD_RETURN_IF_ERROR(verifyAndInfer(graph, memory, checkpoint));
     AnalyzedGraph analyzed;
     Assigner assigner(backends);

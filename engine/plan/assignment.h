@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
-#include "engine/base/memory_budget.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/backend.h"
@@ -63,7 +63,7 @@ struct AnalyzedGraph {
 // Verifies the graph, infers its shapes and asks the backends about every node. Fails as
 // verifyAndInfer() does; a node that no backend takes is no failure here (AnalyzedGraph::placed).
 Result<AnalyzedGraph> analyze(Graph graph, const BackendList& backends,
-                              const std::shared_ptr<MemoryBudget>& memory,
+                              const std::shared_ptr<Budget>& memory,
                               const Checkpoint& checkpoint = {});
 
 }  // namespace halyard::engine

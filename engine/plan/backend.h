@@ -34,8 +34,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
-#include "engine/base/memory_budget.h"
 #include "engine/base/status.h"
 #include "engine/base/thread_pool.h"
 #include "engine/graph/graph.h"
@@ -81,9 +81,9 @@ struct CompileArguments {
     std::shared_ptr<const Graph> graph;  // constants that the piece packs may vanish afterwards
     const Piece& piece;
     ConstantStore& constants;
-    std::shared_ptr<MemoryBudget> memory;  // null: not limited
-    ThreadPool* threads = nullptr;         // never null
-    Checkpoint checkpoint = {};            // to be polled: a model may have any number of nodes
+    std::shared_ptr<Budget> memory;  // null: not limited
+    ThreadPool* threads = nullptr;   // never null
+    Checkpoint checkpoint = {};      // to be polled: a model may have any number of nodes
     CompileOptions options = {};
 };
 
@@ -116,7 +116,7 @@ struct RunArguments {
     // Polled between nodes, and inside them often enough that none overruns a deadline by much.
     Checkpoint checkpoint = {};
     // For what a run allocates because only data tells its size. Null: not limited.
-    std::shared_ptr<MemoryBudget> memory;
+    std::shared_ptr<Budget> memory;
     TraceSink* trace = nullptr;  // null: nobody asked
 };
 

@@ -25,7 +25,7 @@ Result<PackedConstant> ConstantStore::add(size_t bytes, Fill fill) {
     return place;
 }
 
-Result<AlignedBuffer> ConstantStore::fill(const std::shared_ptr<MemoryBudget>& memory,
+Result<AlignedBuffer> ConstantStore::fill(const std::shared_ptr<Budget>& memory,
                                           const Checkpoint& checkpoint) {
     Result<AlignedBuffer> block = AlignedBuffer::allocate(mBytes, kTensorAlignment, memory);
     if (!block.ok()) {

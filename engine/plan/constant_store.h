@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
-#include "engine/base/memory_budget.h"
 #include "engine/base/status.h"
 
 namespace halyard::engine {
@@ -45,8 +45,7 @@ class ConstantStore {
     size_t bytes() const { return mBytes; }
     // The block, reserved from `memory` (null: not limited) before it is allocated, and filled.
     // What a fill says, or RESOURCE_EXHAUSTED.
-    Result<AlignedBuffer> fill(const std::shared_ptr<MemoryBudget>& memory,
-                               const Checkpoint& checkpoint);
+    Result<AlignedBuffer> fill(const std::shared_ptr<Budget>& memory, const Checkpoint& checkpoint);
 
   private:
     struct Entry {

@@ -9,7 +9,7 @@
 
 namespace halyard::engine {
 
-Result<std::byte*> ScratchStack::take(size_t bytes, const std::shared_ptr<MemoryBudget>& memory) {
+Result<std::byte*> ScratchStack::take(size_t bytes, const std::shared_ptr<Budget>& memory) {
     if (mTaken == mBuffers.size()) {
         mBuffers.emplace_back();
     }

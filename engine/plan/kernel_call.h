@@ -14,8 +14,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
-#include "engine/base/memory_budget.h"
 #include "engine/base/reused_buffer.h"
 #include "engine/base/status.h"
 #include "engine/graph/tensor.h"
@@ -28,7 +28,7 @@ namespace halyard::engine {
 class ScratchStack {
   public:
     // Uninitialised; lives until clear().
-    Result<std::byte*> take(size_t bytes, const std::shared_ptr<MemoryBudget>& memory);
+    Result<std::byte*> take(size_t bytes, const std::shared_ptr<Budget>& memory);
     void clear() { mTaken = 0; }
 
   private:
@@ -50,7 +50,7 @@ class KernelCall {
         ScratchStack* scratch = nullptr;       // null: scratch lives with the call
         ThreadLease* threads = nullptr;
         Checkpoint checkpoint = {};
-        std::shared_ptr<MemoryBudget> memory;  // null: not limited
+        std::shared_ptr<Budget> memory;        // null: not limited
         std::span<const std::byte> constants;  // the program's store
     };
     explicit KernelCall(Environment environment) : mEnvironment(std::move(environment)) {}

@@ -53,7 +53,7 @@ Result<std::shared_ptr<const Program>> Program::build(AnalyzedGraph analyzed,
 
 Result<std::shared_ptr<const Program>> Program::build(Graph graph, const BackendList& backends,
                                                       std::shared_ptr<ThreadPool> threads,
-                                                      std::shared_ptr<MemoryBudget> memory) {
+                                                      std::shared_ptr<Budget> memory) {
     HALYARD_ASSIGN_OR_RETURN(AnalyzedGraph analyzed, analyze(std::move(graph), backends, memory));
     return build(std::move(analyzed), backends,
                  {.threads = std::move(threads), .memory = std::move(memory)});

@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
-#include "engine/base/memory_budget.h"
 #include "engine/base/status.h"
 #include "engine/base/thread_pool.h"
 #include "engine/graph/graph.h"
@@ -89,8 +89,8 @@ class Execution {
 
 // What building a program needs beyond its graph.
 struct BuildOptions {
-    std::shared_ptr<ThreadPool> threads;   // null: one of its own, without workers
-    std::shared_ptr<MemoryBudget> memory;  // null: not limited
+    std::shared_ptr<ThreadPool> threads;  // null: one of its own, without workers
+    std::shared_ptr<Budget> memory;       // null: not limited
     Checkpoint checkpoint = {};
     CompileOptions compile = {};
 };
@@ -107,9 +107,9 @@ class Program : public std::enable_shared_from_this<Program> {
                                                         const BackendList& backends,
                                                         const BuildOptions& options);
     // Analyses the graph first.
-    static Result<std::shared_ptr<const Program>> build(
-            Graph graph, const BackendList& backends, std::shared_ptr<ThreadPool> threads,
-            std::shared_ptr<MemoryBudget> memory = nullptr);
+    static Result<std::shared_ptr<const Program>> build(Graph graph, const BackendList& backends,
+                                                        std::shared_ptr<ThreadPool> threads,
+                                                        std::shared_ptr<Budget> memory = nullptr);
     ~Program();
 
     const Graph& graph() const;

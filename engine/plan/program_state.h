@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
-#include "engine/base/memory_budget.h"
+#include "engine/base/budget.h"
 #include "engine/base/thread_pool.h"
 #include "engine/plan/program.h"
 #include "engine/plan/schedule.h"
@@ -17,7 +17,7 @@
 namespace halyard::engine {
 
 struct Program::State {
-    std::shared_ptr<MemoryBudget> memory;  // null: not limited
+    std::shared_ptr<Budget> memory;  // null: not limited
     Schedule schedule;
     AlignedBuffer constants;  // the store
     std::vector<NodePlacement> placement;

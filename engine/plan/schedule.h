@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "engine/base/memory_budget.h"
+#include "engine/base/budget.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/assignment.h"
 #include "engine/plan/backend.h"
@@ -99,7 +99,7 @@ struct Schedule {
 struct ScheduleArguments {
     const BackendList& backends;
     ConstantStore& constants;
-    std::shared_ptr<MemoryBudget> memory;  // null: not limited
+    std::shared_ptr<Budget> memory;  // null: not limited
     ThreadPool* threads = nullptr;
     Checkpoint checkpoint = {};
     CompileOptions options = {};

@@ -25,7 +25,7 @@ namespace halyard::engine {
 
 // What the runs of all graphs of one execution share. The spans and pointers outlive the run.
 struct RunContext {
-    std::shared_ptr<MemoryBudget> memory;  // null: not limited
+    std::shared_ptr<Budget> memory;  // null: not limited
     std::span<const std::byte> constants;
     ThreadLease* threads = nullptr;
     Checkpoint checkpoint;

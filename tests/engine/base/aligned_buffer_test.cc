@@ -43,7 +43,7 @@ TEST(AlignedBuffer, ReportsSizesThatNoHeapCouldGive) {
 }
 
 TEST(AlignedBuffer, TakesItsBytesFromABudgetUntilItEnds) {
-    const auto budget = std::make_shared<MemoryBudget>(100);
+    const auto budget = std::make_shared<Budget>(100);
     {
         Result<AlignedBuffer> buffer = AlignedBuffer::allocate(60, 64, budget);
         ASSERT_TRUE(buffer.ok());

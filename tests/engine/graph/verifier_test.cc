@@ -251,7 +251,7 @@ TEST_F(SteeringConstant, IsAllThatIsCopied) {
 }
 
 TEST_F(SteeringConstant, IsCopiedWithinTheBudget) {
-    const auto none = std::make_shared<MemoryBudget>(4);
+    const auto none = std::make_shared<Budget>(4);
     const Status status = verifyAndInfer(graph, none);
     EXPECT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_TRUE(status.message().starts_with("node: the private copy of input 1"))

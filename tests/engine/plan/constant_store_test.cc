@@ -31,7 +31,7 @@ TEST(ConstantStore, GivesEachItsOwnAlignedPlaceInOneBlock) {
         places.push_back(
                 store.add(100, [i](auto bytes) { return fillWith(bytes, i + 1); }).value());
     }
-    const auto memory = std::make_shared<MemoryBudget>(10000);
+    const auto memory = std::make_shared<Budget>(10000);
     {
         const AlignedBuffer block = store.fill(memory, {}).value();
         EXPECT_EQ(memory->reserved(), block.size());
@@ -54,7 +54,7 @@ TEST(ConstantStore, ReservesBeforeItAllocatesOrFills) {
              filled = true;
              return Status();
          }).value();
-    const Status status = store.fill(std::make_shared<MemoryBudget>(999), {}).status();
+    const Status status = store.fill(std::make_shared<Budget>(999), {}).status();
     EXPECT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_FALSE(filled);
 }

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/base/memory_budget.h"
+#include "engine/base/budget.h"
 #include "engine/plan/program.h"
 #include "tests/engine/graph_building.h"
 #include "tests/engine/plan/fake_backend.h"
@@ -47,24 +47,24 @@ class MemoryLimit : public testing::Test {
 
     FakeBackend mActivates{"Activates", {NodeKind::Activate}};
     FakeBackend mAdds{"Adds", {NodeKind::Binary}};
-    std::shared_ptr<MemoryBudget> mMemory;
+    std::shared_ptr<Budget> mMemory;
 };
 
 TEST_F(MemoryLimit, RefusesAnArenaBeyondItWhenPreparing) {
     const size_t arena = (*build({kElements}))->arenaBytes();
     ASSERT_GE(arena, 2 * kTensorBytes);
-    mMemory = std::make_shared<MemoryBudget>(arena - 1);
+    mMemory = std::make_shared<Budget>(arena - 1);
     const Status status = build({kElements}).status();
     EXPECT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_EQ(status.message(), "the arena of an execution: " + std::to_string(arena) +
                                         " bytes are more than the limit of " +
                                         std::to_string(arena - 1));
-    mMemory = std::make_shared<MemoryBudget>(arena);
+    mMemory = std::make_shared<Budget>(arena);
     EXPECT_TRUE(build({kElements}).ok());
 }
 
 TEST_F(MemoryLimit, RefusesAnArenaBeyondItWhenItsShapesComeWithARun) {
-    mMemory = std::make_shared<MemoryBudget>(kConstants + 2 * kTensorBytes + 200);
+    mMemory = std::make_shared<Budget>(kConstants + 2 * kTensorBytes + 200);
     Execution execution(build({kUnknownDimension}).value());
     EXPECT_TRUE(run(execution).ok());
     const Status status = run(execution, 2 * kElements);
@@ -74,13 +74,13 @@ TEST_F(MemoryLimit, RefusesAnArenaBeyondItWhenItsShapesComeWithARun) {
 }
 
 TEST_F(MemoryLimit, CountsWhatBackendsHoldUntilTheProgramEnds) {
-    mMemory = std::make_shared<MemoryBudget>(1 << 20);
+    mMemory = std::make_shared<Budget>(1 << 20);
     std::shared_ptr<const Program> program = build({kElements}).value();
     EXPECT_EQ(program->constantBytes(), kConstants);
     EXPECT_EQ(mMemory->reserved(), kConstants);
     program = nullptr;
     EXPECT_EQ(mMemory->reserved(), 0U);
-    mMemory = std::make_shared<MemoryBudget>(kConstants - 1);
+    mMemory = std::make_shared<Budget>(kConstants - 1);
     const Status status = build({kUnknownDimension}).status();
     EXPECT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_EQ(status.message(), "the packed constants: 192 bytes are more than the limit of 191");
@@ -88,7 +88,7 @@ TEST_F(MemoryLimit, CountsWhatBackendsHoldUntilTheProgramEnds) {
 }
 
 TEST_F(MemoryLimit, IsSharedByExecutions) {
-    mMemory = std::make_shared<MemoryBudget>(kConstants + 3 * kTensorBytes);
+    mMemory = std::make_shared<Budget>(kConstants + 3 * kTensorBytes);
     const std::shared_ptr<const Program> program = build({kElements}).value();
     Execution second(program);
     {
@@ -104,7 +104,7 @@ TEST_F(MemoryLimit, IsSharedByExecutions) {
 }
 
 TEST_F(MemoryLimit, CountsTheCopiesOfWhatCannotBeUsedInPlace) {
-    mMemory = std::make_shared<MemoryBudget>(1 << 20);
+    mMemory = std::make_shared<Budget>(1 << 20);
     const std::shared_ptr<const Program> program = build({kElements}).value();
     std::vector<uint8_t> bytes(kTensorBytes + 1);
     InputBinding input;
@@ -117,7 +117,7 @@ TEST_F(MemoryLimit, CountsTheCopiesOfWhatCannotBeUsedInPlace) {
     const size_t needed = kConstants + program->arenaBytes() + 2 * kTensorBytes;
     EXPECT_EQ(mMemory->reserved(), needed) << "input and output are not aligned";
 
-    mMemory = std::make_shared<MemoryBudget>(needed - 1);
+    mMemory = std::make_shared<Budget>(needed - 1);
     Execution limited(build({kElements}).value());
     const Status status = runOnce(limited, {input}, {output});
     EXPECT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED);
@@ -125,8 +125,8 @@ TEST_F(MemoryLimit, CountsTheCopiesOfWhatCannotBeUsedInPlace) {
 }
 
 TEST_F(MemoryLimit, ReachesWhatAPieceAllocatesWhileItRuns) {
-    mMemory = std::make_shared<MemoryBudget>(1 << 20);
-    std::shared_ptr<MemoryBudget> seen;
+    mMemory = std::make_shared<Budget>(1 << 20);
+    std::shared_ptr<Budget> seen;
     mAdds.onRun = [&](const RunArguments& arguments) {
         seen = arguments.memory;
         return Status();

@@ -85,7 +85,7 @@ struct PieceRun : OutputAllocator {
     std::vector<Values> outputs = {};
     Checkpoint checkpoint = {};
     Status allocation = {};  // what allocate() fails with
-    std::shared_ptr<MemoryBudget> memory = {};
+    std::shared_ptr<Budget> memory = {};
 
     Result<TensorView> allocate(size_t index, const Shape& shape) override {
         HALYARD_RETURN_IF_ERROR(allocation);
@@ -270,12 +270,12 @@ TEST_F(OpenPiece, ReportsThatAnOutputHasNoRoom) {
 
 TEST_F(OpenPiece, TakesTheMemoryThatOnlyTheDataTellsFromTheBudget) {
     // The positive numbers, 24 bytes, lie between two nodes.
-    mRun.memory = std::make_shared<MemoryBudget>(23);
+    mRun.memory = std::make_shared<Budget>(23);
     const Status status = run({2, 3});
     EXPECT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_EQ(status.message(),
               "node 1: its output FLOAT32[2, 3]: no room: 24 bytes are more than the limit of 23");
-    mRun.memory = std::make_shared<MemoryBudget>(24);
+    mRun.memory = std::make_shared<Budget>(24);
     EXPECT_TRUE(run({2, 3}).ok());
     EXPECT_EQ(mRun.memory->reserved(), 0U) << "given back when the run has ended";
 }

@@ -78,7 +78,7 @@ Status runWithin(uint64_t bytes, int32_t batch) {
     HALYARD_RETURN_IF_ERROR(memory.prepare());
     KernelCall call({.inputs = views,
                      .outputs = memory.views(),
-                     .memory = std::make_shared<MemoryBudget>(bytes),
+                     .memory = std::make_shared<Budget>(bytes),
                      .constants = {}});
     return ref::run(FullyConnected(), call);
 }

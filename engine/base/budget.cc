@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/base/memory_budget.h"
+#include "engine/base/budget.h"
 
 #include <string>
 
 namespace halyard {
 
-bool MemoryBudget::tryTake(size_t bytes) {
+bool Budget::tryTake(size_t bytes) {
     size_t reserved = mReserved.load(std::memory_order_relaxed);
     do {
         // Never more than the limit is reserved, so this does not wrap.
@@ -18,7 +18,7 @@ bool MemoryBudget::tryTake(size_t bytes) {
     return true;
 }
 
-Status MemoryBudget::admits(size_t bytes) const {
+Status Budget::admits(size_t bytes) const {
     if (bytes > mLimit) {
         return {StatusCode::RESOURCE_EXHAUSTED, std::to_string(bytes) +
                                                         " bytes are more than the limit of " +
@@ -27,7 +27,7 @@ Status MemoryBudget::admits(size_t bytes) const {
     return {};
 }
 
-Status MemoryBudget::take(size_t bytes) {
+Status Budget::take(size_t bytes) {
     if (tryTake(bytes)) {
         return {};
     }
@@ -43,7 +43,7 @@ Status MemoryBudget::take(size_t bytes) {
                     " in use, are more than the limit of " + std::to_string(mLimit)};
 }
 
-Result<Reservation> Reservation::create(std::shared_ptr<MemoryBudget> budget, size_t bytes) {
+Result<Reservation> Reservation::create(std::shared_ptr<Budget> budget, size_t bytes) {
     Reservation reservation;
     if (budget != nullptr) {
         HALYARD_RETURN_IF_ERROR(budget->take(bytes));

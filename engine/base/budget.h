@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MemoryBudget: a number of bytes that many holders share, each with a Reservation for what it
+// Budget: a number of bytes that many holders share, each with a Reservation for what it
 // takes. Bytes are reserved before they are allocated: a kernel that overcommits memory lets
 // allocations succeed and ends the process later, when the pages are touched.
 
@@ -17,14 +17,14 @@
 namespace halyard {
 
 // Thread-safe.
-class MemoryBudget {
+class Budget {
   public:
     // `reclaim` is called when bytes are asked for that would fit if nothing else were reserved, on
     // the thread that asks and under no lock. It may end reservations that can be done without.
-    explicit MemoryBudget(size_t limit, std::function<void()> reclaim = nullptr)
+    explicit Budget(size_t limit, std::function<void()> reclaim = nullptr)
         : mLimit(limit), mReclaim(std::move(reclaim)) {}
-    MemoryBudget(const MemoryBudget&) = delete;
-    MemoryBudget& operator=(const MemoryBudget&) = delete;
+    Budget(const Budget&) = delete;
+    Budget& operator=(const Budget&) = delete;
 
     size_t limit() const { return mLimit; }
     // RESOURCE_EXHAUSTED, with both numbers, if so many bytes could never be reserved.
@@ -48,7 +48,7 @@ class Reservation {
     Reservation() = default;  // of nothing
     // RESOURCE_EXHAUSTED, with the numbers, if the bytes don't fit. Without a budget they always
     // do.
-    static Result<Reservation> create(std::shared_ptr<MemoryBudget> budget, size_t bytes);
+    static Result<Reservation> create(std::shared_ptr<Budget> budget, size_t bytes);
     Reservation(Reservation&& other) noexcept
         : mBudget(std::move(other.mBudget)), mBytes(std::exchange(other.mBytes, 0)) {}
     Reservation& operator=(Reservation&& other) noexcept;
@@ -57,7 +57,7 @@ class Reservation {
     size_t bytes() const { return mBytes; }
 
   private:
-    std::shared_ptr<MemoryBudget> mBudget;  // null: of nothing
+    std::shared_ptr<Budget> mBudget;  // null: of nothing
     size_t mBytes = 0;
 };
 

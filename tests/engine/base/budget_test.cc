@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/base/memory_budget.h"
+#include "engine/base/budget.h"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 namespace halyard {
 namespace {
 
-TEST(MemoryBudget, CountsAReservationForAsLongAsItLives) {
-    const auto budget = std::make_shared<MemoryBudget>(100);
+TEST(Budget, CountsAReservationForAsLongAsItLives) {
+    const auto budget = std::make_shared<Budget>(100);
     {
         const Result<Reservation> reservation = Reservation::create(budget, 60);
         ASSERT_TRUE(reservation.ok());
@@ -24,8 +24,8 @@ TEST(MemoryBudget, CountsAReservationForAsLongAsItLives) {
     EXPECT_EQ(budget->reserved(), 0U);
 }
 
-TEST(MemoryBudget, RefusesWhatDoesNotFitAndSaysHowMuchThereIs) {
-    const auto budget = std::make_shared<MemoryBudget>(100);
+TEST(Budget, RefusesWhatDoesNotFitAndSaysHowMuchThereIs) {
+    const auto budget = std::make_shared<Budget>(100);
     const Result<Reservation> first = Reservation::create(budget, 60);
     const Status refused = Reservation::create(budget, 41).status();
     EXPECT_EQ(refused.code(), StatusCode::RESOURCE_EXHAUSTED);
@@ -34,8 +34,8 @@ TEST(MemoryBudget, RefusesWhatDoesNotFitAndSaysHowMuchThereIs) {
     EXPECT_TRUE(Reservation::create(budget, 40).ok());
 }
 
-TEST(MemoryBudget, AdmitsAsMuchAsItsLimit) {
-    const auto budget = std::make_shared<MemoryBudget>(100);
+TEST(Budget, AdmitsAsMuchAsItsLimit) {
+    const auto budget = std::make_shared<Budget>(100);
     const Result<Reservation> some = Reservation::create(budget, 1);
     EXPECT_TRUE(budget->admits(100).ok()) << "whatever is in use";
     const Status refused = budget->admits(101);
@@ -45,8 +45,8 @@ TEST(MemoryBudget, AdmitsAsMuchAsItsLimit) {
             << "the sum would wrap";
 }
 
-TEST(MemoryBudget, FollowsAReservationThatMoves) {
-    const auto budget = std::make_shared<MemoryBudget>(100);
+TEST(Budget, FollowsAReservationThatMoves) {
+    const auto budget = std::make_shared<Budget>(100);
     Reservation first = *Reservation::create(budget, 60);
     Reservation second = std::move(first);
     EXPECT_EQ(budget->reserved(), 60U);
@@ -56,10 +56,10 @@ TEST(MemoryBudget, FollowsAReservationThatMoves) {
     EXPECT_EQ(budget->reserved(), 0U);
 }
 
-TEST(MemoryBudget, ReclaimsBeforeItRefuses) {
+TEST(Budget, ReclaimsBeforeItRefuses) {
     std::vector<Reservation> spare;
     int reclaimed = 0;
-    const auto budget = std::make_shared<MemoryBudget>(100, [&] {
+    const auto budget = std::make_shared<Budget>(100, [&] {
         ++reclaimed;
         spare.clear();
     });
@@ -74,13 +74,13 @@ TEST(MemoryBudget, ReclaimsBeforeItRefuses) {
     EXPECT_EQ(reclaimed, 2) << "nothing could make room for that";
 }
 
-TEST(MemoryBudget, GivesWithoutABudgetWhatIsAskedFor) {
+TEST(Budget, GivesWithoutABudgetWhatIsAskedFor) {
     EXPECT_TRUE(Reservation::create(nullptr, std::numeric_limits<size_t>::max()).ok());
 }
 
-TEST(MemoryBudget, IsKeptByManyThreads) {
+TEST(Budget, IsKeptByManyThreads) {
     constexpr size_t kLimit = 10;
-    const auto budget = std::make_shared<MemoryBudget>(kLimit);
+    const auto budget = std::make_shared<Budget>(kLimit);
     std::atomic<size_t> held = 0;
     std::atomic<bool> exceeded = false;
     std::vector<std::thread> threads;
