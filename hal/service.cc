@@ -16,7 +16,7 @@
 #include "engine/base/log.h"
 #include "hal/binder/guarded_mapping.h"
 #include "hal/binder/process.h"
-#include "hal/binder/service_manager.h"
+#include "hal/hidl/service_manager.h"
 #include "hal/hidl/service_objects.h"
 #include "hal/log_sink.h"
 #include "hal/service_options.h"
@@ -52,7 +52,7 @@ bool endWasAsked(const sigset_t& signals) {
 
 // False if the service was told to end first. Waits for as long as it takes: at boot the manager
 // may start later than this service.
-bool waitForManager(HwServiceManager& manager, const sigset_t& signals) {
+bool waitForManager(hidl::HwServiceManager& manager, const sigset_t& signals) {
     bool told = false;
     for (;;) {
         const Status ready = manager.waitUntilReady(kWaitSlice);
@@ -84,7 +84,7 @@ Status serve(const ServiceOptions& options, const sigset_t& signals) {
                              makeDeviceObject(process, device));
     HALYARD_RETURN_IF_ERROR(process->startThreads(kThreads, kSpawnedThreads));
 
-    HwServiceManager manager(process);
+    hidl::HwServiceManager manager(process);
     if (waitForManager(manager, signals)) {
         Status added = manager.add(options.serviceName, object, deviceInterfaceChain());
         if (!added.ok()) {

@@ -55,8 +55,16 @@ binder_transaction_data_sg outgoing(const ParcelWriter& parcel, uint32_t flags) 
     return out;
 }
 
+// Hands over what the thread owes the kernel, before it turns to anything else.
+void settle(BinderThread& thread) {
+    if (Status told = thread.flush(); !told.ok()) {
+        log(LogLevel::WARNING, told.withContext("settling with the kernel").toString());
+    }
+}
+
 void runDeferred(BinderThread& thread) {
     while (thread.depth == 0 && !thread.deferred.empty()) {
+        settle(thread);
         std::vector<std::function<void()>> work;
         std::swap(work, thread.deferred);
         for (const std::function<void()>& step : work) {
@@ -64,34 +72,6 @@ void runDeferred(BinderThread& thread) {
         }
     }
 }
-
-// A received buffer; given back to the kernel, descriptors and all, when this goes.
-class ReceivedReply final : public Reply {
-  public:
-    ReceivedReply(std::shared_ptr<BinderKernel> kernel, std::shared_ptr<ObjectTables> objects,
-                  const binder_transaction_data& data)
-        : mKernel(std::move(kernel)),
-          mObjects(std::move(objects)),
-          mAddress(data.data.ptr.buffer),
-          mReader(dataOf(data), offsetsOf(data), mObjects.get()) {}
-    ~ReceivedReply() override {
-        CommandBuffer commands;
-        commands.add(BC_FREE_BUFFER, mAddress);
-        if (Result<size_t> sent = mKernel->writeRead(commands.bytes(), {}); !sent.ok()) {
-            log(LogLevel::WARNING, sent.status().withContext("freeing a reply").toString());
-        }
-    }
-    ReceivedReply(const ReceivedReply&) = delete;
-    ReceivedReply& operator=(const ReceivedReply&) = delete;
-
-    ParcelReader& reader() override { return mReader; }
-
-  private:
-    const std::shared_ptr<BinderKernel> mKernel;
-    const std::shared_ptr<ObjectTables> mObjects;
-    const binder_uintptr_t mAddress;
-    ParcelReader mReader;
-};
 
 }  // namespace
 
@@ -240,7 +220,7 @@ Result<BinderConnection::Answer> BinderConnection::waitFor(BinderThread& thread,
                 break;
             case BR_REPLY:
                 return Answer{.command = item->command,
-                              .data = item->as<binder_transaction_data>()};
+                              .received = receiveReply(item->as<binder_transaction_data>())};
             case BR_DEAD_REPLY:
             case BR_FAILED_REPLY:
             case BR_FROZEN_REPLY:
@@ -274,13 +254,9 @@ Result<BinderConnection::Answer> BinderConnection::call(BinderThread& thread,
     if (!answer.ok()) {
         return answer;
     }
-    if (thread.depth == 0) {
-        // This thread may not come back for long, and until the kernel hears that its references
-        // have been taken it can't let go of the objects that were sent.
-        if (Status told = thread.flush(); !told.ok()) {
-            log(LogLevel::WARNING, told.withContext("after a call").toString());
-        }
-    }
+    // This thread may not come back for long, and until the kernel hears that its references have
+    // been taken it can't let go of the objects that were sent.
+    settle(thread);
     switch (answer->command) {
         case BR_DEAD_REPLY:
             return Status(StatusCode::UNAVAILABLE, "binder: the target is dead");
@@ -301,15 +277,15 @@ Result<std::unique_ptr<Reply>> BinderConnection::transact(
     }
     HALYARD_ASSIGN_OR_RETURN(Answer answer, call(BinderThread::current(mKernel), *target, code,
                                                  TF_ACCEPT_FDS, arguments));
-    HALYARD_RETURN_IF_ERROR(checkDelivered(answer.data));
-    auto reply = std::make_unique<ReceivedReply>(mKernel, mObjects, answer.data);
-    if ((answer.data.flags & TF_STATUS_CODE) != 0) {
+    HALYARD_RETURN_IF_ERROR(answer.received.status);
+    std::unique_ptr<Reply> reply = std::move(answer.received.parcel);
+    if ((answer.received.flags & TF_STATUS_CODE) != 0) {
         HALYARD_ASSIGN_OR_RETURN(int32_t status, reply->reader().readInt32());
         if (status != 0) {
             return fromWire(status);
         }
     }
-    return std::unique_ptr<Reply>(std::move(reply));
+    return reply;
 }
 
 Status BinderConnection::transactOneway(const std::shared_ptr<RemoteObject>& target, uint32_t code,
@@ -334,35 +310,73 @@ Status BinderConnection::checkDelivered(const binder_transaction_data& data) con
     return {};
 }
 
-WireStatus BinderConnection::dispatch(const binder_transaction_data& call, ParcelWriter& reply) {
-    if (Status delivered = checkDelivered(call); !delivered.ok()) {
-        log(LogLevel::ERROR, delivered.toString());
-        return WireStatus::UNKNOWN_ERROR;
+BinderConnection::Received BinderConnection::receive(const binder_transaction_data& data,
+                                                     std::function<void()> freeBuffer) const {
+    Received received{.parcel = nullptr, .status = checkDelivered(data), .flags = data.flags};
+    const bool delivered = received.status.ok();
+    received.parcel = std::make_unique<ReceivedParcel>(
+            delivered ? dataOf(data) : std::span<const uint8_t>(),
+            delivered ? offsetsOf(data) : std::span<const uint64_t>(), mObjects.get(),
+            std::move(freeBuffer));
+    if (delivered) {
+        received.status = received.parcel->check();
+    }
+    return received;
+}
+
+BinderConnection::Received BinderConnection::receiveReply(
+        const binder_transaction_data& data) const {
+    return receive(data, [kernel = mKernel, objects = mObjects, address = data.data.ptr.buffer] {
+        CommandBuffer commands;
+        commands.add(BC_FREE_BUFFER, address);
+        if (Result<size_t> sent = kernel->writeRead(commands.bytes(), {}); !sent.ok()) {
+            log(LogLevel::WARNING, sent.status().withContext("freeing a reply").toString());
+        }
+    });
+}
+
+WireStatus BinderConnection::dispatch(const binder_transaction_data& data, const Status& received,
+                                      IncomingCall& call) {
+    if (!received.ok()) {
+        log(LogLevel::WARNING, received.toString());
+        return received.code() == StatusCode::INVALID_ARGUMENT ? WireStatus::BAD_VALUE
+                                                               : WireStatus::UNKNOWN_ERROR;
     }
     // A reference of its own: the last remote one may go while the call runs.
-    std::shared_ptr<LocalObject> target = mObjects->local.find(call.target.ptr);
+    std::shared_ptr<LocalObject> target = mObjects->local.find(data.target.ptr);
     if (target == nullptr) {
         log(LogLevel::WARNING, "binder: a call to an object that does not exist");
         return WireStatus::UNKNOWN_ERROR;
     }
-    const Caller caller{.pid = call.sender_pid, .euid = call.sender_euid};
-    ParcelReader arguments(dataOf(call), offsetsOf(call), mObjects.get());
-    return target->onTransact(call.code, (call.flags & TF_ONE_WAY) != 0, caller, arguments, reply);
+    const WireStatus status = target->onTransact(call);
+    if (status != WireStatus::OK) {
+        return status;
+    }
+    if (Status ended = call.endArguments().status(); !ended.ok()) {
+        log(LogLevel::WARNING, ended.withContext("code " + std::to_string(call.code())).toString());
+        return WireStatus::BAD_VALUE;
+    }
+    return WireStatus::OK;
 }
 
-void BinderConnection::serve(BinderThread& thread, const binder_transaction_data& call) {
-    ParcelWriter reply;
+void BinderConnection::serve(BinderThread& thread, const binder_transaction_data& data) {
+    // Not with the reply: the call may take long, and the caller's next one may need the room.
+    Received received = receive(data, [&thread, address = data.data.ptr.buffer] {
+        thread.commands().add(BC_FREE_BUFFER, address);
+        settle(thread);
+    });
+    IncomingCall call(data.code, (data.flags & TF_ONE_WAY) != 0,
+                      {.pid = data.sender_pid, .euid = data.sender_euid}, *received.parcel);
     WireStatus status = WireStatus::UNKNOWN_ERROR;
     ++thread.depth;
     if (thread.depth <= kMaxDepth) {
-        status = dispatch(call, reply);
+        status = dispatch(data, received.status, call);
     } else {
         log(LogLevel::WARNING, "binder: calls nested too deeply");
     }
-    if ((call.flags & TF_ONE_WAY) == 0) {
-        sendReply(thread, call, status, reply);
-    } else {
-        thread.commands().add(BC_FREE_BUFFER, call.data.ptr.buffer);
+    received.parcel->release();
+    if (!call.oneway()) {
+        sendReply(thread, data, status, call.reply());
     }
     --thread.depth;
 }
@@ -375,10 +389,7 @@ void BinderConnection::sendReply(BinderThread& thread, const binder_transaction_
     bareStatus.writeInt32(static_cast<int32_t>(status));
     const ParcelWriter& parcel = served ? reply : bareStatus;
 
-    // The buffer goes in the same exchange as the reply, and after it: the reply may point into
-    // it, and the caller may need the room for its next call at once.
     thread.commands().add(BC_REPLY_SG, outgoing(parcel, served ? flags : flags | TF_STATUS_CODE));
-    thread.commands().add(BC_FREE_BUFFER, call.data.ptr.buffer);
     mObjects->local.hold(parcel.objects());
     Result<Answer> answer = waitFor(thread, WaitFor::COMPLETION);
     mObjects->local.letGo(parcel.objects());

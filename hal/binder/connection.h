@@ -5,15 +5,18 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 
 #include "hal/binder/binder_thread.h"
 #include "hal/binder/commands.h"
+#include "hal/binder/incoming_call.h"
 #include "hal/binder/kernel.h"
 #include "hal/binder/local_objects.h"
 #include "hal/binder/process.h"
+#include "hal/binder/received_parcel.h"
 #include "hal/binder/remote_objects.h"
 #include "hal/binder/thread_pool.h"
 
@@ -48,11 +51,17 @@ class BinderConnection final : public BinderProcess {
     void stop() override;
 
   private:
+    // A parcel that has come. It is owned whatever `status` says, which is whether it may be read.
+    struct Received {
+        std::unique_ptr<ReceivedParcel> parcel;
+        Status status;
+        uint32_t flags = 0;
+    };
     // What ends a wait. REPLY comes with its data; the others say how the call failed, or that a
     // oneway call or a reply is on its way.
     struct Answer {
         uint32_t command = 0;
-        binder_transaction_data data = {};
+        Received received = {};
     };
     enum class WaitFor : uint8_t { REPLY, COMPLETION };
 
@@ -66,9 +75,14 @@ class BinderConnection final : public BinderProcess {
                         uint32_t flags, const ParcelWriter& arguments);
 
     void serve(BinderThread& thread, const binder_transaction_data& call);
-    WireStatus dispatch(const binder_transaction_data& call, ParcelWriter& reply);
+    WireStatus dispatch(const binder_transaction_data& data, const Status& received,
+                        IncomingCall& call);
     void sendReply(BinderThread& thread, const binder_transaction_data& call, WireStatus status,
                    const ParcelWriter& reply);
+    // Takes over what the kernel delivered; `freeBuffer` frees the buffer.
+    Received receive(const binder_transaction_data& data, std::function<void()> freeBuffer) const;
+    // A reply outlives the call, and maybe this connection.
+    Received receiveReply(const binder_transaction_data& data) const;
     Status checkDelivered(const binder_transaction_data& data) const;
 
     const std::shared_ptr<BinderKernel> mKernel;

@@ -13,9 +13,7 @@
 
 namespace halyard::hal {
 
-class ParcelReader;
-class ParcelWriter;
-class BinderProcess;
+class IncomingCall;
 
 // Who called, as the kernel says.
 struct Caller {
@@ -40,10 +38,10 @@ class LocalObject : public std::enable_shared_from_this<LocalObject> {
   public:
     virtual ~LocalObject() = default;
     // Serves one call on a binder thread; several may run at once. For a two-way call that returns
-    // OK, `reply` holds the whole reply, exception code included. Anything but OK is sent as a
-    // bare status. `arguments` and what it points to live until the function returns.
-    virtual WireStatus onTransact(uint32_t code, bool oneway, const Caller& caller,
-                                  ParcelReader& arguments, ParcelWriter& reply) = 0;
+    // OK, the call holds the whole reply, whatever head its wire has included; anything but OK is
+    // sent as a bare status. Arguments that were not ended are once it returns OK, and what is left
+    // of them makes it BAD_VALUE.
+    virtual WireStatus onTransact(IncomingCall& call) = 0;
     // The last remote user let go. Called on a binder thread; the object may still be sent again.
     virtual void onLastRelease() {}
 };

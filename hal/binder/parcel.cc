@@ -6,17 +6,15 @@
 
 #include <cstring>
 #include <limits>
+#include <string>
+#include <string_view>
 
 #include "hal/binder/address.h"
+#include "hal/binder/received_descriptors.h"
 
 namespace halyard::hal {
 
 namespace {
-
-// Layout of native_handle: int32 version (= bytes of this header), fd count, int count, then data.
-constexpr size_t kHandleHeaderSize = 12;
-constexpr int32_t kMaxHandleFds = 1024;
-constexpr int32_t kMaxHandleInts = 1024;
 
 // Flag of Android kernels: the serving thread inherits a real-time caller's priority. Others
 // ignore it.
@@ -45,11 +43,6 @@ BufferIndex ParcelWriter::appendObject(const void* bytes, size_t size) {
     return mOffsets.size() - 1;
 }
 
-void ParcelWriter::writeInterfaceToken(std::string_view descriptor) {
-    std::string terminated(descriptor);
-    append(terminated.c_str(), terminated.size() + 1);
-}
-
 void ParcelWriter::writeInt32(int32_t value) {
     append(&value, sizeof(value));
 }
@@ -64,6 +57,10 @@ void ParcelWriter::writeInt64(int64_t value) {
 
 void ParcelWriter::writeUint64(uint64_t value) {
     append(&value, sizeof(value));
+}
+
+void ParcelWriter::writeBytes(std::span<const uint8_t> bytes) {
+    append(bytes.data(), bytes.size());
 }
 
 BufferIndex ParcelWriter::writeBufferObject(std::span<const uint8_t> bytes,
@@ -94,35 +91,21 @@ BufferIndex ParcelWriter::writeChildBuffer(std::span<const uint8_t> bytes, Paren
     return writeBufferObject(bytes, &parent);
 }
 
-void ParcelWriter::writeHandleBody(const NativeHandle* handle, const ParentSlot* parent) {
-    if (handle == nullptr) {
-        writeUint64(0);
-        return;
-    }
-    std::vector<int32_t> words = {static_cast<int32_t>(kHandleHeaderSize),
-                                  static_cast<int32_t>(handle->fds.size()),
-                                  static_cast<int32_t>(handle->ints.size())};
-    words.insert(words.end(), handle->fds.begin(), handle->fds.end());
-    words.insert(words.end(), handle->ints.begin(), handle->ints.end());
-    std::span<const uint8_t> body =
-            keep({reinterpret_cast<const uint8_t*>(words.data()), words.size() * sizeof(int32_t)});
-    writeUint64(body.size());
-    BufferIndex index = writeBufferObject(body, parent);
-
-    binder_fd_array_object fds = {};
-    fds.hdr.type = BINDER_TYPE_FDA;
-    fds.num_fds = handle->fds.size();
-    fds.parent = index;
-    fds.parent_offset = kHandleHeaderSize;
-    appendObject(&fds, sizeof(fds));
+void ParcelWriter::writeDescriptorArray(size_t count, ParentSlot at) {
+    binder_fd_array_object array = {};
+    array.hdr.type = BINDER_TYPE_FDA;
+    array.num_fds = count;
+    array.parent = at.index;
+    array.parent_offset = at.offset;
+    appendObject(&array, sizeof(array));
 }
 
-void ParcelWriter::writeNativeHandle(const NativeHandle* handle) {
-    writeHandleBody(handle, nullptr);
-}
-
-void ParcelWriter::writeChildNativeHandle(const NativeHandle* handle, ParentSlot parent) {
-    writeHandleBody(handle, &parent);
+void ParcelWriter::writeDescriptor(int fd) {
+    // As long as any other single object; the kernel's own struct for it has the same fields.
+    flat_binder_object object = {};
+    object.hdr.type = BINDER_TYPE_FD;
+    object.handle = static_cast<uint32_t>(fd);
+    appendObject(&object, sizeof(object));
 }
 
 void ParcelWriter::writeObject(const ObjectRef& object) {
@@ -161,15 +144,14 @@ std::span<uint8_t> ParcelWriter::keep(std::span<const uint8_t> bytes) {
 // ---- ParcelReader ------------------------------------------------------------------------------
 
 ParcelReader::ParcelReader(std::span<const uint8_t> data, std::span<const uint64_t> offsets,
-                           ObjectResolver* resolver)
-    : mData(data), mOffsets(offsets), mResolver(resolver) {
+                           ObjectResolver* resolver, ReceivedDescriptors* descriptors)
+    : mData(data), mOffsets(offsets), mResolver(resolver), mDescriptors(descriptors) {
     uint64_t earliest = 0;
     for (uint64_t offset : offsets) {
         if (offset < earliest || offset % 4 != 0 || data.size() < kMinObjectDistance ||
             offset > data.size() - kMinObjectDistance) {
             // Nothing in such a parcel can be read.
-            mData = {};
-            mOffsets = {};
+            close();
             return;
         }
         earliest = offset + kMinObjectDistance;
@@ -180,16 +162,44 @@ bool ParcelReader::atObject() const {
     return mNextObject < mOffsets.size() && mOffsets[mNextObject] == mPosition;
 }
 
-Status ParcelReader::readPlain(void* into, size_t size) {
-    size_t end = mNextObject < mOffsets.size() ? mOffsets[mNextObject] : mData.size();
-    if (end < mPosition || end - mPosition < roundUp(size, 4)) {
+std::span<const uint8_t> ParcelReader::plainAhead() const {
+    const size_t end = mNextObject < mOffsets.size() ? mOffsets[mNextObject] : mData.size();
+    return end < mPosition ? std::span<const uint8_t>() : mData.subspan(mPosition, end - mPosition);
+}
+
+Result<std::span<const uint8_t>> ParcelReader::readBytes(size_t size) {
+    const std::span<const uint8_t> ahead = plainAhead();
+    // Rounding up can't overflow once the size is known to fit.
+    if (size > ahead.size() || roundUp(size, 4) > ahead.size()) {
         return invalidArgument("parcel: " + std::to_string(size) + " bytes wanted at " +
-                               std::to_string(mPosition) + ", plain data ends at " +
-                               std::to_string(end));
+                               std::to_string(mPosition) + ", plain data ends after " +
+                               std::to_string(ahead.size()));
     }
-    std::memcpy(into, mData.data() + mPosition, size);
     mPosition += roundUp(size, 4);
+    return ahead.first(size);
+}
+
+Status ParcelReader::readPlain(void* into, size_t size) {
+    HALYARD_ASSIGN_OR_RETURN(const std::span<const uint8_t> bytes, readBytes(size));
+    std::memcpy(into, bytes.data(), size);
     return {};
+}
+
+Status ParcelReader::checkEnd() const {
+    if (mReadable && mPosition == mData.size() && mNextObject == mOffsets.size()) {
+        return {};
+    }
+    return invalidArgument("parcel: " + std::to_string(mData.size() - mPosition) + " bytes and " +
+                           std::to_string(mOffsets.size() - mNextObject) +
+                           " objects after what was to be read");
+}
+
+void ParcelReader::close() {
+    mData = {};
+    mOffsets = {};
+    mPosition = 0;
+    mNextObject = 0;
+    mReadable = false;
 }
 
 Status ParcelReader::readListedObject(void* into, size_t size, uint32_t type) {
@@ -213,24 +223,6 @@ Status ParcelReader::readListedObject(void* into, size_t size, uint32_t type) {
     return {};
 }
 
-Result<std::string_view> ParcelReader::readInterfaceToken() {
-    size_t end = mNextObject < mOffsets.size() ? mOffsets[mNextObject] : mData.size();
-    if (end <= mPosition) {
-        return invalidArgument("parcel: no interface token");
-    }
-    const char* first = reinterpret_cast<const char*>(mData.data()) + mPosition;
-    const void* nul = std::memchr(first, 0, end - mPosition);
-    if (nul == nullptr) {
-        return invalidArgument("parcel: the interface token has no end");
-    }
-    std::string_view token(first, static_cast<const char*>(nul) - first);
-    if (end - mPosition < roundUp(token.size() + 1, 4)) {
-        return invalidArgument("parcel: the interface token is not padded");
-    }
-    mPosition += roundUp(token.size() + 1, 4);
-    return token;
-}
-
 Result<int32_t> ParcelReader::readInt32() {
     int32_t value = 0;
     HALYARD_RETURN_IF_ERROR(readPlain(&value, sizeof(value)));
@@ -239,6 +231,12 @@ Result<int32_t> ParcelReader::readInt32() {
 
 Result<uint32_t> ParcelReader::readUint32() {
     uint32_t value = 0;
+    HALYARD_RETURN_IF_ERROR(readPlain(&value, sizeof(value)));
+    return value;
+}
+
+Result<int64_t> ParcelReader::readInt64() {
+    int64_t value = 0;
     HALYARD_RETURN_IF_ERROR(readPlain(&value, sizeof(value)));
     return value;
 }
@@ -304,58 +302,24 @@ Result<ParcelReader::Buffer> ParcelReader::readChildBuffer(uint64_t length, Pare
     return readBufferObject(length, &parent, address);
 }
 
-Result<ParcelReader::Handle> ParcelReader::readHandleBody(const ParentSlot* parent,
-                                                          uint64_t address) {
-    HALYARD_ASSIGN_OR_RETURN(uint64_t size, readUint64());
-    if (size == 0) {
-        if (address != 0) {
-            return invalidArgument("parcel: null handle with an address in its parent");
-        }
-        return Handle{};
-    }
-    HALYARD_ASSIGN_OR_RETURN(Buffer body, readBufferObject(size, parent, address));
-    int32_t header[3] = {};
-    static_assert(sizeof(header) == kHandleHeaderSize);
-    if (body.bytes.size() < sizeof(header)) {
-        return invalidArgument("parcel: native_handle of " + std::to_string(size) + " bytes");
-    }
-    std::memcpy(header, body.bytes.data(), sizeof(header));
-    const auto [version, fds, ints] = header;
-    if (version != static_cast<int32_t>(kHandleHeaderSize) || fds < 0 || fds > kMaxHandleFds ||
-        ints < 0 || ints > kMaxHandleInts ||
-        size != kHandleHeaderSize + sizeof(int32_t) * static_cast<uint64_t>(fds + ints)) {
-        return invalidArgument("parcel: native_handle of " + std::to_string(size) +
-                               " bytes with version " + std::to_string(version) + ", " +
-                               std::to_string(fds) + " descriptors, " + std::to_string(ints) +
-                               " integers");
-    }
+Status ParcelReader::readDescriptorArray(uint64_t count, ParentSlot at) {
     binder_fd_array_object array = {};
     HALYARD_RETURN_IF_ERROR(readListedObject(&array, sizeof(array), BINDER_TYPE_FDA));
-    if (array.num_fds != static_cast<uint64_t>(fds) || array.parent != body.index ||
-        array.parent_offset != kHandleHeaderSize) {
-        return invalidArgument("parcel: a descriptor array does not belong to its native_handle");
+    if (array.num_fds != count || array.parent != at.index || array.parent_offset != at.offset) {
+        return invalidArgument("parcel: an array of " + std::to_string(array.num_fds) +
+                               " descriptors that is not the one expected");
     }
-    Handle handle{.valid = true, .handle = {}};
-    const uint8_t* words = body.bytes.data() + kHandleHeaderSize;
-    handle.handle.fds.resize(fds);
-    handle.handle.ints.resize(ints);
-    if (fds > 0) {
-        std::memcpy(handle.handle.fds.data(), words, sizeof(int32_t) * fds);
-    }
-    if (ints > 0) {
-        std::memcpy(handle.handle.ints.data(), words + sizeof(int32_t) * fds,
-                    sizeof(int32_t) * ints);
-    }
-    return handle;
+    return {};
 }
 
-Result<ParcelReader::Handle> ParcelReader::readNativeHandle() {
-    return readHandleBody(nullptr, 0);
-}
-
-Result<ParcelReader::Handle> ParcelReader::readChildNativeHandle(ParentSlot parent,
-                                                                 uint64_t address) {
-    return readHandleBody(&parent, address);
+Result<FileDescriptor> ParcelReader::readDescriptor() {
+    const size_t at = mPosition;
+    flat_binder_object object = {};
+    HALYARD_RETURN_IF_ERROR(readListedObject(&object, sizeof(object), BINDER_TYPE_FD));
+    if (mDescriptors == nullptr) {
+        return invalidArgument("parcel: a descriptor where none is taken");
+    }
+    return mDescriptors->take(at);
 }
 
 Result<ObjectRef> ParcelReader::readObject() {

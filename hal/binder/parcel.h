@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Parcels: the bytes of a transaction, with the objects in it (buffers, file descriptors, binder
-// objects). Writing and reading of single items, as the HIDL wire format has them; whole structs
-// are written and read by layout (hal/hidl/codec.h).
+// objects). Only what the kernel itself knows of, and numbers; how a wire makes strings, handles,
+// structs and heads of calls of them is that wire's (for HIDL: hal/hidl/hidl_parcel.h and codec.h).
 
 #pragma once
 
@@ -10,14 +10,16 @@
 #include <cstdint>
 #include <deque>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/base/status.h"
+#include "hal/binder/file_descriptor.h"
+#include "hal/binder/native_handle.h"
 #include "hal/binder/object.h"
 
 namespace halyard::hal {
+
+class ReceivedDescriptors;
 
 // Position of a buffer object in a parcel's object list; children name their parent by it.
 using BufferIndex = size_t;
@@ -28,32 +30,28 @@ struct ParentSlot {
     size_t offset = 0;
 };
 
-// A native_handle: file descriptors and integers. The descriptors are borrowed.
-struct NativeHandle {
-    std::vector<int> fds;
-    std::vector<int32_t> ints;
-};
-
 class ParcelWriter {
   public:
     ParcelWriter() = default;
     ParcelWriter(const ParcelWriter&) = delete;
     ParcelWriter& operator=(const ParcelWriter&) = delete;
 
-    // The head of a request: the descriptor of the interface that declares the method.
-    void writeInterfaceToken(std::string_view descriptor);
+    // Each item begins on four bytes; nothing is aligned further.
     void writeInt32(int32_t value);  // also smaller integers, bools and 32-bit enums
     void writeUint32(uint32_t value);
     void writeInt64(int64_t value);
     void writeUint64(uint64_t value);
+    // As they are, then zeros up to the next item.
+    void writeBytes(std::span<const uint8_t> bytes);
 
     // A buffer without parent. `bytes` must stay valid until the parcel is sent (keep() helps).
     BufferIndex writeBuffer(std::span<const uint8_t> bytes);
     // A child buffer; an empty span with null data is written but not listed as an object.
     BufferIndex writeChildBuffer(std::span<const uint8_t> bytes, ParentSlot parent);
-    // A top-level handle, or (with parent) one inside a struct; null writes the null handle.
-    void writeNativeHandle(const NativeHandle* handle);
-    void writeChildNativeHandle(const NativeHandle* handle, ParentSlot parent);
+    // Says that at `at` in a buffer `count` descriptors stand, as int32 each, that are to be sent.
+    void writeDescriptorArray(size_t count, ParentSlot at);
+    // A descriptor, which stays open and the caller's; it must be so until the parcel is sent.
+    void writeDescriptor(int fd);
     // A local object is written as type BINDER with its address as both pointer and cookie.
     void writeObject(const ObjectRef& object);
 
@@ -71,7 +69,6 @@ class ParcelWriter {
 
   private:
     BufferIndex writeBufferObject(std::span<const uint8_t> bytes, const ParentSlot* parent);
-    void writeHandleBody(const NativeHandle* handle, const ParentSlot* parent);
     void append(const void* bytes, size_t size);
     BufferIndex appendObject(const void* bytes, size_t size);
 
@@ -99,16 +96,23 @@ class ObjectResolver {
 // reaches into one, and what is not listed counts only if it is null.
 class ParcelReader {
   public:
-    // `data` and everything it refers to outlive the reader. A null resolver refuses all binder
-    // objects but null.
-    ParcelReader(std::span<const uint8_t> data, std::span<const uint64_t> offsets,
-                 ObjectResolver* resolver);
+    // What shared memory is imported from.
+    using Handle = ReceivedHandle;
 
-    Result<std::string_view> readInterfaceToken();
+    // `data` and everything it refers to outlive the reader. A null resolver refuses all binder
+    // objects but null, and no `descriptors` any descriptor that is an object of its own.
+    ParcelReader(std::span<const uint8_t> data, std::span<const uint64_t> offsets,
+                 ObjectResolver* resolver, ReceivedDescriptors* descriptors = nullptr);
+
     Result<int32_t> readInt32();
     Result<uint32_t> readUint32();
+    Result<int64_t> readInt64();
     Result<uint64_t> readUint64();
     Result<bool> readBool();
+    // In place; what pads them to the next item is skipped.
+    Result<std::span<const uint8_t>> readBytes(size_t size);
+    // The plain data that stands between here and the next object, unread.
+    std::span<const uint8_t> plainAhead() const;
 
     struct Buffer {
         BufferIndex index = 0;
@@ -119,29 +123,31 @@ class ParcelReader {
     // A child of exactly `length` bytes, attached at `parent`. `address` is what the parent holds
     // there, and must be the child's. A null child (length and address 0) gives empty bytes.
     Result<Buffer> readChildBuffer(uint64_t length, ParentSlot parent, uint64_t address);
-    // Descriptors are borrowed from the transaction and closed with it: dup what is kept. A null
-    // handle has valid == false.
-    struct Handle {
-        bool valid = false;
-        NativeHandle handle;
-    };
-    Result<Handle> readNativeHandle();
-    Result<Handle> readChildNativeHandle(ParentSlot parent, uint64_t address);
+    // The `count` descriptors at `at` of a buffer that has been read. They are the kernel's, which
+    // closes them with the parcel: what is kept must be duplicated.
+    Status readDescriptorArray(uint64_t count, ParentSlot at);
+    // The caller's own from then on.
+    Result<FileDescriptor> readDescriptor();
     Result<ObjectRef> readObject();
 
     size_t position() const { return mPosition; }
     size_t remaining() const { return mData.size() - mPosition; }
+    // INVALID_ARGUMENT if anything is left to read, also if nothing of this parcel could be.
+    Status checkEnd() const;
+    // Nothing can be read any more.
+    void close();
 
   private:
     bool atObject() const;
     Status readPlain(void* into, size_t size);
     Status readListedObject(void* into, size_t size, uint32_t type);
     Result<Buffer> readBufferObject(uint64_t length, const ParentSlot* parent, uint64_t address);
-    Result<Handle> readHandleBody(const ParentSlot* parent, uint64_t address);
 
     std::span<const uint8_t> mData;
     std::span<const uint64_t> mOffsets;
     ObjectResolver* mResolver;
+    ReceivedDescriptors* mDescriptors;
+    bool mReadable = true;
     size_t mPosition = 0;
     size_t mNextObject = 0;  // index in mOffsets of the next object to be read
 };

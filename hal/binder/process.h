@@ -14,16 +14,12 @@
 #include "engine/base/status.h"
 #include "hal/binder/object.h"
 #include "hal/binder/parcel.h"
+#include "hal/binder/received_parcel.h"
 
 namespace halyard::hal {
 
-// A reply and the kernel buffer it lies in; frees the buffer (and closes descriptors in it) at the
-// end of its life.
-class Reply {
-  public:
-    virtual ~Reply() = default;
-    virtual ParcelReader& reader() = 0;
-};
+// The parcel that a call was answered with.
+using Reply = ReceivedParcel;
 
 class BinderProcess {
   public:

@@ -49,18 +49,18 @@ Status readChildren(ParcelReader& reader, const TypeLayout& layout, const uint8_
             return {};
         }
         case Kind::HANDLE:
-            return reader.readChildNativeHandle(slot, load<uint64_t>(bytes))
+            return readChildNativeHandle(reader, slot, load<uint64_t>(bytes))
                     .status()
                     .withContext(layout.name);
         case Kind::MEMORY:
-            HALYARD_RETURN_IF_ERROR(reader.readChildNativeHandle(slot, load<uint64_t>(bytes))
+            HALYARD_RETURN_IF_ERROR(readChildNativeHandle(reader, slot, load<uint64_t>(bytes))
                                             .status()
                                             .withContext(layout.name));
             return readChildren(reader, kString, bytes + kMemoryName, within(kMemoryName));
         case Kind::FMQ:
             HALYARD_RETURN_IF_ERROR(readChildren(reader, kGrantors, bytes, slot));
-            return reader
-                    .readChildNativeHandle(within(kFmqHandle), load<uint64_t>(bytes + kFmqHandle))
+            return readChildNativeHandle(reader, within(kFmqHandle),
+                                         load<uint64_t>(bytes + kFmqHandle))
                     .status()
                     .withContext(layout.name);
         case Kind::VEC: {
@@ -108,8 +108,8 @@ Status readChildren(ParcelReader& reader, const TypeLayout& layout, const uint8_
 }
 
 // The native_handle at `address`, which has been checked or is ours; null for 0.
-ParcelReader::Handle handleAt(uint64_t address) {
-    ParcelReader::Handle handle;
+ReceivedHandle handleAt(uint64_t address) {
+    ReceivedHandle handle;
     if (address == 0) {
         return handle;
     }
@@ -130,8 +130,8 @@ ParcelReader::Handle handleAt(uint64_t address) {
 }
 
 void writeHandleAt(ParcelWriter& writer, uint64_t address, ParentSlot slot) {
-    ParcelReader::Handle handle = handleAt(address);
-    writer.writeChildNativeHandle(handle.valid ? &handle.handle : nullptr, slot);
+    ReceivedHandle handle = handleAt(address);
+    writeChildNativeHandle(writer, handle.valid ? &handle.handle : nullptr, slot);
 }
 
 // Writes the children of the value at `bytes`; the mirror image of readChildren.
@@ -218,6 +218,15 @@ Result<const void*> readValue(ParcelReader& reader, const TypeLayout& layout) {
     return static_cast<const void*>(buffer->bytes.data());
 }
 
+Result<std::vector<std::string>> readStrings(ParcelReader& reader) {
+    HALYARD_ASSIGN_OR_RETURN(const auto* texts, readValue<HidlVec<HidlString>>(reader));
+    std::vector<std::string> strings;
+    for (const HidlString& text : texts->view()) {
+        strings.emplace_back(text.view());
+    }
+    return strings;
+}
+
 Result<std::vector<ObjectRef>> readObjects(ParcelReader& reader) {
     HALYARD_ASSIGN_OR_RETURN(uint64_t count, reader.readUint64());
     std::vector<ObjectRef> objects;
@@ -228,13 +237,7 @@ Result<std::vector<ObjectRef>> readObjects(ParcelReader& reader) {
     return objects;
 }
 
-Status readReplyHead(ParcelReader& reader) {
-    HALYARD_ASSIGN_OR_RETURN(int32_t exception, reader.readInt32());
-    return exception == 0 ? Status()
-                          : internalError("the reply is exception " + std::to_string(exception));
-}
-
-ParcelReader::Handle nativeHandle(const HidlHandle& handle) {
+ReceivedHandle nativeHandle(const HidlHandle& handle) {
     return handleAt(handle.address);
 }
 
@@ -246,20 +249,20 @@ void writeValue(ParcelWriter& writer, const TypeLayout& layout, const void* valu
     }
 }
 
+void writeStrings(ParcelWriter& writer, std::span<const std::string_view> texts) {
+    std::vector<HidlString> strings;
+    strings.reserve(texts.size());
+    for (const std::string_view text : texts) {
+        strings.push_back(makeString(writer, text));
+    }
+    writeValue(writer, makeVec(writer, strings));
+}
+
 void writeObjects(ParcelWriter& writer, std::span<const ObjectRef> objects) {
     writer.writeUint64(objects.size());
     for (const ObjectRef& object : objects) {
         writer.writeObject(object);
     }
-}
-
-void writeRequestHead(ParcelWriter& writer, const InterfaceLayout& interface, uint32_t code) {
-    const MethodLayout* method = findMethod(interface, code);
-    writer.writeInterfaceToken(method != nullptr ? method->token : interface.descriptor);
-}
-
-void writeReplyHead(ParcelWriter& writer) {
-    writer.writeInt32(0);
 }
 
 HidlString makeString(ParcelWriter& writer, std::string_view text) {

@@ -8,12 +8,14 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include "engine/base/status.h"
 #include "hal/binder/parcel.h"
+#include "hal/hidl/hidl_parcel.h"
 #include "hal/hidl/layout.h"
 
 namespace halyard::hal::hidl {
@@ -42,15 +44,14 @@ Result<E> readEnum(ParcelReader& reader) {
     return static_cast<E>(value);
 }
 
+// A vec of strings, copied.
+Result<std::vector<std::string>> readStrings(ParcelReader& reader);
+
 // A vec of interfaces.
 Result<std::vector<ObjectRef>> readObjects(ParcelReader& reader);
 
-// The head of a reply. UNSUPPORTED-like failures never come this far; an exception code does, and
-// is INTERNAL.
-Status readReplyHead(ParcelReader& reader);
-
 // What a struct that readValue() has checked refers to. Descriptors are borrowed.
-ParcelReader::Handle nativeHandle(const HidlHandle& handle);
+ReceivedHandle nativeHandle(const HidlHandle& handle);
 
 // ---- Writing -----------------------------------------------------------------------------------
 
@@ -71,12 +72,8 @@ void writeEnum(ParcelWriter& writer, E value) {
     writer.writeInt32(static_cast<int32_t>(value));
 }
 
+void writeStrings(ParcelWriter& writer, std::span<const std::string_view> texts);
 void writeObjects(ParcelWriter& writer, std::span<const ObjectRef> objects);
-
-// The head of a request of a method; `code` is one of the interface's.
-void writeRequestHead(ParcelWriter& writer, const InterfaceLayout& interface, uint32_t code);
-// The head of a reply without exception.
-void writeReplyHead(ParcelWriter& writer);
 
 // Fill in the generated structs; the content is copied into the writer.
 HidlString makeString(ParcelWriter& writer, std::string_view text);

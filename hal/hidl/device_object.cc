@@ -74,14 +74,16 @@ std::string DeviceObject::debugText(std::span<const std::string> /*options*/) co
 }
 
 Status DeviceObject::getCapabilities(Call& call) {
-    writeEnum(call.reply, ErrorStatus::NONE);
-    versionDelta(call.version).writeCapabilities(call.reply, mDevice->capabilities());
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+    writeEnum(*reply, ErrorStatus::NONE);
+    versionDelta(call.version).writeCapabilities(*reply, mDevice->capabilities());
     return {};
 }
 
 Status DeviceObject::getSupportedOperations(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(driver::Model model,
                              versionDelta(call.version).readModel(call.arguments));
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     Result<std::vector<bool>> supported = mDevice->supportedOperations(model, call.version);
     std::vector<HidlBool> flags;
     if (supported.ok()) {
@@ -89,8 +91,8 @@ Status DeviceObject::getSupportedOperations(Call& call) {
             flags.emplace_back(flag);
         }
     }
-    writeEnum(call.reply, reportStatus(supported.status(), call.version, "getSupportedOperations"));
-    writeValue(call.reply, makeVec(call.reply, flags));
+    writeEnum(*reply, reportStatus(supported.status(), call.version, "getSupportedOperations"));
+    writeValue(*reply, makeVec(*reply, flags));
     return {};
 }
 
@@ -112,17 +114,18 @@ Status DeviceObject::prepareModel(Call& call) {
         HALYARD_RETURN_IF_ERROR(skipCache(call.arguments));
     }
     HALYARD_ASSIGN_OR_RETURN(ObjectRef object, call.arguments.readObject());
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     std::shared_ptr<RemoteObject> callback = asCallback(object);
     if (callback == nullptr) {
-        writeEnum(call.reply, reportStatus(invalidArgument("the callback is null"), call.version,
-                                           "prepareModel"));
+        writeEnum(*reply, reportStatus(invalidArgument("the callback is null"), call.version,
+                                       "prepareModel"));
         return {};
     }
     // A failure has been reported by the callback.
     Status launched = mDevice->prepareAsync(
             std::move(model), call.version, options,
             preparedModelCallback(mProcess, std::move(callback), call.version));
-    writeEnum(call.reply, driver::toErrorStatus(launched, call.version));
+    writeEnum(*reply, driver::toErrorStatus(launched, call.version));
     return {};
 }
 
@@ -132,45 +135,51 @@ Status DeviceObject::prepareModelFromCache(Call& call) {
     }
     HALYARD_RETURN_IF_ERROR(skipCache(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef object, call.arguments.readObject());
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     std::shared_ptr<RemoteObject> callback = asCallback(object);
     Status status = callback == nullptr ? invalidArgument("the callback is null")
                                         : unsupported("there is no compilation cache");
     if (callback != nullptr) {
         preparedModelCallback(mProcess, std::move(callback), call.version)(status, nullptr);
     }
-    writeEnum(call.reply, driver::toErrorStatus(status, call.version));
+    writeEnum(*reply, driver::toErrorStatus(status, call.version));
     return {};
 }
 
 Status DeviceObject::getStatus(Call& call) {
-    writeEnum(call.reply, DeviceStatus::AVAILABLE);
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+    writeEnum(*reply, DeviceStatus::AVAILABLE);
     return {};
 }
 
 Status DeviceObject::getVersionString(Call& call) {
-    writeEnum(call.reply, ErrorStatus::NONE);
-    writeValue(call.reply, makeString(call.reply, mDevice->versionString()));
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+    writeEnum(*reply, ErrorStatus::NONE);
+    writeValue(*reply, makeString(*reply, mDevice->versionString()));
     return {};
 }
 
 Status DeviceObject::getType(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     const std::vector<std::string> backends = mDevice->backendNames();
     bool gpu = !backends.empty() && backends.front() == "GpuAcc";
-    writeEnum(call.reply, ErrorStatus::NONE);
-    writeEnum(call.reply, gpu ? DeviceType::GPU : DeviceType::CPU);
+    writeEnum(*reply, ErrorStatus::NONE);
+    writeEnum(*reply, gpu ? DeviceType::GPU : DeviceType::CPU);
     return {};
 }
 
 Status DeviceObject::getSupportedExtensions(Call& call) {
-    writeEnum(call.reply, ErrorStatus::NONE);
-    writeValue(call.reply, HidlVec<nn::v1_2::Extension>());
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+    writeEnum(*reply, ErrorStatus::NONE);
+    writeValue(*reply, HidlVec<nn::v1_2::Extension>());
     return {};
 }
 
 Status DeviceObject::getNumberOfCacheFilesNeeded(Call& call) {
-    writeEnum(call.reply, ErrorStatus::NONE);
-    call.reply.writeUint32(0);  // model files
-    call.reply.writeUint32(0);  // data files
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+    writeEnum(*reply, ErrorStatus::NONE);
+    reply->writeUint32(0);  // model files
+    reply->writeUint32(0);  // data files
     return {};
 }
 
@@ -179,9 +188,10 @@ Status DeviceObject::allocate(Call& call) {
     HALYARD_RETURN_IF_ERROR(readObjects(call.arguments).status());                     // models
     HALYARD_RETURN_IF_ERROR(readValue<HidlVec<BufferRole>>(call.arguments).status());  // inputs
     HALYARD_RETURN_IF_ERROR(readValue<HidlVec<BufferRole>>(call.arguments).status());  // outputs
-    writeEnum(call.reply, ErrorStatus::GENERAL_FAILURE);
-    call.reply.writeObject({});  // no IBuffer
-    call.reply.writeUint32(0);   // token
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+    writeEnum(*reply, ErrorStatus::GENERAL_FAILURE);
+    reply->writeObject({});  // no IBuffer
+    reply->writeUint32(0);   // token
     return {};
 }
 

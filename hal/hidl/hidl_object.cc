@@ -2,6 +2,7 @@
 
 #include "hal/hidl/hidl_object.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <vector>
@@ -20,14 +21,6 @@ using base::v1_0::IBase;
 // Apps have user ids from here on, in every Android user's range.
 constexpr uint32_t kFirstAppUid = 10000;
 
-void writeStrings(ParcelWriter& writer, std::span<const std::string_view> texts) {
-    std::vector<HidlString> strings;
-    for (std::string_view text : texts) {
-        strings.push_back(makeString(writer, text));
-    }
-    writeValue(writer, makeVec(writer, strings));
-}
-
 WireStatus wireStatus(const Status& status) {
     switch (status.code()) {
         case StatusCode::OK:
@@ -43,19 +36,28 @@ WireStatus wireStatus(const Status& status) {
 
 }  // namespace
 
-WireStatus HidlObject::onTransact(uint32_t code, bool oneway, const Caller& caller,
-                                  ParcelReader& arguments, ParcelWriter& reply) {
-    const MethodLayout* method = findMethod(mInterface, code);
+Result<ParcelWriter*> HidlObject::Call::endArguments() {
+    const bool first = !mIncoming.argumentsEnded();
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, mIncoming.endArguments());
+    if (first && !mIncoming.oneway()) {
+        writeReplyHead(*reply);
+    }
+    return reply;
+}
+
+WireStatus HidlObject::onTransact(IncomingCall& incoming) {
+    const MethodLayout* method = findMethod(mInterface, incoming.code());
     if (method == nullptr) {
         return WireStatus::UNKNOWN_TRANSACTION;
     }
     auto refuse = [&](const Status& status, WireStatus answer) {
         log(LogLevel::WARNING, std::string(mInterface.descriptor) + "." +
                                        std::string(method->name) + " called by pid " +
-                                       std::to_string(caller.pid) + ": " + status.toString());
+                                       std::to_string(incoming.caller().pid) + ": " +
+                                       status.toString());
         return answer;
     };
-    Result<std::string_view> token = arguments.readInterfaceToken();
+    Result<std::string_view> token = readInterfaceToken(incoming.arguments());
     if (!token.ok()) {
         return refuse(token.status(), WireStatus::BAD_TYPE);
     }
@@ -63,62 +65,67 @@ WireStatus HidlObject::onTransact(uint32_t code, bool oneway, const Caller& call
         return refuse(invalidArgument("the interface token is " + std::string(*token)),
                       WireStatus::BAD_TYPE);
     }
-    if (oneway != method->oneway) {
-        return refuse(invalidArgument(oneway ? "must not be oneway" : "must be oneway"),
+    if (incoming.oneway() != method->oneway) {
+        return refuse(invalidArgument(incoming.oneway() ? "must not be oneway" : "must be oneway"),
                       WireStatus::UNKNOWN_ERROR);
     }
-    if (!oneway) {
-        writeReplyHead(reply);
-    }
-    Call call{.caller = caller, .arguments = arguments, .reply = reply};
-    // No IBase method but debug has arguments, so that only debug can fail.
-    if (code == IBase::debug && caller.euid >= kFirstAppUid) {
+    if (method->code == IBase::debug && incoming.caller().euid >= kFirstAppUid) {
         return refuse(invalidArgument("apps may not debug"), WireStatus::PERMISSION_DENIED);
     }
-    Status status =
-            method->token == IBase::layout().descriptor ? serveBase(code, call) : serve(code, call);
+    Call call(incoming);
+    Status status = method->token == IBase::layout().descriptor ? serveBase(method->code, call)
+                                                                : serve(method->code, call);
+    if (status.ok()) {
+        // For those that have neither arguments nor results.
+        status = call.endArguments().status();
+    }
     return status.ok() ? WireStatus::OK : refuse(status, wireStatus(status));
 }
 
 Status HidlObject::serveBase(uint32_t code, Call& call) {
+    if (code == IBase::debug) {
+        return debug(call);
+    }
+    // No other method of IBase has arguments that matter here.
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     switch (code) {
         case IBase::ping:
         case IBase::notifySyspropsChanged:  // Halyard reads no system properties
         case IBase::setHALInstrumentation:
             return {};
         case IBase::interfaceChain:
-            writeStrings(call.reply, mInterface.chain);
+            writeStrings(*reply, mInterface.chain);
             return {};
         case IBase::interfaceDescriptor:
-            writeValue(call.reply, makeString(call.reply, mInterface.descriptor));
+            writeValue(*reply, makeString(*reply, mInterface.descriptor));
             return {};
         case IBase::getHashChain:
-            writeValue(call.reply, makeVec(call.reply, mInterface.hashes));
+            writeValue(*reply, makeVec(*reply, mInterface.hashes));
             return {};
         case IBase::getDebugInfo: {
             DebugInfo info;
             info.pid = getpid();
             info.arch = sizeof(void*) == 8 ? DebugInfo::Architecture::IS_64BIT
                                            : DebugInfo::Architecture::IS_32BIT;
-            writeValue(call.reply, info);
+            writeValue(*reply, info);
             return {};
         }
-        case IBase::debug:
-            return debug(call);
         default:
             return unsupported("never sent");
     }
 }
 
 Status HidlObject::debug(Call& call) {
-    HALYARD_ASSIGN_OR_RETURN(ParcelReader::Handle handle, call.arguments.readNativeHandle());
-    HALYARD_ASSIGN_OR_RETURN(const auto* strings, readValue<HidlVec<HidlString>>(call.arguments));
-    std::vector<std::string> options;
-    for (const HidlString& string : strings->view()) {
-        options.emplace_back(string.view());
-    }
+    HALYARD_ASSIGN_OR_RETURN(const ReceivedHandle handle, readNativeHandle(call.arguments));
+    HALYARD_ASSIGN_OR_RETURN(const std::vector<std::string> options, readStrings(call.arguments));
+    FileDescriptor output;
     if (handle.valid && !handle.handle.fds.empty()) {
-        writeDebugOutput(handle.handle.fds[0], debugText(options));
+        // The received one is closed with the arguments.
+        output.reset(fcntl(handle.handle.fds[0], F_DUPFD_CLOEXEC, 0));
+    }
+    HALYARD_RETURN_IF_ERROR(call.endArguments().status());
+    if (output.valid()) {
+        writeDebugOutput(output.get(), debugText(options));
     }
     return {};
 }

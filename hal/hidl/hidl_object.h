@@ -11,6 +11,7 @@
 
 #include "driver/model/versions.h"
 #include "engine/base/status.h"
+#include "hal/binder/incoming_call.h"
 #include "hal/binder/object.h"
 #include "hal/hidl/codec.h"
 
@@ -24,22 +25,33 @@ class HidlObject : public LocalObject {
     const InterfaceLayout& interface() const { return mInterface; }
 
     // One call while it is served.
-    struct Call {
+    class Call {
+      public:
+        explicit Call(IncomingCall& incoming)
+            : caller(incoming.caller()), arguments(incoming.arguments()), mIncoming(incoming) {}
+
         const Caller& caller;
         ParcelReader& arguments;  // after the interface token
-        ParcelWriter& reply;      // after the head; of no use in a oneway call
         // The one that brought the method, as the table of methods says.
         driver::HalVersion version = driver::HalVersion::V1_0;
+
+        // To be called when all arguments have been read and what is kept of them copied, before
+        // the work: what they point to, and their descriptors, are gone afterwards. Where to write
+        // the results; of no use in a oneway call. INVALID_ARGUMENT if something was left to read,
+        // for which the call must be refused.
+        Result<ParcelWriter*> endArguments();
+
+      private:
+        IncomingCall& mIncoming;
     };
 
     // Before a method is served, its interface token and whether it is oneway are checked.
-    WireStatus onTransact(uint32_t code, bool oneway, const Caller& caller, ParcelReader& arguments,
-                          ParcelWriter& reply) final;
+    WireStatus onTransact(IncomingCall& call) final;
 
   protected:
-    // Serves a method of the interface that is not IBase's: reads the arguments, writes the
-    // results. A failure is for calls that can't be answered as the interface says, and is logged:
-    // INVALID_ARGUMENT for arguments that can't be read, UNSUPPORTED for a code not served.
+    // Serves a method of the interface that is not IBase's: reads the arguments, ends them, writes
+    // the results. A failure is for calls that can't be answered as the interface says, and is
+    // logged: INVALID_ARGUMENT for arguments that can't be read, UNSUPPORTED for a code not served.
     virtual Status serve(uint32_t code, Call& call) = 0;
 
     // What IBase::debug writes for these options. Called for callers that are no apps.

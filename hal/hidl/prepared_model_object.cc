@@ -83,9 +83,10 @@ Result<PreparedModelObject::Arguments> PreparedModelObject::readArguments(Call& 
 Status PreparedModelObject::execute(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(Arguments arguments, readArguments(call));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef object, call.arguments.readObject());
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     std::shared_ptr<RemoteObject> callback = asCallback(object);
     if (callback == nullptr) {
-        writeEnum(call.reply,
+        writeEnum(*reply,
                   reportStatus(invalidArgument("the callback is null"), call.version, "execute"));
         return {};
     }
@@ -93,16 +94,17 @@ Status PreparedModelObject::execute(Call& call) {
     Status launched =
             mModel->executeAsync(std::move(arguments.request), call.version, arguments.options,
                                  executionCallback(mProcess, std::move(callback), call.version));
-    writeEnum(call.reply, driver::toErrorStatus(launched, call.version));
+    writeEnum(*reply, driver::toErrorStatus(launched, call.version));
     return {};
 }
 
 Status PreparedModelObject::executeSynchronously(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(Arguments arguments, readArguments(call));
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     driver::ExecutionResult result =
             mModel->execute(arguments.request, call.version, arguments.options);
-    writeEnum(call.reply, reportStatus(result.status, call.version, "executeSynchronously"));
-    nn::v1_2::writeShapesAndTiming(call.reply, result.outputShapes, result.timing);
+    writeEnum(*reply, reportStatus(result.status, call.version, "executeSynchronously"));
+    nn::v1_2::writeShapesAndTiming(*reply, result.outputShapes, result.timing);
     return {};
 }
 
@@ -110,9 +112,10 @@ Status PreparedModelObject::configureExecutionBurst(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(ObjectRef callback, call.arguments.readObject());
     HALYARD_RETURN_IF_ERROR(readValue<HidlFmq<nn::v1_2::FmqRequestDatum>>(call.arguments).status());
     HALYARD_RETURN_IF_ERROR(readValue<HidlFmq<nn::v1_2::FmqResultDatum>>(call.arguments).status());
-    writeEnum(call.reply,
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+    writeEnum(*reply,
               isNull(callback) ? ErrorStatus::INVALID_ARGUMENT : ErrorStatus::GENERAL_FAILURE);
-    call.reply.writeObject({});  // no IBurstContext
+    reply->writeObject({});  // no IBurstContext
     return {};
 }
 
@@ -124,10 +127,11 @@ Status PreparedModelObject::executeFenced(Call& call) {
     // How long it may take once the fences are signalled.
     HALYARD_RETURN_IF_ERROR(readValue<OptionalTimeoutDuration>(call.arguments).status());
 
+    const bool nullFence = std::ranges::any_of(
+            fences->view(), [](const HidlHandle& fence) { return fence.address == 0; });
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     Status status = mModel->validateFenced(request);
-    if (status.ok() && std::ranges::any_of(fences->view(), [](const HidlHandle& fence) {
-            return fence.address == 0;
-        })) {
+    if (status.ok() && nullFence) {
         status = invalidArgument("a fence has no handle");
     }
     if (status.ok() && driver::hasPassed(options.deadline)) {
@@ -136,9 +140,9 @@ Status PreparedModelObject::executeFenced(Call& call) {
     if (status.ok()) {
         status = unsupported("there are no fenced executions");
     }
-    writeEnum(call.reply, reportStatus(status, call.version, "executeFenced"));
-    call.reply.writeNativeHandle(nullptr);  // no fence
-    call.reply.writeObject({});             // no IFencedExecutionCallback
+    writeEnum(*reply, reportStatus(status, call.version, "executeFenced"));
+    writeNativeHandle(*reply, nullptr);  // no fence
+    reply->writeObject({});              // no IFencedExecutionCallback
     return {};
 }
 

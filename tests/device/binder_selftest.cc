@@ -25,8 +25,10 @@
 #include <thread>
 #include <vector>
 
+#include "hal/binder/incoming_call.h"
 #include "hal/binder/process.h"
 #include "hal/binder/shared_memory.h"
+#include "hal/hidl/hidl_parcel.h"
 
 namespace halyard::hal {
 namespace {
@@ -95,19 +97,19 @@ class Incrementer : public LocalObject {
   public:
     explicit Incrementer(BinderProcess& process) : mProcess(process) {}
 
-    WireStatus onTransact(uint32_t code, bool /*oneway*/, const Caller& /*caller*/,
-                          ParcelReader& arguments, ParcelWriter& reply) override {
-        if (code == INCREMENT) {
-            Result<int32_t> number = arguments.readInt32();
-            if (!number.ok()) {
+    WireStatus onTransact(IncomingCall& call) override {
+        if (call.code() == INCREMENT) {
+            Result<int32_t> number = call.arguments().readInt32();
+            Result<ParcelWriter*> reply = call.endArguments();
+            if (!number.ok() || !reply.ok()) {
                 return WireStatus::NOT_ENOUGH_DATA;
             }
             servedOn = gettid();
-            reply.writeInt32(*number + 1);
+            (*reply)->writeInt32(*number + 1);
             return WireStatus::OK;
         }
-        if (code == RECURSE) {
-            auto other = asRemote(arguments.readObject());
+        if (call.code() == RECURSE) {
+            auto other = asRemote(call.arguments().readObject());
             ParcelWriter again;
             again.writeObject(shared_from_this());
             Result<std::unique_ptr<Reply>> deeper = mProcess.transact(other, RECURSE, again);
@@ -130,9 +132,12 @@ class MadeObject : public LocalObject {
   public:
     explicit MadeObject(std::atomic<int>& released) : mReleased(released) {}
     ~MadeObject() override { ++mReleased; }
-    WireStatus onTransact(uint32_t code, bool /*oneway*/, const Caller& /*caller*/,
-                          ParcelReader& /*arguments*/, ParcelWriter& reply) override {
-        reply.writeInt32(static_cast<int32_t>(code));
+    WireStatus onTransact(IncomingCall& call) override {
+        Result<ParcelWriter*> reply = call.endArguments();
+        if (!reply.ok()) {
+            return WireStatus::BAD_VALUE;
+        }
+        (*reply)->writeInt32(static_cast<int32_t>(call.code()));
         return WireStatus::OK;
     }
 
@@ -144,20 +149,47 @@ class Hub : public LocalObject {
   public:
     explicit Hub(BinderProcess& process) : mProcess(process) {}
 
-    WireStatus onTransact(uint32_t code, bool oneway, const Caller& caller, ParcelReader& arguments,
-                          ParcelWriter& reply) override {
-        if (!oneway && caller.pid <= 0) {
+    WireStatus onTransact(IncomingCall& call) override {
+        if (!call.oneway() && call.caller().pid <= 0) {
             return WireStatus::UNKNOWN_ERROR;
         }
-        switch (code) {
+        switch (call.code()) {
             case SUM_BYTES:
-                return sumBytes(arguments, reply);
-            case GET_DESCRIPTOR:
-                return getDescriptor(reply);
+                return sumBytes(call);
             case CALL_BACK:
             case RECURSE:
             case IS_OWN:
-                return useObject(code, arguments, reply);
+                return useObject(call);
+            case INCREMENT:
+            case MEET:
+            case NOTE:
+            case BIG:
+                return useNumber(call);
+            default:
+                return giveSomething(call);
+        }
+    }
+
+  private:
+    // Calls without arguments that matter.
+    WireStatus giveSomething(IncomingCall& call) {
+        if (call.code() != DIE && call.code() != QUIT) {
+            while (call.arguments().readInt32().ok()) {
+            }
+            Result<ParcelWriter*> reply = call.endArguments();
+            return reply.ok() ? give(call.code(), **reply) : WireStatus::BAD_VALUE;
+        }
+        if (call.code() == DIE) {
+            _exit(0);
+        }
+        kill(getpid(), SIGTERM);
+        return WireStatus::OK;
+    }
+
+    WireStatus give(uint32_t code, ParcelWriter& reply) {
+        switch (code) {
+            case GET_DESCRIPTOR:
+                return getDescriptor(reply);
             case MAKE_OBJECT:
                 reply.writeObject(std::make_shared<MadeObject>(mReleased));
                 return WireStatus::OK;
@@ -169,33 +201,26 @@ class Hub : public LocalObject {
                 return WireStatus::OK;
             case BAD_REPLY: {
                 NativeHandle handle{.fds = {-1}, .ints = {}};
-                reply.writeNativeHandle(&handle);
+                hidl::writeNativeHandle(reply, &handle);
                 return WireStatus::OK;
             }
-            case DIE:
-                _exit(0);
-            case QUIT:
-                kill(getpid(), SIGTERM);
-                return WireStatus::OK;
             default:
-                return useNumber(code, arguments, reply);
+                return WireStatus::UNKNOWN_TRANSACTION;
         }
     }
 
-  private:
-    WireStatus useNumber(uint32_t code, ParcelReader& arguments, ParcelWriter& reply) {
-        if (code != INCREMENT && code != MEET && code != NOTE && code != BIG) {
-            return WireStatus::UNKNOWN_TRANSACTION;
-        }
-        Result<int32_t> number = arguments.readInt32();
-        if (!number.ok()) {
+    WireStatus useNumber(IncomingCall& call) {
+        Result<int32_t> number = call.arguments().readInt32();
+        Result<ParcelWriter*> ended = call.endArguments();
+        if (!number.ok() || !ended.ok()) {
             return WireStatus::NOT_ENOUGH_DATA;
         }
-        if (code == INCREMENT) {
+        ParcelWriter& reply = **ended;
+        if (call.code() == INCREMENT) {
             reply.writeInt32(*number + 1);
-        } else if (code == NOTE) {
+        } else if (call.code() == NOTE) {
             mNoted += *number;
-        } else if (code == BIG) {
+        } else if (call.code() == BIG) {
             reply.writeBuffer(reply.keepZeroed(static_cast<size_t>(*number)));
         } else {
             std::unique_lock lock(mMutex);
@@ -207,25 +232,25 @@ class Hub : public LocalObject {
         return WireStatus::OK;
     }
 
-    WireStatus useObject(uint32_t code, ParcelReader& arguments, ParcelWriter& reply) {
-        Result<ObjectRef> object = arguments.readObject();
-        if (!object.ok()) {
+    WireStatus useObject(IncomingCall& call) {
+        Result<ObjectRef> object = call.arguments().readObject();
+        Result<int32_t> number =
+                call.code() == CALL_BACK ? call.arguments().readInt32() : Result<int32_t>(0);
+        Result<ParcelWriter*> ended = call.endArguments();
+        if (!object.ok() || !number.ok() || !ended.ok()) {
             return WireStatus::BAD_VALUE;
         }
-        if (code == IS_OWN) {
+        ParcelWriter& reply = **ended;
+        if (call.code() == IS_OWN) {
             reply.writeInt32(std::holds_alternative<std::shared_ptr<LocalObject>>(*object) ? 1 : 0);
             return WireStatus::OK;
         }
-        if (code == RECURSE) {
+        if (call.code() == RECURSE) {
             ParcelWriter own;
             own.writeObject(shared_from_this());
             return mProcess.transact(asRemote(object), RECURSE, own).ok()
                            ? WireStatus::OK
                            : WireStatus::UNKNOWN_ERROR;
-        }
-        Result<int32_t> number = arguments.readInt32();
-        if (!number.ok()) {
-            return WireStatus::NOT_ENOUGH_DATA;
         }
         ParcelWriter forward;
         forward.writeInt32(*number);
@@ -234,13 +259,17 @@ class Hub : public LocalObject {
         return WireStatus::OK;
     }
 
-    static WireStatus sumBytes(ParcelReader& arguments, ParcelWriter& reply) {
-        Result<ParcelReader::Handle> handle = arguments.readNativeHandle();
-        Result<int32_t> size = arguments.readInt32();
+    static WireStatus sumBytes(IncomingCall& call) {
+        Result<ReceivedHandle> handle = hidl::readNativeHandle(call.arguments());
+        Result<int32_t> size = call.arguments().readInt32();
         if (!handle.ok() || !size.ok()) {
             return WireStatus::BAD_VALUE;
         }
         driver::SharedMemory memory = importMemory("ashmem", *handle, static_cast<uint64_t>(*size));
+        Result<ParcelWriter*> reply = call.endArguments();
+        if (!reply.ok()) {
+            return WireStatus::BAD_VALUE;
+        }
         Result<std::span<uint8_t>> bytes = memory->map();
         int32_t sum = 0;
         if (bytes.ok()) {
@@ -248,7 +277,7 @@ class Hub : public LocalObject {
                 sum += byte;
             }
         }
-        reply.writeInt32(bytes.ok() ? sum : -1);
+        (*reply)->writeInt32(bytes.ok() ? sum : -1);
         return WireStatus::OK;
     }
 
@@ -261,7 +290,7 @@ class Hub : public LocalObject {
             }
         }
         NativeHandle handle{.fds = {mDescriptor}, .ints = {42}};
-        reply.writeNativeHandle(&handle);
+        hidl::writeNativeHandle(reply, &handle);
         return WireStatus::OK;
     }
 
@@ -427,12 +456,12 @@ void checkDescriptors(Client& client) {
     }
     std::memset(memory->memory->map()->data(), 3, 10000);
     ParcelWriter arguments;
-    arguments.writeNativeHandle(&memory->handle);
+    hidl::writeNativeHandle(arguments, &memory->handle);
     arguments.writeInt32(10000);
     Result<int32_t> sum = client.number(SUM_BYTES, arguments);
     claim(sum.ok() && *sum == 30000, "the other side sees what was written to shared memory");
     ParcelWriter tooLong;
-    tooLong.writeNativeHandle(&memory->handle);
+    hidl::writeNativeHandle(tooLong, &memory->handle);
     tooLong.writeInt32(10001);
     sum = client.number(SUM_BYTES, tooLong);
     claim(sum.ok() && *sum == -1, "memory shorter than it is said to be is not mapped");
@@ -441,8 +470,8 @@ void checkDescriptors(Client& client) {
     {
         Result<std::unique_ptr<Reply>> reply =
                 client.process->transact(client.hub, GET_DESCRIPTOR, ParcelWriter());
-        Result<ParcelReader::Handle> handle =
-                reply.ok() ? (*reply)->reader().readNativeHandle() : reply.status();
+        Result<ReceivedHandle> handle =
+                reply.ok() ? hidl::readNativeHandle((*reply)->reader()) : reply.status();
         if (claim(handle.ok() && handle->valid && handle->handle.fds.size() == 1 &&
                           handle->handle.ints == std::vector<int32_t>{42},
                   "a handle comes in a reply")) {

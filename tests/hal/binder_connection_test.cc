@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "hal/binder/incoming_call.h"
 #include "hal/binder/parcel.h"
 #include "tests/hal/fake_kernel.h"
 
@@ -21,16 +22,39 @@ using testing::FakeKernel;
 using testing::Returns;
 using testing::SentCommand;
 
-using Serve = std::function<WireStatus(uint32_t code, bool oneway, const Caller& caller,
-                                       ParcelReader& arguments, ParcelWriter& reply)>;
+using Serve = std::function<WireStatus(IncomingCall& call)>;
+
+// The reply, of a call whose arguments have been read.
+ParcelWriter& replyTo(IncomingCall& call) {
+    Result<ParcelWriter*> reply = call.endArguments();
+    EXPECT_TRUE(reply.ok()) << reply.status().toString();
+    static ParcelWriter nowhere;
+    return reply.ok() ? **reply : nowhere;
+}
+
+// Serves a word, to which it replies with another.
+Serve serveWord(std::function<int32_t(int32_t)> answer) {
+    return [answer = std::move(answer)](IncomingCall& call) {
+        const Result<int32_t> word = call.arguments().readInt32();
+        if (!word.ok()) {
+            return WireStatus::NOT_ENOUGH_DATA;
+        }
+        ParcelWriter& reply = replyTo(call);
+        reply.writeInt32(answer(*word));
+        return WireStatus::OK;
+    };
+}
 
 class ServedObject : public LocalObject {
   public:
+    // Answers a word with nothing unless told otherwise.
     explicit ServedObject(Serve serve = nullptr) : mServe(std::move(serve)) {}
-    WireStatus onTransact(uint32_t code, bool oneway, const Caller& caller, ParcelReader& arguments,
-                          ParcelWriter& reply) override {
+    WireStatus onTransact(IncomingCall& call) override {
         ++calls;
-        return mServe ? mServe(code, oneway, caller, arguments, reply) : WireStatus::OK;
+        if (mServe) {
+            return mServe(call);
+        }
+        return call.arguments().readInt32().ok() ? WireStatus::OK : WireStatus::NOT_ENOUGH_DATA;
     }
     void onLastRelease() override { ++lastReleases; }
 
@@ -206,11 +230,7 @@ TEST_F(Connection, OnewayCallsReturnOnceTheKernelHasThem) {
 }
 
 TEST_F(Connection, ServesNestedCallsWhileItWaits) {
-    auto object = std::make_shared<ServedObject>(
-            [](uint32_t, bool, const Caller&, ParcelReader& arguments, ParcelWriter& reply) {
-                reply.writeInt32(arguments.readInt32().value() * 2);
-                return WireStatus::OK;
-            });
+    auto object = std::make_shared<ServedObject>(serveWord([](int32_t word) { return word * 2; }));
     kernel->onCall = [&](const SentCommand&) {
         return Returns()
                 .add(BR_TRANSACTION_COMPLETE)
@@ -236,12 +256,12 @@ TEST_F(Connection, ServesNestedCallsWhileItWaits) {
 
 TEST_F(Connection, EndsCallsThatNestTooDeeply) {
     std::shared_ptr<ServedObject> object;
-    object = std::make_shared<ServedObject>(
-            [&](uint32_t, bool, const Caller&, ParcelReader&, ParcelWriter&) {
-                return mConnection.transact(mConnection.contextManager(), 1, ParcelWriter()).ok()
-                               ? WireStatus::OK
-                               : WireStatus::UNKNOWN_ERROR;
-            });
+    object = std::make_shared<ServedObject>([&](IncomingCall& call) {
+        static_cast<void>(call.arguments().readInt32());
+        return mConnection.transact(mConnection.contextManager(), 1, ParcelWriter()).ok()
+                       ? WireStatus::OK
+                       : WireStatus::UNKNOWN_ERROR;
+    });
     send(object);
     // Every call of ours leads to another one of theirs, until one of them is refused.
     kernel->onCall = [&](const SentCommand&) {
@@ -263,13 +283,12 @@ TEST_F(Connection, EndsCallsThatNestTooDeeply) {
 
 TEST_F(Connection, DispatchesACallAndReplies) {
     Caller seen;
-    auto object =
-            std::make_shared<ServedObject>([&](uint32_t code, bool oneway, const Caller& caller,
-                                               ParcelReader& arguments, ParcelWriter& reply) {
-                seen = caller;
-                reply.writeInt32(arguments.readInt32().value() + static_cast<int32_t>(code));
-                return oneway ? WireStatus::UNKNOWN_ERROR : WireStatus::OK;
-            });
+    auto object = std::make_shared<ServedObject>([&](IncomingCall& call) {
+        seen = call.caller();
+        const int32_t word = call.arguments().readInt32().value();
+        replyTo(call).writeInt32(word + static_cast<int32_t>(call.code()));
+        return call.oneway() ? WireStatus::UNKNOWN_ERROR : WireStatus::OK;
+    });
     send(object);
     ASSERT_TRUE(mConnection.startThreads(1, 4).ok());
     SentCommand reply = callObject(object.get(), 5, 100);
@@ -283,11 +302,11 @@ TEST_F(Connection, DispatchesACallAndReplies) {
 }
 
 TEST_F(Connection, ACallThatCannotBeServedGetsABareStatus) {
-    auto object = std::make_shared<ServedObject>(
-            [](uint32_t, bool, const Caller&, ParcelReader&, ParcelWriter& reply) {
-                reply.writeInt32(1);  // of no use
-                return WireStatus::UNKNOWN_TRANSACTION;
-            });
+    auto object = std::make_shared<ServedObject>([](IncomingCall& call) {
+        static_cast<void>(call.arguments().readInt32());
+        replyTo(call).writeInt32(1);  // of no use
+        return WireStatus::UNKNOWN_TRANSACTION;
+    });
     send(object);
     ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
     SentCommand reply = callObject(object.get(), 5, 0);
@@ -318,12 +337,12 @@ TEST_F(Connection, RepliesClearTheirBufferIfTheCallDid) {
 
 TEST_F(Connection, OnewayCallsGetNoReplyButFreeTheirBuffer) {
     std::promise<bool> served;
-    auto object = std::make_shared<ServedObject>(
-            [&](uint32_t, bool oneway, const Caller&, ParcelReader&, ParcelWriter& reply) {
-                reply.writeInt32(1);
-                served.set_value(oneway);
-                return WireStatus::UNKNOWN_ERROR;
-            });
+    auto object = std::make_shared<ServedObject>([&](IncomingCall& call) {
+        static_cast<void>(call.arguments().readInt32());
+        replyTo(call).writeInt32(1);
+        served.set_value(call.oneway());
+        return WireStatus::UNKNOWN_ERROR;
+    });
     send(object);
     ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
     kernel->deliver(Returns().add(BR_TRANSACTION, kernel->callTo(object.get(), 1, 0, TF_ONE_WAY)));
@@ -363,11 +382,10 @@ TEST_F(Connection, AFailedReplyEndsNeitherTheThreadNorAnotherCall) {
 
 TEST_F(Connection, MalformedParcelsReachNobodyAndHarmNobody) {
     std::vector<StatusCode> codes;
-    auto object = std::make_shared<ServedObject>(
-            [&](uint32_t, bool, const Caller&, ParcelReader& arguments, ParcelWriter&) {
-                codes.push_back(arguments.readObject().status().code());
-                return WireStatus::BAD_VALUE;
-            });
+    auto object = std::make_shared<ServedObject>([&](IncomingCall& call) {
+        codes.push_back(call.arguments().readObject().status().code());
+        return WireStatus::BAD_VALUE;
+    });
     send(object);
     ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
     auto call = [&](binder_transaction_data data) {
@@ -465,8 +483,8 @@ TEST_F(Connection, TheLastReleaseInsideACallRunsAfterIt) {
     auto released = std::make_shared<ServedObject>();
     send(released);
     int duringCall = -1;
-    auto caller = std::make_shared<ServedObject>([&](uint32_t, bool, const Caller&, ParcelReader&,
-                                                     ParcelWriter&) {
+    auto caller = std::make_shared<ServedObject>([&](IncomingCall& call) {
+        static_cast<void>(call.arguments().readInt32());
         kernel->onCall = [&](const SentCommand&) {
             return Returns()
                     .add(BR_RELEASE, pairOf(released.get()))
@@ -614,13 +632,11 @@ TEST_F(Connection, StartsTheThreadsThatTheKernelAsksFor) {
 TEST_F(Connection, StopLetsACallInProgressFinish) {
     std::promise<void> inside;
     std::promise<void> release;
-    auto object = std::make_shared<ServedObject>(
-            [&](uint32_t, bool, const Caller&, ParcelReader&, ParcelWriter& reply) {
-                inside.set_value();
-                release.get_future().wait();
-                reply.writeInt32(77);
-                return WireStatus::OK;
-            });
+    auto object = std::make_shared<ServedObject>(serveWord([&](int32_t) {
+        inside.set_value();
+        release.get_future().wait();
+        return 77;
+    }));
     send(object);
     ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
     kernel->deliver(Returns().add(BR_TRANSACTION, kernel->callTo(object.get(), 1, 0)));
@@ -655,11 +671,7 @@ TEST_F(Connection, CallsOfManyThreadsDoNotMix) {
                 .add(BR_TRANSACTION_COMPLETE)
                 .add(BR_REPLY, kernel->parcelOfWord(-call.word()));
     };
-    auto object = std::make_shared<ServedObject>(
-            [](uint32_t, bool, const Caller&, ParcelReader& arguments, ParcelWriter& reply) {
-                reply.writeInt32(arguments.readInt32().value());
-                return WireStatus::OK;
-            });
+    auto object = std::make_shared<ServedObject>(serveWord([](int32_t word) { return word; }));
     send(object);
     ASSERT_TRUE(mConnection.startThreads(3, 0).ok());
     std::atomic<int> wrong = 0;

@@ -28,8 +28,7 @@ using testing::SentParcel;
 // Stands for any object; it is never called.
 class NamedObject : public LocalObject {
   public:
-    WireStatus onTransact(uint32_t /*code*/, bool /*oneway*/, const Caller& /*caller*/,
-                          ParcelReader& /*arguments*/, ParcelWriter& /*reply*/) override {
+    WireStatus onTransact(IncomingCall& /*call*/) override {
         return WireStatus::UNKNOWN_TRANSACTION;
     }
 };
@@ -73,7 +72,7 @@ Result<uint64_t> readWhole(const GoldenParcel& golden, const DeliveredParcel& pa
     if (golden.reply) {
         HALYARD_RETURN_IF_ERROR(hidl::readReplyHead(reader));
     } else {
-        HALYARD_RETURN_IF_ERROR(reader.readInterfaceToken().status());
+        HALYARD_RETURN_IF_ERROR(hidl::readInterfaceToken(reader).status());
     }
     return testing::digest(reader, golden.layouts());
 }
@@ -92,7 +91,7 @@ TEST(GoldenParcels, DecodeToTheRecordedValues) {
         if (golden.reply) {
             EXPECT_TRUE(hidl::readReplyHead(reader).ok());
         } else {
-            Result<std::string_view> token = reader.readInterfaceToken();
+            Result<std::string_view> token = hidl::readInterfaceToken(reader);
             ASSERT_TRUE(token.ok());
             EXPECT_EQ(*token, golden.method->token);
         }
@@ -109,7 +108,7 @@ TEST(GoldenParcels, EncodeToTheRecordedBytes) {
         if (golden.reply) {
             hidl::writeReplyHead(writer);
         } else {
-            writer.writeInterfaceToken(golden.method->token);
+            hidl::writeInterfaceToken(writer, golden.method->token);
         }
         Status written = testing::writeJson(
                 writer, golden.layouts(), golden.values,

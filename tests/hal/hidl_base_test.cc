@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <optional>
 #include <string>
 
 #include "hal/hidl/hidl_object.h"
@@ -64,6 +65,7 @@ class Counter : public hidl::HidlObject {
   protected:
     Status serve(uint32_t /*code*/, Call& call) override {
         HALYARD_ASSIGN_OR_RETURN(lastSlot, call.arguments.readInt32());
+        HALYARD_RETURN_IF_ERROR(call.endArguments().status());
         ++calls;
         return {};
     }
@@ -83,10 +85,14 @@ class HidlBase : public ::testing::Test {
     Result<std::unique_ptr<Reply>> callBase(uint32_t code) {
         return callMethod(*mProcess, mObject, IBase::layout(), code, [](ParcelWriter&) {});
     }
-    WireStatus answerTo(uint32_t code, bool oneway, std::string_view token) {
+    // The answer to a call with one number, or none.
+    WireStatus answerTo(uint32_t code, bool oneway, std::string_view token,
+                        std::optional<int32_t> argument = std::nullopt) {
         ParcelWriter writer;
-        writer.writeInterfaceToken(token);
-        writer.writeInt32(5);
+        hidl::writeInterfaceToken(writer, token);
+        if (argument.has_value()) {
+            writer.writeInt32(*argument);
+        }
         Result<LoopbackProcess::Answer> answer =
                 mProcess->call(mObject, code, oneway, testing::capture(writer));
         EXPECT_TRUE(answer.ok());
@@ -96,7 +102,7 @@ class HidlBase : public ::testing::Test {
         ParcelWriter writer;
         hidl::writeRequestHead(writer, IBase::layout(), IBase::debug);
         const NativeHandle handle{.fds = {fd}, .ints = {}};
-        writer.writeNativeHandle(fd < 0 ? nullptr : &handle);
+        hidl::writeNativeHandle(writer, fd < 0 ? nullptr : &handle);
         const std::vector<hidl::HidlString> options = {hidl::makeString(writer, "-a"),
                                                        hidl::makeString(writer, "b")};
         hidl::writeValue(writer, hidl::makeVec(writer, options));
@@ -190,7 +196,7 @@ TEST_F(HidlBase, RefusesToDebugForApps) {
 }
 
 TEST_F(HidlBase, ServesMethodOfItsOwn) {
-    EXPECT_EQ(answerTo(IBurstContext::freeMemory, false, IBurstContext::layout().descriptor),
+    EXPECT_EQ(answerTo(IBurstContext::freeMemory, false, IBurstContext::layout().descriptor, 5),
               WireStatus::OK);
     EXPECT_EQ(mObject->calls, 1);
     EXPECT_EQ(mObject->lastSlot, 5);

@@ -40,6 +40,7 @@ Status RecordingCallback::serve(uint32_t code, Call& call) {
         notification.shapes = result.shapes;
         notification.timing = result.timing;
     }
+    HALYARD_RETURN_IF_ERROR(call.endArguments().status());
     std::lock_guard lock(mMutex);
     mNotifications.push_back(std::move(notification));
     mArrived.notify_all();

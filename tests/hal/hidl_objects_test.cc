@@ -2,7 +2,6 @@
 //
 // IDevice and IPreparedModel as a client sees them, in each HAL version.
 
-#include <dirent.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -21,6 +20,7 @@
 #include "hal/hidl/version_delta.h"
 #include "tests/hal/hidl_client.h"
 #include "tests/hal/loopback.h"
+#include "tests/hal/open_descriptors.h"
 
 namespace halyard::hal {
 
@@ -36,6 +36,7 @@ using testing::callMethod;
 using testing::HidlClient;
 using testing::LoopbackProcess;
 using testing::Notification;
+using testing::openDescriptors;
 using testing::RecordingCallback;
 using testing::VersionMethods;
 
@@ -83,16 +84,6 @@ driver::Request addRequest() {
     request.outputs = {{.location = {.poolIndex = 0, .offset = 8, .length = 8}, .dimensions = {}}};
     request.pools = {driver::SharedMemory()};
     return request;
-}
-
-size_t openDescriptors() {
-    DIR* folder = opendir("/proc/self/fd");
-    size_t count = 0;
-    while (folder != nullptr && readdir(folder) != nullptr) {
-        ++count;
-    }
-    closedir(folder);
-    return count;
 }
 
 class HidlObjects : public ::testing::Test {
@@ -486,7 +477,7 @@ TEST_F(HidlObjects, ExecuteNothingFencedAndSayWhatIsInvalidFirst) {
                 });
         EXPECT_TRUE(reply.ok()) << reply.status().toString();
         const ErrorStatus status = *hidl::readEnum<ErrorStatus>((*reply)->reader());
-        EXPECT_FALSE((*reply)->reader().readNativeHandle()->valid);
+        EXPECT_FALSE(hidl::readNativeHandle((*reply)->reader())->valid);
         EXPECT_TRUE(isNull(*(*reply)->reader().readObject()));
         return status;
     };
@@ -549,6 +540,70 @@ TEST_F(HidlObjects, SurviveDamagedRequests) {
         }
     }
     EXPECT_FALSE(isNull(prepared(newest())));
+}
+
+// Methods without arguments read nothing, but may be sent something all the same.
+TEST_F(HidlObjects, RefuseWhatFollowsTheLastArgument) {
+    const size_t before = openDescriptors();
+    for (const hidl::MethodLayout& method : IDevice::layout().methods) {
+        if (!method.arguments.empty() || method.oneway) {
+            continue;
+        }
+        SCOPED_TRACE(method.name);
+        const auto answer = [&](void (*write)(ParcelWriter&)) {
+            ParcelWriter writer;
+            hidl::writeRequestHead(writer, IDevice::layout(), method.code);
+            write(writer);
+            return mProcess->call(mDevice, method.code, false, testing::capture(writer))->status;
+        };
+        EXPECT_EQ(answer([](ParcelWriter&) {}), WireStatus::OK);
+        EXPECT_EQ(answer([](ParcelWriter& writer) { writer.writeInt32(0); }),
+                  WireStatus::BAD_VALUE);
+        EXPECT_EQ(answer([](ParcelWriter& writer) {
+                      for (int i = 0; i < 254; ++i) {
+                          writer.writeDescriptor(0);
+                      }
+                  }),
+                  WireStatus::BAD_VALUE);
+    }
+    EXPECT_EQ(openDescriptors(), before);
+}
+
+TEST_F(HidlObjects, StartNothingForACallWithTrailingBytes) {
+    const ObjectRef model = prepared(newest());
+    const HidlClient client = this->client(newest());
+    const auto refused = [&](const std::shared_ptr<LocalObject>& object, uint32_t code,
+                             const hidl::InterfaceLayout& layout,
+                             const testing::WriteArguments& arguments) {
+        ParcelWriter writer;
+        hidl::writeRequestHead(writer, layout, code);
+        arguments(writer);
+        EXPECT_EQ(mProcess->call(object, code, false, testing::capture(writer))->status,
+                  WireStatus::OK);
+        writer.writeInt32(0);
+        EXPECT_EQ(mProcess->call(object, code, false, testing::capture(writer))->status,
+                  WireStatus::BAD_VALUE);
+    };
+    const auto models = RecordingCallback::forModels();
+    refused(mDevice, newest().prepareModel, IDevice::layout(), [&](ParcelWriter& writer) {
+        client.writePrepare(writer, addModel(), ObjectRef(models), {});
+    });
+    const auto executions = RecordingCallback::forExecutions();
+    refused(served(*mProcess, model), newest().execute, IPreparedModel::layout(),
+            [&](ParcelWriter& writer) {
+                client.writeExecute(writer, addRequest(), mPools, {});
+                writer.writeObject(ObjectRef(executions));
+            });
+    refused(mDevice, newest().getSupportedOperations, IDevice::layout(), [&](ParcelWriter& writer) {
+        hidl::versionDelta(newest().version).writeModel(writer, addModel(), {});
+    });
+    refused(served(*mProcess, model), IPreparedModel::executeSynchronously_1_3,
+            IPreparedModel::layout(),
+            [&](ParcelWriter& writer) { client.writeExecute(writer, addRequest(), mPools, {}); });
+    models->wait();
+    executions->wait();
+    EXPECT_EQ(models->count(), 1U);
+    EXPECT_EQ(executions->count(), 1U);
 }
 
 TEST_F(HidlObjects, KeepNoDescriptorsOfClientsThatAreGone) {

@@ -144,7 +144,7 @@ Status differs(std::string_view what) {
     return internalError(std::string(what));
 }
 
-Status compareHandle(const ParcelReader::Handle& handle, const Json& value) {
+Status compareHandle(const ReceivedHandle& handle, const Json& value) {
     if (value.isNull() || !handle.valid) {
         return value.isNull() == !handle.valid ? Status() : differs("null");
     }
@@ -248,7 +248,7 @@ struct Digest {
             value = (value ^ bytes[i]) * 0x100000001b3U;
         }
     }
-    void add(const ParcelReader::Handle& handle) {
+    void add(const ReceivedHandle& handle) {
         for (int fd : handle.handle.fds) {
             add(reinterpret_cast<const uint8_t*>(&fd), sizeof(fd));
         }
@@ -361,7 +361,7 @@ Status writeJson(ParcelWriter& writer, std::span<const ArgumentLayout> layouts, 
             }
         } else if (layout.kind == Kind::HANDLE) {
             NativeHandle handle = handleOf(value);
-            writer.writeNativeHandle(value.isNull() ? nullptr : &handle);
+            hidl::writeNativeHandle(writer, value.isNull() ? nullptr : &handle);
         } else if (layout.kind == Kind::INTERFACE) {
             writer.writeObject(objectOf(value, objectByName));
         } else if (isObjects(layout)) {
@@ -393,7 +393,7 @@ Status readAll(ParcelReader& reader, std::span<const ArgumentLayout> layouts, co
             HALYARD_ASSIGN_OR_RETURN(uint64_t bits, readScalar(reader, layout));
             HALYARD_RETURN_IF_ERROR(look(argument, reinterpret_cast<const uint8_t*>(&bits)));
         } else if (layout.kind == Kind::HANDLE) {
-            HALYARD_ASSIGN_OR_RETURN(ParcelReader::Handle handle, reader.readNativeHandle());
+            HALYARD_ASSIGN_OR_RETURN(ReceivedHandle handle, hidl::readNativeHandle(reader));
             HALYARD_RETURN_IF_ERROR(lookAtHandle(argument, handle));
         } else if (layout.kind == Kind::INTERFACE) {
             HALYARD_ASSIGN_OR_RETURN(ObjectRef object, reader.readObject());
@@ -419,7 +419,7 @@ Status compareWithJson(ParcelReader& reader, std::span<const ArgumentLayout> lay
                 return compare(*argument.type, values[argument.name], bytes)
                         .withContext(argument.name);
             },
-            [&](const ArgumentLayout& argument, const ParcelReader::Handle& handle) {
+            [&](const ArgumentLayout& argument, const ReceivedHandle& handle) {
                 return compareHandle(handle, values[argument.name]).withContext(argument.name);
             },
             [&](const ArgumentLayout& argument, std::span<const ObjectRef> objects) -> Status {
@@ -445,7 +445,7 @@ Result<uint64_t> digest(ParcelReader& reader, std::span<const ArgumentLayout> la
                 addTo(sum, *argument.type, bytes);
                 return Status();
             },
-            [&](const ArgumentLayout& /*argument*/, const ParcelReader::Handle& handle) {
+            [&](const ArgumentLayout& /*argument*/, const ReceivedHandle& handle) {
                 sum.add(handle);
                 return Status();
             },

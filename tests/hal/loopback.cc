@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "hal/binder/address.h"
+#include "hal/binder/incoming_call.h"
 
 namespace halyard::hal::testing {
 
@@ -29,6 +30,7 @@ size_t sizeOfObject(uint32_t type) {
             return sizeof(binder_fd_array_object);
         case BINDER_TYPE_BINDER:
         case BINDER_TYPE_HANDLE:
+        case BINDER_TYPE_FD:
             return sizeof(flat_binder_object);
         default:
             return 0;
@@ -58,6 +60,13 @@ DeliveredParcel::~DeliveredParcel() {
     for (int fd : mOwnedFds) {
         close(fd);
     }
+}
+
+std::unique_ptr<ReceivedParcel> DeliveredParcel::receive(DeliveredParcel parcel,
+                                                         ObjectResolver* resolver) {
+    auto kept = std::make_shared<std::optional<DeliveredParcel>>(std::move(parcel));
+    return std::make_unique<ReceivedParcel>((*kept)->mData, (*kept)->mOffsets, resolver,
+                                            [kept] { kept->reset(); });
 }
 
 bool DeliveredParcel::holds(uint64_t address) const {
@@ -102,7 +111,12 @@ class Delivery {
                 HALYARD_RETURN_IF_ERROR(translateBuffer(i));
             } else if (type == BINDER_TYPE_FDA) {
                 HALYARD_RETURN_IF_ERROR(translateDescriptors(i));
+            } else if (type == BINDER_TYPE_FD) {
+                HALYARD_RETURN_IF_ERROR(translateDescriptor(i));
             }
+        }
+        for (FileDescriptor& fd : mSingle) {
+            static_cast<void>(fd.release());
         }
         return std::move(mTarget);
     }
@@ -162,6 +176,21 @@ class Delivery {
         return {};
     }
 
+    Status translateDescriptor(size_t index) {
+        if (mDescriptors == Descriptors::KEEP) {
+            return {};
+        }
+        auto object = load<flat_binder_object>(mSent.data, mSent.offsets[index]);
+        FileDescriptor fd(fcntl(static_cast<int>(object.handle), F_DUPFD_CLOEXEC, 0));
+        if (!fd.valid()) {
+            return invalidArgument("kernel: a bad descriptor");
+        }
+        object.handle = static_cast<uint32_t>(fd.get());
+        mSingle.push_back(std::move(fd));
+        std::memcpy(mTarget.mData.data() + mSent.offsets[index], &object, sizeof(object));
+        return {};
+    }
+
     // The parent is an earlier buffer, the last one or an ancestor of it, and within one parent
     // fix-ups go forward.
     Status checkFixUp(uint64_t parent, uint64_t offset, uint64_t size, size_t index) {
@@ -187,6 +216,7 @@ class Delivery {
     const SentParcel& mSent;
     Descriptors mDescriptors;
     DeliveredParcel mTarget;
+    std::vector<FileDescriptor> mSingle;  // until the parcel is delivered as a whole
     std::vector<uint64_t> mLengths;
     uint64_t mRoom = 0;
     uint64_t mLastFixedUp = 0;
@@ -238,17 +268,6 @@ class LoopbackProcess::LoopbackRemote : public RemoteObject {
     bool mDead = false;
     uint64_t mLastLink = 0;
     std::map<uint64_t, std::function<void()>> mLinks;
-};
-
-class LoopbackProcess::LoopbackReply : public Reply {
-  public:
-    LoopbackReply(DeliveredParcel parcel, ObjectResolver* resolver)
-        : mParcel(std::move(parcel)), mReader(mParcel.reader(resolver)) {}
-    ParcelReader& reader() override { return mReader; }
-
-  private:
-    DeliveredParcel mParcel;
-    ParcelReader mReader;
 };
 
 std::shared_ptr<RemoteObject> LoopbackProcess::remote(const std::shared_ptr<LocalObject>& object) {
@@ -310,15 +329,20 @@ Result<LoopbackProcess::Answer> LoopbackProcess::call(const std::shared_ptr<Loca
                                                       const SentParcel& sent) {
     HALYARD_ASSIGN_OR_RETURN(DeliveredParcel request, deliver(sent, Descriptors::DUPLICATE));
     registerObjects(sent.objects);
-    ParcelReader arguments = request.reader(this);
-    ParcelWriter results;
+    const std::unique_ptr<ReceivedParcel> received =
+            DeliveredParcel::receive(std::move(request), this);
+    IncomingCall incoming(code, oneway, caller, *received);
     Answer answer;
-    answer.status = target->onTransact(code, oneway, caller, arguments, results);
+    answer.status = received->check().ok() ? target->onTransact(incoming) : WireStatus::BAD_VALUE;
+    if (answer.status == WireStatus::OK && !incoming.endArguments().ok()) {
+        answer.status = WireStatus::BAD_VALUE;
+    }
+    received->release();
     if (!oneway && answer.status == WireStatus::OK) {
-        registerObjects(results.objects());
+        registerObjects(incoming.reply().objects());
         HALYARD_ASSIGN_OR_RETURN(DeliveredParcel reply,
-                                 deliver(capture(results), Descriptors::DUPLICATE));
-        answer.reply = std::make_unique<LoopbackReply>(std::move(reply), this);
+                                 deliver(capture(incoming.reply()), Descriptors::DUPLICATE));
+        answer.reply = DeliveredParcel::receive(std::move(reply), this);
     }
     return answer;
 }

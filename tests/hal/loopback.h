@@ -19,6 +19,7 @@
 #include "hal/binder/object.h"
 #include "hal/binder/parcel.h"
 #include "hal/binder/process.h"
+#include "hal/binder/received_parcel.h"
 
 namespace halyard::hal::testing {
 
@@ -43,7 +44,8 @@ struct SentParcel {
 SentParcel capture(const ParcelWriter& writer);
 
 // A parcel as its receiver sees it. Each buffer is an allocation of its exact length, so that a
-// sanitizer notices reads past it. Descriptors are closed with the parcel.
+// sanitizer notices reads past it. The descriptors of arrays are closed with the parcel, as by the
+// kernel; those of single objects are the receiver's.
 class DeliveredParcel {
   public:
     DeliveredParcel() = default;
@@ -52,6 +54,11 @@ class DeliveredParcel {
     ~DeliveredParcel();
 
     ParcelReader reader(ObjectResolver* resolver) const { return {mData, mOffsets, resolver}; }
+    std::span<const uint8_t> data() const { return mData; }
+    std::span<const uint64_t> offsets() const { return mOffsets; }
+    // The parcel as the transport hands it on, which frees what is here with it.
+    static std::unique_ptr<ReceivedParcel> receive(DeliveredParcel parcel,
+                                                   ObjectResolver* resolver);
     // True if `address` is that of a delivered buffer.
     bool holds(uint64_t address) const;
 
@@ -106,7 +113,6 @@ class LoopbackProcess : public BinderProcess,
 
   private:
     class LoopbackRemote;
-    class LoopbackReply;
     Result<ObjectRef> resolve(uint32_t type, uint64_t binderOrHandle, uint64_t cookie) override;
     void registerObjects(std::span<const ObjectRef> objects);
 

@@ -26,8 +26,7 @@ using testing::SentParcel;
 
 class SomeObject : public LocalObject {
   public:
-    WireStatus onTransact(uint32_t /*code*/, bool /*oneway*/, const Caller& /*caller*/,
-                          ParcelReader& /*arguments*/, ParcelWriter& /*reply*/) override {
+    WireStatus onTransact(IncomingCall& /*call*/) override {
         return WireStatus::UNKNOWN_TRANSACTION;
     }
 };
@@ -88,7 +87,7 @@ void expectRefused(const Status& status) {
 
 TEST(Parcel, PutsEveryItemOnFourBytes) {
     ParcelWriter writer;
-    writer.writeInterfaceToken("abcd");
+    hidl::writeInterfaceToken(writer, "abcd");
     writer.writeUint64(1);
     EXPECT_EQ(writer.data().size(), 8U + 8U);
     writer.writeInt32(-1);
@@ -98,14 +97,14 @@ TEST(Parcel, PutsEveryItemOnFourBytes) {
 
 TEST(Parcel, ReadsBackWhatWasWritten) {
     ParcelWriter writer;
-    writer.writeInterfaceToken("android.hidl.base@1.0::IBase");
+    hidl::writeInterfaceToken(writer, "android.hidl.base@1.0::IBase");
     writer.writeInt32(-5);
     writer.writeUint64(0x1122334455667788);
     writer.writeInt32(1);
     Result<DeliveredParcel> parcel = deliver(capture(writer), Descriptors::KEEP);
     ASSERT_TRUE(parcel.ok());
     ParcelReader reader = parcel->reader(nullptr);
-    EXPECT_EQ(*reader.readInterfaceToken(), "android.hidl.base@1.0::IBase");
+    EXPECT_EQ(*hidl::readInterfaceToken(reader), "android.hidl.base@1.0::IBase");
     EXPECT_EQ(*reader.readInt32(), -5);
     EXPECT_EQ(*reader.readUint64(), 0x1122334455667788U);
     EXPECT_TRUE(*reader.readBool());
@@ -142,18 +141,18 @@ TEST(Parcel, AcceptsListedBufferOfNoBytes) {
 TEST(Parcel, PassesDescriptors) {
     ParcelWriter writer;
     NativeHandle handle{.fds = {0}, .ints = {7, 8}};
-    writer.writeNativeHandle(&handle);
-    writer.writeNativeHandle(nullptr);
+    hidl::writeNativeHandle(writer, &handle);
+    hidl::writeNativeHandle(writer, nullptr);
     Result<DeliveredParcel> parcel = deliver(capture(writer), Descriptors::DUPLICATE);
     ASSERT_TRUE(parcel.ok());
     ParcelReader reader = parcel->reader(nullptr);
-    Result<ParcelReader::Handle> read = reader.readNativeHandle();
+    Result<ReceivedHandle> read = hidl::readNativeHandle(reader);
     ASSERT_TRUE(read.ok());
     EXPECT_TRUE(read->valid);
     ASSERT_EQ(read->handle.fds.size(), 1U);
     EXPECT_GT(read->handle.fds[0], 2);
     EXPECT_EQ(read->handle.ints, handle.ints);
-    Result<ParcelReader::Handle> null = reader.readNativeHandle();
+    Result<ReceivedHandle> null = hidl::readNativeHandle(reader);
     ASSERT_TRUE(null.ok());
     EXPECT_FALSE(null->valid);
 }
@@ -304,7 +303,7 @@ TEST(Parcel, RejectsPlainDataThatReachesIntoAnObject) {
 TEST(Parcel, RejectsTokenWithoutEnd) {
     const std::vector<uint8_t> data = {'a', 'b', 'c', 'd'};
     ParcelReader reader(data, {}, nullptr);
-    expectRefused(reader.readInterfaceToken().status());
+    expectRefused(hidl::readInterfaceToken(reader).status());
 }
 
 TEST(Parcel, RejectsOffsetsThatAreOutOfOrderOrBounds) {

@@ -17,10 +17,10 @@ using hal::ParcelReader;
 using hal::ParcelWriter;
 using hal::RemoteObject;
 using hal::hidl::HidlString;
-using hal::hidl::HidlVec;
 using hal::hidl::InterfaceLayout;
 using hal::hidl::makeString;
 using hal::hidl::makeVec;
+using hal::hidl::readStrings;
 using hal::hidl::readValue;
 using hal::hidl::writeValue;
 using hal::hidl::base::v1_0::DebugInfo;
@@ -36,22 +36,8 @@ Result<std::string> readString(ParcelReader& reader) {
     return std::string(text->view());
 }
 
-Result<std::vector<std::string>> readStrings(ParcelReader& reader) {
-    HALYARD_ASSIGN_OR_RETURN(const auto* texts, readValue<HidlVec<HidlString>>(reader));
-    std::vector<std::string> strings;
-    for (const HidlString& text : texts->view()) {
-        strings.emplace_back(text.view());
-    }
-    return strings;
-}
-
 void writeStrings(ParcelWriter& writer, const std::vector<std::string>& texts) {
-    std::vector<HidlString> strings;
-    strings.reserve(texts.size());
-    for (const std::string& text : texts) {
-        strings.push_back(makeString(writer, text));
-    }
-    writeValue(writer, makeVec(writer, strings));
+    hal::hidl::writeStrings(writer, std::vector<std::string_view>(texts.begin(), texts.end()));
 }
 
 void writeBool(ParcelWriter& writer, bool value) {
@@ -137,11 +123,12 @@ Result<std::vector<std::string>> ServiceManagerObject::interfaceChain(
 Status ServiceManagerObject::add(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(std::string name, readString(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef service, call.arguments.readObject());
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     Result<std::vector<std::string>> chain = interfaceChain(service);
     if (!chain.ok()) {
         log(LogLevel::WARNING, chain.status().withContext("add " + name).toString());
     }
-    writeBool(call.reply, chain.ok() && mRegistry->add(name, service, *chain, call.caller.pid));
+    writeBool(*reply, chain.ok() && mRegistry->add(name, service, *chain, call.caller.pid));
     return {};
 }
 
@@ -149,18 +136,20 @@ Status ServiceManagerObject::addWithChain(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(std::string name, readString(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef service, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(std::vector<std::string> chain, readStrings(call.arguments));
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     const bool added = mRegistry->add(name, service, chain, call.caller.pid);
     log(LogLevel::INFO,
         std::string(added ? "hwservicemanager: added " : "hwservicemanager: refused ") +
                 (chain.empty() ? "nothing" : chain.front()) + "/" + name);
-    writeBool(call.reply, added);
+    writeBool(*reply, added);
     return {};
 }
 
 Status ServiceManagerObject::tryUnregister(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef service, call.arguments.readObject());
-    writeBool(call.reply, mRegistry->remove(names.fqName, names.name, service));
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+    writeBool(*reply, mRegistry->remove(names.fqName, names.name, service));
     return {};
 }
 
@@ -171,12 +160,18 @@ Status ServiceManagerObject::registerPassthroughClient(Call& call) {
 
 Status ServiceManagerObject::registerClientCallback(Call& call) {
     HALYARD_RETURN_IF_ERROR(readNames(call.arguments).status());
-    writeBool(call.reply, false);
+    HALYARD_RETURN_IF_ERROR(call.arguments.readObject().status());  // the service
+    HALYARD_RETURN_IF_ERROR(call.arguments.readObject().status());  // its callback
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+    writeBool(*reply, false);
     return {};
 }
 
 Status ServiceManagerObject::unregisterClientCallback(Call& call) {
-    writeBool(call.reply, false);
+    HALYARD_RETURN_IF_ERROR(call.arguments.readObject().status());  // the service
+    HALYARD_RETURN_IF_ERROR(call.arguments.readObject().status());  // its callback
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+    writeBool(*reply, false);
     return {};
 }
 
@@ -184,57 +179,63 @@ Status ServiceManagerObject::unregisterClientCallback(Call& call) {
 
 Status ServiceManagerObject::get(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
-    call.reply.writeObject(mRegistry->get(names.fqName, names.name));
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+    reply->writeObject(mRegistry->get(names.fqName, names.name));
     return {};
 }
 
 Status ServiceManagerObject::getTransport(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     const bool known = mManifest.declares(names.fqName, names.name) ||
                        !isNull(mRegistry->get(names.fqName, names.name));
-    call.reply.writeUint32(static_cast<uint32_t>(known ? ManagerTypes::Transport::HWBINDER
-                                                       : ManagerTypes::Transport::EMPTY));
+    reply->writeUint32(static_cast<uint32_t>(known ? ManagerTypes::Transport::HWBINDER
+                                                   : ManagerTypes::Transport::EMPTY));
     return {};
 }
 
 Status ServiceManagerObject::list(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     std::vector<std::string> names;
     for (const Registry::Instance& instance : mRegistry->list()) {
         names.push_back(instance.fqName + "/" + instance.name);
     }
-    writeStrings(call.reply, names);
+    writeStrings(*reply, names);
     return {};
 }
 
 Status ServiceManagerObject::listByInterface(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(std::string fqName, readString(call.arguments));
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     std::vector<std::string> names;
     for (const Registry::Instance& instance : mRegistry->list()) {
         if (instance.fqName == fqName) {
             names.push_back(instance.name);
         }
     }
-    writeStrings(call.reply, names);
+    writeStrings(*reply, names);
     return {};
 }
 
 Status ServiceManagerObject::listManifestByInterface(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(std::string fqName, readString(call.arguments));
-    writeStrings(call.reply, mManifest.instancesOf(fqName));
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+    writeStrings(*reply, mManifest.instancesOf(fqName));
     return {};
 }
 
 Status ServiceManagerObject::debugDump(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     const std::vector<Registry::Instance> instances = mRegistry->list();
     std::vector<ManagerTypes::InstanceDebugInfo> rows;
     for (const Registry::Instance& instance : instances) {
         ManagerTypes::InstanceDebugInfo& row = rows.emplace_back();
-        row.interfaceName = makeString(call.reply, instance.fqName);
-        row.instanceName = makeString(call.reply, instance.name);
+        row.interfaceName = makeString(*reply, instance.fqName);
+        row.instanceName = makeString(*reply, instance.name);
         row.pid = instance.pid;
         row.arch = DebugInfo::Architecture::UNKNOWN;
     }
-    writeValue(call.reply, makeVec(call.reply, rows));
+    writeValue(*reply, makeVec(*reply, rows));
     return {};
 }
 
@@ -260,14 +261,16 @@ void ServiceManagerObject::notify(hal::BinderProcess& process,
 Status ServiceManagerObject::registerForNotifications(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef listener, call.arguments.readObject());
-    writeBool(call.reply, mRegistry->addListener(names.fqName, names.name, listener));
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+    writeBool(*reply, mRegistry->addListener(names.fqName, names.name, listener));
     return {};
 }
 
 Status ServiceManagerObject::unregisterForNotifications(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef listener, call.arguments.readObject());
-    writeBool(call.reply, mRegistry->removeListener(names.fqName, names.name, listener));
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+    writeBool(*reply, mRegistry->removeListener(names.fqName, names.name, listener));
     return {};
 }
 

@@ -19,6 +19,7 @@ Status PreparedModelReceiver::serve(uint32_t /*code*/, Call& call) {
     HALYARD_ASSIGN_OR_RETURN(reply.status,
                              hal::hidl::readEnum<driver::ErrorStatus>(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(reply.model, call.arguments.readObject());
+    HALYARD_RETURN_IF_ERROR(call.endArguments().status());
     if (!mReply.set(std::move(reply))) {
         log(LogLevel::ERROR, "the service notified about one prepared model twice");
     }
@@ -34,6 +35,7 @@ Status ExecutionReceiver::serve(uint32_t code, Call& call) {
                                  hal::hidl::nn::v1_2::readShapesAndTiming(call.arguments));
         reply.execution = {.outputShapes = std::move(results.shapes), .timing = results.timing};
     }
+    HALYARD_RETURN_IF_ERROR(call.endArguments().status());
     if (!mReply.set(std::move(reply))) {
         log(LogLevel::ERROR, "the service notified about one execution twice");
     }

@@ -51,7 +51,7 @@ void writeEmpty(ParcelWriter& writer, const TypeLayout& type) {
             }
             break;
         case TypeLayout::Kind::HANDLE:
-            writer.writeNativeHandle(nullptr);
+            hal::hidl::writeNativeHandle(writer, nullptr);
             break;
         case TypeLayout::Kind::INTERFACE:
             writer.writeObject({});
@@ -68,7 +68,7 @@ size_t sendTruncated(const RemoteInterface& service) {
     for (const MethodLayout& method : IDevice::layout().methods) {
         for (size_t n = 0; n < method.arguments.size(); ++n) {
             ParcelWriter writer;
-            writer.writeInterfaceToken(method.token);
+            hal::hidl::writeInterfaceToken(writer, method.token);
             for (size_t i = 0; i < n; ++i) {
                 writeEmpty(writer, *method.arguments[i].type);
             }
@@ -78,7 +78,7 @@ size_t sendTruncated(const RemoteInterface& service) {
         const std::string_view token = method.token;
         for (const std::string_view cut : {token.substr(0, token.size() / 2), token.substr(0, 0)}) {
             ParcelWriter writer;
-            writer.writeInterfaceToken(cut);
+            hal::hidl::writeInterfaceToken(writer, cut);
             sendRaw(service, method.code, writer);
             ++sent;
         }
@@ -135,7 +135,7 @@ size_t sendGarbage(const RemoteInterface& service) {
     for (size_t i = 0; i < kCalls; ++i) {
         const MethodLayout& method = methods[random() % methods.size()];
         ParcelWriter writer;
-        writer.writeInterfaceToken(method.token);
+        hal::hidl::writeInterfaceToken(writer, method.token);
         writeGarbage(writer, random);
         const uint32_t code =
                 random() % 8 == 0 ? static_cast<uint32_t>(random() & 0xffffff) : method.code;

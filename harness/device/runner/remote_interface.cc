@@ -75,7 +75,7 @@ Result<std::string> RemoteInterface::debug() const {
     }
     const hal::NativeHandle handle = {.fds = {file}, .ints = {}};
     const Status called = call(IBase::debug, [&handle](hal::ParcelWriter& arguments) {
-                              arguments.writeNativeHandle(&handle);
+                              hal::hidl::writeNativeHandle(arguments, &handle);
                               hal::hidl::writeValue(arguments, HidlVec<HidlString>());
                           }).status();
     std::string text;

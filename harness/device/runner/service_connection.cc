@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "hal/binder/service_manager.h"
+#include "hal/hidl/service_manager.h"
 #include "harness/device/runner/hidl_target.h"
 
 namespace halyard::runner {
@@ -23,7 +23,7 @@ struct Found {
 };
 
 // A null version if the service is not registered.
-Result<Found> find(hal::HwServiceManager& manager, const std::string& instance,
+Result<Found> find(hal::hidl::HwServiceManager& manager, const std::string& instance,
                    std::optional<driver::HalVersion> wanted) {
     for (const ClientVersion& version : clientVersions()) {
         if (wanted.has_value() && version.version != *wanted) {
@@ -57,7 +57,7 @@ Result<ServiceConnection> connectToService(const std::string& instance,
     HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<hal::BinderProcess> process,
                              hal::BinderProcess::open(kBinderDevice));
     HALYARD_RETURN_IF_ERROR(process->startThreads(kThreads, kMostSpawned));
-    hal::HwServiceManager manager(process);
+    hal::hidl::HwServiceManager manager(process);
     HALYARD_RETURN_IF_ERROR(manager.waitUntilReady(timeout));
     for (;;) {
         HALYARD_ASSIGN_OR_RETURN(Found found, find(manager, instance, version));
@@ -89,7 +89,7 @@ Result<ServiceConnection> connectToService(const std::string& instance,
 Result<std::vector<std::string>> listServices(std::chrono::milliseconds timeout) {
     HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<hal::BinderProcess> process,
                              hal::BinderProcess::open(kBinderDevice));
-    hal::HwServiceManager manager(process);
+    hal::hidl::HwServiceManager manager(process);
     HALYARD_RETURN_IF_ERROR(manager.waitUntilReady(timeout));
     HALYARD_ASSIGN_OR_RETURN(std::vector<std::string> names, manager.list());
     std::sort(names.begin(), names.end());

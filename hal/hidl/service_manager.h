@@ -5,6 +5,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,7 +15,7 @@
 
 #include "hal/binder/process.h"
 
-namespace halyard::hal {
+namespace halyard::hal::hidl {
 
 class HwServiceManager {
   public:
@@ -31,7 +33,11 @@ class HwServiceManager {
     Result<std::vector<std::string>> list();
 
   private:
+    // A reply whose head has been read.
+    Result<std::unique_ptr<Reply>> call(uint32_t code,
+                                        const std::function<void(ParcelWriter&)>& writeArguments);
+
     std::shared_ptr<BinderProcess> mProcess;
 };
 
-}  // namespace halyard::hal
+}  // namespace halyard::hal::hidl

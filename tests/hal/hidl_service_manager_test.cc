@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/binder/service_manager.h"
+#include "hal/hidl/service_manager.h"
 
 #include <gtest/gtest.h>
 
@@ -18,10 +18,8 @@ namespace {
 
 using hidl::HidlString;
 using hidl::HidlVec;
-using hidl::makeString;
-using hidl::makeVec;
+using hidl::HwServiceManager;
 using hidl::readValue;
-using hidl::writeValue;
 using hidl::manager::v1_2::IServiceManager;
 
 constexpr std::string_view kChain[] = {"a.b@1.1::IThing", "a.b@1.0::IThing",
@@ -29,8 +27,7 @@ constexpr std::string_view kChain[] = {"a.b@1.1::IThing", "a.b@1.0::IThing",
 
 class SomeService : public LocalObject {
   public:
-    WireStatus onTransact(uint32_t /*code*/, bool /*oneway*/, const Caller& /*caller*/,
-                          ParcelReader& /*arguments*/, ParcelWriter& /*reply*/) override {
+    WireStatus onTransact(IncomingCall& /*call*/) override {
         return WireStatus::UNKNOWN_TRANSACTION;
     }
 };
@@ -65,8 +62,9 @@ class Manager : public hidl::HidlObject {
                         text.append(" ").append(entry.view());
                     }
                 }
+                HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
                 asked.push_back(text);
-                call.reply.writeInt32(accepts ? 1 : 0);
+                reply->writeInt32(accepts ? 1 : 0);
                 return {};
             }
             case IServiceManager::get: {
@@ -74,13 +72,14 @@ class Manager : public hidl::HidlObject {
                 HALYARD_ASSIGN_OR_RETURN(const auto* name, readValue<HidlString>(call.arguments));
                 asked.push_back("get " + std::string(fqName->view()) + "/" +
                                 std::string(name->view()));
-                call.reply.writeObject(service == nullptr ? ObjectRef() : ObjectRef(service));
+                HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+                reply->writeObject(service == nullptr ? ObjectRef() : ObjectRef(service));
                 return {};
             }
             case IServiceManager::list: {
-                std::vector<HidlString> names = {makeString(call.reply, "a.b@1.0::IThing/one"),
-                                                 makeString(call.reply, "")};
-                writeValue(call.reply, makeVec(call.reply, names));
+                HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+                hidl::writeStrings(*reply,
+                                   std::vector<std::string_view>{"a.b@1.0::IThing/one", ""});
                 return {};
             }
             default:

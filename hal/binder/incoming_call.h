@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A call from another process, as an object gets it to serve.
+
+#pragma once
+
+#include <cstdint>
+
+#include "engine/base/status.h"
+#include "hal/binder/object.h"
+#include "hal/binder/parcel.h"
+#include "hal/binder/received_parcel.h"
+
+namespace halyard::hal {
+
+// First the arguments are read, then they are ended, and only then is there a reply to write: the
+// receive buffer is shared by all clients, so no call keeps its part of it while it works.
+class IncomingCall {
+  public:
+    // The parcel outlives the call.
+    IncomingCall(uint32_t code, bool oneway, Caller caller, ReceivedParcel& arguments)
+        : mCode(code), mOneway(oneway), mCaller(caller), mArguments(arguments) {}
+    IncomingCall(const IncomingCall&) = delete;
+    IncomingCall& operator=(const IncomingCall&) = delete;
+
+    uint32_t code() const { return mCode; }
+    bool oneway() const { return mOneway; }
+    const Caller& caller() const { return mCaller; }
+
+    // What it gives out lives until endArguments(): what is kept is copied, and descriptors are
+    // duplicated or, where the reader allows it, taken.
+    ParcelReader& arguments() { return mArguments.reader(); }
+    // Gives back the receive buffer and the descriptors that nobody took, and with them all that
+    // this thread owes the kernel, before it returns. INVALID_ARGUMENT if something was left to
+    // read; then the call has no reply. Otherwise where the reply is to be written, which leads
+    // nowhere if the call is oneway. Further calls give the same.
+    Result<ParcelWriter*> endArguments();
+    bool argumentsEnded() const { return mEnded; }
+
+    // For the transport.
+    const ParcelWriter& reply() const { return mReply; }
+
+  private:
+    const uint32_t mCode;
+    const bool mOneway;
+    const Caller mCaller;
+    ReceivedParcel& mArguments;
+    bool mEnded = false;
+    Status mEnd;  // what ending gave
+    ParcelWriter mReply;
+};
+
+}  // namespace halyard::hal

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The file descriptors that came with a parcel. The kernel puts them into this process before the
+// parcel is seen, and treats the two kinds differently: those of an array (BINDER_TYPE_FDA) it
+// closes itself when the parcel's buffer is freed, so nobody else may; those of single objects
+// (BINDER_TYPE_FD) it leaves to the receiver for good.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+
+#include "engine/base/status.h"
+#include "hal/binder/file_descriptor.h"
+
+namespace halyard::hal {
+
+// Owns the descriptors of single objects, read or not, until somebody takes them.
+class ReceivedDescriptors {
+  public:
+    // As many as a native_handle may hold. What a sender can put into a parcel beyond that serves
+    // nothing but using up the receiver's.
+    static constexpr uint64_t kMost = 1024;
+
+    ReceivedDescriptors() = default;
+    // `offsets` are of the objects in `data`, as the kernel delivered both.
+    ReceivedDescriptors(std::span<const uint8_t> data, std::span<const uint64_t> offsets);
+
+    // Of both kinds.
+    uint64_t count() const { return mCount; }
+    // That of the object at `offset`. INVALID_ARGUMENT if there is none or it was taken.
+    Result<FileDescriptor> take(uint64_t offset);
+    void closeAll() { mOwned.clear(); }
+
+  private:
+    std::map<uint64_t, FileDescriptor> mOwned;  // by the object's offset
+    uint64_t mCount = 0;
+};
+
+}  // namespace halyard::hal

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A parcel that the kernel delivered, with all that came with it.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "engine/base/status.h"
+#include "hal/binder/parcel.h"
+#include "hal/binder/received_descriptors.h"
+
+namespace halyard::hal {
+
+// Owns the kernel's buffer, in which everything lies that the reader gives out, and the parcel's
+// descriptors. Not thread-safe.
+class ReceivedParcel {
+  public:
+    // `freeBuffer` gives the buffer back to the kernel; called once. The resolver outlives the
+    // parcel.
+    ReceivedParcel(std::span<const uint8_t> data, std::span<const uint64_t> offsets,
+                   ObjectResolver* resolver, std::function<void()> freeBuffer);
+    ~ReceivedParcel() { release(); }
+    ReceivedParcel(const ReceivedParcel&) = delete;
+    ReceivedParcel& operator=(const ReceivedParcel&) = delete;
+
+    // Whether it may be read at all: INVALID_ARGUMENT if it carries too many descriptors.
+    Status check() const;
+    ParcelReader& reader() { return mReader; }
+    // Frees the buffer and closes the descriptors that nobody took. There is nothing to read
+    // afterwards.
+    void release();
+
+  private:
+    ReceivedDescriptors mDescriptors;
+    ParcelReader mReader;
+    std::function<void()> mFreeBuffer;
+};
+
+}  // namespace halyard::hal

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a received parcel owns, and when it lets go of it.
+
+#include "hal/binder/received_parcel.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/android/binder.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "hal/binder/incoming_call.h"
+#include "hal/hidl/hidl_parcel.h"
+#include "tests/hal/loopback.h"
+#include "tests/hal/open_descriptors.h"
+
+namespace halyard::hal {
+
+namespace {
+
+using testing::capture;
+using testing::deliver;
+using testing::DeliveredParcel;
+using testing::Descriptors;
+using testing::openDescriptors;
+
+class ReceivedParcels : public ::testing::Test {
+  protected:
+    void SetUp() override { mBefore = openDescriptors(); }
+    void TearDown() override { EXPECT_EQ(openDescriptors(), mBefore); }
+
+    static std::unique_ptr<ReceivedParcel> receive(const ParcelWriter& writer) {
+        Result<DeliveredParcel> delivered = deliver(capture(writer), Descriptors::DUPLICATE);
+        EXPECT_TRUE(delivered.ok()) << delivered.status().toString();
+        return delivered.ok() ? DeliveredParcel::receive(std::move(*delivered), nullptr) : nullptr;
+    }
+    size_t opened() const { return openDescriptors() - mBefore; }
+
+    size_t mBefore = 0;
+};
+
+TEST_F(ReceivedParcels, CloseDescriptorsThatNobodyRead) {
+    ParcelWriter writer;
+    for (int i = 0; i < 254; ++i) {
+        writer.writeDescriptor(0);
+    }
+    std::unique_ptr<ReceivedParcel> parcel = receive(writer);
+    EXPECT_EQ(opened(), 254U);
+    parcel = nullptr;
+    EXPECT_EQ(opened(), 0U);
+}
+
+TEST_F(ReceivedParcels, LeaveATakenDescriptorToItsTaker) {
+    ParcelWriter writer;
+    writer.writeInt32(7);
+    writer.writeDescriptor(0);
+    writer.writeDescriptor(0);
+    std::unique_ptr<ReceivedParcel> parcel = receive(writer);
+    EXPECT_EQ(parcel->reader().readInt32().value(), 7);
+    Result<FileDescriptor> taken = parcel->reader().readDescriptor();
+    ASSERT_TRUE(taken.ok()) << taken.status().toString();
+    parcel->release();
+    EXPECT_EQ(opened(), 1U);
+    EXPECT_GE(fcntl(taken->get(), F_GETFD), 0);
+}
+
+TEST_F(ReceivedParcels, LeaveDescriptorsOfArraysToTheKernel) {
+    ParcelWriter writer;
+    const NativeHandle handle{.fds = {0, 0}, .ints = {}};
+    hidl::writeNativeHandle(writer, &handle);
+    writer.writeDescriptor(0);
+    Result<DeliveredParcel> delivered = deliver(capture(writer), Descriptors::DUPLICATE);
+    ASSERT_TRUE(delivered.ok());
+    // Released without the kernel's part: it stays open until that is done too.
+    bool freed = false;
+    {
+        const ReceivedParcel parcel(delivered->data(), delivered->offsets(), nullptr,
+                                    [&] { freed = true; });
+        EXPECT_EQ(opened(), 3U);
+    }
+    EXPECT_TRUE(freed);
+    EXPECT_EQ(opened(), 2U);
+}
+
+TEST_F(ReceivedParcels, GiveTheirBufferBackOnce) {
+    int freed = 0;
+    {
+        ReceivedParcel parcel({}, {}, nullptr, [&] { ++freed; });
+        parcel.release();
+        parcel.release();
+    }
+    EXPECT_EQ(freed, 1);
+}
+
+TEST_F(ReceivedParcels, CanNotBeReadOnceReleased) {
+    ParcelWriter writer;
+    writer.writeInt32(1);
+    writer.writeDescriptor(0);
+    const std::unique_ptr<ReceivedParcel> parcel = receive(writer);
+    parcel->release();
+    EXPECT_FALSE(parcel->reader().readInt32().ok());
+    EXPECT_FALSE(parcel->reader().readDescriptor().ok());
+    EXPECT_FALSE(parcel->reader().checkEnd().ok());
+}
+
+TEST_F(ReceivedParcels, RefuseMoreDescriptorsThanOneHandleMayHold) {
+    const auto parcelOf = [](uint64_t single, uint64_t inArray) {
+        std::vector<uint8_t> data;
+        std::vector<uint64_t> offsets;
+        const auto append = [&](const auto& object) {
+            offsets.push_back(data.size());
+            const auto* bytes = reinterpret_cast<const uint8_t*>(&object);
+            data.insert(data.end(), bytes, bytes + sizeof(object));
+        };
+        for (uint64_t i = 0; i < single; ++i) {
+            binder_fd_object object = {};
+            object.hdr.type = BINDER_TYPE_FD;
+            object.fd = static_cast<uint32_t>(fcntl(0, F_DUPFD_CLOEXEC, 0));
+            append(object);
+        }
+        binder_fd_array_object array = {};
+        array.hdr.type = BINDER_TYPE_FDA;
+        array.num_fds = inArray;
+        append(array);
+        return ReceivedParcel(data, offsets, nullptr, nullptr).check().code();
+    };
+    EXPECT_EQ(parcelOf(0, 1024), StatusCode::OK);
+    EXPECT_EQ(parcelOf(24, 1000), StatusCode::OK);
+    EXPECT_EQ(parcelOf(0, 1025), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(parcelOf(25, 1000), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(parcelOf(1, 0xffffffffffffffff), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ReceivedParcels, HaveNoDescriptorWhereAnObjectIsOfAnotherKind) {
+    ParcelWriter writer;
+    writer.writeObject({});
+    writer.writeDescriptor(0);
+    const std::unique_ptr<ReceivedParcel> parcel = receive(writer);
+    EXPECT_FALSE(parcel->reader().readDescriptor().ok());
+    EXPECT_TRUE(parcel->reader().readObject().ok());
+    EXPECT_FALSE(parcel->reader().readObject().ok());
+    EXPECT_TRUE(parcel->reader().readDescriptor().ok());
+    EXPECT_TRUE(parcel->reader().checkEnd().ok());
+}
+
+// ---- Calls
+// ---------------------------------------------------------------------------------------
+
+TEST_F(ReceivedParcels, AreGoneOnceTheArgumentsAreEnded) {
+    ParcelWriter writer;
+    writer.writeDescriptor(0);
+    const std::unique_ptr<ReceivedParcel> parcel = receive(writer);
+    IncomingCall call(1, false, {}, *parcel);
+    Result<FileDescriptor> taken = call.arguments().readDescriptor();
+    ASSERT_TRUE(taken.ok());
+    taken->reset();
+    Result<ParcelWriter*> reply = call.endArguments();
+    ASSERT_TRUE(reply.ok()) << reply.status().toString();
+    (*reply)->writeInt32(5);
+    EXPECT_EQ(opened(), 0U);
+    EXPECT_FALSE(call.arguments().readInt32().ok());
+    EXPECT_EQ(call.endArguments().value(), *reply) << "the same, however often it is asked for";
+}
+
+TEST_F(ReceivedParcels, GiveNoReplyToACallWithSomethingLeftToRead) {
+    const auto end = [](void (*write)(ParcelWriter&)) {
+        ParcelWriter writer;
+        writer.writeInt32(1);
+        write(writer);
+        const std::unique_ptr<ReceivedParcel> parcel = receive(writer);
+        IncomingCall call(1, false, {}, *parcel);
+        EXPECT_TRUE(call.arguments().readInt32().ok());
+        const StatusCode first = call.endArguments().status().code();
+        EXPECT_EQ(call.endArguments().status().code(), first);
+        return first;
+    };
+    EXPECT_EQ(end([](ParcelWriter&) {}), StatusCode::OK);
+    EXPECT_EQ(end([](ParcelWriter& writer) { writer.writeInt32(0); }),
+              StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(end([](ParcelWriter& writer) { writer.writeDescriptor(0); }),
+              StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(end([](ParcelWriter& writer) { writer.writeBuffer(writer.keepZeroed(8)); }),
+              StatusCode::INVALID_ARGUMENT);
+}
+
+}  // namespace
+
+}  // namespace halyard::hal
