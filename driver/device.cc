@@ -15,6 +15,8 @@
 #include "driver/backends.h"
 #include "driver/device_state.h"
 #include "driver/lowest_version.h"
+#include "driver/model/footprint.h"
+#include "driver/model/pools.h"
 #include "driver/model/validate.h"
 #include "driver/prepare/support.h"
 
@@ -24,7 +26,24 @@ namespace {
 // Requests that run at the same time; each splits its work over the thread pool in turn.
 constexpr size_t kExecutingSlots = 4;
 constexpr size_t kPreparingSlots = 2;
-constexpr size_t kSchedulerCapacity = 1024;
+// Clients that have nothing running get slots of their own beyond these, up to so many.
+constexpr size_t kMostSlots = 32;
+
+// Of one client, and of all together, beside their memory. Generous: each is there so that none of
+// it runs out.
+#if SIZE_MAX > 0xffffffff
+constexpr size_t kAddressSpace = size_t{1} << 44;  // of 2^47 that a process has
+#else
+constexpr size_t kAddressSpace = size_t{1} << 30;
+#endif
+constexpr size_t kClientAddressSpace = kAddressSpace / 8;
+// A process may have 65,530 mappings unless told otherwise.
+constexpr size_t kMappings = 32768;
+constexpr size_t kClientMappings = 8192;
+constexpr size_t kModels = 16384;
+constexpr size_t kClientModels = 1024;
+constexpr size_t kTasks = 8192;
+constexpr size_t kClientTasks = 512;
 constexpr size_t kMaxThreads = 64;
 
 // Below 1, or the framework would never choose the device over its own CPU path.
@@ -76,9 +95,15 @@ Status validate(const Options& options) {
         return invalidArgument(std::to_string(options.threads) + " threads; the limit is " +
                                std::to_string(kMaxThreads));
     }
-    if (options.maxMemoryMib > kMostMemoryMib) {
-        return invalidArgument(std::to_string(options.maxMemoryMib) +
-                               " MiB of memory; the limit is " + std::to_string(kMostMemoryMib));
+    for (const size_t mib : {options.maxMemoryMib, options.maxClientMemoryMib}) {
+        if (mib > kMostMemoryMib) {
+            return invalidArgument(std::to_string(mib) + " MiB of memory; the limit is " +
+                                   std::to_string(kMostMemoryMib));
+        }
+    }
+    if (options.maxRunningSeconds > kMostRunningSeconds) {
+        return invalidArgument(std::to_string(options.maxRunningSeconds) +
+                               " seconds; the limit is " + std::to_string(kMostRunningSeconds));
     }
     return {};
 }
@@ -98,6 +123,46 @@ size_t memoryLimit(const Options& options) {
     return static_cast<size_t>(std::min<uint64_t>(half, std::numeric_limits<size_t>::max() / 2));
 }
 
+Account makeAccount(size_t memory, const std::shared_ptr<IdleExecutions>& idle) {
+    return {.memory = std::make_shared<Budget>(memory, [idle] { idle->dropAll(); }),
+            .addressSpace = std::make_shared<Budget>(kAddressSpace, nullptr, "bytes mapped"),
+            .mappings = std::make_shared<Budget>(kMappings, nullptr, "mappings"),
+            .models = std::make_shared<Budget>(kModels, nullptr, "models"),
+            .tasks = std::make_shared<Budget>(kTasks, nullptr, "tasks")};
+}
+
+Clients::Limits clientLimits(const Options& options) {
+    const size_t device = memoryLimit(options);
+    const size_t client =
+            options.maxClientMemoryMib > 0 ? options.maxClientMemoryMib << 20 : device / 2;
+    return {.memory = std::min(client, device),
+            .addressSpace = kClientAddressSpace,
+            .mappings = kClientMappings,
+            .models = kClientModels,
+            .tasks = kClientTasks};
+}
+
+// A line of the report.
+std::string describe(const Client& client) {
+    std::string text = "client";
+    const auto add = [&text](std::string_view name, uint64_t value) {
+        text.append("\t").append(name).append("\t").append(std::to_string(value));
+    };
+    const Account& account = client.account();
+    const Client::Shares& shares = client.shares();
+    add("pid", static_cast<uint64_t>(client.process().pid));
+    add("uid", client.process().uid);
+    add("models", account.models->reserved());
+    add("memory", account.memory->reserved());
+    add("address_space", account.addressSpace->reserved());
+    add("mappings", account.mappings->reserved());
+    add("tasks", account.tasks->reserved());
+    add("waiting", shares.preparing->waiting() + shares.executing->waiting());
+    add("running", shares.preparing->running() + shares.executing->running());
+    add("calls", shares.calls->inside());
+    return text + "\n";
+}
+
 engine::BackendList listOf(const std::vector<std::unique_ptr<const engine::Backend>>& backends) {
     engine::BackendList list;
     for (const std::unique_ptr<const engine::Backend>& backend : backends) {
@@ -115,14 +180,28 @@ DeviceState::DeviceState(Options deviceOptions,
       backendList(listOf(backends)),
       threads(std::make_shared<ThreadPool>(options.threads)),
       idle(std::make_shared<IdleExecutions>()),
-      memory(std::make_shared<Budget>(memoryLimit(options),
-                                      [weak = std::weak_ptr(idle)] {
-                                          if (const auto executions = weak.lock()) {
-                                              executions->dropAll();
-                                          }
-                                      })),
-      preparing(kPreparingSlots, kSchedulerCapacity),
-      executing(kExecutingSlots, kSchedulerCapacity) {}
+      account(makeAccount(memoryLimit(options), idle)),
+      calls(options.calls),
+      preparing(kPreparingSlots, kMostSlots),
+      executing(kExecutingSlots, kMostSlots),
+      clients(account, clientLimits(options), idle, preparing, executing, calls) {}
+
+Deadline DeviceState::deadlineOf(const Deadline& given) const {
+    if (options.maxRunningSeconds == 0) {
+        return given;
+    }
+    const auto longest =
+            std::chrono::steady_clock::now() + std::chrono::seconds(options.maxRunningSeconds);
+    return given.has_value() ? std::min(*given, longest) : longest;
+}
+
+Status DeviceState::explained(const Status& status, const Deadline& given) const {
+    if (status.code() != StatusCode::DEADLINE_EXCEEDED || hasPassed(given)) {
+        return status;
+    }
+    return status.withContext("the device lets nothing take longer than " +
+                              std::to_string(options.maxRunningSeconds) + " s");
+}
 
 Device::Device(std::shared_ptr<DeviceState> state, Capabilities capabilities)
     : mState(std::move(state)), mCapabilities(std::move(capabilities)) {}
@@ -154,10 +233,20 @@ std::vector<std::string> Device::backendNames() const {
     return names;
 }
 
-Result<std::vector<bool>> Device::supportedOperations(const Model& model,
-                                                      HalVersion version) const {
+std::shared_ptr<Client> Device::client(ProcessId process) const {
+    return mState->clients.of(process);
+}
+
+Result<std::vector<bool>> Device::supportedOperations(const Model& model, HalVersion version,
+                                                      const std::shared_ptr<Client>& client) const {
     HALYARD_RETURN_IF_ERROR(validateForVersion(model, version));
-    return driver::supportedOperations(*mState, model);
+    const Client& asker = client == nullptr ? *mState->clients.own() : *client;
+    HALYARD_ASSIGN_OR_RETURN(const CallGate::Permit permit, asker.shares().calls->enter());
+    // Operations whose constants can't be mapped are not supported; the others may be.
+    static_cast<void>(usePools(model, &asker.account()));
+    HALYARD_ASSIGN_OR_RETURN(const Scheduler::Slot slot,
+                             asker.shares().preparing->enter(Priority::MEDIUM, std::nullopt));
+    return driver::supportedOperations(*mState, asker, model);
 }
 
 Result<std::shared_ptr<PreparedModel>> Device::prepare(const Model& model, HalVersion version,
@@ -176,18 +265,43 @@ Status Device::prepareAsync(Model model, HalVersion version, const PrepareOption
         callback(valid, nullptr);
         return valid.code() == StatusCode::INVALID_ARGUMENT ? valid : Status();
     }
-    const auto shared = std::make_shared<PrepareCallback>(std::move(callback));
-    auto task = [shared, options, state = mState, model = std::move(model)] {
-        Result<std::shared_ptr<PreparedModel>> prepared = compileModel(state, model, options);
-        if (prepared.ok()) {
-            (*shared)(Status(), std::move(*prepared));
-        } else {
-            (*shared)(prepared.status(), nullptr);
-        }
+    const std::shared_ptr<Client> client =
+            options.client == nullptr ? mState->clients.own() : options.client;
+    // What waits is charged like what runs, and holds no descriptors.
+    Result<Reservation> task = Reservation::create(client->account().tasks, 1);
+    Result<Reservation> memory =
+            task.ok() ? Reservation::create(client->account().memory, footprintOf(model))
+                      : task.status();
+    Status admitted = memory.ok() ? client->alive() : memory.status();
+    if (!admitted.ok()) {
+        callback(admitted, nullptr);
+        return admitted;
+    }
+    if (const Status used = usePools(model, &client->account()); !used.ok()) {
+        callback(used, nullptr);
+        return {};
+    }
+    struct Preparation {
+        PrepareCallback callback;
+        Model model;
+        Reservation task;
+        Reservation memory;
     };
-    Status posted = mState->preparing.post(options.priority, std::move(task));
+    const auto preparation = std::make_shared<Preparation>(
+            Preparation{std::move(callback), std::move(model), std::move(task).value(),
+                        std::move(memory).value()});
+    auto work = [preparation, options, state = mState](const Status& turn) {
+        Result<std::shared_ptr<PreparedModel>> prepared =
+                turn.ok() ? compileModel(state, preparation->model, options) : turn;
+        // The model stands on its own now.
+        preparation->model = {};
+        preparation->memory = {};
+        preparation->callback(prepared.status(), prepared.ok() ? std::move(*prepared) : nullptr);
+    };
+    Status posted =
+            client->shares().preparing->post(options.priority, options.deadline, std::move(work));
     if (!posted.ok()) {
-        (*shared)(posted, nullptr);
+        preparation->callback(posted, nullptr);
     }
     return posted;
 }
@@ -198,8 +312,8 @@ std::string Device::report() const {
         text += "backend\t" + name + "\n";
     }
     text += "threads\t" + std::to_string(mState->threads->threadCount()) + "\n";
-    text += "memory\t" + std::to_string(mState->memory->reserved()) + "\t" +
-            std::to_string(mState->memory->limit()) + "\n";
+    text += "memory\t" + std::to_string(mState->account.memory->reserved()) + "\t" +
+            std::to_string(mState->account.memory->limit()) + "\n";
     for (const OperationType type : mState->options.unsupportedOperations) {
         text += "unsupported_operation\t" + describe(type) + "\n";
     }
@@ -207,6 +321,9 @@ std::string Device::report() const {
         text += "dump_directory\t" + mState->options.dumpDirectory + "\n";
     }
     text += "live_models\t" + std::to_string(mState->liveModels.load()) + "\n";
+    for (const std::shared_ptr<Client>& client : mState->clients.open()) {
+        text += describe(*client);
+    }
     return text;
 }
 

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "driver/client.h"
 #include "driver/model/capabilities.h"
 #include "driver/model/model.h"
 #include "driver/options.h"
@@ -48,15 +49,21 @@ class Device {
     // The backends in use, in order.
     std::vector<std::string> backendNames() const;
 
+    // The account of a process that uses the device, to be given with what it asks for.
+    std::shared_ptr<Client> client(ProcessId process) const;
+
     // One flag per operation of the main subgraph: whether prepare would run it. INVALID_ARGUMENT
     // if the model is invalid for that version: in its structure, or in the signature of an
-    // operation.
-    Result<std::vector<bool>> supportedOperations(const Model& model, HalVersion version) const;
+    // operation. `client`: who asks; null: this process. RESOURCE_EXHAUSTED: it asks too much at
+    // once. DEADLINE_EXCEEDED: it took longer than the device lets anything take.
+    Result<std::vector<bool>> supportedOperations(
+            const Model& model, HalVersion version,
+            const std::shared_ptr<Client>& client = nullptr) const;
 
     // Prepares on the calling thread. INVALID_ARGUMENT: as above. UNSUPPORTED: valid, but an
     // operation can't be run, or constants or shapes contradict each other. RESOURCE_EXHAUSTED: it,
-    // or an execution of it, would take more memory than Options::maxMemoryMib leaves.
-    // DEADLINE_EXCEEDED: stopped part-way.
+    // or an execution of it, would take more memory than Options::maxMemoryMib or the client's
+    // account leaves. DEADLINE_EXCEEDED: stopped part-way. UNAVAILABLE: the client died.
     Result<std::shared_ptr<PreparedModel>> prepare(const Model& model, HalVersion version,
                                                    const PrepareOptions& options) const;
 
@@ -67,7 +74,8 @@ class Device {
 
     // Text lines of TAB-separated fields for people and tools that look into a running service:
     // version, backends, threads, bytes of memory in use and at most, denied operations, dump
-    // folder, models alive.
+    // folder, models alive; and one line per account that is open, each field with its name before
+    // it, e.g. "client pid 312 uid 1000 models 1 memory 4096 ...".
     std::string report() const;
 
   private:

@@ -7,10 +7,13 @@
 #include <memory>
 #include <vector>
 
+#include "driver/call_gate.h"
+#include "driver/client.h"
 #include "driver/execute/idle_executions.h"
 #include "driver/options.h"
 #include "driver/scheduler.h"
 #include "engine/base/budget.h"
+#include "engine/base/checkpoint.h"
 #include "engine/base/thread_pool.h"
 #include "engine/plan/backend.h"
 #include "engine/plan/program.h"
@@ -28,14 +31,21 @@ struct DeviceState {
     const engine::BackendList backendList;  // the same, in the same order
     const std::shared_ptr<ThreadPool> threads;
     const std::shared_ptr<IdleExecutions> idle;
-    // For all models together; where it runs short, `idle` makes room.
-    const std::shared_ptr<Budget> memory;
+    // For all clients together. Where memory runs short, `idle` makes room.
+    const Account account;
     std::atomic<uint64_t> requests = 0;  // executed so far; numbers the dumps
     std::atomic<size_t> liveModels = 0;
-    // Last: their tasks use what stands above. Two of them, so that models that take long to
-    // prepare keep no request waiting.
+    CallGate calls;
+    // Their tasks use what stands above. Two of them, so that models that take long to prepare keep
+    // no request waiting.
     Scheduler preparing;
     Scheduler executing;
+    Clients clients;
+
+    // For work that begins now: the given deadline, or that of the longest which work may take.
+    Deadline deadlineOf(const Deadline& given) const;
+    // The status of such work. Where it was the device that let it take no longer, that is said.
+    Status explained(const Status& status, const Deadline& given) const;
 };
 
 }  // namespace halyard::driver

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "driver/call_gate.h"
 #include "driver/model/codes.h"
 #include "engine/base/status.h"
 
@@ -23,15 +24,28 @@ struct Options {
     std::set<OperationType> unsupportedOperations;
     // --number-of-threads: 1–64; 0: one per core.
     size_t threads = 0;
-    // --max-memory: what all executions together may take, in MiB, with the models' constants that
-    // are copied; 0: half of the machine's memory.
+    // --max-memory: what all models and executions together may take, in MiB, beyond the memory
+    // that clients share with the device; 0: half of the machine's memory.
     size_t maxMemoryMib = 0;
+    // --max-client-memory: what those of one client may, in MiB; 0: half of the device's.
+    size_t maxClientMemoryMib = 0;
+    // --max-running-time: the longest that preparing a model or executing a request may take once
+    // it has begun, in seconds; 0: as long as it takes.
+    size_t maxRunningSeconds = 300;
+    // How many calls at once may hold the thread they come on: of one client, and of all. A service
+    // sets them below the number of its threads.
+    CallGate::Limits calls = {.perClient = std::numeric_limits<size_t>::max(),
+                              .shared = std::numeric_limits<size_t>::max(),
+                              .most = std::numeric_limits<size_t>::max()};
     // -d: a folder that receives the inputs and outputs of every request; empty: none.
     std::string dumpDirectory;
 };
 
 // The most that maxMemoryMib may be, so that its bytes can be counted.
 inline constexpr size_t kMostMemoryMib = std::numeric_limits<size_t>::max() >> 20;
+
+// The most that maxRunningSeconds may be: about a month.
+inline constexpr size_t kMostRunningSeconds = size_t{30} * 24 * 60 * 60;
 
 // Every backend name that -c may take, whether or not this build has it.
 std::vector<std::string_view> knownBackends();

@@ -2,18 +2,18 @@
 
 #include "driver/scheduler.h"
 
+#include <pthread.h>
+
 #include <algorithm>
-#include <array>
 #include <condition_variable>
 #include <mutex>
+#include <set>
 #include <string>
-#include <thread>
+#include <tuple>
 #include <vector>
 
 namespace halyard::driver {
 namespace {
-
-constexpr size_t kPriorities = 3;
 
 // Highest first.
 size_t rankOf(Priority priority) {
@@ -28,82 +28,142 @@ size_t rankOf(Priority priority) {
     return 1;
 }
 
-// Who waits for a slot: a task, on the heap, or a caller, on its own stack. Linked by what waits
-// itself, so that waiting allocates nothing.
-struct Waiter {
-    Waiter* previous = nullptr;
-    Waiter* next = nullptr;
-    std::function<void()> task;  // empty: a caller waits, for `granted`
-    bool granted = false;
-    std::condition_variable changed;
-};
+Status deadlinePassed() {
+    return {StatusCode::DEADLINE_EXCEEDED, "the deadline passed while others were running"};
+}
 
-// In order of arrival. Owns nothing.
-class WaiterList {
-  public:
-    bool empty() const { return mFirst == nullptr; }
-    void append(Waiter& waiter) {
-        waiter.previous = mLast;
-        waiter.next = nullptr;
-        (mLast == nullptr ? mFirst : mLast->next) = &waiter;
-        mLast = &waiter;
-    }
-    void remove(Waiter& waiter) {
-        (waiter.previous == nullptr ? mFirst : waiter.previous->next) = waiter.next;
-        (waiter.next == nullptr ? mLast : waiter.next->previous) = waiter.previous;
-    }
-    Waiter& takeFirst() {
-        Waiter& first = *mFirst;
-        remove(first);
-        return first;
-    }
-
-  private:
-    Waiter* mFirst = nullptr;
-    Waiter* mLast = nullptr;
-};
+// The scheduler whose task the calling thread runs; null elsewhere. It is the thread that has the
+// slot, so it is the thread that knows.
+thread_local const void* tSchedulerOfTask = nullptr;
 
 }  // namespace
 
+// Who waits for a slot: a task, on the heap, or a caller, on its own stack. Linked by what waits
+// itself, so that waiting allocates nothing.
+struct Scheduler::Waiter {
+    Waiter* previous = nullptr;
+    Waiter* next = nullptr;
+    std::shared_ptr<Share> share;
+    size_t rank = 0;
+    Deadline deadline;  // of a task; a caller looks at the clock itself
+    Share::Task task;   // empty: a caller waits, for `granted` or `refused`
+    bool granted = false;
+    bool refused = false;
+    Status refusal;
+    std::condition_variable changed;
+};
+
+void Scheduler::WaiterList::append(Waiter& waiter) {
+    waiter.previous = mLast;
+    waiter.next = nullptr;
+    (mLast == nullptr ? mFirst : mLast->next) = &waiter;
+    mLast = &waiter;
+}
+
+void Scheduler::WaiterList::remove(Waiter& waiter) {
+    (waiter.previous == nullptr ? mFirst : waiter.previous->next) = waiter.next;
+    (waiter.next == nullptr ? mLast : waiter.next->previous) = waiter.previous;
+}
+
 // What the threads and those who have entered share; it outlives the Scheduler where its last owner
 // is one of its own tasks.
-struct Scheduler::Queue {
-    explicit Queue(size_t slots) : freeSlots(slots) {}
+struct Scheduler::Queue : std::enable_shared_from_this<Queue> {
+    Queue(size_t sharedSlots, size_t mostSlots) : slots(sharedSlots), most(mostSlots) {}
+
+    const size_t slots;
+    const size_t most;
 
     std::mutex mutex;
-    std::condition_variable changed;  // for the threads
-    // While somebody waits, no slot is free.
-    size_t freeSlots;
-    std::array<WaiterList, kPriorities> waiting;
+    std::condition_variable changed;  // for the threads that run tasks
+    std::condition_variable expired;  // for the one that looks at the clock
+    size_t running = 0;
+    size_t waiting = 0;
     size_t waitingTasks = 0;
-    size_t waitingCallers = 0;
-    WaiterList ready;  // tasks that have their slot; never more than threads
+    uint64_t turns = 0;
+    size_t shareCount = 0;
+    std::vector<Share*> waitingShares;  // has room for all of them
+    WaiterList ready;                   // tasks that have their slot
+    size_t readyCount = 0;
+    size_t idleThreads = 0;
+    // Tasks with a deadline that wait.
+    std::set<std::pair<std::chrono::steady_clock::time_point, Waiter*>> expiring;
     bool stopping = false;
+    std::vector<pthread_t> workers;
+    std::optional<pthread_t> clerk;
 
-    // Under the mutex: takes a free slot, if there is one.
-    bool takeFree() {
-        if (freeSlots == 0) {
-            return false;
-        }
-        --freeSlots;
-        return true;
+    // All below but the threads' bodies are called under the mutex.
+
+    bool mayRun(const Share& share) const { return running < (share.mRunning == 0 ? most : slots); }
+
+    void take(Share& share) {
+        ++running;
+        ++share.mRunning;
+        share.mLastTurn = ++turns;
     }
 
-    // Under the mutex: hands free slots to those who wait for one.
-    void grant() {
-        for (WaiterList& level : waiting) {
-            while (freeSlots > 0 && !level.empty()) {
-                --freeSlots;
-                Waiter& waiter = level.takeFirst();
-                if (waiter.task == nullptr) {
-                    --waitingCallers;
-                    waiter.granted = true;
-                    waiter.changed.notify_one();
-                } else {
-                    --waitingTasks;
-                    ready.append(waiter);
-                    changed.notify_one();
+    void append(Waiter& waiter) {
+        Share& share = *waiter.share;
+        if (share.mWaitingCount++ == 0) {
+            waitingShares.push_back(&share);
+        }
+        share.mWaiting[waiter.rank].append(waiter);
+        ++waiting;
+        if (waiter.task != nullptr) {
+            ++waitingTasks;
+            if (waiter.deadline.has_value()) {
+                expiring.emplace(*waiter.deadline, &waiter);
+            }
+        }
+    }
+
+    void remove(Waiter& waiter) {
+        Share& share = *waiter.share;
+        share.mWaiting[waiter.rank].remove(waiter);
+        if (--share.mWaitingCount == 0) {
+            std::erase(waitingShares, &share);
+        }
+        --waiting;
+        if (waiter.task != nullptr) {
+            --waitingTasks;
+            if (waiter.deadline.has_value()) {
+                expiring.erase({*waiter.deadline, &waiter});
+            }
+        }
+    }
+
+    // Whose turn it is; null if nobody's.
+    Waiter* next() const {
+        for (size_t rank = 0; rank < Share::kPriorities; ++rank) {
+            const Share* best = nullptr;
+            for (const Share* share : waitingShares) {
+                if (!share->mWaiting[rank].empty() && mayRun(*share) &&
+                    (best == nullptr || std::tie(share->mRunning, share->mLastTurn) <
+                                                std::tie(best->mRunning, best->mLastTurn))) {
+                    best = share;
                 }
+            }
+            if (best != nullptr) {
+                return &best->mWaiting[rank].first();
+            }
+        }
+        return nullptr;
+    }
+
+    // Hands slots to those who wait for one.
+    void grant() {
+        while (Waiter* const waiter = next()) {
+            remove(*waiter);
+            take(*waiter->share);
+            if (waiter->task == nullptr) {
+                waiter->granted = true;
+                waiter->changed.notify_one();
+            } else {
+                ready.append(*waiter);
+                // Without a thread for it the task waits for one that has another task.
+                if (++readyCount > idleThreads && workers.size() < most) {
+                    startWorker();
+                }
+                changed.notify_one();
             }
         }
         if (stopping && waitingTasks == 0) {
@@ -111,122 +171,232 @@ struct Scheduler::Queue {
         }
     }
 
-    void giveBack() {
+    void giveBack(Share& share) {
         const std::lock_guard lock(mutex);
-        ++freeSlots;
+        --running;
+        --share.mRunning;
         grant();
+    }
+
+    // Not std::thread: that one has no way to fail but an exception.
+    std::optional<pthread_t> start(void* (*body)(void*)) {
+        auto self = std::make_unique<std::shared_ptr<Queue>>(shared_from_this());
+        pthread_t thread = {};
+        if (pthread_create(&thread, nullptr, body, self.get()) != 0) {
+            return std::nullopt;
+        }
+        static_cast<void>(self.release());
+        return thread;
+    }
+
+    template <void (Queue::*work)()>
+    static void* run(void* self) {
+        const std::unique_ptr<std::shared_ptr<Queue>> queue(
+                static_cast<std::shared_ptr<Queue>*>(self));
+        ((**queue).*work)();
+        return nullptr;
+    }
+
+    void startWorker() {
+        if (const auto thread = start(&run<&Queue::work>)) {
+            workers.push_back(*thread);
+        }
+    }
+
+    bool haveThreadsFor(const Deadline& deadline) {
+        if (workers.empty()) {
+            startWorker();
+        }
+        if (deadline.has_value() && !clerk.has_value()) {
+            clerk = start(&run<&Queue::watchDeadlines>);
+        }
+        return !workers.empty() && (!deadline.has_value() || clerk.has_value());
     }
 
     // Blocks for a task that has its slot; null once the queue is stopping and has run dry.
     std::unique_ptr<Waiter> take() {
         std::unique_lock lock(mutex);
+        ++idleThreads;
         changed.wait(lock, [this] { return !ready.empty() || (stopping && waitingTasks == 0); });
-        return ready.empty() ? nullptr : std::unique_ptr<Waiter>(&ready.takeFirst());
+        --idleThreads;
+        if (ready.empty()) {
+            return nullptr;
+        }
+        Waiter& waiter = ready.first();
+        ready.remove(waiter);
+        --readyCount;
+        return std::unique_ptr<Waiter>(&waiter);
     }
 
     void work() {
+        tSchedulerOfTask = this;
         while (std::unique_ptr<Waiter> waiter = take()) {
-            waiter->task();
+            waiter->task({});
+            const std::shared_ptr<Share> share = waiter->share;
             waiter = nullptr;  // what the task holds goes before the next one comes
-            giveBack();
+            giveBack(*share);
+        }
+    }
+
+    void watchDeadlines() {
+        std::unique_lock lock(mutex);
+        while (!stopping) {
+            if (expiring.empty()) {
+                expired.wait(lock);
+                continue;
+            }
+            const auto [deadline, first] = *expiring.begin();
+            if (std::chrono::steady_clock::now() < deadline) {
+                expired.wait_until(lock, deadline);
+                continue;
+            }
+            remove(*first);
+            const std::unique_ptr<Waiter> waiter(first);
+            lock.unlock();
+            waiter->task(deadlinePassed());
+            lock.lock();
         }
     }
 };
 
-struct Scheduler::State {
-    State(size_t slots, size_t taskCapacity)
-        : capacity(taskCapacity), queue(std::make_shared<Queue>(slots)) {}
-
-    const size_t capacity;
-    const std::shared_ptr<Queue> queue;
-    std::vector<std::thread> threads;
-};
-
-Scheduler::Scheduler(size_t slots, size_t capacity)
-    : mState(std::make_unique<State>(std::max<size_t>(slots, 1), capacity)) {
-    for (size_t i = 0; i < std::max<size_t>(slots, 1); ++i) {
-        mState->threads.emplace_back([queue = mState->queue] { queue->work(); });
-    }
-}
+Scheduler::Scheduler(size_t slots, size_t most)
+    : mQueue(std::make_shared<Queue>(std::max<size_t>(slots, 1),
+                                     std::max<size_t>({slots, most, 1}))) {}
 
 Scheduler::~Scheduler() {
+    std::vector<pthread_t> threads;
     {
-        const std::lock_guard lock(mState->queue->mutex);
-        mState->queue->stopping = true;
+        const std::lock_guard lock(mQueue->mutex);
+        mQueue->stopping = true;
+        threads = mQueue->workers;
+        if (mQueue->clerk.has_value()) {
+            threads.push_back(*mQueue->clerk);
+        }
     }
-    mState->queue->changed.notify_all();
-    for (std::thread& thread : mState->threads) {
+    mQueue->changed.notify_all();
+    mQueue->expired.notify_all();
+    for (const pthread_t thread : threads) {
         // A task may hold the last reference to its device, and so end the scheduler it runs on.
-        if (thread.get_id() == std::this_thread::get_id()) {
-            thread.detach();
+        if (pthread_equal(thread, pthread_self()) != 0) {
+            pthread_detach(thread);
         } else {
-            thread.join();
+            pthread_join(thread, nullptr);
         }
     }
 }
 
-Status Scheduler::post(Priority priority, std::function<void()> task) {
-    auto waiter = std::make_unique<Waiter>();
-    waiter->task = std::move(task);
-    Queue& queue = *mState->queue;
-    const std::lock_guard lock(queue.mutex);
-    if (queue.waitingTasks >= mState->capacity) {
-        return {StatusCode::RESOURCE_EXHAUSTED,
-                std::to_string(mState->capacity) + " tasks are waiting already"};
-    }
-    queue.waiting[rankOf(priority)].append(*waiter.release());  // the thread that runs it owns it
-    ++queue.waitingTasks;
-    queue.grant();
-    return {};
-}
-
-std::optional<Scheduler::Slot> Scheduler::tryEnter() {
-    // A task that waited for a second slot could wait for ever.
-    for (const std::thread& thread : mState->threads) {
-        if (thread.get_id() == std::this_thread::get_id()) {
-            return Slot(nullptr);
-        }
-    }
-    const std::lock_guard lock(mState->queue->mutex);
-    if (!mState->queue->takeFree()) {
-        return std::nullopt;
-    }
-    return Slot(mState->queue);
-}
-
-Result<Scheduler::Slot> Scheduler::enter(Priority priority, const Deadline& deadline) {
-    if (std::optional<Slot> slot = tryEnter()) {
-        return std::move(*slot);
-    }
-    Queue& queue = *mState->queue;
-    std::unique_lock lock(queue.mutex);
-    if (queue.takeFree()) {
-        return Slot(mState->queue);
-    }
-    Waiter waiter;
-    WaiterList& level = queue.waiting[rankOf(priority)];
-    level.append(waiter);
-    ++queue.waitingCallers;
-    const auto granted = [&waiter] { return waiter.granted; };
-    if (!deadline.has_value()) {
-        waiter.changed.wait(lock, granted);
-    } else if (!waiter.changed.wait_until(lock, *deadline, granted)) {
-        level.remove(waiter);
-        --queue.waitingCallers;
-        return Status(StatusCode::DEADLINE_EXCEEDED,
-                      "the deadline passed while others were running");
-    }
-    return Slot(mState->queue);
+std::shared_ptr<Scheduler::Share> Scheduler::makeShare() {
+    return std::make_shared<Share>(mQueue);
 }
 
 size_t Scheduler::waiting() const {
-    const std::lock_guard lock(mState->queue->mutex);
-    return mState->queue->waitingTasks + mState->queue->waitingCallers;
+    const std::lock_guard lock(mQueue->mutex);
+    return mQueue->waiting;
+}
+
+// ---- Share --------------------------------------------------------------------------------------
+
+Scheduler::Share::Share(std::shared_ptr<Queue> queue) : mQueue(std::move(queue)) {
+    const std::lock_guard lock(mQueue->mutex);
+    mQueue->waitingShares.reserve(++mQueue->shareCount);
+}
+
+Scheduler::Share::~Share() {
+    const std::lock_guard lock(mQueue->mutex);
+    --mQueue->shareCount;
+}
+
+Status Scheduler::Share::post(Priority priority, const Deadline& deadline, Task task) {
+    auto waiter = std::make_unique<Waiter>();
+    waiter->share = shared_from_this();
+    waiter->rank = rankOf(priority);
+    waiter->deadline = deadline;
+    waiter->task = std::move(task);
+    const std::lock_guard lock(mQueue->mutex);
+    if (!mQueue->haveThreadsFor(deadline)) {
+        return {StatusCode::RESOURCE_EXHAUSTED, "the system has no more threads"};
+    }
+    mQueue->append(*waiter.release());  // the thread that calls it owns it
+    mQueue->expired.notify_one();
+    mQueue->grant();
+    return {};
+}
+
+std::optional<Scheduler::Slot> Scheduler::Share::tryEnter() {
+    // A task that waited for a second slot could wait for ever.
+    if (tSchedulerOfTask == mQueue.get()) {
+        return Slot(nullptr);
+    }
+    const std::lock_guard lock(mQueue->mutex);
+    // Who waits already comes first.
+    if (mWaitingCount > 0 || !mQueue->mayRun(*this)) {
+        return std::nullopt;
+    }
+    mQueue->take(*this);
+    return Slot(shared_from_this());
+}
+
+Result<Scheduler::Slot> Scheduler::Share::enter(Priority priority, const Deadline& deadline) {
+    if (std::optional<Slot> slot = tryEnter()) {
+        return std::move(*slot);
+    }
+    Waiter waiter;
+    waiter.share = shared_from_this();
+    waiter.rank = rankOf(priority);
+    std::unique_lock lock(mQueue->mutex);
+    mQueue->append(waiter);
+    mQueue->grant();
+    const auto answered = [&waiter] { return waiter.granted || waiter.refused; };
+    if (!deadline.has_value()) {
+        waiter.changed.wait(lock, answered);
+    } else if (!waiter.changed.wait_until(lock, *deadline, answered)) {
+        mQueue->remove(waiter);
+        return deadlinePassed();
+    }
+    if (waiter.refused) {
+        return waiter.refusal;
+    }
+    return Slot(waiter.share);
+}
+
+void Scheduler::Share::refuseWaiting(const Status& why) {
+    std::vector<std::unique_ptr<Waiter>> tasks;
+    {
+        const std::lock_guard lock(mQueue->mutex);
+        for (WaiterList& list : mWaiting) {
+            while (!list.empty()) {
+                Waiter& waiter = list.first();
+                mQueue->remove(waiter);
+                if (waiter.task != nullptr) {
+                    tasks.emplace_back(&waiter);
+                } else {
+                    waiter.refused = true;
+                    waiter.refusal = why;
+                    waiter.changed.notify_one();
+                }
+            }
+        }
+    }
+    for (const std::unique_ptr<Waiter>& waiter : tasks) {
+        waiter->task(why);
+    }
+    const std::lock_guard lock(mQueue->mutex);
+    mQueue->grant();  // tells threads that wait for the queue to run dry
+}
+
+size_t Scheduler::Share::waiting() const {
+    const std::lock_guard lock(mQueue->mutex);
+    return mWaitingCount;
+}
+
+size_t Scheduler::Share::running() const {
+    const std::lock_guard lock(mQueue->mutex);
+    return mRunning;
 }
 
 Scheduler::Slot::~Slot() {
-    if (mQueue != nullptr) {
-        mQueue->giveBack();
+    if (mShare != nullptr) {
+        mShare->mQueue->giveBack(*mShare);
     }
 }
 

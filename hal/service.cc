@@ -10,6 +10,7 @@
 #include <ctime>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "driver/device.h"
 #include "driver/operation_list.h"
@@ -25,9 +26,12 @@ namespace halyard::hal {
 namespace {
 
 constexpr const char* kBinderDevice = "/dev/hwbinder";
-// Synchronous executions occupy a binder thread each.
+// The kernel asks for threads as they are needed. Calls that take long, synchronous executions
+// above all, hold one each; some are always left for calls that don't.
 constexpr size_t kThreads = 1;
-constexpr size_t kSpawnedThreads = 7;
+constexpr size_t kSpawnedThreads = 63;
+constexpr driver::CallGate::Limits kLongCalls = {.perClient = 16, .shared = 40, .most = 56};
+static_assert(kLongCalls.most < kThreads + kSpawnedThreads);
 // How long to wait for hwservicemanager between two looks at the signals.
 constexpr std::chrono::milliseconds kWaitSlice{500};
 
@@ -70,8 +74,10 @@ bool waitForManager(hidl::HwServiceManager& manager, const sigset_t& signals) {
 }
 
 Status serve(const ServiceOptions& options, const sigset_t& signals) {
+    driver::Options driverOptions = options.driver;
+    driverOptions.calls = kLongCalls;
     HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<driver::Device> device,
-                             driver::Device::create(options.driver));
+                             driver::Device::create(std::move(driverOptions)));
     std::string backends;
     for (const std::string& name : device->backendNames()) {
         backends.append(backends.empty() ? "" : ", ").append(name);

@@ -18,7 +18,13 @@ constexpr size_t kMaxThreads = 64;
 constexpr int32_t kOperationCodeLimit = 1000;
 
 // Long options without a letter.
-enum : int { NUMBER_OF_THREADS = 256, MAX_MEMORY, LIST_OPERATIONS };
+enum : int {
+    NUMBER_OF_THREADS = 256,
+    MAX_MEMORY,
+    MAX_CLIENT_MEMORY,
+    MAX_RUNNING_TIME,
+    LIST_OPERATIONS
+};
 
 constexpr option kLongOptions[] = {
         {"compute", required_argument, nullptr, 'c'},
@@ -28,6 +34,8 @@ constexpr option kLongOptions[] = {
         {"help", no_argument, nullptr, 'h'},
         {"number-of-threads", required_argument, nullptr, NUMBER_OF_THREADS},
         {"max-memory", required_argument, nullptr, MAX_MEMORY},
+        {"max-client-memory", required_argument, nullptr, MAX_CLIENT_MEMORY},
+        {"max-running-time", required_argument, nullptr, MAX_RUNNING_TIME},
         {"unsupported-operations", required_argument, nullptr, 'u'},
         {"request-inputs-and-outputs-dump-dir", required_argument, nullptr, 'd'},
         {"list-operations", no_argument, nullptr, LIST_OPERATIONS},
@@ -81,6 +89,16 @@ Status parseOperations(std::string_view list, std::set<driver::OperationType>& o
         operations.insert(*type);
     }
     return {};
+}
+
+Result<size_t> parseMib(std::string_view option, std::string_view text) {
+    const std::optional<size_t> mib = parseNumber(text);
+    if (!mib.has_value() || *mib > driver::kMostMemoryMib) {
+        return invalidArgument(std::string(option) + ": " + std::string(text) +
+                               " is not a number of MiB up to " +
+                               std::to_string(driver::kMostMemoryMib));
+    }
+    return *mib;
 }
 
 // What getopt stopped at: "-x" or "--word".
@@ -145,13 +163,23 @@ Result<ServiceOptions> parseServiceOptions(int argc, char** argv) {
                 break;
             }
             case MAX_MEMORY: {
-                const std::optional<size_t> mib = parseNumber(optarg);
-                if (!mib.has_value() || *mib > driver::kMostMemoryMib) {
-                    return invalidArgument(std::string("--max-memory: ") + optarg +
-                                           " is not a number of MiB up to " +
-                                           std::to_string(driver::kMostMemoryMib));
+                HALYARD_ASSIGN_OR_RETURN(options.driver.maxMemoryMib,
+                                         parseMib("--max-memory", optarg));
+                break;
+            }
+            case MAX_CLIENT_MEMORY: {
+                HALYARD_ASSIGN_OR_RETURN(options.driver.maxClientMemoryMib,
+                                         parseMib("--max-client-memory", optarg));
+                break;
+            }
+            case MAX_RUNNING_TIME: {
+                const std::optional<size_t> seconds = parseNumber(optarg);
+                if (!seconds.has_value() || *seconds > driver::kMostRunningSeconds) {
+                    return invalidArgument(std::string("--max-running-time: ") + optarg +
+                                           " is not a number of seconds up to " +
+                                           std::to_string(driver::kMostRunningSeconds));
                 }
-                options.driver.maxMemoryMib = *mib;
+                options.driver.maxRunningSeconds = *seconds;
                 break;
             }
             case LIST_OPERATIONS:
@@ -185,10 +213,13 @@ std::string serviceHelp() {
            "  -n, --service-name NAME      the instance to register as (halyard-default)\n"
            "      --number-of-threads N    threads to compute with, 1-64; 0, the default: one per\n"
            "                               core\n"
-           "      --max-memory MIB         memory that all executions together may take, with "
-           "what\n"
-           "                               models copy of their constants; more is refused.\n"
-           "                               0, the default: half of the machine's\n"
+           "      --max-memory MIB         memory that all models and executions together may\n"
+           "                               take beyond what clients share with the service; more\n"
+           "                               is refused. 0, the default: half of the machine's\n"
+           "      --max-client-memory MIB  what those of one client may take. 0, the default:\n"
+           "                               half of the service's\n"
+           "      --max-running-time S     the longest that preparing a model or executing a\n"
+           "                               request may take, in seconds (300); 0: no limit\n"
            "  -u, --unsupported-operations LIST\n"
            "                               operations to report as unsupported, by name or code,\n"
            "                               separated by commas or spaces. (Arm's driver takes the\n"

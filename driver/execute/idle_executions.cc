@@ -17,7 +17,9 @@ std::unique_ptr<ReusedExecution> IdleExecutions::take(
         const std::shared_ptr<const engine::Program>& program) {
     {
         const std::lock_guard lock(mMutex);
-        if (Executions& idle = mIdle[program.get()]; !idle.empty()) {
+        if (const auto found = mByProgram.find(program.get());
+            found != mByProgram.end() && !found->second.idle.empty()) {
+            auto& idle = found->second.idle;
             std::unique_ptr<ReusedExecution> execution = std::move(idle.back());
             idle.pop_back();
             return execution;
@@ -26,27 +28,42 @@ std::unique_ptr<ReusedExecution> IdleExecutions::take(
     return std::make_unique<ReusedExecution>(program);
 }
 
-void IdleExecutions::giveBack(const engine::Program& program,
+void IdleExecutions::giveBack(const engine::Program& program, AccountNumber owner,
                               std::unique_ptr<ReusedExecution> execution) {
     const std::lock_guard lock(mMutex);
-    if (Executions& idle = mIdle[&program]; idle.size() < kMaxPerProgram) {
-        idle.push_back(std::move(execution));
+    Executions& executions = mByProgram[&program];
+    executions.owner = owner;
+    if (executions.idle.size() < kMaxPerProgram) {
+        executions.idle.push_back(std::move(execution));
     }
 }
 
 void IdleExecutions::drop(const engine::Program& program) {
     Executions dropped;
     const std::lock_guard lock(mMutex);
-    if (const auto found = mIdle.find(&program); found != mIdle.end()) {
+    if (const auto found = mByProgram.find(&program); found != mByProgram.end()) {
         dropped = std::move(found->second);
-        mIdle.erase(found);
+        mByProgram.erase(found);
+    }
+}
+
+void IdleExecutions::dropAllOf(AccountNumber owner) {
+    std::vector<Executions> dropped;
+    const std::lock_guard lock(mMutex);
+    for (auto it = mByProgram.begin(); it != mByProgram.end();) {
+        if (it->second.owner == owner) {
+            dropped.push_back(std::move(it->second));
+            it = mByProgram.erase(it);
+        } else {
+            ++it;
+        }
     }
 }
 
 void IdleExecutions::dropAll() {
     std::unordered_map<const engine::Program*, Executions> dropped;
     const std::lock_guard lock(mMutex);
-    dropped.swap(mIdle);
+    dropped.swap(mByProgram);
 }
 
 }  // namespace halyard::driver

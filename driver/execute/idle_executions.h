@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // IdleExecutions: executions between two requests, kept for the memory they hold already. They
-// belong to the device rather than to their models, so that they can all make room for others.
+// belong to the device rather than to their models, so that all of them, or those of one client,
+// can make room for others.
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -29,22 +31,30 @@ struct ReusedExecution {
     engine::ExecutionReport report;
 };
 
+// Whose account a program's executions are charged to.
+using AccountNumber = uint64_t;
+
 // Thread-safe.
 class IdleExecutions {
   public:
     // One of that program, or a new one if none is idle.
     std::unique_ptr<ReusedExecution> take(const std::shared_ptr<const engine::Program>& program);
     // Keeps it, unless enough of that program are kept already.
-    void giveBack(const engine::Program& program, std::unique_ptr<ReusedExecution> execution);
+    void giveBack(const engine::Program& program, AccountNumber owner,
+                  std::unique_ptr<ReusedExecution> execution);
     // Ends those of one program. To be called before it ends; it gets no more.
     void drop(const engine::Program& program);
+    void dropAllOf(AccountNumber owner);
     void dropAll();
 
   private:
-    using Executions = std::vector<std::unique_ptr<ReusedExecution>>;
+    struct Executions {
+        AccountNumber owner = 0;
+        std::vector<std::unique_ptr<ReusedExecution>> idle;
+    };
 
     std::mutex mMutex;  // not held while an execution ends, which takes its time
-    std::unordered_map<const engine::Program*, Executions> mIdle;
+    std::unordered_map<const engine::Program*, Executions> mByProgram;
 };
 
 }  // namespace halyard::driver

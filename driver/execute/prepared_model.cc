@@ -12,6 +12,8 @@
 #include "driver/device_state.h"
 #include "driver/execute/request_binding.h"
 #include "driver/execute/request_dump.h"
+#include "driver/model/footprint.h"
+#include "driver/model/pools.h"
 
 namespace halyard::driver {
 namespace {
@@ -62,6 +64,8 @@ void describeOutputs(const engine::ExecutionReport& report, const RequestShapes&
 
 struct PreparedModel::State {
     std::shared_ptr<DeviceState> device;  // outlives the program, whose backends it holds
+    std::shared_ptr<Client> client;
+    Holdings holdings;
     ModelBoundary boundary;
     std::vector<SharedMemory> pools;
     std::shared_ptr<const engine::Program> program;
@@ -74,12 +78,19 @@ struct PreparedModel::State {
         }
     }
 
-    // Whether a request that has to wait is valid. What it resolves to is not kept: who waits for a
-    // slot must not hold the memory of an idle execution meanwhile.
-    Status validate(const Request& request, HalVersion version) {
+    void giveBack(std::unique_ptr<ReusedExecution> reused) const {
+        device->idle->giveBack(*program, client->number(), std::move(reused));
+    }
+
+    // Whether a request that has to wait is valid, and its pools in use. What it resolves to is not
+    // kept: who waits for a slot must not hold the memory of an idle execution meanwhile.
+    Status admit(const Request& request, HalVersion version) {
         std::unique_ptr<ReusedExecution> reused = device->idle->take(program);
         Status valid = resolveRequest(request, boundary, version, reused->shapes);
-        device->idle->giveBack(*program, std::move(reused));
+        if (valid.ok()) {
+            valid = usePools(request, &client->account(), reused->binding.ranges);
+        }
+        giveBack(std::move(reused));
         return valid;
     }
 
@@ -104,7 +115,7 @@ struct PreparedModel::State {
     }
 
     void finish(std::unique_ptr<ReusedExecution> reused, ExecutionResult& result) {
-        device->idle->giveBack(*program, std::move(reused));
+        giveBack(std::move(reused));
         if (!result.status.ok() && result.status.code() != StatusCode::OUTPUT_TOO_SMALL) {
             result.outputShapes.clear();
         }
@@ -118,7 +129,10 @@ struct PreparedModel::State {
             result.status = deadlinePassed();
             return;
         }
-        result.status = bindRequest(request, shapes, reused.binding);
+        result.status = usePools(request, &client->account(), reused.binding.ranges);
+        if (result.status.ok()) {
+            result.status = bindRequest(request, shapes, reused.binding);
+        }
         if (!result.status.ok()) {
             return;
         }
@@ -126,10 +140,12 @@ struct PreparedModel::State {
         dump(number, "input", std::span<const engine::InputBinding>(reused.binding.inputs));
 
         engine::RunOptions runOptions;
-        runOptions.deadline = options.deadline;
+        runOptions.deadline = device->deadlineOf(options.deadline);
+        runOptions.cancelled = &client->ended();
         runOptions.loopTimeout = std::min(options.loopTimeout, kMaxLoopTimeout);
         result.status = reused.execution.run(reused.binding.inputs, reused.binding.outputs,
                                              runOptions, &reused.report);
+        result.status = device->explained(result.status, options.deadline);
         noteArena(reused.report.arenaBytes);
         if (result.status.ok()) {
             result.status = checkPoolsIntact(request);
@@ -173,11 +189,14 @@ struct PreparedModel::State {
     }
 };
 
-PreparedModel::PreparedModel(std::shared_ptr<DeviceState> device, ModelBoundary boundary,
+PreparedModel::PreparedModel(std::shared_ptr<DeviceState> device, std::shared_ptr<Client> client,
+                             Holdings holdings, ModelBoundary boundary,
                              std::vector<SharedMemory> pools,
                              std::shared_ptr<const engine::Program> program, Priority priority)
     : mState(std::make_unique<State>()) {
     mState->device = std::move(device);
+    mState->client = std::move(client);
+    mState->holdings = std::move(holdings);
     mState->boundary = std::move(boundary);
     mState->pools = std::move(pools);
     mState->program = std::move(program);
@@ -194,19 +213,27 @@ void PreparedModel::execute(const Request& request, HalVersion version,
                             const ExecuteOptions& options, ExecutionResult& result) const {
     const Clock::time_point start = Clock::now();
     result.timing = {};
-    Scheduler& scheduler = mState->device->executing;
-    if (const std::optional<Scheduler::Slot> free = scheduler.tryEnter()) {
-        mState->serve(request, version, options, start, result);
-        return;
-    }
-    result.status = mState->validate(request, version);
+    const Client::Shares& shares = mState->client->shares();
+    result.status = mState->client->alive();
     if (result.status.ok()) {
-        const Result<Scheduler::Slot> slot = scheduler.enter(mState->priority, options.deadline);
-        if (slot.ok()) {
-            mState->serve(request, version, options, start, result);
-            return;
+        const Result<CallGate::Permit> permit = shares.calls->enter();
+        result.status = permit.status();
+        if (permit.ok()) {
+            if (const std::optional<Scheduler::Slot> free = shares.executing->tryEnter()) {
+                mState->serve(request, version, options, start, result);
+                return;
+            }
+            result.status = mState->admit(request, version);
+            if (result.status.ok()) {
+                const Result<Scheduler::Slot> slot =
+                        shares.executing->enter(mState->priority, options.deadline);
+                if (slot.ok()) {
+                    mState->serve(request, version, options, start, result);
+                    return;
+                }
+                result.status = slot.status();
+            }
         }
-        result.status = slot.status();
     }
     result.outputShapes.clear();
 }
@@ -234,16 +261,46 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
         callback(failure);
         return failure.status.code() == StatusCode::INVALID_ARGUMENT ? failure.status : Status();
     }
-    const auto shared = std::make_shared<ExecuteCallback>(std::move(callback));
-    auto task = [shared, options, start, self = shared_from_this(), request = std::move(request),
-                 shapes = std::move(shapes)] {
-        ExecutionResult result;
-        self->mState->serveResolved(request, shapes, options, start, result);
-        (*shared)(result);
-    };
-    failure.status = mState->device->executing.post(mState->priority, std::move(task));
+    // What waits is charged like what runs, and holds no descriptors.
+    Result<Reservation> task = Reservation::create(mState->client->account().tasks, 1);
+    Result<Reservation> memory =
+            task.ok() ? Reservation::create(mState->client->account().memory, footprintOf(request))
+                      : task.status();
+    failure.status = memory.ok() ? mState->client->alive() : memory.status();
     if (!failure.status.ok()) {
-        (*shared)(failure);
+        callback(failure);
+        return failure.status;
+    }
+    std::vector<ByteRange> ranges;
+    failure.status = usePools(request, &mState->client->account(), ranges);
+    if (!failure.status.ok()) {
+        callback(failure);
+        return {};
+    }
+    struct Launch {
+        ExecuteCallback callback;
+        Request request;
+        RequestShapes shapes;
+        Reservation task;
+        Reservation memory;
+    };
+    const auto launch = std::make_shared<Launch>(Launch{std::move(callback), std::move(request),
+                                                        std::move(shapes), std::move(task).value(),
+                                                        std::move(memory).value()});
+    auto work = [launch, options, start, self = shared_from_this()](const Status& turn) {
+        ExecutionResult result;
+        result.status = turn;
+        if (turn.ok()) {
+            self->mState->serveResolved(launch->request, launch->shapes, options, start, result);
+        }
+        // The client may count on the memory once it is told.
+        launch->request = {};
+        launch->callback(result);
+    };
+    failure.status = mState->client->shares().executing->post(mState->priority, options.deadline,
+                                                              std::move(work));
+    if (!failure.status.ok()) {
+        launch->callback(failure);
     }
     return failure.status;
 }
@@ -263,6 +320,10 @@ Status PreparedModel::validateFenced(const Request& request) const {
 
 const engine::Program& PreparedModel::program() const {
     return *mState->program;
+}
+
+const std::shared_ptr<Client>& PreparedModel::client() const {
+    return mState->client;
 }
 
 std::string PreparedModel::report() const {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/client.h"
 #include "driver/model/model.h"
 #include "driver/model/request.h"
 #include "driver/model/validate_request.h"
@@ -43,18 +44,26 @@ using ExecuteCallback = std::function<void(const ExecutionResult&)>;
 // Thread-safe. Made by Device; `shared_from_this` keeps it alive while executions are queued.
 class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
   public:
-    // `boundary`: the main subgraph's inputs and outputs, in the order of the program's.
+    // What the model takes of its client's account, beyond what the program does.
+    struct Holdings {
+        Reservation place;  // among the client's models
+        Reservation memory;
+    };
+
+    // `client`: whom the model and its executions belong to, whoever asks for them; they end with
+    // it. `boundary`: the main subgraph's inputs and outputs, in the order of the program's.
     // `pools`: of the model; the program may read constants there. `priority`: of its executions,
     // all of which share the slots of the device's scheduler.
-    PreparedModel(std::shared_ptr<DeviceState> device, ModelBoundary boundary,
-                  std::vector<SharedMemory> pools, std::shared_ptr<const engine::Program> program,
-                  Priority priority);
+    PreparedModel(std::shared_ptr<DeviceState> device, std::shared_ptr<Client> client,
+                  Holdings holdings, ModelBoundary boundary, std::vector<SharedMemory> pools,
+                  std::shared_ptr<const engine::Program> program, Priority priority);
     ~PreparedModel();
     PreparedModel(const PreparedModel&) = delete;
     PreparedModel& operator=(const PreparedModel&) = delete;
 
     // On the calling thread, once it has a slot; an invalid request does not wait. `version`
     // decides which requests are valid (unspecified output dimensions from 1.2, tokens from 1.3).
+    // RESOURCE_EXHAUSTED: the client has too many such calls in progress. UNAVAILABLE: it has died.
     // Replaces what `result` holds. A request of the same shapes as the last ones, with the same
     // `result`, allocates nothing.
     void execute(const Request& request, HalVersion version, const ExecuteOptions& options,
@@ -72,6 +81,7 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
     Status validateFenced(const Request& request) const;
 
     const engine::Program& program() const;
+    const std::shared_ptr<Client>& client() const;
 
     // Memory and placement as text lines of TAB-separated fields:
     //   constant_bytes <n>

@@ -7,8 +7,6 @@
 #include <span>
 #include <string>
 
-#include "engine/base/checked_math.h"
-
 namespace halyard::driver {
 namespace {
 
@@ -21,17 +19,14 @@ Result<std::span<uint8_t>> mapArgument(const Request& request, const DataLocatio
     if (memory == nullptr) {
         return internalError("a buffer token can't be mapped");
     }
-    Result<std::span<uint8_t>> bytes = (*memory)->map();
-    if (!bytes.ok()) {
-        return internalError(pool() + " can't be mapped: " + std::string(bytes.status().message()));
-    }
-    if (access == Access::WRITE && !(*memory)->writable()) {
+    if (access == Access::WRITE && location.length > 0 && !(*memory)->writable()) {
         return invalidArgument(pool() + " is read-only and can't take an output");
     }
-    if (!rangeFits<size_t>(location.offset, location.length, bytes->size())) {
-        return internalError(pool() + " is smaller than it claimed");
+    Result<std::span<uint8_t>> bytes = (*memory)->bytes(location.offset, location.length);
+    if (!bytes.ok()) {
+        return internalError(pool() + ": " + std::string(bytes.status().message()));
     }
-    return bytes->subspan(location.offset, location.length);
+    return bytes;
 }
 
 }  // namespace

@@ -16,11 +16,12 @@ namespace halyard::driver {
 struct RequestBinding {
     std::vector<engine::InputBinding> inputs;
     std::vector<engine::OutputBinding> outputs;
+    std::vector<ByteRange> ranges;  // of the pools
 };
 
-// Binds a request whose shapes are resolved; its pools outlive what is bound. Allocates nothing
-// where `binding` has served as large a request before. INVALID_ARGUMENT: an output in read-only
-// memory. INTERNAL: a pool can't be mapped. `binding` is undefined then.
+// Binds a request whose shapes are resolved and whose pools are in use (usePools); they outlive
+// what is bound. Allocates nothing where `binding` has served as large a request before.
+// INVALID_ARGUMENT: an output in read-only memory. `binding` is undefined then.
 Status bindRequest(const Request& request, const RequestShapes& shapes, RequestBinding& binding);
 
 }  // namespace halyard::driver

@@ -2,28 +2,53 @@
 
 #include "driver/model/memory.h"
 
+#include <algorithm>
 #include <string>
+
+#include "engine/base/checked_math.h"
 
 namespace halyard::driver {
 namespace {
 
-class HeapMemory final : public Memory {
+class HeapMemory final : public ResidentMemory {
   public:
     explicit HeapMemory(size_t size) : mBytes(size) {}
 
     std::string_view name() const override { return "ashmem"; }
-    size_t size() const override { return mBytes.size(); }
-    bool valid() const override { return true; }
-    Result<std::span<uint8_t>> map() const override { return std::span<uint8_t>(mBytes); }
-    bool writable() const override { return true; }
-    bool intact() const override { return true; }
 
   private:
+    std::span<uint8_t> all() const override { return mBytes; }
+
     // A pool is shared: being const says nothing about who else writes to its bytes.
     mutable std::vector<uint8_t> mBytes;
 };
 
 }  // namespace
+
+void ByteRange::include(uint64_t offset, uint64_t length) {
+    if (length == 0) {
+        return;
+    }
+    begin = empty() ? offset : std::min(begin, offset);
+    end = std::max(end, offset + length);
+}
+
+bool ByteRange::holds(uint64_t offset, uint64_t length) const {
+    return length == 0 || (offset >= begin && offset <= end && length <= end - offset);
+}
+
+Result<std::span<uint8_t>> Memory::map() const {
+    HALYARD_RETURN_IF_ERROR(use({.begin = 0, .end = size()}, nullptr));
+    return bytes(0, size());
+}
+
+Result<std::span<uint8_t>> ResidentMemory::bytes(size_t offset, size_t length) const {
+    const std::span<uint8_t> whole = all();
+    if (!rangeFits<size_t>(offset, length, whole.size())) {
+        return internalError("bytes outside the pool");
+    }
+    return whole.subspan(offset, length);
+}
 
 Status checkIntact(const Memory& pool, std::string_view owner, size_t poolIndex) {
     if (pool.intact()) {

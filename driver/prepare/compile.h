@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "driver/client.h"
 #include "driver/execute/prepared_model.h"
 #include "driver/model/model.h"
 #include "driver/model/request.h"
@@ -17,11 +18,14 @@ struct PrepareOptions {
     ExecutionPreference preference = ExecutionPreference::FAST_SINGLE_ANSWER;
     Priority priority = Priority::MEDIUM;
     TimePoint deadline;
+    // Whose account the model is charged to; null: this process's.
+    std::shared_ptr<Client> client = nullptr;
 };
 
-// From a valid model to one that is ready to execute. Fails as analyzeModel (support.h) does, and
-// with RESOURCE_EXHAUSTED where the model or an execution of it would take more memory than there
-// is. Takes as long as it takes: not for a thread that serves other clients.
+// From a valid model to one that is ready to execute. Fails as analyzeModel (support.h) does, with
+// RESOURCE_EXHAUSTED where the model or an execution of it would take more than the client's
+// account has room for, and with UNAVAILABLE where the client has died. Takes as long as it takes:
+// not for a thread that serves other clients.
 Result<std::shared_ptr<PreparedModel>> compileModel(std::shared_ptr<DeviceState> state,
                                                     const Model& model,
                                                     const PrepareOptions& options);

@@ -64,37 +64,39 @@ uint64_t totalBytes(const engine::Graph& graph) {
 // work as preparing, so it is made only where tensors are extraordinarily large: where all of them
 // side by side might outgrow it, with room for what backends add. They may unpack constants into
 // the arena.
-Status checkPlan(const DeviceState& state, engine::AnalyzedGraph analyzed) {
+Status checkPlan(const DeviceState& state, const std::shared_ptr<Budget>& memory,
+                 engine::AnalyzedGraph analyzed) {
     constexpr uint64_t kMargin = 4;
-    if (totalBytes(analyzed.graph) <= state.memory->limit() / kMargin) {
+    if (totalBytes(analyzed.graph) <= memory->limit() / kMargin) {
         return {};
     }
     return engine::Program::build(std::move(analyzed), state.backendList,
-                                  {.threads = state.threads, .memory = state.memory})
+                                  {.threads = state.threads, .memory = memory})
             .status();
 }
 
-Result<engine::AnalyzedGraph> analyzeGraph(const DeviceState& state, engine::Graph graph,
-                                           const Checkpoint& checkpoint = {}) {
+Result<engine::AnalyzedGraph> analyzeGraph(const DeviceState& state,
+                                           const std::shared_ptr<Budget>& memory,
+                                           engine::Graph graph, const Checkpoint& checkpoint = {}) {
     HALYARD_ASSIGN_OR_RETURN(
             engine::AnalyzedGraph analyzed,
-            engine::analyze(std::move(graph), state.backendList, state.memory, checkpoint));
-    HALYARD_RETURN_IF_ERROR(checkSizes(analyzed.graph, *state.memory));
+            engine::analyze(std::move(graph), state.backendList, memory, checkpoint));
+    HALYARD_RETURN_IF_ERROR(checkSizes(analyzed.graph, *memory));
     HALYARD_RETURN_IF_ERROR(analyzed.placed());
     return analyzed;
 }
 
 // Whether a graph of the model's prepares.
-Status checkGraph(const DeviceState& state, Result<engine::Graph> graph) {
+Status checkGraph(const DeviceState& state, const std::shared_ptr<Budget>& memory,
+                  Result<engine::Graph> graph) {
     HALYARD_RETURN_IF_ERROR(graph.status());
     HALYARD_ASSIGN_OR_RETURN(engine::AnalyzedGraph analyzed,
-                             analyzeGraph(state, std::move(*graph)));
-    return checkPlan(state, std::move(analyzed));
+                             analyzeGraph(state, memory, std::move(*graph)));
+    return checkPlan(state, memory, std::move(analyzed));
 }
 
 Status checkWhole(const DeviceState& state, ModelLowering& lowering) {
-    HALYARD_RETURN_IF_ERROR(lowering.constants().mapped());
-    return checkGraph(state, lowering.whole());
+    return checkGraph(state, lowering.constants().budget(), lowering.whole());
 }
 
 // Nodes of the graphs inside, each as often as it is referred to; more than `limit` count no
@@ -130,7 +132,7 @@ std::vector<size_t> findSupported(const DeviceState& state, ModelLowering& lower
             continue;
         }
         allowance -= nested;
-        if (checkGraph(state, std::move(graph)).ok()) {
+        if (checkGraph(state, lowering.constants().budget(), std::move(graph)).ok()) {
             supported.push_back(i);
         }
     }
@@ -145,7 +147,7 @@ void leaveOutContradictions(const DeviceState& state, ModelLowering& lowering,
     const auto prepares = [&](size_t count) {
         const std::vector<size_t> first(operations.begin(),
                                         operations.begin() + static_cast<std::ptrdiff_t>(count));
-        return checkGraph(state, lowering.operations(first)).ok();
+        return checkGraph(state, lowering.constants().budget(), lowering.operations(first)).ok();
     };
     size_t good = std::min<size_t>(operations.size(), 1);  // so many prepare
     size_t step = operations.size() - good;                // that may be added at once
@@ -170,11 +172,11 @@ void leaveOutContradictions(const DeviceState& state, ModelLowering& lowering,
 Result<engine::AnalyzedGraph> analyzeModel(const DeviceState& state, const Model& model,
                                            const Constants& constants,
                                            const Checkpoint& checkpoint) {
-    HALYARD_RETURN_IF_ERROR(constants.mapped());
     ModelLowering lowering(model, constants, state.options.unsupportedOperations, checkpoint);
     Result<engine::Graph> graph = lowering.whole();
     Result<engine::AnalyzedGraph> analyzed =
-            graph.ok() ? analyzeGraph(state, std::move(*graph), checkpoint) : graph.status();
+            graph.ok() ? analyzeGraph(state, constants.budget(), std::move(*graph), checkpoint)
+                       : graph.status();
     HALYARD_RETURN_IF_ERROR(checkpoint.check("while the model was analysed"));
     if (analyzed.status().code() == StatusCode::INVALID_ARGUMENT) {
         return unsupported(std::string(analyzed.status().message()));
@@ -182,8 +184,9 @@ Result<engine::AnalyzedGraph> analyzeModel(const DeviceState& state, const Model
     return analyzed;
 }
 
-std::vector<bool> supportedOperations(const DeviceState& state, const Model& model) {
-    const Constants constants(model, state.memory);
+std::vector<bool> supportedOperations(const DeviceState& state, const Client& client,
+                                      const Model& model) {
+    const Constants constants(model, client.account().memory);
     ModelLowering lowering(model, constants, state.options.unsupportedOperations);
     const size_t count = model.main.operations.size();
     if (checkWhole(state, lowering).ok()) {

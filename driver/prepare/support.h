@@ -37,6 +37,7 @@ Result<engine::AnalyzedGraph> analyzeModel(const DeviceState& state, const Model
 // What the client can make expensive is bounded: operations with graphs inside are no longer looked
 // at alone once those graphs have more nodes than a model may have (engine::kMaxNestedNodes) twice
 // over, and of contradictions the first few are found; what is left then is not supported.
-std::vector<bool> supportedOperations(const DeviceState& state, const Model& model);
+std::vector<bool> supportedOperations(const DeviceState& state, const Client& client,
+                                      const Model& model);
 
 }  // namespace halyard::driver

@@ -3,9 +3,11 @@
 #include "hal/binder/shared_memory.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "driver/client.h"
 #include "engine/base/checked_math.h"
 #include "hal/binder/guarded_mapping.h"
 
@@ -31,6 +34,13 @@ Status systemError(const std::string& what) {
     return internalError(what + ": " + std::strerror(errno));
 }
 
+// hugetlbfs takes and gives pages of sizes that a guarded mapping could not replace when they go
+// missing, and no client of this HAL has them.
+bool isHugePageFile(int fd) {
+    struct statfs info = {};
+    return fstatfs(fd, &info) == 0 && info.f_type == HUGETLBFS_MAGIC;
+}
+
 // How many bytes can be touched through a mapping of `fd`.
 Result<uint64_t> sizeBehind(int fd) {
     struct stat info = {};
@@ -38,6 +48,9 @@ Result<uint64_t> sizeBehind(int fd) {
         return systemError("fstat");
     }
     if (S_ISREG(info.st_mode)) {
+        if (isHugePageFile(fd)) {
+            return unsupported("memory of huge pages can't be mapped");
+        }
         return static_cast<uint64_t>(info.st_size);
     }
     if (S_ISCHR(info.st_mode)) {
@@ -52,22 +65,22 @@ Result<uint64_t> sizeBehind(int fd) {
     return invalidArgument("the descriptor is no memory");
 }
 
+// Whether the descriptor lives on once the memory is mapped.
+enum class Descriptor : uint8_t { CLOSED_ONCE_MAPPED, KEPT };
+
 class ImportedMemory final : public driver::Memory {
   public:
-    ImportedMemory(std::string name, uint64_t size, bool handleValid, std::vector<int> fds,
-                   std::vector<int32_t> ints)
+    // Takes over `fd`, which is -1 if there is none; `fds`: how many the handle had.
+    ImportedMemory(std::string name, uint64_t size, bool handleValid, int fd, size_t fds,
+                   std::vector<int32_t> ints, Descriptor descriptor)
         : mName(std::move(name)),
           mSize(size),
           mHandleValid(handleValid),
-          mFds(std::move(fds)),
-          mInts(std::move(ints)) {}
-    ~ImportedMemory() override {
-        for (int fd : mFds) {
-            if (fd >= 0) {
-                close(fd);
-            }
-        }
-    }
+          mFds(fds),
+          mInts(std::move(ints)),
+          mDescriptor(descriptor),
+          mFd(fd) {}
+    ~ImportedMemory() override { closeDescriptor(); }
     ImportedMemory(const ImportedMemory&) = delete;
     ImportedMemory& operator=(const ImportedMemory&) = delete;
 
@@ -75,22 +88,31 @@ class ImportedMemory final : public driver::Memory {
     size_t size() const override { return static_cast<size_t>(mSize); }
     bool valid() const override { return mHandleValid; }
 
-    Result<std::span<uint8_t>> map() const override {
+    Status use(const driver::ByteRange& range, const driver::Account* account) const override {
         std::lock_guard lock(mMutex);
-        if (!mMapped.has_value()) {
-            mMapped = mapOnce();
+        if (!mUsed.has_value()) {
+            mUsed = range.empty() ? Status() : mapUsed(range, account);
+            if (mDescriptor == Descriptor::CLOSED_ONCE_MAPPED) {
+                closeDescriptor();
+            }
+        } else if (mUsed->ok() && !mRange.holds(range.begin, range.end - range.begin)) {
+            return internalError("more is used of it than was said at first");
         }
-        if (!mMapped->ok()) {
-            return mMapped->withContext("pool " + mName + " of " + std::to_string(mSize) +
-                                        " bytes");
+        return mUsed->withContext("pool " + mName + " of " + std::to_string(mSize) + " bytes");
+    }
+
+    Result<std::span<uint8_t>> bytes(size_t offset, size_t length) const override {
+        std::lock_guard lock(mMutex);
+        if (length == 0) {
+            return std::span<uint8_t>();
         }
-        return mBytes;
+        if (!mMapping.has_value() || !mRange.holds(offset, length)) {
+            return internalError("these bytes are not in use");
+        }
+        return mBytes.subspan(offset - static_cast<size_t>(mRange.begin), length);
     }
 
     bool writable() const override {
-        if (!map().ok()) {
-            return false;
-        }
         std::lock_guard lock(mMutex);
         return mWritable;
     }
@@ -101,57 +123,71 @@ class ImportedMemory final : public driver::Memory {
     }
 
   private:
-    Status mapOnce() const {
+    void closeDescriptor() const {
+        if (mFd >= 0) {
+            close(std::exchange(mFd, -1));
+        }
+    }
+
+    Status mapUsed(const driver::ByteRange& range, const driver::Account* account) const {
         if (!mHandleValid) {
             return invalidArgument("null handle");
         }
         if (mName == kAshmem) {
-            if (mFds.size() != 1 || !mInts.empty()) {
+            if (mFds != 1 || !mInts.empty()) {
                 return wrongHandle();
             }
             // Ashmem can't be cut short; a memfd can be kept from it, unless its owner forbade
             // seals.
-            fcntl(mFds[0], F_ADD_SEALS, F_SEAL_SHRINK);
-            return mapRange(mFds[0], PROT_READ | PROT_WRITE, 0);
+            fcntl(mFd, F_ADD_SEALS, F_SEAL_SHRINK);
+            return mapRange(PROT_READ | PROT_WRITE, 0, range, account);
         }
         if (mName == kMappedFile) {
-            if (mFds.size() != 1 || mInts.size() != 3) {
+            if (mFds != 1 || mInts.size() != 3) {
                 return wrongHandle();
             }
             const uint64_t offset = static_cast<uint32_t>(mInts[1]) |
                                     static_cast<uint64_t>(static_cast<uint32_t>(mInts[2])) << 32;
-            return mapRange(mFds[0], PROT_READ | (mInts[0] & PROT_WRITE), offset);
+            return mapRange(PROT_READ | (mInts[0] & PROT_WRITE), offset, range, account);
         }
         return unsupported("memory of this kind can't be mapped");
     }
 
     Status wrongHandle() const {
-        return invalidArgument("a handle of " + std::to_string(mFds.size()) + " descriptors and " +
+        return invalidArgument("a handle of " + std::to_string(mFds) + " descriptors and " +
                                std::to_string(mInts.size()) + " integers");
     }
 
-    Status mapRange(int fd, int protection, uint64_t offset) const {
-        if (fd < 0) {
+    // `offset`: of the pool in its file.
+    Status mapRange(int protection, uint64_t offset, const driver::ByteRange& range,
+                    const driver::Account* account) const {
+        if (mFd < 0) {
             return {StatusCode::RESOURCE_EXHAUSTED, "its descriptor could not be duplicated"};
         }
-        HALYARD_ASSIGN_OR_RETURN(uint64_t available, sizeBehind(fd));
+        HALYARD_ASSIGN_OR_RETURN(uint64_t available, sizeBehind(mFd));
         if (!rangeFits<uint64_t>(offset, mSize, available)) {
             return invalidArgument("reaches beyond the " + std::to_string(available) +
                                    " bytes that there are, from offset " + std::to_string(offset));
         }
-        if (mSize == 0) {
-            mWritable = (protection & PROT_WRITE) != 0;
-            return {};
+        if (!rangeFits<uint64_t>(range.begin, range.end - range.begin, mSize)) {
+            return invalidArgument("is used beyond its end");
         }
         const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
-        const uint64_t start = offset & ~(page - 1);
         // No overflow: both ends lie in the file, whose size fits off_t.
-        const uint64_t length = offset - start + mSize;
+        const uint64_t first = offset + range.begin;
+        const uint64_t start = first & ~(page - 1);
+        const uint64_t length =
+                (first - start + (range.end - range.begin) + page - 1) & ~(page - 1);
         if (length > SIZE_MAX) {
             return {StatusCode::RESOURCE_EXHAUSTED, "larger than the address space"};
         }
+        if (account != nullptr) {
+            HALYARD_ASSIGN_OR_RETURN(mPlace, Reservation::create(account->mappings, 1));
+            HALYARD_ASSIGN_OR_RETURN(mAddresses, Reservation::create(account->addressSpace,
+                                                                     static_cast<size_t>(length)));
+        }
         auto attempt = [&] {
-            return mmap(nullptr, static_cast<size_t>(length), protection, MAP_SHARED, fd,
+            return mmap(nullptr, static_cast<size_t>(length), protection, MAP_SHARED, mFd,
                         static_cast<off_t>(start));
         };
         void* address = attempt();
@@ -165,7 +201,9 @@ class ImportedMemory final : public driver::Memory {
                     std::string("mmap: ") + std::strerror(errno)};
         }
         mMapping.emplace(address, static_cast<size_t>(length));
-        mBytes = {mMapping->bytes() + (offset - start), static_cast<size_t>(mSize)};
+        mBytes = {mMapping->bytes() + (first - start),
+                  static_cast<size_t>(range.end - range.begin)};
+        mRange = range;
         mWritable = (protection & PROT_WRITE) != 0;
         return {};
     }
@@ -173,12 +211,17 @@ class ImportedMemory final : public driver::Memory {
     const std::string mName;
     const uint64_t mSize;
     const bool mHandleValid;
-    const std::vector<int> mFds;  // -1 where duplicating failed
+    const size_t mFds;
     const std::vector<int32_t> mInts;
+    const Descriptor mDescriptor;
 
     mutable std::mutex mMutex;
-    mutable std::optional<Status> mMapped;  // what the one attempt gave
+    mutable int mFd;
+    mutable std::optional<Status> mUsed;  // what the one attempt gave
+    mutable Reservation mPlace;
+    mutable Reservation mAddresses;
     mutable std::optional<GuardedMapping> mMapping;
+    mutable driver::ByteRange mRange;
     mutable std::span<uint8_t> mBytes;
     mutable bool mWritable = false;
 };
@@ -187,12 +230,12 @@ class ImportedMemory final : public driver::Memory {
 
 driver::SharedMemory importMemory(std::string name, const ParcelReader::Handle& handle,
                                   uint64_t size) {
-    std::vector<int> fds;
-    for (int fd : handle.handle.fds) {
-        fds.push_back(fcntl(fd, F_DUPFD_CLOEXEC, 0));
-    }
-    return std::make_shared<const ImportedMemory>(std::move(name), size, handle.valid,
-                                                  std::move(fds), handle.handle.ints);
+    // No kind of memory that can be mapped has more than one.
+    const std::vector<int>& fds = handle.handle.fds;
+    const int fd = fds.size() == 1 ? fcntl(fds[0], F_DUPFD_CLOEXEC, 0) : -1;
+    return std::make_shared<const ImportedMemory>(std::move(name), size, handle.valid, fd,
+                                                  fds.size(), handle.handle.ints,
+                                                  Descriptor::CLOSED_ONCE_MAPPED);
 }
 
 Result<ExportedMemory> createSharedMemory(size_t size) {
@@ -200,8 +243,8 @@ Result<ExportedMemory> createSharedMemory(size_t size) {
     if (fd < 0) {
         return systemError("memfd_create");
     }
-    auto memory = std::make_shared<const ImportedMemory>(
-            std::string(kAshmem), size, true, std::vector<int>{fd}, std::vector<int32_t>());
+    auto memory = std::make_shared<const ImportedMemory>(std::string(kAshmem), size, true, fd, 1,
+                                                         std::vector<int32_t>(), Descriptor::KEPT);
     if (ftruncate(fd, static_cast<off_t>(size)) < 0 ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
         return systemError("shared memory of " + std::to_string(size) + " bytes");

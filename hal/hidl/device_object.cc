@@ -8,6 +8,7 @@
 
 #include "driver/error_status.h"
 #include "hal/hidl/callbacks.h"
+#include "hal/hidl/client_account.h"
 #include "hal/hidl/types.h"
 #include "hal/hidl/v1_3.h"
 #include "hal/hidl/version_delta.h"
@@ -84,7 +85,8 @@ Status DeviceObject::getSupportedOperations(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(driver::Model model,
                              versionDelta(call.version).readModel(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    Result<std::vector<bool>> supported = mDevice->supportedOperations(model, call.version);
+    Result<std::vector<bool>> supported =
+            mDevice->supportedOperations(model, call.version, accountOf(*mDevice, call.caller));
     std::vector<HidlBool> flags;
     if (supported.ok()) {
         for (bool flag : *supported) {
@@ -121,6 +123,8 @@ Status DeviceObject::prepareModel(Call& call) {
                                        "prepareModel"));
         return {};
     }
+    options.client = accountOf(*mDevice, call.caller);
+    endWithOwner(options.client, callback);
     // A failure has been reported by the callback.
     Status launched = mDevice->prepareAsync(
             std::move(model), call.version, options,

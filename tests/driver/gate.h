@@ -12,15 +12,16 @@
 
 namespace halyard::driver {
 
-// Keeps one slot of a scheduler busy until told to go on.
+// Keeps one slot of a client's busy until told to go on.
 class Gate {
   public:
-    explicit Gate(Scheduler& scheduler) {
+    explicit Gate(Scheduler::Share& share) {
         const Awaited<bool> reached;
-        const Status posted = scheduler.post(Priority::HIGH, [reached, open = mOpen] {
-            reached.set(true);
-            open.get();
-        });
+        const Status posted =
+                share.post(Priority::HIGH, {}, [reached, open = mOpen](const Status& /*turn*/) {
+                    reached.set(true);
+                    open.get();
+                });
         EXPECT_TRUE(posted.ok());
         reached.get();
     }

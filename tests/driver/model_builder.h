@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -104,18 +105,21 @@ class RequestBuilder {
 };
 
 // A pool that can be told to misbehave.
-class FakeMemory final : public Memory {
+class FakeMemory final : public ResidentMemory {
   public:
     explicit FakeMemory(size_t size) : mBytes(size) {}
 
     std::string_view name() const override { return memoryName; }
-    size_t size() const override { return mBytes.size(); }
     bool valid() const override { return hasHandle; }
-    Result<std::span<uint8_t>> map() const override {
+    Status use(const ByteRange& range, const Account* /*account*/) const override {
+        used = range;
+        return mappable || range.empty() ? Status() : internalError("the kernel refuses");
+    }
+    Result<std::span<uint8_t>> bytes(size_t offset, size_t length) const override {
         if (!mappable) {
-            return internalError("the kernel refuses");
+            return internalError("the kernel has refused");
         }
-        return std::span<uint8_t>(mBytes);
+        return ResidentMemory::bytes(offset, length);
     }
     bool writable() const override { return canWrite; }
     bool intact() const override { return !cutShort; }
@@ -125,8 +129,11 @@ class FakeMemory final : public Memory {
     bool mappable = true;
     bool canWrite = true;
     bool cutShort = false;
+    mutable std::optional<ByteRange> used;  // what was asked for last
 
   private:
+    std::span<uint8_t> all() const override { return mBytes; }
+
     mutable std::vector<uint8_t> mBytes;
 };
 

@@ -58,4 +58,28 @@ Model reluModel() {
     return builder.build();
 }
 
+Model loopModel(OperationType body) {
+    const auto subgraph = [](OperationType type, const OperandSpec& result) {
+        ModelBuilder builder;
+        const uint32_t value = builder.input(floats({1}));
+        const uint32_t limit = builder.input(floats({1}));
+        builder.operation(type, {value, limit}, {builder.output(result)});
+        return builder.build().main;
+    };
+    ModelBuilder builder;
+    std::vector<uint32_t> inputs;
+    for (const uint32_t index : {0U, 1U}) {
+        inputs.push_back(builder.temporary({OperandType::SUBGRAPH, {}}));
+        builder.operand(inputs.back()).lifetime = OperandLifeTime::SUBGRAPH;
+        builder.operand(inputs.back()).location.offset = index;
+    }
+    inputs.push_back(builder.input(floats({1})));
+    inputs.push_back(builder.input(floats({1})));
+    builder.operation(OperationType::WHILE, inputs, {builder.output(floats({1}))});
+    Model model = builder.build();
+    model.referenced = {subgraph(OperationType::LESS, {OperandType::TENSOR_BOOL8, {1}}),
+                        subgraph(body, floats({1}))};
+    return model;
+}
+
 }  // namespace halyard::driver

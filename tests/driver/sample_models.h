@@ -28,4 +28,8 @@ inline constexpr uint32_t kOutput = 8;
 // input [2, 2] -> RELU -> output [2, 2]; float, valid from 1.0.
 Model reluModel();
 
+// inputs value [1] and limit [1]: while value is LESS than limit, value = body(value, limit). With
+// MAXIMUM it ends, with MINIMUM it never does. Valid from 1.3.
+Model loopModel(OperationType body);
+
 }  // namespace halyard::driver

@@ -22,52 +22,42 @@ namespace {
 TEST(Scheduler, RunsHigherPrioritiesFirstAndOneByOneInOrderOfArrival) {
     std::vector<int> order;
     {
-        Scheduler scheduler(1, 100);
-        Gate gate(scheduler);
+        Scheduler scheduler(1);
+        const auto share = scheduler.makeShare();
+        Gate gate(*share);
         for (int i = 0; i < 3; ++i) {
             const auto append = [&order](int value) {
-                return [&order, value] { order.push_back(value); };
+                return [&order, value](const Status& /*turn*/) { order.push_back(value); };
             };
-            EXPECT_TRUE(scheduler.post(Priority::LOW, append(20 + i)).ok());
-            EXPECT_TRUE(scheduler.post(Priority::HIGH, append(i)).ok());
-            EXPECT_TRUE(scheduler.post(Priority::MEDIUM, append(10 + i)).ok());
+            EXPECT_TRUE(share->post(Priority::LOW, {}, append(20 + i)).ok());
+            EXPECT_TRUE(share->post(Priority::HIGH, {}, append(i)).ok());
+            EXPECT_TRUE(share->post(Priority::MEDIUM, {}, append(10 + i)).ok());
         }
         gate.open();
     }
     EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 10, 11, 12, 20, 21, 22}));
 }
 
-TEST(Scheduler, RefusesWhatItsQueueCannotHold) {
-    std::atomic<int> ran = 0;
-    {
-        Scheduler scheduler(1, 2);
-        Gate gate(scheduler);
-        EXPECT_TRUE(scheduler.post(Priority::LOW, [&] { ++ran; }).ok());
-        EXPECT_TRUE(scheduler.post(Priority::HIGH, [&] { ++ran; }).ok());
-        EXPECT_EQ(scheduler.post(Priority::HIGH, [&] { ran = 100; }).code(),
-                  StatusCode::RESOURCE_EXHAUSTED);
-        gate.open();
-    }
-    EXPECT_EQ(ran, 2);
-}
-
 TEST(Scheduler, RunsWhatIsQueuedBeforeItEnds) {
     std::atomic<int> ran = 0;
     {
-        Scheduler scheduler(3, 1000);
+        Scheduler scheduler(3);
+        const auto share = scheduler.makeShare();
         for (int i = 0; i < 500; ++i) {
-            EXPECT_TRUE(scheduler.post(Priority::MEDIUM, [&] { ++ran; }).ok());
+            EXPECT_TRUE(
+                    share->post(Priority::MEDIUM, {}, [&](const Status& /*turn*/) { ++ran; }).ok());
         }
     }
     EXPECT_EQ(ran, 500);
 }
 
 TEST(Scheduler, MayBeEndedByOneOfItsOwnTasks) {
-    auto scheduler = std::make_shared<Scheduler>(2, 10);
+    auto scheduler = std::make_shared<Scheduler>(2);
+    const auto share = scheduler->makeShare();
     const Awaited<bool> handedOver;
     const Awaited<bool> ended;
-    const Status posted =
-            scheduler->post(Priority::MEDIUM, [scheduler, handedOver, ended]() mutable {
+    const Status posted = share->post(
+            Priority::MEDIUM, {}, [scheduler, handedOver, ended](const Status& /*turn*/) mutable {
                 handedOver.get();
                 scheduler.reset();  // the last reference
                 ended.set(true);
@@ -79,32 +69,35 @@ TEST(Scheduler, MayBeEndedByOneOfItsOwnTasks) {
 }
 
 TEST(Scheduler, LetsCallersInWhileSlotsAreFree) {
-    Scheduler scheduler(2, 10);
-    Result<Scheduler::Slot> first = scheduler.enter(Priority::LOW, std::nullopt);
-    const Result<Scheduler::Slot> second = scheduler.enter(Priority::LOW, std::nullopt);
+    Scheduler scheduler(2);
+    const auto share = scheduler.makeShare();
+    Result<Scheduler::Slot> first = share->enter(Priority::LOW, std::nullopt);
+    const Result<Scheduler::Slot> second = share->enter(Priority::LOW, std::nullopt);
     EXPECT_TRUE(first.ok() && second.ok());
     const Deadline passed = std::chrono::steady_clock::time_point();
-    EXPECT_EQ(scheduler.enter(Priority::HIGH, passed).status().code(),
-              StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_EQ(share->enter(Priority::HIGH, passed).status().code(), StatusCode::DEADLINE_EXCEEDED);
     { const Scheduler::Slot givenBack = std::move(*first); }
-    EXPECT_TRUE(scheduler.enter(Priority::LOW, passed).ok()) << "it had not to wait";
+    EXPECT_TRUE(share->enter(Priority::LOW, passed).ok()) << "it had not to wait";
 }
 
 TEST(Scheduler, GivesSlotsToTasksAndCallersByPriorityAndThenByArrival) {
     std::vector<std::string> order;  // written by who has the only slot
     std::vector<std::thread> callers;
     {
-        Scheduler scheduler(1, 100);
-        Gate gate(scheduler);
+        Scheduler scheduler(1);
+        const auto share = scheduler.makeShare();
+        Gate gate(*share);
         const auto call = [&](Priority priority, const std::string& name) {
             callers.emplace_back([&, priority, name] {
-                const Result<Scheduler::Slot> slot = scheduler.enter(priority, std::nullopt);
+                const Result<Scheduler::Slot> slot = share->enter(priority, std::nullopt);
                 EXPECT_TRUE(slot.ok());
                 order.push_back(name);
             });
         };
         const auto post = [&](Priority priority, const std::string& name) {
-            EXPECT_TRUE(scheduler.post(priority, [&order, name] { order.push_back(name); }).ok());
+            EXPECT_TRUE(share->post(priority, {}, [&order, name](const Status& /*turn*/) {
+                                 order.push_back(name);
+                             }).ok());
         };
         size_t count = 0;
         for (const Priority priority : {Priority::LOW, Priority::MEDIUM, Priority::HIGH}) {
@@ -133,15 +126,19 @@ TEST(Scheduler, GivesSlotsToTasksAndCallersByPriorityAndThenByArrival) {
 TEST(Scheduler, ForgetsACallerWhoseDeadlinePassedWhileItWaited) {
     std::vector<int> order;
     {
-        Scheduler scheduler(1, 10);
-        Gate gate(scheduler);
-        EXPECT_TRUE(scheduler.post(Priority::LOW, [&] { order.push_back(1); }).ok());
-        const Status status = scheduler
-                                      .enter(Priority::LOW, std::chrono::steady_clock::now() +
-                                                                    std::chrono::milliseconds(1))
+        Scheduler scheduler(1);
+        const auto share = scheduler.makeShare();
+        Gate gate(*share);
+        EXPECT_TRUE(share->post(Priority::LOW, {}, [&](const Status& /*turn*/) {
+                             order.push_back(1);
+                         }).ok());
+        const Status status = share->enter(Priority::LOW, std::chrono::steady_clock::now() +
+                                                                  std::chrono::milliseconds(1))
                                       .status();
         EXPECT_EQ(status.code(), StatusCode::DEADLINE_EXCEEDED);
-        EXPECT_TRUE(scheduler.post(Priority::LOW, [&] { order.push_back(2); }).ok());
+        EXPECT_TRUE(share->post(Priority::LOW, {}, [&](const Status& /*turn*/) {
+                             order.push_back(2);
+                         }).ok());
         EXPECT_EQ(scheduler.waiting(), 2U);
         gate.open();
     }
@@ -149,11 +146,12 @@ TEST(Scheduler, ForgetsACallerWhoseDeadlinePassedWhileItWaited) {
 }
 
 TEST(Scheduler, AllocatesNothingForACallerThatWaits) {
-    Scheduler scheduler(1, 10);
-    Gate gate(scheduler);
+    Scheduler scheduler(1);
+    const auto share = scheduler.makeShare();
+    Gate gate(*share);
     std::thread caller([&] {
         const size_t before = engine::allocationCount();
-        const bool entered = scheduler.enter(Priority::HIGH, std::nullopt).ok();
+        const bool entered = share->enter(Priority::HIGH, std::nullopt).ok();
         EXPECT_EQ(engine::allocationCount(), before);
         EXPECT_TRUE(entered);
     });
@@ -164,13 +162,174 @@ TEST(Scheduler, AllocatesNothingForACallerThatWaits) {
 
 TEST(Scheduler, LetsATaskEnterWithTheSlotItHas) {
     const Awaited<bool> entered;
-    Scheduler scheduler(1, 10);
-    EXPECT_TRUE(
-            scheduler
-                    .post(Priority::LOW,
-                          [&] { entered.set(scheduler.enter(Priority::LOW, std::nullopt).ok()); })
-                    .ok());
+    Scheduler scheduler(1);
+    const auto share = scheduler.makeShare();
+    EXPECT_TRUE(share->post(Priority::LOW, {}, [&](const Status& /*turn*/) {
+                         entered.set(share->enter(Priority::LOW, std::nullopt).ok());
+                     }).ok());
     EXPECT_TRUE(entered.get());
+}
+
+// ---- clients ------------------------------------------------------------------------------------
+
+// Occupies as many slots as it is told, until it goes.
+class Hog {
+  public:
+    Hog(Scheduler::Share& share, size_t count) {
+        for (size_t i = 0; i < count; ++i) {
+            mGates.push_back(std::make_unique<Gate>(share));
+        }
+    }
+    ~Hog() {
+        for (const std::unique_ptr<Gate>& gate : mGates) {
+            gate->open();
+        }
+    }
+    void release() {
+        mGates.back()->open();
+        mGates.pop_back();
+    }
+
+  private:
+    std::vector<std::unique_ptr<Gate>> mGates;
+};
+
+TEST(SchedulerClients, RunAtOnceWhereTheyRunNothingYet) {
+    Scheduler scheduler(2, 4);
+    const auto greedy = scheduler.makeShare();
+    const Hog hog(*greedy, 2);
+    const Awaited<Status> more;
+    EXPECT_TRUE(
+            greedy->post(Priority::HIGH, {}, [more](const Status& turn) { more.set(turn); }).ok());
+    const auto modest = scheduler.makeShare();
+    const Awaited<Status> ran;
+    EXPECT_TRUE(modest->post(Priority::LOW, {}, [ran](const Status& turn) { ran.set(turn); }).ok());
+    EXPECT_TRUE(ran.get().ok()) << "it waits for nobody";
+    const Deadline passed = std::chrono::steady_clock::time_point();
+    EXPECT_TRUE(modest->enter(Priority::LOW, passed).ok()) << "nor does a caller";
+    EXPECT_EQ(more.count(), 0) << "who has slots waits for one of those that are shared";
+    EXPECT_EQ(greedy->running(), 2U);
+    EXPECT_EQ(greedy->waiting(), 1U);
+    EXPECT_EQ(modest->waiting(), 0U);
+}
+
+TEST(SchedulerClients, HaveNoMoreSlotsOfTheirOwnThanThereAreAtMost) {
+    Scheduler scheduler(1, 2);
+    const Deadline passed = std::chrono::steady_clock::time_point();
+    const auto first = scheduler.makeShare();
+    const auto second = scheduler.makeShare();
+    const auto third = scheduler.makeShare();
+    const auto slotOfFirst = first->enter(Priority::LOW, passed);
+    {
+        const auto slotOfSecond = second->enter(Priority::LOW, passed);
+        EXPECT_TRUE(slotOfFirst.ok() && slotOfSecond.ok());
+        EXPECT_EQ(third->enter(Priority::HIGH, passed).status().code(),
+                  StatusCode::DEADLINE_EXCEEDED);
+    }
+    EXPECT_TRUE(third->enter(Priority::LOW, passed).ok());
+}
+
+TEST(SchedulerClients, TakeTurnsWithinAPriority) {
+    std::vector<std::string> order;  // written with the only slot
+    {
+        Scheduler scheduler(1, 1);
+        const auto a = scheduler.makeShare();
+        const auto b = scheduler.makeShare();
+        const auto c = scheduler.makeShare();
+        Gate gate(*c);
+        const auto post = [&](const std::shared_ptr<Scheduler::Share>& share, Priority priority,
+                              const std::string& name) {
+            EXPECT_TRUE(share->post(priority, {}, [&order, name](const Status& /*turn*/) {
+                                 order.push_back(name);
+                             }).ok());
+        };
+        for (const char* number : {"1", "2", "3"}) {
+            post(a, Priority::MEDIUM, std::string("a") + number);
+        }
+        post(b, Priority::MEDIUM, "b1");
+        post(b, Priority::MEDIUM, "b2");
+        post(c, Priority::MEDIUM, "c1");
+        post(b, Priority::HIGH, "b first");
+        gate.open();
+    }
+    EXPECT_EQ(order, (std::vector<std::string>{"b first", "a1", "c1", "b1", "a2", "b2", "a3"}));
+}
+
+TEST(SchedulerClients, WithFewestRunningComeFirst) {
+    std::vector<std::string> order;
+    {
+        Scheduler scheduler(3, 3);
+        const auto many = scheduler.makeShare();
+        const auto one = scheduler.makeShare();
+        Hog two(*many, 2);
+        Hog single(*one, 1);
+        const Awaited<bool> done;
+        const auto note = [&order, done](const char* name) {
+            return [&order, done, name](const Status& /*turn*/) {
+                order.emplace_back(name);
+                done.set(true);
+            };
+        };
+        EXPECT_TRUE(many->post(Priority::LOW, {}, note("many")).ok());
+        EXPECT_TRUE(one->post(Priority::LOW, {}, note("one")).ok());
+        two.release();  // both have one now, and this one was served last
+        done.get();
+        EXPECT_EQ(order.front(), "many") << "of equals, who was served longest ago";
+    }
+}
+
+TEST(SchedulerDeadlines, FireForTasksThatWait) {
+    Scheduler scheduler(1);
+    const auto share = scheduler.makeShare();
+    const Hog hog(*share, 1);
+    const Awaited<Status> late;
+    const Awaited<Status> patient;
+    const auto soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
+    EXPECT_TRUE(
+            share->post(Priority::LOW, soon + std::chrono::hours(1), [patient](const Status& turn) {
+                     patient.set(turn);
+                 }).ok());
+    EXPECT_TRUE(
+            share->post(Priority::LOW, soon, [late](const Status& turn) { late.set(turn); }).ok());
+    EXPECT_EQ(late.get().code(), StatusCode::DEADLINE_EXCEEDED) << "while the slot is taken";
+    EXPECT_GE(std::chrono::steady_clock::now(), soon);
+    EXPECT_EQ(late.count(), 1);
+    EXPECT_EQ(patient.count(), 0);
+    EXPECT_EQ(share->waiting(), 1U);
+}
+
+TEST(SchedulerClients, ThatAreRefusedHaveNothingWaitingAnyMore) {
+    const Status gone(StatusCode::UNAVAILABLE, "gone");
+    Scheduler scheduler(1, 1);
+    const auto leaving = scheduler.makeShare();
+    const auto staying = scheduler.makeShare();
+    auto hog = std::make_unique<Hog>(*leaving, 1);
+    std::vector<Awaited<Status>> told(3);
+    for (size_t i = 0; i < told.size(); ++i) {
+        const auto priority = static_cast<Priority>(i);
+        const Deadline deadline =
+                i == 1 ? Deadline(std::chrono::steady_clock::now() + std::chrono::hours(1))
+                       : Deadline();
+        EXPECT_TRUE(leaving->post(priority, deadline,
+                                  [answer = told[i]](const Status& turn) { answer.set(turn); })
+                            .ok());
+    }
+    Status caller;
+    std::thread thread([&] { caller = leaving->enter(Priority::LOW, std::nullopt).status(); });
+    const Awaited<Status> other;
+    EXPECT_TRUE(staying->post(Priority::LOW, {}, [other](const Status& turn) { other.set(turn); })
+                        .ok());
+    awaitWaiting(scheduler, 5);
+    leaving->refuseWaiting(gone);
+    thread.join();
+    EXPECT_EQ(caller.code(), StatusCode::UNAVAILABLE);
+    for (const Awaited<Status>& answer : told) {
+        EXPECT_EQ(answer.get().code(), StatusCode::UNAVAILABLE);
+        EXPECT_EQ(answer.count(), 1);
+    }
+    EXPECT_EQ(scheduler.waiting(), 1U) << "what others wait for stays";
+    hog = nullptr;
+    EXPECT_TRUE(other.get().ok());
 }
 
 TEST(Scheduler, SharesItsSlotsAmongManyTasksAndCallers) {
@@ -185,16 +344,19 @@ TEST(Scheduler, SharesItsSlotsAmongManyTasksAndCallers) {
         ++ran;
     };
     {
-        Scheduler scheduler(kSlots, 10'000);
+        Scheduler scheduler(kSlots);
+        const auto share = scheduler.makeShare();
         std::vector<std::thread> threads;
         for (int i = 0; i < 6; ++i) {
             threads.emplace_back([&, i] {
                 for (int round = 0; round < 200; ++round) {
                     const auto priority = static_cast<Priority>((i + round) % 3);
                     if ((i + round) % 2 == 0) {
-                        EXPECT_TRUE(scheduler.post(priority, work).ok());
+                        EXPECT_TRUE(share->post(priority, {}, [&](const Status& /*turn*/) {
+                                             work();
+                                         }).ok());
                     } else {
-                        const auto slot = scheduler.enter(priority, std::nullopt);
+                        const auto slot = share->enter(priority, std::nullopt);
                         EXPECT_TRUE(slot.ok());
                         work();
                     }

@@ -10,7 +10,11 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <string>
+
+#include "driver/client.h"
+#include "tests/hal/open_descriptors.h"
 
 namespace halyard::hal {
 namespace {
@@ -153,10 +157,75 @@ TEST(SharedMemory, RefusesOffsetsThatOverflow) {
     }
 }
 
+// The account of a client with room for so much.
+driver::Account accountWith(size_t mappings, size_t bytes) {
+    driver::Account account;
+    account.mappings = std::make_shared<Budget>(mappings, nullptr, "mappings");
+    account.addressSpace = std::make_shared<Budget>(bytes, nullptr, "bytes mapped");
+    return account;
+}
+
+TEST(SharedMemory, MapsTheRangeThatIsUsedAndChargesIt) {
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
+    const uint64_t size = uint64_t{1} << 40;  // sparse
+    File file(0);
+    ASSERT_EQ(ftruncate(file.fd(), static_cast<off_t>(size)), 0);
+    const uint64_t at = (size / 2) + 100;
+    ASSERT_EQ(pwrite(file.fd(), "here", 4, static_cast<off_t>(at)), 4);
+    const driver::Account account = accountWith(1, 2 * page);
+    {
+        const driver::SharedMemory memory = importMemory("ashmem", handleOf({file.fd()}), size);
+        ASSERT_TRUE(memory->use({.begin = at, .end = at + page}, &account).ok());
+        EXPECT_EQ(account.mappings->reserved(), 1U);
+        EXPECT_EQ(account.addressSpace->reserved(), 2 * page) << "whole pages";
+        const Result<std::span<uint8_t>> bytes = memory->bytes(at, 4);
+        ASSERT_TRUE(bytes.ok()) << bytes.status().toString();
+        EXPECT_EQ(std::string(bytes->begin(), bytes->end()), "here");
+        EXPECT_TRUE(memory->bytes(0, 0).ok()) << "no bytes are always there";
+        EXPECT_EQ(memory->bytes(at - 1, 1).status().code(), StatusCode::INTERNAL);
+        EXPECT_EQ(memory->bytes(at + page, 1).status().code(), StatusCode::INTERNAL);
+        EXPECT_FALSE(memory->use({.begin = 0, .end = 10}, &account).ok()) << "not any more";
+        const driver::SharedMemory other = importMemory("ashmem", handleOf({file.fd()}), size);
+        EXPECT_EQ(other->use({.begin = 0, .end = 1}, &account).code(),
+                  StatusCode::RESOURCE_EXHAUSTED);
+    }
+    EXPECT_EQ(account.mappings->reserved(), 0U);
+    EXPECT_EQ(account.addressSpace->reserved(), 0U);
+}
+
+TEST(SharedMemory, KeepsNoDescriptorOnceItIsUsedOrKnownNotToBe) {
+    File file(8192);
+    const size_t before = testing::openDescriptors();
+    const driver::SharedMemory used = importMemory("ashmem", handleOf({file.fd()}), 8192);
+    const driver::SharedMemory unused = importMemory("ashmem", handleOf({file.fd()}), 8192);
+    const driver::SharedMemory odd = importMemory("ashmem", handleOf({file.fd(), file.fd()}), 8192);
+    EXPECT_EQ(testing::openDescriptors(), before + 2) << "none for a handle that can't be mapped";
+    EXPECT_TRUE(used->use({.begin = 0, .end = 8192}, nullptr).ok());
+    EXPECT_TRUE(unused->use({}, nullptr).ok());
+    EXPECT_EQ(testing::openDescriptors(), before);
+    EXPECT_FALSE(unused->map().ok());
+    EXPECT_FALSE(odd->map().ok());
+}
+
+TEST(SharedMemory, RefusesFilesOfHugePages) {
+    const int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
+    if (fd < 0) {
+        GTEST_SKIP() << "this kernel has no huge pages";
+    }
+    constexpr size_t kHuge = size_t{2} << 20;
+    ASSERT_EQ(ftruncate(fd, kHuge), 0);
+    EXPECT_EQ(importMemory("ashmem", handleOf({fd}), kHuge)->map().status().code(),
+              StatusCode::UNSUPPORTED);
+    close(fd);
+}
+
 TEST(SharedMemory, WritableIsWhatTheHandleAndTheDescriptorAllow) {
     File file(4096);
     auto memory = [&](int fd, int32_t protection) {
-        return importMemory("mmap_fd", handleOf({fd}, mappedFile(protection, 0)), 4096);
+        driver::SharedMemory made =
+                importMemory("mmap_fd", handleOf({fd}, mappedFile(protection, 0)), 4096);
+        EXPECT_TRUE(made->map().ok());
+        return made;
     };
     EXPECT_TRUE(memory(file.fd(), PROT_READ | PROT_WRITE)->writable());
     EXPECT_FALSE(memory(file.fd(), PROT_READ)->writable());

@@ -466,33 +466,8 @@ TEST_F(Executing, DoesWithoutAnInputThatTheOperationCanOmit) {
     EXPECT_EQ(request.result<float>(0, 6), (std::vector<float>{1, 4, 2, 5, 3, 6}));
 }
 
-// x becomes the limit while it is below.
-Model loopModel() {
-    const auto subgraph = [](OperationType type, const OperandSpec& result) {
-        ModelBuilder builder;
-        const uint32_t value = builder.input(floats({1}));
-        const uint32_t limit = builder.input(floats({1}));
-        builder.operation(type, {value, limit}, {builder.output(result)});
-        return builder.build().main;
-    };
-    ModelBuilder builder;
-    std::vector<uint32_t> inputs;
-    for (const uint32_t index : {0U, 1U}) {
-        inputs.push_back(builder.temporary({OperandType::SUBGRAPH, {}}));
-        builder.operand(inputs.back()).lifetime = OperandLifeTime::SUBGRAPH;
-        builder.operand(inputs.back()).location.offset = index;
-    }
-    inputs.push_back(builder.input(floats({1})));
-    inputs.push_back(builder.input(floats({1})));
-    builder.operation(OperationType::WHILE, inputs, {builder.output(floats({1}))});
-    Model model = builder.build();
-    model.referenced = {subgraph(OperationType::LESS, {OperandType::TENSOR_BOOL8, {1}}),
-                        subgraph(OperationType::MAXIMUM, floats({1}))};
-    return model;
-}
-
 TEST_F(Executing, EndsALoopThatTakesLongerThanItMay) {
-    const std::shared_ptr<PreparedModel> model = prepare(loopModel());
+    const std::shared_ptr<PreparedModel> model = prepare(loopModel(OperationType::MAXIMUM));
     RequestBuilder request;
     request.input<float>({1}).input<float>({5}).output(4);
     const Status status = model->execute(request.request(), HalVersion::V1_3, {}).status;
@@ -519,7 +494,7 @@ class Waiting : public testing::Test {
   protected:
     Waiting() {
         for (;;) {
-            Result<Scheduler::Slot> slot = mState->executing.enter(Priority::HIGH, kPassed);
+            Result<Scheduler::Slot> slot = mShare->enter(Priority::HIGH, kPassed);
             if (!slot.ok()) {
                 return;
             }
@@ -531,24 +506,23 @@ class Waiting : public testing::Test {
         return compileModel(mState, reluModel(), {.priority = priority, .deadline = {}}).value();
     }
     std::shared_ptr<DeviceState> mState = makeState();
+    std::shared_ptr<Scheduler::Share> mShare = mState->clients.own()->shares().executing;
     std::vector<Scheduler::Slot> mSlots;
 };
 
-// Notes when it is mapped, which is when the request's turn has come.
-class NotingMemory final : public Memory {
+// Notes when it is bound, which is when the request's turn has come.
+class NotingMemory final : public ResidentMemory {
   public:
     NotingMemory(std::vector<int>& notes, int note) : mNotes(notes), mNote(note) {}
-    std::string_view name() const override { return mBytes->name(); }
-    size_t size() const override { return mBytes->size(); }
-    bool valid() const override { return true; }
-    Result<std::span<uint8_t>> map() const override {
+    std::string_view name() const override { return "ashmem"; }
+    Result<std::span<uint8_t>> bytes(size_t offset, size_t length) const override {
         mNotes.push_back(mNote);
-        return mBytes->map();
+        return ResidentMemory::bytes(offset, length);
     }
-    bool writable() const override { return true; }
-    bool intact() const override { return true; }
 
   private:
+    std::span<uint8_t> all() const override { return *mBytes->map(); }
+
     std::vector<int>& mNotes;
     const int mNote;
     const SharedMemory mBytes = allocateHeapMemory(16);
@@ -641,10 +615,11 @@ TEST(Reporting, TellsEveryOperationsFate) {
                    .sources = {1, 4, 7}});
     graph.addVanished({.operation = 4, .fate = "fused into operation 1"});
     const auto program = engine::Program::build(std::move(graph), state->backendList,
-                                                state->threads, state->memory);
+                                                state->threads, state->account.memory);
     ASSERT_TRUE(program.ok()) << program.status().toString();
     const auto model = std::make_shared<PreparedModel>(
-            state, ModelBoundary(), std::vector<SharedMemory>(), *program, Priority::LOW);
+            state, state->clients.own(), PreparedModel::Holdings(), ModelBoundary(),
+            std::vector<SharedMemory>(), *program, Priority::LOW);
     const std::string report = model->report();
     EXPECT_NE(report.find("node\t1,4,7\toperation 1 (ABS)\tUnary\tCpuRef\t0\n"), std::string::npos)
             << report;

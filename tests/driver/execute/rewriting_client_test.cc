@@ -27,7 +27,7 @@ constexpr int kExecutions = 300;
 
 // A memfd, mapped once for the driver, between pages that nobody may touch, and once for the
 // client, as in another process.
-class TwiceMappedMemory final : public Memory {
+class TwiceMappedMemory final : public ResidentMemory {
   public:
     explicit TwiceMappedMemory(size_t size) : mSize(size) {
         const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -51,18 +51,13 @@ class TwiceMappedMemory final : public Memory {
     TwiceMappedMemory& operator=(const TwiceMappedMemory&) = delete;
 
     std::string_view name() const override { return "mmap_fd"; }
-    size_t size() const override { return mSize; }
-    bool valid() const override { return true; }
-    // Ends where the guard page begins.
-    Result<std::span<uint8_t>> map() const override {
-        return std::span<uint8_t>(mDrivers + (mMapped - mSize), mSize);
-    }
-    bool writable() const override { return true; }
-    bool intact() const override { return true; }
 
     std::span<uint8_t> clients() const { return {mClients + (mMapped - mSize), mSize}; }
 
   private:
+    // Ends where the guard page begins.
+    std::span<uint8_t> all() const override { return {mDrivers + (mMapped - mSize), mSize}; }
+
     size_t mSize;
     size_t mMapped = 0;
     size_t mReserved = 0;

@@ -13,7 +13,7 @@
 namespace halyard::validation {
 namespace {
 
-class GuardedMemory final : public driver::Memory {
+class GuardedMemory final : public driver::ResidentMemory {
   public:
     GuardedMemory(size_t size, Guard guard) : mSize(size) {
         const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -34,13 +34,10 @@ class GuardedMemory final : public driver::Memory {
     GuardedMemory& operator=(const GuardedMemory&) = delete;
 
     std::string_view name() const override { return "ashmem"; }
-    size_t size() const override { return mSize; }
-    bool valid() const override { return true; }
-    Result<std::span<uint8_t>> map() const override { return std::span(mBytes, mSize); }
-    bool writable() const override { return true; }
-    bool intact() const override { return true; }
 
   private:
+    std::span<uint8_t> all() const override { return {mBytes, mSize}; }
+
     const size_t mSize;
     size_t mMappedSize = 0;
     void* mMapped = nullptr;

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CallGate: how many calls may hold their caller's thread at once, each for as long as its work
+// takes. Where callers come on threads that others need too, as a service's binder threads, they
+// must not take all of them.
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "engine/base/status.h"
+
+namespace halyard::driver {
+
+// Thread-safe.
+class CallGate {
+  public:
+    struct Limits {
+        size_t perClient = 0;
+        // All clients together: so many beyond the first of each, and so many in any case.
+        size_t shared = 0;
+        size_t most = 0;
+    };
+    // What one client has of it.
+    class Share;
+    // The right to hold a thread, for as long as it lives. Movable.
+    class Permit;
+
+    explicit CallGate(const Limits& limits) : mState(std::make_shared<State>(limits)) {}
+
+    std::shared_ptr<Share> makeShare();
+
+  private:
+    struct State {
+        explicit State(const Limits& theLimits) : limits(theLimits) {}
+        const Limits limits;
+        std::mutex mutex;
+        size_t inside = 0;
+    };
+    std::shared_ptr<State> mState;
+};
+
+class CallGate::Share : public std::enable_shared_from_this<Share> {
+  public:
+    explicit Share(std::shared_ptr<State> gate) : mGate(std::move(gate)) {}
+    // RESOURCE_EXHAUSTED where too many are inside; allocates nothing otherwise.
+    Result<Permit> enter();
+    size_t inside() const;
+
+  private:
+    friend class Permit;
+    const std::shared_ptr<State> mGate;
+    size_t mInside = 0;  // guarded by the gate's mutex
+};
+
+class CallGate::Permit {
+  public:
+    Permit(Permit&& other) noexcept : mShare(std::move(other.mShare)) {}
+    Permit& operator=(Permit&&) = delete;
+    ~Permit();
+
+  private:
+    friend class Share;
+    explicit Permit(std::shared_ptr<Share> share) : mShare(std::move(share)) {}
+    std::shared_ptr<Share> mShare;  // null where it was moved away
+};
+
+}  // namespace halyard::driver

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The driver's account of whoever calls.
+
+#pragma once
+
+#include <memory>
+
+#include "driver/client.h"
+#include "driver/device.h"
+#include "hal/binder/object.h"
+
+namespace halyard::hal::hidl {
+
+// The account of the caller's process.
+std::shared_ptr<driver::Client> accountOf(const driver::Device& device, const Caller& caller);
+
+// Ends the account when the owner of `object` dies, which is the client itself: a callback of its
+// own comes with all that outlives a call. A client that hands in somebody else's harms only
+// itself, and what it has asked for ends at the latest with the longest running time. The first
+// object that an account gets stays referred to until it closes; the others are not needed.
+void endWithOwner(const std::shared_ptr<driver::Client>& client,
+                  const std::shared_ptr<RemoteObject>& object);
+
+}  // namespace halyard::hal::hidl
