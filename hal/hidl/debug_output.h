@@ -6,8 +6,9 @@
 
 namespace halyard::hal::hidl {
 
-// Writes the text to a descriptor that a client sent. The reader may have gone (no SIGPIPE is
-// raised) or may not read: then the rest is dropped after a few seconds.
+// Writes the text to a descriptor that a client sent: a pipe or a socket; others are refused and
+// logged. Returns within a second, whatever the client does with its end meanwhile; what could not
+// be written by then is dropped. Nobody reading raises no SIGPIPE.
 void writeDebugOutput(int fd, std::string_view text);
 
 }  // namespace halyard::hal::hidl

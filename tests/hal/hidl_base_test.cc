@@ -4,15 +4,24 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "hal/hidl/hidl_object.h"
 #include "hal/hidl/types.h"
 #include "tests/hal/hidl_client.h"
 #include "tests/hal/loopback.h"
+#include "tests/hal/open_descriptors.h"
 
 namespace halyard::hal {
 
@@ -61,6 +70,7 @@ class Counter : public hidl::HidlObject {
     Counter() : HidlObject(IBurstContext::layout()) {}
     int32_t lastSlot = 0;
     int calls = 0;
+    std::string longText;  // instead of the debug text, unless it is empty
 
   protected:
     Status serve(uint32_t /*code*/, Call& call) override {
@@ -70,6 +80,9 @@ class Counter : public hidl::HidlObject {
         return {};
     }
     std::string debugText(std::span<const std::string> options) const override {
+        if (!longText.empty()) {
+            return longText;
+        }
         std::string text = std::to_string(calls) + " calls";
         for (const std::string& option : options) {
             text += " " + option;
@@ -175,6 +188,131 @@ TEST_F(HidlBase, WritesDebugText) {
     EXPECT_EQ(pipe.readAll(), "0 calls -a b");
 }
 
+// Whoever writes into something that is full and has no reader waits for as long as it likes.
+class Unread {
+  public:
+    explicit Unread(int writer, int other = -1) : mWriter(writer), mOther(other) {}
+    ~Unread() {
+        close(mWriter);
+        close(mOther);
+    }
+    Unread(const Unread&) = delete;
+    Unread& operator=(const Unread&) = delete;
+
+    static Unread pipe() {
+        int ends[2] = {-1, -1};
+        EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+        return Unread(ends[1], ends[0]).filled();
+    }
+    static Unread socket() {
+        int ends[2] = {-1, -1};
+        EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+        return Unread(ends[1], ends[0]).filled();
+    }
+    static Unread eventCounter() {
+        const int fd = eventfd(0, EFD_CLOEXEC);
+        const uint64_t most = 0xfffffffffffffffe;
+        EXPECT_EQ(write(fd, &most, sizeof(most)), static_cast<ssize_t>(sizeof(most)));
+        return Unread(fd);
+    }
+    int writer() const { return mWriter; }
+
+  private:
+    Unread(Unread&& other) noexcept
+        : mWriter(std::exchange(other.mWriter, -1)), mOther(std::exchange(other.mOther, -1)) {}
+    Unread filled() && {
+        // Non-blocking only for as long as it is filled.
+        const int flags = fcntl(mWriter, F_GETFL);
+        fcntl(mWriter, F_SETFL, flags | O_NONBLOCK);
+        const std::string piece(4096, 'x');
+        while (write(mWriter, piece.data(), piece.size()) > 0) {
+        }
+        fcntl(mWriter, F_SETFL, flags);
+        return std::move(*this);
+    }
+
+    int mWriter;
+    int mOther;
+};
+
+TEST_F(HidlBase, WritesDebugTextToSockets) {
+    int ends[2] = {-1, -1};
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    EXPECT_EQ(debug(ends[1]), WireStatus::OK);
+    char text[64] = {};
+    EXPECT_EQ(read(ends[0], text, sizeof(text)), 12);
+    EXPECT_STREQ(text, "0 calls -a b");
+    close(ends[0]);
+    close(ends[1]);
+}
+
+// A test that hangs is stopped by the time limit of its program.
+TEST_F(HidlBase, WaitsForNoReaderOfDebugTextForLong) {
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_EQ(debug(Unread::pipe().writer()), WireStatus::OK);
+    EXPECT_EQ(debug(Unread::socket().writer()), WireStatus::OK);
+    EXPECT_EQ(debug(Unread::eventCounter().writer()), WireStatus::OK);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+TEST_F(HidlBase, WritesDebugTextOnlyToPipesAndSockets) {
+    const int file = memfd_create("test", MFD_CLOEXEC);
+    EXPECT_EQ(debug(file), WireStatus::OK);
+    EXPECT_EQ(lseek(file, 0, SEEK_END), 0);
+    close(file);
+    const int counter = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    EXPECT_EQ(debug(counter), WireStatus::OK);
+    uint64_t count = 0;
+    EXPECT_LT(read(counter, &count, sizeof(count)), 0);
+    close(counter);
+}
+
+// The client shares the open file, and may make it blocking at any time.
+TEST_F(HidlBase, IsNotMadeToWaitByTheFlagsOfTheClient) {
+    const Unread pipe = Unread::pipe();
+    std::atomic<bool> done = false;
+    std::thread client([&] {
+        const int flags = fcntl(pipe.writer(), F_GETFL);
+        for (bool blocking = false; !done; blocking = !blocking) {
+            fcntl(pipe.writer(), F_SETFL, blocking ? flags : flags | O_NONBLOCK);
+        }
+    });
+    EXPECT_EQ(debug(pipe.writer()), WireStatus::OK);
+    done = true;
+    client.join();
+}
+
+// Two processes write into one pipe with room for little, which a third reads.
+TEST_F(HidlBase, IsNotMadeToWaitByAnotherWriter) {
+    int ends[2] = {-1, -1};
+    ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    fcntl(ends[1], F_SETPIPE_SZ, 4096);
+    mObject->longText = std::string(1 << 20, 'y');
+    std::atomic<bool> done = false;
+    std::thread other([&] {
+        const std::string piece(4096, 'x');
+        const int own = open(("/proc/self/fd/" + std::to_string(ends[1])).c_str(),
+                             O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+        while (!done) {
+            if (write(own, piece.data(), piece.size()) < 0) {
+                std::this_thread::yield();
+            }
+        }
+        close(own);
+    });
+    std::thread reader([&] {
+        std::array<char, 1024> piece;
+        while (read(ends[0], piece.data(), piece.size()) > 0) {
+        }
+    });
+    EXPECT_EQ(debug(ends[1]), WireStatus::OK);
+    done = true;
+    other.join();
+    close(ends[1]);
+    reader.join();
+    close(ends[0]);
+}
+
 TEST_F(HidlBase, WritesNoDebugTextWithoutDescriptor) {
     EXPECT_EQ(debug(-1), WireStatus::OK);
 }
@@ -193,6 +331,45 @@ TEST_F(HidlBase, RefusesToDebugForApps) {
     mProcess->caller.euid = 9999;
     EXPECT_EQ(debug(pipe.writer()), WireStatus::OK);
     EXPECT_EQ(pipe.readAll(), "0 calls -a b");
+}
+
+TEST_F(HidlBase, RefusesWhatFollowsTheLastArgument) {
+    const std::string_view own = IBurstContext::layout().descriptor;
+    const std::string_view base = IBase::layout().descriptor;
+    EXPECT_EQ(answerTo(IBase::ping, false, base, 5), WireStatus::BAD_VALUE);
+    EXPECT_EQ(answerTo(IBase::notifySyspropsChanged, true, base, 5), WireStatus::BAD_VALUE);
+    ParcelWriter writer;
+    hidl::writeInterfaceToken(writer, own);
+    writer.writeInt32(1);
+    writer.writeInt32(2);
+    EXPECT_EQ(mProcess->call(mObject, IBurstContext::freeMemory, false, testing::capture(writer))
+                      ->status,
+              WireStatus::BAD_VALUE);
+    EXPECT_EQ(mObject->calls, 0);
+}
+
+// Whatever is refused, and wherever: what came with it is closed.
+TEST_F(HidlBase, KeepsNoDescriptorOfACallThatIsRefused) {
+    const size_t before = testing::openDescriptors();
+    const auto call = [&](uint32_t code, bool oneway, std::string_view token) {
+        ParcelWriter writer;
+        hidl::writeInterfaceToken(writer, token);
+        for (int i = 0; i < 254; ++i) {
+            writer.writeDescriptor(0);
+        }
+        return mProcess->call(mObject, code, oneway, testing::capture(writer))->status;
+    };
+    const std::string_view own = IBurstContext::layout().descriptor;
+    for (int round = 0; round < 10; ++round) {
+        EXPECT_EQ(call(12345, false, own), WireStatus::UNKNOWN_TRANSACTION);
+        EXPECT_EQ(call(IBurstContext::freeMemory, false, "x"), WireStatus::BAD_TYPE);
+        EXPECT_EQ(call(IBurstContext::freeMemory, true, own), WireStatus::UNKNOWN_ERROR);
+        EXPECT_EQ(call(IBurstContext::freeMemory, false, own), WireStatus::BAD_VALUE);
+        EXPECT_EQ(call(IBase::debug, false, IBase::layout().descriptor), WireStatus::BAD_VALUE);
+        EXPECT_EQ(call(IBase::notifySyspropsChanged, true, IBase::layout().descriptor),
+                  WireStatus::BAD_VALUE);
+    }
+    EXPECT_EQ(testing::openDescriptors(), before);
 }
 
 TEST_F(HidlBase, ServesMethodOfItsOwn) {

@@ -2,18 +2,43 @@
 
 #include "harness/device/runner/remote_interface.h"
 
-#include <sys/mman.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 #include <utility>
 
+#include "hal/binder/file_descriptor.h"
 #include "hal/hidl/types.h"
 
 namespace halyard::runner {
+
+namespace {
+
+// Until nobody has the other end any more, or nothing has come for a while.
+std::string readToEnd(int fd) {
+    constexpr int kPatienceMilliseconds = 10000;
+    std::string text;
+    std::array<char, 4096> buffer;
+    for (;;) {
+        pollfd ready = {.fd = fd, .events = POLLIN, .revents = 0};
+        if (poll(&ready, 1, kPatienceMilliseconds) <= 0) {
+            return text;
+        }
+        const ssize_t size = read(fd, buffer.data(), buffer.size());
+        if (size <= 0) {
+            return text;
+        }
+        text.append(buffer.data(), static_cast<size_t>(size));
+    }
+}
+
+}  // namespace
 
 using hal::hidl::HidlString;
 using hal::hidl::HidlVec;
@@ -68,24 +93,22 @@ Result<int32_t> RemoteInterface::servicePid() const {
 }
 
 Result<std::string> RemoteInterface::debug() const {
-    // A file rather than a pipe: nobody has to read while the service writes.
-    const int file = memfd_create("debug", MFD_CLOEXEC);
-    if (file < 0) {
-        return internalError(std::string("memfd_create: ") + strerror(errno));
+    std::array<int, 2> ends = {-1, -1};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+        return internalError(std::string("pipe2: ") + strerror(errno));
     }
-    const hal::NativeHandle handle = {.fds = {file}, .ints = {}};
+    const hal::FileDescriptor from(ends[0]);
+    hal::FileDescriptor into(ends[1]);
+    // The service does not wait for a reader for long, so it is read while it writes.
+    std::string text;
+    std::thread reader([&text, fd = from.get()] { text = readToEnd(fd); });
+    const hal::NativeHandle handle = {.fds = {into.get()}, .ints = {}};
     const Status called = call(IBase::debug, [&handle](hal::ParcelWriter& arguments) {
                               hal::hidl::writeNativeHandle(arguments, &handle);
                               hal::hidl::writeValue(arguments, HidlVec<HidlString>());
                           }).status();
-    std::string text;
-    std::array<char, 4096> buffer;
-    ssize_t size = 0;
-    while (called.ok() && (size = pread(file, buffer.data(), buffer.size(),
-                                        static_cast<off_t>(text.size()))) > 0) {
-        text.append(buffer.data(), static_cast<size_t>(size));
-    }
-    close(file);
+    into.reset();
+    reader.join();
     if (!called.ok()) {
         return called;
     }
