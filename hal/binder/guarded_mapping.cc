@@ -129,6 +129,14 @@ void onBusError(int /*signal*/, siginfo_t* info, void* /*context*/) {
 }  // namespace
 
 Status guardMappings() {
+    struct sigaction current = {};
+    if (sigaction(SIGBUS, nullptr, &current) < 0) {
+        return internalError(std::string("sigaction: ") + std::strerror(errno));
+    }
+    if ((current.sa_flags & SA_SIGINFO) != 0 && current.sa_sigaction == onBusError) {
+        // As its own predecessor, the handler would hand others' errors to itself, for ever.
+        return {};
+    }
     gRecords = &records();
     gRecords->pageSize = static_cast<uintptr_t>(sysconf(_SC_PAGE_SIZE));
     struct sigaction action = {};

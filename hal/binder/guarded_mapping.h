@@ -15,7 +15,7 @@
 namespace halyard::hal {
 
 // From here on, SIGBUS in a GuardedMapping is dealt with as above; any other goes where it went
-// before. Changes the process's signal action, so it is for main() to call, once.
+// before. Changes the process's signal action, so it is for main() to call; again is no harm.
 Status guardMappings();
 
 // Owns the address range, which is unmapped with it. Thread-safe.

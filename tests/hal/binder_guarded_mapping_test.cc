@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <thread>
@@ -125,6 +126,25 @@ TEST_F(GuardedMappings, LeaveOtherBusErrorsAlone) {
     file.cutTo(0);
     EXPECT_DEATH(read(bytes), "");
     munmap(bytes, mPage);
+}
+
+TEST_F(GuardedMappings, MayBeAskedForTwice) {
+    ASSERT_TRUE(guardMappings().ok());
+    ASSERT_TRUE(guardMappings().ok());
+    PagedFile file(1);
+    auto* const bytes = static_cast<uint8_t*>(file.map(1));
+    file.cutTo(0);
+    EXPECT_EXIT(
+            {
+                alarm(20);  // a handler that hands the signal to itself never ends
+                read(bytes);
+            },
+            testing::KilledBySignal(SIGBUS), "");
+    munmap(bytes, mPage);
+    PagedFile cut(2);
+    const GuardedMapping mapping(cut.map(2), 2 * mPage);
+    cut.cutTo(0);
+    EXPECT_EQ(read(mapping.bytes()), 0);
 }
 
 TEST_F(GuardedMappings, StandBehindImportedMemory) {
