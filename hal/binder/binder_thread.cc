@@ -18,6 +18,7 @@ class ThreadStates {
     ~ThreadStates() {
         for (Entry& entry : mEntries) {
             if (auto kernel = entry.kernel.lock()) {
+                static_cast<void>(entry.state->flush());
                 kernel->exitThread();
             }
         }
@@ -54,21 +55,29 @@ Status BinderThread::flush() {
     if (mCommands.bytes().empty()) {
         return {};
     }
-    Status sent = mKernel.writeRead(mCommands.bytes(), {}).status();
-    mCommands.clear();
-    return sent;
+    constexpr int kAttempts = 3;
+    Status sent;
+    for (int attempt = 0; attempt < kAttempts && !mCommands.bytes().empty(); ++attempt) {
+        const BinderKernel::Exchange exchange = mKernel.writeRead(mCommands.bytes(), {});
+        mCommands.dropTaken(exchange.taken);
+        sent = exchange.status;
+    }
+    return mCommands.bytes().empty() ? Status() : sent;
 }
 
 Result<std::optional<Return>> BinderThread::next() {
     if (mReturns.empty()) {
         std::array<uint8_t, kReturnBytes> buffer;
-        Result<size_t> received = mKernel.writeRead(mCommands.bytes(), buffer);
-        mCommands.clear();
-        if (!received.ok()) {
-            return received.status();
+        BinderKernel::Exchange exchange = mKernel.writeRead(mCommands.bytes(), buffer);
+        mCommands.dropTaken(exchange.taken);
+        if (exchange.status.ok()) {
+            exchange.status = parseReturns(
+                    {buffer.data(), std::min(exchange.received, buffer.size())}, mReturns);
         }
-        HALYARD_RETURN_IF_ERROR(
-                parseReturns({buffer.data(), std::min(*received, buffer.size())}, mReturns));
+        if (!exchange.status.ok()) {
+            mCommands.dropParcels();
+            return exchange.status;
+        }
     }
     if (mReturns.empty()) {
         return std::optional<Return>();

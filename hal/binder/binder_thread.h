@@ -30,16 +30,24 @@ class BinderThread {
 
     // Commands that go out with the next exchange.
     CommandBuffer& commands() { return mCommands; }
-    // Sends what waits.
+    // Sends what waits. What the kernel does not take waits on.
     Status flush();
     // Whether next() has an item without asking the driver.
     bool hasReceived() const { return !mReturns.empty(); }
     // The next item from the driver, for which it sends what waits and blocks if need be. No item:
-    // the driver had none, and the caller should see whether it is still wanted.
+    // the driver had none, and the caller should see whether it is still wanted. After a failure no
+    // transaction or reply waits to be sent.
     Result<std::optional<Return>> next();
+    // The items that next() would give without asking the driver; there are none afterwards.
+    std::deque<Return> takeReceived() { return std::exchange(mReturns, {}); }
 
     // How many calls this thread is making or serving, one inside the other.
     size_t depth = 0;
+    // Whether the driver may give it anybody's calls.
+    bool serves = false;
+    // How often this thread has had to begin anew with the driver, which then forgets all calls
+    // that it is making or serving.
+    size_t generation = 0;
     // What must not run inside a call: code of objects that others let go of, or that died.
     std::vector<std::function<void()>> deferred;
 

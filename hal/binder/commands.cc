@@ -2,6 +2,9 @@
 
 #include "hal/binder/commands.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace halyard::hal {
 
 void CommandBuffer::add(uint32_t command) {
@@ -12,6 +15,40 @@ void CommandBuffer::addBytes(uint32_t command, std::span<const uint8_t> payload)
     const auto* code = reinterpret_cast<const uint8_t*>(&command);
     mBytes.insert(mBytes.end(), code, code + sizeof(command));
     mBytes.insert(mBytes.end(), payload.begin(), payload.end());
+}
+
+void CommandBuffer::dropTaken(size_t size) {
+    mBytes.erase(mBytes.begin(),
+                 mBytes.begin() + static_cast<ptrdiff_t>(std::min(size, mBytes.size())));
+}
+
+void CommandBuffer::dropParcels() {
+    std::vector<uint8_t> kept;
+    forEach([&](uint32_t command, std::span<const uint8_t> bytes) {
+        if (command != BC_TRANSACTION_SG && command != BC_REPLY_SG) {
+            kept.insert(kept.end(), bytes.begin(), bytes.end());
+        }
+    });
+    mBytes = std::move(kept);
+}
+
+bool CommandBuffer::holds(uint32_t wanted) const {
+    bool found = false;
+    forEach([&](uint32_t command, std::span<const uint8_t> /*bytes*/) {
+        found = found || command == wanted;
+    });
+    return found;
+}
+
+void CommandBuffer::forEach(
+        const std::function<void(uint32_t command, std::span<const uint8_t> bytes)>& look) const {
+    for (std::span<const uint8_t> left = mBytes; !left.empty();) {
+        uint32_t command = 0;
+        std::memcpy(&command, left.data(), sizeof(command));
+        const size_t size = sizeof(command) + _IOC_SIZE(command);
+        look(command, left.first(size));
+        left = left.subspan(size);
+    }
 }
 
 Status parseReturns(std::span<const uint8_t> stream, std::deque<Return>& returns) {
@@ -34,49 +71,49 @@ Status parseReturns(std::span<const uint8_t> stream, std::deque<Return>& returns
     return {};
 }
 
+namespace {
+
+struct NamedReturn {
+    uint32_t command;
+    const char* name;
+};
+constexpr NamedReturn kReturns[] = {
+        {BR_ERROR, "BR_ERROR"},
+        {BR_OK, "BR_OK"},
+        {BR_TRANSACTION_SEC_CTX, "BR_TRANSACTION_SEC_CTX"},
+        {BR_TRANSACTION, "BR_TRANSACTION"},
+        {BR_REPLY, "BR_REPLY"},
+        {BR_DEAD_REPLY, "BR_DEAD_REPLY"},
+        {BR_TRANSACTION_COMPLETE, "BR_TRANSACTION_COMPLETE"},
+        {BR_INCREFS, "BR_INCREFS"},
+        {BR_ACQUIRE, "BR_ACQUIRE"},
+        {BR_RELEASE, "BR_RELEASE"},
+        {BR_DECREFS, "BR_DECREFS"},
+        {BR_NOOP, "BR_NOOP"},
+        {BR_SPAWN_LOOPER, "BR_SPAWN_LOOPER"},
+        {BR_FINISHED, "BR_FINISHED"},
+        {BR_DEAD_BINDER, "BR_DEAD_BINDER"},
+        {BR_CLEAR_DEATH_NOTIFICATION_DONE, "BR_CLEAR_DEATH_NOTIFICATION_DONE"},
+        {BR_FAILED_REPLY, "BR_FAILED_REPLY"},
+        {BR_FROZEN_REPLY, "BR_FROZEN_REPLY"},
+        {BR_ONEWAY_SPAM_SUSPECT, "BR_ONEWAY_SPAM_SUSPECT"},
+        {kTransactionPendingFrozen, "BR_TRANSACTION_PENDING_FROZEN"},
+};
+
+}  // namespace
+
+bool isKnownReturn(uint32_t command) {
+    return std::any_of(std::begin(kReturns), std::end(kReturns),
+                       [command](const NamedReturn& item) { return item.command == command; });
+}
+
 std::string returnName(uint32_t command) {
-    switch (command) {
-        case BR_ERROR:
-            return "BR_ERROR";
-        case BR_OK:
-            return "BR_OK";
-        case BR_TRANSACTION_SEC_CTX:
-            return "BR_TRANSACTION_SEC_CTX";
-        case BR_TRANSACTION:
-            return "BR_TRANSACTION";
-        case BR_REPLY:
-            return "BR_REPLY";
-        case BR_DEAD_REPLY:
-            return "BR_DEAD_REPLY";
-        case BR_TRANSACTION_COMPLETE:
-            return "BR_TRANSACTION_COMPLETE";
-        case BR_INCREFS:
-            return "BR_INCREFS";
-        case BR_ACQUIRE:
-            return "BR_ACQUIRE";
-        case BR_RELEASE:
-            return "BR_RELEASE";
-        case BR_DECREFS:
-            return "BR_DECREFS";
-        case BR_NOOP:
-            return "BR_NOOP";
-        case BR_SPAWN_LOOPER:
-            return "BR_SPAWN_LOOPER";
-        case BR_FINISHED:
-            return "BR_FINISHED";
-        case BR_DEAD_BINDER:
-            return "BR_DEAD_BINDER";
-        case BR_CLEAR_DEATH_NOTIFICATION_DONE:
-            return "BR_CLEAR_DEATH_NOTIFICATION_DONE";
-        case BR_FAILED_REPLY:
-            return "BR_FAILED_REPLY";
-        case BR_FROZEN_REPLY:
-            return "BR_FROZEN_REPLY";
-        case BR_ONEWAY_SPAM_SUSPECT:
-            return "BR_ONEWAY_SPAM_SUSPECT";
-        default:
-            return "return " + std::to_string(command);
+    for (const NamedReturn& item : kReturns) {
+        if (item.command == command) {
+            return item.name;
+        }
     }
+    return "return " + std::to_string(command);
 }
 
 }  // namespace halyard::hal

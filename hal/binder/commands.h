@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -19,6 +20,10 @@
 #include "engine/base/status.h"
 
 namespace halyard::hal {
+
+// A oneway call was queued for a process that is frozen, which will get it when it thaws. Newer
+// than the headers of some systems.
+inline constexpr uint32_t kTransactionPendingFrozen = _IO('r', 20);
 
 // Commands that are waiting to be handed over.
 class CommandBuffer {
@@ -31,9 +36,17 @@ class CommandBuffer {
     }
 
     std::span<const uint8_t> bytes() const { return mBytes; }
-    void clear() { mBytes.clear(); }
+    bool holds(uint32_t command) const;
+    // The first `size` bytes, which are whole commands, have been handed over.
+    void dropTaken(size_t size);
+    // Drops transactions and replies, whose parcels are about to go. What is left refers to nothing
+    // outside of it, and can be handed over at any time.
+    void dropParcels();
 
   private:
+    // Gives each command with its bytes, code and payload.
+    void forEach(const std::function<void(uint32_t command, std::span<const uint8_t> bytes)>& look)
+            const;
     void addBytes(uint32_t command, std::span<const uint8_t> payload);
 
     std::vector<uint8_t> mBytes;
@@ -58,6 +71,8 @@ struct Return {
 // known payload; the items before it are kept.
 Status parseReturns(std::span<const uint8_t> stream, std::deque<Return>& returns);
 
+// Whether this file knows what it means.
+bool isKnownReturn(uint32_t command);
 // "BR_TRANSACTION" and so on; the number of one that is not known.
 std::string returnName(uint32_t command);
 

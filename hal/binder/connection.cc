@@ -18,6 +18,9 @@ constexpr int32_t kDeadObject = -32;
 // honest users stay far below; the limit keeps a dishonest one off the end of the stack.
 constexpr size_t kMaxDepth = 32;
 
+// So often in a row the driver may fail a thread before it ends.
+constexpr int kMostFailures = 3;
+
 Status fromWire(int32_t status) {
     const std::string text = "binder: the target answered with status " + std::to_string(status);
     switch (status) {
@@ -112,7 +115,12 @@ Status BinderConnection::becomeContextManager(std::shared_ptr<LocalObject> objec
     mObjects->local.keepAs(pointer, object);
     // Kernels that don't take a pointer for the context manager call it 0.
     mObjects->local.keepAs(0, object);
-    return mKernel->becomeContextManager(pointer);
+    Status became = mKernel->becomeContextManager(pointer);
+    if (!became.ok()) {
+        mObjects->local.stopKeepingAs(pointer);
+        mObjects->local.stopKeepingAs(0);
+    }
+    return became;
 }
 
 Status BinderConnection::startThreads(size_t threads, size_t maxSpawned) {
@@ -133,18 +141,29 @@ void BinderConnection::stop() {
 void BinderConnection::serveUntilStopped(ThreadRole role) {
     BinderThread& thread = BinderThread::current(mKernel);
     thread.commands().add(role == ThreadRole::ENTERED ? BC_ENTER_LOOPER : BC_REGISTER_LOOPER);
+    thread.serves = true;
     // What has been received is served even when stopping: the caller waits for it.
+    int failures = 0;  // in a row
     while (thread.hasReceived() || !mThreads.stopping()) {
         Result<std::optional<Return>> item = thread.next();
         if (!item.ok()) {
-            log(LogLevel::ERROR, item.status().withContext("a binder thread ends").toString());
-            return;
+            beginAnew(thread);
+            if (++failures == kMostFailures) {
+                log(LogLevel::ERROR, item.status().withContext("a binder thread ends").toString());
+                return;
+            }
+            log(LogLevel::WARNING, item.status().withContext("a binder thread").toString());
+            continue;
         }
+        failures = 0;
         if (const std::optional<Return>& received = *item; received.has_value()) {
             execute(thread, *received);
             runDeferred(thread);
+            // Told of when it was asked for.
+            static_cast<void>(mThreads.startOwed());
         }
     }
+    thread.serves = false;
     thread.commands().add(BC_EXIT_LOOPER);
     if (Status left = thread.flush(); !left.ok()) {
         log(LogLevel::WARNING, left.withContext("leaving a binder thread").toString());
@@ -195,9 +214,13 @@ void BinderConnection::execute(BinderThread& thread, const Return& item) {
             return;
         }
         case BR_SPAWN_LOOPER:
-            if (Status started = mThreads.start(ThreadRole::REGISTERED); !started.ok()) {
+            if (Status started = mThreads.startRequested(); !started.ok()) {
                 log(LogLevel::ERROR, started.toString());
             }
+            return;
+        case BR_REPLY:
+            log(LogLevel::WARNING, "binder: a reply that nobody waits for");
+            receiveReply(item.as<binder_transaction_data>()).parcel->release();
             return;
         default:
             log(LogLevel::WARNING, "binder: unexpected " + returnName(item.command));
@@ -205,15 +228,40 @@ void BinderConnection::execute(BinderThread& thread, const Return& item) {
     }
 }
 
+void BinderConnection::beginAnew(BinderThread& thread) {
+    ++thread.generation;
+    mKernel->exitThread();
+    for (const Return& item : thread.takeReceived()) {
+        if (item.command == BR_TRANSACTION || item.command == BR_TRANSACTION_SEC_CTX ||
+            item.command == BR_REPLY) {
+            receiveReply(item.as<binder_transaction_data>()).parcel->release();
+        } else {
+            execute(thread, item);
+        }
+    }
+    if (thread.serves && !thread.commands().holds(BC_ENTER_LOOPER) &&
+        !thread.commands().holds(BC_REGISTER_LOOPER)) {
+        // Never as one that the kernel asked for: it was told of that one already.
+        thread.commands().add(BC_ENTER_LOOPER);
+    }
+}
+
 Result<BinderConnection::Answer> BinderConnection::waitFor(BinderThread& thread, WaitFor what) {
+    const size_t generation = thread.generation;
     for (;;) {
-        HALYARD_ASSIGN_OR_RETURN(std::optional<Return> item, thread.next());
+        Result<std::optional<Return>> next = thread.next();
+        if (!next.ok()) {
+            beginAnew(thread);
+            return next.status();
+        }
+        const std::optional<Return>& item = *next;
         if (!item.has_value()) {
             continue;  // woken to stop, but the call in progress comes first
         }
         switch (item->command) {
             case BR_TRANSACTION_COMPLETE:
             case BR_ONEWAY_SPAM_SUSPECT:
+            case kTransactionPendingFrozen:
                 if (what == WaitFor::COMPLETION) {
                     return Answer{.command = item->command};
                 }
@@ -226,8 +274,22 @@ Result<BinderConnection::Answer> BinderConnection::waitFor(BinderThread& thread,
             case BR_FROZEN_REPLY:
                 return Answer{.command = item->command};
             default:
+                if (what == WaitFor::COMPLETION && !isKnownReturn(item->command) &&
+                    _IOC_SIZE(item->command) == 0) {
+                    // A newer kernel's way to say what became of it. Whatever it is, nothing else
+                    // will come.
+                    if (!mToldOfUnknown.exchange(true)) {
+                        log(LogLevel::WARNING,
+                            "binder: " + returnName(item->command) + ", which is taken for sent");
+                    }
+                    return Answer{.command = item->command};
+                }
                 execute(thread, *item);
                 break;
+        }
+        if (thread.generation != generation) {
+            return Status(StatusCode::UNAVAILABLE,
+                          "binder: the kernel has forgotten the call, after one inside it failed");
         }
     }
 }
@@ -329,8 +391,8 @@ BinderConnection::Received BinderConnection::receiveReply(
     return receive(data, [kernel = mKernel, objects = mObjects, address = data.data.ptr.buffer] {
         CommandBuffer commands;
         commands.add(BC_FREE_BUFFER, address);
-        if (Result<size_t> sent = kernel->writeRead(commands.bytes(), {}); !sent.ok()) {
-            log(LogLevel::WARNING, sent.status().withContext("freeing a reply").toString());
+        if (Status sent = kernel->write(commands.bytes()); !sent.ok()) {
+            log(LogLevel::WARNING, sent.withContext("freeing a reply").toString());
         }
     });
 }
@@ -368,6 +430,7 @@ void BinderConnection::serve(BinderThread& thread, const binder_transaction_data
     IncomingCall call(data.code, (data.flags & TF_ONE_WAY) != 0,
                       {.pid = data.sender_pid, .euid = data.sender_euid}, *received.parcel);
     WireStatus status = WireStatus::UNKNOWN_ERROR;
+    const size_t generation = thread.generation;
     ++thread.depth;
     if (thread.depth <= kMaxDepth) {
         status = dispatch(data, received.status, call);
@@ -375,7 +438,9 @@ void BinderConnection::serve(BinderThread& thread, const binder_transaction_data
         log(LogLevel::WARNING, "binder: calls nested too deeply");
     }
     received.parcel->release();
-    if (!call.oneway()) {
+    if (thread.generation != generation) {
+        log(LogLevel::WARNING, "binder: the kernel has forgotten a call before it was answered");
+    } else if (!call.oneway()) {
         sendReply(thread, data, status, call.reply());
     }
     --thread.depth;
@@ -398,7 +463,8 @@ void BinderConnection::sendReply(BinderThread& thread, const binder_transaction_
     // this thread and told the caller, and another reply would answer the call around this one.
     if (!answer.ok()) {
         log(LogLevel::ERROR, answer.status().withContext("binder: sending a reply").toString());
-    } else if (answer->command != BR_TRANSACTION_COMPLETE) {
+    } else if (answer->command == BR_DEAD_REPLY || answer->command == BR_FAILED_REPLY ||
+               answer->command == BR_FROZEN_REPLY) {
         log(LogLevel::WARNING, "binder: " + returnName(answer->command) + " to the reply to code " +
                                        std::to_string(call.code));
     }

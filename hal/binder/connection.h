@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -68,6 +69,9 @@ class BinderConnection final : public BinderProcess {
     void serveUntilStopped(ThreadRole role);
     // Does what `item` says; nothing that a client sends makes it fail.
     void execute(BinderThread& thread, const Return& item);
+    // After a failed exchange: what this thread was in the midst of is over, on both sides. What
+    // was received and not looked at yet is let go of.
+    void beginAnew(BinderThread& thread);
     // Serves what comes in until the driver answers this thread's last transaction or reply.
     Result<Answer> waitFor(BinderThread& thread, WaitFor what);
     // Sends a call and waits for its reply or, if it is oneway, until the kernel has it.
@@ -88,6 +92,7 @@ class BinderConnection final : public BinderProcess {
     const std::shared_ptr<BinderKernel> mKernel;
     const std::shared_ptr<ObjectTables> mObjects;
     std::shared_ptr<RemoteObject> mContextManager;  // everyone's handle 0
+    std::atomic<bool> mToldOfUnknown = false;
     BinderThreadPool mThreads;
 };
 

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -49,8 +50,7 @@ class BinderDevice final : public BinderKernel {
         return mMapping == MAP_FAILED ? systemError("mapping the receive buffer") : Status();
     }
 
-    Result<size_t> writeRead(std::span<const uint8_t> commands,
-                             std::span<uint8_t> returns) override {
+    Exchange writeRead(std::span<const uint8_t> commands, std::span<uint8_t> returns) override {
         binder_write_read exchange = {};
         exchange.write_buffer = reinterpret_cast<uintptr_t>(commands.data());
         exchange.write_size = commands.size();
@@ -59,10 +59,13 @@ class BinderDevice final : public BinderKernel {
         // The kernel counts what it has taken in write_consumed, and goes on from there.
         while (ioctl(mFd, BINDER_WRITE_READ, &exchange) < 0) {
             if (errno != EINTR) {
-                return systemError("BINDER_WRITE_READ", StatusCode::UNAVAILABLE);
+                return {.status = systemError("BINDER_WRITE_READ", StatusCode::UNAVAILABLE),
+                        .taken = static_cast<size_t>(exchange.write_consumed)};
             }
         }
-        return static_cast<size_t>(exchange.read_consumed);
+        return {.status = {},
+                .taken = static_cast<size_t>(exchange.write_consumed),
+                .received = static_cast<size_t>(exchange.read_consumed)};
     }
 
     Status setMaxThreads(uint32_t threads) override {
@@ -118,6 +121,20 @@ class BinderDevice final : public BinderKernel {
 };
 
 }  // namespace
+
+Status BinderKernel::write(std::span<const uint8_t> commands) {
+    constexpr int kAttempts = 3;
+    Status last;
+    for (int attempt = 0; attempt < kAttempts && !commands.empty(); ++attempt) {
+        const Exchange exchange = writeRead(commands, {});
+        commands = commands.subspan(std::min(exchange.taken, commands.size()));
+        last = exchange.status;
+    }
+    if (commands.empty()) {
+        return {};
+    }
+    return last.ok() ? internalError("binder: the kernel does not take what it is given") : last;
+}
 
 Result<std::shared_ptr<BinderKernel>> BinderKernel::open(const std::string& path) {
     int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);

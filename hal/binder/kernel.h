@@ -23,12 +23,21 @@ class BinderKernel {
 
     virtual ~BinderKernel() = default;
 
-    // Hands over all of `commands` (a BC_* stream). With a non-empty `returns`, then waits until
-    // the kernel has something for this thread or wakeThreads() was called, and gives the number
-    // of bytes of BR_* stream it wrote there. A failure means that the connection is of no more
-    // use to this thread.
-    virtual Result<size_t> writeRead(std::span<const uint8_t> commands,
-                                     std::span<uint8_t> returns) = 0;
+    // What became of an exchange.
+    struct Exchange {
+        Status status;
+        // Bytes of the commands that the kernel took, which are whole ones. Fewer than all where it
+        // failed, and where the kernel has to tell first of a command that did.
+        size_t taken = 0;
+        size_t received = 0;  // bytes of returns
+    };
+    // Hands over `commands` (a BC_* stream). With a non-empty `returns`, then waits until the
+    // kernel has something for this thread or wakeThreads() was called, and puts a BR_* stream
+    // there.
+    virtual Exchange writeRead(std::span<const uint8_t> commands, std::span<uint8_t> returns) = 0;
+    // Hands over commands that nothing is returned to. What the kernel does not take is offered
+    // again; a failure where it is not taken then either.
+    Status write(std::span<const uint8_t> commands);
     // How many threads the kernel may ask for by BR_SPAWN_LOOPER.
     virtual Status setMaxThreads(uint32_t threads) = 0;
     // Makes the local object `pointer` (its own cookie) the target of everyone's handle 0.
@@ -36,7 +45,8 @@ class BinderKernel {
     // Makes the waiting writeRead() of every thread return; a thread that isn't waiting returns
     // from its next one. Asynchronous.
     virtual void wakeThreads() = 0;
-    // The calling thread won't come back.
+    // The calling thread won't come back, or only as a new one: what it was in the midst of is
+    // over. Its callers are told that it is dead, and what it called is answered to nobody.
     virtual void exitThread() = 0;
     // Whether the range lies in the receive buffer, as everything delivered does.
     virtual bool inReceiveBuffer(uint64_t address, uint64_t size) const = 0;

@@ -56,6 +56,15 @@ void LocalObjects::keepAs(uint64_t pointer, std::shared_ptr<LocalObject> object)
     ++entry.held;
 }
 
+void LocalObjects::stopKeepingAs(uint64_t pointer) {
+    std::shared_ptr<LocalObject> unused;
+    std::lock_guard lock(mMutex);
+    if (auto entry = mEntries.find(pointer); entry != mEntries.end()) {
+        --entry->second.held;
+        unused = takeIfUnused(entry);
+    }
+}
+
 std::shared_ptr<LocalObject> LocalObjects::find(uint64_t pointer) const {
     std::lock_guard lock(mMutex);
     auto entry = mEntries.find(pointer);

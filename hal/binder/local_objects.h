@@ -24,8 +24,9 @@ class LocalObjects {
     void hold(std::span<const ObjectRef> objects);
     void letGo(std::span<const ObjectRef> objects);
 
-    // Keeps `object` under a name of its own choice until clear().
+    // Keeps `object` under a name of its own choice until told otherwise.
     void keepAs(uint64_t pointer, std::shared_ptr<LocalObject> object);
+    void stopKeepingAs(uint64_t pointer);
 
     // The object that the kernel calls `pointer`; null if there is none.
     std::shared_ptr<LocalObject> find(uint64_t pointer) const;

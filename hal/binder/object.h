@@ -53,7 +53,8 @@ class RemoteObject {
     virtual ~RemoteObject() = default;
     virtual uint32_t handle() const = 0;
     // Calls `onDeath` once, on a binder thread, when the owner dies. The id serves unlinkToDeath.
-    // UNAVAILABLE if it is dead already.
+    // UNAVAILABLE if it is dead already. Handle 0 is whoever is the context manager at that moment,
+    // and if nobody is, nothing is heard of it: make sure afterwards that it answers.
     virtual Result<uint64_t> linkToDeath(std::function<void()> onDeath) = 0;
     virtual void unlinkToDeath(uint64_t id) = 0;
 };

@@ -45,7 +45,7 @@ Result<std::shared_ptr<RemoteObject>> RemoteObjects::get(uint32_t handle) {
         CommandBuffer commands;
         commands.add(BC_INCREFS, handle);
         commands.add(BC_ACQUIRE, handle);
-        HALYARD_RETURN_IF_ERROR(mKernel->writeRead(commands.bytes(), {}).status());
+        HALYARD_RETURN_IF_ERROR(mKernel->write(commands.bytes()));
         made->referenced = true;
     }
     // An earlier object of the handle may be on its way out. Its reference still stands, so what
@@ -79,8 +79,8 @@ void RemoteObjects::letGo(const Remote& object) {
     if (commands.bytes().empty()) {
         return;
     }
-    if (Result<size_t> sent = mKernel->writeRead(commands.bytes(), {}); !sent.ok()) {
-        log(LogLevel::WARNING, sent.status().withContext("letting go of a handle").toString());
+    if (Status sent = mKernel->write(commands.bytes()); !sent.ok()) {
+        log(LogLevel::WARNING, sent.withContext("letting go of a handle").toString());
     }
 }
 
@@ -92,7 +92,9 @@ Result<uint64_t> RemoteObjects::link(Remote& object, std::function<void()> onDea
         return internalError("binder: handle " + std::to_string(handle) + " is not held");
     }
     Entry& entry = found->second;
-    if (entry.dead) {
+    if (entry.dead && handle == 0) {
+        HALYARD_RETURN_IF_ERROR(forgetDeadManager(object, entry));
+    } else if (entry.dead) {
         return Status(StatusCode::UNAVAILABLE,
                       "binder: the owner of handle " + std::to_string(handle) + " is dead");
     }
@@ -102,18 +104,32 @@ Result<uint64_t> RemoteObjects::link(Remote& object, std::function<void()> onDea
             // Handle 0: a death can only be reported on a reference.
             commands.add(BC_INCREFS, handle);
             commands.add(BC_ACQUIRE, handle);
-            object.referenced = true;
         }
         const uint64_t cookie = ++mLastCookie;
         commands.add(BC_REQUEST_DEATH_NOTIFICATION,
                      binder_handle_cookie{.handle = handle, .cookie = cookie});
-        HALYARD_RETURN_IF_ERROR(mKernel->writeRead(commands.bytes(), {}).status());
+        HALYARD_RETURN_IF_ERROR(mKernel->write(commands.bytes()));
+        object.referenced = true;
         entry.deathCookie = cookie;
         mByCookie[cookie] = handle;
     }
     const uint64_t id = ++mLastLink;
     entry.links[id] = std::move(onDeath);
     return id;
+}
+
+Status RemoteObjects::forgetDeadManager(Remote& object, Entry& entry) {
+    CommandBuffer commands;
+    commands.add(BC_CLEAR_DEATH_NOTIFICATION,
+                 binder_handle_cookie{.handle = 0, .cookie = entry.deathCookie});
+    commands.add(BC_RELEASE, uint32_t{0});
+    commands.add(BC_DECREFS, uint32_t{0});
+    HALYARD_RETURN_IF_ERROR(mKernel->write(commands.bytes()));
+    mByCookie.erase(entry.deathCookie);
+    entry.deathCookie = 0;
+    entry.dead = false;
+    object.referenced = false;
+    return {};
 }
 
 void RemoteObjects::unlink(const Remote& object, uint64_t id) {

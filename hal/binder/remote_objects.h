@@ -46,6 +46,9 @@ class RemoteObjects : public std::enable_shared_from_this<RemoteObjects> {
     };
 
     Result<uint64_t> link(Remote& object, std::function<void()> onDeath);
+    // Calls to handle 0 go to whoever is the context manager; but a reference to it is to the one
+    // that was it when it was taken, and has to go before the next one's can be taken.
+    Status forgetDeadManager(Remote& object, Entry& entry);
     void unlink(const Remote& object, uint64_t id);
     void letGo(const Remote& object);
 

@@ -2,10 +2,17 @@
 
 #include "hal/binder/thread_pool.h"
 
+#include <chrono>
 #include <cstring>
 #include <memory>
 
 namespace halyard::hal {
+
+namespace {
+
+constexpr std::chrono::milliseconds kWakeAgain{100};
+
+}  // namespace
 
 struct BinderThreadPool::Start {
     BinderThreadPool& pool;
@@ -14,7 +21,11 @@ struct BinderThreadPool::Start {
 
 void* BinderThreadPool::run(void* start) {
     const std::unique_ptr<Start> owned(static_cast<Start*>(start));
-    owned->pool.mBody(owned->role);
+    BinderThreadPool& pool = owned->pool;
+    pool.mBody(owned->role);
+    const std::lock_guard lock(pool.mMutex);
+    --pool.mRunning;
+    pool.mEnded.notify_all();
     return nullptr;
 }
 
@@ -32,20 +43,43 @@ Status BinderThreadPool::start(ThreadRole role) {
     }
     static_cast<void>(start.release());
     mThreads.push_back(thread);
+    ++mRunning;
+    return {};
+}
+
+Status BinderThreadPool::startRequested() {
+    ++mOwed;
+    return startOwed();
+}
+
+Status BinderThreadPool::startOwed() {
+    for (int owed = mOwed; owed > 0; owed = mOwed) {
+        if (!mOwed.compare_exchange_strong(owed, owed - 1)) {
+            continue;
+        }
+        if (Status started = start(ThreadRole::REGISTERED); !started.ok()) {
+            ++mOwed;
+            return started;
+        }
+    }
     return {};
 }
 
 void BinderThreadPool::stop() {
     std::vector<pthread_t> threads;
     {
-        std::lock_guard lock(mMutex);
+        std::unique_lock lock(mMutex);
         mStopping = true;
         std::swap(threads, mThreads);
+        // The driver wakes the threads that it knows. One that it does not know yet may be about to
+        // wait, having found that it is still wanted.
+        while (mRunning > 0) {
+            lock.unlock();
+            mWake();
+            lock.lock();
+            mEnded.wait_for(lock, kWakeAgain, [this] { return mRunning == 0; });
+        }
     }
-    if (threads.empty()) {
-        return;
-    }
-    mWake();
     for (pthread_t thread : threads) {
         pthread_join(thread, nullptr);
     }

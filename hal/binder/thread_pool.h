@@ -7,6 +7,8 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -32,6 +34,11 @@ class BinderThreadPool {
 
     // Does nothing once stop() was called. RESOURCE_EXHAUSTED if the system has no more threads.
     Status start(ThreadRole role);
+    // Starts a REGISTERED thread for the kernel, which asks for each one only once: where there is
+    // none to be had now, startOwed() makes up for it.
+    Status startRequested();
+    // Starts what startRequested() could not; does nothing if all were.
+    Status startOwed();
     bool stopping() const { return mStopping; }
     // Ends all threads and waits for them; not to be called on one of them.
     void stop();
@@ -43,8 +50,11 @@ class BinderThreadPool {
     const std::function<void(ThreadRole)> mBody;
     const std::function<void()> mWake;
     std::atomic<bool> mStopping = false;
+    std::atomic<int> mOwed = 0;
     std::mutex mMutex;
+    std::condition_variable mEnded;
     std::vector<pthread_t> mThreads;
+    size_t mRunning = 0;  // that have not ended
 };
 
 }  // namespace halyard::hal

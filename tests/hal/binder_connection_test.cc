@@ -3,6 +3,7 @@
 #include "hal/binder/connection.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <future>
@@ -14,6 +15,7 @@
 #include "hal/binder/incoming_call.h"
 #include "hal/binder/parcel.h"
 #include "tests/hal/fake_kernel.h"
+#include "tests/hal/open_descriptors.h"
 
 namespace halyard::hal {
 namespace {
@@ -229,6 +231,90 @@ TEST_F(Connection, OnewayCallsReturnOnceTheKernelHasThem) {
               uint32_t{TF_ACCEPT_FDS | TF_ONE_WAY});
 }
 
+TEST_F(Connection, AOnewayCallToAFrozenProcessIsSent) {
+    kernel->onOneway = [](const SentCommand&) {
+        return Returns().add(static_cast<uint32_t>(_IO('r', 20)));
+    };
+    EXPECT_TRUE(mConnection.transactOneway(mConnection.contextManager(), 3, ParcelWriter()).ok());
+}
+
+// A test that hangs is stopped by the time limit of its program.
+TEST_F(Connection, AnUnknownReturnEndsAOnewayCallUnlessItCarriesSomething) {
+    const binder_uintptr_t word = 0;
+    kernel->onOneway = [&](const SentCommand&) {
+        return Returns()
+                .add(static_cast<uint32_t>(_IOR('r', 77, binder_uintptr_t)), word)
+                .add(static_cast<uint32_t>(_IO('r', 78)));
+    };
+    EXPECT_TRUE(mConnection.transactOneway(mConnection.contextManager(), 3, ParcelWriter()).ok());
+    // What was not looked at yet belongs to somebody else.
+    kernel->onOneway = [&](const SentCommand&) {
+        return Returns()
+                .add(static_cast<uint32_t>(_IOR('r', 77, binder_uintptr_t)), word)
+                .add(BR_FAILED_REPLY);
+    };
+    EXPECT_FALSE(mConnection.transactOneway(mConnection.contextManager(), 3, ParcelWriter()).ok());
+    kernel->onOneway = nullptr;
+    // A synchronous call has a reply to wait for.
+    kernel->onCall = [&](const SentCommand&) {
+        return Returns()
+                .add(static_cast<uint32_t>(_IO('r', 78)))
+                .add(BR_REPLY, kernel->parcelOfWord(4));
+    };
+    Result<std::unique_ptr<Reply>> reply =
+            mConnection.transact(mConnection.contextManager(), 1, ParcelWriter());
+    ASSERT_TRUE(reply.ok()) << reply.status().toString();
+    EXPECT_EQ((*reply)->reader().readInt32().value(), 4);
+}
+
+TEST_F(Connection, AReplyOwnsItsDescriptors) {
+    const size_t before = testing::openDescriptors();
+    for (const uint32_t flags : {0U, uint32_t{TF_STATUS_CODE}}) {
+        kernel->onCall = [&](const SentCommand&) {
+            binder_transaction_data reply = kernel->parcelOfDescriptors(-22, 100);
+            reply.flags = flags;
+            return Returns().add(BR_REPLY, reply);
+        };
+        Result<std::unique_ptr<Reply>> reply =
+                mConnection.transact(mConnection.contextManager(), 1, ParcelWriter());
+        EXPECT_EQ(reply.ok(), flags == 0);
+        EXPECT_EQ(testing::openDescriptors(), before + (flags == 0 ? 100 : 0));
+    }
+    EXPECT_EQ(testing::openDescriptors(), before);
+    EXPECT_EQ(kernel->buffersInUse(), 0u);
+}
+
+TEST_F(Connection, AReplyWithTooManyDescriptorsIsRefusedAndClosed) {
+    const size_t before = testing::openDescriptors();
+    binder_fd_array_object array = {};
+    array.hdr.type = BINDER_TYPE_FDA;
+    array.num_fds = 1025;
+    const uint64_t offset = 0;
+    kernel->onCall = [&](const SentCommand&) {
+        return Returns().add(
+                BR_REPLY, kernel->parcel({reinterpret_cast<const uint8_t*>(&array), sizeof(array)},
+                                         {&offset, 1}));
+    };
+    EXPECT_EQ(mConnection.transact(mConnection.contextManager(), 1, ParcelWriter()).status().code(),
+              StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(testing::openDescriptors(), before);
+    EXPECT_EQ(kernel->buffersInUse(), 0u);
+}
+
+TEST_F(Connection, AReplyThatNobodyWaitsForIsGivenBack) {
+    const size_t before = testing::openDescriptors();
+    kernel->onOneway = [&](const SentCommand&) {
+        return Returns().add(BR_REPLY, kernel->parcelOfDescriptors(0, 3));
+    };
+    static_cast<void>(mConnection.transactOneway(mConnection.contextManager(), 1, ParcelWriter()));
+    kernel->onOneway = nullptr;
+    ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
+    kernel->deliver(Returns().add(BR_REPLY, kernel->parcelOfDescriptors(0, 3)));
+    ASSERT_TRUE(kernel->waitUntilIdle());
+    EXPECT_EQ(testing::openDescriptors(), before);
+    EXPECT_EQ(kernel->buffersInUse(), 0u);
+}
+
 TEST_F(Connection, ServesNestedCallsWhileItWaits) {
     auto object = std::make_shared<ServedObject>(serveWord([](int32_t word) { return word * 2; }));
     kernel->onCall = [&](const SentCommand&) {
@@ -313,6 +399,104 @@ TEST_F(Connection, ACallThatCannotBeServedGetsABareStatus) {
     EXPECT_EQ(reply.data.size(), 4u);
     EXPECT_EQ(reply.word(), -74);
     EXPECT_EQ(reply.as<binder_transaction_data>().flags, uint32_t{TF_STATUS_CODE});
+}
+
+TEST_F(Connection, GivesTheReceiveBufferBackBeforeTheWork) {
+    size_t duringWork = 99;
+    std::vector<uint32_t> codes;
+    auto object = std::make_shared<ServedObject>(serveWord([&](int32_t word) {
+        duringWork = kernel->buffersInUse();
+        return word;
+    }));
+    send(object);
+    ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
+    callObject(object.get(), 1, 0);
+    EXPECT_EQ(duringWork, 0u);
+}
+
+TEST_F(Connection, OwesTheKernelNothingWhileItWorks) {
+    auto other = std::make_shared<ServedObject>();
+    size_t taken = 0;
+    auto object = std::make_shared<ServedObject>(serveWord([&](int32_t word) {
+        taken = kernel->sent(BC_ACQUIRE_DONE).size();
+        return word;
+    }));
+    send(other);
+    send(object);
+    const size_t before = kernel->sent(BC_ACQUIRE_DONE).size();
+    ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
+    kernel->deliver(Returns()
+                            .add(BR_ACQUIRE, pairOf(other.get()))
+                            .add(BR_TRANSACTION, kernel->callTo(object.get(), 1, 0)));
+    ASSERT_TRUE(kernel->waitForSent(BC_REPLY_SG, 1));
+    EXPECT_EQ(taken, before + 1);
+}
+
+TEST_F(Connection, RefusesWhatFollowsTheLastArgument) {
+    auto object = std::make_shared<ServedObject>();
+    send(object);
+    ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
+    const std::vector<uint8_t> twoWords(8);
+    binder_transaction_data call = kernel->parcel(twoWords);
+    call.target.ptr = reinterpret_cast<uintptr_t>(object.get());
+    kernel->deliver(Returns().add(BR_TRANSACTION, call));
+    ASSERT_TRUE(kernel->waitForSent(BC_REPLY_SG, 1));
+    EXPECT_EQ(kernel->sent(BC_REPLY_SG)[0].word(), -22);
+}
+
+TEST_F(Connection, ACallOwnsItsDescriptorsWhateverBecomesOfIt) {
+    const size_t before = testing::openDescriptors();
+    auto object = std::make_shared<ServedObject>();
+    auto refuses = std::make_shared<ServedObject>(
+            [](IncomingCall&) { return WireStatus::PERMISSION_DENIED; });
+    send(object);
+    send(refuses);
+    ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
+    int nowhere = 0;
+    for (const uint32_t flags : {0U, uint32_t{TF_ONE_WAY}}) {
+        for (const void* target :
+             {static_cast<const void*>(object.get()), static_cast<const void*>(refuses.get()),
+              static_cast<const void*>(&nowhere)}) {
+            binder_transaction_data call = kernel->parcelOfDescriptors(1, 100);
+            call.target.ptr = reinterpret_cast<uintptr_t>(target);
+            call.flags = flags;
+            kernel->deliver(Returns().add(BR_TRANSACTION, call));
+        }
+    }
+    ASSERT_TRUE(kernel->waitForSent(BC_FREE_BUFFER, 6));
+    ASSERT_TRUE(kernel->waitUntilIdle());
+    EXPECT_EQ(testing::openDescriptors(), before);
+    EXPECT_EQ(kernel->buffersInUse(), 0u);
+    EXPECT_EQ(object->calls, 2);
+}
+
+TEST_F(Connection, RefusesObjectsThatLieOutsideTheReceiveBuffer) {
+    auto object = std::make_shared<ServedObject>();
+    send(object);
+    ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
+    const std::vector<uint64_t> ours(4);
+    const auto damaged = [&](void (*damage)(binder_transaction_data&, const uint64_t* ours)) {
+        const size_t before = kernel->sent(BC_REPLY_SG).size();
+        binder_transaction_data call = kernel->callTo(object.get(), 1, 0);
+        damage(call, ours.data());
+        kernel->deliver(Returns().add(BR_TRANSACTION, call));
+        EXPECT_TRUE(kernel->waitForSent(BC_REPLY_SG, before + 1));
+        EXPECT_EQ(kernel->sent(BC_REPLY_SG).back().word(), -2147483647 - 1);
+    };
+    // Offsets of our own, or none of which so many can be there; odd ones.
+    damaged([](binder_transaction_data& call, const uint64_t* own) {
+        call.data.ptr.offsets = reinterpret_cast<uintptr_t>(own);
+        call.offsets_size = 8;
+    });
+    damaged([](binder_transaction_data& call, const uint64_t*) { call.offsets_size = 1 << 20; });
+    damaged([](binder_transaction_data& call, const uint64_t*) { call.offsets_size = 4; });
+    damaged([](binder_transaction_data& call, const uint64_t*) {
+        call.data.ptr.offsets += 4;
+        call.offsets_size = 0;
+    });
+    EXPECT_EQ(object->calls, 0);
+    ASSERT_TRUE(kernel->waitUntilIdle());
+    EXPECT_EQ(kernel->buffersInUse(), 0u);
 }
 
 TEST_F(Connection, ACallToAnObjectThatIsGoneGetsAStatus) {
@@ -606,6 +790,25 @@ TEST_F(Connection, ADeathAfterTheHandleWasLetGoIsOnlyAnswered) {
     EXPECT_EQ(deaths, 0);
 }
 
+TEST_F(Connection, LinksToTheNextContextManagerOnceOneIsDead) {
+    ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
+    std::atomic<int> deaths = 0;
+    for (int manager = 1; manager <= 3; ++manager) {
+        ASSERT_TRUE(mConnection.contextManager()->linkToDeath([&] { ++deaths; }).ok());
+        const auto requests = kernel->sent(BC_REQUEST_DEATH_NOTIFICATION);
+        ASSERT_EQ(requests.size(), static_cast<size_t>(manager)) << "each one is asked for anew";
+        const binder_uintptr_t cookie = requests.back().as<binder_handle_cookie>().cookie;
+        kernel->deliver(Returns().add(BR_DEAD_BINDER, cookie));
+        ASSERT_TRUE(kernel->waitForSent(BC_DEAD_BINDER_DONE, manager));
+        ASSERT_TRUE(kernel->waitUntilIdle());
+        EXPECT_EQ(deaths, manager);
+    }
+    // The reference to a dead one is let go of before that to the next can be taken.
+    EXPECT_EQ(kernel->sent(BC_ACQUIRE).size(), 3u);
+    EXPECT_EQ(kernel->sent(BC_RELEASE).size(), 2u);
+    EXPECT_EQ(kernel->sent(BC_CLEAR_DEATH_NOTIFICATION).size(), 2u);
+}
+
 TEST_F(Connection, LinkingToTheContextManagerTakesAReferenceFirst) {
     {
         BinderConnection connection(kernel);
@@ -627,6 +830,48 @@ TEST_F(Connection, StartsTheThreadsThatTheKernelAsksFor) {
     mConnection.stop();
     EXPECT_EQ(kernel->sent(BC_EXIT_LOOPER).size(), 3u);
     EXPECT_EQ(kernel->exitedThreads(), 3u);
+}
+
+// No thread can be started for as long as this lives.
+class NoThreads {
+  public:
+    NoThreads() {
+        pthread_attr_t attributes;
+        pthread_getattr_default_np(&mBefore);
+        pthread_getattr_default_np(&attributes);
+        pthread_attr_setstacksize(&attributes, size_t{1} << 46);
+        pthread_setattr_default_np(&attributes);
+        pthread_attr_destroy(&attributes);
+    }
+    ~NoThreads() {
+        pthread_setattr_default_np(&mBefore);
+        pthread_attr_destroy(&mBefore);
+    }
+    NoThreads(const NoThreads&) = delete;
+    NoThreads& operator=(const NoThreads&) = delete;
+
+  private:
+    pthread_attr_t mBefore = {};
+};
+
+TEST_F(Connection, StartsLaterTheThreadThatCouldNotBeStarted) {
+    auto object = std::make_shared<ServedObject>();
+    send(object);
+    ASSERT_TRUE(mConnection.startThreads(1, 2).ok());
+    {
+        const NoThreads noThreads;
+        kernel->deliver(Returns().add(BR_SPAWN_LOOPER));
+        ASSERT_TRUE(kernel->waitUntilIdle());
+        callObject(object.get(), 1, 0);
+        ASSERT_TRUE(kernel->waitUntilIdle());
+        EXPECT_TRUE(kernel->sent(BC_REGISTER_LOOPER).empty());
+    }
+    // The kernel does not ask again.
+    callObject(object.get(), 1, 0);
+    EXPECT_TRUE(kernel->waitForSent(BC_REGISTER_LOOPER, 1));
+    callObject(object.get(), 1, 0);
+    ASSERT_TRUE(kernel->waitUntilIdle());
+    EXPECT_EQ(kernel->sent(BC_REGISTER_LOOPER).size(), 1u) << "one was asked for";
 }
 
 TEST_F(Connection, StopLetsACallInProgressFinish) {

@@ -2,9 +2,15 @@
 
 #include "tests/hal/fake_kernel.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
+
+#include "hal/binder/address.h"
+#include "hal/binder/commands.h"
 
 namespace halyard::hal::testing {
 namespace {
@@ -56,6 +62,20 @@ binder_transaction_data FakeKernel::parcel(std::span<const uint8_t> data,
 
 binder_transaction_data FakeKernel::parcelOfWord(int32_t word) {
     return parcel({reinterpret_cast<const uint8_t*>(&word), sizeof(word)});
+}
+
+binder_transaction_data FakeKernel::parcelOfDescriptors(int32_t word, size_t count) {
+    std::vector<uint8_t> data(sizeof(word) + count * sizeof(binder_fd_object));
+    std::memcpy(data.data(), &word, sizeof(word));
+    std::vector<uint64_t> offsets;
+    for (size_t i = 0; i < count; ++i) {
+        offsets.push_back(sizeof(word) + i * sizeof(binder_fd_object));
+        binder_fd_object object = {};
+        object.hdr.type = BINDER_TYPE_FD;
+        object.fd = static_cast<uint32_t>(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+        std::memcpy(data.data() + offsets.back(), &object, sizeof(object));
+    }
+    return parcel(data, offsets);
 }
 
 binder_transaction_data FakeKernel::callTo(const void* pointer, uint32_t code, int32_t word,
@@ -183,17 +203,42 @@ Status FakeKernel::take(Lock& lock, Thread& thread, std::span<const uint8_t> com
     return {};
 }
 
-Result<size_t> FakeKernel::writeRead(std::span<const uint8_t> commands,
-                                     std::span<uint8_t> returns) {
+void FakeKernel::failExchange(size_t others, Fault fault) {
+    std::lock_guard lock(mMutex);
+    mFaultyExchange = mExchanges + others;
+    mFault = fault;
+}
+
+size_t FakeKernel::exchanges() const {
+    std::lock_guard lock(mMutex);
+    return mExchanges;
+}
+
+BinderKernel::Exchange FakeKernel::writeRead(std::span<const uint8_t> commands,
+                                             std::span<uint8_t> returns) {
     Lock lock(mMutex);
     if (!mFailure.ok()) {
-        return mFailure;
+        return {.status = mFailure};
     }
-    Thread& thread = mThreads[std::this_thread::get_id()];
-    HALYARD_RETURN_IF_ERROR(take(lock, thread, commands));
+    const bool faulty = mExchanges++ == mFaultyExchange;
+    const Status fault(StatusCode::UNAVAILABLE, "fake kernel: a fault");
+    if (faulty && mFault == Fault::NOT_TAKEN) {
+        return {.status = fault};
+    }
+    // Not a reference: the answer to a command may take the thread out.
+    const std::thread::id self = std::this_thread::get_id();
+    if (Status taken = take(lock, mThreads[self], commands); !taken.ok()) {
+        return {.status = taken};
+    }
+    Exchange exchange{.status = {}, .taken = commands.size()};
+    if (faulty && (mFault == Fault::TAKEN || returns.empty())) {
+        exchange.status = fault;
+        return exchange;
+    }
     if (returns.empty()) {
-        return size_t{0};
+        return exchange;
     }
+    Thread& thread = mThreads[self];
     thread.waits = true;
     mChanged.notify_all();
     mChanged.wait(lock, [&] {
@@ -202,7 +247,8 @@ Result<size_t> FakeKernel::writeRead(std::span<const uint8_t> commands,
     });
     thread.waits = false;
     if (!mFailure.ok()) {
-        return mFailure;
+        exchange.status = mFailure;
+        return exchange;
     }
     std::deque<std::vector<uint8_t>>& source = thread.own.empty() ? mWork : thread.own;
     std::vector<uint8_t> chunk = Returns().add(BR_NOOP).bytes();
@@ -211,18 +257,48 @@ Result<size_t> FakeKernel::writeRead(std::span<const uint8_t> commands,
         source.pop_front();
     }
     thread.needsReturn = false;
-    std::copy_n(chunk.begin(), std::min(chunk.size(), returns.size()), returns.begin());
-    return std::min(chunk.size(), returns.size());
+    if (faulty) {
+        discard(chunk);
+        if (mFault == Fault::CUT_SHORT) {
+            chunk.resize(chunk.size() / 2);
+        } else {
+            std::fill(chunk.begin(), chunk.end(), uint8_t{0x9d});
+        }
+    }
+    exchange.received = std::min(chunk.size(), returns.size());
+    std::copy_n(chunk.begin(), exchange.received, returns.begin());
+    return exchange;
+}
+
+void FakeKernel::discard(const std::vector<uint8_t>& returns) {
+    std::deque<Return> items;
+    static_cast<void>(parseReturns(returns, items));
+    for (const Return& item : items) {
+        if (item.command != BR_TRANSACTION && item.command != BR_REPLY) {
+            continue;
+        }
+        const auto data = item.as<binder_transaction_data>();
+        const auto* offsets = pointerTo<uint64_t>(data.data.ptr.offsets);
+        for (size_t i = 0; i < data.offsets_size / sizeof(uint64_t); ++i) {
+            binder_fd_object object = {};
+            std::memcpy(&object, pointerTo<uint8_t>(data.data.ptr.buffer) + offsets[i],
+                        sizeof(object));
+            if (object.hdr.type == BINDER_TYPE_FD) {
+                ::close(static_cast<int>(object.fd));
+            }
+        }
+        mBuffers.erase(data.data.ptr.buffer);
+    }
 }
 
 Status FakeKernel::setMaxThreads(uint32_t threads) {
     mMaxThreads = threads;
-    return {};
+    return maxThreadsFailure;
 }
 
 Status FakeKernel::becomeContextManager(uint64_t pointer) {
     contextManager = pointer;
-    return {};
+    return contextManagerFailure;
 }
 
 void FakeKernel::wakeThreads() {
@@ -235,6 +311,9 @@ void FakeKernel::wakeThreads() {
 
 void FakeKernel::exitThread() {
     std::lock_guard lock(mMutex);
+    for (const std::vector<uint8_t>& chunk : mThreads[std::this_thread::get_id()].own) {
+        discard(chunk);
+    }
     mThreads.erase(std::this_thread::get_id());
     ++mExited;
     mChanged.notify_all();

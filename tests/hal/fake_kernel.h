@@ -67,6 +67,8 @@ class FakeKernel final : public BinderKernel {
     binder_transaction_data parcel(std::span<const uint8_t> data,
                                    std::span<const uint64_t> offsets = {});
     binder_transaction_data parcelOfWord(int32_t word);
+    // A word and so many descriptors, which are open in this process from now on.
+    binder_transaction_data parcelOfDescriptors(int32_t word, size_t count);
     // A call to the object that lies at `pointer`.
     binder_transaction_data callTo(const void* pointer, uint32_t code, int32_t word,
                                    uint32_t flags = TF_ACCEPT_FDS);
@@ -79,6 +81,16 @@ class FakeKernel final : public BinderKernel {
     std::function<Returns(const SentCommand& sent)> onReply;
     // What writeRead() fails with from now on.
     void fail(Status failure);
+    // How a single exchange fails. NOT_TAKEN: before the kernel took a command. TAKEN: after it
+    // took all of them, before it gave anything. CUT_SHORT, GARBLED: what it gives makes no sense.
+    enum class Fault : uint8_t { NOT_TAKEN, TAKEN, CUT_SHORT, GARBLED };
+    // The exchange that comes after `others` more.
+    void failExchange(size_t others, Fault fault);
+    // How many there have been.
+    size_t exchanges() const;
+    // What these fail with.
+    Status maxThreadsFailure;
+    Status contextManagerFailure;
 
     // All commands of a code so far.
     std::vector<SentCommand> sent(uint32_t code) const;
@@ -93,8 +105,7 @@ class FakeKernel final : public BinderKernel {
     uint32_t maxThreads() const { return mMaxThreads; }
     size_t exitedThreads() const;
 
-    Result<size_t> writeRead(std::span<const uint8_t> commands,
-                             std::span<uint8_t> returns) override;
+    Exchange writeRead(std::span<const uint8_t> commands, std::span<uint8_t> returns) override;
     Status setMaxThreads(uint32_t threads) override;
     Status becomeContextManager(uint64_t pointer) override;
     void wakeThreads() override;
@@ -112,6 +123,8 @@ class FakeKernel final : public BinderKernel {
     };
     using Lock = std::unique_lock<std::mutex>;
     Status take(Lock& lock, Thread& thread, std::span<const uint8_t> commands);
+    // Takes back what was never given to anybody, as a thread's end does.
+    void discard(const std::vector<uint8_t>& returns);
     void answer(Lock& lock, Thread& thread, const SentCommand& sent);
 
     mutable std::mutex mMutex;
@@ -121,6 +134,9 @@ class FakeKernel final : public BinderKernel {
     std::vector<SentCommand> mSent;
     std::map<uint64_t, std::vector<uint64_t>> mBuffers;  // by address
     Status mFailure;
+    size_t mExchanges = 0;
+    size_t mFaultyExchange = static_cast<size_t>(-1);
+    Fault mFault = Fault::NOT_TAKEN;
     bool mWrongFree = false;
     uint32_t mMaxThreads = 0;
     size_t mExited = 0;
