@@ -17,6 +17,7 @@
 #include "engine/base/log.h"
 #include "hal/binder/guarded_mapping.h"
 #include "hal/binder/process.h"
+#include "hal/hidl/registration.h"
 #include "hal/hidl/service_manager.h"
 #include "hal/hidl/service_objects.h"
 #include "hal/log_sink.h"
@@ -92,10 +93,12 @@ Status serve(const ServiceOptions& options, const sigset_t& signals) {
 
     hidl::HwServiceManager manager(process);
     if (waitForManager(manager, signals)) {
-        Status added = manager.add(options.serviceName, object, deviceInterfaceChain());
-        if (!added.ok()) {
+        // The manager may die and come back; the service goes on.
+        const Result<std::unique_ptr<hidl::Registration>> registration = hidl::Registration::start(
+                process, options.serviceName, object, deviceInterfaceChain());
+        if (!registration.ok()) {
             process->stop();
-            return added;
+            return registration.status();
         }
         for (std::string_view interface : deviceInterfaceChain()) {
             log(LogLevel::INFO, "registered " + std::string(interface) + "/" + options.serviceName);
