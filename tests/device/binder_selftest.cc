@@ -18,7 +18,9 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,6 +38,9 @@ namespace {
 constexpr std::chrono::seconds kPatience{20};
 constexpr unsigned kTimeLimitSeconds = 120;
 constexpr size_t kSpawnedThreads = 4;
+// Two of them leave no room for a third in the receive buffer.
+constexpr size_t kLargeArgument = size_t{450} * 1024;
+constexpr std::chrono::seconds kHolding{2};
 
 // What the serving process understands; arguments and results are bare int32 unless said.
 enum Code : uint32_t {
@@ -52,6 +57,9 @@ enum Code : uint32_t {
     NOTE,            // oneway, number: adds it to a sum
     NOTED,           // -> the sum
     BIG,             // size -> a buffer of so many bytes
+    HOLD,            // buffer of kLargeArgument bytes: lets go of it, then returns after a while
+    TAKE,            // descriptor -> sum of its first 3 bytes, read once the arguments are ended
+    OPEN_FILES,      // -> how many descriptors the server has open
     DIE,             // oneway: ends the process at once
     QUIT,            // oneway: stops serving, then ends the process
 };
@@ -75,6 +83,11 @@ bool eventually(const std::function<bool()>& condition) {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     return true;
+}
+
+int32_t openFiles() {
+    const std::filesystem::directory_iterator files("/proc/self/fd");
+    return static_cast<int32_t>(std::distance(begin(files), end(files)));
 }
 
 std::shared_ptr<RemoteObject> asRemote(const Result<ObjectRef>& object) {
@@ -156,6 +169,10 @@ class Hub : public LocalObject {
         switch (call.code()) {
             case SUM_BYTES:
                 return sumBytes(call);
+            case HOLD:
+                return hold(call);
+            case TAKE:
+                return take(call);
             case CALL_BACK:
             case RECURSE:
             case IS_OWN:
@@ -195,6 +212,9 @@ class Hub : public LocalObject {
                 return WireStatus::OK;
             case COUNT_RELEASED:
                 reply.writeInt32(mReleased);
+                return WireStatus::OK;
+            case OPEN_FILES:
+                reply.writeInt32(openFiles());
                 return WireStatus::OK;
             case NOTED:
                 reply.writeInt32(mNoted);
@@ -278,6 +298,26 @@ class Hub : public LocalObject {
             }
         }
         (*reply)->writeInt32(bytes.ok() ? sum : -1);
+        return WireStatus::OK;
+    }
+
+    static WireStatus hold(IncomingCall& call) {
+        const bool read = call.arguments().readBuffer(kLargeArgument).ok();
+        if (!read || !call.endArguments().ok()) {
+            return WireStatus::BAD_VALUE;
+        }
+        std::this_thread::sleep_for(kHolding);
+        return WireStatus::OK;
+    }
+
+    static WireStatus take(IncomingCall& call) {
+        Result<FileDescriptor> file = call.arguments().readDescriptor();
+        Result<ParcelWriter*> reply = call.endArguments();
+        std::array<uint8_t, 3> bytes = {};
+        if (!file.ok() || !reply.ok() || pread(file->get(), bytes.data(), bytes.size(), 0) != 3) {
+            return WireStatus::BAD_VALUE;
+        }
+        (*reply)->writeInt32(bytes[0] + bytes[1] + bytes[2]);
         return WireStatus::OK;
     }
 
@@ -484,6 +524,56 @@ void checkDescriptors(Client& client) {
     claim(eventually([&] { return fcntl(received, F_GETFD) < 0; }), "and is closed with the reply");
 }
 
+void checkOwnedDescriptors(Client& client) {
+    const int file = memfd_create("three bytes", MFD_CLOEXEC);
+    if (write(file, "\1\2\3", 3) != 3) {
+        claim(false, "a file is made");
+        return;
+    }
+    const int32_t ownBefore = openFiles();
+    const Result<int32_t> before = client.number(OPEN_FILES);
+    ParcelWriter one;
+    one.writeDescriptor(file);
+    const Result<int32_t> sum = client.number(TAKE, one);
+    claim(sum.ok() && *sum == 6, "a single descriptor can be taken and outlives its buffer");
+    ParcelWriter two;
+    two.writeDescriptor(file);
+    two.writeDescriptor(file);
+    claim(client.number(TAKE, two).status().code() == StatusCode::INVALID_ARGUMENT,
+          "what follows the last argument is refused");
+    ParcelWriter many;
+    for (int i = 0; i < 254; ++i) {
+        many.writeDescriptor(file);
+    }
+    for (int i = 0; i < 5; ++i) {
+        static_cast<void>(client.number(999, many));
+        static_cast<void>(client.number(INCREMENT, many));
+        static_cast<void>(client.process->transactOneway(client.hub, NOTE, many));
+    }
+    claim(before.ok() && eventually([&] { return client.numberIs(*before, OPEN_FILES); }),
+          "the receiver closes the descriptors that nobody took");
+    claim(openFiles() == ownBefore, "and the sender keeps its own");
+    close(file);
+}
+
+void checkReceiveBuffer(Client& client) {
+    std::atomic<int> held = 0;
+    std::vector<std::thread> callers;
+    for (int i = 0; i < 3; ++i) {
+        callers.emplace_back([&] {
+            ParcelWriter large;
+            large.writeBuffer(large.keepZeroed(kLargeArgument));
+            held += client.process->transact(client.hub, HOLD, large).ok() ? 1 : 0;
+        });
+        // One after the other arrives, while all before it are at work.
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    }
+    for (std::thread& caller : callers) {
+        caller.join();
+    }
+    claim(held == 3, "calls at work hold no part of the receive buffer");
+}
+
 void checkThreads(Client& client) {
     // One thread was started; the kernel asks for the others as calls pile up.
     std::atomic<int> met = 0;
@@ -561,11 +651,15 @@ void checkDeath(Client& client, const std::string& device, pid_t server) {
     server = startServer(device);
     claim(eventually([&] { return client.numberIs(1, INCREMENT, 0); }),
           "a new server takes the place of the dead one");
+    std::atomic<int> newDeaths = 0;
+    claim(client.hub->linkToDeath([&] { ++newDeaths; }).ok(), "the new one can be linked to");
     claim(client.send(QUIT).ok(), "the new server is asked to stop");
     status = -1;
     bool ended = eventually([&] { return waitpid(server, &status, WNOHANG) == server; });
     claim(ended && WIFEXITED(status) && WEXITSTATUS(status) == 0,
           "stop() brings back threads that wait in the kernel");
+    claim(eventually([&] { return newDeaths == 1; }) && deaths == 3,
+          "the end of the new one is heard of too");
 }
 
 int run(const std::string& device) {
@@ -585,6 +679,8 @@ int run(const std::string& device) {
     checkRelease(client);
     checkDescriptors(client);
     checkThreads(client);
+    checkOwnedDescriptors(client);
+    checkReceiveBuffer(client);
     checkDyingClients(client, device);
     checkDeath(client, device, server);
     (*process)->stop();
