@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service's life on a device with a kernel binder."""
 
+import contextlib
+import time
+
 import pytest
 
 from halyard import native
 from halyard.devices import ServiceOptions, VirtualDevice
 from halyard.devices.adb_service import list_services, registered
-from halyard.errors import ServiceError
+from halyard.errors import HalyardError, ServiceError
 
 PROGRAM = f"/vendor/bin/hw/{native.SERVICE}"
 
@@ -26,6 +29,22 @@ def test_a_service_that_ended_is_no_longer_listed(device: VirtualDevice) -> None
     with device.start_service(ServiceOptions(instance="halyard-gone")):
         pass
     assert not registered(list_services(device), "halyard-gone")
+
+
+def test_it_registers_again_when_hwservicemanager_comes_back(device: VirtualDevice) -> None:
+    with device.start_service(ServiceOptions(instance="halyard-kept")) as service:
+        for _ in range(3):
+            # init starts another one.
+            device.shell("kill -9 $(pidof hwservicemanager)").check()
+            deadline = time.monotonic() + 30
+            while time.monotonic() < deadline:
+                with contextlib.suppress(HalyardError):
+                    if len(registered(list_services(device), "halyard-kept")) == 4:
+                        break
+                time.sleep(0.2)
+            else:
+                pytest.fail(service.log())
+        assert service.is_running()
 
 
 def test_two_services_live_side_by_side(device: VirtualDevice) -> None:
