@@ -20,8 +20,8 @@ K :=
 OP :=
 pytest = $(PYTHON) -m pytest $(if $(K),-k '$(K)') $(if $(OP),--operation '$(OP)')
 
-.PHONY: demo test programs test-native test-engine test-driver test-hal test-golden test-python \
-    test-device test-asan test-tsan lint tidy format clean
+.PHONY: demo test programs test-native test-engine test-driver test-hal test-programs test-golden \
+    test-python test-device test-asan test-tsan lint tidy format clean
 
 demo: programs
 	@$(VENV)/bin/halyard demo
@@ -80,7 +80,7 @@ test-native: build/.installed
 	    --output-junit results/programs.xml | tail -n 20; exit $${PIPESTATUS[0]}
 
 # One folder's C++ tests; with T=Softmax those that have it in their names.
-test-engine test-driver test-hal: test-%: build/.installed
+test-engine test-driver test-hal test-programs: test-%: build/.installed
 	@cmake --build $(BUILD) --target $*_tests
 	@tests=($(BUILD)/$*_tests --gtest_brief=1 --gtest_filter='*$(T)*'); \
 	    "$${tests[@]}" --gtest_list_tests | grep -q '^  ' || { echo "no test of $*: $(T)"; exit 1; }; \

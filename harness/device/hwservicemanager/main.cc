@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -20,21 +21,26 @@ namespace {
 
 constexpr const char* kDevice = "/dev/hwbinder";
 constexpr const char* kManifests = "/vendor/etc/vintf/manifest";
-constexpr size_t kThreads = 1;
-constexpr size_t kSpawnedThreads = 3;
+constexpr size_t kThreads = 8;
+// Services that are asked and stay mute leave the other threads to everybody else.
+constexpr size_t kQuestions = 4;
+static_assert(kQuestions < kThreads);
+// Seconds that calls in progress get to finish, which those to mute services never do.
+constexpr unsigned kLongestEnd = 5;
 
 Status serve(const std::string& device, const std::string& manifests, const sigset_t& end) {
     HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<hal::BinderProcess> process,
                              hal::BinderProcess::open(device));
     Manifest manifest;
     manifest.addFolder(manifests);
-    auto manager = std::make_shared<ServiceManagerObject>(process, std::move(manifest));
+    auto manager = std::make_shared<ServiceManagerObject>(process, std::move(manifest), kQuestions);
     manager->registerItself();
     HALYARD_RETURN_IF_ERROR(process->becomeContextManager(manager));
-    HALYARD_RETURN_IF_ERROR(process->startThreads(kThreads, kSpawnedThreads));
+    HALYARD_RETURN_IF_ERROR(process->startThreads(kThreads, 0));
     log(LogLevel::INFO, "hwservicemanager: ready on " + device);
     int signal = 0;
     sigwait(&end, &signal);
+    alarm(kLongestEnd);
     process->stop();
     manager->shutDown();
     return {};

@@ -44,6 +44,18 @@ void writeBool(ParcelWriter& writer, bool value) {
     writer.writeInt32(value ? 1 : 0);
 }
 
+// A name in the log: a client's may be as long as a parcel.
+std::string shown(std::string_view name) {
+    constexpr size_t kMost = 128;
+    return name.size() <= kMost ? std::string(name) : std::string(name.substr(0, kMost)) + "...";
+}
+
+void logIfRefused(const std::string& what, const Status& status) {
+    if (!status.ok()) {
+        log(LogLevel::WARNING, status.withContext("hwservicemanager: refused " + what).toString());
+    }
+}
+
 // fqName and name, which most methods begin with.
 struct Names {
     std::string fqName;
@@ -59,7 +71,8 @@ Result<Names> readNames(ParcelReader& reader) {
 }  // namespace
 
 ServiceManagerObject::ServiceManagerObject(std::weak_ptr<hal::BinderProcess> process,
-                                           Manifest manifest)
+                                           Manifest manifest, size_t questions,
+                                           const RegistryLimits& limits)
     : HidlObject(IServiceManager::layout()),
       mProcess(std::move(process)),
       mManifest(std::move(manifest)),
@@ -70,12 +83,14 @@ ServiceManagerObject::ServiceManagerObject(std::weak_ptr<hal::BinderProcess> pro
                   if (auto alive = weak.lock()) {
                       notify(*alive, listener, fqName, name, preexisting);
                   }
-              })) {}
+              },
+              limits)),
+      mQuestions(questions) {}
 
 void ServiceManagerObject::registerItself() {
     const InterfaceLayout& layout = IServiceManager::layout();
     const std::vector<std::string> chain(layout.chain.begin(), layout.chain.end());
-    mRegistry->add("default", shared_from_this(), chain, getpid());
+    logIfRefused("itself", mRegistry->add("default", shared_from_this(), chain, getpid()));
 }
 
 const ServiceManagerObject::Row ServiceManagerObject::kHandlers[] = {
@@ -105,13 +120,14 @@ Status ServiceManagerObject::serve(uint32_t code, Call& call) {
 
 // ---- Registration ------------------------------------------------------------------------------
 
-Result<std::vector<std::string>> ServiceManagerObject::interfaceChain(
-        const ObjectRef& service) const {
+Result<std::vector<std::string>> ServiceManagerObject::interfaceChain(const ObjectRef& service,
+                                                                      pid_t caller) {
     const auto* remote = std::get_if<std::shared_ptr<RemoteObject>>(&service);
     const std::shared_ptr<hal::BinderProcess> process = mProcess.lock();
     if (remote == nullptr || process == nullptr) {
         return invalidArgument("no service of another process");
     }
+    HALYARD_ASSIGN_OR_RETURN(const QuestionPlaces::Place place, mQuestions.take(caller));
     ParcelWriter arguments;
     writeRequestHead(arguments, IBase::layout(), IBase::interfaceChain);
     HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<hal::Reply> reply,
@@ -124,11 +140,12 @@ Status ServiceManagerObject::add(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(std::string name, readString(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef service, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    Result<std::vector<std::string>> chain = interfaceChain(service);
-    if (!chain.ok()) {
-        log(LogLevel::WARNING, chain.status().withContext("add " + name).toString());
-    }
-    writeBool(*reply, chain.ok() && mRegistry->add(name, service, *chain, call.caller.pid));
+    const pid_t caller = call.caller.pid;
+    Result<std::vector<std::string>> chain = interfaceChain(service, caller);
+    const Status added =
+            chain.ok() ? mRegistry->add(name, service, *chain, caller) : chain.status();
+    logIfRefused("adding " + shown(name), added);
+    writeBool(*reply, added.ok());
     return {};
 }
 
@@ -137,11 +154,13 @@ Status ServiceManagerObject::addWithChain(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(ObjectRef service, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(std::vector<std::string> chain, readStrings(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    const bool added = mRegistry->add(name, service, chain, call.caller.pid);
-    log(LogLevel::INFO,
-        std::string(added ? "hwservicemanager: added " : "hwservicemanager: refused ") +
-                (chain.empty() ? "nothing" : chain.front()) + "/" + name);
-    writeBool(*reply, added);
+    const Status added = mRegistry->add(name, service, chain, call.caller.pid);
+    const std::string what = shown(chain.empty() ? "nothing" : chain.front()) + "/" + shown(name);
+    if (added.ok()) {
+        log(LogLevel::INFO, "hwservicemanager: added " + what);
+    }
+    logIfRefused("adding " + what, added);
+    writeBool(*reply, added.ok());
     return {};
 }
 
@@ -149,7 +168,9 @@ Status ServiceManagerObject::tryUnregister(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef service, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    writeBool(*reply, mRegistry->remove(names.fqName, names.name, service));
+    const Status removed = mRegistry->remove(names.fqName, names.name, service, call.caller.pid);
+    logIfRefused("taking out " + shown(names.name), removed);
+    writeBool(*reply, removed.ok());
     return {};
 }
 
@@ -262,7 +283,10 @@ Status ServiceManagerObject::registerForNotifications(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef listener, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    writeBool(*reply, mRegistry->addListener(names.fqName, names.name, listener));
+    const Status added =
+            mRegistry->addListener(names.fqName, names.name, listener, call.caller.pid);
+    logIfRefused("listening for " + shown(names.fqName), added);
+    writeBool(*reply, added.ok());
     return {};
 }
 
@@ -270,7 +294,10 @@ Status ServiceManagerObject::unregisterForNotifications(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef listener, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    writeBool(*reply, mRegistry->removeListener(names.fqName, names.name, listener));
+    const Status removed =
+            mRegistry->removeListener(names.fqName, names.name, listener, call.caller.pid);
+    logIfRefused("listening no more for " + shown(names.fqName), removed);
+    writeBool(*reply, removed.ok());
     return {};
 }
 

@@ -11,15 +11,21 @@
 #include "hal/binder/process.h"
 #include "hal/hidl/hidl_object.h"
 #include "harness/device/hwservicemanager/manifest.h"
+#include "harness/device/hwservicemanager/question_places.h"
 #include "harness/device/hwservicemanager/registry.h"
 
 namespace halyard::device {
 
 // Differences from Android's: no SELinux check on registration, and clients are not counted, so
 // that client callbacks are refused and tryUnregister does not ask whether the service is in use.
+//
+// add() without a chain has to ask the service, which may never answer: at most `questions` such
+// calls wait at a time, one for each calling process, and more are refused at once. With more
+// threads than that to serve it, everything else is answered.
 class ServiceManagerObject final : public hal::hidl::HidlObject {
   public:
-    ServiceManagerObject(std::weak_ptr<hal::BinderProcess> process, Manifest manifest);
+    ServiceManagerObject(std::weak_ptr<hal::BinderProcess> process, Manifest manifest,
+                         size_t questions, const RegistryLimits& limits = {});
 
     // Registers the manager itself, as Android's does, so that it can be looked up by name.
     void registerItself();
@@ -49,7 +55,7 @@ class ServiceManagerObject final : public hal::hidl::HidlObject {
     Status tryUnregister(Call& call);
 
     // Asks a service for its chain, leaf first.
-    Result<std::vector<std::string>> interfaceChain(const hal::ObjectRef& service) const;
+    Result<std::vector<std::string>> interfaceChain(const hal::ObjectRef& service, pid_t caller);
     static void notify(hal::BinderProcess& process,
                        const std::shared_ptr<hal::RemoteObject>& listener,
                        const std::string& fqName, const std::string& name, bool preexisting);
@@ -57,6 +63,7 @@ class ServiceManagerObject final : public hal::hidl::HidlObject {
     const std::weak_ptr<hal::BinderProcess> mProcess;
     const Manifest mManifest;
     const std::shared_ptr<Registry> mRegistry;
+    QuestionPlaces mQuestions;
 };
 
 }  // namespace halyard::device

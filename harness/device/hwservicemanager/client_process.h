@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <utility>
+
+#include "engine/base/status.h"
+
+namespace halyard::device {
+
+// A process that calls, held by its pidfd, so that a later process with the same id is not taken
+// for it. Movable; not thread-safe.
+class ClientProcess {
+  public:
+    // `pid` is the kernel's: 0 stands for callers that have none here (of another pid namespace),
+    // which nobody can watch. UNAVAILABLE if the process is gone, RESOURCE_EXHAUSTED without
+    // descriptors.
+    static Result<ClientProcess> open(pid_t pid);
+
+    ClientProcess(ClientProcess&& other) noexcept
+        : mPid(other.mPid), mDescriptor(std::exchange(other.mDescriptor, -1)) {}
+    ClientProcess& operator=(ClientProcess&&) = delete;
+    ~ClientProcess();
+
+    // Whether it has died, as a zombie has too. False where nobody can know.
+    bool gone() const;
+
+  private:
+    ClientProcess(pid_t pid, int descriptor) : mPid(pid), mDescriptor(descriptor) {}
+
+    const pid_t mPid;
+    int mDescriptor;  // -1: none to be had
+};
+
+}  // namespace halyard::device
