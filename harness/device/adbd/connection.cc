@@ -2,13 +2,9 @@
 
 #include "harness/device/adbd/connection.h"
 
-#include <sys/epoll.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "engine/base/log.h"
@@ -18,8 +14,9 @@ namespace halyard::adbd {
 namespace {
 
 constexpr size_t kMostStreams = 256;
-// A client that sends without reading is not read from while this much waits for it.
-constexpr size_t kOutgoingMark = size_t{4} << 20;
+// While this much waits for a client, nothing is read from it, none of its packets is handled and
+// its streams send nothing: what is above the mark is one packet's doing.
+constexpr size_t kOutgoingMark = size_t{1} << 20;
 
 enum class AuthKind : uint32_t { TOKEN = 1, SIGNATURE = 2, PUBLIC_KEY = 3 };
 
@@ -29,76 +26,93 @@ std::span<const uint8_t> bytesOf(std::string_view text) {
 
 }  // namespace
 
-Connection::Connection(EventLoop& loop, FileDescriptor socket, const ConnectionSettings& settings,
-                       std::function<void()> onClosed)
-    : mLoop(loop), mSocket(std::move(socket)), mSettings(settings), mOnClosed(std::move(onClosed)) {
-    Result<EventLoop::WatchId> watch =
-            mLoop.watch(mSocket.get(), EPOLLIN, [this](uint32_t events) { onSocket(events); });
-    if (watch.ok()) {
-        mWatch = *watch;
-    } else {
-        fail(watch.status().message());
+Connection::Connection(EventLoop& loop, const ConnectionSettings& settings, QueueAccount& queued,
+                       std::function<void()> onOutgoing)
+    : mLoop(loop),
+      mSettings(settings),
+      mQueued(&queued),
+      mOnOutgoing(std::move(onOutgoing)),
+      mReceived(mQueued),
+      mOutgoing(mQueued) {}
+
+// ---- Bytes -------------------------------------------------------------------------------------
+
+Status Connection::receive(std::span<const uint8_t> bytes) {
+    mReceived.append(bytes);
+    handlePackets();
+    return mFailure;
+}
+
+bool Connection::wantsMore() const {
+    return mOutgoing.size() < kOutgoingMark;
+}
+
+bool Connection::hasRoom() {
+    mStalled = mStalled || !wantsMore();
+    return wantsMore();
+}
+
+void Connection::onSent(size_t count) {
+    mOutgoing.take(count);
+    if (mStalled && wantsMore()) {
+        mStalled = false;
+        defer([this] { resume(); });
     }
 }
 
-Connection::~Connection() {
-    mLoop.unwatch(mWatch);
-}
-
-void Connection::onSocket(uint32_t events) {
-    if ((events & EPOLLOUT) != 0) {
-        flush();
-    }
-    if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 && !mClosed) {
-        if (!receive()) {
-            fail("the client is gone");
-        } else if (!handlePackets()) {
-            fail("the client breaks the protocol");
+void Connection::resume() {
+    handlePackets();
+    // In turn, so that no stream waits for ever behind others.
+    for (size_t i = 0; i < mStreams.size() && hasRoom(); ++i) {
+        auto next = mStreams.upper_bound(mLastResumed);
+        if (next == mStreams.end()) {
+            next = mStreams.begin();
         }
+        mLastResumed = next->first;
+        next->second->onSinkRoom();
     }
-    if (!mClosed) {
-        flush();
-        updateWatch();
-    }
+    mOnOutgoing();
 }
 
-bool Connection::receive() {
-    // One packet's worth at a time, so that no client starves the others.
-    std::array<uint8_t, 65536> buffer;
-    const ssize_t size = recv(mSocket.get(), buffer.data(), buffer.size(), 0);
-    if (size < 0) {
-        return errno == EAGAIN || errno == EINTR;
-    }
-    mReceived.insert(mReceived.end(), buffer.begin(), buffer.begin() + size);
-    return size > 0;
+void Connection::defer(std::function<void()> task) {
+    mLoop.defer([alive = std::weak_ptr<bool>(mAlive), task = std::move(task)] {
+        if (!alive.expired()) {
+            task();
+        }
+    });
 }
 
-bool Connection::handlePackets() {
-    size_t position = 0;
-    bool good = true;
-    while (good && mReceived.size() - position >= kHeaderSize && !mClosed) {
-        const std::span<const uint8_t> rest = std::span(mReceived).subspan(position);
+void Connection::send(Command command, uint32_t localId, uint32_t remoteId,
+                      std::span<const uint8_t> payload) {
+    appendPacket(mOutgoing, command, localId, remoteId, payload,
+                 mVersion < kVersionWithoutChecksums);
+    mOnOutgoing();
+}
+
+// ---- Packets -----------------------------------------------------------------------------------
+
+void Connection::handlePackets() {
+    while (mFailure.ok() && mReceived.size() >= kHeaderSize && hasRoom()) {
+        const std::span<const uint8_t> rest = mReceived.bytes();
         Result<PacketHeader> header = parseHeader(rest);
         if (!header.ok()) {
-            good = false;
-            break;
+            mFailure = header.status();
+            return;
         }
         if (rest.size() - kHeaderSize < header->length) {
-            break;
+            return;
         }
         const std::span<const uint8_t> payload = rest.subspan(kHeaderSize, header->length);
         if (mVersion < kVersionWithoutChecksums && checksumOf(payload) != header->checksum) {
-            good = false;
-            break;
+            mFailure = invalidArgument("packet with a wrong checksum");
+            return;
         }
-        good = handlePacket(*header, payload);
-        position += kHeaderSize + header->length;
+        mFailure = handlePacket(*header, payload);
+        mReceived.take(kHeaderSize + header->length);
     }
-    mReceived.erase(mReceived.begin(), mReceived.begin() + static_cast<ptrdiff_t>(position));
-    return good;
 }
 
-bool Connection::handlePacket(const PacketHeader& header, std::span<const uint8_t> payload) {
+Status Connection::handlePacket(const PacketHeader& header, std::span<const uint8_t> payload) {
     const auto command = static_cast<Command>(header.command);
     if (command == Command::CONNECT) {
         return onConnect(header);
@@ -107,39 +121,33 @@ bool Connection::handlePacket(const PacketHeader& header, std::span<const uint8_
         return onAuth(header, payload);
     }
     if (mPhase != Phase::ONLINE) {
-        return false;
+        return invalidArgument("packet before the client was let in");
     }
     switch (command) {
         case Command::OPEN:
             onOpen(header, payload);
-            return true;
+            return {};
         case Command::OKAY:
             if (Stream* stream = findStream(header)) {
                 stream->onOkay();
             }
-            return true;
+            return {};
         case Command::WRITE:
-            if (Stream* stream = findStream(header)) {
-                if (!stream->onWrite(payload)) {
-                    log(LogLevel::WARNING, "stream closed: the client ignores flow control");
-                    closeStream(stream->localId());
-                }
-            } else {
-                // The stream ended while this was under way.
-                send(Command::CLOSE, 0, header.arg0, {});
-            }
-            return true;
+            onWrite(header, payload);
+            return {};
         case Command::CLOSE:
             onClose(header);
-            return true;
+            return {};
         default:
-            return false;
+            return invalidArgument("unknown packet");
     }
 }
 
-bool Connection::onConnect(const PacketHeader& header) {
+// ---- Handshake ---------------------------------------------------------------------------------
+
+Status Connection::onConnect(const PacketHeader& header) {
     if (header.arg0 < kVersionWithChecksums) {
-        return false;
+        return invalidArgument("unknown version of the protocol");
     }
     // A client that connects anew on the same socket starts from nothing.
     mStreams.clear();
@@ -147,11 +155,10 @@ bool Connection::onConnect(const PacketHeader& header) {
     mLargestPayload = std::clamp(header.arg1, kSmallestPayload, kLargestPayload);
     if (mSettings.keys == nullptr) {
         greet();
-    } else {
-        mPhase = Phase::AUTHENTICATING;
-        challenge();
+        return {};
     }
-    return true;
+    mPhase = Phase::AUTHENTICATING;
+    return challenge();
 }
 
 void Connection::greet() {
@@ -159,35 +166,38 @@ void Connection::greet() {
     // The checksum is there for clients of either version.
     appendPacket(mOutgoing, Command::CONNECT, kVersionWithoutChecksums, kLargestPayload,
                  bytesOf(mSettings.banner), true);
+    mOnOutgoing();
 }
 
-void Connection::challenge() {
+Status Connection::challenge() {
     if (getrandom(mToken.data(), mToken.size(), 0) != static_cast<ssize_t>(mToken.size())) {
-        fail("no random token to be had");
-        return;
+        return internalError("no random token to be had");
     }
     appendPacket(mOutgoing, Command::AUTH, static_cast<uint32_t>(AuthKind::TOKEN), 0, mToken, true);
+    mOnOutgoing();
+    return {};
 }
 
-bool Connection::onAuth(const PacketHeader& header, std::span<const uint8_t> payload) {
+Status Connection::onAuth(const PacketHeader& header, std::span<const uint8_t> payload) {
     if (mPhase != Phase::AUTHENTICATING) {
-        return false;
+        return invalidArgument("AUTH without a challenge");
     }
     switch (static_cast<AuthKind>(header.arg0)) {
         case AuthKind::SIGNATURE:
             if (mSettings.keys->verify(mToken, payload)) {
                 greet();
-            } else {
-                challenge();
+                return {};
             }
-            return true;
+            return challenge();
         case AuthKind::PUBLIC_KEY:
             // There is nobody here to ask whether to trust it: the client stays unauthorized.
-            return true;
+            return {};
         default:
-            return false;
+            return invalidArgument("unknown kind of AUTH");
     }
 }
+
+// ---- Streams -----------------------------------------------------------------------------------
 
 void Connection::onOpen(const PacketHeader& header, std::span<const uint8_t> payload) {
     const uint32_t remoteId = header.arg0;
@@ -203,7 +213,7 @@ void Connection::onOpen(const PacketHeader& header, std::span<const uint8_t> pay
         do {
             ++mLastStreamId;
         } while (mLastStreamId == 0 || mStreams.contains(mLastStreamId));
-        stream = std::make_unique<Stream>(*this, mLastStreamId, remoteId, mLargestPayload);
+        stream = std::make_unique<Stream>(*this, mQueued, mLastStreamId, remoteId, mLargestPayload);
         service = mSettings.openService(destination, *stream);
     }
     if (service == nullptr) {
@@ -214,6 +224,17 @@ void Connection::onOpen(const PacketHeader& header, std::span<const uint8_t> pay
     mStreams.emplace(opened.localId(), std::move(stream));
     send(Command::OKAY, opened.localId(), remoteId, {});
     opened.start(std::move(service));
+}
+
+void Connection::onWrite(const PacketHeader& header, std::span<const uint8_t> payload) {
+    Stream* stream = findStream(header);
+    if (stream == nullptr) {
+        // The stream ended while this was under way.
+        send(Command::CLOSE, 0, header.arg0, {});
+    } else if (!stream->onWrite(payload)) {
+        log(LogLevel::WARNING, "stream closed: the client ignores flow control");
+        closeStream(stream->localId());
+    }
 }
 
 void Connection::onClose(const PacketHeader& header) {
@@ -241,63 +262,7 @@ void Connection::closeStream(uint32_t localId) {
 }
 
 void Connection::streamEnded(uint32_t localId) {
-    mLoop.defer([this, alive = std::weak_ptr<bool>(mAlive), localId] {
-        if (!alive.expired()) {
-            closeStream(localId);
-        }
-    });
-}
-
-void Connection::send(Command command, uint32_t localId, uint32_t remoteId,
-                      std::span<const uint8_t> payload) {
-    if (mClosed) {
-        return;
-    }
-    appendPacket(mOutgoing, command, localId, remoteId, payload,
-                 mVersion < kVersionWithoutChecksums);
-    flush();
-    updateWatch();
-}
-
-void Connection::flush() {
-    while (mSent < mOutgoing.size() && !mClosed) {
-        const ssize_t size = ::send(mSocket.get(), mOutgoing.data() + mSent,
-                                    mOutgoing.size() - mSent, MSG_NOSIGNAL);
-        if (size < 0) {
-            if (errno == EINTR) {
-                continue;
-            }
-            if (errno != EAGAIN) {
-                fail(strerror(errno));
-            }
-            return;
-        }
-        mSent += static_cast<size_t>(size);
-    }
-    mOutgoing.clear();
-    mSent = 0;
-}
-
-void Connection::updateWatch() {
-    const size_t waiting = mOutgoing.size() - mSent;
-    uint32_t events = 0;
-    if (waiting > 0) {
-        events |= EPOLLOUT;
-    }
-    if (waiting < kOutgoingMark) {
-        events |= EPOLLIN;
-    }
-    mLoop.change(mWatch, events);
-}
-
-void Connection::fail(std::string_view reason) {
-    if (mClosed) {
-        return;
-    }
-    mClosed = true;
-    log(LogLevel::VERBOSE, "connection closed: " + std::string(reason));
-    mLoop.unwatch(mWatch);
-    mLoop.defer(mOnClosed);
+    defer([this, localId] { closeStream(localId); });
 }
 
 }  // namespace halyard::adbd

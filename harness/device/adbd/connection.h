@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One client's connection: the handshake, and its streams.
+// One client's connection: the handshake, and its streams. It takes and gives bytes; what carries
+// them is a ClientSocket's business.
 
 #pragma once
 
@@ -12,11 +13,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "harness/device/adbd/authorization.h"
+#include "harness/device/adbd/byte_queue.h"
 #include "harness/device/adbd/event_loop.h"
-#include "harness/device/adbd/file_descriptor.h"
 #include "harness/device/adbd/packet.h"
 #include "harness/device/adbd/stream.h"
 
@@ -34,52 +34,69 @@ struct ConnectionSettings {
 
 class Connection : public PacketSink {
   public:
-    // `socket` is non-blocking. `onClosed` runs once, from a deferred task, when the connection is
-    // over for whatever reason: a lost client or one that breaks the protocol.
-    Connection(EventLoop& loop, FileDescriptor socket, const ConnectionSettings& settings,
-               std::function<void()> onClosed);
-    ~Connection() override;
+    // `settings` and `queued` outlive the connection. `onOutgoing` runs whenever bytes have come to
+    // outgoing(), also from within receive().
+    Connection(EventLoop& loop, const ConnectionSettings& settings, QueueAccount& queued,
+               std::function<void()> onOutgoing);
+
+    // Takes what the client sent and handles the packets that are whole, as long as there is room
+    // for what they bring about; the rest is handled once there is. A failure is the end: the
+    // client breaks the protocol.
+    Status receive(std::span<const uint8_t> bytes);
+    // False while so much waits for the client that nothing more should be received from it.
+    bool wantsMore() const;
+    // What is to be sent, and that some of it was. Packets that had waited for that are handled
+    // later: failure() says if one of them breaks the protocol.
+    std::span<const uint8_t> outgoing() const { return mOutgoing.bytes(); }
+    void onSent(size_t count);
+
+    // Whether the client was let in.
+    bool online() const { return mPhase == Phase::ONLINE; }
+    // Not OK once it has broken the protocol: the connection is over.
+    const Status& failure() const { return mFailure; }
+    // Memory of all queues.
+    size_t queued() const { return mQueued.bytes(); }
 
     void send(Command command, uint32_t localId, uint32_t remoteId,
               std::span<const uint8_t> payload) override;
+    bool hasRoom() override;
     void streamEnded(uint32_t localId) override;
 
   private:
     enum class Phase : uint8_t { CONNECTING, AUTHENTICATING, ONLINE };
 
-    void onSocket(uint32_t events);
-    bool receive();
-    // Handles the complete packets received so far. False: the client breaks the protocol.
-    bool handlePackets();
-    bool handlePacket(const PacketHeader& header, std::span<const uint8_t> payload);
-    bool onConnect(const PacketHeader& header);
-    bool onAuth(const PacketHeader& header, std::span<const uint8_t> payload);
+    // Runs `task` later, if the connection is still there then.
+    void defer(std::function<void()> task);
+    void handlePackets();
+    Status handlePacket(const PacketHeader& header, std::span<const uint8_t> payload);
+    Status onConnect(const PacketHeader& header);
+    Status onAuth(const PacketHeader& header, std::span<const uint8_t> payload);
     void onOpen(const PacketHeader& header, std::span<const uint8_t> payload);
+    void onWrite(const PacketHeader& header, std::span<const uint8_t> payload);
     void onClose(const PacketHeader& header);
     Stream* findStream(const PacketHeader& header);
     void closeStream(uint32_t localId);
     void greet();
-    void challenge();
-    void flush();
-    void updateWatch();
-    void fail(std::string_view reason);
+    Status challenge();
+    // Goes on with what had to wait for room.
+    void resume();
 
     EventLoop& mLoop;
-    FileDescriptor mSocket;
     const ConnectionSettings& mSettings;
-    std::function<void()> mOnClosed;
-    EventLoop::WatchId mWatch = EventLoop::kNoWatch;
+    QueueAccount mQueued;
+    const std::function<void()> mOnOutgoing;
     Phase mPhase = Phase::CONNECTING;
+    Status mFailure;
     // Until the versions are agreed, packets carry checksums.
     uint32_t mVersion = kVersionWithChecksums;
     size_t mLargestPayload = kSmallestPayload;
     std::array<uint8_t, kTokenSize> mToken = {};
-    std::vector<uint8_t> mReceived;
-    std::vector<uint8_t> mOutgoing;
-    size_t mSent = 0;  // of mOutgoing
+    ByteQueue mReceived;
+    ByteQueue mOutgoing;
+    bool mStalled = false;  // something waits for room in mOutgoing
     std::map<uint32_t, std::unique_ptr<Stream>> mStreams;
     uint32_t mLastStreamId = 0;
-    bool mClosed = false;
+    uint32_t mLastResumed = 0;  // stream
     // Deferred tasks hold it weakly: they may run after the connection's end.
     std::shared_ptr<bool> mAlive = std::make_shared<bool>(true);
 };

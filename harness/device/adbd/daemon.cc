@@ -11,7 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -22,7 +24,7 @@ namespace halyard::adbd {
 
 namespace {
 
-constexpr size_t kMostConnections = 32;
+constexpr ptrdiff_t kMostConnections = 32;
 
 // Only what is served here: with a feature that is missing, clients fall back to older ways.
 constexpr std::string_view kBanner =
@@ -58,7 +60,9 @@ Status systemFailure(std::string_view call) {
 
 }  // namespace
 
-Daemon::Daemon(DaemonSettings settings) : mSettings(std::move(settings)) {
+Daemon::Daemon(DaemonSettings settings)
+    : mSettings(std::move(settings)),
+      mQueued(mSettings.mostQueued, [this] { mLoop->defer([this] { onTooMuchQueued(); }); }) {
     mConnectionSettings.banner = kBanner;
     mConnectionSettings.keys = mSettings.keys;
     mConnectionSettings.openService = [this](std::string_view destination, Stream& stream) {
@@ -124,7 +128,7 @@ void Daemon::onClient() {
     if (!client.valid()) {
         return;
     }
-    if (mConnections.size() >= kMostConnections) {
+    if (!makePlace()) {
         log(LogLevel::WARNING, "too many connections: one was turned away");
         return;
     }
@@ -133,8 +137,43 @@ void Daemon::onClient() {
     setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     setsockopt(client.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
     const auto place = mConnections.emplace(mConnections.end());
-    *place = std::make_unique<Connection>(*mLoop, std::move(client), mConnectionSettings,
-                                          [this, place] { mConnections.erase(place); });
+    *place = std::make_unique<ClientSocket>(*mLoop, std::move(client), mConnectionSettings, mQueued,
+                                            mSettings.patience,
+                                            [this, place] { mConnections.erase(place); });
+}
+
+bool Daemon::makePlace() {
+    const auto isOpen = [](const auto& connection) { return !connection->closed(); };
+    if (std::count_if(mConnections.begin(), mConnections.end(), isOpen) < kMostConnections) {
+        return true;
+    }
+    // Whoever was let in stays.
+    const auto oldest = std::find_if(
+            mConnections.begin(), mConnections.end(),
+            [&](const auto& connection) { return isOpen(connection) && !connection->online(); });
+    if (oldest == mConnections.end()) {
+        return false;
+    }
+    (*oldest)->close("it gives way to a newer one");
+    return true;
+}
+
+void Daemon::onTooMuchQueued() {
+    size_t queued = 0;
+    ClientSocket* largest = nullptr;
+    for (const auto& connection : mConnections) {
+        if (!connection->closed()) {
+            queued += connection->queued();
+            if (largest == nullptr || connection->queued() > largest->queued()) {
+                largest = connection.get();
+            }
+        }
+    }
+    if (queued > mSettings.mostQueued) {
+        log(LogLevel::WARNING, "too much is queued: the connection that holds most is closed");
+        largest->close("it holds too much");
+        onTooMuchQueued();
+    }
 }
 
 std::unique_ptr<Service> Daemon::openService(std::string_view destination, Stream& stream) {

@@ -4,8 +4,10 @@
 
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <string>
 
@@ -66,21 +68,68 @@ void EventLoop::runDeferred() {
     }
 }
 
-void EventLoop::run() {
-    std::array<epoll_event, 64> events;
-    while (!mStopped) {
-        const int count =
-                epoll_wait(mEpoll.get(), events.data(), static_cast<int>(events.size()), -1);
-        for (int i = 0; i < count && !mStopped; ++i) {
-            const auto found = mWatches.find(events[i].data.u64);
-            if (found == mWatches.end()) {
-                continue;
-            }
-            // The callback may end its own watch.
-            const std::shared_ptr<Callback> callback = found->second.callback;
-            (*callback)(events[i].events);
-            runDeferred();
+EventLoop::TimerId EventLoop::callAfter(std::chrono::milliseconds time,
+                                        std::function<void()> task) {
+    mTimers[++mLastTimer] = {std::chrono::steady_clock::now() + time, std::move(task)};
+    return mLastTimer;
+}
+
+void EventLoop::cancel(TimerId id) {
+    mTimers.erase(id);
+}
+
+int EventLoop::patience(int most) const {
+    for (const auto& [id, timer] : mTimers) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+                timer.when - std::chrono::steady_clock::now());
+        const int whole = static_cast<int>(std::clamp<int64_t>(left.count(), 0, INT_MAX));
+        most = most < 0 ? whole : std::min(most, whole);
+    }
+    return most;
+}
+
+void EventLoop::runTimers() {
+    const auto now = std::chrono::steady_clock::now();
+    // A task may cancel other timers, and start some.
+    for (TimerId id = kNoTimer;;) {
+        const auto next = std::find_if(mTimers.upper_bound(id), mTimers.end(),
+                                       [&](const auto& t) { return t.second.when <= now; });
+        if (next == mTimers.end()) {
+            return;
         }
+        id = next->first;
+        const std::function<void()> task = std::move(next->second.task);
+        mTimers.erase(next);
+        task();
+        runDeferred();
+    }
+}
+
+void EventLoop::wait(int milliseconds) {
+    std::array<epoll_event, 64> events;
+    const int count =
+            epoll_wait(mEpoll.get(), events.data(), static_cast<int>(events.size()), milliseconds);
+    for (int i = 0; i < count && !mStopped; ++i) {
+        const auto found = mWatches.find(events[i].data.u64);
+        if (found == mWatches.end()) {
+            continue;
+        }
+        // The callback may end its own watch.
+        const std::shared_ptr<Callback> callback = found->second.callback;
+        (*callback)(events[i].events);
+        runDeferred();
+    }
+    runTimers();
+}
+
+void EventLoop::runOnce(std::chrono::milliseconds most) {
+    runDeferred();
+    wait(patience(static_cast<int>(most.count())));
+}
+
+void EventLoop::run() {
+    while (!mStopped) {
+        wait(patience(-1));
     }
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EventLoop: the daemon's one thread. Waits for file descriptors with epoll and calls back.
+// EventLoop: the daemon's one thread. Waits for file descriptors and times with epoll and calls
+// back.
 
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -35,7 +37,16 @@ class EventLoop {
     // removal.
     void defer(std::function<void()> task);
 
+    using TimerId = uint64_t;
+    static constexpr TimerId kNoTimer = 0;
+    // Runs `task` once when so much time has passed.
+    TimerId callAfter(std::chrono::milliseconds time, std::function<void()> task);
+    // kNoTimer and timers that have run are ignored.
+    void cancel(TimerId id);
+
     void run();
+    // One wait, no longer than `most`, and what it brings.
+    void runOnce(std::chrono::milliseconds most);
     void stop() { mStopped = true; }
 
   private:
@@ -45,13 +56,24 @@ class EventLoop {
         std::shared_ptr<Callback> callback;
     };
 
+    struct Timer {
+        std::chrono::steady_clock::time_point when;
+        std::function<void()> task;
+    };
+
     explicit EventLoop(FileDescriptor epoll) : mEpoll(std::move(epoll)) {}
+    // Milliseconds until the next timer, or `most`; -1: for ever.
+    int patience(int most) const;
+    void wait(int milliseconds);
+    void runTimers();
     void runDeferred();
 
     FileDescriptor mEpoll;
     std::map<WatchId, Watch> mWatches;
     std::vector<std::function<void()>> mDeferred;
+    std::map<TimerId, Timer> mTimers;
     WatchId mLastId = kNoWatch;
+    TimerId mLastTimer = kNoTimer;
     bool mStopped = false;
 };
 

@@ -12,7 +12,7 @@ uint32_t checksumOf(std::span<const uint8_t> payload) {
     return std::accumulate(payload.begin(), payload.end(), uint32_t{0});
 }
 
-void appendPacket(std::vector<uint8_t>& out, Command command, uint32_t arg0, uint32_t arg1,
+void appendPacket(ByteQueue& out, Command command, uint32_t arg0, uint32_t arg1,
                   std::span<const uint8_t> payload, bool withChecksum) {
     const auto word = static_cast<uint32_t>(command);
     const PacketHeader header = {
@@ -23,9 +23,8 @@ void appendPacket(std::vector<uint8_t>& out, Command command, uint32_t arg0, uin
             .checksum = withChecksum ? checksumOf(payload) : 0,
             .magic = ~word,
     };
-    const auto* bytes = reinterpret_cast<const uint8_t*>(&header);
-    out.insert(out.end(), bytes, bytes + sizeof(header));
-    out.insert(out.end(), payload.begin(), payload.end());
+    out.append({reinterpret_cast<const uint8_t*>(&header), sizeof(header)});
+    out.append(payload);
 }
 
 Result<PacketHeader> parseHeader(std::span<const uint8_t> bytes) {

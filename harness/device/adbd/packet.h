@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "engine/base/status.h"
+#include "harness/device/adbd/byte_queue.h"
 
 namespace halyard::adbd {
 
@@ -46,7 +46,7 @@ inline constexpr size_t kHeaderSize = sizeof(PacketHeader);
 uint32_t checksumOf(std::span<const uint8_t> payload);
 
 // Header and payload, ready to be sent.
-void appendPacket(std::vector<uint8_t>& out, Command command, uint32_t arg0, uint32_t arg1,
+void appendPacket(ByteQueue& out, Command command, uint32_t arg0, uint32_t arg1,
                   std::span<const uint8_t> payload, bool withChecksum);
 
 // `bytes` holds at least kHeaderSize. INVALID_ARGUMENT if the magic word does not match or the

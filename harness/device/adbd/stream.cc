@@ -16,8 +16,14 @@ constexpr size_t kOutputMark = kLargestPayload;
 
 }  // namespace
 
-Stream::Stream(PacketSink& sink, uint32_t localId, uint32_t remoteId, size_t largestPayload)
-    : mSink(sink), mLocalId(localId), mRemoteId(remoteId), mLargestPayload(largestPayload) {}
+Stream::Stream(PacketSink& sink, QueueAccount& account, uint32_t localId, uint32_t remoteId,
+               size_t largestPayload)
+    : mSink(sink),
+      mLocalId(localId),
+      mRemoteId(remoteId),
+      mLargestPayload(largestPayload),
+      mInput(account),
+      mOutput(account) {}
 
 Stream::~Stream() = default;
 
@@ -27,7 +33,7 @@ size_t Stream::room() const {
 
 void Stream::write(std::span<const uint8_t> bytes) {
     if (!mFinished) {
-        mOutput.insert(mOutput.end(), bytes.begin(), bytes.end());
+        mOutput.append(bytes);
         pump();
     }
 }
@@ -44,12 +50,11 @@ void Stream::takeInput() {
     }
     mOfferingInput = true;
     if (!mInput.empty() && !mFinished) {
-        const size_t taken = std::min(mService->onInput(mInput), mInput.size());
-        mInput.erase(mInput.begin(), mInput.begin() + static_cast<ptrdiff_t>(taken));
+        mInput.take(std::min(mService->onInput(mInput.bytes()), mInput.size()));
     }
     mOfferingInput = false;
     if (mFinished) {
-        mInput.clear();
+        mInput.take(mInput.size());
     }
     acknowledge();
 }
@@ -70,7 +75,7 @@ bool Stream::onWrite(std::span<const uint8_t> payload) {
     if (mInput.size() + payload.size() > kLargestBacklog) {
         return false;
     }
-    mInput.insert(mInput.end(), payload.begin(), payload.end());
+    mInput.append(payload);
     mOwesOkay = true;
     // Some clients take the acknowledgement only ahead of the answer.
     acknowledge();
@@ -79,8 +84,21 @@ bool Stream::onWrite(std::span<const uint8_t> payload) {
 }
 
 void Stream::onOkay() {
-    mAwaitsOkay = false;
-    pump();
+    if (mAwaitsOkay) {
+        mAwaitsOkay = false;
+        pump();
+        offerRoom();
+    }
+}
+
+void Stream::onSinkRoom() {
+    if (!mAwaitsOkay) {
+        pump();
+        offerRoom();
+    }
+}
+
+void Stream::offerRoom() {
     if (mService != nullptr && room() > 0) {
         mService->onRoom();
     }
@@ -91,9 +109,12 @@ void Stream::pump() {
         return;
     }
     if (!mOutput.empty()) {
+        if (!mSink.hasRoom()) {
+            return;
+        }
         const size_t size = std::min(mOutput.size(), mLargestPayload);
-        mSink.send(Command::WRITE, mLocalId, mRemoteId, std::span(mOutput).first(size));
-        mOutput.erase(mOutput.begin(), mOutput.begin() + static_cast<ptrdiff_t>(size));
+        mSink.send(Command::WRITE, mLocalId, mRemoteId, mOutput.bytes().first(size));
+        mOutput.take(size);
         mAwaitsOkay = true;
     } else if (mFinished) {
         mEnded = true;

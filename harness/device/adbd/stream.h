@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
+#include "harness/device/adbd/byte_queue.h"
 #include "harness/device/adbd/packet.h"
 
 namespace halyard::adbd {
@@ -25,7 +25,8 @@ class Service {
     // False while it is busy: what the client sends then is not acknowledged, so that no more
     // comes.
     virtual bool wantsMore() const = 0;
-    // The stream has room for output: called when it opens and whenever room appears.
+    // The stream has room for output: called when it opens and whenever room appears, perhaps
+    // although there was some before.
     virtual void onRoom() = 0;
 };
 
@@ -33,6 +34,8 @@ class Service {
 class PacketSink {
   public:
     virtual ~PacketSink() = default;
+    // False while too much waits for the client: a stream then keeps its bytes until onSinkRoom().
+    virtual bool hasRoom() = 0;
     virtual void send(Command command, uint32_t localId, uint32_t remoteId,
                       std::span<const uint8_t> payload) = 0;
     // The stream is finished and everything was delivered: close it, once its callback is over.
@@ -41,8 +44,9 @@ class PacketSink {
 
 class Stream {
   public:
-    // `sink` outlives the stream.
-    Stream(PacketSink& sink, uint32_t localId, uint32_t remoteId, size_t largestPayload);
+    // `sink` and `account` outlive the stream.
+    Stream(PacketSink& sink, QueueAccount& account, uint32_t localId, uint32_t remoteId,
+           size_t largestPayload);
     ~Stream();
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
@@ -66,18 +70,21 @@ class Stream {
     void start(std::unique_ptr<Service> service);
     // False if the client sends far ahead of the acknowledgements.
     bool onWrite(std::span<const uint8_t> payload);
+    // An acknowledgement that nothing waits for is ignored.
     void onOkay();
+    void onSinkRoom();
 
   private:
     void acknowledge();
     void pump();
+    void offerRoom();
 
     PacketSink& mSink;
     const uint32_t mLocalId;
     const uint32_t mRemoteId;
     const size_t mLargestPayload;
-    std::vector<uint8_t> mInput;
-    std::vector<uint8_t> mOutput;
+    ByteQueue mInput;
+    ByteQueue mOutput;
     bool mOwesOkay = false;    // the client's last WRITE is not acknowledged yet
     bool mAwaitsOkay = false;  // ours is not
     bool mOfferingInput = false;

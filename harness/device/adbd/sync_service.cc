@@ -49,6 +49,8 @@ constexpr uint32_t kQuit = id("QUIT");
 constexpr size_t kRequestHead = 8;
 constexpr uint32_t kLongestPath = 1024;
 constexpr uint32_t kLargestData = 64 * 1024;
+// Answers that are given whole, the reason of a failure included, are no longer.
+constexpr size_t kShortAnswer = 1024;
 
 struct DirectoryCloser {
     void operator()(DIR* directory) const { closedir(directory); }
@@ -96,8 +98,8 @@ class SyncService : public Service {
 
     size_t onInput(std::span<const uint8_t> bytes) override {
         size_t taken = 0;
-        // Requests wait for the answer to the one before.
-        while (!answering() && !mEnded) {
+        // Requests wait for the answer to the one before, and for room for their own.
+        while (ready() && !mEnded) {
             const size_t used = takeNext(bytes.subspan(taken));
             if (used == 0) {
                 break;
@@ -107,16 +109,14 @@ class SyncService : public Service {
         return mEnded ? bytes.size() : taken;
     }
 
-    bool wantsMore() const override { return !answering(); }
+    bool wantsMore() const override { return ready(); }
 
     void onRoom() override {
-        if (answering()) {
-            while (answering() && mStream.room() > kLargestData) {
-                answerMore();
-            }
-            if (!answering()) {
-                mStream.takeInput();
-            }
+        while (answering() && mStream.room() > kLargestData) {
+            answerMore();
+        }
+        if (ready()) {
+            mStream.takeInput();
         }
     }
 
@@ -125,6 +125,7 @@ class SyncService : public Service {
     enum class Phase : uint8_t { REQUEST, SENDING, DISCARDING };
 
     bool answering() const { return mFile.valid() || mDirectory != nullptr; }
+    bool ready() const { return !answering() && mStream.room() >= kShortAnswer; }
 
     // Handles one request or piece of data at the head of `bytes`; how much that was, 0:
     // incomplete.
