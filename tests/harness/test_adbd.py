@@ -379,6 +379,96 @@ def test_debians_client_signs_with_its_key(guarded: tuple[Daemon, Path], tmp_pat
             client.run("kill-server")
 
 
+SHA1_INFO = bytes.fromhex("3021300906052b0e03021a05000414")
+SHA256_INFO = bytes.fromhex("3031300d060960864801650304020105000420")
+
+
+def answer_to_signature(daemon: Daemon, sign: Callable[[bytes], bytes]) -> bytes:
+    """The command that answers the signature which `sign` makes of the token."""
+    with socket.create_connection(("127.0.0.1", daemon.port), timeout=20) as client:
+        client.sendall(packet(b"CNXN", NEW_VERSION, 65536, b"host::\0"))
+        challenge = receive_packet(client)
+        assert (challenge[0], challenge[1], len(challenge[3])) == (b"AUTH", 1, 20)
+        client.sendall(packet(b"AUTH", 2, 0, sign(challenge[3])))
+        return receive_packet(client)[0]
+
+
+def padded(info: bytes, *, filler: int = 256 - 3 - 35) -> bytes:
+    return b"\0\1" + b"\xff" * filler + b"\0" + info
+
+
+# What a signature opens to, where {token} is what was asked for, and whether it lets the client in.
+OPENED: dict[str, tuple[Callable[[bytes], bytes], bytes]] = {
+    "right": (lambda token: padded(SHA1_INFO) + token, b"CNXN"),
+    "another-token": (lambda token: padded(SHA1_INFO) + token[::-1], b"AUTH"),
+    "last-bit": (lambda token: padded(SHA1_INFO) + token[:-1] + bytes([token[-1] ^ 1]), b"AUTH"),
+    "one-filler-byte": (
+        lambda token: padded(SHA1_INFO).replace(b"\xff", b"\xfe", 1) + token,
+        b"AUTH",
+    ),
+    "last-filler-byte": (
+        lambda token: padded(SHA1_INFO).replace(b"\xff\0", b"\xfe\0", 1) + token,
+        b"AUTH",
+    ),
+    "zero-filler": (lambda token: padded(SHA1_INFO).replace(b"\xff", b"\0") + token, b"AUTH"),
+    "short-filler-rest-behind": (
+        lambda token: padded(SHA1_INFO, filler=8) + token + bytes(210),
+        b"AUTH",
+    ),
+    "short-filler-rest-before": (
+        lambda token: bytes(210) + padded(SHA1_INFO, filler=8) + token,
+        b"AUTH",
+    ),
+    "no-separator": (
+        lambda token: b"\0\1" + b"\xff" * 219 + SHA1_INFO + token,
+        b"AUTH",
+    ),
+    "block-type-2": (lambda token: b"\0\2" + padded(SHA1_INFO)[2:] + token, b"AUTH"),
+    "no-digest-info": (lambda token: padded(b"", filler=233) + token, b"AUTH"),
+    "info-of-another-digest": (
+        lambda token: padded(SHA256_INFO, filler=214) + token,
+        b"AUTH",
+    ),
+    "only-the-token": (lambda token: bytes(236) + token, b"AUTH"),
+}
+
+
+@pytest.mark.parametrize("case", OPENED)
+def test_a_signature_is_checked_to_the_last_byte(guarded: tuple[Daemon, Path], case: str) -> None:
+    daemon, keys = guarded
+    key = signer(keys / "friend").priv_key
+    make, answer = OPENED[case]
+
+    def sign(token: bytes) -> bytes:
+        opened = make(token)
+        assert len(opened) == 256
+        return bytes(pow(int.from_bytes(opened, "big"), key.d, key.n).to_bytes(256, "big"))
+
+    assert answer_to_signature(daemon, sign) == answer
+
+
+def test_signatures_of_the_wrong_size_or_range_are_refused(
+    guarded: tuple[Daemon, Path],
+) -> None:
+    daemon, keys = guarded
+    key = signer(keys / "friend").priv_key
+
+    def right(token: bytes) -> int:
+        opened = padded(SHA1_INFO) + token
+        return int(pow(int.from_bytes(opened, "big"), key.d, key.n))
+
+    wrong: list[Callable[[bytes], bytes]] = [
+        lambda _: b"",
+        lambda token: right(token).to_bytes(256, "big")[1:],
+        lambda token: right(token).to_bytes(257, "big"),
+        lambda _: bytes(256),
+        lambda _: b"\xff" * 256,
+        lambda _: int(key.n).to_bytes(256, "big"),
+    ]
+    for sign in wrong:
+        assert answer_to_signature(daemon, sign) == b"AUTH"
+
+
 @pytest.mark.parametrize("line", ["AAAA name", "not*base64 name", "QAAAAA== name"])
 def test_broken_keys_are_refused_at_start(tmp_path: Path, line: str) -> None:
     keys = tmp_path / "keys"
@@ -405,6 +495,22 @@ def packet(
     return struct.pack("<6I", word, arg0, arg1, len(payload), total, word ^ 0xFFFFFFFF) + payload
 
 
+def receive_exactly(peer: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = peer.recv(size - len(data))
+        if not part:
+            raise EOFError
+        data += part
+    return data
+
+
+def receive_packet(peer: socket.socket) -> tuple[bytes, int, int, bytes]:
+    word, arg0, arg1, length, _, magic = struct.unpack("<6I", receive_exactly(peer, 24))
+    assert magic == word ^ 0xFFFFFFFF
+    return word.to_bytes(4, "little"), arg0, arg1, receive_exactly(peer, length)
+
+
 class Peer:
     """A client by hand."""
 
@@ -425,13 +531,7 @@ class Peer:
         self.socket.sendall(data)
 
     def receive(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            part = self.socket.recv(size - len(data))
-            if not part:
-                raise EOFError
-            data += part
-        return data
+        return receive_exactly(self.socket, size)
 
     def read(self) -> tuple[bytes, int, int, bytes]:
         word, arg0, arg1, length, checksum, magic = struct.unpack("<6I", self.receive(24))
@@ -698,6 +798,63 @@ def test_a_named_pipe_does_not_stop_the_daemon(daemon: Daemon) -> None:
         + QUIT,
     )
     assert answer.startswith(b"FAIL")
+
+
+def test_a_full_disk_is_reported(device: Run, daemon: Daemon, tmp_path: Path) -> None:
+    (daemon.root / "dev").symlink_to("/dev")
+    local = tmp_path / "local"
+    local.write_bytes(bytes(1_000_000))
+    result = device("push", local, "/dev/full", check=False)
+    assert result.returncode == 1
+    assert b"No space left on device" in result.stderr + result.stdout
+
+
+def test_a_write_that_fails_half_way_leaves_no_file(
+    device: Run, daemon: Daemon, tmp_path: Path
+) -> None:
+    local = tmp_path / "local"
+    local.write_bytes(bytes(1_000_000))
+    unlimited = resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (200_000, unlimited[1]))
+    try:
+        result = device("push", local, "/too-large", check=False)
+    finally:
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, unlimited)
+    assert result.returncode == 1
+    assert b"File too large" in result.stderr + result.stdout
+    assert not (daemon.root / "too-large").exists()
+    device("push", local, "/too-large")
+    assert (daemon.root / "too-large").stat().st_size == 1_000_000
+
+
+def resident(daemon: Daemon) -> int:
+    """Bytes of memory that the daemon takes."""
+    status = Path(f"/proc/{daemon.process.pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) * 1024
+
+
+def test_a_client_that_does_not_read_takes_little_memory(daemon: Daemon) -> None:
+    (daemon.root / "long").write_bytes(bytes(50_000_000))
+    before = resident(daemon)
+    with contextlib.ExitStack() as stack:
+        # Acknowledgements of what was never read, and requests whose answers nobody reads.
+        for request, repeated in (
+            (sync_request(b"RECV", b"/long"), b""),
+            (b"", sync_request(b"STA2", b"/") * 5000),
+        ):
+            peer = stack.enter_context(Peer(daemon, largest=262144))
+            remote = peer.open(b"sync:")
+            peer.send(packet(b"WRTE", 1, remote, request))
+            peer.socket.settimeout(1)
+            one = packet(b"WRTE", 1, remote, repeated) if repeated else packet(b"OKAY", 1, remote)
+            with contextlib.suppress(TimeoutError, ConnectionError):
+                for _ in range(100):
+                    peer.send(one * (1 if repeated else 2700))
+        with Peer(daemon) as honest:
+            remote = honest.open(b"exec:echo alive")
+            assert honest.read() == (b"WRTE", remote, 1, b"alive\n")
+        assert resident(daemon) - before < 30_000_000
 
 
 BROKEN_STARTS = [

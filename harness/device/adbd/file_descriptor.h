@@ -21,6 +21,8 @@ class FileDescriptor {
     ~FileDescriptor() { reset(); }
 
     int get() const { return mFd; }
+    // Gives it to the caller.
+    int release() { return std::exchange(mFd, -1); }
     bool valid() const { return mFd >= 0; }
     void reset(int fd = -1) {
         if (mFd >= 0) {

@@ -49,6 +49,7 @@ Status IncomingFile::begin(std::string path, uint32_t mode) {
         return failure("couldn't replace file");
     }
     mTarget.clear();
+    mRegular = false;
     if (!S_ISLNK(mMode)) {
         // Non-blocking for the sake of named pipes, which would stop the daemon.
         mFile.reset(open(mPath.c_str(),
@@ -57,6 +58,8 @@ Status IncomingFile::begin(std::string path, uint32_t mode) {
         if (!mFile.valid()) {
             return failure("couldn't create file");
         }
+        struct stat opened;
+        mRegular = fstat(mFile.get(), &opened) == 0 && S_ISREG(opened.st_mode);
     }
     mOpen = true;
     return {};
@@ -97,15 +100,17 @@ Status IncomingFile::finish(uint32_t modified) {
     if (utimensat(AT_FDCWD, mPath.c_str(), times.data(), AT_SYMLINK_NOFOLLOW) != 0) {
         return failure("utimensat failed");
     }
-    mFile.reset();
+    // Some file systems say only now that they had no room.
+    if (mFile.valid() && close(mFile.release()) != 0) {
+        return failure("close failed");
+    }
     mOpen = false;
     return {};
 }
 
 void IncomingFile::discard() {
     if (std::exchange(mOpen, false)) {
-        struct stat written;
-        if (mFile.valid() && fstat(mFile.get(), &written) == 0 && S_ISREG(written.st_mode)) {
+        if (mRegular) {
             unlink(mPath.c_str());
         }
         mFile.reset();

@@ -34,6 +34,7 @@ class IncomingFile {
     uint32_t mMode = 0;
     FileDescriptor mFile;
     std::string mTarget;
+    bool mRegular = false;  // what mFile is; anything else was there before and stays
     bool mOpen = false;
 };
 

@@ -149,6 +149,8 @@ int run(int argc, char** argv) {
 
     // A process that ends without reading its input must not take the daemon along.
     signal(SIGPIPE, SIG_IGN);
+    // Nor must a file that grows past a limit: the write fails, and the client is told.
+    signal(SIGXFSZ, SIG_IGN);
     Result<std::unique_ptr<Daemon>> daemon = Daemon::create(settings);
     if (!daemon.ok()) {
         return fail(daemon.status().message());

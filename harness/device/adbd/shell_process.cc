@@ -92,6 +92,7 @@ Status makeTerminal(ShellProcess& process, ChildEnds& child) {
         _exit(126);
     }
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
