@@ -71,6 +71,20 @@ def test_files_go_there_and_back(adb: Adb, tmp_path: Path) -> None:
     assert (tmp_path / "back").read_bytes() == content
 
 
+def test_a_full_disk_is_reported_and_leaves_no_file(adb: Adb, tmp_path: Path) -> None:
+    folder = "/data/local/tmp/small"
+    mounted = adb("shell", f"mkdir -p {folder} && mount -t tmpfs -o size=65536 none {folder}")
+    assert mounted.returncode == 0, mounted
+    try:
+        (tmp_path / "large").write_bytes(bytes(1_000_000))
+        pushed = adb("push", str(tmp_path / "large"), f"{folder}/large")
+        assert pushed.returncode != 0
+        assert "No space left on device" in pushed.stdout + pushed.stderr
+        assert adb("shell", "ls", folder).stdout == ""
+    finally:
+        adb("shell", f"umount {folder}")
+
+
 def test_exec_out_is_bytes(adb: Adb) -> None:
     assert adb("exec-out", "printf 'a\\r\\n\\000\\001'").stdout == "a\r\n\0\1"
 

@@ -800,15 +800,6 @@ def test_a_named_pipe_does_not_stop_the_daemon(daemon: Daemon) -> None:
     assert answer.startswith(b"FAIL")
 
 
-def test_a_full_disk_is_reported(device: Run, daemon: Daemon, tmp_path: Path) -> None:
-    (daemon.root / "dev").symlink_to("/dev")
-    local = tmp_path / "local"
-    local.write_bytes(bytes(1_000_000))
-    result = device("push", local, "/dev/full", check=False)
-    assert result.returncode == 1
-    assert b"No space left on device" in result.stderr + result.stdout
-
-
 def test_a_write_that_fails_half_way_leaves_no_file(
     device: Run, daemon: Daemon, tmp_path: Path
 ) -> None:

@@ -43,8 +43,8 @@ BytePeer::BytePeer(ServiceFactory openService, const AuthorizedKeys* keys) {
     connection = std::make_unique<Connection>(*loop, settings, queued, [] {});
 }
 
-void BytePeer::connect() {
-    static_cast<void>(send(packet(Command::CONNECT, kVersionWithoutChecksums, kLargestPayload)));
+void BytePeer::connect(uint32_t largestPayload) {
+    static_cast<void>(send(packet(Command::CONNECT, kVersionWithoutChecksums, largestPayload)));
     take();
 }
 

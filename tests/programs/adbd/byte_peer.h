@@ -33,7 +33,7 @@ class BytePeer {
     explicit BytePeer(ServiceFactory openService, const AuthorizedKeys* keys = nullptr);
 
     // The handshake; what the daemon says to it is taken.
-    void connect();
+    void connect(uint32_t largestPayload = kLargestPayload);
     // Sends OPEN; the daemon's id of the stream, 0 if it was refused. All that is sent is taken.
     uint32_t open(uint32_t id, std::string_view destination);
     Status send(std::string_view bytes) { return connection->receive(bytesOf(bytes)); }

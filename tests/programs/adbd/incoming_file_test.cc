@@ -2,6 +2,7 @@
 
 #include "harness/device/adbd/incoming_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -85,14 +86,19 @@ TEST_F(IncomingFileTest, LeavesNothingIfItIsNotFinished) {
     EXPECT_FALSE(std::filesystem::exists(path("half")));
 }
 
-TEST_F(IncomingFileTest, SaysThatThereIsNoSpace) {
-    IncomingFile file;
-    ASSERT_TRUE(file.begin("/dev/full", S_IFREG | 0600).ok());
-    const Status written = file.append(testing::bytesOf("x"));
-    ASSERT_FALSE(written.ok());
-    EXPECT_EQ(written.message(), "write failed: No space left on device");
-    file.discard();
-    EXPECT_TRUE(std::filesystem::exists("/dev/full"));  // not ours to remove
+TEST_F(IncomingFileTest, WhatIsNoFileStaysWhereItIs) {
+    ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+    const FileDescriptor reader(open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    ASSERT_TRUE(reader.valid());
+    {
+        IncomingFile file;
+        ASSERT_TRUE(file.begin(path("pipe"), S_IFREG | 0600).ok());
+        // More than a pipe holds.
+        const Status written = file.append(std::vector<uint8_t>(10'000'000));
+        ASSERT_FALSE(written.ok());
+        EXPECT_EQ(written.message(), "write failed: Resource temporarily unavailable");
+    }
+    EXPECT_TRUE(std::filesystem::exists(path("pipe")));
 }
 
 TEST_F(IncomingFileTest, ReportsAWriteThatFailsHalfWay) {
