@@ -461,6 +461,7 @@ def test_signatures_of_the_wrong_size_or_range_are_refused(
         lambda _: b"",
         lambda token: right(token).to_bytes(256, "big")[1:],
         lambda token: right(token).to_bytes(257, "big"),
+        lambda token: right(token).to_bytes(256, "big") + b"\0",
         lambda _: bytes(256),
         lambda _: b"\xff" * 256,
         lambda _: int(key.n).to_bytes(256, "big"),
@@ -846,6 +847,18 @@ def test_a_client_that_does_not_read_takes_little_memory(daemon: Daemon) -> None
             remote = honest.open(b"exec:echo alive")
             assert honest.read() == (b"WRTE", remote, 1, b"alive\n")
         assert resident(daemon) - before < 30_000_000
+
+
+def test_an_endless_window_size_takes_little_memory(daemon: Daemon) -> None:
+    with Peer(daemon, largest=262144) as peer:
+        remote = peer.open(b"shell,v2,pty:cat")
+        before = resident(daemon)
+        peer.send(packet(b"WRTE", 1, remote, struct.pack("<BI", 5, 0xFFFFFFFF)))
+        assert peer.read()[0] == b"OKAY"
+        for _ in range(200):
+            peer.send(packet(b"WRTE", 1, remote, b"1" * 262144))
+            assert peer.read()[0] == b"OKAY"
+        assert resident(daemon) - before < 20_000_000
 
 
 BROKEN_STARTS = [

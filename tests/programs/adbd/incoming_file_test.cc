@@ -111,37 +111,62 @@ TEST_F(IncomingFileTest, ReportsAWriteThatFailsHalfWay) {
     EXPECT_EQ(written.message(), "write failed: File too large");
 }
 
-TEST_F(IncomingFileTest, TheClientIsToldWhyAWriteFailed) {
+std::string message(const char* name, uint32_t word, const std::string& bytes = {}) {
+    return name + std::string(reinterpret_cast<const char*>(&word), 4) + bytes;
+}
+
+std::string message(const char* name, const std::string& bytes) {
+    return message(name, static_cast<uint32_t>(bytes.size()), bytes);
+}
+
+// All that a sync stream answers to the payloads.
+std::string answerTo(const std::vector<std::string>& payloads) {
     BytePeer peer([](std::string_view, Stream& stream) { return openSync("", stream); });
     peer.connect();
     const uint32_t stream = peer.open(1, "sync:");
-    const auto message = [](const char* name, uint32_t word, const std::string& bytes = {}) {
-        return name + std::string(reinterpret_cast<const char*>(&word), 4) + bytes;
-    };
-    const std::string target = path("large") + ",33188";
-    std::string request = message("SEND", static_cast<uint32_t>(target.size()), target);
-    for (int i = 0; i < 3; ++i) {
-        request += message("DATA", 8'000, std::string(8'000, 'x'));
+    for (const std::string& payload : payloads) {
+        EXPECT_TRUE(peer.send(packet(Command::WRITE, 1, stream, payload)).ok());
     }
-    request += message("DONE", 1'000'000'000);
-    const SmallFiles small(10'000);
-    ASSERT_TRUE(peer.send(packet(Command::WRITE, 1, stream, request)).ok());
-    // What comes after the failure is still taken, and the next request is answered.
-    ASSERT_TRUE(peer.send(packet(Command::WRITE, 1, stream, message("STAT", 1, "/"))).ok());
     std::string answer;
     for (std::vector<Packet> got = peer.take(); !got.empty(); got = peer.take()) {
         for (const Packet& one : got) {
             if (one.is(Command::WRITE)) {
                 answer += one.payload;
-                ASSERT_TRUE(peer.send(packet(Command::OKAY, 1, stream)).ok());
+                EXPECT_TRUE(peer.send(packet(Command::OKAY, 1, stream)).ok());
             }
         }
     }
-    const std::string reason = "write failed: File too large";
-    EXPECT_EQ(answer.substr(0, 8 + reason.size() + 4),
-              message("FAIL", static_cast<uint32_t>(reason.size()), reason) + "STAT");
-    EXPECT_EQ(answer.size(), 8 + reason.size() + 16);
+    return answer;
+}
+
+TEST_F(IncomingFileTest, TheClientIsToldWhyAWriteFailed) {
+    std::string request = message("SEND", path("large") + ",33188");
+    for (int i = 0; i < 3; ++i) {
+        request += message("DATA", std::string(8'000, 'x'));
+    }
+    request += message("DONE", 1'000'000'000);
+    const SmallFiles small(10'000);
+    // What comes after the failure is still taken, and the next request is answered.
+    const std::string answer = answerTo({request, message("STAT", "/")});
+    const std::string failure = message("FAIL", "write failed: File too large");
+    EXPECT_EQ(answer.substr(0, failure.size() + 4), failure + "STAT");
+    EXPECT_EQ(answer.size(), failure.size() + 16);
     EXPECT_FALSE(std::filesystem::exists(path("large")));
+}
+
+TEST_F(IncomingFileTest, TheClientIsToldWhyAFileCouldNotBeFinished) {
+    std::filesystem::create_directory(path("folder"));
+    // 0120777: a symbolic link, which the folder leaves no place for.
+    const std::string answer = answerTo({message("SEND", path("folder") + ",41471") +
+                                         message("DATA", "target") + message("DONE", 0)});
+    EXPECT_EQ(answer, message("FAIL", "symlink failed: File exists"));
+}
+
+TEST_F(IncomingFileTest, TheClientIsToldThatItsFileIsWhole) {
+    const std::string answer = answerTo({message("SEND", path("file") + ",33188") +
+                                         message("DATA", "content") + message("DONE", 0)});
+    EXPECT_EQ(answer, message("OKAY", 0));
+    EXPECT_EQ(contentOf(path("file")), "content");
 }
 
 TEST_F(IncomingFileTest, MakesLinksOfBoundedLength) {

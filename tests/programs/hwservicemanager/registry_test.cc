@@ -270,7 +270,7 @@ TEST_F(RegistryTest, OnlyAnotherProcesssObjectMayListen) {
 // ---- Limits ------------------------------------------------------------------------------------
 
 TEST_F(RegistryTest, RegistrationsOfAProcessAreLimited) {
-    limit({.registrations = 4});
+    limit({.registrations = 5});
     const Bystander other;
     const auto service = remote();
     ASSERT_TRUE(mRegistry->add("1", ObjectRef(service), kChain, me).ok());
@@ -284,7 +284,7 @@ TEST_F(RegistryTest, RegistrationsOfAProcessAreLimited) {
     EXPECT_TRUE(mRegistry->add("3", ObjectRef(remote()), kChain, other.pid()).ok());
     ASSERT_TRUE(mRegistry->remove(kChain[0], "1", ObjectRef(service), me).ok());
     EXPECT_TRUE(mRegistry->add("4", ObjectRef(service), kChain, me).ok());
-    const std::vector<std::string> longChain(5, "a.b@1.0::ISame");
+    const std::vector<std::string> longChain(6, "a.b@1.0::ISame");
     EXPECT_EQ(mRegistry->add("5", ObjectRef(remote()), longChain, me).code(),
               StatusCode::RESOURCE_EXHAUSTED);
 }

@@ -156,11 +156,13 @@ class Client {
         });
     }
     std::vector<std::string> list() {
-        std::vector<std::string> names;
         Result<std::unique_ptr<Reply>> reply = call(IServiceManager::list, [](ParcelWriter&) {});
         EXPECT_TRUE(reply.ok());
-        Result<const HidlVec<HidlString>*> texts =
-                readValue<HidlVec<HidlString>>((*reply)->reader());
+        return readNames(**reply);
+    }
+    static std::vector<std::string> readNames(Reply& reply) {
+        std::vector<std::string> names;
+        Result<const HidlVec<HidlString>*> texts = readValue<HidlVec<HidlString>>(reply.reader());
         EXPECT_TRUE(texts.ok());
         for (const HidlString& text : (*texts)->view()) {
             names.emplace_back(text.view());
@@ -321,6 +323,43 @@ TEST_F(ServiceManagerObjectTest, FindsWhatWasRegisteredAndItself) {
     EXPECT_TRUE(isNull(get("a.b@1.0::IThing", "y")));
     EXPECT_TRUE(isNull(get("a.b@1.0::IOther", "x")));
     EXPECT_FALSE(isNull(get("android.hidl.manager@1.0::IServiceManager", "default")));
+}
+
+TEST_F(ServiceManagerObjectTest, WhatIsRegisteredOrDeclaredHasATransport) {
+    Manifest manifest;
+    manifest.addFragment(
+            "<manifest version=\"1.0\" type=\"device\"><hal format=\"hidl\"><name>a.b</name>"
+            "<transport>hwbinder</transport><version>1.0</version><interface><name>IThing</name>"
+            "<instance>declared</instance></interface></hal></manifest>");
+    const auto manager =
+            std::make_shared<ServiceManagerObject>(mProcess, std::move(manifest), kQuestions);
+    Client some(mProcess, manager, getpid());
+    ASSERT_TRUE(some.addWithChain("registered", std::make_shared<SomeService>()));
+    const auto transport = [&](const std::string& name) {
+        Result<std::unique_ptr<Reply>> reply =
+                some.call(IServiceManager::getTransport, [&](ParcelWriter& writer) {
+                    writeValue(writer, makeString(writer, "a.b@1.0::IThing"));
+                    writeValue(writer, makeString(writer, name));
+                });
+        EXPECT_TRUE(reply.ok());
+        return (*reply)->reader().readInt32().value();
+    };
+    EXPECT_EQ(transport("declared"), 1);
+    EXPECT_EQ(transport("registered"), 1);
+    EXPECT_EQ(transport("neither"), 0);
+    manager->shutDown();
+}
+
+TEST_F(ServiceManagerObjectTest, ListsTheInstancesOfOneInterface) {
+    mManager->registerItself();
+    ASSERT_TRUE(client().addWithChain("x", std::make_shared<SomeService>()));
+    ASSERT_TRUE(client().addWithChain("y", std::make_shared<SomeService>()));
+    Result<std::unique_ptr<Reply>> reply =
+            client().call(IServiceManager::listByInterface, [&](ParcelWriter& writer) {
+                writeValue(writer, makeString(writer, "a.b@1.0::IThing"));
+            });
+    ASSERT_TRUE(reply.ok());
+    EXPECT_EQ(Client::readNames(**reply), (std::vector<std::string>{"x", "y"}));
 }
 
 TEST_F(ServiceManagerObjectTest, RefusesNullAndNamesTooLong) {
