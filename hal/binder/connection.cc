@@ -431,6 +431,10 @@ void BinderConnection::serve(BinderThread& thread, const binder_transaction_data
                       {.pid = data.sender_pid, .euid = data.sender_euid}, *received.parcel);
     WireStatus status = WireStatus::UNKNOWN_ERROR;
     const size_t generation = thread.generation;
+    if (call.oneway()) {
+        // The others settle when they end their arguments.
+        settle(thread);
+    }
     ++thread.depth;
     if (thread.depth <= kMaxDepth) {
         status = dispatch(data, received.status, call);

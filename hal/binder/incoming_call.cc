@@ -8,7 +8,11 @@ Result<ParcelWriter*> IncomingCall::endArguments() {
     if (!mEnded) {
         mEnded = true;
         mEnd = mArguments.reader().checkEnd();
-        mArguments.release();
+        if (mOneway) {
+            mArguments.endReading();
+        } else {
+            mArguments.release();
+        }
     }
     if (!mEnd.ok()) {
         return mEnd;

@@ -22,9 +22,13 @@ Status ReceivedParcel::check() const {
     return {};
 }
 
-void ReceivedParcel::release() {
+void ReceivedParcel::endReading() {
     mReader.close();
     mDescriptors.closeAll();
+}
+
+void ReceivedParcel::release() {
+    endReading();
     if (const std::function<void()> freeBuffer = std::exchange(mFreeBuffer, nullptr)) {
         freeBuffer();
     }

@@ -29,8 +29,10 @@ class ReceivedParcel {
     // Whether it may be read at all: INVALID_ARGUMENT if it carries too many descriptors.
     Status check() const;
     ParcelReader& reader() { return mReader; }
-    // Frees the buffer and closes the descriptors that nobody took. There is nothing to read
-    // afterwards.
+    // There is nothing to read afterwards. Closes the descriptors that nobody took, and keeps the
+    // buffer.
+    void endReading();
+    // The same, and frees the buffer.
     void release();
 
   private:

@@ -16,6 +16,7 @@
 #include "hal/binder/parcel.h"
 #include "tests/hal/fake_kernel.h"
 #include "tests/hal/open_descriptors.h"
+#include "tests/hal/time_limit.h"
 
 namespace halyard::hal {
 namespace {
@@ -129,6 +130,7 @@ class Connection : public ::testing::Test {
         return kernel->sent(BC_REPLY_SG).back();
     }
 
+    const testing::TimeLimit mTimeLimit;
     const std::shared_ptr<FakeKernel> kernel = std::make_shared<FakeKernel>();
     BinderConnection mConnection{kernel};
 };
@@ -238,7 +240,6 @@ TEST_F(Connection, AOnewayCallToAFrozenProcessIsSent) {
     EXPECT_TRUE(mConnection.transactOneway(mConnection.contextManager(), 3, ParcelWriter()).ok());
 }
 
-// A test that hangs is stopped by the time limit of its program.
 TEST_F(Connection, AnUnknownReturnEndsAOnewayCallUnlessItCarriesSomething) {
     const binder_uintptr_t word = 0;
     kernel->onOneway = [&](const SentCommand&) {
@@ -414,6 +415,32 @@ TEST_F(Connection, GivesTheReceiveBufferBackBeforeTheWork) {
     EXPECT_EQ(duringWork, 0u);
 }
 
+// The kernel gives out an object's next oneway call when the buffer of the last one is free.
+TEST_F(Connection, KeepsTheOrderOfOnewayCallsByTheirBuffers) {
+    std::atomic<size_t> duringWork = 99;
+    const size_t descriptors = testing::openDescriptors();
+    std::atomic<size_t> openDuringWork = 0;
+    auto object = std::make_shared<ServedObject>([&](IncomingCall& call) {
+        static_cast<void>(call.arguments().readInt32());
+        Result<FileDescriptor> taken = call.arguments().readDescriptor();
+        taken->reset();
+        static_cast<void>(replyTo(call));
+        duringWork = kernel->buffersInUse();
+        openDuringWork = testing::openDescriptors();
+        return WireStatus::OK;
+    });
+    send(object);
+    ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
+    binder_transaction_data call = kernel->parcelOfDescriptors(1, 1);
+    call.target.ptr = reinterpret_cast<uintptr_t>(object.get());
+    call.flags = TF_ONE_WAY;
+    kernel->deliver(Returns().add(BR_TRANSACTION, call));
+    ASSERT_TRUE(kernel->waitForSent(BC_FREE_BUFFER, 1));
+    EXPECT_EQ(duringWork, 1u);
+    EXPECT_EQ(openDuringWork, descriptors);
+    EXPECT_EQ(kernel->buffersInUse(), 0u);
+}
+
 TEST_F(Connection, OwesTheKernelNothingWhileItWorks) {
     auto other = std::make_shared<ServedObject>();
     size_t taken = 0;
@@ -425,11 +452,14 @@ TEST_F(Connection, OwesTheKernelNothingWhileItWorks) {
     send(object);
     const size_t before = kernel->sent(BC_ACQUIRE_DONE).size();
     ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
-    kernel->deliver(Returns()
-                            .add(BR_ACQUIRE, pairOf(other.get()))
-                            .add(BR_TRANSACTION, kernel->callTo(object.get(), 1, 0)));
-    ASSERT_TRUE(kernel->waitForSent(BC_REPLY_SG, 1));
-    EXPECT_EQ(taken, before + 1);
+    size_t expected = before;
+    for (const uint32_t flags : {0U, uint32_t{TF_ONE_WAY}}) {
+        kernel->deliver(Returns()
+                                .add(BR_ACQUIRE, pairOf(other.get()))
+                                .add(BR_TRANSACTION, kernel->callTo(object.get(), 1, 0, flags)));
+        ASSERT_TRUE(kernel->waitUntilIdle());
+        EXPECT_EQ(taken, ++expected);
+    }
 }
 
 TEST_F(Connection, RefusesWhatFollowsTheLastArgument) {

@@ -77,6 +77,7 @@ class Conversation {
         well = giveAndTakeBack(connection) && well;
         well = callOut(connection, manager) && well;
         well = beCalled(*manager) && well;
+        well = beReferred(*manager) && well;
         mKernel->deliver(Returns().add(BR_SPAWN_LOOPER));
         settled = mKernel->waitUntilIdle() && settled;
         well = hearOfDeath(connection) && well;
@@ -85,8 +86,9 @@ class Conversation {
         return well;
     }
 
-    bool settled = true;   // all that the kernel had was fetched in time
-    bool released = true;  // no object is held any longer
+    bool settled = true;       // all that the kernel had was fetched in time
+    bool released = true;      // no object is held any longer
+    bool acknowledged = true;  // the reference that the kernel asked for
 
   private:
     // An object goes out; the kernel takes references, and drops those that were acknowledged.
@@ -152,6 +154,18 @@ class Conversation {
         return replies.size() == 3 && replies[1].word() == 5;
     }
 
+    // The kernel takes a reference again, and drops it once that is acknowledged.
+    bool beReferred(const LocalObject& object) {
+        const size_t before = mKernel->sent(BC_ACQUIRE_DONE).size();
+        mKernel->deliver(Returns().add(BR_ACQUIRE, pairOf(&object)));
+        settled = mKernel->waitUntilIdle() && settled;
+        acknowledged = mKernel->sent(BC_ACQUIRE_DONE).size() == before + 1;
+        if (acknowledged) {
+            mKernel->deliver(Returns().add(BR_RELEASE, pairOf(&object)));
+        }
+        return acknowledged;
+    }
+
     // A handle comes, is linked to, and its owner dies.
     bool hearOfDeath(BinderConnection& connection) {
         flat_binder_object object = {};
@@ -199,6 +213,7 @@ class BinderFaults : public ::testing::TestWithParam<FakeKernel::Fault> {
         bool well = false;
         bool settled = false;
         bool released = false;
+        bool acknowledged = false;
         size_t exchanges = 0;
         size_t buffers = 0;
         bool wrongFree = false;
@@ -218,6 +233,7 @@ class BinderFaults : public ::testing::TestWithParam<FakeKernel::Fault> {
             result.well = conversation.hold();
             result.settled = conversation.settled;
             result.released = conversation.released;
+            result.acknowledged = conversation.acknowledged;
             result.exchanges = kernel->exchanges();
             result.buffers = kernel->buffersInUse();
             result.wrongFree = kernel->wrongFree();
@@ -251,6 +267,7 @@ TEST_P(BinderFaults, EndNothingAndLeaveNothingBehind) {
         EXPECT_EQ(outcome.buffers, 0u);
         EXPECT_EQ(openDescriptors(), descriptors);
         EXPECT_TRUE(outcome.released || !lossless);
+        EXPECT_TRUE(outcome.acknowledged || !lossless);
     }
     // Some are made up for, others must be told.
     EXPECT_GT(failed, 3u);

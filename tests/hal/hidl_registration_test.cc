@@ -14,6 +14,7 @@
 #include "hal/hidl/hidl_object.h"
 #include "hal/hidl/types.h"
 #include "tests/hal/loopback.h"
+#include "tests/hal/time_limit.h"
 
 namespace halyard::hal {
 namespace {
@@ -104,6 +105,7 @@ class Registrations : public ::testing::Test {
         return Registration::start(mProcess, "one", mService, kChain);
     }
 
+    const testing::TimeLimit mTimeLimit;
     std::shared_ptr<Process> mProcess = std::make_shared<Process>();
     std::shared_ptr<Manager> mFirst = std::make_shared<Manager>();
     std::shared_ptr<SomeService> mService = std::make_shared<SomeService>();
@@ -144,7 +146,6 @@ TEST_F(Registrations, EndWhileNoManagerIsThere) {
     Result<std::unique_ptr<Registration>> registration = start();
     ASSERT_TRUE(registration.ok());
     mProcess->kill(mFirst);
-    // A test that hangs is stopped by the time limit of its program.
     registration->reset();
     EXPECT_EQ(mFirst->added(), 1);
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <linux/android/binder.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "hal/hidl/codec.h"
@@ -110,6 +111,26 @@ TEST(Parcel, ReadsBackWhatWasWritten) {
     EXPECT_TRUE(*reader.readBool());
     EXPECT_EQ(reader.remaining(), 0U);
     expectRefused(reader.readInt32().status());
+}
+
+TEST(Parcel, ReadsBytesInPlaceUpToTheNextObject) {
+    ParcelWriter writer;
+    const std::vector<uint8_t> bytes = {1, 2, 3, 4, 5};
+    writer.writeBytes(bytes);
+    writer.writeInt64(-6);
+    writer.writeObject(ObjectRef(std::make_shared<SomeObject>()));
+    Result<DeliveredParcel> parcel = deliver(capture(writer), Descriptors::KEEP);
+    ASSERT_TRUE(parcel.ok());
+    ParcelReader reader = parcel->reader(nullptr);
+    EXPECT_EQ(reader.plainAhead().size(), 8U + 8U);
+    expectRefused(reader.readBytes(17).status());
+    expectRefused(reader.readBytes(0xffffffffffffffff).status());
+    const std::span<const uint8_t> read = reader.readBytes(5).value();
+    EXPECT_TRUE(std::equal(read.begin(), read.end(), bytes.begin(), bytes.end()));
+    EXPECT_EQ(reader.readInt64().value(), -6);
+    EXPECT_TRUE(reader.plainAhead().empty());
+    expectRefused(reader.readBytes(1).status());
+    expectRefused(reader.checkEnd());
 }
 
 TEST(Parcel, CountsBuffersRoundedUpToEight) {
