@@ -771,6 +771,10 @@ def test_sync_says_why_it_ends(daemon: Daemon, request_bytes: bytes, reason: byt
     assert not (daemon.root / "x").exists()
 
 
+def test_sync_takes_the_longest_path(daemon: Daemon) -> None:
+    assert sync_answer(daemon, sync_request(b"STAT", b"/" * 1024) + QUIT).startswith(b"STAT")
+
+
 def test_sync_takes_a_refused_file_to_its_end(daemon: Daemon) -> None:
     (daemon.root / "solid").write_text("")
     refused = sync_request(b"SEND", b"/solid/below,33188")
