@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
@@ -17,7 +18,14 @@ namespace halyard {
 // Absolute, CLOCK_MONOTONIC; nothing: never passes.
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
-// A value; cheap to copy. The flag, if there is one, outlives it.
+// A further reason to stop, looked at whenever the checkpoint is asked, on the thread that asks.
+class StopCondition {
+  public:
+    virtual ~StopCondition() = default;
+    virtual bool holds() const = 0;
+};
+
+// A value; cheap to copy. The flag and the condition, if there are any, outlive it.
 class Checkpoint {
   public:
     Checkpoint() = default;  // never stops anything
@@ -33,17 +41,35 @@ class Checkpoint {
         return earlier;
     }
 
-    bool expired() const {
-        return (mCancelled != nullptr && mCancelled->load(std::memory_order_relaxed)) ||
-               (mDeadline.has_value() && std::chrono::steady_clock::now() >= *mDeadline);
+    // The same, cancelled as well once the condition holds. Null: no condition.
+    Checkpoint unless(const StopCondition* condition) const {
+        Checkpoint conditional = *this;
+        conditional.mCondition = condition;
+        return conditional;
     }
+
+    bool expired() const { return cancelled() || passed(); }
 
     // DEADLINE_EXCEEDED, "the deadline passed <when>", once it has; UNAVAILABLE if cancelled.
     Status check(std::string_view when) const;
 
   private:
+    bool cancelled() const {
+        return (mCancelled != nullptr && mCancelled->load(std::memory_order_relaxed)) ||
+               (mCondition != nullptr && mCondition->holds());
+    }
+    bool passed() const {
+        return mDeadline.has_value() && std::chrono::steady_clock::now() >= *mDeadline;
+    }
+
     Deadline mDeadline;
     const std::atomic<bool>* mCancelled = nullptr;  // null: nobody cancels
+    const StopCondition* mCondition = nullptr;
 };
+
+// Copies bytes that don't overlap, and asks the checkpoint before each megabyte of them; what it
+// says is what is returned, with the rest uncopied. `when` as Checkpoint::check has it.
+Status copyInChunks(void* to, const void* from, size_t bytes, const Checkpoint& checkpoint,
+                    std::string_view when);
 
 }  // namespace halyard

@@ -2,6 +2,7 @@
 
 #include "engine/numerics/fingerprint.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -16,6 +17,7 @@ constexpr uint64_t kPrime1 = 0xb492b66fbe98f273;
 constexpr uint64_t kPrime2 = 0x9ae16a3b2f90404f;
 constexpr uint64_t kSeed = 81;
 constexpr size_t kBlock = 64;
+constexpr size_t kBytesPerPause = 1024 * kBlock;
 
 uint64_t littleEndian(Bytes bytes, size_t at, size_t count) {
     uint64_t word = 0;
@@ -149,6 +151,10 @@ struct State {
 }  // namespace
 
 uint64_t fingerprint64(Bytes bytes) {
+    return *fingerprint64(bytes, [](size_t) { return Status(); });
+}
+
+Result<uint64_t> fingerprint64(Bytes bytes, const std::function<Status(size_t)>& pause) {
     const size_t length = bytes.size();
     if (length <= 16) {
         return upTo16(bytes);
@@ -164,6 +170,9 @@ uint64_t fingerprint64(Bytes bytes) {
     // Whole blocks, all but the last byte's; then the last 64 bytes, which may overlap them.
     const size_t end = (length - 1) / kBlock * kBlock;
     for (size_t at = 0; at < end; at += kBlock) {
+        if (at % kBytesPerPause == 0) {
+            HALYARD_RETURN_IF_ERROR(pause(std::min(kBytesPerPause, length - at)));
+        }
         state.add(bytes, at, kPrime1, 1);
     }
     const uint64_t factor = kPrime1 + ((state.z & 0xffU) << 1U);

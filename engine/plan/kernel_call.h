@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // KernelCall: what a kernel gets to compute one node: its inputs and outputs, memory, and word that
-// it must stop. A node may be so large that it runs for hours, so every loop over elements counts
-// its operations, and every so often the count asks the checkpoint.
+// it must stop. A node may be so large that it runs for hours, and so may one element of its
+// output, so every loop whose length a shape gives counts its operations, and every so often the
+// count asks the checkpoint.
 
 #pragma once
 
@@ -82,24 +83,41 @@ class KernelCall {
         return mUntilAsked > 0 ? Status() : ask();
     }
 
-    // Calls body(i) for every i in [0, count), where a call takes about `operations` operations; a
-    // failure says that it stopped before the end.
+    // Operations between two looks at the checkpoint: some milliseconds of the slowest ones; far
+    // more time than asking takes. What a kernel does between two calls of the functions below is
+    // a small part of that, or counted as one.
+    static constexpr int64_t kInterval = int64_t{1} << 18;
+
+    // Calls body(i) for every i in [0, count), where a call takes about `operations` operations,
+    // without those that it counts itself; a failure, the body's or the checkpoint's, says that it
+    // stopped before the end.
     template <typename Body>
     Status forEach(int64_t count, int64_t operations, Body body) {
-        return inSlices(count, operations, [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) {
-                body(i);
-            }
-        });
+        if constexpr (std::is_void_v<decltype(body(int64_t{0}))>) {
+            return inSlices(count, operations, [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                    body(i);
+                }
+            });
+        } else {
+            return inSlices(count, operations, [&](int64_t begin, int64_t end) -> Status {
+                for (int64_t i = begin; i < end; ++i) {
+                    HALYARD_RETURN_IF_ERROR(body(i));
+                }
+                return {};
+            });
+        }
     }
 
     // Calls body(begin, end) over consecutive ranges that cover [0, count). The checkpoint is asked
     // between them, out of the way of the loops inside, which a compiler can then optimise. A body
-    // may return a Status, whose failure ends it, too.
+    // may return a Status, whose failure ends it, too. Cheap enough for the sum behind one element.
     template <typename Body>
     Status inSlices(int64_t count, int64_t operations, Body body) {
         operations = std::max<int64_t>(operations, 1);
-        const int64_t length = std::max<int64_t>(kInterval / operations, 1);
+        const bool isShort =
+                count <= kInterval && operations <= kInterval && count * operations <= kInterval;
+        const int64_t length = isShort ? kInterval : std::max<int64_t>(kInterval / operations, 1);
         for (int64_t begin = 0; begin < count; begin += length) {
             const int64_t end = std::min(begin + length, count);
             HALYARD_RETURN_IF_ERROR(checkpoint((end - begin) * operations));
@@ -113,9 +131,6 @@ class KernelCall {
     }
 
   private:
-    // Some milliseconds of the slowest operations; far more time than asking takes.
-    static constexpr int64_t kInterval = int64_t{1} << 18;
-
     Status ask();
     Result<std::byte*> scratchBytes(size_t count, size_t elementSize);
 

@@ -57,15 +57,18 @@ Status multiply(const BatchMatmul& node, KernelCall& call, Term term, Result res
     const int64_t rows = shape[rank - 2];
     const int64_t columns = shape[rank - 1];
     const Shape batch(shape.extents().first(rank - 2));
-    return call.forEach(countOf(shape), 8 + inner, [&](int64_t i) {
+    return call.forEach(countOf(shape), 8, [&](int64_t i) -> Status {
         const int64_t matrix = i / (rows * columns);
         int64_t atA = offsetOf(a, batch, matrix) + i / columns % rows * a.alongOuter;
         int64_t atB = offsetOf(b, batch, matrix) + i % columns * b.alongOuter;
         Sum sum = 0;
-        for (int64_t k = 0; k < inner; ++k, atA += a.alongInner, atB += b.alongInner) {
-            sum += term(atA, atB);
-        }
+        HALYARD_RETURN_IF_ERROR(inParts(call, inner, [&](int64_t begin, int64_t end) {
+            for (int64_t k = begin; k < end; ++k, atA += a.alongInner, atB += b.alongInner) {
+                sum += term(atA, atB);
+            }
+        }));
         result(i, sum);
+        return {};
     });
 }
 

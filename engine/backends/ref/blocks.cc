@@ -72,14 +72,17 @@ Status run(const SpaceToBatch& /*node*/, KernelCall& call) {
         HALYARD_RETURN_IF_ERROR(fillAll(call, zeroOf<T>(*output.type)));
         // Every pixel of x has its place; the others keep the filling.
         const int64_t pixels = countOf(Shape(in.extents().first(3)));
-        return call.forEach(pixels, depth, [&](int64_t pixel) {
+        return call.forEach(pixels, 1, [&](int64_t pixel) {
             const int64_t batch = pixel / in[2] / in[1];
             const int64_t y = pixel / in[2] % in[1] + paddings[0].before;
             const int64_t column = pixel % in[2] + paddings[1].before;
             const int64_t place = y % block.height * block.width + column % block.width;
             const int64_t to = ((place * in[0] + batch) * out[1] + y / block.height) * out[2] +
                                column / block.width;
-            std::copy_n(x.as<T>() + pixel * depth, depth, output.as<T>() + to * depth);
+            const T* const from = x.as<T>() + pixel * depth;
+            return call.inSlices(depth, 1, [&](int64_t begin, int64_t end) {
+                std::copy(from + begin, from + end, output.as<T>() + to * depth + begin);
+            });
         });
     });
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/backends/ref/inner_loops.h"
 #include "engine/backends/ref/kernels.h"
 #include "engine/backends/ref/weighted_sum.h"
 #include "engine/graph/shape_inference.h"
@@ -12,14 +13,9 @@ namespace halyard::engine::ref {
 namespace {
 
 // The rows (or columns) of a filter that lie on the input when the window starts at `start`, which
-// is negative in the padding before the input: positions [first, end).
-struct Overlap {
-    int64_t first = 0;
-    int64_t end = 0;
-};
-
-Overlap overlap(int64_t start, int64_t dilation, int64_t filter, int64_t input) {
-    Overlap range{.first = 0, .end = filter};
+// is negative in the padding before the input.
+Extent overlap(int64_t start, int64_t dilation, int64_t filter, int64_t input) {
+    Extent range{.first = 0, .end = filter};
     if (start < 0) {
         range.first = (-start + dilation - 1) / dilation;
     }
@@ -31,7 +27,7 @@ Overlap overlap(int64_t start, int64_t dilation, int64_t filter, int64_t input) 
 
 // The input rows (or columns) whose filter reaches a row of a transposed convolution's output, that
 // of place `at` among all that the filters cover: row i does with the filter's row at - i * stride.
-Overlap reachedFrom(int64_t at, int64_t stride, int64_t filter, int64_t input) {
+Extent reachedFrom(int64_t at, int64_t stride, int64_t filter, int64_t input) {
     const int64_t beforeFirst = at - filter;  // the last place that is out of reach
     return {.first = beforeFirst < 0 ? 0 : beforeFirst / stride + 1,
             .end = std::min(at / stride + 1, input)};
@@ -43,27 +39,25 @@ struct Pixel {
     int64_t batch = 0;
     int64_t top = 0;   // input row of the filter's first row
     int64_t left = 0;  // and column
-    Overlap rows;
-    Overlap columns;
+    Extent rows;
+    Extent columns;
 };
 
-// Calls body(pixel) for every pixel of the output. `filterH` as the body takes it.
+// Calls body(pixel) for every pixel of the output; the body counts its operations.
 template <typename Body>
 Status forEachPixel(const Window2d& window, const ResolvedWindow& resolved, const Shape& x,
-                    int32_t filterH, const Shape& filter, const Shape& output, KernelCall& call,
-                    Body body) {
+                    const Shape& filter, const Shape& output, KernelCall& call, Body body) {
     const int64_t height = output[1];
     const int64_t width = output[2];
-    const int64_t operations = countOf(filter) + output[3];  // for one pixel
-    return call.forEach(output[0] * height * width, operations, [&](int64_t index) {
+    return call.forEach(output[0] * height * width, 1, [&](int64_t index) {
         Pixel pixel;
         pixel.index = index;
         pixel.batch = index / (height * width);
         pixel.top = index / width % height * window.strideH - resolved.top;
         pixel.left = index % width * window.strideW - resolved.left;
-        pixel.rows = overlap(pixel.top, window.dilationH, filterH, x[1]);
+        pixel.rows = overlap(pixel.top, window.dilationH, filter[1], x[1]);
         pixel.columns = overlap(pixel.left, window.dilationW, filter[2], x[2]);
-        body(pixel);
+        return body(pixel);
     });
 }
 
@@ -82,27 +76,24 @@ Status run(const Conv2d& node, KernelCall& call) {
     const int64_t depth = filter[3];  // of one group
     const int64_t channels = output[3];
     const int64_t channelsPerGroup = channels / node.groups;
-    // Without channels there is nothing to add, however large the filter claims to be.
-    const int32_t filterH = depth == 0 ? 0 : filter[1];
     const auto compute = [&](const auto& arithmetic) {
-        const auto computePixel = [&](const Pixel& at) {
+        const auto computePixel = [&](const Pixel& at) -> Status {
             for (int64_t channel = 0; channel < channels; ++channel) {
                 auto sum = arithmetic.start(channel);
                 const int64_t group = channel / channelsPerGroup * depth;
-                for (int64_t i = at.rows.first; i < at.rows.end; ++i) {
-                    const int64_t xRow =
-                            (at.batch * x[1] + at.top + i * node.window.dilationH) * x[2];
-                    const int64_t filterRow = (channel * filter[1] + i) * filter[2];
-                    for (int64_t j = at.columns.first; j < at.columns.end; ++j) {
-                        const int64_t xColumn = at.left + j * node.window.dilationW;
-                        sum = arithmetic.add(sum, (xRow + xColumn) * inputDepth + group,
-                                             (filterRow + j) * depth, depth);
-                    }
-                }
+                const auto add = [&](int64_t i, int64_t j, int64_t begin, int64_t end) {
+                    const int64_t xRow = at.batch * x[1] + at.top + i * node.window.dilationH;
+                    const int64_t xPixel = xRow * x[2] + at.left + j * node.window.dilationW;
+                    const int64_t tap = (channel * filter[1] + i) * filter[2] + j;
+                    sum = arithmetic.add(sum, xPixel * inputDepth + group + begin,
+                                         tap * depth + begin, end - begin);
+                };
+                HALYARD_RETURN_IF_ERROR(forEachTap(call, at.rows, at.columns, depth, add));
                 arithmetic.store(at.index * channels + channel, channel, sum);
             }
+            return {};
         };
-        return forEachPixel(node.window, resolved, x, filterH, filter, output, call, computePixel);
+        return forEachPixel(node.window, resolved, x, filter, output, call, computePixel);
     };
     return withWeightedSum(call, node.activation, compute);
 }
@@ -119,24 +110,21 @@ Status run(const DepthwiseConv2d& node, KernelCall& call) {
     const int64_t depth = x[3];
     const int64_t channels = output[3];
     const auto compute = [&](const auto& arithmetic) {
-        const auto computePixel = [&](const Pixel& at) {
+        const auto computePixel = [&](const Pixel& at) -> Status {
             for (int64_t channel = 0; channel < channels; ++channel) {
                 auto sum = arithmetic.start(channel);
-                for (int64_t i = at.rows.first; i < at.rows.end; ++i) {
-                    const int64_t xRow =
-                            (at.batch * x[1] + at.top + i * node.window.dilationH) * x[2];
-                    for (int64_t j = at.columns.first; j < at.columns.end; ++j) {
-                        const int64_t xColumn = at.left + j * node.window.dilationW;
-                        sum = arithmetic.add(sum,
-                                             (xRow + xColumn) * depth + channel / node.multiplier,
-                                             (i * filter[2] + j) * channels + channel, 1);
-                    }
-                }
+                const auto add = [&](int64_t i, int64_t j, int64_t /*begin*/, int64_t /*end*/) {
+                    const int64_t xRow = at.batch * x[1] + at.top + i * node.window.dilationH;
+                    const int64_t xPixel = xRow * x[2] + at.left + j * node.window.dilationW;
+                    sum = arithmetic.add(sum, xPixel * depth + channel / node.multiplier,
+                                         (i * filter[2] + j) * channels + channel, 1);
+                };
+                HALYARD_RETURN_IF_ERROR(forEachTap(call, at.rows, at.columns, 1, add));
                 arithmetic.store(at.index * channels + channel, channel, sum);
             }
+            return {};
         };
-        return forEachPixel(node.window, resolved, x, filter[1], filter, output, call,
-                            computePixel);
+        return forEachPixel(node.window, resolved, x, filter, output, call, computePixel);
     };
     return withWeightedSum(call, node.activation, compute);
 }
@@ -159,30 +147,26 @@ Status run(const TransposeConv2d& node, KernelCall& call) {
     const int64_t channels = output[3];
     const int64_t strideH = node.window.strideH;
     const int64_t strideW = node.window.strideW;
-    const int64_t operations = countOf(filter) + channels;  // for one pixel
     return withWeightedSum(call, node.activation, [&](const auto& arithmetic) {
-        return call.forEach(output[0] * height * width, operations, [&](int64_t pixel) {
+        return call.forEach(output[0] * height * width, 1, [&](int64_t pixel) -> Status {
             const int64_t batch = pixel / (height * width);
             const int64_t bottom = pixel / width % height + resolved.top;
             const int64_t right = pixel % width + resolved.left;
-            Overlap rows = reachedFrom(bottom, strideH, filter[1], x[1]);
-            const Overlap columns = reachedFrom(right, strideW, filter[2], x[2]);
-            if (depth == 0) {
-                rows.end = 0;  // nothing to add, however large the filter claims to be
-            }
+            const Extent rows = reachedFrom(bottom, strideH, filter[1], x[1]);
+            const Extent columns = reachedFrom(right, strideW, filter[2], x[2]);
             for (int64_t channel = 0; channel < channels; ++channel) {
                 auto sum = arithmetic.start(channel);
-                for (int64_t i = rows.first; i < rows.end; ++i) {
-                    const int64_t xRow = (batch * x[1] + i) * x[2];
-                    const int64_t filterRow =
-                            (channel * filter[1] + bottom - i * strideH) * filter[2];
-                    for (int64_t j = columns.first; j < columns.end; ++j) {
-                        sum = arithmetic.add(sum, (xRow + j) * depth,
-                                             (filterRow + right - j * strideW) * depth, depth);
-                    }
-                }
+                const auto add = [&](int64_t i, int64_t j, int64_t begin, int64_t end) {
+                    const int64_t xPixel = (batch * x[1] + i) * x[2] + j;
+                    const int64_t filterRow = channel * filter[1] + bottom - i * strideH;
+                    const int64_t tap = filterRow * filter[2] + right - j * strideW;
+                    sum = arithmetic.add(sum, xPixel * depth + begin, tap * depth + begin,
+                                         end - begin);
+                };
+                HALYARD_RETURN_IF_ERROR(forEachTap(call, rows, columns, depth, add));
                 arithmetic.store(pixel * channels + channel, channel, sum);
             }
+            return {};
         });
     });
 }

@@ -177,9 +177,10 @@ Status run(const BoxWithNmsLimit& node, KernelCall& call) {
     Suppression suppression(node, call);
     HALYARD_RETURN_IF_ERROR(suppression.prepare());
     for (int64_t begin = 0; begin < rois;) {
-        int64_t end = begin;
+        int64_t end = begin + 1;
         HALYARD_RETURN_IF_ERROR(call.checkpoint(1));
         while (end < rois && batches[end] == batches[begin]) {
+            HALYARD_RETURN_IF_ERROR(call.checkpoint(1));
             ++end;
         }
         if (batches[begin] < 0 || (begin > 0 && batches[begin] < batches[begin - 1])) {

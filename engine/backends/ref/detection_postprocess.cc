@@ -90,6 +90,7 @@ class Postprocessing {
         int64_t count = 0;
         for (int64_t objectClass = 1; objectClass < mClasses; ++objectClass) {
             const int64_t first = count;
+            HALYARD_RETURN_IF_ERROR(mCall.checkpoint(1));  // there may be no anchors
             HALYARD_RETURN_IF_ERROR(mCall.forEach(mAnchorCount, 1, [&](int64_t anchor) {
                 const float score = scoreOf(anchor, objectClass);
                 if (score > mNode.scoreThreshold) {

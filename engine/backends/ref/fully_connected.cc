@@ -17,11 +17,16 @@ Status run(const FullyConnected& node, KernelCall& call) {
     }
     const auto compute = [&](const auto& arithmetic) -> Status {
         for (int64_t row = 0; row < batch; ++row) {
-            HALYARD_RETURN_IF_ERROR(call.forEach(units, 1 + length, [&](int64_t unit) {
-                const auto sum =
-                        arithmetic.add(arithmetic.start(unit), row * length, unit * length, length);
+            const auto computeUnit = [&](int64_t unit) -> Status {
+                auto sum = arithmetic.start(unit);
+                HALYARD_RETURN_IF_ERROR(inParts(call, length, [&](int64_t begin, int64_t end) {
+                    sum = arithmetic.add(sum, row * length + begin, unit * length + begin,
+                                         end - begin);
+                }));
                 arithmetic.store(row * units + unit, unit, sum);
-            }));
+                return {};
+            };
+            HALYARD_RETURN_IF_ERROR(call.forEach(units, 1, computeUnit));
         }
         return {};
     };

@@ -13,9 +13,8 @@
 namespace halyard::engine::ref {
 
 // Computes the node; KernelCall says what a kernel may rely on. Loops over elements are loops of
-// the call, whose failure ends the node. Convolutions, poolings and fully connected nodes look at
-// the checkpoint no more often than once per pixel or unit of their output, however much that
-// takes.
+// the call, inside one element of the output as well as over all of them, and their failure ends
+// the node.
 #define HALYARD_REFERENCE_KERNEL(Descriptor) Status run(const Descriptor& node, KernelCall& call);
 #include "engine/backends/ref/kernels.inc"
 #undef HALYARD_REFERENCE_KERNEL

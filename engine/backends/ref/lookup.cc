@@ -33,19 +33,21 @@ Status run(const HashtableLookup& /*node*/, KernelCall& call) {
     HALYARD_ASSIGN_OR_RETURN(const size_t bytes, bytesPerRow(*call.output(0).type, lookups));
     auto* const output = call.output(0).as<std::byte>();
     auto* const hits = call.output(1).as<uint8_t>();
-    const int64_t cost = static_cast<int64_t>(bytes) + std::bit_width(keys.size());
-    return call.forEach(lookups, cost, [&](int64_t i) {
+    return call.forEach(lookups, std::bit_width(keys.size()), [&](int64_t i) {
         std::byte* const to = output + static_cast<size_t>(i) * bytes;
         // Of keys that do not ascend some are not found, and nothing worse.
         const auto found = std::ranges::lower_bound(keys, wanted[i]);
         const bool hit = found != keys.end() && *found == wanted[i];
         hits[i] = hit ? 1 : 0;
-        if (hit) {
-            const auto row = static_cast<size_t>(found - keys.begin());
-            std::copy_n(values + row * bytes, bytes, to);
-        } else {
-            std::fill_n(to, bytes, std::byte{0});
-        }
+        const auto row = static_cast<size_t>(hit ? found - keys.begin() : 0);
+        const std::byte* const from = values + row * bytes;
+        return call.inSlices(static_cast<int64_t>(bytes), 1, [&](int64_t begin, int64_t end) {
+            if (hit) {
+                std::copy(from + begin, from + end, to + begin);
+            } else {
+                std::fill(to + begin, to + end, std::byte{0});
+            }
+        });
     });
 }
 
@@ -66,14 +68,23 @@ Status run(const LshProjection& node, KernelCall& call) {
             key[i] = static_cast<std::byte>(std::bit_cast<uint32_t>(seed) >> (8 * i) & 0xffU);
         }
         double score = 0.0;
-        const int64_t cost = 16 + static_cast<int64_t>(bytes);
-        HALYARD_RETURN_IF_ERROR(call.forEach(rows, cost, [&](int64_t row) {
-            std::copy_n(x + static_cast<size_t>(row) * bytes, bytes,
-                        key.begin() + sizeof(uint32_t));
-            const auto signature = static_cast<double>(static_cast<int64_t>(fingerprint64(key)));
+        const auto hashRow = [&](int64_t row) -> Status {
+            const std::byte* const from = x + static_cast<size_t>(row) * bytes;
+            std::byte* const to = key.data() + sizeof(uint32_t);
+            HALYARD_RETURN_IF_ERROR(
+                    call.inSlices(static_cast<int64_t>(bytes), 1, [&](int64_t begin, int64_t end) {
+                        std::copy(from + begin, from + end, to + begin);
+                    }));
+            const auto count = [&](size_t hashed) {
+                return call.checkpoint(static_cast<int64_t>(hashed));
+            };
+            HALYARD_ASSIGN_OR_RETURN(const uint64_t fingerprint, fingerprint64(key, count));
+            const auto signature = static_cast<double>(static_cast<int64_t>(fingerprint));
             score += weighted ? static_cast<double>(RealReader(call.input(2))[row]) * signature
                               : signature;
-        }));
+            return {};
+        };
+        HALYARD_RETURN_IF_ERROR(call.forEach(rows, 16, hashRow));
         return score > 0.0;
     };
     for (int64_t function = 0; function < functions; ++function) {

@@ -139,23 +139,27 @@ Status Cell::prepare() {
 
 Status Cell::compute(const Gate& gate, Function function, Rows x, Rows aux,
                      std::span<float> result) {
-    const int64_t products = mInputSize + mAuxSize + mOutputSize;
-    HALYARD_RETURN_IF_ERROR(mCall.forEach(mBatch * mUnits, 1 + products, [&](int64_t i) {
+    const auto sumUp = [&](int64_t i) -> Status {
         const int64_t row = i / mUnits;
         const int64_t unit = i % mUnits;
         // A gate that is normalised adds its bias afterwards.
         float sum = gate.layerNorm == nullptr ? gate.bias[unit] : 0.0F;
-        sum = addProducts(sum, x[row], gate.weights + unit * mInputSize, mInputSize);
+        HALYARD_RETURN_IF_ERROR(
+                addAllProducts(mCall, sum, x[row], gate.weights + unit * mInputSize, mInputSize));
         if (gate.auxWeights != nullptr) {
-            sum = addProducts(sum, aux[row], gate.auxWeights + unit * mAuxSize, mAuxSize);
+            HALYARD_RETURN_IF_ERROR(addAllProducts(mCall, sum, aux[row],
+                                                   gate.auxWeights + unit * mAuxSize, mAuxSize));
         }
-        sum = addProducts(sum, mOutputState.data() + row * mOutputSize,
-                          gate.recurrentWeights + unit * mOutputSize, mOutputSize);
+        HALYARD_RETURN_IF_ERROR(addAllProducts(mCall, sum, mOutputState.data() + row * mOutputSize,
+                                               gate.recurrentWeights + unit * mOutputSize,
+                                               mOutputSize));
         if (gate.peephole != nullptr) {
             sum += mCellState[static_cast<size_t>(i)] * gate.peephole[unit];
         }
         result[static_cast<size_t>(i)] = sum;
-    }));
+        return {};
+    };
+    HALYARD_RETURN_IF_ERROR(mCall.forEach(mBatch * mUnits, 1, sumUp));
     const auto units = static_cast<size_t>(mUnits);
     if (gate.layerNorm != nullptr) {
         for (size_t begin = 0; begin < result.size(); begin += units) {
@@ -194,13 +198,14 @@ Status Cell::project(std::span<const float> hidden) {
             mOutputState[static_cast<size_t>(i)] = hidden[static_cast<size_t>(i)];
         });
     }
-    return mCall.forEach(mBatch * mOutputSize, 1 + mUnits, [&](int64_t i) {
+    return mCall.forEach(mBatch * mOutputSize, 1, [&](int64_t i) -> Status {
         const int64_t row = i / mOutputSize;
         const int64_t column = i % mOutputSize;
-        const float bias = mProjectionBias == nullptr ? 0.0F : mProjectionBias[column];
-        const float sum = addProducts(bias, hidden.data() + row * mUnits,
-                                      mProjectionWeights + column * mUnits, mUnits);
+        float sum = mProjectionBias == nullptr ? 0.0F : mProjectionBias[column];
+        HALYARD_RETURN_IF_ERROR(addAllProducts(mCall, sum, hidden.data() + row * mUnits,
+                                               mProjectionWeights + column * mUnits, mUnits));
         mOutputState[static_cast<size_t>(i)] = clip(sum, mAttributes.projectionClip);
+        return {};
     });
 }
 

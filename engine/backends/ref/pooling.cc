@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 
+#include "engine/backends/ref/inner_loops.h"
 #include "engine/backends/ref/kernels.h"
 #include "engine/backends/ref/mean.h"
 #include "engine/backends/ref/ranking.h"
@@ -17,32 +18,32 @@
 namespace halyard::engine::ref {
 namespace {
 
-// Calls body(index, window) for every element of the output; window(visit) calls visit(index of the
-// input) for each element of the window that is not padding.
+// Calls body(index, window) for every element of the output, which returns a Status; window(visit)
+// calls visit(index of the input) for each element of the window that is not padding, and fails
+// when it is time to stop.
 template <typename Body>
 Status forEachWindow(const Pool2d& node, const ResolvedWindow& resolved, const Shape& x,
                      const Shape& output, KernelCall& call, Body body) {
     const int64_t height = output[1];
     const int64_t width = output[2];
     const int64_t depth = x[3];
-    const int64_t operations = depth * std::min(node.filterH, x[1]) * std::min(node.filterW, x[2]);
-    return call.forEach(output[0] * height * width, operations, [&](int64_t pixel) {
+    return call.forEach(output[0] * height * width, 1, [&](int64_t pixel) -> Status {
         const int64_t batch = pixel / (height * width);
         const int64_t top = pixel / width % height * node.window.strideH - resolved.top;
         const int64_t left = pixel % width * node.window.strideW - resolved.left;
-        const int64_t firstRow = std::max<int64_t>(top, 0);
-        const int64_t endRow = std::min<int64_t>(top + node.filterH, x[1]);
-        const int64_t firstColumn = std::max<int64_t>(left, 0);
-        const int64_t endColumn = std::min<int64_t>(left + node.filterW, x[2]);
+        const Extent rows = {.first = std::max<int64_t>(top, 0),
+                             .end = std::min<int64_t>(top + node.filterH, x[1])};
+        const Extent columns = {.first = std::max<int64_t>(left, 0),
+                                .end = std::min<int64_t>(left + node.filterW, x[2])};
         for (int64_t channel = 0; channel < depth; ++channel) {
-            body(pixel * depth + channel, [&](auto visit) {
-                for (int64_t i = firstRow; i < endRow; ++i) {
-                    for (int64_t j = firstColumn; j < endColumn; ++j) {
-                        visit(((batch * x[1] + i) * x[2] + j) * depth + channel);
-                    }
-                }
-            });
+            HALYARD_RETURN_IF_ERROR(body(pixel * depth + channel, [&](auto visit) {
+                return forEachTap(call, rows, columns, 1,
+                                  [&](int64_t i, int64_t j, int64_t /*begin*/, int64_t /*end*/) {
+                                      visit(((batch * x[1] + i) * x[2] + j) * depth + channel);
+                                  });
+            }));
         }
+        return {};
     });
 }
 
@@ -118,31 +119,34 @@ Status run(const Pool2d& node, KernelCall& call) {
         const RealRange range = rangeOf(node.activation);
         const RealReader reader(x);
         const RealWriter writer(output);
-        return forEachWindow(node, resolved, x.shape(), output.shape(), call,
-                             [&](int64_t at, auto window) {
-                                 RealPool pool(node.function);
-                                 window([&](int64_t i) { pool.add(reader[i]); });
-                                 writer.set(at, activate(pool.value(), range));
-                             });
+        return forEachWindow(
+                node, resolved, x.shape(), output.shape(), call,
+                [&](int64_t at, auto window) -> Status {
+                    RealPool pool(node.function);
+                    HALYARD_RETURN_IF_ERROR(window([&](int64_t i) { pool.add(reader[i]); }));
+                    writer.set(at, activate(pool.value(), range));
+                    return {};
+                });
     }
     const bool average = node.function == Pool2d::Function::AVERAGE;
     const QuantizedRange range = rangeOf(node.activation, *output.type);
     const bool sameSteps = x.type->quantization == output.type->quantization;
     return withQuantizedElements(x.type->type, [&]<typename T>() -> Status {
-        const auto compute = [&](int64_t at, auto window) {
+        const auto compute = [&](int64_t at, auto window) -> Status {
             WindowMean mean;
             QuantizedMean rescaled(*x.type, *output.type);
             int32_t largest = std::numeric_limits<int32_t>::min();
-            window([&](int64_t i) {
+            HALYARD_RETURN_IF_ERROR(window([&](int64_t i) {
                 mean.add(x.as<T>()[i]);
                 rescaled.add(x.as<T>()[i]);
                 largest = std::max<int32_t>(largest, x.as<T>()[i]);
-            });
+            }));
             int32_t value = std::clamp(largest, range.low, range.high);
             if (average) {
                 value = sameSteps ? mean.value(range) : rescaled.value(range);
             }
             output.as<T>()[at] = static_cast<T>(value);
+            return {};
         };
         return forEachWindow(node, resolved, x.shape(), output.shape(), call, compute);
     });

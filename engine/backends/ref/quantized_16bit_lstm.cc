@@ -37,8 +37,9 @@ constexpr int32_t kActivationZeroPoint = 128;
 // One unit of one gate, for one row of the batch, in Q3.12.
 class GateSum {
   public:
-    GateSum(const KernelCall& call, Gate gate, Multiplier multiplier)
-        : mRecurrentWeights(call.input(kRecurrentWeights + gate).as<uint8_t>()),
+    GateSum(KernelCall& call, Gate gate, Multiplier multiplier)
+        : mCall(call),
+          mRecurrentWeights(call.input(kRecurrentWeights + gate).as<uint8_t>()),
           mWeights(call.input(kWeights + gate).as<uint8_t>()),
           mZeroPoint(call.input(kWeights).type->quantization.zeroPoint),
           mBias(call.input(kBias + gate).as<int32_t>()),
@@ -47,16 +48,19 @@ class GateSum {
           mMultiplier(multiplier) {}
 
     // `row` is x, then the output state.
-    int16_t operator()(const uint8_t* row, int64_t unit) const {
+    Result<int16_t> operator()(const uint8_t* row, int64_t unit) const {
         auto sum = static_cast<uint32_t>(mBias[unit]);
-        sum = addProducts(sum, row, kActivationZeroPoint, mRecurrentWeights + unit * mUnits,
-                          mZeroPoint, mUnits);
-        sum = addProducts(sum, row + mUnits, kActivationZeroPoint, mWeights + unit * mInputSize,
-                          mZeroPoint, mInputSize);
+        HALYARD_RETURN_IF_ERROR(addAllProducts(mCall, sum, row, kActivationZeroPoint,
+                                               mRecurrentWeights + unit * mUnits, mZeroPoint,
+                                               mUnits));
+        HALYARD_RETURN_IF_ERROR(addAllProducts(mCall, sum, row + mUnits, kActivationZeroPoint,
+                                               mWeights + unit * mInputSize, mZeroPoint,
+                                               mInputSize));
         return saturate<int16_t>(fixed_point::scale(static_cast<int32_t>(sum), mMultiplier));
     }
 
   private:
+    KernelCall& mCall;
     const uint8_t* mRecurrentWeights;
     const uint8_t* mWeights;
     int32_t mZeroPoint;
@@ -107,24 +111,26 @@ Status run(const Quantized16BitLstm& /*node*/, KernelCall& call) {
 
     HALYARD_ASSIGN_OR_RETURN(const std::span<const uint8_t> rows, concatenated(call));
     const int64_t length = int64_t{call.input(kX).shape()[1]} + units;
-    return call.forEach(batch * units, 64 + 4 * length, [&](int64_t i) {
+    return call.forEach(batch * units, 64, [&](int64_t i) -> Status {
         const uint8_t* const row = rows.data() + i / units * length;
         const int64_t unit = i % units;
-        const int16_t added =
-                fixed_point::multiply(fixed_point::logistic(inputGate(row, unit)),
-                                      fixed_point::tanh(cellGate(row, unit), kGateIntegerBits));
-        const int16_t kept = fixed_point::multiply(fixed_point::logistic(forgetGate(row, unit)),
-                                                   previousCell[i]);
+        HALYARD_ASSIGN_OR_RETURN(const int16_t in, inputGate(row, unit));
+        HALYARD_ASSIGN_OR_RETURN(const int16_t forget, forgetGate(row, unit));
+        HALYARD_ASSIGN_OR_RETURN(const int16_t modulation, cellGate(row, unit));
+        HALYARD_ASSIGN_OR_RETURN(const int16_t out, outputGate(row, unit));
+        const int16_t added = fixed_point::multiply(
+                fixed_point::logistic(in), fixed_point::tanh(modulation, kGateIntegerBits));
+        const int16_t kept = fixed_point::multiply(fixed_point::logistic(forget), previousCell[i]);
         const auto next = saturate<int16_t>(
                 int64_t{fixed_point::roundingShiftRight(added, kCellIntegerBits)} + kept);
         // The function takes the cell state clamped to three bits in front of the point.
         const int16_t clamped = fixed_point::shiftLeft(next, kCellIntegerBits - kGateIntegerBits);
-        const int16_t activated =
-                fixed_point::multiply(fixed_point::logistic(outputGate(row, unit)),
-                                      fixed_point::tanh(clamped, kGateIntegerBits));
+        const int16_t activated = fixed_point::multiply(
+                fixed_point::logistic(out), fixed_point::tanh(clamped, kGateIntegerBits));
         const int32_t rounded = fixed_point::roundingShiftRight(activated, 8);
         cell[i] = next;
         output[i] = static_cast<uint8_t>(std::clamp(rounded, -128, 127) + kActivationZeroPoint);
+        return {};
     });
 }
 

@@ -123,17 +123,17 @@ Status Step::sumUp(const Gate& gate, const int16_t* cell, std::span<int16_t> res
     const auto* const state = mCall.input(lstm::kOutputState).as<int8_t>();
     const int32_t xZero = zeroPointOf(mCall, lstm::kX);
     const int32_t stateZero = zeroPointOf(mCall, lstm::kOutputState);
-    return mCall.forEach(mBatch * mUnits, 1 + mInputSize + mOutputSize, [&](int64_t i) {
+    return mCall.forEach(mBatch * mUnits, 1, [&](int64_t i) -> Status {
         const int64_t row = i / mUnits;
         const int64_t unit = i % mUnits;
         // A gate that is normalised adds its bias afterwards.
-        const uint32_t start =
-                gate.layerNorm == nullptr ? static_cast<uint32_t>(gate.bias[unit]) : 0U;
-        const uint32_t products = addProducts(start, x + row * mInputSize, xZero,
-                                              gate.weights + unit * mInputSize, 0, mInputSize);
-        const uint32_t recurrent =
-                addProducts(0U, state + row * mOutputSize, stateZero,
-                            gate.recurrentWeights + unit * mOutputSize, 0, mOutputSize);
+        uint32_t products = gate.layerNorm == nullptr ? static_cast<uint32_t>(gate.bias[unit]) : 0U;
+        HALYARD_RETURN_IF_ERROR(addAllProducts(mCall, products, x + row * mInputSize, xZero,
+                                               gate.weights + unit * mInputSize, 0, mInputSize));
+        uint32_t recurrent = 0;
+        HALYARD_RETURN_IF_ERROR(
+                addAllProducts(mCall, recurrent, state + row * mOutputSize, stateZero,
+                               gate.recurrentWeights + unit * mOutputSize, 0, mOutputSize));
         const auto add = [](int64_t sum, int32_t value, Multiplier factor) {
             return saturate<int16_t>(sum + fixed_point::scale(value, factor));
         };
@@ -143,6 +143,7 @@ Status Step::sumUp(const Gate& gate, const int16_t* cell, std::span<int16_t> res
             sum = add(sum, int32_t{cell[i]} * int32_t{gate.peephole[unit]}, gate.peepholeScale);
         }
         result[static_cast<size_t>(i)] = sum;
+        return {};
     });
 }
 
@@ -233,15 +234,17 @@ Status Step::project(const int8_t* hidden, int8_t* output) {
     }
     const auto* const weights = mCall.input(lstm::kProjectionWeights).as<int8_t>();
     const auto* const bias = elementsOf<int32_t>(mCall, lstm::kProjectionBias);
-    return mCall.forEach(mBatch * mOutputSize, 1 + mUnits, [&](int64_t i) {
+    return mCall.forEach(mBatch * mOutputSize, 1, [&](int64_t i) -> Status {
         const int64_t row = i / mOutputSize;
         const int64_t column = i % mOutputSize;
-        const uint32_t start = bias == nullptr ? 0U : static_cast<uint32_t>(bias[column]);
-        const uint32_t sum = addProducts(start, hidden + row * mUnits, mNode.hiddenZeroPoint,
-                                         weights + column * mUnits, 0, mUnits);
+        uint32_t sum = bias == nullptr ? 0U : static_cast<uint32_t>(bias[column]);
+        HALYARD_RETURN_IF_ERROR(addAllProducts(mCall, sum, hidden + row * mUnits,
+                                               mNode.hiddenZeroPoint, weights + column * mUnits, 0,
+                                               mUnits));
         const int64_t value =
                 int64_t{fixed_point::scale(static_cast<int32_t>(sum), multiplier)} + zeroPoint;
         output[i] = static_cast<int8_t>(std::clamp<int64_t>(value, range.low, range.high));
+        return {};
     });
 }
 

@@ -59,19 +59,19 @@ class Axis {
     float mScale;
 };
 
-// Calls body(from, to) for every pixel of the output: where its channels begin in the output, and
-// from(row, column) where those of a pixel of x do.
+// Calls body(row, column, to, from) for every pixel of the output, which counts the operations for
+// its channels: those begin at `to` in the output, and at from(row, column) for a pixel of x.
 template <typename Body>
-Status forEachPixel(KernelCall& call, int64_t operations, Body body) {
+Status forEachPixel(KernelCall& call, Body body) {
     const Shape& x = call.input(0).shape();
     const Shape& output = call.output(0).shape();
     const int64_t height = output[1];
     const int64_t width = output[2];
     const int64_t depth = output[3];
-    return call.forEach(output[0] * height * width, depth * operations, [&](int64_t pixel) {
+    return call.forEach(output[0] * height * width, 1, [&](int64_t pixel) {
         const int64_t batch = pixel / (height * width);
-        body(pixel / width % height, pixel % width, pixel * depth,
-             [&](int64_t i, int64_t j) { return ((batch * x[1] + i) * x[2] + j) * depth; });
+        return body(pixel / width % height, pixel % width, pixel * depth,
+                    [&](int64_t i, int64_t j) { return ((batch * x[1] + i) * x[2] + j) * depth; });
     });
 }
 
@@ -80,8 +80,11 @@ Status moveNearest(const Axis& rows, const Axis& columns, KernelCall& call) {
     return withMovedElements(call.output(0).type->type, [&]<typename T>() -> Status {
         const T* x = call.input(0).as<T>();
         T* output = call.output(0).as<T>();
-        return forEachPixel(call, 1, [&](int64_t i, int64_t j, int64_t to, auto pixelOfX) {
-            std::copy_n(x + pixelOfX(rows.nearest(i), columns.nearest(j)), depth, output + to);
+        return forEachPixel(call, [&](int64_t i, int64_t j, int64_t to, auto pixelOfX) {
+            const T* const from = x + pixelOfX(rows.nearest(i), columns.nearest(j));
+            return call.inSlices(depth, 1, [&](int64_t begin, int64_t end) {
+                std::copy(from + begin, from + end, output + to + begin);
+            });
         });
     });
 }
@@ -94,14 +97,14 @@ Status interpolate(const Axis& rows, const Axis& columns, KernelCall& call) {
     return withElements(type.type, [&]<typename T>() -> Status {
         const T* x = call.input(0).as<T>();
         T* output = call.output(0).as<T>();
-        return forEachPixel(call, 4, [&](int64_t i, int64_t j, int64_t to, auto pixelOfX) {
+        return forEachPixel(call, [&](int64_t i, int64_t j, int64_t to, auto pixelOfX) {
             const Axis::Neighbours row = rows.neighbours(i);
             const Axis::Neighbours column = columns.neighbours(j);
             const T* const topLeft = x + pixelOfX(row.low, column.low);
             const T* const topRight = x + pixelOfX(row.low, column.high);
             const T* const bottomLeft = x + pixelOfX(row.high, column.low);
             const T* const bottomRight = x + pixelOfX(row.high, column.high);
-            for (int64_t channel = 0; channel < depth; ++channel) {
+            return call.forEach(depth, 4, [&](int64_t channel) {
                 const auto value = [&](const T* pixel) {
                     return static_cast<float>(ordered(pixel[channel]));
                 };
@@ -115,7 +118,7 @@ Status interpolate(const Axis& rows, const Axis& columns, KernelCall& call) {
                 } else {
                     output[to + channel] = fromReal<T>(mixed);
                 }
-            }
+            });
         });
     });
 }

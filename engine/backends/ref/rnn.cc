@@ -43,18 +43,22 @@ class Cell {
     }
 
     Status step(Rows x, Rows aux) {
-        const int64_t products = mSize + mAuxSize + mUnits;
-        HALYARD_RETURN_IF_ERROR(mCall.forEach(mBatch * mUnits, 1 + products, [&](int64_t i) {
+        const auto computeUnit = [&](int64_t i) -> Status {
             const int64_t row = i / mUnits;
             const int64_t unit = i % mUnits;
-            float sum = addProducts(mBias[unit], x[row], mWeights + unit * mSize, mSize);
+            float sum = mBias[unit];
+            HALYARD_RETURN_IF_ERROR(
+                    addAllProducts(mCall, sum, x[row], mWeights + unit * mSize, mSize));
             if (mAuxWeights != nullptr) {
-                sum = addProducts(sum, aux[row], mAuxWeights + unit * mAuxSize, mAuxSize);
+                HALYARD_RETURN_IF_ERROR(addAllProducts(mCall, sum, aux[row],
+                                                       mAuxWeights + unit * mAuxSize, mAuxSize));
             }
-            sum = addProducts(sum, mHidden.data() + row * mUnits, mRecurrentWeights + unit * mUnits,
-                              mUnits);
+            HALYARD_RETURN_IF_ERROR(addAllProducts(mCall, sum, mHidden.data() + row * mUnits,
+                                                   mRecurrentWeights + unit * mUnits, mUnits));
             mNext[static_cast<size_t>(i)] = activate(sum, mRange);
-        }));
+            return {};
+        };
+        HALYARD_RETURN_IF_ERROR(mCall.forEach(mBatch * mUnits, 1, computeUnit));
         std::swap(mHidden, mNext);
         return {};
     }
@@ -125,10 +129,14 @@ Status run(const Svdf& node, KernelCall& call) {
     HALYARD_ASSIGN_OR_RETURN(const float* const bias, floatsOf(call, 3));
     HALYARD_ASSIGN_OR_RETURN(const std::span<float> state, stateOf(call, 4));
     if (memory > 0) {
-        HALYARD_RETURN_IF_ERROR(call.forEach(batch * filters, 1 + size, [&](int64_t i) {
-            state[static_cast<size_t>((i + 1) * memory - 1)] = addProducts(
-                    0.0F, x + i / filters * size, featureWeights + i % filters * size, size);
-        }));
+        const auto filter = [&](int64_t i) -> Status {
+            float sum = 0.0F;
+            HALYARD_RETURN_IF_ERROR(addAllProducts(call, sum, x + i / filters * size,
+                                                   featureWeights + i % filters * size, size));
+            state[static_cast<size_t>((i + 1) * memory - 1)] = sum;
+            return {};
+        };
+        HALYARD_RETURN_IF_ERROR(call.forEach(batch * filters, 1, filter));
     }
     const RealWriter passedOn(call.output(0));
     HALYARD_RETURN_IF_ERROR(call.forEach(batch * filters * memory, 1, [&](int64_t i) {
@@ -136,13 +144,15 @@ Status run(const Svdf& node, KernelCall& call) {
         passedOn.set(i, isLast ? 0.0F : state[static_cast<size_t>(i + 1)]);
     }));
     const RealWriter output(call.output(1));
-    return call.forEach(batch * units, 1 + node.rank * memory, [&](int64_t i) {
+    return call.forEach(batch * units, 1, [&](int64_t i) -> Status {
         const int64_t unit = i % units;
         float sum = bias == nullptr ? 0.0F : bias[unit];
         // The unit's filters are neighbours.
-        sum = addProducts(sum, state.data() + i * node.rank * memory,
-                          timeWeights + unit * node.rank * memory, node.rank * memory);
+        HALYARD_RETURN_IF_ERROR(addAllProducts(call, sum, state.data() + i * node.rank * memory,
+                                               timeWeights + unit * node.rank * memory,
+                                               node.rank * memory));
         output.set(i, activate(sum, range));
+        return {};
     });
 }
 

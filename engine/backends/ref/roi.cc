@@ -182,12 +182,12 @@ Status run(const RoiAlign& node, KernelCall& call) {
         const std::array<int64_t, 4> pixels = {
                 pixel(row.low, column.low), pixel(row.low, column.high),
                 pixel(row.high, column.low), pixel(row.high, column.high)};
-        for (int64_t channel = 0; channel < depth; ++channel) {
+        return call.forEach(depth, 4, [&](int64_t channel) {
             for (size_t corner = 0; corner < 4; ++corner) {
                 sums[static_cast<size_t>(channel)] +=
                         weights[corner] * reader[pixels[corner] + channel];
             }
-        }
+        });
     };
     const int64_t bins = static_cast<int64_t>(node.height) * node.width;
     for (int64_t roi = 0; roi < output[0]; ++roi) {
@@ -198,28 +198,29 @@ Status run(const RoiAlign& node, KernelCall& call) {
         const auto samples = static_cast<float>(rows.count()) * static_cast<float>(columns.count());
         const auto computeBins = [&](int64_t begin, int64_t end) -> Status {
             for (int64_t bin = begin; bin < end; ++bin) {
-                std::ranges::fill(sums, 0.0F);
+                HALYARD_RETURN_IF_ERROR(call.forEach(
+                        depth, 1, [&](int64_t i) { sums[static_cast<size_t>(i)] = 0.0F; }));
                 const Samples::Range rowRange = rows.range(bin / node.width);
                 const Samples::Range columnRange = columns.range(bin % node.width);
                 for (int64_t i = rowRange.first; i < rowRange.end; ++i) {
                     const float y = rows.at(bin / node.width, i);
                     for (int64_t j = columnRange.first; j < columnRange.end; ++j) {
                         const float position = columns.at(bin % node.width, j);
-                        HALYARD_RETURN_IF_ERROR(call.checkpoint(4 * depth + 1));
+                        HALYARD_RETURN_IF_ERROR(call.checkpoint(1));
                         if (rows.counts(y) && columns.counts(position)) {
-                            addSample(region.batch, neighboursOf(y, x[1]),
-                                      neighboursOf(position, x[2]));
+                            HALYARD_RETURN_IF_ERROR(addSample(region.batch, neighboursOf(y, x[1]),
+                                                              neighboursOf(position, x[2])));
                         }
                     }
                 }
-                for (int64_t channel = 0; channel < depth; ++channel) {
+                HALYARD_RETURN_IF_ERROR(call.forEach(depth, 1, [&](int64_t channel) {
                     writer.set((roi * bins + bin) * depth + channel,
                                sums[static_cast<size_t>(channel)] / samples);
-                }
+                }));
             }
             return {};
         };
-        HALYARD_RETURN_IF_ERROR(call.inSlices(bins, depth, computeBins));
+        HALYARD_RETURN_IF_ERROR(call.inSlices(bins, 1, computeBins));
     }
     return {};
 }
@@ -237,20 +238,22 @@ Status run(const RoiPool& node, KernelCall& call) {
         T* to = call.output(0).as<T>() + roi * bins * depth;
         const T zero = zeroOf<T>(*call.input(0).type);
         for (int64_t bin = 0; bin < bins; ++bin, to += depth) {
-            std::fill_n(to, depth, zero);
+            HALYARD_RETURN_IF_ERROR(call.inSlices(depth, 1, [&](int64_t begin, int64_t end) {
+                std::fill(to + begin, to + end, zero);
+            }));
             const int64_t firstColumn = columns.first(bin % node.width);
             const int64_t width = columns.end(bin % node.width) - firstColumn;
             const int64_t firstRow = rows.first(bin / node.width);
             const int64_t height = rows.end(bin / node.width) - firstRow;
-            HALYARD_RETURN_IF_ERROR(call.checkpoint(depth));
-            HALYARD_RETURN_IF_ERROR(call.forEach(width * height, depth, [&](int64_t i) {
+            HALYARD_RETURN_IF_ERROR(call.checkpoint(1));
+            HALYARD_RETURN_IF_ERROR(call.forEach(width * height, 1, [&](int64_t i) {
                 const T* pixel =
                         picture + ((firstRow + i / width) * x[2] + firstColumn + i % width) * depth;
-                for (int64_t channel = 0; channel < depth; ++channel) {
+                return call.forEach(depth, 1, [&](int64_t channel) {
                     if (i == 0 || isLarger(ordered(pixel[channel]), ordered(to[channel]))) {
                         to[channel] = pixel[channel];
                     }
-                }
+                });
             }));
         }
         return {};

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/backends/ref/inner_loops.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/requantize.h"
@@ -50,6 +51,21 @@ uint32_t addProducts(uint32_t sum, const X* xs, int32_t xZero, const W* ws, int3
                                      (static_cast<int32_t>(ws[i]) - wZero));
     }
     return sum;
+}
+
+// Adds products as addProducts(sum, xs, ws, count) does, however many they are, and counts them.
+inline Status addAllProducts(KernelCall& call, float& sum, const float* xs, const float* ws,
+                             int64_t count) {
+    return inParts(call, count, [&](int64_t begin, int64_t end) {
+        sum = addProducts(sum, xs + begin, ws + begin, end - begin);
+    });
+}
+template <typename X, typename W>
+Status addAllProducts(KernelCall& call, uint32_t& sum, const X* xs, int32_t xZero, const W* ws,
+                      int32_t wZero, int64_t count) {
+    return inParts(call, count, [&](int64_t begin, int64_t end) {
+        sum = addProducts(sum, xs + begin, xZero, ws + begin, wZero, end - begin);
+    });
 }
 
 // Sums in float32. In and Out are float or Half: what inputs and output are stored as.
