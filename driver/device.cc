@@ -246,7 +246,12 @@ Result<std::vector<bool>> Device::supportedOperations(const Model& model, HalVer
     static_cast<void>(usePools(model, &asker.account()));
     HALYARD_ASSIGN_OR_RETURN(const Scheduler::Slot slot,
                              asker.shares().preparing->enter(Priority::MEDIUM, std::nullopt));
-    return driver::supportedOperations(*mState, asker, model);
+    Result<std::vector<bool>> supported = driver::supportedOperations(
+            *mState, asker, model, Checkpoint(mState->deadlineOf(std::nullopt), &asker.ended()));
+    if (!supported.ok()) {
+        return mState->explained(supported.status(), std::nullopt);
+    }
+    return supported;
 }
 
 Result<std::shared_ptr<PreparedModel>> Device::prepare(const Model& model, HalVersion version,

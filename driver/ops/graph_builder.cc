@@ -137,6 +137,7 @@ ModelLowering::ModelLowering(const Model& model, const Constants& constants,
       mConstants(constants),
       mDenied(std::move(denied)),
       mCheckpoint(checkpoint),
+      mCopies(constants.budget(), checkpoint),
       mShallow(shallowSubgraphs(model)),
       mNested(model.referenced.size()) {}
 
@@ -216,7 +217,7 @@ Result<TensorId> GraphBuilder::tensorOf(uint32_t operand) {
     }
     HALYARD_ASSIGN_OR_RETURN(engine::ConstantData data, mRun.constants().find(source));
     const Result<TensorId> constant =
-            mGraph.addConstant(std::move(*type), std::move(data), mRun.constants().budget());
+            mGraph.addConstant(std::move(*type), std::move(data), mRun.copies());
     if (!constant.ok()) {
         return constant.status().withContext(name);
     }
@@ -244,7 +245,7 @@ Result<TensorId> GraphBuilder::listOf(const std::vector<int32_t>& values) {
             const TensorId list,
             mGraph.addConstant(
                     type, {.owner = nullptr, .bytes = {bytes, values.size() * sizeof(int32_t)}},
-                    mRun.constants().budget()));
+                    mRun.copies()));
     return mLists[values] = list;
 }
 

@@ -17,6 +17,7 @@
 #include "driver/ops/constants.h"
 #include "engine/base/checkpoint.h"
 #include "engine/base/status.h"
+#include "engine/graph/constant_copies.h"
 #include "engine/graph/graph.h"
 
 namespace halyard::driver {
@@ -46,6 +47,9 @@ class ModelLowering {
     const Model& model() const { return mModel; }
     const Constants& constants() const { return mConstants; }
     const Checkpoint& checkpoint() const { return mCheckpoint; }
+    // What its graphs can't use in place of the model's constants: copied once in a run, however
+    // many graphs read it.
+    engine::ConstantCopies& copies() { return mCopies; }
     bool denies(OperationType type) const { return mDenied.contains(type); }
     // The graph of a subgraph that an operation refers to. UNSUPPORTED also where graphs would be
     // nested deeper than the engine's limit.
@@ -58,6 +62,7 @@ class ModelLowering {
     const Constants& mConstants;
     const std::set<OperationType> mDenied;
     const Checkpoint mCheckpoint;
+    engine::ConstantCopies mCopies;
     // Per referenced subgraph: whether it and what it refers to stay within the limit. The client
     // chooses the depth: nothing is lowered recursively before that is known.
     std::vector<bool> mShallow;

@@ -211,10 +211,15 @@ Status Lowering::addNhwcNode(engine::NodeDescriptor descriptor, std::vector<Tens
     return {};
 }
 
-Result<std::vector<int32_t>> Lowering::listOf(const OperandView& view) const {
+Result<std::vector<int32_t>> Lowering::listOf(const OperandView& view, size_t count) const {
     HALYARD_ASSIGN_OR_RETURN(const engine::ConstantData data,
                              mBuilder.run().constants().find(*view.operand));
-    std::vector<int32_t> values(data.bytes.size() / sizeof(int32_t));
+    std::vector<int32_t> values(count);
+    if (data.bytes.size() != count * sizeof(int32_t)) {
+        return invalidArgument(view.name() + " has " +
+                               std::to_string(data.bytes.size() / sizeof(int32_t)) +
+                               " elements, not " + std::to_string(count));
+    }
     if (!values.empty()) {
         std::memcpy(values.data(), data.bytes.data(), values.size() * sizeof(int32_t));
     }
@@ -227,11 +232,8 @@ Result<TensorId> Lowering::nhwcShape(std::string_view name, bool nchw) {
         return tensorOf(view);
     }
     if (hasConstantLifetime(*view.operand)) {
-        HALYARD_ASSIGN_OR_RETURN(const std::vector<int32_t> nchwShape, listOf(view));
-        if (nchwShape.size() != kNchwToNhwc.size()) {
-            return invalidArgument(view.name() + " has " + std::to_string(nchwShape.size()) +
-                                   " elements, not " + std::to_string(kNchwToNhwc.size()));
-        }
+        HALYARD_ASSIGN_OR_RETURN(const std::vector<int32_t> nchwShape,
+                                 listOf(view, kNchwToNhwc.size()));
         std::vector<int32_t> nhwcShape;
         for (const int32_t axis : kNchwToNhwc) {
             nhwcShape.push_back(nchwShape[static_cast<size_t>(axis)]);

@@ -87,8 +87,9 @@ class Lowering {
     // Copies a constant scalar of sizeof(T) bytes once.
     template <typename T>
     Result<T> scalar(std::string_view name) const;
-    // The elements of a constant, as they are now: a client may change those in a pool.
-    Result<std::vector<int32_t>> listOf(const OperandView& view) const;
+    // The elements of a constant that has `count`, as they are now: a client may change those in a
+    // pool. INVALID_ARGUMENT if it has another number of them.
+    Result<std::vector<int32_t>> listOf(const OperandView& view, size_t count) const;
     Result<engine::TensorId> addTransposed(engine::TensorId tensor,
                                            const std::array<int32_t, 4>& permutation);
     Result<engine::TensorId> tensorOf(const OperandView& view);

@@ -64,39 +64,46 @@ uint64_t totalBytes(const engine::Graph& graph) {
 // work as preparing, so it is made only where tensors are extraordinarily large: where all of them
 // side by side might outgrow it, with room for what backends add. They may unpack constants into
 // the arena.
-Status checkPlan(const DeviceState& state, const std::shared_ptr<Budget>& memory,
+Status checkPlan(const DeviceState& state, const ModelLowering& lowering,
                  engine::AnalyzedGraph analyzed) {
+    const std::shared_ptr<Budget>& memory = lowering.constants().budget();
     constexpr uint64_t kMargin = 4;
     if (totalBytes(analyzed.graph) <= memory->limit() / kMargin) {
         return {};
     }
     return engine::Program::build(std::move(analyzed), state.backendList,
-                                  {.threads = state.threads, .memory = memory})
+                                  {.threads = state.threads,
+                                   .memory = memory,
+                                   .checkpoint = lowering.checkpoint()})
             .status();
 }
 
-Result<engine::AnalyzedGraph> analyzeGraph(const DeviceState& state,
-                                           const std::shared_ptr<Budget>& memory,
-                                           engine::Graph graph, const Checkpoint& checkpoint = {}) {
-    HALYARD_ASSIGN_OR_RETURN(
-            engine::AnalyzedGraph analyzed,
-            engine::analyze(std::move(graph), state.backendList, memory, checkpoint));
-    HALYARD_RETURN_IF_ERROR(checkSizes(analyzed.graph, *memory));
+// `graph`: of the lowering's.
+Result<engine::AnalyzedGraph> analyzeGraph(const DeviceState& state, ModelLowering& lowering,
+                                           engine::Graph graph) {
+    HALYARD_ASSIGN_OR_RETURN(engine::AnalyzedGraph analyzed,
+                             engine::analyze(std::move(graph), state.backendList, lowering.copies(),
+                                             lowering.checkpoint()));
+    HALYARD_RETURN_IF_ERROR(checkSizes(analyzed.graph, *lowering.constants().budget()));
     HALYARD_RETURN_IF_ERROR(analyzed.placed());
     return analyzed;
 }
 
 // Whether a graph of the model's prepares.
-Status checkGraph(const DeviceState& state, const std::shared_ptr<Budget>& memory,
-                  Result<engine::Graph> graph) {
+Status checkGraph(const DeviceState& state, ModelLowering& lowering, Result<engine::Graph> graph) {
     HALYARD_RETURN_IF_ERROR(graph.status());
     HALYARD_ASSIGN_OR_RETURN(engine::AnalyzedGraph analyzed,
-                             analyzeGraph(state, memory, std::move(*graph)));
-    return checkPlan(state, memory, std::move(analyzed));
+                             analyzeGraph(state, lowering, std::move(*graph)));
+    return checkPlan(state, lowering, std::move(analyzed));
 }
 
 Status checkWhole(const DeviceState& state, ModelLowering& lowering) {
-    return checkGraph(state, lowering.constants().budget(), lowering.whole());
+    return checkGraph(state, lowering, lowering.whole());
+}
+
+// Once it is time to stop, no graph that fails has said anything about the model.
+Status checkTime(const ModelLowering& lowering) {
+    return lowering.checkpoint().check("while operations were looked at");
 }
 
 // Nodes of the graphs inside, each as often as it is referred to; more than `limit` count no
@@ -119,10 +126,11 @@ size_t nestedNodes(const engine::Graph& graph, size_t limit) {
 }
 
 // The operations that prepare alone, by ascending index.
-std::vector<size_t> findSupported(const DeviceState& state, ModelLowering& lowering) {
+Result<std::vector<size_t>> findSupported(const DeviceState& state, ModelLowering& lowering) {
     size_t allowance = 2 * engine::kMaxNestedNodes;
     std::vector<size_t> supported;
     for (size_t i = 0; i < lowering.model().main.operations.size(); ++i) {
+        HALYARD_RETURN_IF_ERROR(checkTime(lowering));
         Result<engine::Graph> graph = lowering.operation(i);
         if (!graph.ok()) {
             continue;
@@ -132,29 +140,32 @@ std::vector<size_t> findSupported(const DeviceState& state, ModelLowering& lower
             continue;
         }
         allowance -= nested;
-        if (checkGraph(state, lowering.constants().budget(), std::move(graph)).ok()) {
+        if (checkGraph(state, lowering, std::move(graph)).ok()) {
             supported.push_back(i);
         }
     }
+    HALYARD_RETURN_IF_ERROR(checkTime(lowering));
     return supported;
 }
 
 // Leaves out operations that the ones before contradict: in shapes, in the memory that they take.
 // Each of them prepares alone.
-void leaveOutContradictions(const DeviceState& state, ModelLowering& lowering,
-                            std::vector<size_t>& operations) {
+Status leaveOutContradictions(const DeviceState& state, ModelLowering& lowering,
+                              std::vector<size_t>& operations) {
     constexpr size_t kMostContradictions = 4;
     const auto prepares = [&](size_t count) {
         const std::vector<size_t> first(operations.begin(),
                                         operations.begin() + static_cast<std::ptrdiff_t>(count));
-        return checkGraph(state, lowering.constants().budget(), lowering.operations(first)).ok();
+        return checkGraph(state, lowering, lowering.operations(first)).ok();
     };
     size_t good = std::min<size_t>(operations.size(), 1);  // so many prepare
     size_t step = operations.size() - good;                // that may be added at once
     size_t found = 0;
     while (good < operations.size()) {
         step = std::min(step, operations.size() - good);
-        if (prepares(good + step)) {
+        const bool together = prepares(good + step);
+        HALYARD_RETURN_IF_ERROR(checkTime(lowering));
+        if (together) {
             good += step;
             step *= 2;
         } else if (step > 1) {
@@ -165,6 +176,7 @@ void leaveOutContradictions(const DeviceState& state, ModelLowering& lowering,
             operations.resize(good);
         }
     }
+    return {};
 }
 
 }  // namespace
@@ -175,8 +187,7 @@ Result<engine::AnalyzedGraph> analyzeModel(const DeviceState& state, const Model
     ModelLowering lowering(model, constants, state.options.unsupportedOperations, checkpoint);
     Result<engine::Graph> graph = lowering.whole();
     Result<engine::AnalyzedGraph> analyzed =
-            graph.ok() ? analyzeGraph(state, constants.budget(), std::move(*graph), checkpoint)
-                       : graph.status();
+            graph.ok() ? analyzeGraph(state, lowering, std::move(*graph)) : graph.status();
     HALYARD_RETURN_IF_ERROR(checkpoint.check("while the model was analysed"));
     if (analyzed.status().code() == StatusCode::INVALID_ARGUMENT) {
         return unsupported(std::string(analyzed.status().message()));
@@ -184,16 +195,19 @@ Result<engine::AnalyzedGraph> analyzeModel(const DeviceState& state, const Model
     return analyzed;
 }
 
-std::vector<bool> supportedOperations(const DeviceState& state, const Client& client,
-                                      const Model& model) {
+Result<std::vector<bool>> supportedOperations(const DeviceState& state, const Client& client,
+                                              const Model& model, const Checkpoint& checkpoint) {
+    HALYARD_RETURN_IF_ERROR(checkpoint.check("before the model was looked at"));
     const Constants constants(model, client.account().memory);
-    ModelLowering lowering(model, constants, state.options.unsupportedOperations);
+    ModelLowering lowering(model, constants, state.options.unsupportedOperations, checkpoint);
     const size_t count = model.main.operations.size();
-    if (checkWhole(state, lowering).ok()) {
+    const bool whole = checkWhole(state, lowering).ok();
+    HALYARD_RETURN_IF_ERROR(checkTime(lowering));
+    if (whole) {
         return std::vector<bool>(count, true);
     }
-    std::vector<size_t> operations = findSupported(state, lowering);
-    leaveOutContradictions(state, lowering, operations);
+    HALYARD_ASSIGN_OR_RETURN(std::vector<size_t> operations, findSupported(state, lowering));
+    HALYARD_RETURN_IF_ERROR(leaveOutContradictions(state, lowering, operations));
     std::vector<bool> supported(count, false);
     if (operations.size() < count) {
         for (const size_t operation : operations) {

@@ -36,8 +36,11 @@ Result<engine::AnalyzedGraph> analyzeModel(const DeviceState& state, const Model
 //
 // What the client can make expensive is bounded: operations with graphs inside are no longer looked
 // at alone once those graphs have more nodes than a model may have (engine::kMaxNestedNodes) twice
-// over, and of contradictions the first few are found; what is left then is not supported.
-std::vector<bool> supportedOperations(const DeviceState& state, const Client& client,
-                                      const Model& model);
+// over, and of contradictions the first few are found; what is left then is not supported. A
+// constant is copied once for all the operations that read it. The checkpoint is polled between
+// operations and while one is looked at; what it says is the answer then, in place of the flags.
+Result<std::vector<bool>> supportedOperations(const DeviceState& state, const Client& client,
+                                              const Model& model,
+                                              const Checkpoint& checkpoint = {});
 
 }  // namespace halyard::driver

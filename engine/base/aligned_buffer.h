@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // AlignedBuffer: a block of heap memory at a chosen alignment, whose allocation can fail.
+//
+// Without exceptions a container whose allocation fails ends the process. So whatever is as large
+// as a client says, in extents of tensors or in things multiplied with each other (elements of
+// tensors, arenas, scratch memory, copies of constants), is an AlignedBuffer, reserved from a
+// budget first. Ordinary containers hold only what is no larger than a small multiple of the
+// message that it stems from: names, operands, nodes, their indices and tables per node or tensor.
+// Where those multiply (the copies of graphs inside an If or While) they are counted and reserved
+// before they are made.
 
 #pragma once
 

@@ -3,35 +3,23 @@
 #include "engine/graph/graph.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstring>
 #include <utility>
 
-#include "engine/base/aligned_buffer.h"
+#include "engine/graph/constant_copies.h"
 
 namespace halyard::engine {
-
-// Even a constant without elements gets an owner, which is what marks it as one.
-Result<ConstantData> copyConstant(std::span<const uint8_t> bytes, std::shared_ptr<Budget> memory) {
-    const size_t size = bytes.empty() ? 1 : bytes.size();
-    HALYARD_ASSIGN_OR_RETURN(
-            AlignedBuffer copy,
-            AlignedBuffer::allocate(size, alignof(std::max_align_t), std::move(memory)));
-    if (!bytes.empty()) {
-        std::memcpy(copy.data(), bytes.data(), bytes.size());
-    }
-    auto owner = std::make_shared<const AlignedBuffer>(std::move(copy));
-    const auto* data = reinterpret_cast<const uint8_t*>(owner->data());
-    return ConstantData{.owner = std::move(owner), .bytes = {data, bytes.size()}};
-}
 
 TensorId Graph::addTensor(TensorType type) {
     mTensors.push_back({.type = std::move(type), .constant = {}});
     return static_cast<TensorId>(mTensors.size() - 1);
 }
 
-Result<TensorId> Graph::addConstant(TensorType type, ConstantData data,
-                                    std::shared_ptr<Budget> memory) {
+Result<TensorId> Graph::addConstant(TensorType type, ConstantData data) {
+    ConstantCopies copies;
+    return addConstant(std::move(type), std::move(data), copies);
+}
+
+Result<TensorId> Graph::addConstant(TensorType type, ConstantData data, ConstantCopies& copies) {
     HALYARD_ASSIGN_OR_RETURN(const size_t size, type.byteSize());
     if (data.bytes.size() != size) {
         return invalidArgument("constant " + type.toString() + " takes " + std::to_string(size) +
@@ -39,7 +27,7 @@ Result<TensorId> Graph::addConstant(TensorType type, ConstantData data,
     }
     const auto address = reinterpret_cast<uintptr_t>(data.bytes.data());
     if (data.owner == nullptr || data.bytes.empty() || address % elementSize(type.type) != 0) {
-        Result<ConstantData> copy = copyConstant(data.bytes, std::move(memory));
+        Result<ConstantData> copy = copies.of(data);
         if (!copy.ok()) {
             return copy.status().withContext("the copy of constant " + type.toString());
         }

@@ -17,12 +17,13 @@
 #include <string>
 #include <vector>
 
-#include "engine/base/budget.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
 #include "engine/graph/tensor.h"
 
 namespace halyard::engine {
+
+class ConstantCopies;
 
 using TensorId = uint32_t;
 using NodeId = uint32_t;
@@ -72,11 +73,11 @@ struct VanishedOperation {
 class Graph {
   public:
     TensorId addTensor(TensorType type);
-    // Fails if the byte count does not match the type. Copies data that is not aligned to the
-    // element size (and zero-length data, which needs no owner); copies are reserved from `memory`,
-    // if there is one.
-    Result<TensorId> addConstant(TensorType type, ConstantData data,
-                                 std::shared_ptr<Budget> memory = nullptr);
+    // Fails if the byte count does not match the type. Takes a copy of data without an owner, of
+    // data that is not aligned to the element size, and of zero-length data, which may have no
+    // address; without `copies` one that nobody counts.
+    Result<TensorId> addConstant(TensorType type, ConstantData data);
+    Result<TensorId> addConstant(TensorType type, ConstantData data, ConstantCopies& copies);
     NodeId addNode(Node node);
     void addVanished(VanishedOperation vanished) { mVanished.push_back(std::move(vanished)); }
     // Puts other bytes, as many, in the place of a constant's. No bytes: nothing reads it any more.
@@ -110,9 +111,6 @@ class Graph {
     std::vector<VanishedOperation> mVanished;
     bool mRelaxedFloat = false;
 };
-
-// A copy of a constant that no client can write to, reserved from `memory`, if there is one.
-Result<ConstantData> copyConstant(std::span<const uint8_t> bytes, std::shared_ptr<Budget> memory);
 
 // The graphs that a node holds: none for most kinds.
 std::vector<const NestedGraph*> nestedGraphs(const Node& node);

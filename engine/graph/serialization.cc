@@ -303,7 +303,9 @@ class Reader {
         HALYARD_RETURN_IF_ERROR(get(quantization.scale));
         HALYARD_RETURN_IF_ERROR(get(quantization.zeroPoint));
         HALYARD_RETURN_IF_ERROR(get(quantization.channelDim));
-        HALYARD_RETURN_IF_ERROR(getList(quantization.channelScales));
+        std::vector<float> scales;
+        HALYARD_RETURN_IF_ERROR(getList(scales));
+        quantization.channelScales = std::move(scales);
         bool isConstant = false;
         HALYARD_RETURN_IF_ERROR(getFlag(isConstant));
         if (!isConstant) {

@@ -5,12 +5,15 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/base/status.h"
@@ -74,11 +77,34 @@ class Shape {
     bool mKnownRank = true;
 };
 
+// The scales of a tensor's channels. Immutable, and shared by all copies: types are copied with
+// every graph, piece and plan that a tensor appears in, and a client chooses how many channels
+// there are.
+class ChannelScales {
+  public:
+    ChannelScales() = default;                          // none
+    ChannelScales(std::initializer_list<float> scales)  // NOLINT(google-explicit-constructor)
+        : ChannelScales(std::vector<float>(scales)) {}
+    ChannelScales(std::vector<float> scales)  // NOLINT(google-explicit-constructor)
+        : mScales(std::make_shared<const std::vector<float>>(std::move(scales))) {}
+
+    size_t size() const { return mScales == nullptr ? 0 : mScales->size(); }
+    float operator[](size_t channel) const { return (*mScales)[channel]; }
+    const float* begin() const { return mScales == nullptr ? nullptr : mScales->data(); }
+    const float* end() const { return begin() + size(); }
+    bool operator==(const ChannelScales& other) const {
+        return mScales == other.mScales || std::ranges::equal(*this, other);
+    }
+
+  private:
+    std::shared_ptr<const std::vector<float>> mScales;  // null: none
+};
+
 struct Quantization {
     float scale = 0.0F;
     int32_t zeroPoint = 0;
     // For QUANT8_SYMM_PER_CHANNEL only: one scale per index of dimension channelDim.
-    std::vector<float> channelScales;
+    ChannelScales channelScales;
     uint32_t channelDim = 0;
 
     bool operator==(const Quantization&) const = default;

@@ -100,6 +100,23 @@ std::vector<bool> steeringInputs(const Node& node) {
     return steers;
 }
 
+// A copy of a graph inside, with what is reserved for it.
+struct NestedCopy {
+    Graph graph;
+    Reservation reservation;
+};
+
+// Bytes that a copy of the graph takes, and in the end the schedule and the plans that are made of
+// it: rather too many. Constants and the graphs inside count elsewhere.
+size_t bookkeepingBytes(const Graph& graph) {
+    constexpr size_t kFactor = 4;
+    size_t bytes = graph.tensors().size() * sizeof(Tensor) + graph.nodes().size() * sizeof(Node);
+    for (const Node& node : graph.nodes()) {
+        bytes += (node.inputs.size() + node.outputs.size()) * sizeof(TensorId) + node.label.size();
+    }
+    return kFactor * bytes;
+}
+
 // Between two looks at the checkpoint.
 constexpr NodeId kNodesPerCheck = 256;
 
@@ -107,10 +124,10 @@ constexpr NodeId kNodesPerCheck = 256;
 class Verifier {
   public:
     // `nestedNodes`: counted over all graphs inside the outermost one.
-    Verifier(Graph& graph, const std::shared_ptr<Budget>& memory, const Checkpoint& checkpoint,
-             size_t depth, size_t& nestedNodes)
+    Verifier(Graph& graph, ConstantCopies& copies, const Checkpoint& checkpoint, size_t depth,
+             size_t& nestedNodes)
         : mGraph(graph),
-          mMemory(memory),
+          mCopies(copies),
           mCheckpoint(checkpoint),
           mDepth(depth),
           mNestedNodes(nestedNodes),
@@ -180,14 +197,22 @@ class Verifier {
                 return unsupported("the graphs inside hold more than " +
                                    std::to_string(kMaxNestedNodes) + " nodes");
             }
-            Graph copy = *nested->graph;
+            Result<Reservation> room =
+                    Reservation::create(mCopies.memory(), bookkeepingBytes(*nested->graph));
+            if (!room.ok()) {
+                return room.status().withContext("the copy of a graph inside");
+            }
+            HALYARD_RETURN_IF_ERROR(mCheckpoint.check("while the graph was verified"));
+            const auto held = std::make_shared<NestedCopy>(
+                    NestedCopy{.graph = *nested->graph, .reservation = std::move(*room)});
+            Graph& copy = held->graph;
             if (isBranch) {
                 HALYARD_RETURN_IF_ERROR(narrowInputs(
                         copy, std::span(node.inputs).subspan(node.inputs.empty() ? 0 : 1)));
             }
             HALYARD_RETURN_IF_ERROR(
-                    Verifier(copy, mMemory, mCheckpoint, mDepth + 1, mNestedNodes).run());
-            nested->graph = std::make_shared<const Graph>(std::move(copy));
+                    Verifier(copy, mCopies, mCheckpoint, mDepth + 1, mNestedNodes).run());
+            nested->graph = std::shared_ptr<const Graph>(held, &held->graph);
         }
         return {};
     }
@@ -219,7 +244,7 @@ class Verifier {
             if (!steers[i] || id == kNoTensor || !mGraph.tensor(id).constant.shared) {
                 continue;
             }
-            Result<ConstantData> copy = copyConstant(mGraph.tensor(id).constant.bytes, mMemory);
+            Result<ConstantData> copy = mCopies.of(mGraph.tensor(id).constant);
             if (!copy.ok()) {
                 return copy.status().withContext("the private copy of input " + std::to_string(i));
             }
@@ -282,7 +307,7 @@ class Verifier {
     }
 
     Graph& mGraph;
-    const std::shared_ptr<Budget>& mMemory;
+    ConstantCopies& mCopies;
     const Checkpoint& mCheckpoint;
     const size_t mDepth;
     size_t& mNestedNodes;
@@ -293,10 +318,15 @@ class Verifier {
 
 }  // namespace
 
+Status verifyAndInfer(Graph& graph, ConstantCopies& copies, const Checkpoint& checkpoint) {
+    size_t nestedNodes = 0;
+    return Verifier(graph, copies, checkpoint, 0, nestedNodes).run();
+}
+
 Status verifyAndInfer(Graph& graph, const std::shared_ptr<Budget>& memory,
                       const Checkpoint& checkpoint) {
-    size_t nestedNodes = 0;
-    return Verifier(graph, memory, checkpoint, 0, nestedNodes).run();
+    ConstantCopies copies(memory, checkpoint);
+    return verifyAndInfer(graph, copies, checkpoint);
 }
 
 std::vector<bool> steeringTensors(const Graph& graph) {

@@ -12,6 +12,7 @@
 #include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
 #include "engine/base/status.h"
+#include "engine/graph/constant_copies.h"
 #include "engine/graph/graph.h"
 
 namespace halyard::engine {
@@ -23,8 +24,7 @@ inline constexpr size_t kMaxNestedNodes = size_t{1} << 17;
 
 // Verifies the graph and every graph inside it, and propagates shapes through them, in place: known
 // extents win over unknown ones. Constants that steer a node and that a client can write to are
-// copied first (reserved from `memory`, if there is one), so that what is checked here is what
-// runs.
+// copied first, so that what is checked here is what runs.
 //
 // INVALID_ARGUMENT names the tensor, or the node by its label, and the rule it breaks:
 //   - tensor ids are in range; only inputs of nodes may be kNoTensor;
@@ -39,8 +39,10 @@ inline constexpr size_t kMaxNestedNodes = size_t{1} << 17;
 //     hold; per channel, one such scale for each index of a dimension;
 //   - types and shapes follow from one another by every node's inferShapes.
 // UNSUPPORTED: graphs nested deeper or larger than the limits.
-// RESOURCE_EXHAUSTED: no room for the copies.
+// RESOURCE_EXHAUSTED: no room for the copies of constants and of the graphs inside.
 // What the checkpoint says, once it is time to stop. Takes time linear in the size of the graph.
+Status verifyAndInfer(Graph& graph, ConstantCopies& copies, const Checkpoint& checkpoint);
+// With copies of its own, reserved from `memory`, if there is one.
 Status verifyAndInfer(Graph& graph, const std::shared_ptr<Budget>& memory = nullptr,
                       const Checkpoint& checkpoint = {});
 

@@ -80,15 +80,21 @@ Status AnalyzedGraph::placed() const {
     return {};
 }
 
-Result<AnalyzedGraph> analyze(Graph graph, const BackendList& backends,
-                              const std::shared_ptr<Budget>& memory, const Checkpoint& checkpoint) {
-    HALYARD_RETURN_IF_ERROR(verifyAndInfer(graph, memory, checkpoint));
+Result<AnalyzedGraph> analyze(Graph graph, const BackendList& backends, ConstantCopies& copies,
+                              const Checkpoint& checkpoint) {
+    HALYARD_RETURN_IF_ERROR(verifyAndInfer(graph, copies, checkpoint));
     AnalyzedGraph analyzed;
     Assigner assigner(backends);
     analyzed.assignment = assigner.assign(graph, nullptr);
     analyzed.placement = assigner.takePlacement();
     analyzed.graph = std::move(graph);
     return analyzed;
+}
+
+Result<AnalyzedGraph> analyze(Graph graph, const BackendList& backends,
+                              const std::shared_ptr<Budget>& memory, const Checkpoint& checkpoint) {
+    ConstantCopies copies(memory, checkpoint);
+    return analyze(std::move(graph), backends, copies, checkpoint);
 }
 
 }  // namespace halyard::engine

@@ -16,6 +16,7 @@
 #include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
 #include "engine/base/status.h"
+#include "engine/graph/constant_copies.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/backend.h"
 
@@ -62,6 +63,8 @@ struct AnalyzedGraph {
 
 // Verifies the graph, infers its shapes and asks the backends about every node. Fails as
 // verifyAndInfer() does; a node that no backend takes is no failure here (AnalyzedGraph::placed).
+Result<AnalyzedGraph> analyze(Graph graph, const BackendList& backends, ConstantCopies& copies,
+                              const Checkpoint& checkpoint);
 Result<AnalyzedGraph> analyze(Graph graph, const BackendList& backends,
                               const std::shared_ptr<Budget>& memory,
                               const Checkpoint& checkpoint = {});

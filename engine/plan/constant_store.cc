@@ -33,8 +33,8 @@ Result<AlignedBuffer> ConstantStore::fill(const std::shared_ptr<Budget>& memory,
     }
     for (const Entry& entry : mEntries) {
         HALYARD_RETURN_IF_ERROR(checkpoint.check("while constants were packed"));
-        HALYARD_RETURN_IF_ERROR(
-                entry.fill(block->bytes().subspan(entry.place.offset, entry.place.bytes)));
+        HALYARD_RETURN_IF_ERROR(entry.fill(
+                block->bytes().subspan(entry.place.offset, entry.place.bytes), checkpoint));
     }
     mEntries.clear();
     return block;

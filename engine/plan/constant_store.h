@@ -35,8 +35,9 @@ struct PackedConstant {
 class ConstantStore {
   public:
     // Writes a constant's bytes. Called once at most, before the program runs, while the graph's
-    // constants still are what they were at compile().
-    using Fill = std::function<Status(std::span<std::byte>)>;
+    // constants still are what they were at compile(). The checkpoint is to be polled: a constant
+    // may be as large as memory is (Checkpoint::check, copyInChunks).
+    using Fill = std::function<Status(std::span<std::byte>, const Checkpoint&)>;
 
     // Room for `bytes` bytes at a multiple of kTensorAlignment. RESOURCE_EXHAUSTED if the store
     // could not be addressed.

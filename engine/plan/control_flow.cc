@@ -2,7 +2,6 @@
 //
 // How a ScheduleRun runs an If or a While: by runs of the schedules inside, which it keeps.
 
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -49,10 +48,11 @@ Status ScheduleRun::takeResult(SlotId id, const ConstTensorView& result) {
     if (!slot.placed()) {
         HALYARD_RETURN_IF_ERROR(place(id));
     }
-    if (slot.bytes > 0 && slot.data != result.data) {
-        std::memcpy(slot.data, result.data, slot.bytes);
+    if (slot.data == result.data) {
+        return {};
     }
-    return {};
+    return copyInChunks(slot.data, result.data, slot.bytes, mContext->checkpoint,
+                        "while a result was copied");
 }
 
 Status ScheduleRun::runIf(const Step& step, const IfStep& branch, StepState& state) {

@@ -51,7 +51,7 @@ Status Execution::run(std::span<const InputBinding> inputs, std::span<const Outp
     ThreadLease threads = ThreadLease::take(mState->program->mState->threads.get());
     RunContext& context = mState->context;
     context.threads = &threads;
-    context.checkpoint = Checkpoint(options.deadline, options.cancelled);
+    context.checkpoint = Checkpoint(options.deadline, options.cancelled).unless(options.stop);
     context.loopTimeout = options.loopTimeout;
     context.trace = options.trace;
     context.deviceTime = {};

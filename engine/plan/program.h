@@ -55,6 +55,7 @@ struct RunOptions {
     Deadline deadline = {};
     // Set by another thread to end the run at its next checkpoint; null: nobody does.
     const std::atomic<bool>* cancelled = nullptr;
+    const StopCondition* stop = nullptr;  // ends the run like `cancelled`; null: there is none
     // How long a While may take, each time it is run.
     std::chrono::nanoseconds loopTimeout = std::chrono::seconds(2);
     TraceSink* trace = nullptr;  // null: nobody asks for traces

@@ -2,7 +2,6 @@
 
 #include "engine/plan/schedule_run.h"
 
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +13,8 @@ namespace halyard::engine {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view kCopyingOutputs = "while graph outputs were copied";
 
 // The address of tensors without elements, which are never read or written.
 alignas(kTensorAlignment) std::byte nothing[kTensorAlignment];
@@ -113,10 +114,8 @@ Status ScheduleRun::bindInput(size_t index) {
     }
     HALYARD_ASSIGN_OR_RETURN(slot.data,
                              bufferBytes(slot.own, slot.bytes, "the copy of a graph input"));
-    if (slot.bytes > 0) {
-        std::memcpy(slot.data, input.bytes.data(), slot.bytes);
-    }
-    return {};
+    return copyInChunks(slot.data, input.bytes.data(), slot.bytes, mContext->checkpoint,
+                        "while a graph input was copied");
 }
 
 // Tells the reports and checks against the bindings what is known of the outputs by now. An output
@@ -323,6 +322,10 @@ Result<std::byte*> ScheduleRun::targetOf(size_t output) {
 Status ScheduleRun::copyOutputs() {
     // First what overlaps nothing: writing it destroys nothing that is still to be read. Meanwhile
     // graph inputs that go to an output at risk are saved.
+    const auto copy = [&](std::byte* to, size_t i) {
+        const BoundSlot& slot = mSlots[mSchedule.outputs[i]];
+        return copyInChunks(to, slot.data, slot.bytes, mContext->checkpoint, kCopyingOutputs);
+    };
     const auto saved = [&](size_t i) {
         return bufferBytes(mSavedOutputs[i], mSlots[mSchedule.outputs[i]].bytes,
                            "the copy of a graph output");
@@ -337,10 +340,10 @@ Status ScheduleRun::copyOutputs() {
             continue;
         }
         if (mOverlaps[i] == 0) {
-            std::memcpy(target, slot.data, slot.bytes);
+            HALYARD_RETURN_IF_ERROR(copy(target, i));
         } else if (slot.inCallersMemory) {
-            HALYARD_ASSIGN_OR_RETURN(std::byte* const copy, saved(i));
-            std::memcpy(copy, slot.data, slot.bytes);
+            HALYARD_ASSIGN_OR_RETURN(std::byte* const place, saved(i));
+            HALYARD_RETURN_IF_ERROR(copy(place, i));
         }
     }
     for (size_t i = 0; i < mOutputs.size(); ++i) {
@@ -356,7 +359,8 @@ Status ScheduleRun::copyOutputs() {
         if (slot.inCallersMemory) {
             HALYARD_ASSIGN_OR_RETURN(source, saved(i));
         }
-        std::memcpy(target, source, slot.bytes);
+        HALYARD_RETURN_IF_ERROR(
+                copyInChunks(target, source, slot.bytes, mContext->checkpoint, kCopyingOutputs));
     }
     return {};
 }

@@ -161,13 +161,14 @@ TEST_F(MemoryLimit, CoversWhatAKernelUnpacksWhileItRuns) {
 }
 
 // Sums of an INT32 input and as many constants, which are copied because they are not aligned; each
-// takes 400 KiB.
+// takes 400 KiB, and begins one element behind the one before in the same pool.
 Model sumOfConstants(int count) {
     constexpr uint32_t kLength = 100 * 1024;
     const OperandSpec ints = {OperandType::TENSOR_INT32, {kLength}};
     ModelBuilder builder;
     const uint32_t input = builder.input(ints);
-    const uint32_t constant = builder.pooled<int32_t>(ints, std::vector<int32_t>(kLength + 1));
+    const uint32_t constant = builder.pooled<int32_t>(
+            ints, std::vector<int32_t>(kLength + 1 + static_cast<size_t>(count)));
     builder.operand(constant).location.offset = 1;
     builder.operand(constant).location.length = kLength * sizeof(int32_t);
     const uint32_t activation = builder.int32(0);
@@ -175,6 +176,7 @@ Model sumOfConstants(int count) {
         const uint32_t same = builder.pooled<int32_t>(ints, {});
         builder.operand(same) = builder.operand(constant);
         builder.operand(same).numberOfConsumers = 0;
+        builder.operand(same).location.offset += static_cast<uint32_t>(i) * sizeof(int32_t);
         builder.operation(OperationType::ADD, {input, same, activation}, {builder.output(ints)});
     }
     return builder.build();
@@ -190,7 +192,7 @@ TEST_F(MemoryLimit, CountsTheConstantsThatAreCopied) {
     }
     EXPECT_EQ(inUse(), 0U) << "given back with the model";
     EXPECT_TRUE(prepare(sumOfConstants(1)).ok());
-    // The same 400 KiB of the client's, a hundred times.
+    // Nearly the same 400 KiB of the client's, a hundred times.
     const Model many = sumOfConstants(100);
     EXPECT_EQ(std::ranges::count(supported(many), true), 2) << "as many as fit";
     const Status status = prepare(many).status();

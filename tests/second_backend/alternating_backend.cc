@@ -90,10 +90,11 @@ Status pack(const std::shared_ptr<Graph>& graph, TensorId id, ConstantStore& sto
     graph->replaceConstant(id, {.owner = original.owner, .bytes = original.bytes});
     return store
             .add(size,
-                 [graph, id, original = std::move(original)](std::span<std::byte> bytes) {
-                     if (!bytes.empty()) {
-                         std::memcpy(bytes.data(), original.bytes.data(), bytes.size());
-                     }
+                 [graph, id, original = std::move(original)](
+                         std::span<std::byte> bytes, const Checkpoint& checkpoint) -> Status {
+                     HALYARD_RETURN_IF_ERROR(copyInChunks(bytes.data(), original.bytes.data(),
+                                                          bytes.size(), checkpoint,
+                                                          "while a constant was moved"));
                      // The program that holds the piece holds the store.
                      const std::shared_ptr<const void> owner(graph.get(), [](const void*) {});
                      graph->replaceConstant(

@@ -199,7 +199,7 @@ TEST_F(Verifier, RejectsPerChannelScalesThatDoNotFitTheShape) {
     quantization.channelDim = 2;
     expectInvalid("tensor 3: the channel dimension 2 is not below the rank of [2, 3]");
     quantization.channelDim = 1;
-    quantization.channelScales[2] = 0;
+    quantization.channelScales = {1, 2, 0};
     expectInvalid("tensor 3: a channel's scale is not positive and finite");
 }
 

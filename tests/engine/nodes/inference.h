@@ -43,8 +43,8 @@ inline TensorType perChannel(Shape shape, std::vector<float> scales, uint32_t di
 inline TensorType typed(DataType type, Shape shape, float scale = 0.5F, int32_t zeroPoint = 0) {
     TensorType result = {.type = type, .shape = shape, .quantization = {}};
     if (type == DataType::QUANT8_SYMM_PER_CHANNEL) {
-        result.quantization.channelScales.assign(
-                static_cast<size_t>(shape.rank() == 0 ? 1 : shape[0]), 0.5F);
+        result.quantization.channelScales =
+                std::vector<float>(static_cast<size_t>(shape.rank() == 0 ? 1 : shape[0]), 0.5F);
     } else if (isQuantized(type)) {
         result.quantization.scale = scale;
         result.quantization.zeroPoint = zeroPoint;

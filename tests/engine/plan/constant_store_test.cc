@@ -28,8 +28,9 @@ TEST(ConstantStore, GivesEachItsOwnAlignedPlaceInOneBlock) {
     ConstantStore store;
     std::vector<PackedConstant> places;
     for (int i = 0; i < 3; ++i) {
-        places.push_back(
-                store.add(100, [i](auto bytes) { return fillWith(bytes, i + 1); }).value());
+        places.push_back(store.add(100, [i](auto bytes, const auto&) {
+                                  return fillWith(bytes, i + 1);
+                              }).value());
     }
     const auto memory = std::make_shared<Budget>(10000);
     {
@@ -50,7 +51,7 @@ TEST(ConstantStore, GivesEachItsOwnAlignedPlaceInOneBlock) {
 TEST(ConstantStore, ReservesBeforeItAllocatesOrFills) {
     ConstantStore store;
     bool filled = false;
-    store.add(1000, [&](auto) {
+    store.add(1000, [&](auto, const auto&) {
              filled = true;
              return Status();
          }).value();
@@ -61,8 +62,9 @@ TEST(ConstantStore, ReservesBeforeItAllocatesOrFills) {
 
 TEST(ConstantStore, RefusesWhatCannotBeAddressed) {
     ConstantStore store;
-    store.add(64, [](auto) { return Status(); }).value();
-    EXPECT_EQ(store.add(std::numeric_limits<size_t>::max(), [](auto) { return Status(); })
+    store.add(64, [](auto, const auto&) { return Status(); }).value();
+    EXPECT_EQ(store.add(std::numeric_limits<size_t>::max(),
+                        [](auto, const auto&) { return Status(); })
                       .status()
                       .code(),
               StatusCode::RESOURCE_EXHAUSTED);
@@ -70,10 +72,10 @@ TEST(ConstantStore, RefusesWhatCannotBeAddressed) {
 
 TEST(ConstantStore, FailsAsItsFillsDoAndStopsAtTheDeadline) {
     ConstantStore store;
-    store.add(1, [](auto) { return internalError("no ink"); }).value();
+    store.add(1, [](auto, const auto&) { return internalError("no ink"); }).value();
     EXPECT_EQ(store.fill(nullptr, {}).status().message(), "no ink");
     ConstantStore late;
-    late.add(1, [](auto) { return Status(); }).value();
+    late.add(1, [](auto, const auto&) { return Status(); }).value();
     const Checkpoint past(std::chrono::steady_clock::now());
     EXPECT_EQ(late.fill(nullptr, past).status().code(), StatusCode::DEADLINE_EXCEEDED);
 }

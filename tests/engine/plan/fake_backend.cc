@@ -233,7 +233,7 @@ Result<std::unique_ptr<const CompiledPiece>> FakeBackend::compile(
     }
     HALYARD_RETURN_IF_ERROR(arguments.constants
                                     .add(kBytesPerNode * arguments.piece.nodes.size(),
-                                         [](std::span<std::byte> bytes) {
+                                         [](std::span<std::byte> bytes, const Checkpoint&) {
                                              std::memset(bytes.data(), 0x5a, bytes.size());
                                              return Status();
                                          })
