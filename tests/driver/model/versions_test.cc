@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In which version of the HAL each operand type came, as NNAPI's published interfaces have it.
+
+#include "driver/model/versions.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driver/model/validate.h"
+#include "tests/driver/model/validation_fixture.h"
+#include "tests/driver/model_builder.h"
+
+namespace halyard::driver {
+namespace {
+
+// A RELU, and an input of that type that nothing reads.
+Model modelWith(OperandType type) {
+    ModelBuilder builder;
+    const uint32_t x = builder.input(floats({2}));
+    builder.operation(OperationType::RELU, {x}, {builder.output(floats({2}))});
+    OperandSpec spec = {type, {}};
+    const OperandTypeInfo* const info = findOperandType(type);
+    if (info != nullptr && info->isTensor()) {
+        spec.dimensions = {2};
+    }
+    const std::string name = describe(type);
+    if (name.find("QUANT") != std::string::npos) {
+        spec.scale = 0.5F;
+    }
+    const uint32_t unread = builder.input(spec);
+    if (type == OperandType::TENSOR_QUANT8_SYMM_PER_CHANNEL) {
+        builder.operand(unread).scale = 0;
+        builder.operand(unread).extraParams =
+                SymmPerChannelQuantParams{.scales = {1, 2}, .channelDim = 0};
+    }
+    return builder.build();
+}
+
+TEST_F(ModelValidation, TakesEachOperandTypeFromItsVersionOn) {
+    using enum OperandType;
+    const std::vector<std::pair<OperandType, HalVersion>> published = {
+            {FLOAT32, HalVersion::V1_0},
+            {INT32, HalVersion::V1_0},
+            {UINT32, HalVersion::V1_0},
+            {TENSOR_FLOAT32, HalVersion::V1_0},
+            {TENSOR_INT32, HalVersion::V1_0},
+            {TENSOR_QUANT8_ASYMM, HalVersion::V1_0},
+            {BOOL, HalVersion::V1_2},
+            {TENSOR_QUANT16_SYMM, HalVersion::V1_2},
+            {TENSOR_FLOAT16, HalVersion::V1_2},
+            {TENSOR_BOOL8, HalVersion::V1_2},
+            {FLOAT16, HalVersion::V1_2},
+            {TENSOR_QUANT8_SYMM_PER_CHANNEL, HalVersion::V1_2},
+            {TENSOR_QUANT16_ASYMM, HalVersion::V1_2},
+            {TENSOR_QUANT8_SYMM, HalVersion::V1_2},
+            {TENSOR_QUANT8_ASYMM_SIGNED, HalVersion::V1_3},
+    };
+    for (const auto& [type, since] : published) {
+        const Model model = modelWith(type);
+        for (const HalVersion version : kVersions) {
+            const Status status = validateModel(model, version);
+            EXPECT_EQ(status.ok(), version >= since)
+                    << describe(type) << " in " << toString(version) << ": " << status.toString();
+        }
+    }
+}
+
+TEST_F(ModelValidation, SaysThatAChannelDimensionIsNotBelowTheRank) {
+    Model model = modelWith(OperandType::TENSOR_QUANT8_SYMM_PER_CHANNEL);
+    for (const uint32_t dimension : {1U, 2U, 0xFFFFFFFFU}) {
+        model.main.operands.back().extraParams =
+                SymmPerChannelQuantParams{.scales = {1, 2}, .channelDim = dimension};
+        const Status status = validateModel(model, HalVersion::V1_2);
+        EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
+        EXPECT_TRUE(status.message().ends_with("channelDim " + std::to_string(dimension) +
+                                               " is not below the rank"))
+                << status.message();
+    }
+}
+
+}  // namespace
+}  // namespace halyard::driver
