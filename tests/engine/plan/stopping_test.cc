@@ -28,6 +28,7 @@ TEST(Stopping, TakesPlaceBetweenTwoPieces) {
     int runs = 0;
     FakeBackend activates{"Activates", {NodeKind::Activate}};
     FakeBackend adds{"Adds", {NodeKind::Binary}};
+    activates.computesNothing = true;  // nor looks at the checkpoint
     activates.onRun = [&](const RunArguments&) {
         cancelled = true;
         return Status();
@@ -45,10 +46,12 @@ TEST(Stopping, TakesPlaceBetweenTwoPieces) {
     Floats out(4);
     const std::vector<InputBinding> inputs = {bindInput(in)};
     const std::vector<OutputBinding> outputs = {bindOutput(out)};
-    EXPECT_EQ(execution.run(inputs, outputs, {.cancelled = &cancelled}, nullptr).code(),
-              StatusCode::UNAVAILABLE);
+    const Status status = execution.run(inputs, outputs, {.cancelled = &cancelled}, nullptr);
+    EXPECT_EQ(status.code(), StatusCode::UNAVAILABLE);
+    EXPECT_EQ(status.message(), "cancelled before piece 1 of 2") << "whatever the backend asks";
     EXPECT_EQ(runs, 0) << "the piece behind the one that ran last";
     activates.onRun = nullptr;
+    activates.computesNothing = false;
     cancelled = false;
     EXPECT_TRUE(execution.run(inputs, outputs, {.cancelled = &cancelled}, nullptr).ok());
     EXPECT_EQ(runs, 1);
