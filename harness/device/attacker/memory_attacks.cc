@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attacks on the service's memory, its address space and its receive buffer.
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "harness/device/attacker/attack.h"
+#include "harness/device/attacker/client.h"
+
+namespace halyard::attacker {
+
+namespace {
+
+using wire::IDevice;
+using wire::IPreparedModel;
+
+constexpr Times kLongest = {.deadline = {}, .loopTimeout = 15'000'000'000};
+constexpr uint64_t kTerabyte = uint64_t{1} << 40;
+
+// Models with as many constants inside as a parcel takes.
+Status hogMemory(const Settings& settings) {
+    constexpr uint32_t kElements = 120 * 1024;  // 480 KiB
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                             Client::connect(settings.instance));
+    ModelBuilder model;
+    addModel(model, kElements);
+    int held = 0;
+    std::string last;
+    for (int i = 0; i < settings.clients; ++i) {
+        const Result<uint32_t> prepared = client->prepare(model.finish());
+        held += prepared.ok() ? 1 : 0;
+        last = prepared.status().toString();
+    }
+    printf("holds %d of %d models of %u KiB of constants; the last: %s\n", held, settings.clients,
+           kElements / 256, last.c_str());
+    hold(client->link(), settings);
+    return {};
+}
+
+// Pools of terabytes, with nothing in them.
+Status exhaustAddresses(const Settings& settings) {
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                             Client::connect(settings.instance));
+    HALYARD_ASSIGN_OR_RETURN(const Pool huge, Pool::make(4 * kTerabyte));
+    const bool used = settings.against.starts_with("used");
+    int held = 0;
+    std::string last;
+    if (settings.against.ends_with("request")) {
+        ModelBuilder model;
+        endlessModel(model);
+        HALYARD_ASSIGN_OR_RETURN(const uint32_t prepared, client->prepare(model.finish()));
+        HALYARD_ASSIGN_OR_RETURN(const Pool small, Pool::make(4096));
+        const RequestBuilder request(used ? huge : small, 4, 4, std::vector<Pool>(8, huge));
+        for (int i = 0; i < settings.clients; ++i) {
+            const Result<ErrorStatus> launched = client->launch(
+                    prepared, request.request(), std::make_shared<Notified>(), kLongest);
+            held += launched.ok() && *launched == ErrorStatus::NONE ? 1 : 0;
+            last = launched.status().toString();
+        }
+    } else {
+        // Smaller ones into the gaps that the larger ones leave.
+        constexpr uint64_t kSmallest = uint64_t{1} << 32;
+        for (Pool pool = huge; pool.size >= kSmallest && held < 4 * settings.clients;) {
+            ModelBuilder model;
+            if (used) {
+                const uint32_t input = model.input({1, 16});
+                const uint32_t constant = model.inPool({1, 16}, 0, 0xfffff000U);
+                model.operation(OperationType::ADD, {input, constant, model.scalar(0)},
+                                {model.output({1, 16})});
+            } else {
+                addModel(model, 16);
+            }
+            model.pool(pool);
+            const Result<uint32_t> prepared = client->prepare(model.finish());
+            held += prepared.ok() ? 1 : 0;
+            last = prepared.status().toString();
+            pool.size /= prepared.ok() ? 1 : 2;
+        }
+    }
+    printf("%d with pools of terabytes are held; the last: %s\n", held, last.c_str());
+    hold(client->link(), settings);
+    return {};
+}
+
+// Synchronous executions that last, in calls that fill the receive buffer with what nobody reads.
+Status holdReceiveBuffer(const Settings& settings) {
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                             Client::connect(settings.instance));
+    ModelBuilder builder;
+    endlessModel(builder);
+    HALYARD_ASSIGN_OR_RETURN(const uint32_t model, client->prepare(builder.finish()));
+    HALYARD_ASSIGN_OR_RETURN(const Pool pool, Pool::make(4096));
+    // Half of the buffer, and what fills the rest of it.
+    constexpr size_t kMostExtra = 504 * 1024;
+    constexpr size_t kLeastExtra = 64;
+    const bool inside = settings.against == "inside";
+    const Clock::time_point end = Clock::now() + std::chrono::seconds(settings.seconds);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < settings.clients; ++i) {
+        threads.emplace_back([&] {
+            size_t extra = kMostExtra;
+            while (Clock::now() < end) {
+                RawParcel parcel;
+                Pool nameless = pool;
+                nameless.name = std::string(inside ? extra : 1, 'n');
+                const RequestBuilder request(pool, 4, 4, {nameless});
+                executeArguments(parcel, IPreparedModel::executeSynchronously_1_3,
+                                 request.request(), kLongest);
+                parcel.zeros(inside ? 0 : extra);
+                const Result<Received> reply =
+                        client->link().call(model, IPreparedModel::executeSynchronously_1_3, parcel,
+                                            std::chrono::minutes(2));
+                // Where the kernel has no room, there may be for less.
+                const bool refused = reply.status().code() == StatusCode::INTERNAL;
+                extra = refused && extra > kLeastExtra ? extra / 2 : extra;
+                std::this_thread::sleep_for(milliseconds(refused ? 1 : 20));
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    printf("%d threads called with half a megabyte too much\n", settings.clients);
+    return {};
+}
+
+// Small calls in as many threads that, waiting for their turn, they fill the receive buffer.
+Status fillReceiveBuffer(const Settings& settings) {
+    constexpr size_t kExtra = 16 * 1024;
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                             Client::connect(settings.instance));
+    const Clock::time_point end = Clock::now() + std::chrono::seconds(settings.seconds);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < settings.clients; ++i) {
+        threads.emplace_back([&] {
+            RawParcel parcel;
+            deviceToken(parcel, IDevice::getStatus);
+            parcel.zeros(kExtra);
+            while (Clock::now() < end) {
+                static_cast<void>(client->link().call(client->device(), IDevice::getStatus, parcel,
+                                                      std::chrono::minutes(2)));
+            }
+        });
+    }
+    printf("%d threads call with %zu bytes too much\n", settings.clients, kExtra);
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    return {};
+}
+
+// A pool of huge pages that is cut to nothing once the service has it.
+Status cutHugePages(const Settings& settings) {
+    constexpr uint64_t kPage = uint64_t{2} << 20;
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                             Client::connect(settings.instance));
+    Result<Pool> pages = Pool::make(kPage, MFD_HUGETLB);
+    HALYARD_RETURN_IF_ERROR(pages.status());
+    ModelBuilder builder;
+    const uint32_t input = builder.input({1, 1024});
+    const uint32_t constant = builder.inPool({1, 1024}, 0, 4096);
+    builder.operation(OperationType::ADD, {input, constant, builder.scalar(0)},
+                      {builder.output({1, 1024})});
+    pages->name = "mmap_fd";
+    builder.pool(*pages);
+    const Result<uint32_t> model = client->prepare(builder.finish());
+    if (!model.ok()) {
+        printf("the model is refused: %s\n", model.status().toString().c_str());
+        return {};
+    }
+    HALYARD_ASSIGN_OR_RETURN(const Pool pool, Pool::make(16384));
+    const RequestBuilder request(pool, 4096, 4096);
+    const Result<ErrorStatus> before = client->executeSynchronously(*model, request.request());
+    if (ftruncate(pages->fd, 0) != 0) {
+        return internalError(std::string("ftruncate: ") + strerror(errno));
+    }
+    const Result<ErrorStatus> after = client->executeSynchronously(*model, request.request());
+    printf("before the cut %s %d, after it %s %d\n", before.status().toString().c_str(),
+           before.ok() ? static_cast<int>(*before) : -1, after.status().toString().c_str(),
+           after.ok() ? static_cast<int>(*after) : -1);
+    return {};
+}
+
+constexpr std::array<NamedAttack, 5> kAttacks = {{
+        {"buffer-fill", fillReceiveBuffer,
+         "many calls with a little too much, in --clients threads"},
+        {"memory-hog", hogMemory, "--clients models with constants inside, all kept"},
+        {"address-space", exhaustAddresses,
+         "pools of terabytes; --against used-model, model, used-request, request"},
+        {"trailing-bytes", holdReceiveBuffer,
+         "long calls with half a megabyte too much; --against inside: in the request"},
+        {"cut-huge-pages", cutHugePages, "a pool on huge pages, cut short while in use"},
+}};
+
+}  // namespace
+
+std::span<const NamedAttack> memoryAttacks() {
+    return kAttacks;
+}
+
+}  // namespace halyard::attacker

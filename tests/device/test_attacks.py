@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that take what they can get, and an honest one beside them whose calls are answered.
+
+Every test prints the honest client's longest calls; nothing is asserted of them but that each was
+answered within half a minute.
+"""
+
+import contextlib
+import socket
+import struct
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from halyard.devices import Service, ServiceOptions, VirtualDevice
+from halyard.devices.adb_service import list_services
+from halyard.devices.virtual import answers
+from halyard.errors import HalyardError
+from tests.device.attacking import (
+    Attacker,
+    assert_served,
+    await_footprint,
+    await_rest,
+    footprint,
+)
+
+pytestmark = pytest.mark.slow
+
+MEMORY = 64  # MiB that the service may take
+
+# A service starts threads as they are needed, and keeps them with their stacks and the allocator's
+# arenas: slots for executions and for preparations, and binder's.
+WARM = {
+    "tasks": 112,
+    "binder_threads": 112,
+    "mappings": 336,
+    "binder_refs": 1,
+    "binder_nodes": 1,
+}
+
+ESSENTIALS = ("getStatus", "ping", "debug")
+CALLS = (
+    *ESSENTIALS,
+    "getSupportedOperations",
+    "prepareModel",
+    "execute",
+    "executeSynchronously",
+)
+
+
+@pytest.fixture
+def victim(device: VirtualDevice) -> Iterator[Service]:
+    """A service of the test's own, which must live to the end."""
+    options = ServiceOptions(
+        instance="halyard-victim",
+        backends=["CpuRef"],
+        verbose=False,
+        arguments=["--max-memory", str(MEMORY)],
+    )
+    with device.start_service(options) as service:
+        yield service
+        assert service.is_running(), service.log()[-2000:]
+
+
+@pytest.fixture
+def attacker(device: VirtualDevice, victim: Service) -> Attacker:
+    return Attacker(device, victim)
+
+
+@pytest.fixture
+def manager(device: VirtualDevice) -> Iterator[int]:
+    """hwservicemanager's process id; what the test did to it ends with it."""
+    pid = int(device.shell("pidof hwservicemanager").check().stdout)
+    yield pid
+    device.shell(
+        f"kill -9 {pid}; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.5; "
+        "pidof hwservicemanager && break; done; sleep 0.5"
+    )
+
+
+# ---- descriptors --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["served", "refused", "unknown", "oneway"])
+def test_descriptors_in_a_parcel_are_closed(
+    device: VirtualDevice, victim: Service, attacker: Attacker, how: str
+) -> None:
+    before = footprint(device, victim.pid)
+    attacker.run("fd-flood", "--clients", 8, "--against", how)
+    assert_served(attacker.honest(), CALLS)
+    await_footprint(device, victim.pid, before, WARM)
+
+
+@pytest.mark.parametrize("how", ["manager", "manager-refused", "manager-unknown", "reply"])
+def test_hwservicemanager_closes_descriptors_in_a_parcel(
+    device: VirtualDevice, manager: int, victim: Service, attacker: Attacker, how: str
+) -> None:
+    before = footprint(device, manager)
+    if how == "reply":
+        attacker.run("fd-flood-reply", "--clients", 8)
+    else:
+        attacker.run("fd-flood", "--clients", 8, "--against", how)
+    assert_served(attacker.honest(), CALLS)
+    await_footprint(device, manager, before, WARM)
+
+
+def test_arrays_of_descriptors_are_closed(
+    device: VirtualDevice, victim: Service, attacker: Attacker
+) -> None:
+    before = footprint(device, victim.pid)
+    attacker.run("fda-flood", "--clients", 8)
+    assert_served(attacker.honest(), CALLS)
+    await_footprint(device, victim.pid, before, WARM)
+
+
+def test_unused_pools_keep_no_descriptors(
+    device: VirtualDevice, victim: Service, attacker: Attacker
+) -> None:
+    before = footprint(device, victim.pid)
+    assert_served(attacker.beside("pool-hoarder", "--clients", 40), CALLS)
+    await_footprint(device, victim.pid, before, WARM)
+
+
+def test_waiting_requests_do_not_use_up_descriptors(
+    device: VirtualDevice, victim: Service, attacker: Attacker
+) -> None:
+    before = footprint(device, victim.pid)
+    assert_served(attacker.beside("request-hoarder", "--clients", 64), CALLS)
+    await_footprint(device, victim.pid, before, WARM)
+
+
+def test_mappings_of_one_client_leave_room_for_others(
+    device: VirtualDevice, victim: Service, attacker: Attacker
+) -> None:
+    before = footprint(device, victim.pid)
+    assert_served(attacker.beside("mapping-bomb", "--clients", 400), CALLS)
+    await_footprint(device, victim.pid, before, WARM)
+
+
+# ---- threads and time ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["loops", "convolution", "high"])
+def test_long_executions_leave_others_their_turn(
+    device: VirtualDevice, victim: Service, attacker: Attacker, what: str
+) -> None:
+    assert_served(attacker.beside("slot-hog", "--clients", 64, "--against", what), CALLS)
+    await_rest(device, victim.pid)
+
+
+def test_many_accounts_of_one_mind_leave_the_service_answering(
+    device: VirtualDevice, victim: Service, attacker: Attacker
+) -> None:
+    before = footprint(device, victim.pid)
+    fight = attacker.beside("slot-sybils", "--clients", 48, calls="essentials")
+    assert_served(fight, ESSENTIALS)
+    await_rest(device, victim.pid)
+    await_footprint(device, victim.pid, before, WARM)
+
+
+@pytest.mark.parametrize("threads", [8, 64])
+def test_synchronous_executions_leave_threads_for_others(
+    device: VirtualDevice, victim: Service, attacker: Attacker, threads: int
+) -> None:
+    before = footprint(device, victim.pid)
+    assert_served(attacker.beside("sync-hog", "--clients", threads), CALLS)
+    # It was killed while it waited.
+    await_rest(device, victim.pid, timeout=10)
+    await_footprint(device, victim.pid, before, WARM)
+
+
+@pytest.mark.parametrize("priority", ["medium", "high"])
+def test_long_preparations_leave_others_their_turn(
+    device: VirtualDevice, victim: Service, attacker: Attacker, priority: str
+) -> None:
+    before = footprint(device, victim.pid)
+    fight = attacker.beside("prepare-hog", "--clients", 64, "--against", priority)
+    assert_served(fight, CALLS)
+    await_footprint(device, victim.pid, before, WARM)
+
+
+@pytest.mark.parametrize("what", ["constants", "nodes"])
+def test_long_questions_leave_threads_for_others(
+    device: VirtualDevice, victim: Service, attacker: Attacker, what: str
+) -> None:
+    fight = attacker.beside("support-hog", "--clients", 32, "--against", what)
+    assert_served(fight, CALLS)
+    await_rest(device, victim.pid)
+
+
+def test_deadlines_fire_while_an_execution_waits(
+    device: VirtualDevice, victim: Service, attacker: Attacker
+) -> None:
+    attacker.run("waiting-deadline", "--clients", 32)
+    # The client is gone, and its endless executions with it.
+    await_rest(device, victim.pid)
+
+
+def test_nothing_runs_longer_than_the_service_lets_it(device: VirtualDevice) -> None:
+    options = ServiceOptions(
+        instance="halyard-brief", backends=["CpuRef"], arguments=["--max-running-time", "3"]
+    )
+    with device.start_service(options) as service:
+        Attacker(device, service).run("long-execution")
+        await_rest(device, service.pid)
+
+
+def test_many_callers_at_once_are_all_served(
+    device: VirtualDevice, victim: Service, attacker: Attacker
+) -> None:
+    before = footprint(device, victim.pid)
+    assert_served(attacker.beside("thread-bomb", "--clients", 24), CALLS)
+    await_footprint(device, victim.pid, before, WARM)
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        ("slot-hog", "--clients", 32),
+        ("sync-hog", "--clients", 16),
+        ("prepare-hog", "--clients", 32),
+        ("support-hog", "--clients", 16),
+        ("pool-hoarder", "--clients", 16),
+        ("memory-hog", "--clients", 32),
+        ("trailing-bytes", "--clients", 2, "--against", "inside"),
+    ],
+    ids=lambda attack: attack[0],
+)
+def test_what_a_client_held_ends_with_it(
+    device: VirtualDevice, victim: Service, attacker: Attacker, attack: tuple[str | int, ...]
+) -> None:
+    before = footprint(device, victim.pid)
+    with attacker.start(*attack, "--seconds", 60):
+        time.sleep(4)
+    await_rest(device, victim.pid, timeout=12)
+    await_footprint(device, victim.pid, before, WARM)
+    assert victim.report()["live_models"] == ["0"]
+
+
+# ---- memory -------------------------------------------------------------------------------------
+
+
+def test_constants_in_models_count_as_memory(
+    device: VirtualDevice, victim: Service, attacker: Attacker
+) -> None:
+    before = footprint(device, victim.pid)
+    with attacker.start("memory-hog", "--clients", 300, "--seconds", 240) as running:
+        end = time.monotonic() + 180
+        while "holds" not in running.said():
+            assert time.monotonic() < end, "the attack does not come to its end"
+            time.sleep(0.5)
+        print(running.said())
+        grown = footprint(device, victim.pid).resident_kib - before.resident_kib
+        print(f"{grown // 1024} MiB more, of {MEMORY} that it may take")
+        assert_served(attacker.honest(), CALLS)
+    # What an execution needs beside its tensors is not counted to the byte.
+    assert grown < (MEMORY + 16) * 1024
+
+
+@pytest.mark.parametrize("where", ["model", "used-model", "request", "used-request"])
+def test_pools_of_terabytes_leave_addresses_for_others(
+    device: VirtualDevice, victim: Service, attacker: Attacker, where: str
+) -> None:
+    before = footprint(device, victim.pid)
+    fight = attacker.beside("address-space", "--clients", 40, "--against", where)
+    assert_served(fight, CALLS)
+    await_footprint(device, victim.pid, before, WARM)
+
+
+@pytest.mark.parametrize("where", ["behind", "inside"])
+def test_long_calls_do_not_keep_the_receive_buffer(
+    device: VirtualDevice, victim: Service, attacker: Attacker, where: str
+) -> None:
+    before = footprint(device, victim.pid)
+    assert_served(attacker.beside("trailing-bytes", "--clients", 6, "--against", where), CALLS)
+    await_footprint(device, victim.pid, before, WARM)
+
+
+def test_waiting_calls_leave_room_in_the_receive_buffer(
+    device: VirtualDevice, victim: Service, attacker: Attacker
+) -> None:
+    assert_served(attacker.beside("buffer-fill", "--clients", 48), CALLS)
+
+
+def test_huge_pages_cut_short_fail_the_execution(
+    device: VirtualDevice, victim: Service, attacker: Attacker
+) -> None:
+    device.shell("echo 4 > /proc/sys/vm/nr_hugepages")
+    if device.shell("cat /proc/sys/vm/nr_hugepages").stdout.strip() in ("", "0"):
+        pytest.skip("the device has no huge pages")
+    try:
+        attacker.run("cut-huge-pages")
+        assert victim.is_running(), victim.log()[-2000:]
+        assert_served(attacker.honest(), CALLS)
+    finally:
+        device.shell("echo 0 > /proc/sys/vm/nr_hugepages")
+
+
+# ---- the binder edge ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["eventfd", "pipe", "socket"])
+def test_output_that_nobody_takes_keeps_no_thread(
+    device: VirtualDevice, victim: Service, attacker: Attacker, kind: str
+) -> None:
+    fight = attacker.beside("debug", "--clients", 16, "--against", kind)
+    assert_served(fight, CALLS)
+
+
+@pytest.mark.parametrize("end", ["killed", "thaw"])
+def test_frozen_callers_keep_no_thread(
+    device: VirtualDevice, victim: Service, attacker: Attacker, end: str
+) -> None:
+    before = footprint(device, victim.pid)
+    said = attacker.beside("freeze", "--clients", 12, "--against", end)
+    assert "frozen" in said.attack, said.attack
+    assert_served(said, CALLS)
+    await_footprint(device, victim.pid, before, WARM)
+
+
+def test_oneway_calls_leave_others_their_turn(
+    device: VirtualDevice, victim: Service, attacker: Attacker
+) -> None:
+    before = footprint(device, victim.pid)
+    assert_served(attacker.beside("oneway-flood", "--clients", 8), CALLS)
+    await_footprint(device, victim.pid, before, WARM)
+
+
+def test_callbacks_that_are_other_objects_do_no_harm(
+    device: VirtualDevice, victim: Service, attacker: Attacker
+) -> None:
+    before = footprint(device, victim.pid)
+    attacker.run("callbacks", "--clients", 4)
+    assert_served(attacker.honest(), CALLS)
+    await_footprint(device, victim.pid, before, WARM)
+
+
+def test_a_model_in_other_hands_leaves_others_their_turn(
+    device: VirtualDevice, manager: int, victim: Service, attacker: Attacker
+) -> None:
+    assert_served(attacker.beside("hand-on", "--clients", 32), CALLS)
+    await_rest(device, victim.pid)
+
+
+# ---- the device's daemons -----------------------------------------------------------------------
+
+
+def test_services_that_do_not_answer_leave_hwservicemanager_serving(
+    device: VirtualDevice, manager: int, victim: Service, attacker: Attacker
+) -> None:
+    before = footprint(device, manager)
+    with attacker.start("mute-services", "--clients", 12, "--seconds", 120):
+        time.sleep(3)
+        assert_served(attacker.honest(), ("connect", *CALLS))
+        assert any("halyard-victim" in name for name in list_services(device))
+    await_footprint(device, manager, before, WARM)
+
+
+def test_registrations_within_registrations_leave_hwservicemanager_serving(
+    device: VirtualDevice, manager: int, victim: Service, attacker: Attacker
+) -> None:
+    before = footprint(device, manager)
+    attacker.run("nested-adds", "--clients", 200)
+    assert_served(attacker.honest(), ("connect", *CALLS))
+    await_footprint(device, manager, before, WARM)
+
+
+def test_names_of_a_dead_process_leave_hwservicemanager(
+    device: VirtualDevice, manager: int, victim: Service, attacker: Attacker
+) -> None:
+    before = footprint(device, manager)
+    attacker.run("name-flood", "--clients", 3000, "--seconds", 1)
+    assert_served(attacker.honest(), ("connect", *CALLS))
+    now = await_footprint(device, manager, before, WARM)
+    print(f"{(now.resident_kib - before.resident_kib) // 1024} MiB more")
+    assert len(list_services(device)) < 100
+
+
+@contextlib.contextmanager
+def connections(device: VirtualDevice, count: int) -> Iterator[list[socket.socket]]:
+    with contextlib.ExitStack() as stack:
+        yield [
+            stack.enter_context(
+                socket.create_connection(("127.0.0.1", device.machine.port), timeout=20)
+            )
+            for _ in range(count)
+        ]
+
+
+def test_silent_connections_do_not_lock_others_out_of_adbd(device: VirtualDevice) -> None:
+    with connections(device, 64):
+        time.sleep(1)
+        end = time.monotonic() + 30
+        answered = False
+        while not answered and time.monotonic() < end:
+            with contextlib.suppress(HalyardError):
+                answers(device.machine.port)
+                answered = True
+        assert answered, "nobody else is let in"
+
+
+def adb_packet(command: bytes, first: int, second: int, payload: bytes = b"") -> bytes:
+    word = int.from_bytes(command, "little")
+    head = struct.pack(
+        "<6I", word, first, second, len(payload), sum(payload) & 0xFFFFFFFF, word ^ 0xFFFFFFFF
+    )
+    return head + payload
+
+
+def test_acknowledgements_alone_do_not_fill_adbds_memory(device: VirtualDevice) -> None:
+    pid = int(device.shell("pidof adbd").check().stdout.split()[0])
+    with connections(device, 1) as (client,):
+        client.sendall(adb_packet(b"CNXN", 0x01000001, 262144, b"host::\0"))
+        client.sendall(adb_packet(b"OPEN", 1, 0, b"exec:cat /dev/zero\0"))
+        received = b""
+        while (at := received.find(b"WRTE")) < 0 or len(received) < at + 8:
+            received = received[-16:] + client.recv(65536)
+        remote = struct.unpack_from("<I", received, at + 4)[0]
+        # Each asks for the next part of the output, and none of it is read.
+        acknowledgement = adb_packet(b"OKAY", 1, remote)
+        with contextlib.suppress(OSError):
+            client.sendall(acknowledgement * (65536 // len(acknowledgement)))
+        most = 0
+        for _ in range(10):
+            time.sleep(0.5)
+            most = max(most, footprint(device, pid).resident_kib)
+    print(f"adbd took up to {most // 1024} MiB")
+    assert 0 < most < 64 * 1024
