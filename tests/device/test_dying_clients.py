@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients killed at random points, and a service that keeps nothing of theirs.
+
+HALYARD_DYING_CLIENTS says how many (1,000 take some minutes); HALYARD_DYING_SEED repeats a run.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from halyard.devices import Service, ServiceOptions, VirtualDevice
+from tests.device.attacking import (
+    Attacker,
+    assert_served,
+    await_footprint,
+    await_rest,
+    footprint,
+)
+
+COUNT = int(os.environ.get("HALYARD_DYING_CLIENTS", "40"))
+SEED = int(os.environ.get("HALYARD_DYING_SEED", "0"))
+
+# Of threads that the service starts as it needs them, and keeps, there may be a few more than the
+# warming up has called for; each has a stack, and may have an arena of the allocator.
+SLACK = {
+    "tasks": 16,
+    "binder_threads": 16,
+    "mappings": 64,
+    "binder_refs": 1,
+    "binder_deaths": 1,
+}
+
+
+@pytest.fixture
+def service(device: VirtualDevice) -> Iterator[Service]:
+    options = ServiceOptions(instance="halyard-dying", backends=["CpuRef"], verbose=False)
+    with device.start_service(options) as service:
+        yield service
+        assert service.is_running(), service.log()[-2000:]
+
+
+def await_no_clients(service: Service) -> None:
+    """Until the service counts nothing of anybody's: models, memory, and all that it lists."""
+    end = time.monotonic() + 30
+    while True:
+        report = service.report()
+        held = {
+            name: values
+            for name, values in report.items()
+            if (name == "live_models" and values != ["0"])
+            or (name == "memory" and not values[0].startswith("0\t"))
+            # The one that asks is a client as well, of nothing.
+            or (name == "client" and any(_holds(value) for value in values))
+        }
+        if not held:
+            return
+        assert time.monotonic() < end, held
+        time.sleep(0.5)
+
+
+def _holds(client: str) -> bool:
+    """Whether a client's line, "name<TAB>number" over and over, counts anything."""
+    words = client.split("\t")
+    counts = dict(zip(words[::2], words[1::2], strict=False))
+    return any(count != "0" for name, count in counts.items() if name not in ("pid", "uid"))
+
+
+def test_clients_killed_at_random_points_leave_nothing_behind(
+    device: VirtualDevice, service: Service
+) -> None:
+    attacker = Attacker(device, service)
+    # Until most threads are there that a service starts when it has much to do.
+    with attacker.start("slot-sybils", "--clients", 40, "--seconds", 60):
+        time.sleep(6)
+    attacker.run("dying", "--clients", 30, timeout=120)
+    await_rest(device, service.pid)
+    await_no_clients(service)
+    before = footprint(device, service.pid)
+    print("before:", before)
+    # Of clients that are gone there is nothing left already; more could hide behind it. (Of the one
+    # that asked last there may be a reference until the kernel tells of its end.)
+    assert (before.binder_buffers, before.shared_mappings) == (0, 0)
+    assert before.binder_refs <= 2
+    assert before.binder_deaths <= 1
+
+    done = 0
+    while done < COUNT:
+        part = min(COUNT - done, 200)
+        attacker.run("dying", "--clients", part, "--seed", SEED + done if SEED else 0, timeout=600)
+        done += part
+
+    await_rest(device, service.pid)
+    await_no_clients(service)
+    after = await_footprint(device, service.pid, before, SLACK)
+    print("after: ", after)
+    # 1,000 clients that each leave a page behind would be seen.
+    assert after.resident_kib < before.resident_kib + 2048 + 2 * COUNT
+    assert_served(attacker.honest())
