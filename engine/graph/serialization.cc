@@ -346,30 +346,6 @@ class Reader {
         return {};
     }
 
-    Status readNode(Graph& graph, size_t depth) {
-        HALYARD_ASSIGN_OR_RETURN(const std::string_view kind, getText());
-        std::optional<NodeDescriptor> descriptor = descriptorNamed(kind);
-        if (!descriptor.has_value()) {
-            return unsupported("the kind '" + std::string(kind) + "' is not known");
-        }
-        Node node;
-        node.descriptor = *std::move(descriptor);
-        const auto read = [&]<typename Descriptor>(Descriptor& fields) -> Status {
-            if constexpr (std::is_same_v<Descriptor, std::monostate>) {
-                return internalError("a kind without a descriptor");
-            } else {
-                return getValue(fields, depth);
-            }
-        };
-        HALYARD_RETURN_IF_ERROR(std::visit(read, node.descriptor).withContext(kind));
-        HALYARD_RETURN_IF_ERROR(getList(node.inputs));
-        HALYARD_RETURN_IF_ERROR(getList(node.outputs));
-        HALYARD_ASSIGN_OR_RETURN(node.label, getText());
-        HALYARD_RETURN_IF_ERROR(getList(node.sources));
-        graph.addNode(std::move(node));
-        return {};
-    }
-
     template <typename T>
     Status getValue(T& value, size_t depth) {
         uint8_t tag = 0;
@@ -419,6 +395,30 @@ class Reader {
             }
             HALYARD_RETURN_IF_ERROR(status);
         }
+        return {};
+    }
+
+    Status readNode(Graph& graph, size_t depth) {
+        HALYARD_ASSIGN_OR_RETURN(const std::string_view kind, getText());
+        std::optional<NodeDescriptor> descriptor = descriptorNamed(kind);
+        if (!descriptor.has_value()) {
+            return unsupported("the kind '" + std::string(kind) + "' is not known");
+        }
+        Node node;
+        node.descriptor = *std::move(descriptor);
+        const auto read = [&]<typename Descriptor>(Descriptor& fields) -> Status {
+            if constexpr (std::is_same_v<Descriptor, std::monostate>) {
+                return internalError("a kind without a descriptor");
+            } else {
+                return getValue(fields, depth);
+            }
+        };
+        HALYARD_RETURN_IF_ERROR(std::visit(read, node.descriptor).withContext(kind));
+        HALYARD_RETURN_IF_ERROR(getList(node.inputs));
+        HALYARD_RETURN_IF_ERROR(getList(node.outputs));
+        HALYARD_ASSIGN_OR_RETURN(node.label, getText());
+        HALYARD_RETURN_IF_ERROR(getList(node.sources));
+        graph.addNode(std::move(node));
         return {};
     }
 
