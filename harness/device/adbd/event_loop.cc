@@ -110,7 +110,9 @@ void EventLoop::wait(int milliseconds) {
     const int count =
             epoll_wait(mEpoll.get(), events.data(), static_cast<int>(events.size()), milliseconds);
     for (int i = 0; i < count && !mStopped; ++i) {
-        const auto found = mWatches.find(events[i].data.u64);
+        // A copy: the kernel packs its events, and no reference may be to what is not aligned.
+        const WatchId id = events[i].data.u64;
+        const auto found = mWatches.find(id);
         if (found == mWatches.end()) {
             continue;
         }
