@@ -18,10 +18,13 @@ export OPENBLAS_NUM_THREADS := 1
 T :=
 K :=
 OP :=
+# How long each fuzz target runs, and which one alone.
+FUZZ_SECONDS := 60
+FUZZ :=
 pytest = $(PYTHON) -m pytest $(if $(K),-k '$(K)') $(if $(OP),--operation '$(OP)')
 
 .PHONY: demo test programs test-native test-engine test-driver test-hal test-programs test-golden \
-    test-python test-device test-asan test-tsan lint tidy format clean
+    test-python test-device test-asan test-tsan fuzz lint tidy format clean
 
 demo: programs
 	@$(VENV)/bin/halyard demo
@@ -32,6 +35,8 @@ test: lint test-native test-python
 # ---- set-up -------------------------------------------------------------------------------------
 
 build/.packages: apt-packages.txt
+build/.packages-fuzz: tests/fuzz/apt-packages.txt build/.packages
+build/.packages build/.packages-fuzz:
 	@mkdir -p build
 	@missing=$$(grep -Ev '^(#|$$)' $< | while read -r name; do \
 	    dpkg-query -W -f '$${db:Status-Abbrev}' "$$name" 2>/dev/null | grep -q '^ii' \
@@ -108,6 +113,14 @@ test-asan: build/.installed
 
 test-tsan: build/.installed
 	@tests/sanitized.sh tsan
+
+# ---- fuzzing ------------------------------------------------------------------------------------
+
+# Every target for FUZZ_SECONDS, or FUZZ=model alone. What the corpora grow by stays in build/fuzz.
+fuzz: build/.packages-fuzz
+	@cmake --preset fuzz >build/fuzz.log || { cat build/fuzz.log; exit 1; }
+	@cmake --build build/fuzz --target halyard_fuzzers
+	@python3 tests/fuzz/run.py build/fuzz --seconds $(FUZZ_SECONDS) $(if $(FUZZ),--target $(FUZZ))
 
 # ---- source checks ------------------------------------------------------------------------------
 

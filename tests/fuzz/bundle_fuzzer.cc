@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the runner reads: bundles of cases, options, and their conversion.
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "driver/lowest_version.h"
+#include "harness/device/runner/canonical_model.h"
+#include "harness/device/runner/message_file.h"
+#include "tests/fuzz/finding.h"
+
+namespace halyard::fuzz {
+namespace {
+
+constexpr uint64_t kMostOutputBytes = uint64_t{1} << 24;
+
+// So much shared memory is asked for and filled.
+bool small(const runner::pb::Example& example) {
+    uint64_t bytes = 0;
+    for (const runner::pb::OutputBuffer& output : example.outputs()) {
+        if (output.byte_size() > kMostOutputBytes) {
+            return false;
+        }
+        bytes += output.byte_size();
+    }
+    return bytes <= kMostOutputBytes;
+}
+
+void convert(const runner::pb::TestCase& testCase) {
+    Result<runner::TargetModel> model = runner::toCanonical(testCase.model());
+    if (model.ok()) {
+        for (const driver::HalVersion version : driver::allVersions()) {
+            (void)runner::checkExpressible(model->model, version);
+        }
+        (void)driver::lowestVersion(model->model);
+        (void)runner::moveConstantsToPool(*model);
+    }
+    for (const runner::pb::Example& example : testCase.examples()) {
+        if (small(example)) {
+            (void)runner::toCanonical(example);
+        }
+    }
+}
+
+void readBundle(const std::string& path) {
+    Result<runner::BundleReader> reader = runner::BundleReader::open(path);
+    require(reader.ok(), "a file that is there opens", reader.status().toString());
+    for (;;) {
+        const Result<std::optional<runner::pb::TestCase>> next = reader->next();
+        if (!next.ok() || !next->has_value()) {
+            break;
+        }
+        convert(**next);
+    }
+    reader = runner::BundleReader::open(path);
+    for (;;) {
+        const Result<std::optional<uint64_t>> offset = reader->skip();
+        if (!offset.ok() || !offset->has_value()) {
+            break;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace halyard::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    static const int file = memfd_create("bundle", MFD_CLOEXEC);
+    if (ftruncate(file, 0) != 0 || pwrite(file, data, size, 0) != static_cast<ssize_t>(size)) {
+        std::abort();
+    }
+    const std::string path = "/proc/self/fd/" + std::to_string(file);
+    halyard::fuzz::readBundle(path);
+    (void)halyard::runner::readOptions(path);
+    return 0;
+}

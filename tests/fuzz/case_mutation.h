@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nearly valid models come of valid ones, by changes of single fields, by changes that keep the
+// model coherent, and by joining two models.
+
+#pragma once
+
+#include <random>
+
+#include "harness/device/runner/messages.h"
+
+namespace halyard::fuzz {
+
+namespace pb = runner::pb;
+
+// Beyond these nothing is added.
+inline constexpr int kMostOperations = 24;
+inline constexpr int kMostOperands = 200;
+
+// Changes the case in one to four places.
+void mutate(pb::TestCase& testCase, std::mt19937& random);
+// Puts the other's operations behind, some of whose inputs are outputs of the first ones.
+void append(pb::TestCase& testCase, const pb::TestCase& other, std::mt19937& random);
+
+}  // namespace halyard::fuzz

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine alone: graphs as bytes, verified, planned and run on CpuRef. What must hold of every
+// graph: what is written is read back equal; a second run, and one with two threads, give the same;
+// memory stays in its limit and is given back.
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/backends/ref/cpu_ref.h"
+#include "engine/graph/serialization.h"
+#include "engine/plan/program.h"
+#include "tests/fuzz/finding.h"
+#include "tests/fuzz/graph_mutation.h"
+
+namespace halyard::fuzz {
+namespace {
+
+using engine::ExecutionReport;
+using engine::Graph;
+using engine::InputBinding;
+using engine::OutputBinding;
+using engine::Program;
+using std::chrono::steady_clock;
+
+constexpr size_t kMemory = size_t{16} << 20;
+constexpr size_t kOutputBytes = size_t{1} << 14;
+constexpr std::chrono::milliseconds kDeadline{50};
+constexpr std::chrono::seconds kPatience{5};
+
+struct Attempt {
+    Status status;
+    std::vector<engine::Shape> shapes;
+    std::vector<std::vector<uint8_t>> outputs;
+};
+
+// Inputs of small numbers, where their shape does not say otherwise of extent 2.
+struct Inputs {
+    std::vector<std::vector<uint8_t>> bytes;
+    std::vector<InputBinding> bindings;
+
+    explicit Inputs(const Graph& graph) {
+        bytes.resize(graph.inputs().size());
+        for (size_t i = 0; i < bytes.size(); ++i) {
+            engine::TensorType type = graph.tensor(graph.inputs()[i]).type;
+            if (!type.shape.hasKnownRank()) {
+                type.shape = {2, 2};
+            }
+            for (size_t axis = 0; axis < type.shape.rank(); ++axis) {
+                if (type.shape[axis] < 0) {
+                    type.shape[axis] = 2;
+                }
+            }
+            const Result<size_t> size = type.byteSize();
+            if (size.ok() && *size <= kMemory) {
+                bytes[i] = fill(type.type, *size);
+            }
+            bindings.push_back({.bytes = bytes[i], .shape = type.shape});
+        }
+    }
+
+    static std::vector<uint8_t> fill(engine::DataType type, size_t size) {
+        std::vector<uint8_t> bytes(size);
+        for (size_t i = 0; i < size; ++i) {
+            bytes[i] = static_cast<uint8_t>(i % 7);
+        }
+        if (type == engine::DataType::FLOAT32 || type == engine::DataType::INT32) {
+            for (size_t i = 0; i + 4 <= size; i += 4) {
+                const float real = static_cast<float>(i / 4 % 13) / 4 - 1;
+                const auto whole = static_cast<int32_t>(i / 4 % 3);
+                std::memcpy(
+                        bytes.data() + i,
+                        type == engine::DataType::INT32 ? static_cast<const void*>(&whole) : &real,
+                        4);
+            }
+        }
+        return bytes;
+    }
+};
+
+Attempt attempt(engine::Execution& execution, const Program& program, const Inputs& inputs) {
+    Attempt done;
+    done.outputs.resize(program.graph().outputs().size());
+    std::vector<OutputBinding> outputs;
+    for (std::vector<uint8_t>& bytes : done.outputs) {
+        bytes.assign(kOutputBytes, 0xa5);
+        outputs.push_back({.bytes = bytes});
+    }
+    engine::RunOptions options;
+    const steady_clock::time_point start = steady_clock::now();
+    options.deadline = start + kDeadline;
+    options.loopTimeout = kDeadline / 2;
+    ExecutionReport report;
+    done.status = execution.run(inputs.bindings, outputs, options, &report);
+    require(steady_clock::now() - start < kPatience, "an execution ends in time",
+            done.status.toString());
+    require(done.status.code() != StatusCode::INTERNAL, "running fails on what the graph asks for",
+            done.status.toString());
+    for (const engine::OutputReport& output : report.outputs) {
+        done.shapes.push_back(output.shape);
+    }
+    return done;
+}
+
+void compare(const Attempt& first, const Attempt& second, std::string_view claim) {
+    if (first.status.code() == StatusCode::DEADLINE_EXCEEDED ||
+        second.status.code() == StatusCode::DEADLINE_EXCEEDED) {
+        return;
+    }
+    require(first.status.code() == second.status.code(), claim,
+            first.status.toString() + " / " + second.status.toString());
+    require(first.shapes == second.shapes, claim, "other shapes");
+    require(!first.status.ok() || first.outputs == second.outputs, claim, "other elements");
+}
+
+class Examiner {
+  public:
+    void examine(const Graph& graph) {
+        const auto memory = std::make_shared<Budget>(kMemory);
+        checkBytes(graph);
+        std::optional<Attempt> alone;
+        for (const std::shared_ptr<ThreadPool>& threads : mPools) {
+            const auto program = Program::build(graph, {mCpuRef.get()}, threads, memory);
+            if (!program.ok()) {
+                require(program.status().code() != StatusCode::INTERNAL,
+                        "building fails on what the graph asks for", program.status().toString());
+                break;
+            }
+            const Inputs inputs((*program)->graph());
+            engine::Execution execution(*program);
+            Attempt first = attempt(execution, **program, inputs);
+            compare(first, attempt(execution, **program, inputs), "a second run gives the same");
+            if (alone.has_value()) {
+                compare(*alone, first, "two threads give the same as one");
+            }
+            alone = std::move(first);
+            require(memory->reserved() <= kMemory, "memory stays in its limit");
+        }
+        require(memory->reserved() == 0, "memory is given back");
+    }
+
+  private:
+    static void checkBytes(const Graph& graph) {
+        const std::vector<uint8_t> bytes = engine::serialize(graph);
+        const Result<Graph> again = engine::deserialize(bytes);
+        require(again.ok(), "what is written can be read", again.status().toString());
+        require(engine::serialize(*again) == bytes, "what is written is read back equal");
+    }
+
+    const std::unique_ptr<const engine::Backend> mCpuRef = engine::makeCpuRef();
+    const std::vector<std::shared_ptr<ThreadPool>> mPools = {std::make_shared<ThreadPool>(1),
+                                                             std::make_shared<ThreadPool>(2)};
+};
+
+}  // namespace
+}  // namespace halyard::fuzz
+
+extern "C" {
+
+int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
+    halyard::fuzz::silenceLog();
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    // Never destroyed: its threads outlive the last run.
+    static halyard::fuzz::Examiner& examiner = *new halyard::fuzz::Examiner;
+    if (const auto graph = halyard::engine::deserialize({data, size}); graph.ok()) {
+        examiner.examine(*graph);
+    }
+    return 0;
+}
+
+size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t maxSize);
+
+size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t maxSize, unsigned seed) {
+    std::mt19937 random(seed);
+    auto graph = halyard::engine::deserialize({data, size});
+    // Now and then the bytes as such: the reader of graphs takes any.
+    if (!graph.ok() || random() % 16 == 0) {
+        return LLVMFuzzerMutate(data, size, maxSize);
+    }
+    halyard::fuzz::mutate(*graph, random);
+    const std::vector<uint8_t> bytes = halyard::engine::serialize(*graph);
+    if (bytes.size() > maxSize) {
+        return size;
+    }
+    std::copy(bytes.begin(), bytes.end(), data);
+    return bytes.size();
+}
+
+}  // extern "C"

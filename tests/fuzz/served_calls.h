@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An object that serves a HIDL interface, under the calls of a hostile client.
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "hal/binder/object.h"
+#include "hal/hidl/layout.h"
+#include "tests/fuzz/choices.h"
+#include "tests/fuzz/parcels.h"
+#include "tests/hal/loopback.h"
+
+namespace halyard::fuzz {
+
+// Makes up to `most` calls, until the choices are used up. What they answer is read as a client
+// would: a reply that breaks the interface is a finding.
+void makeCalls(Choices& choices, size_t most, hal::testing::LoopbackProcess& process,
+               const std::shared_ptr<hal::LocalObject>& object,
+               const hal::hidl::InterfaceLayout& interface, const Material& material);
+
+}  // namespace halyard::fuzz

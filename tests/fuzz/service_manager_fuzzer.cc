@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// hwservicemanager under the calls of hostile clients, who register, look up, listen and die.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "hal/hidl/types.h"
+#include "harness/device/hwservicemanager/service_manager_object.h"
+#include "tests/fuzz/finding.h"
+#include "tests/fuzz/served_calls.h"
+#include "tests/hal/hidl_client.h"
+
+namespace halyard::fuzz {
+namespace {
+
+constexpr size_t kMostCalls = 16;
+constexpr size_t kQuestions = 2;
+constexpr std::string_view kManifest = R"(<manifest version="1.0" type="device">
+<hal format="hidl"><name>android.hardware.neuralnetworks</name><transport>hwbinder</transport>
+<version>1.3</version><interface><name>IDevice</name><instance>default</instance></interface></hal>
+</manifest>)";
+
+// Serves IBase alone, as any service does.
+class Registered final : public hal::hidl::HidlObject {
+  public:
+    Registered() : HidlObject(hal::hidl::nn::v1_3::IDevice::layout()) {}
+
+  protected:
+    Status serve(uint32_t /*code*/, Call& /*call*/) override { return {}; }
+};
+
+class Listener final : public hal::hidl::HidlObject {
+  public:
+    Listener() : HidlObject(hal::hidl::manager::v1_0::IServiceNotification::layout()) {}
+
+  protected:
+    Status serve(uint32_t /*code*/, Call& /*call*/) override { return {}; }
+};
+
+void run(Choices choices) {
+    const auto process = std::make_shared<hal::testing::LoopbackProcess>();
+    device::Manifest manifest;
+    manifest.addFragment(kManifest);
+    const auto manager =
+            std::make_shared<device::ServiceManagerObject>(process, manifest, kQuestions);
+    manager->registerItself();
+    const std::vector<std::shared_ptr<hal::LocalObject>> objects = {
+            std::make_shared<Registered>(), std::make_shared<Registered>(),
+            std::make_shared<Listener>(), std::make_shared<Listener>()};
+    const Material material = {
+            .objects = {objects.begin(), objects.end()}, .models = {}, .requests = {}};
+    for (size_t i = 0; i < kMostCalls && !choices.empty(); ++i) {
+        if (choices.oneIn(8)) {
+            process->kill(choices.of(objects));
+        } else {
+            makeCalls(choices, 1, *process, manager,
+                      hal::hidl::manager::v1_2::IServiceManager::layout(), material);
+        }
+    }
+    manager->shutDown();
+    process->stop();
+}
+
+}  // namespace
+}  // namespace halyard::fuzz
+
+extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
+    halyard::fuzz::silenceLog();
+    return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    halyard::fuzz::run(halyard::fuzz::Choices({data, size}));
+    return 0;
+}
