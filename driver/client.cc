@@ -30,13 +30,14 @@ Status Client::alive() const {
                          : Status();
 }
 
-bool Client::keepWitness(const std::shared_ptr<void>& witness) {
+bool Client::hasWitness() const {
     const std::lock_guard lock(mMutex);
-    if (mWitness != nullptr) {
-        return false;
-    }
-    mWitness = witness;
-    return true;
+    return mWitness != nullptr;
+}
+
+void Client::keepWitness(std::shared_ptr<void> witness) {
+    const std::lock_guard lock(mMutex);
+    std::swap(mWitness, witness);  // one that is not needed goes outside the lock
 }
 
 Clients::Clients(Account device, const Limits& limits, std::shared_ptr<IdleExecutions> idle,

@@ -81,9 +81,9 @@ class Client {
     // UNAVAILABLE once it has ended.
     Status alive() const;
 
-    // Keeps `witness` until the account closes: what tells of the process's death. False, and
-    // nothing is kept, if it has one already.
-    bool keepWitness(const std::shared_ptr<void>& witness);
+    // Keeps what tells of the process's death until the account closes; one is enough.
+    bool hasWitness() const;
+    void keepWitness(std::shared_ptr<void> witness);
 
   private:
     const ProcessId mProcess;
@@ -92,7 +92,7 @@ class Client {
     const std::shared_ptr<IdleExecutions> mIdle;
     const Shares mShares;
     std::atomic<bool> mEnded = false;
-    std::mutex mMutex;
+    mutable std::mutex mMutex;
     std::shared_ptr<void> mWitness;
 };
 

@@ -115,7 +115,8 @@ Result<ServiceOptions> parseServiceOptions(int argc, char** argv) {
     ServiceOptions options;
     bool firstCompute = true;
     opterr = 0;
-    optind = 1;
+    // Where getopt stands in an earlier list of arguments is forgotten.
+    optind = 0;
     int letter = 0;
     while ((letter = getopt_long(argc, argv, ":c:n:vVhu:d:", kLongOptions, nullptr)) != -1) {
         switch (letter) {

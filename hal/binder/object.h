@@ -46,6 +46,12 @@ class LocalObject : public std::enable_shared_from_this<LocalObject> {
     virtual void onLastRelease() {}
 };
 
+// Tells of the death of an object's owner for as long as it lives, and keeps nothing else alive.
+class OwnerWatch {
+  public:
+    virtual ~OwnerWatch() = default;
+};
+
 // A handle to another process's object; holds one strong reference for as long as it lives.
 // Thread-safe. There is one RemoteObject per handle and process.
 class RemoteObject {
@@ -57,6 +63,10 @@ class RemoteObject {
     // and if nobody is, nothing is heard of it: make sure afterwards that it answers.
     virtual Result<uint64_t> linkToDeath(std::function<void()> onDeath) = 0;
     virtual void unlinkToDeath(uint64_t id) = 0;
+    // The same for longer than the handle is held: with a weak reference only, so that the object
+    // may go while its owner is watched. An object that its owner keeps for our sake alone could
+    // keep something of ours in turn, for ever.
+    virtual Result<std::unique_ptr<OwnerWatch>> watchOwner(std::function<void()> onDeath) = 0;
 };
 
 // Null, ours, or somebody else's.

@@ -22,6 +22,9 @@ class RemoteObjects::Remote final : public RemoteObject {
         return mTable->link(*this, std::move(onDeath));
     }
     void unlinkToDeath(uint64_t id) override { mTable->unlink(*this, id); }
+    Result<std::unique_ptr<OwnerWatch>> watchOwner(std::function<void()> onDeath) override {
+        return mTable->watch(*this, std::move(onDeath));
+    }
 
     // Whether a kernel reference is ours to drop. Guarded by the table's mutex.
     bool referenced = false;
@@ -29,6 +32,20 @@ class RemoteObjects::Remote final : public RemoteObject {
   private:
     const std::shared_ptr<RemoteObjects> mTable;
     const uint32_t mHandle;
+};
+
+class RemoteObjects::Watch final : public OwnerWatch {
+  public:
+    Watch(std::shared_ptr<RemoteObjects> table, uint32_t handle, uint64_t id)
+        : mTable(std::move(table)), mHandle(handle), mId(id) {}
+    ~Watch() override { mTable->unwatch(mHandle, mId); }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+  private:
+    const std::shared_ptr<RemoteObjects> mTable;
+    const uint32_t mHandle;
+    const uint64_t mId;
 };
 
 Result<std::shared_ptr<RemoteObject>> RemoteObjects::get(uint32_t handle) {
@@ -58,19 +75,19 @@ Result<std::shared_ptr<RemoteObject>> RemoteObjects::get(uint32_t handle) {
 
 void RemoteObjects::letGo(const Remote& object) {
     const uint32_t handle = object.handle();
-    std::map<uint64_t, std::function<void()>> links;
+    Links links;
     std::lock_guard lock(mMutex);
     CommandBuffer commands;
     if (auto found = mEntries.find(handle);
         found != mEntries.end() && found->second.owner == &object) {
         Entry& entry = found->second;
-        if (entry.deathCookie != 0) {
-            commands.add(BC_CLEAR_DEATH_NOTIFICATION,
-                         binder_handle_cookie{.handle = handle, .cookie = entry.deathCookie});
-            mByCookie.erase(entry.deathCookie);
-        }
         std::swap(links, entry.links);
-        mEntries.erase(found);
+        if (entry.watches.empty()) {
+            forgetDeath(handle, entry, commands);
+            mEntries.erase(found);
+        } else {
+            entry.owner = nullptr;
+        }
     }
     if (object.referenced) {
         commands.add(BC_RELEASE, handle);
@@ -84,9 +101,16 @@ void RemoteObjects::letGo(const Remote& object) {
     }
 }
 
-Result<uint64_t> RemoteObjects::link(Remote& object, std::function<void()> onDeath) {
+void RemoteObjects::forgetDeath(uint32_t handle, const Entry& entry, CommandBuffer& commands) {
+    if (entry.deathCookie != 0) {
+        commands.add(BC_CLEAR_DEATH_NOTIFICATION,
+                     binder_handle_cookie{.handle = handle, .cookie = entry.deathCookie});
+        mByCookie.erase(entry.deathCookie);
+    }
+}
+
+Result<RemoteObjects::Entry*> RemoteObjects::watched(Remote& object) {
     const uint32_t handle = object.handle();
-    std::lock_guard lock(mMutex);
     auto found = mEntries.find(handle);
     if (found == mEntries.end() || found->second.owner != &object) {
         return internalError("binder: handle " + std::to_string(handle) + " is not held");
@@ -113,9 +137,54 @@ Result<uint64_t> RemoteObjects::link(Remote& object, std::function<void()> onDea
         entry.deathCookie = cookie;
         mByCookie[cookie] = handle;
     }
+    return &entry;
+}
+
+Result<uint64_t> RemoteObjects::link(Remote& object, std::function<void()> onDeath) {
+    std::lock_guard lock(mMutex);
+    HALYARD_ASSIGN_OR_RETURN(Entry* const entry, watched(object));
     const uint64_t id = ++mLastLink;
-    entry.links[id] = std::move(onDeath);
+    entry->links[id] = std::move(onDeath);
     return id;
+}
+
+Result<std::unique_ptr<OwnerWatch>> RemoteObjects::watch(Remote& object,
+                                                         std::function<void()> onDeath) {
+    const uint32_t handle = object.handle();
+    if (handle == 0) {
+        return invalidArgument("binder: who is handle 0 changes");
+    }
+    std::lock_guard lock(mMutex);
+    HALYARD_ASSIGN_OR_RETURN(Entry* const entry, watched(object));
+    CommandBuffer commands;
+    commands.add(BC_INCREFS, handle);
+    HALYARD_RETURN_IF_ERROR(mKernel->write(commands.bytes()));
+    const uint64_t id = ++mLastLink;
+    entry->watches[id] = std::move(onDeath);
+    return std::unique_ptr<OwnerWatch>(std::make_unique<Watch>(shared_from_this(), handle, id));
+}
+
+void RemoteObjects::unwatch(uint32_t handle, uint64_t id) {
+    std::function<void()> watch;
+    std::lock_guard lock(mMutex);
+    auto found = mEntries.find(handle);
+    if (found == mEntries.end()) {
+        return;
+    }
+    Entry& entry = found->second;
+    if (auto it = entry.watches.find(id); it != entry.watches.end()) {
+        watch = std::move(it->second);
+        entry.watches.erase(it);
+    }
+    CommandBuffer commands;
+    if (entry.watches.empty() && entry.owner == nullptr) {
+        forgetDeath(handle, entry, commands);
+        mEntries.erase(found);
+    }
+    commands.add(BC_DECREFS, handle);
+    if (Status sent = mKernel->write(commands.bytes()); !sent.ok()) {
+        log(LogLevel::WARNING, sent.withContext("watching a process no more").toString());
+    }
 }
 
 Status RemoteObjects::forgetDeadManager(Remote& object, Entry& entry) {
@@ -158,15 +227,24 @@ std::vector<std::function<void()>> RemoteObjects::died(uint64_t cookie) {
         links.push_back(std::move(link));
     }
     entry.links.clear();
+    for (auto& [id, watch] : entry.watches) {
+        if (watch != nullptr) {
+            links.push_back(std::exchange(watch, nullptr));
+        }
+    }
     return links;
 }
 
 void RemoteObjects::clearLinks() {
-    std::vector<std::map<uint64_t, std::function<void()>>> links;
+    std::vector<Links> links;
+    std::vector<std::function<void()>> watches;
     std::lock_guard lock(mMutex);
     for (auto& [handle, entry] : mEntries) {
         links.push_back(std::move(entry.links));
         entry.links.clear();
+        for (auto& [id, watch] : entry.watches) {
+            watches.push_back(std::exchange(watch, nullptr));
+        }
     }
 }
 

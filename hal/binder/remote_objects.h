@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/base/status.h"
+#include "hal/binder/commands.h"
 #include "hal/binder/kernel.h"
 #include "hal/binder/object.h"
 
@@ -37,15 +38,26 @@ class RemoteObjects : public std::enable_shared_from_this<RemoteObjects> {
 
   private:
     class Remote;
+    class Watch;
+    using Links = std::map<uint64_t, std::function<void()>>;
     struct Entry {
         std::weak_ptr<Remote> object;
-        const Remote* owner = nullptr;  // the one that lets go of the entry when it goes
-        uint64_t deathCookie = 0;       // 0: the kernel has not been asked
+        // The one that lets go of the entry when it goes, unless its owner is watched; null once it
+        // has gone.
+        const Remote* owner = nullptr;
+        uint64_t deathCookie = 0;  // 0: the kernel has not been asked
         bool dead = false;
-        std::map<uint64_t, std::function<void()>> links;
+        Links links;    // end with the object
+        Links watches;  // each with a weak reference
     };
 
+    // The entry of an object whose owner is alive, of whose death the kernel will tell.
+    Result<Entry*> watched(Remote& object);
     Result<uint64_t> link(Remote& object, std::function<void()> onDeath);
+    Result<std::unique_ptr<OwnerWatch>> watch(Remote& object, std::function<void()> onDeath);
+    void unwatch(uint32_t handle, uint64_t id);
+    // Asks no more for the death, in `commands`.
+    void forgetDeath(uint32_t handle, const Entry& entry, CommandBuffer& commands);
     // Calls to handle 0 go to whoever is the context manager; but a reference to it is to the one
     // that was it when it was taken, and has to go before the next one's can be taken.
     Status forgetDeadManager(Remote& object, Entry& entry);

@@ -14,8 +14,8 @@
 
 namespace halyard::hal {
 
-// Takes its own duplicate of the handle's descriptor, until the memory is used. Never fails: what is
-// wrong with the handle is reported by valid() or use(), where the contract wants it.
+// Takes its own duplicate of the handle's descriptor, until the memory is used. Never fails: what
+// is wrong with the handle is reported by valid() or use(), where the contract wants it.
 driver::SharedMemory importMemory(std::string name, const ParcelReader::Handle& handle,
                                   uint64_t size);
 

@@ -10,17 +10,19 @@ std::shared_ptr<driver::Client> accountOf(const driver::Device& device, const Ca
 
 void endWithOwner(const std::shared_ptr<driver::Client>& client,
                   const std::shared_ptr<RemoteObject>& object) {
-    if (!client->keepWitness(object)) {
+    if (client->hasWitness()) {
         return;
     }
-    const auto end = [weak = std::weak_ptr(client)] {
+    Result<std::unique_ptr<OwnerWatch>> watch = object->watchOwner([weak = std::weak_ptr(client)] {
         if (const std::shared_ptr<driver::Client> open = weak.lock()) {
             open->end();
         }
-    };
-    if (!object->linkToDeath(end).ok()) {
+    });
+    if (!watch.ok()) {
         client->end();
+        return;
     }
+    client->keepWitness(std::shared_ptr<OwnerWatch>(std::move(*watch)));
 }
 
 }  // namespace halyard::hal::hidl

@@ -18,7 +18,8 @@ std::shared_ptr<driver::Client> accountOf(const driver::Device& device, const Ca
 // Ends the account when the owner of `object` dies, which is the client itself: a callback of its
 // own comes with all that outlives a call. A client that hands in somebody else's harms only
 // itself, and what it has asked for ends at the latest with the longest running time. The first
-// object that an account gets stays referred to until it closes; the others are not needed.
+// object that an account gets is enough. The object itself is not kept: a client's callback may
+// keep the model that the account is open for.
 void endWithOwner(const std::shared_ptr<driver::Client>& client,
                   const std::shared_ptr<RemoteObject>& object);
 

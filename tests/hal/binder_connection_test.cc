@@ -800,6 +800,49 @@ TEST_F(Connection, TellsEveryLinkOfADeathOnce) {
     EXPECT_EQ(remote->linkToDeath([] {}).status().code(), StatusCode::UNAVAILABLE);
 }
 
+TEST_F(Connection, WatchesAnOwnerWhoseObjectMayGo) {
+    std::shared_ptr<RemoteObject> remote = receiveRemote(9);
+    ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
+    std::atomic<int> deaths = 0;
+    Result<std::unique_ptr<OwnerWatch>> first = remote->watchOwner([&] { ++deaths; });
+    Result<std::unique_ptr<OwnerWatch>> second = remote->watchOwner([&] { deaths += 100; });
+    ASSERT_TRUE(first.ok() && second.ok());
+    const auto request =
+            kernel->sent(BC_REQUEST_DEATH_NOTIFICATION).at(0).as<binder_handle_cookie>();
+    ASSERT_TRUE(remote->linkToDeath([&] { deaths += 1000; }).ok());
+    remote = nullptr;
+    EXPECT_EQ(kernel->sent(BC_RELEASE).size(), 1u) << "its owner may destroy it";
+    EXPECT_EQ(kernel->sent(BC_DECREFS).size(), 1u);
+    EXPECT_EQ(kernel->sent(BC_INCREFS).size(), 3u) << "two of them for the watches";
+    EXPECT_TRUE(kernel->sent(BC_CLEAR_DEATH_NOTIFICATION).empty());
+    second->reset();
+    EXPECT_TRUE(kernel->sent(BC_CLEAR_DEATH_NOTIFICATION).empty()) << "one goes on watching";
+
+    kernel->deliver(Returns().add(BR_DEAD_BINDER, request.cookie));
+    ASSERT_TRUE(kernel->waitForSent(BC_DEAD_BINDER_DONE, 1));
+    ASSERT_TRUE(kernel->waitUntilIdle());
+    EXPECT_EQ(deaths, 1);
+    first->reset();
+    EXPECT_EQ(kernel->sent(BC_CLEAR_DEATH_NOTIFICATION).size(), 1u);
+    EXPECT_EQ(kernel->sent(BC_DECREFS).size(), 3u);
+}
+
+TEST_F(Connection, WatchesAnOwnerOnWhileItsObjectComesAndGoes) {
+    std::shared_ptr<RemoteObject> remote = receiveRemote(9);
+    std::atomic<int> deaths = 0;
+    Result<std::unique_ptr<OwnerWatch>> watch = remote->watchOwner([&] { ++deaths; });
+    ASSERT_TRUE(watch.ok());
+    remote = nullptr;
+    remote = receiveRemote(9);
+    watch->reset();
+    EXPECT_TRUE(kernel->sent(BC_CLEAR_DEATH_NOTIFICATION).empty())
+            << "the object that is held now may be linked to";
+    remote = nullptr;
+    EXPECT_EQ(kernel->sent(BC_CLEAR_DEATH_NOTIFICATION).size(), 1u);
+    EXPECT_EQ(kernel->sent(BC_RELEASE).size(), 2u);
+    EXPECT_EQ(kernel->sent(BC_INCREFS).size(), kernel->sent(BC_DECREFS).size());
+}
+
 TEST_F(Connection, ADeathAfterTheHandleWasLetGoIsOnlyAnswered) {
     std::shared_ptr<RemoteObject> remote = receiveRemote(9);
     std::atomic<int> deaths = 0;

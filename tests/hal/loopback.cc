@@ -230,7 +230,8 @@ Result<DeliveredParcel> deliver(const SentParcel& sent, Descriptors descriptors)
 
 // ---- LoopbackProcess ----------------------------------------------------------------------------
 
-class LoopbackProcess::LoopbackRemote : public RemoteObject {
+class LoopbackProcess::LoopbackRemote : public RemoteObject,
+                                        public std::enable_shared_from_this<LoopbackRemote> {
   public:
     LoopbackRemote(uint32_t handle, std::shared_ptr<LocalObject> object)
         : mHandle(handle), mObject(std::move(object)) {}
@@ -248,6 +249,10 @@ class LoopbackProcess::LoopbackRemote : public RemoteObject {
         std::lock_guard lock(mMutex);
         mLinks.erase(id);
     }
+    Result<std::unique_ptr<OwnerWatch>> watchOwner(std::function<void()> onDeath) override {
+        HALYARD_ASSIGN_OR_RETURN(const uint64_t id, linkToDeath(std::move(onDeath)));
+        return std::unique_ptr<OwnerWatch>(std::make_unique<Watch>(weak_from_this(), id));
+    }
 
     // Null when it is dead.
     std::shared_ptr<LocalObject> object() {
@@ -262,6 +267,23 @@ class LoopbackProcess::LoopbackRemote : public RemoteObject {
     }
 
   private:
+    class Watch final : public OwnerWatch {
+      public:
+        Watch(std::weak_ptr<LoopbackRemote> remote, uint64_t id)
+            : mRemote(std::move(remote)), mId(id) {}
+        ~Watch() override {
+            if (const std::shared_ptr<LoopbackRemote> remote = mRemote.lock()) {
+                remote->unlinkToDeath(mId);
+            }
+        }
+        Watch(const Watch&) = delete;
+        Watch& operator=(const Watch&) = delete;
+
+      private:
+        const std::weak_ptr<LoopbackRemote> mRemote;
+        const uint64_t mId;
+    };
+
     uint32_t mHandle;
     const std::shared_ptr<LocalObject> mObject;
     std::mutex mMutex;

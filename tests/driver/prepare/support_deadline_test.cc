@@ -34,7 +34,8 @@ class SupportDeadline : public testing::Test {
     }
 
     Result<std::vector<bool>> ask(const Model& model, const StopCondition& condition) {
-        return supportedOperations(*mState, model, Checkpoint().unless(&condition));
+        return supportedOperations(*mState, *mState->clients.own(), model,
+                                   Checkpoint().unless(&condition));
     }
 
     std::unique_ptr<DeviceState> mState;
@@ -66,7 +67,7 @@ TEST_F(SupportDeadline, CopiesASharedConstantOnceForAllOperations) {
     EXPECT_EQ(*flags, expected);
     EXPECT_GE(never.asked(), kMegabytes) << "once for each megabyte";
     EXPECT_LT(never.asked(), kMegabytes * kOperations) << "not once more for each operation";
-    EXPECT_EQ(mState->memory->reserved(), 0U);
+    EXPECT_EQ(mState->account.memory->reserved(), 0U);
 }
 
 TEST_F(SupportDeadline, GivesNoFlagsOnceItIsTimeToStop) {
@@ -78,13 +79,15 @@ TEST_F(SupportDeadline, GivesNoFlagsOnceItIsTimeToStop) {
         const Status status = ask(model, soon).status();
         EXPECT_EQ(status.code(), StatusCode::UNAVAILABLE) << status.toString();
         EXPECT_LE(soon.asked(), patience + 4) << "nothing else is looked at";
-        EXPECT_EQ(mState->memory->reserved(), 0U);
+        EXPECT_EQ(mState->account.memory->reserved(), 0U);
     }
 }
 
 TEST_F(SupportDeadline, IsWhatTheDeadlineSays) {
     const Checkpoint passed(std::chrono::steady_clock::time_point{});
-    EXPECT_EQ(supportedOperations(*mState, gathersBySharedIndices(), passed).status().code(),
+    EXPECT_EQ(supportedOperations(*mState, *mState->clients.own(), gathersBySharedIndices(), passed)
+                      .status()
+                      .code(),
               StatusCode::DEADLINE_EXCEEDED);
 }
 

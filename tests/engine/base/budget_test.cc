@@ -18,7 +18,7 @@ TEST(Budget, CountsAReservationForAsLongAsItLives) {
     {
         const Result<Reservation> reservation = Reservation::create(budget, 60);
         ASSERT_TRUE(reservation.ok());
-        EXPECT_EQ(reservation->bytes(), 60U);
+        EXPECT_EQ(reservation->count(), 60U);
         EXPECT_EQ(budget->reserved(), 60U);
     }
     EXPECT_EQ(budget->reserved(), 0U);
@@ -100,6 +100,50 @@ TEST(Budget, IsKeptByManyThreads) {
     }
     EXPECT_FALSE(exceeded);
     EXPECT_EQ(budget->reserved(), 0U);
+}
+
+TEST(Budget, TakesOfTheWholeWhatIsTakenOfAPart) {
+    const auto whole = std::make_shared<Budget>(100);
+    const auto part = std::make_shared<Budget>(60, whole);
+    const auto other = std::make_shared<Budget>(60, whole);
+    {
+        const Result<Reservation> taken = Reservation::create(part, 50);
+        ASSERT_TRUE(taken.ok());
+        EXPECT_EQ(part->reserved(), 50U);
+        EXPECT_EQ(whole->reserved(), 50U);
+        EXPECT_EQ(other->reserved(), 0U);
+        EXPECT_EQ(Reservation::create(part, 11).status().code(), StatusCode::RESOURCE_EXHAUSTED)
+                << "its own limit";
+        EXPECT_EQ(Reservation::create(other, 51).status().code(), StatusCode::RESOURCE_EXHAUSTED)
+                << "the whole's";
+        EXPECT_EQ(other->reserved(), 0U) << "a refusal takes nothing";
+        EXPECT_EQ(whole->reserved(), 50U);
+        EXPECT_TRUE(Reservation::create(other, 50).ok());
+    }
+    EXPECT_EQ(part->reserved(), 0U);
+    EXPECT_EQ(whole->reserved(), 0U);
+    EXPECT_EQ(part->admits(61).code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(std::make_shared<Budget>(200, whole)->admits(101).code(),
+              StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST(Budget, MakesRoomWhereAPartOrTheWholeRunsShort) {
+    Result<Reservation> idle = Status(StatusCode::UNAVAILABLE, "none");
+    const auto drop = [&idle] { idle = Status(StatusCode::UNAVAILABLE, "none"); };
+    const auto whole = std::make_shared<Budget>(100, drop);
+    const auto part = std::make_shared<Budget>(60, whole);
+    idle = Reservation::create(whole, 80);
+    EXPECT_TRUE(Reservation::create(part, 40).ok()) << "the whole made room";
+    const auto own = std::make_shared<Budget>(60, whole, drop);
+    idle = Reservation::create(own, 60);
+    EXPECT_TRUE(Reservation::create(own, 10).ok()) << "the part did";
+}
+
+TEST(Budget, CountsWhatItIsToldTo) {
+    const auto models = std::make_shared<Budget>(1, nullptr, "models");
+    const auto part = std::make_shared<Budget>(1, models);
+    EXPECT_EQ(Reservation::create(part, 2).status().message(),
+              "2 models are more than the limit of 1");
 }
 
 }  // namespace

@@ -202,11 +202,14 @@ TEST(Svdf, FollowsItsDefinition) {
             const bool hasBias = rank != 2;
             const size_t units = kFilters / rank;
             const auto tensor = [&](Shape shape) { return random.values(typeOf(type, shape)); };
-            Inputs inputs = {tensor({kBatch, kInput}), tensor({kFilters, kInput}),
-                             tensor({kFilters, kMemory})};
-            inputs.push_back(hasBias ? std::optional(tensor({static_cast<int32_t>(units)}))
-                                     : std::nullopt);
-            inputs.emplace_back(tensor({kBatch, kMemory * kFilters}));
+            Inputs inputs(5);
+            inputs[0] = tensor({kBatch, kInput});
+            inputs[1] = tensor({kFilters, kInput});
+            inputs[2] = tensor({kFilters, kMemory});
+            if (hasBias) {
+                inputs[3] = tensor({static_cast<int32_t>(units)});
+            }
+            inputs[4] = tensor({kBatch, kMemory * kFilters});
             const Numbers x = reals(*inputs[0]);
             const Numbers feature = reals(*inputs[1]);
             const Numbers time = reals(*inputs[2]);

@@ -30,6 +30,10 @@ class FakeRemote : public RemoteObject {
         return mLast;
     }
     void unlinkToDeath(uint64_t id) override { links.erase(id); }
+    Result<std::unique_ptr<hal::OwnerWatch>> watchOwner(
+            std::function<void()> /*onDeath*/) override {
+        return internalError("nobody watches");
+    }
     void die() {
         dead = true;
         for (const auto& [id, onDeath] : std::exchange(links, {})) {

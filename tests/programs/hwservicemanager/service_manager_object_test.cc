@@ -48,11 +48,16 @@ class SomeService : public LocalObject {
     explicit SomeService(bool mute = false) : mMute(mute) {}
     ~SomeService() override { speak(); }
 
-    WireStatus onTransact(uint32_t code, bool /*oneway*/, const Caller& /*caller*/,
-                          ParcelReader& /*arguments*/, ParcelWriter& reply) override {
-        if (code != IBase::interfaceChain) {
+    WireStatus onTransact(hal::IncomingCall& call) override {
+        if (call.code() != IBase::interfaceChain ||
+            !hal::hidl::readInterfaceToken(call.arguments()).ok()) {
             return WireStatus::UNKNOWN_TRANSACTION;
         }
+        const Result<ParcelWriter*> writer = call.endArguments();
+        if (!writer.ok()) {
+            return WireStatus::BAD_VALUE;
+        }
+        ParcelWriter& reply = **writer;
         std::unique_lock lock(mMutex);
         mAsked = true;
         mChanged.notify_all();
@@ -97,7 +102,7 @@ class Listener : public hal::hidl::HidlObject {
         HALYARD_ASSIGN_OR_RETURN(const int32_t preexisting, call.arguments.readInt32());
         told.push_back(std::string(fqName->view()) + "/" + std::string(name->view()) +
                        (preexisting != 0 ? " was there" : ""));
-        return {};
+        return call.endArguments().status();
     }
 };
 
