@@ -10,6 +10,9 @@
 #include <cstring>
 #include <ctime>
 #include <string>
+#include <utility>
+
+#include "hal/log_limit.h"
 
 namespace halyard::hal {
 namespace {
@@ -66,17 +69,32 @@ void writeToStderr(LogLevel level, std::string_view line) {
     std::string text(1, kLetters[static_cast<size_t>(level)]);
     text.append("/halyard: ").append(line).push_back('\n');
     // One write per line, so that lines of several threads and processes stay whole.
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
-}  // namespace
-
-void logToStderrAndLogd(LogLevel level, std::string_view line) {
+void write(LogLevel level, std::string_view line) {
     static const int logd = connectToLogd();
     if (logd >= 0) {
         writeToLogd(logd, level, line);
     }
     writeToStderr(level, line);
+}
+
+}  // namespace
+
+void logToStderrAndLogd(LogLevel level, std::string_view line) {
+    static LogLimit limit(LogLimit::Rate{});
+    const LogLimit::Clock::time_point now = LogLimit::Clock::now();
+    for (const auto& [limited, name] :
+         {std::pair(LogLevel::WARNING, "warnings"), std::pair(LogLevel::ERROR, "errors")}) {
+        if (const uint64_t leftOut = limit.takeLeftOut(limited, now); leftOut > 0) {
+            write(limited, std::to_string(leftOut) + " " + name + " were left out");
+        }
+    }
+    if (limit.admits(level, now)) {
+        // Refusals quote what clients sent, of any length; nobody reads more of it than this.
+        write(level, level < LogLevel::WARNING ? line : line.substr(0, kMaxLine));
+    }
 }
 
 }  // namespace halyard::hal

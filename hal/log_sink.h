@@ -9,6 +9,8 @@
 namespace halyard::hal {
 
 // Sends log lines to stderr and, where there is one, to Android's logd under the tag "halyard".
+// Of warnings and errors no more than LogLimit admits are written; a line tells how many were not.
+// Thread-safe.
 void logToStderrAndLogd(LogLevel level, std::string_view line);
 
 }  // namespace halyard::hal
