@@ -74,6 +74,10 @@ std::string DeviceObject::debugText(std::span<const std::string> /*options*/) co
     return mDevice->report();
 }
 
+std::shared_ptr<driver::Client> DeviceObject::debuggedBy(const Caller& caller) const {
+    return accountOf(*mDevice, caller);
+}
+
 Status DeviceObject::getCapabilities(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     writeEnum(*reply, ErrorStatus::NONE);

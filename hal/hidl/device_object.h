@@ -24,6 +24,7 @@ class DeviceObject : public HidlObject {
     Status serve(uint32_t code, Call& call) override;
     // The device's report: version, options, backends, live models, as text.
     std::string debugText(std::span<const std::string> options) const override;
+    std::shared_ptr<driver::Client> debuggedBy(const Caller& caller) const override;
 
   private:
     // One function per method and, where the versions differ in arguments only, per family.

@@ -124,10 +124,26 @@ Status HidlObject::debug(Call& call) {
         output.reset(fcntl(handle.handle.fds[0], F_DUPFD_CLOEXEC, 0));
     }
     HALYARD_RETURN_IF_ERROR(call.endArguments().status());
-    if (output.valid()) {
+    if (!output.valid()) {
+        return {};
+    }
+    const std::shared_ptr<driver::Client> client = debuggedBy(call.caller);
+    if (client == nullptr) {
         writeDebugOutput(output.get(), debugText(options));
+        return {};
+    }
+    const Result<driver::CallGate::Permit> permit = client->shares().calls->enter();
+    if (permit.ok()) {
+        writeDebugOutput(output.get(), debugText(options));
+    } else {
+        log(LogLevel::WARNING, "debug called by pid " + std::to_string(call.caller.pid) +
+                                       " gets no text: " + std::string(permit.status().message()));
     }
     return {};
+}
+
+std::shared_ptr<driver::Client> HidlObject::debuggedBy(const Caller& /*caller*/) const {
+    return nullptr;
 }
 
 std::string HidlObject::debugText(std::span<const std::string> /*options*/) const {

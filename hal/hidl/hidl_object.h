@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
+#include "driver/client.h"
 #include "driver/model/versions.h"
 #include "engine/base/status.h"
 #include "hal/binder/incoming_call.h"
@@ -56,6 +58,10 @@ class HidlObject : public LocalObject {
 
     // What IBase::debug writes for these options. Called for callers that are no apps.
     virtual std::string debugText(std::span<const std::string> options) const;
+
+    // Whose calls a call of IBase::debug counts among, as it may hold its thread for as long as its
+    // caller is slow to read. Null, as here, where nobody counts them.
+    virtual std::shared_ptr<driver::Client> debuggedBy(const Caller& caller) const;
 
   private:
     Status serveBase(uint32_t code, Call& call);

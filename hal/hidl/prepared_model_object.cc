@@ -53,6 +53,10 @@ std::string PreparedModelObject::debugText(std::span<const std::string> /*option
     return mModel->report();
 }
 
+std::shared_ptr<driver::Client> PreparedModelObject::debuggedBy(const Caller& /*caller*/) const {
+    return mModel->client();
+}
+
 // The arguments that say how to execute, as far as the version has them.
 Result<driver::ExecuteOptions> PreparedModelObject::readOptions(Call& call) const {
     driver::ExecuteOptions options;

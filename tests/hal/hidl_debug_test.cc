@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// IBase::debug of the objects that have a device: whoever is slow to read holds no more threads
+// than its other long calls may.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "driver/device.h"
+#include "hal/hidl/service_objects.h"
+#include "hal/hidl/types.h"
+#include "tests/hal/hidl_client.h"
+#include "tests/hal/loopback.h"
+#include "tests/hal/time_limit.h"
+
+namespace halyard::hal {
+
+namespace {
+
+using hidl::base::v1_0::IBase;
+using testing::LoopbackProcess;
+
+constexpr int32_t kClient = 4711;
+constexpr int32_t kOther = 4712;
+constexpr uint32_t kUid = 1000;
+
+class HidlDebug : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        driver::Options options;
+        options.backends = {"CpuRef"};
+        options.threads = 1;
+        options.calls = {.perClient = 1, .shared = 2, .most = 2};
+        Result<std::unique_ptr<driver::Device>> device = driver::Device::create(options);
+        ASSERT_TRUE(device.ok()) << device.status().toString();
+        mDriver = std::move(*device);
+        Result<std::shared_ptr<LocalObject>> object = makeDeviceObject(mProcess, mDriver);
+        ASSERT_TRUE(object.ok()) << object.status().toString();
+        mDevice = *object;
+    }
+    void TearDown() override { mProcess->stop(); }
+
+    void debug(const std::shared_ptr<LocalObject>& object, int fd) {
+        ParcelWriter writer;
+        hidl::writeRequestHead(writer, hidl::nn::v1_3::IDevice::layout(), IBase::debug);
+        const NativeHandle handle{.fds = {fd}, .ints = {}};
+        hidl::writeNativeHandle(writer, &handle);
+        hidl::writeValue(writer, hidl::makeVec(writer, std::vector<hidl::HidlString>()));
+        Result<LoopbackProcess::Answer> answer =
+                mProcess->call(object, IBase::debug, false, testing::capture(writer));
+        ASSERT_TRUE(answer.ok());
+        EXPECT_EQ(answer->status, WireStatus::OK);
+    }
+    // What debug() writes for that process.
+    std::string textFor(int32_t pid) {
+        std::array<int, 2> ends = {-1, -1};
+        EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+        mProcess->caller.pid = pid;
+        debug(mDevice, ends[1]);
+        close(ends[1]);
+        std::string text(4096, '\0');
+        text.resize(static_cast<size_t>(std::max<ssize_t>(read(ends[0], text.data(), 4096), 0)));
+        close(ends[0]);
+        return text;
+    }
+
+    const testing::TimeLimit mTimeLimit;
+    std::shared_ptr<LoopbackProcess> mProcess = std::make_shared<LoopbackProcess>();
+    std::shared_ptr<driver::Device> mDriver;
+    std::shared_ptr<LocalObject> mDevice;
+};
+
+TEST_F(HidlDebug, GivesNoTextToAClientThatHoldsAllItsPlaces) {
+    const std::shared_ptr<driver::Client> client = mDriver->client({.pid = kClient, .uid = kUid});
+    {
+        const Result<driver::CallGate::Permit> permit = client->shares().calls->enter();
+        ASSERT_TRUE(permit.ok());
+        EXPECT_EQ(textFor(kClient), "");
+        EXPECT_NE(textFor(kOther), "");
+    }
+    EXPECT_NE(textFor(kClient), "");
+    EXPECT_EQ(client->shares().calls->inside(), 0U);
+}
+
+TEST_F(HidlDebug, HoldsAPlaceForAsLongAsItsReaderIsSlow) {
+    std::array<int, 2> ends = {-1, -1};
+    ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK), 0);
+    const std::string piece(4096, 'x');
+    while (write(ends[1], piece.data(), piece.size()) > 0) {
+    }
+    const std::shared_ptr<driver::Client> client = mDriver->client({.pid = kClient, .uid = kUid});
+    std::atomic<bool> seen = false;
+    std::atomic<bool> over = false;
+    std::thread caller([&] {
+        for (int round = 0; round < 20 && !seen; ++round) {
+            debug(mDevice, ends[1]);
+        }
+        over = true;
+    });
+    const auto isInside = [&] { return client->shares().calls->inside() == 1; };
+    while (!seen && !over) {
+        if (isInside()) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(100));
+            seen = isInside();
+        }
+    }
+    caller.join();
+    EXPECT_TRUE(seen);
+    EXPECT_EQ(client->shares().calls->inside(), 0U);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+}  // namespace
+
+}  // namespace halyard::hal
