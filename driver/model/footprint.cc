@@ -12,7 +12,8 @@ constexpr size_t kBlock = 16;
 // What a tensor and a node take of a graph, of its plan and of what is told about its placement,
 // beyond their lists. Measured on chains of ADD, and rounded up.
 constexpr size_t kTensor = 512;
-constexpr size_t kNode = 2048;
+constexpr size_t kNode = 1024;
+constexpr size_t kPrepared = 8192;  // whatever the model is
 
 template <typename T>
 size_t bytesOf(const std::vector<T>& elements) {
@@ -72,7 +73,7 @@ size_t footprintOf(const Model& model) {
 
 size_t preparedFootprintOf(const Model& model) {
     const Sizes sizes = sizesOf(model);
-    return sizes.operands * kTensor + sizes.operations * kNode + sizes.lists +
+    return kPrepared + sizes.operands * kTensor + sizes.operations * kNode + sizes.lists +
            model.operandValues->size();
 }
 

@@ -233,7 +233,7 @@ class Mutation {
                 break;
             case 3:
                 type.quantization.channelDim = static_cast<uint32_t>(number());
-                type.quantization.channelScales.resize(below(6), 0.5F);
+                type.quantization.channelScales = std::vector<float>(below(6), 0.5F);
                 break;
             case 4:
                 type.shape = Shape::unknownRank();

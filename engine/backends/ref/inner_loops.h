@@ -2,7 +2,7 @@
 //
 // The loops behind one element of the output: products that are summed, pixels under a window. They
 // may be as long as a client likes, so they count their operations as KernelCall's loops do; mostly
-// they are short, so they are inlined whole and call their body in one place.
+// they are short, so they are inlined whole, and short ones ask nothing inside.
 
 #pragma once
 
@@ -39,19 +39,24 @@ template <typename Body>
 [[gnu::always_inline]] inline Status forEachTap(KernelCall& call, const Extent& rows,
                                                 const Extent& columns, int64_t depth, Body body) {
     const int64_t operations = rows.count() * columns.count() * depth;
-    const bool isLong = operations > KernelCall::kInterval;
-    HALYARD_RETURN_IF_ERROR(call.checkpoint(isLong ? 1 : 1 + operations));
     if (operations == 0) {
-        return {};  // however many rows without columns there are
+        return call.checkpoint(1);  // however many rows without columns there are
+    }
+    if (operations <= KernelCall::kInterval) {
+        HALYARD_RETURN_IF_ERROR(call.checkpoint(1 + operations));
+        for (int64_t i = rows.first; i < rows.end; ++i) {
+            for (int64_t j = columns.first; j < columns.end; ++j) {
+                body(i, j, 0, depth);
+            }
+        }
+        return {};
     }
     const int64_t length = std::min(depth, KernelCall::kInterval);
     for (int64_t i = rows.first; i < rows.end; ++i) {
         for (int64_t j = columns.first; j < columns.end; ++j) {
             for (int64_t begin = 0; begin < depth; begin += length) {
                 const int64_t end = std::min(begin + length, depth);
-                if (isLong) {
-                    HALYARD_RETURN_IF_ERROR(call.checkpoint(end - begin));
-                }
+                HALYARD_RETURN_IF_ERROR(call.checkpoint(end - begin));
                 body(i, j, begin, end);
             }
         }
