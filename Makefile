@@ -24,7 +24,7 @@ FUZZ :=
 pytest = $(PYTHON) -m pytest $(if $(K),-k '$(K)') $(if $(OP),--operation '$(OP)')
 
 .PHONY: demo test programs test-native test-engine test-driver test-hal test-programs test-golden \
-    test-python test-device test-asan test-tsan fuzz lint tidy format clean
+    test-python test-device test-attacks test-asan test-tsan fuzz lint tidy format clean
 
 demo: programs
 	@$(VENV)/bin/halyard demo
@@ -106,6 +106,11 @@ test-python: programs
 test-device: programs
 	@cmake --build $(BUILD) --target halyard_binder_selftest halyard_attacker
 	@$(pytest) tests/device
+
+# Every form of every attack on the service, of which `make test` runs one each (a quarter of an hour).
+test-attacks: programs
+	@cmake --build $(BUILD) --target halyard_attacker
+	@$(pytest) --thorough tests/device/test_attacks.py tests/device/test_dying_clients.py
 
 # The same tests on sanitizer builds: the C++ units, and the Python tests with sanitized programs.
 test-asan: build/.installed

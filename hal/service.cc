@@ -17,6 +17,7 @@
 #include "engine/base/log.h"
 #include "hal/binder/guarded_mapping.h"
 #include "hal/binder/process.h"
+#include "hal/binder/process_watch.h"
 #include "hal/hidl/registration.h"
 #include "hal/hidl/service_manager.h"
 #include "hal/hidl/service_objects.h"
@@ -87,8 +88,14 @@ Status serve(const ServiceOptions& options, const sigset_t& signals) {
 
     HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<BinderProcess> process,
                              BinderProcess::open(kBinderDevice));
+    std::shared_ptr<ProcessWatch> processes;
+    if (Result<std::unique_ptr<ProcessWatch>> started = ProcessWatch::start(); started.ok()) {
+        processes = std::move(*started);
+    } else {
+        log(LogLevel::INFO, "deaths are told by callbacks: " + started.status().toString());
+    }
     HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<LocalObject> object,
-                             makeDeviceObject(process, device));
+                             makeDeviceObject(process, device, processes));
     HALYARD_RETURN_IF_ERROR(process->startThreads(kThreads, kSpawnedThreads));
 
     hidl::HwServiceManager manager(process);

@@ -212,6 +212,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--operation", metavar="NAME", help="only golden cases with this operation, as CONV_2D"
     )
     parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="also tests that `make test` leaves out: every form of every attack on the service",
+    )
+    parser.addoption(
         "--random-seconds",
         type=float,
         default=30.0,

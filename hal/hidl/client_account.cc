@@ -2,27 +2,52 @@
 
 #include "hal/hidl/client_account.h"
 
+#include <functional>
+#include <utility>
+
+#include "engine/base/log.h"
+
 namespace halyard::hal::hidl {
 
-std::shared_ptr<driver::Client> accountOf(const driver::Device& device, const Caller& caller) {
-    return device.client({.pid = caller.pid, .uid = caller.euid});
+namespace {
+
+std::function<void()> ending(const std::shared_ptr<driver::Client>& client) {
+    return [weak = std::weak_ptr(client)] {
+        if (const std::shared_ptr<driver::Client> open = weak.lock()) {
+            open->end();
+        }
+    };
+}
+
+// What watches, or that there is nobody left to watch. Without means to watch, the account goes on.
+void keep(const std::shared_ptr<driver::Client>& client,
+          Result<std::unique_ptr<OwnerWatch>> watch) {
+    if (watch.ok()) {
+        client->keepWitness(std::shared_ptr<OwnerWatch>(std::move(*watch)));
+    } else if (watch.status().code() == StatusCode::UNAVAILABLE) {
+        client->end();
+    } else {
+        log(LogLevel::WARNING, watch.status().toString());
+    }
+}
+
+}  // namespace
+
+std::shared_ptr<driver::Client> accountOf(const driver::Device& device, const Caller& caller,
+                                          ProcessWatch* processes) {
+    std::shared_ptr<driver::Client> client = device.client({.pid = caller.pid, .uid = caller.euid});
+    // The kernel has no number for callers of another name space.
+    if (processes != nullptr && caller.pid > 0 && !client->hasWitness()) {
+        keep(client, processes->watch(caller.pid, ending(client)));
+    }
+    return client;
 }
 
 void endWithOwner(const std::shared_ptr<driver::Client>& client,
                   const std::shared_ptr<RemoteObject>& object) {
-    if (client->hasWitness()) {
-        return;
+    if (!client->hasWitness()) {
+        keep(client, object->watchOwner(ending(client)));
     }
-    Result<std::unique_ptr<OwnerWatch>> watch = object->watchOwner([weak = std::weak_ptr(client)] {
-        if (const std::shared_ptr<driver::Client> open = weak.lock()) {
-            open->end();
-        }
-    });
-    if (!watch.ok()) {
-        client->end();
-        return;
-    }
-    client->keepWitness(std::shared_ptr<OwnerWatch>(std::move(*watch)));
 }
 
 }  // namespace halyard::hal::hidl

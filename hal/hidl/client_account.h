@@ -9,17 +9,20 @@
 #include "driver/client.h"
 #include "driver/device.h"
 #include "hal/binder/object.h"
+#include "hal/binder/process_watch.h"
 
 namespace halyard::hal::hidl {
 
-// The account of the caller's process.
-std::shared_ptr<driver::Client> accountOf(const driver::Device& device, const Caller& caller);
+// The account of the caller's process, which ends with the process where `processes` can tell
+// (null: it can't).
+std::shared_ptr<driver::Client> accountOf(const driver::Device& device, const Caller& caller,
+                                          ProcessWatch* processes);
 
-// Ends the account when the owner of `object` dies, which is the client itself: a callback of its
-// own comes with all that outlives a call. A client that hands in somebody else's harms only
-// itself, and what it has asked for ends at the latest with the longest running time. The first
-// object that an account gets is enough. The object itself is not kept: a client's callback may
-// keep the model that the account is open for.
+// Where nothing else tells of the client's death yet, ends the account when the owner of `object`
+// dies. That is the client itself: a callback of its own comes with all that outlives a call. A
+// client that hands in somebody else's harms only itself, and what it has asked for ends at the
+// latest with the longest running time. The object itself is not kept: a client's callback may keep
+// the model that the account is open for.
 void endWithOwner(const std::shared_ptr<driver::Client>& client,
                   const std::shared_ptr<RemoteObject>& object);
 

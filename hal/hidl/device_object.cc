@@ -39,8 +39,12 @@ Status skipCache(ParcelReader& arguments) {
 }  // namespace
 
 DeviceObject::DeviceObject(std::weak_ptr<BinderProcess> process,
-                           std::shared_ptr<const driver::Device> device)
-    : HidlObject(IDevice::layout()), mProcess(std::move(process)), mDevice(std::move(device)) {}
+                           std::shared_ptr<const driver::Device> device,
+                           std::shared_ptr<ProcessWatch> processes)
+    : HidlObject(IDevice::layout()),
+      mProcess(std::move(process)),
+      mDevice(std::move(device)),
+      mProcesses(std::move(processes)) {}
 
 Status DeviceObject::serve(uint32_t code, Call& call) {
     using Self = DeviceObject;
@@ -75,7 +79,7 @@ std::string DeviceObject::debugText(std::span<const std::string> /*options*/) co
 }
 
 std::shared_ptr<driver::Client> DeviceObject::debuggedBy(const Caller& caller) const {
-    return accountOf(*mDevice, caller);
+    return accountOf(*mDevice, caller, mProcesses.get());
 }
 
 Status DeviceObject::getCapabilities(Call& call) {
@@ -89,8 +93,8 @@ Status DeviceObject::getSupportedOperations(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(driver::Model model,
                              versionDelta(call.version).readModel(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    Result<std::vector<bool>> supported =
-            mDevice->supportedOperations(model, call.version, accountOf(*mDevice, call.caller));
+    Result<std::vector<bool>> supported = mDevice->supportedOperations(
+            model, call.version, accountOf(*mDevice, call.caller, mProcesses.get()));
     std::vector<HidlBool> flags;
     if (supported.ok()) {
         for (bool flag : *supported) {
@@ -127,7 +131,7 @@ Status DeviceObject::prepareModel(Call& call) {
                                        "prepareModel"));
         return {};
     }
-    options.client = accountOf(*mDevice, call.caller);
+    options.client = accountOf(*mDevice, call.caller, mProcesses.get());
     endWithOwner(options.client, callback);
     // A failure has been reported by the callback.
     Status launched = mDevice->prepareAsync(

@@ -11,14 +11,16 @@
 
 #include "driver/device.h"
 #include "hal/binder/process.h"
+#include "hal/binder/process_watch.h"
 #include "hal/hidl/hidl_object.h"
 
 namespace halyard::hal::hidl {
 
 class DeviceObject : public HidlObject {
   public:
-    DeviceObject(std::weak_ptr<BinderProcess> process,
-                 std::shared_ptr<const driver::Device> device);
+    // `processes`: what tells of clients' deaths; null where nothing but their callbacks does.
+    DeviceObject(std::weak_ptr<BinderProcess> process, std::shared_ptr<const driver::Device> device,
+                 std::shared_ptr<ProcessWatch> processes);
 
   protected:
     Status serve(uint32_t code, Call& call) override;
@@ -41,6 +43,7 @@ class DeviceObject : public HidlObject {
 
     std::weak_ptr<BinderProcess> mProcess;
     std::shared_ptr<const driver::Device> mDevice;
+    const std::shared_ptr<ProcessWatch> mProcesses;
 };
 
 }  // namespace halyard::hal::hidl

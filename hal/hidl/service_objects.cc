@@ -10,12 +10,13 @@
 namespace halyard::hal {
 
 Result<std::shared_ptr<LocalObject>> makeDeviceObject(const std::shared_ptr<BinderProcess>& process,
-                                                      std::shared_ptr<driver::Device> device) {
+                                                      std::shared_ptr<driver::Device> device,
+                                                      std::shared_ptr<ProcessWatch> processes) {
     if (process == nullptr || device == nullptr) {
         return invalidArgument("a device object needs a process and a device");
     }
     return std::shared_ptr<LocalObject>(
-            std::make_shared<hidl::DeviceObject>(process, std::move(device)));
+            std::make_shared<hidl::DeviceObject>(process, std::move(device), std::move(processes)));
 }
 
 std::span<const std::string_view> deviceInterfaceChain() {

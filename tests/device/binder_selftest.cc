@@ -627,6 +627,16 @@ void checkDeath(Client& client, const std::string& device, pid_t server) {
         claim(false, "objects to link to");
         return;
     }
+    std::atomic<int> ownerDeaths = 0;
+    const Result<int32_t> released = client.number(COUNT_RELEASED);
+    std::shared_ptr<RemoteObject> watched = client.makeObject();
+    Result<std::unique_ptr<OwnerWatch>> watch =
+            watched == nullptr ? internalError("no object")
+                               : watched->watchOwner([&] { ++ownerDeaths; });
+    watched = nullptr;
+    claim(watch.ok() && released.ok() &&
+                  eventually([&] { return client.numberIs(*released + 1, COUNT_RELEASED); }),
+          "an object whose owner is watched may go");
     bool linked = client.hub->linkToDeath([&] { ++deaths; }).ok() &&
                   made->linkToDeath([&] { ++deaths; }).ok() &&
                   made->linkToDeath([&] { ++deaths; }).ok();
@@ -639,6 +649,7 @@ void checkDeath(Client& client, const std::string& device, pid_t server) {
     int status = -1;
     waitpid(server, &status, 0);
     claim(eventually([&] { return deaths >= 3; }), "every link hears of the death");
+    claim(eventually([&] { return ownerDeaths == 1; }), "and so does who watches the owner");
     claim(made->linkToDeath([] {}).status().code() == StatusCode::UNAVAILABLE,
           "nobody links to the dead");
     claim(callForNumber(*client.process, made, 1, ParcelWriter()).status().code() ==

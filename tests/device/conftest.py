@@ -11,10 +11,14 @@ from halyard.vm.virtual_machine import VmOptions
 _HERE = "tests/device/"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(_HERE):
             item.add_marker(pytest.mark.device)
+    if not config.getoption("thorough"):
+        left_out = [item for item in items if item.get_closest_marker("thorough") is not None]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,9 @@ from tests.device.attacking import (
 
 pytestmark = pytest.mark.slow
 
+# Left out unless --thorough: another form of an attack that stands beside it, or a long one.
+THOROUGH = pytest.mark.thorough
+
 MEMORY = 64  # MiB that the service may take
 
 # A service starts threads as they are needed, and keeps them with their stacks and the allocator's
@@ -82,7 +85,15 @@ def manager(device: VirtualDevice) -> Iterator[int]:
 # ---- descriptors --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["served", "refused", "unknown", "oneway"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "served",
+        pytest.param("refused", marks=THOROUGH),
+        pytest.param("unknown", marks=THOROUGH),
+        pytest.param("oneway", marks=THOROUGH),
+    ],
+)
 def test_descriptors_in_a_parcel_are_closed(
     device: VirtualDevice, victim: Service, attacker: Attacker, how: str
 ) -> None:
@@ -92,7 +103,15 @@ def test_descriptors_in_a_parcel_are_closed(
     await_footprint(device, victim.pid, before, WARM)
 
 
-@pytest.mark.parametrize("how", ["manager", "manager-refused", "manager-unknown", "reply"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "manager",
+        pytest.param("manager-refused", marks=THOROUGH),
+        pytest.param("manager-unknown", marks=THOROUGH),
+        pytest.param("reply", marks=THOROUGH),
+    ],
+)
 def test_hwservicemanager_closes_descriptors_in_a_parcel(
     device: VirtualDevice, manager: int, victim: Service, attacker: Attacker, how: str
 ) -> None:
@@ -105,6 +124,7 @@ def test_hwservicemanager_closes_descriptors_in_a_parcel(
     await_footprint(device, manager, before, WARM)
 
 
+@THOROUGH
 def test_arrays_of_descriptors_are_closed(
     device: VirtualDevice, victim: Service, attacker: Attacker
 ) -> None:
@@ -130,6 +150,7 @@ def test_waiting_requests_do_not_use_up_descriptors(
     await_footprint(device, victim.pid, before, WARM)
 
 
+@THOROUGH
 def test_mappings_of_one_client_leave_room_for_others(
     device: VirtualDevice, victim: Service, attacker: Attacker
 ) -> None:
@@ -141,7 +162,10 @@ def test_mappings_of_one_client_leave_room_for_others(
 # ---- threads and time ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("what", ["loops", "convolution", "high"])
+@pytest.mark.parametrize(
+    "what",
+    ["loops", pytest.param("convolution", marks=THOROUGH), pytest.param("high", marks=THOROUGH)],
+)
 def test_long_executions_leave_others_their_turn(
     device: VirtualDevice, victim: Service, attacker: Attacker, what: str
 ) -> None:
@@ -149,6 +173,7 @@ def test_long_executions_leave_others_their_turn(
     await_rest(device, victim.pid)
 
 
+@THOROUGH
 def test_many_accounts_of_one_mind_leave_the_service_answering(
     device: VirtualDevice, victim: Service, attacker: Attacker
 ) -> None:
@@ -159,7 +184,7 @@ def test_many_accounts_of_one_mind_leave_the_service_answering(
     await_footprint(device, victim.pid, before, WARM)
 
 
-@pytest.mark.parametrize("threads", [8, 64])
+@pytest.mark.parametrize("threads", [8, pytest.param(64, marks=THOROUGH)])
 def test_synchronous_executions_leave_threads_for_others(
     device: VirtualDevice, victim: Service, attacker: Attacker, threads: int
 ) -> None:
@@ -170,7 +195,7 @@ def test_synchronous_executions_leave_threads_for_others(
     await_footprint(device, victim.pid, before, WARM)
 
 
-@pytest.mark.parametrize("priority", ["medium", "high"])
+@pytest.mark.parametrize("priority", ["medium", pytest.param("high", marks=THOROUGH)])
 def test_long_preparations_leave_others_their_turn(
     device: VirtualDevice, victim: Service, attacker: Attacker, priority: str
 ) -> None:
@@ -180,7 +205,7 @@ def test_long_preparations_leave_others_their_turn(
     await_footprint(device, victim.pid, before, WARM)
 
 
-@pytest.mark.parametrize("what", ["constants", "nodes"])
+@pytest.mark.parametrize("what", [pytest.param("constants", marks=THOROUGH), "nodes"])
 def test_long_questions_leave_threads_for_others(
     device: VirtualDevice, victim: Service, attacker: Attacker, what: str
 ) -> None:
@@ -206,6 +231,7 @@ def test_nothing_runs_longer_than_the_service_lets_it(device: VirtualDevice) -> 
         await_rest(device, service.pid)
 
 
+@THOROUGH
 def test_many_callers_at_once_are_all_served(
     device: VirtualDevice, victim: Service, attacker: Attacker
 ) -> None:
@@ -217,13 +243,13 @@ def test_many_callers_at_once_are_all_served(
 @pytest.mark.parametrize(
     "attack",
     [
-        ("slot-hog", "--clients", 32),
+        pytest.param(("slot-hog", "--clients", 32), marks=THOROUGH),
         ("sync-hog", "--clients", 16),
-        ("prepare-hog", "--clients", 32),
-        ("support-hog", "--clients", 16),
-        ("pool-hoarder", "--clients", 16),
-        ("memory-hog", "--clients", 32),
-        ("trailing-bytes", "--clients", 2, "--against", "inside"),
+        pytest.param(("prepare-hog", "--clients", 32), marks=THOROUGH),
+        pytest.param(("support-hog", "--clients", 16), marks=THOROUGH),
+        pytest.param(("pool-hoarder", "--clients", 16), marks=THOROUGH),
+        pytest.param(("memory-hog", "--clients", 32), marks=THOROUGH),
+        pytest.param(("trailing-bytes", "--clients", 2, "--against", "inside"), marks=THOROUGH),
     ],
     ids=lambda attack: attack[0],
 )
@@ -258,7 +284,15 @@ def test_constants_in_models_count_as_memory(
     assert grown < (MEMORY + 16) * 1024
 
 
-@pytest.mark.parametrize("where", ["model", "used-model", "request", "used-request"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        pytest.param("model", marks=THOROUGH),
+        "used-model",
+        pytest.param("request", marks=THOROUGH),
+        pytest.param("used-request", marks=THOROUGH),
+    ],
+)
 def test_pools_of_terabytes_leave_addresses_for_others(
     device: VirtualDevice, victim: Service, attacker: Attacker, where: str
 ) -> None:
@@ -268,7 +302,7 @@ def test_pools_of_terabytes_leave_addresses_for_others(
     await_footprint(device, victim.pid, before, WARM)
 
 
-@pytest.mark.parametrize("where", ["behind", "inside"])
+@pytest.mark.parametrize("where", ["behind", pytest.param("inside", marks=THOROUGH)])
 def test_long_calls_do_not_keep_the_receive_buffer(
     device: VirtualDevice, victim: Service, attacker: Attacker, where: str
 ) -> None:
@@ -277,6 +311,7 @@ def test_long_calls_do_not_keep_the_receive_buffer(
     await_footprint(device, victim.pid, before, WARM)
 
 
+@THOROUGH
 def test_waiting_calls_leave_room_in_the_receive_buffer(
     device: VirtualDevice, victim: Service, attacker: Attacker
 ) -> None:
@@ -300,7 +335,10 @@ def test_huge_pages_cut_short_fail_the_execution(
 # ---- the binder edge ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["eventfd", "pipe", "socket"])
+@pytest.mark.parametrize(
+    "kind",
+    ["eventfd", pytest.param("pipe", marks=THOROUGH), pytest.param("socket", marks=THOROUGH)],
+)
 def test_output_that_nobody_takes_keeps_no_thread(
     device: VirtualDevice, victim: Service, attacker: Attacker, kind: str
 ) -> None:
@@ -308,7 +346,7 @@ def test_output_that_nobody_takes_keeps_no_thread(
     assert_served(fight, CALLS)
 
 
-@pytest.mark.parametrize("end", ["killed", "thaw"])
+@pytest.mark.parametrize("end", ["killed", pytest.param("thaw", marks=THOROUGH)])
 def test_frozen_callers_keep_no_thread(
     device: VirtualDevice, victim: Service, attacker: Attacker, end: str
 ) -> None:
@@ -319,6 +357,7 @@ def test_frozen_callers_keep_no_thread(
     await_footprint(device, victim.pid, before, WARM)
 
 
+@THOROUGH
 def test_oneway_calls_leave_others_their_turn(
     device: VirtualDevice, victim: Service, attacker: Attacker
 ) -> None:
@@ -336,6 +375,7 @@ def test_callbacks_that_are_other_objects_do_no_harm(
     await_footprint(device, victim.pid, before, WARM)
 
 
+@THOROUGH
 def test_a_model_in_other_hands_leaves_others_their_turn(
     device: VirtualDevice, manager: int, victim: Service, attacker: Attacker
 ) -> None:
@@ -357,6 +397,7 @@ def test_services_that_do_not_answer_leave_hwservicemanager_serving(
     await_footprint(device, manager, before, WARM)
 
 
+@THOROUGH
 def test_registrations_within_registrations_leave_hwservicemanager_serving(
     device: VirtualDevice, manager: int, victim: Service, attacker: Attacker
 ) -> None:
@@ -366,6 +407,7 @@ def test_registrations_within_registrations_leave_hwservicemanager_serving(
     await_footprint(device, manager, before, WARM)
 
 
+@THOROUGH
 def test_names_of_a_dead_process_leave_hwservicemanager(
     device: VirtualDevice, manager: int, victim: Service, attacker: Attacker
 ) -> None:

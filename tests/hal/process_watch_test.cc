@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hal/binder/process_watch.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <vector>
+
+#include "driver/device.h"
+#include "hal/hidl/client_account.h"
+#include "tests/driver/awaited.h"
+#include "tests/hal/open_descriptors.h"
+
+namespace halyard::hal {
+namespace {
+
+// A process that does nothing until it is killed.
+class Child {
+  public:
+    Child() : mPid(fork()) {
+        if (mPid == 0) {
+            for (;;) {
+                pause();
+            }
+        }
+    }
+    ~Child() { kill(); }
+    Child(const Child&) = delete;
+    Child& operator=(const Child&) = delete;
+
+    pid_t pid() const { return mPid; }
+    void kill() {
+        if (!mKilled) {
+            mKilled = true;
+            ::kill(mPid, SIGKILL);
+            waitpid(mPid, nullptr, 0);
+        }
+    }
+
+  private:
+    const pid_t mPid;
+    bool mKilled = false;
+};
+
+class Processes : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        Result<std::unique_ptr<ProcessWatch>> started = ProcessWatch::start();
+        if (started.status().code() == StatusCode::UNSUPPORTED) {
+            GTEST_SKIP() << "this kernel has no descriptors of processes";
+        }
+        ASSERT_TRUE(started.ok()) << started.status().toString();
+        mWatch = std::move(*started);
+    }
+    std::unique_ptr<ProcessWatch> mWatch;
+};
+
+TEST_F(Processes, AreToldOfOnceWhenTheyEnd) {
+    Child first;
+    Child second;
+    const driver::Awaited<int> ended;
+    const auto one = mWatch->watch(first.pid(), [ended] { ended.set(1); });
+    const auto other = mWatch->watch(second.pid(), [ended] { ended.set(2); });
+    ASSERT_TRUE(one.ok() && other.ok());
+    second.kill();
+    EXPECT_EQ(ended.get(), 2);
+    EXPECT_EQ(ended.count(), 1);
+}
+
+TEST_F(Processes, AreNotToldOfAnyMoreOnceTheWatchIsGone) {
+    Child first;
+    Child second;
+    const size_t before = testing::openDescriptors();
+    std::atomic<int> unwatched = 0;
+    const driver::Awaited<int> ended;
+    auto one = mWatch->watch(first.pid(), [&] { ++unwatched; });
+    const auto other = mWatch->watch(second.pid(), [ended] { ended.set(2); });
+    ASSERT_TRUE(one.ok() && other.ok());
+    EXPECT_EQ(testing::openDescriptors(), before + 2);
+    one->reset();
+    EXPECT_EQ(testing::openDescriptors(), before + 1);
+    first.kill();
+    second.kill();
+    ended.get();
+    EXPECT_EQ(unwatched, 0);
+    mWatch = nullptr;  // once its callbacks are through
+    EXPECT_LE(testing::openDescriptors(), before) << "one that has ended is let go of";
+}
+
+TEST_F(Processes, ThatAreGoneAreUnavailable) {
+    Child child;
+    child.kill();
+    EXPECT_EQ(mWatch->watch(child.pid(), [] {}).status().code(), StatusCode::UNAVAILABLE);
+}
+
+TEST_F(Processes, EndTheirAccountsThoughTheyHandedInNoObject) {
+    driver::Options options;
+    options.backends = {"CpuRef"};
+    const std::unique_ptr<driver::Device> device = *driver::Device::create(options);
+    Child child;
+    const Caller caller{.pid = child.pid(), .euid = 7};
+    const std::shared_ptr<driver::Client> client = hidl::accountOf(*device, caller, mWatch.get());
+    EXPECT_EQ(hidl::accountOf(*device, caller, mWatch.get()), client);
+    EXPECT_TRUE(client->alive().ok());
+    child.kill();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (client->alive().ok() && std::chrono::steady_clock::now() < end) {
+        usleep(1000);
+    }
+    EXPECT_EQ(client->alive().code(), StatusCode::UNAVAILABLE);
+}
+
+}  // namespace
+}  // namespace halyard::hal
