@@ -22,6 +22,7 @@
 #include "hal/hidl/service_manager.h"
 #include "hal/hidl/service_objects.h"
 #include "hal/log_sink.h"
+#include "hal/seccomp.h"
 #include "hal/service_options.h"
 
 namespace halyard::hal {
@@ -144,7 +145,10 @@ int run(int argc, char** argv) {
     }
     // Whoever reads the log may go away; the service stays.
     signal(SIGPIPE, SIG_IGN);
-    Status served = guardMappings();
+    Status served = restrictSystemCalls(options->seccomp);
+    if (served.ok()) {
+        served = guardMappings();
+    }
     if (served.ok()) {
         served = serve(*options, blockEndSignals());
     }

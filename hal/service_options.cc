@@ -23,6 +23,7 @@ enum : int {
     MAX_MEMORY,
     MAX_CLIENT_MEMORY,
     MAX_RUNNING_TIME,
+    SECCOMP,
     LIST_OPERATIONS
 };
 
@@ -36,6 +37,7 @@ constexpr option kLongOptions[] = {
         {"max-memory", required_argument, nullptr, MAX_MEMORY},
         {"max-client-memory", required_argument, nullptr, MAX_CLIENT_MEMORY},
         {"max-running-time", required_argument, nullptr, MAX_RUNNING_TIME},
+        {"seccomp", required_argument, nullptr, SECCOMP},
         {"unsupported-operations", required_argument, nullptr, 'u'},
         {"request-inputs-and-outputs-dump-dir", required_argument, nullptr, 'd'},
         {"list-operations", no_argument, nullptr, LIST_OPERATIONS},
@@ -99,6 +101,19 @@ Result<size_t> parseMib(std::string_view option, std::string_view text) {
                                std::to_string(driver::kMostMemoryMib));
     }
     return *mib;
+}
+
+Result<SeccompMode> parseSeccomp(std::string_view text) {
+    if (text == "off") {
+        return SeccompMode::OFF;
+    }
+    if (text == "log") {
+        return SeccompMode::LOG;
+    }
+    if (text == "enforce") {
+        return SeccompMode::ENFORCE;
+    }
+    return invalidArgument("--seccomp: " + std::string(text) + " is not off, log or enforce");
 }
 
 // What getopt stopped at: "-x" or "--word".
@@ -183,6 +198,10 @@ Result<ServiceOptions> parseServiceOptions(int argc, char** argv) {
                 options.driver.maxRunningSeconds = *seconds;
                 break;
             }
+            case SECCOMP: {
+                HALYARD_ASSIGN_OR_RETURN(options.seccomp, parseSeccomp(optarg));
+                break;
+            }
             case LIST_OPERATIONS:
                 options.action = ServiceOptions::Action::LIST_OPERATIONS;
                 break;
@@ -221,6 +240,11 @@ std::string serviceHelp() {
            "                               half of the service's\n"
            "      --max-running-time S     the longest that preparing a model or executing a\n"
            "                               request may take, in seconds (300); 0: no limit\n"
+           "      --seccomp MODE           for system calls that the service is not known to "
+           "make:\n"
+           "                               enforce: end with a line that names the call; log: "
+           "have\n"
+           "                               the kernel's log tell; off, the default: nothing\n"
            "  -u, --unsupported-operations LIST\n"
            "                               operations to report as unsupported, by name or code,\n"
            "                               separated by commas or spaces. (Arm's driver takes the\n"

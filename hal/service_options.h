@@ -9,6 +9,7 @@
 
 #include "driver/options.h"
 #include "engine/base/status.h"
+#include "hal/seccomp.h"
 
 namespace halyard::hal {
 
@@ -18,6 +19,7 @@ struct ServiceOptions {
     driver::Options driver;
     std::string serviceName = "halyard-default";
     bool verbose = false;
+    SeccompMode seccomp = SeccompMode::OFF;
 };
 
 // INVALID_ARGUMENT names the option and what it takes. Names of backends are left to the driver.

@@ -22,6 +22,16 @@ def test_it_registers_every_version_and_ends_with_0_on_sigterm(device: VirtualDe
     assert service.stop() == 0, service.log()
 
 
+def test_its_system_calls_are_filtered_in_every_thread(device: VirtualDevice) -> None:
+    with device.start_service(ServiceOptions(instance="halyard-filtered")) as service:
+        found = device.shell(f"grep -h ^Seccomp: /proc/{service.pid}/task/*/status").check().stdout
+        # 2: SECCOMP_MODE_FILTER
+        assert set(found.split()) == {"Seccomp:", "2"}
+    with device.start_service(ServiceOptions(seccomp="off", instance="halyard-free")) as service:
+        found = device.shell(f"grep ^Seccomp: /proc/{service.pid}/status").check().stdout
+        assert found.split() == ["Seccomp:", "0"]
+
+
 def test_a_service_that_ended_is_no_longer_listed(device: VirtualDevice) -> None:
     with device.start_service(ServiceOptions(instance="halyard-gone")):
         assert registered(list_services(device), "halyard-gone")

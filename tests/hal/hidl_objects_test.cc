@@ -18,6 +18,7 @@
 #include "hal/hidl/types.h"
 #include "hal/hidl/v1_3.h"
 #include "hal/hidl/version_delta.h"
+#include "tests/hal/add_model.h"
 #include "tests/hal/hidl_client.h"
 #include "tests/hal/loopback.h"
 #include "tests/hal/open_descriptors.h"
@@ -31,6 +32,8 @@ using driver::HalVersion;
 using driver::Timing;
 using hidl::nn::v1_3::IDevice;
 using hidl::nn::v1_3::IPreparedModel;
+using testing::addModel;
+using testing::addRequest;
 using testing::allVersions;
 using testing::callMethod;
 using testing::HidlClient;
@@ -40,50 +43,10 @@ using testing::openDescriptors;
 using testing::RecordingCallback;
 using testing::VersionMethods;
 
-// out = in + {10, 20}
-driver::Model addModel() {
-    using driver::OperandLifeTime;
-    driver::Operand in;
-    in.type = driver::OperandType::TENSOR_FLOAT32;
-    in.dimensions = {2};
-    in.numberOfConsumers = 1;
-    in.lifetime = OperandLifeTime::SUBGRAPH_INPUT;
-    driver::Operand constant = in;
-    constant.lifetime = OperandLifeTime::CONSTANT_COPY;
-    constant.location = {.poolIndex = 0, .offset = 0, .length = 8};
-    driver::Operand activation = constant;
-    activation.type = driver::OperandType::INT32;
-    activation.dimensions = {};
-    activation.location = {.poolIndex = 0, .offset = 8, .length = 4};
-    driver::Operand out = in;
-    out.numberOfConsumers = 0;
-    out.lifetime = OperandLifeTime::SUBGRAPH_OUTPUT;
-    driver::Model model;
-    model.main.operands = {in, constant, activation, out};
-    model.main.operations = {
-            {.type = driver::OperationType::ADD, .inputs = {0, 1, 2}, .outputs = {3}}};
-    model.main.inputIndexes = {0};
-    model.main.outputIndexes = {3};
-    const float values[] = {10.0F, 20.0F};
-    std::vector<uint8_t> bytes(12);
-    std::memcpy(bytes.data(), values, sizeof(values));
-    model.operandValues = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
-    return model;
-}
-
 driver::Model invalidModel() {
     driver::Model model = addModel();
     model.main.operations[0].inputs[1] = 99;
     return model;
-}
-
-// One pool: input at 0, output at 8.
-driver::Request addRequest() {
-    driver::Request request;
-    request.inputs = {{.location = {.poolIndex = 0, .offset = 0, .length = 8}, .dimensions = {}}};
-    request.outputs = {{.location = {.poolIndex = 0, .offset = 8, .length = 8}, .dimensions = {}}};
-    request.pools = {driver::SharedMemory()};
-    return request;
 }
 
 class HidlObjects : public ::testing::Test {

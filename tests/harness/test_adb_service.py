@@ -304,6 +304,7 @@ def test_options_are_the_services() -> None:
         backends=("CpuAcc", "CpuRef"),
         threads=2,
         unsupported=(1, 3),
+        seccomp="log",
         verbose=False,
         arguments=("-d", "/data/dump"),
         program="/vendor/bin/hw/x",
@@ -313,6 +314,7 @@ def test_options_are_the_services() -> None:
         *("-c", "CpuAcc,CpuRef"),
         *("--number-of-threads", "2"),
         *("-u", "1,3"),
+        *("--seccomp", "log"),
         *("-n", "a-b"),
         *("-d", "/data/dump"),
     ]

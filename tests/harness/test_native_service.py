@@ -21,6 +21,7 @@ def test_help_tells_every_long_option() -> None:
         "--service-name",
         "--number-of-threads",
         "--max-memory",
+        "--seccomp",
         "--unsupported-operations",
         "--request-inputs-and-outputs-dump-dir",
         "--list-operations",
@@ -42,3 +43,22 @@ def test_a_memory_limit_that_is_none_is_refused(mib: str) -> None:
     ended = run("--max-memory", mib, "--version")
     assert ended.returncode == 1
     assert "--max-memory" in ended.stderr
+
+
+@pytest.mark.parametrize("mode", ["off", "log", "enforce"])
+def test_a_filter_of_system_calls_has_three_modes(mode: str) -> None:
+    ended = run("--seccomp", mode, "--version")
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("mode", ["", "on", "Enforce"])
+def test_another_mode_is_refused(mode: str) -> None:
+    ended = run("--seccomp", mode, "--version")
+    assert ended.returncode == 1
+    assert "--seccomp" in ended.stderr
+
+
+def test_a_filtered_service_ends_in_order_where_there_is_no_binder() -> None:
+    ended = run("--seccomp", "enforce", "--compute", "CpuRef")
+    assert ended.returncode == 1, ended.stderr
+    assert "/dev/hwbinder" in ended.stderr

@@ -51,6 +51,7 @@ class ServiceOptions:
     threads: int | None = None  # --number-of-threads
     verbose: bool = True  # -v
     unsupported: Sequence[int | str] = ()  # -u, codes or names
+    seccomp: str | None = None  # --seccomp; a virtual device's services run with "enforce"
     arguments: Sequence[str] = ()  # any others
     # The program on the device. It is pushed from this machine if it is not there.
     program: str = f"/vendor/bin/hw/{native.SERVICE}"
@@ -66,6 +67,8 @@ class ServiceOptions:
             words += ["--number-of-threads", str(self.threads)]
         if self.unsupported:
             words += ["-u", ",".join(str(code) for code in self.unsupported)]
+        if self.seccomp is not None:
+            words += ["--seccomp", self.seccomp]
         return [*words, "-n", self.instance, *self.arguments]
 
 

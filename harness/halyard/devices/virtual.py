@@ -62,8 +62,10 @@ class VirtualDevice(AdbDevice):
         return self._release is not None
 
     def start_service(self, options: ServiceOptions | None = None) -> Service:
-        """As on any device; pushes the program where the machine was booted with another one."""
+        """As on any device; pushes the program where the machine was booted with another one, and
+        has it end with a system call that it is not known to make, so that a missing one shows."""
         options = options or ServiceOptions()
+        options = replace(options, seccomp=options.seccomp or "enforce")
         if options.program == ServiceOptions.program and self.is_outdated:
             _LOG.warning("the virtual device was booted with other programs: pushing the service")
             options = replace(options, program=self.put_program(native.SERVICE))

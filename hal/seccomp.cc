@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hal/seccomp.h"
+
+#include <fcntl.h>
+#include <linux/android/binder.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace halyard::hal {
+namespace {
+
+#if defined(__x86_64__)
+constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
+#else
+constexpr uint32_t kArchitecture = 0;
+#endif
+
+// In headers from Linux 5.17 on; the number is the kernel's for good.
+constexpr uint32_t kNameMapping = 0x53564d41;  // PR_SET_VMA
+// The ashmem driver's question for a region's size.
+constexpr uint32_t kAshmemGetSize = _IO(0x77, 4);
+
+// What one argument has to be. The kernel takes 32 bits of all that are looked at here.
+struct Argument {
+    enum class Rule : uint8_t { ANY, ONE_OF, ALL_BITS_OF, NO_BITS_OF, OWN_PROCESS };
+    Rule rule = Rule::ANY;
+    uint8_t index = 0;
+    std::array<uint32_t, 6> values = {};
+    uint8_t count = 0;
+};
+
+constexpr Argument check(Argument::Rule rule, uint8_t index,
+                         std::initializer_list<uint32_t> values) {
+    Argument argument{.rule = rule, .index = index, .count = static_cast<uint8_t>(values.size())};
+    std::copy(values.begin(), values.end(), argument.values.begin());
+    return argument;
+}
+
+constexpr Argument oneOf(uint8_t index, std::initializer_list<uint32_t> values) {
+    return check(Argument::Rule::ONE_OF, index, values);
+}
+
+constexpr Argument kOwnProcess = check(Argument::Rule::OWN_PROCESS, 0, {0});
+constexpr Argument kNoCode = check(Argument::Rule::NO_BITS_OF, 2, {PROT_EXEC});
+
+struct Row {
+    int number = 0;
+    const char* why = nullptr;
+    Argument argument = {};
+    uint32_t answer = SECCOMP_RET_ALLOW;
+};
+
+// In the order in which the kernel looks, the most frequent first.
+constexpr Row kAllowed[] = {
+        // Binder, and a client's region of shared memory.
+        {__NR_ioctl, "binder; the size of an ashmem region",
+         oneOf(1,
+               {static_cast<uint32_t>(BINDER_WRITE_READ), static_cast<uint32_t>(BINDER_THREAD_EXIT),
+                static_cast<uint32_t>(BINDER_SET_MAX_THREADS),
+                static_cast<uint32_t>(BINDER_VERSION), kAshmemGetSize})},
+
+        // Threads.
+        {__NR_futex, "locks, conditions, joins"},
+        {__NR_sched_yield, "threads that wait for one another"},
+        // Its flags are in memory, out of a filter's sight; without it, C libraries take clone().
+        {__NR_clone3, "starting threads: not this way", {}, SECCOMP_RET_ERRNO | ENOSYS},
+        {__NR_clone, "starting threads, and no processes",
+         check(Argument::Rule::ALL_BITS_OF, 0, {CLONE_VM | CLONE_THREAD})},
+        {__NR_exit, "ending threads"},
+        {__NR_exit_group, "ending"},
+        {__NR_set_robust_list, "a new thread of glibc's"},
+#ifdef __NR_rseq
+        {__NR_rseq, "a new thread of glibc's"},
+#endif
+        {__NR_set_tid_address, "a new thread of bionic's"},
+        {__NR_sigaltstack, "a new thread of bionic's"},
+        {__NR_prctl, "names of threads, and of bionic's mappings",
+         oneOf(0, {PR_SET_NAME, kNameMapping})},
+        {__NR_sched_getaffinity, "how many threads to compute with"},
+        {__NR_gettid, "the log's lines; bionic's locks"},
+        {__NR_getpid, "getDebugInfo; abort()"},
+        {__NR_getuid, "the account of this process"},
+
+        // Memory. No page becomes code.
+        {__NR_mmap, "clients' pools, stacks, the allocator's", kNoCode},
+        {__NR_munmap, "the same"},
+        {__NR_mprotect, "stacks' guard pages, the allocator's arenas", kNoCode},
+        {__NR_madvise, "the allocator's and ended threads' pages"},
+        {__NR_mremap, "realloc()"},
+        {__NR_brk, "the allocator's heap"},
+        {__NR_sysinfo, "how much memory there is"},
+
+        // Time.
+        {__NR_clock_gettime, "where the vDSO does not tell"},
+        {__NR_gettimeofday, "the same"},
+        {__NR_clock_nanosleep, "pauses"},
+        {__NR_nanosleep, "pauses"},
+        {__NR_restart_syscall, "pauses that a signal interrupts"},
+
+        // Descriptors: clients' pools, debug()'s output, dumps, /dev/hwbinder.
+        {__NR_close, "all"},
+        {__NR_fcntl, "keeping a handle's descriptor, waking threads, sealing a pool, debug()",
+         oneOf(1, {F_DUPFD_CLOEXEC, F_ADD_SEALS, F_GETPIPE_SZ, F_GETFL, F_SETFD})},
+        {__NR_fstat, "the size of a pool; stdio"},
+        {__NR_newfstatat, "the same, as C libraries do it"},
+        {__NR_fstatfs, "whether a pool is of huge pages"},
+        {__NR_openat, "/dev/hwbinder, dumps, /proc and /sys for the C library"},
+        {__NR_read, "the same"},
+        {__NR_write, "the log, dumps, debug()"},
+        {__NR_writev, "dumps, by bionic"},
+        {__NR_lseek, "stdio"},
+        {__NR_pipe2, "debug()"},
+        {__NR_splice, "debug()"},
+        {__NR_ppoll, "debug()"},
+#ifdef __NR_poll
+        {__NR_poll, "debug()"},
+#endif
+        {__NR_getsockopt, "debug(): whether its output is a socket"},
+        {__NR_sendto, "debug() into a socket; logd"},
+        {__NR_socket, "logd", oneOf(0, {AF_UNIX})},
+        {__NR_connect, "logd"},
+
+        // Signals.
+        {__NR_rt_sigtimedwait, "SIGTERM and SIGINT; SIGPIPE in debug()"},
+        {__NR_rt_sigprocmask, "threads; SIGPIPE in debug(); abort()"},
+        {__NR_rt_sigaction, "SIGBUS in clients' pools; SIGPIPE; abort()"},
+        {__NR_rt_sigreturn, "SIGBUS in clients' pools"},
+        {__NR_tgkill, "abort(); a SIGBUS that is nobody's", kOwnProcess},
+
+        {__NR_getrandom, "RANDOM_MULTINOMIAL; the allocator's secret"},
+};
+
+// How a filter is told to go on, jumps being counted in instructions to leave out.
+constexpr sock_filter statement(uint16_t code, uint32_t value) {
+    return {.code = code, .jt = 0, .jf = 0, .k = value};
+}
+
+constexpr sock_filter jump(uint16_t kind, uint32_t value, uint8_t ifSo, uint8_t ifNot) {
+    return {.code = static_cast<uint16_t>(BPF_JMP | kind | BPF_K),
+            .jt = ifSo,
+            .jf = ifNot,
+            .k = value};
+}
+
+constexpr sock_filter load(size_t offset) {
+    return statement(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset));
+}
+
+constexpr sock_filter answer(uint32_t value) {
+    return statement(BPF_RET | BPF_K, value);
+}
+
+// The lower half of an argument; both processors are little-endian.
+constexpr sock_filter loadArgument(uint8_t index) {
+    return load(offsetof(seccomp_data, args) + index * sizeof(uint64_t));
+}
+
+void appendRow(std::vector<sock_filter>& program, const Row& row, uint32_t refusal) {
+    std::vector<sock_filter> body;
+    const Argument& argument = row.argument;
+    switch (argument.rule) {
+        case Argument::Rule::ANY:
+            break;
+        case Argument::Rule::ONE_OF:
+            body.push_back(loadArgument(argument.index));
+            for (uint8_t i = 0; i < argument.count; ++i) {
+                // Past the others and the refusal.
+                const auto left = static_cast<uint8_t>(argument.count - i);
+                body.push_back(jump(BPF_JEQ, argument.values[i], left, 0));
+            }
+            body.push_back(answer(refusal));
+            break;
+        case Argument::Rule::ALL_BITS_OF:
+            body.push_back(loadArgument(argument.index));
+            body.push_back(statement(BPF_ALU | BPF_AND | BPF_K, argument.values[0]));
+            body.push_back(jump(BPF_JEQ, argument.values[0], 1, 0));
+            body.push_back(answer(refusal));
+            break;
+        case Argument::Rule::NO_BITS_OF:
+            body.push_back(loadArgument(argument.index));
+            body.push_back(jump(BPF_JSET, argument.values[0], 0, 1));
+            body.push_back(answer(refusal));
+            break;
+        case Argument::Rule::OWN_PROCESS:
+            body.push_back(loadArgument(argument.index));
+            body.push_back(jump(BPF_JEQ, static_cast<uint32_t>(getpid()), 1, 0));
+            body.push_back(answer(refusal));
+            break;
+    }
+    body.push_back(answer(row.answer));
+    program.push_back(
+            jump(BPF_JEQ, static_cast<uint32_t>(row.number), 0, static_cast<uint8_t>(body.size())));
+    program.insert(program.end(), body.begin(), body.end());
+}
+
+std::vector<sock_filter> makeFilter(uint32_t refusal) {
+    std::vector<sock_filter> program;
+    // Another processor's numbers mean other calls.
+    program.push_back(load(offsetof(seccomp_data, arch)));
+    program.push_back(jump(BPF_JEQ, kArchitecture, 1, 0));
+    program.push_back(answer(refusal));
+    // x32's calls have numbers of their own, which no row has.
+    program.push_back(load(offsetof(seccomp_data, nr)));
+    for (const Row& row : kAllowed) {
+        appendRow(program, row, refusal);
+    }
+    program.push_back(answer(refusal));
+    return program;
+}
+
+struct Name {
+    int64_t number;
+    const char* name;
+};
+
+constexpr Name kNames[] = {
+#define HALYARD_CALL(name) {__NR_##name, #name},
+#include "hal/system_call_names.inc"
+#undef HALYARD_CALL
+};
+
+const char* findName(int64_t number) {
+    for (const Name& name : kNames) {
+        if (name.number == number) {
+            return name.name;
+        }
+    }
+    return nullptr;
+}
+
+// A line that is put together without allocating, for a signal handler.
+class Line {
+  public:
+    Line& operator<<(std::string_view text) {
+        const size_t taken = std::min(text.size(), mText.size() - mSize);
+        std::memcpy(mText.data() + mSize, text.data(), taken);
+        mSize += taken;
+        return *this;
+    }
+    Line& operator<<(int64_t number) {
+        std::array<char, 20> digits = {};
+        size_t first = digits.size();
+        auto rest = static_cast<uint64_t>(number);
+        do {
+            digits[--first] = static_cast<char>('0' + rest % 10);
+            rest /= 10;
+        } while (rest > 0 && first > 0);
+        return *this << std::string_view(digits.data() + first, digits.size() - first);
+    }
+    void print() const {
+        [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, mText.data(), mSize);
+    }
+
+  private:
+    std::array<char, 256> mText = {};
+    size_t mSize = 0;
+};
+
+void onRefusedCall(int /*signal*/, siginfo_t* info, void* /*context*/) {
+    const auto number = static_cast<uint32_t>(info->si_syscall);
+    const char* name = findName(number);
+    Line line;
+    line << "E/halyard: system call " << int64_t{number} << " (" << (name == nullptr ? "?" : name)
+         << ") is not on the list of hal/seccomp.cc, or not with such arguments\n";
+    line.print();
+    abort();
+}
+
+Status systemError(const std::string& what) {
+    const StatusCode code =
+            errno == ENOSYS || errno == EINVAL ? StatusCode::UNSUPPORTED : StatusCode::INTERNAL;
+    return {code, what + ": " + std::strerror(errno)};
+}
+
+}  // namespace
+
+Status restrictSystemCalls(SeccompMode mode) {
+    if (mode == SeccompMode::OFF) {
+        return {};
+    }
+    if (kArchitecture == 0) {
+        return unsupported("there is no list of system calls for this processor");
+    }
+    const bool enforce = mode == SeccompMode::ENFORCE;
+    std::vector<sock_filter> filter = makeFilter(enforce ? SECCOMP_RET_TRAP : SECCOMP_RET_LOG);
+    const sock_fprog program = {.len = static_cast<unsigned short>(filter.size()),
+                                .filter = filter.data()};
+    struct sigaction action = {};
+    struct sigaction previous = {};
+    action.sa_sigaction = onRefusedCall;
+    action.sa_flags = SA_SIGINFO;
+    sigemptyset(&action.sa_mask);
+    if (enforce && sigaction(SIGSYS, &action, &previous) < 0) {
+        return systemError("sigaction");
+    }
+    Status status;
+    // Without it, only root may have a filter.
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
+        status = systemError("PR_SET_NO_NEW_PRIVS");
+    } else if (const long stopped = syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER,
+                                            SECCOMP_FILTER_FLAG_TSYNC, &program);
+               stopped != 0) {
+        status = stopped < 0 ? systemError("SECCOMP_SET_MODE_FILTER")
+                             : internalError("thread " + std::to_string(stopped) +
+                                             " has a filter of its own");
+    }
+    if (enforce && !status.ok()) {
+        sigaction(SIGSYS, &previous, nullptr);
+    }
+    return status;
+}
+
+}  // namespace halyard::hal

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The system calls that the service makes, and a filter in the kernel for all others: whoever takes
+// over the service through a client's data can do with the kernel only what the service does
+// anyway. The list is in seccomp.cc, with a word why for each. It is that of the service with the
+// backends of this tree; a backend that loads a vendor's library is likely to need more.
+
+#pragma once
+
+#include <cstdint>
+
+#include "engine/base/status.h"
+
+namespace halyard::hal {
+
+enum class SeccompMode : uint8_t {
+    OFF,
+    LOG,      // calls that are not on the list are made, and the kernel's log tells
+    ENFORCE,  // the process names the call on stderr and aborts
+};
+
+// Filters the system calls of all threads of the process, those to come among them, for good. With
+// ENFORCE the process's action for SIGSYS is taken too. Where it fails, no more has changed than
+// that the process gains no privileges by execve() any more: UNSUPPORTED if the kernel has no such
+// filters or the list none for this processor.
+Status restrictSystemCalls(SeccompMode mode);
+
+}  // namespace halyard::hal

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The filter of system calls. Each test filters a process of its own, as a filter is for good.
+
+#include "hal/seccomp.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/android/binder.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "driver/device.h"
+#include "hal/binder/guarded_mapping.h"
+#include "hal/hidl/service_objects.h"
+#include "hal/hidl/types.h"
+#include "hal/log_sink.h"
+#include "tests/hal/add_model.h"
+#include "tests/hal/hidl_client.h"
+#include "tests/hal/loopback.h"
+
+namespace halyard::hal {
+
+namespace {
+
+using hidl::base::v1_0::IBase;
+using testing::addModel;
+using testing::addRequest;
+using testing::HidlClient;
+using testing::LoopbackProcess;
+using testing::RecordingCallback;
+using testing::VersionMethods;
+
+constexpr int kDone = 7;
+
+void enforce() {
+    const Status status = restrictSystemCalls(SeccompMode::ENFORCE);
+    if (!status.ok()) {
+        std::fprintf(stderr, "%s\n", status.toString().c_str());
+        _exit(1);
+    }
+}
+
+// Ends this process with kDone once `act` is done, or with 1 if it says that it failed.
+template <typename Act>
+[[noreturn]] void filtered(const Act& act) {
+    enforce();
+    if constexpr (std::is_void_v<decltype(act())>) {
+        act();
+        _exit(kDone);
+    } else {
+        _exit(act() ? kDone : 1);
+    }
+}
+
+template <typename Act>
+void expectRefused(const Act& act, const std::string& name) {
+    EXPECT_EXIT(filtered(act), ::testing::KilledBySignal(SIGABRT),
+                "E/halyard: system call [0-9]+ \\(" + name + "\\) is not on the list");
+}
+
+TEST(SeccompDeathTest, EndsWhoeverStartsPrograms) {
+    expectRefused([] { execl("/bin/true", "true", nullptr); }, "execve");
+    expectRefused([] { fork(); }, "clone");
+    expectRefused([] { syscall(__NR_clone, CLONE_VM | SIGCHLD, 0, 0, 0, 0); }, "clone");
+}
+
+TEST(SeccompDeathTest, EndsWhoeverTalksToTheNetworkOrToOtherProcesses) {
+    expectRefused([] { socket(AF_INET, SOCK_STREAM, 0); }, "socket");
+    expectRefused([] { socket(AF_NETLINK, SOCK_RAW, 0); }, "socket");
+    expectRefused([] { ptrace(PTRACE_ATTACH, getpid() + 1, nullptr, nullptr); }, "ptrace");
+    expectRefused([] { kill(getpid() + 1, 0); }, "kill");
+    expectRefused([] { syscall(__NR_tgkill, getpid() + 1, getpid() + 1, 0); }, "tgkill");
+}
+
+TEST(SeccompDeathTest, EndsWhoeverMakesCodeOfMemory) {
+    expectRefused(
+            [] { mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); },
+            "mmap");
+    void* page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    expectRefused([page] { mprotect(page, 4096, PROT_READ | PROT_EXEC); }, "mprotect");
+    munmap(page, 4096);
+}
+
+TEST(SeccompDeathTest, EndsWhoeverAsksADriverForAnythingElse) {
+    expectRefused([] { ioctl(0, 0x5412, "x"); }, "ioctl");
+    expectRefused([] { ioctl(0, BINDER_SET_CONTEXT_MGR, 0); }, "ioctl");
+    expectRefused([] { fcntl(0, F_SETOWN, 1); }, "fcntl");
+}
+
+TEST(SeccompDeathTest, NamesCallsThatHaveNoName) {
+    expectRefused([] { syscall(1000); }, "\\?");
+#if defined(__x86_64__)
+    // The getpid() of another calling convention.
+    expectRefused([] { syscall(0x40000000 | __NR_getpid); }, "\\?");
+#endif
+}
+
+// Threads that run already, and those that start later.
+TEST(SeccompDeathTest, HoldsForEveryThread) {
+    const auto early = [] {
+        std::atomic<bool> filteredNow = false;
+        std::thread thread([&] {
+            while (!filteredNow) {
+                sched_yield();
+            }
+            execl("/bin/true", "true", nullptr);
+        });
+        enforce();
+        filteredNow = true;
+        thread.join();
+    };
+    EXPECT_EXIT(early(), ::testing::KilledBySignal(SIGABRT), "execve");
+    expectRefused([] { std::thread([] { execl("/bin/true", "true", nullptr); }).join(); },
+                  "execve");
+}
+
+TEST(SeccompDeathTest, LetsEverythingBeDoneWhereItOnlyTells) {
+    const auto log = [] {
+        const Status status = restrictSystemCalls(SeccompMode::LOG);
+        const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+        _exit(status.ok() && fd >= 0 ? kDone : 1);
+    };
+    EXPECT_EXIT(log(), ::testing::ExitedWithCode(kDone), "");
+}
+
+TEST(SeccompDeathTest, LetsTheAllocatorAndThreadsWork) {
+    const auto work = [] {
+        // As many threads as it takes for stacks and arenas to be reused, and freed.
+        for (int round = 0; round < 8; ++round) {
+            std::vector<std::thread> threads;
+            for (size_t i = 0; i < 16; ++i) {
+                threads.emplace_back([i] {
+                    for (size_t size = 1; size < (size_t{1} << 26); size *= 3) {
+                        void* memory = std::malloc(size + i);
+                        memory = std::realloc(memory, 2 * size);
+                        std::free(memory);
+                    }
+                });
+            }
+            for (std::thread& thread : threads) {
+                thread.join();
+            }
+        }
+        std::array<uint8_t, 16> bytes = {};
+        return getrandom(bytes.data(), bytes.size(), 0) == 16 &&
+               std::thread::hardware_concurrency() > 0 && sysconf(_SC_PHYS_PAGES) > 0;
+    };
+    EXPECT_EXIT(filtered(work), ::testing::ExitedWithCode(kDone), "");
+}
+
+// ---- what the service does ----------------------------------------------------------------------
+
+// The service's objects and a client of them. Nothing is made before the filter but what comes from
+// the client in truth: its memory and its descriptors.
+class Client {
+  public:
+    explicit Client(const std::filesystem::path& dumps) : mDumps(dumps) {
+        Result<ExportedMemory> memory = createSharedMemory(16);
+        mPools.push_back(std::move(*memory));
+        const bool made = pipe2(mPipe.data(), O_CLOEXEC) == 0 &&
+                          socketpair(AF_UNIX, SOCK_STREAM, 0, mSockets.data()) == 0;
+        if (!made) {
+            _exit(1);
+        }
+    }
+
+    // Whether all went well.
+    bool useService() {
+        driver::Options options;
+        options.backends = {"CpuRef"};
+        options.threads = 2;
+        options.dumpDirectory = mDumps.string();
+        Result<std::unique_ptr<driver::Device>> device = driver::Device::create(options);
+        if (!device.ok()) {
+            return false;
+        }
+        const std::shared_ptr<driver::Device> driver = std::move(*device);
+        Result<std::shared_ptr<LocalObject>> object = makeDeviceObject(mProcess, driver);
+        bool well = object.ok();
+        for (const VersionMethods& methods : testing::allVersions()) {
+            HidlClient client(*mProcess, *object, methods);
+            const auto models = RecordingCallback::forModels();
+            const auto executions = RecordingCallback::forExecutions();
+            well = well && client.prepare(addModel(), models).ok();
+            const ObjectRef model = models->wait().model;
+            well = well && client.execute(model, addRequest(), mPools, executions).ok() &&
+                   executions->wait().status == driver::ErrorStatus::NONE;
+            if (methods.version >= driver::HalVersion::V1_2) {
+                const auto executed = client.executeSynchronously(model, addRequest(), mPools);
+                well = well && executed.ok() && executed->status == driver::ErrorStatus::NONE;
+            }
+        }
+        // Refused, which is logged.
+        HidlClient client(*mProcess, *object, testing::allVersions().back());
+        well = well && client.prepare(addModel(), nullptr).ok();
+        for (const int output : {mPipe[1], mSockets[1]}) {
+            std::array<char, 16> text = {};
+            debug(*object, output);
+            const int input = output == mPipe[1] ? mPipe[0] : mSockets[0];
+            well = well && read(input, text.data(), text.size()) > 0;
+        }
+        mProcess->stop();
+        return well;
+    }
+
+  private:
+    void debug(const std::shared_ptr<LocalObject>& object, int fd) {
+        ParcelWriter writer;
+        hidl::writeRequestHead(writer, hidl::nn::v1_3::IDevice::layout(), IBase::debug);
+        const NativeHandle handle{.fds = {fd}, .ints = {}};
+        hidl::writeNativeHandle(writer, &handle);
+        hidl::writeValue(writer, hidl::makeVec(writer, std::vector<hidl::HidlString>()));
+        static_cast<void>(mProcess->call(object, IBase::debug, false, testing::capture(writer)));
+    }
+
+    const std::filesystem::path mDumps;
+    std::shared_ptr<LoopbackProcess> mProcess = std::make_shared<LoopbackProcess>();
+    std::vector<ExportedMemory> mPools;
+    std::array<int, 2> mPipe = {-1, -1};
+    std::array<int, 2> mSockets = {-1, -1};
+};
+
+TEST(SeccompDeathTest, LetsTheServiceServe) {
+    const std::filesystem::path dumps =
+            std::filesystem::path(::testing::TempDir()) / ("dumps" + std::to_string(getpid()));
+    std::filesystem::create_directories(dumps);
+    const auto serve = [&] {
+        setLogSink(&logToStderrAndLogd);
+        Client client(dumps);
+        filtered([&] { return client.useService(); });
+    };
+    EXPECT_EXIT(serve(), ::testing::ExitedWithCode(kDone), "");
+    EXPECT_FALSE(std::filesystem::is_empty(dumps));
+    std::filesystem::remove_all(dumps);
+}
+
+TEST(SeccompDeathTest, LetsMemoryThatWasCutShortBeMended) {
+    const auto touch = [] {
+        constexpr size_t kSize = size_t{1} << 20;
+        const int fd = memfd_create("test", MFD_CLOEXEC);
+        bool well = guardMappings().ok() && ftruncate(fd, kSize) == 0;
+        const GuardedMapping mapping(mmap(nullptr, kSize, PROT_READ, MAP_SHARED, fd, 0), kSize);
+        well = well && ftruncate(fd, 0) == 0;
+        filtered([&] { return well && mapping.bytes()[kSize / 2] == 0 && !mapping.intact(); });
+    };
+    EXPECT_EXIT(touch(), ::testing::ExitedWithCode(kDone), "");
+}
+
+}  // namespace
+
+}  // namespace halyard::hal
