@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts a service on the virtual device under mixed load, and tells what grew.
+
+Exit code 0 if nothing did, 1 if the interval of a slope lies wholly above what is let pass.
+"""
+
+import argparse
+import secrets
+import sys
+from pathlib import Path
+
+from halyard.conformance.collection import load_specs
+from halyard.devices import ServiceOptions, VirtualDevice
+from halyard.vm.virtual_machine import VmOptions
+from tests.device.service_state import ServiceState
+from tests.soak.soak import KINDS, Soaked, sampled_cases, soak
+
+_SPECS = Path(__file__).parents[1] / "specs" / "V1_2"
+_CASES = 60
+# Seconds until the allocator keeps what it is going to keep, at least.
+_WARM_UP = 120.0
+
+
+def main() -> int:
+    arguments = parse()
+    seed = secrets.randbits(32) if arguments.seed is None else arguments.seed
+    print(f"seed {seed}", flush=True)
+    cases = sampled_cases(load_specs(arguments.specs), _CASES, seed)
+    seconds = arguments.minutes * 60
+    options = ServiceOptions(backends=["CpuRef"], verbose=False)
+    with (
+        VirtualDevice.boot(VmOptions(timeout=180)) as device,
+        device.start_service(options) as service,
+    ):
+        soaked = soak(
+            device,
+            service,
+            cases,
+            seconds=seconds,
+            warm_up=max(seconds / 10, min(_WARM_UP, seconds / 5)),
+            interval=max(1.0, seconds / 720),
+            on_sample=show if arguments.verbose else lambda _: None,
+        )
+        alive = service.is_running()
+        print("the service lived to the end" if alive else service.log()[-2000:])
+    grown = report(soaked)
+    return 0 if alive and not grown else 1
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=60.0, help="of load, after warming up")
+    parser.add_argument("--seed", type=int, help="repeats a choice of cases")
+    parser.add_argument("--specs", type=Path, default=_SPECS, help="whose cases clients run")
+    parser.add_argument("--verbose", action="store_true", help="print every sample")
+    return parser.parse_args()
+
+
+def show(state: ServiceState) -> None:
+    print(*(f"{kind.name} {kind.of(state):.0f}" for kind in KINDS), sep=", ", flush=True)
+
+
+def report(soaked: Soaked) -> list[str]:
+    """Prints the tables; the names of what grew."""
+    for name, (well, badly) in soaked.rounds.items():
+        print(f"{name:12} {well:6} rounds" + (f", and {badly} that failed" if badly else ""))
+    print(f"{len(soaked.samples)} samples; growth per hour, with its 95 % interval:")
+    print(f"{'':12} {'start':>10} {'end':>10} {'growth':>12} {'from':>12} {'to':>12} {'passes':>9}")
+    grown = []
+    for kind, found in soaked.slopes().items():
+        grows = found.grows_by_more_than(kind.epsilon)
+        if grows:
+            grown.append(kind.name)
+        print(
+            f"{kind.name:12} {kind.of(soaked.start):10.0f} {kind.of(soaked.end):10.0f} "
+            f"{found.value:12.2f} {found.low:12.2f} {found.high:12.2f} {kind.epsilon:9.0f} "
+            f"{kind.unit}{' GROWS' if grows else ''}"
+        )
+    return grown
+
+
+if __name__ == "__main__":
+    sys.exit(main())

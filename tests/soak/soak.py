@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A soak: load, samples of what the service holds, and what is left when the load has ended."""
+
+import random
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from halyard.conformance import Case
+from halyard.devices import Service, VirtualDevice
+from tests.device.service_state import ServiceState
+from tests.soak.load import Load
+from tests.soak.slope import BINS, Slope, slope
+
+_QUIET_TIMEOUT = 60.0
+# Seconds of load before the service's state counts: until its threads have started, and the
+# allocator has what it keeps.
+_FIRST_LOAD = 10.0
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A count that is watched, and the growth per hour that is let pass."""
+
+    name: str
+    unit: str
+    epsilon: float
+
+    def of(self, state: ServiceState) -> float:
+        return float(getattr(state, self.name))
+
+
+KINDS = (
+    Kind("memory", "KiB", 1024.0),
+    Kind("threads", "", 1.0),
+    Kind("descriptors", "", 1.0),
+    Kind("mappings", "", 8.0),
+    Kind("models", "", 1.0),
+    Kind("reserved", "bytes", 65536.0),
+)
+
+
+@dataclass(frozen=True)
+class Soaked:
+    """What became of it. `start` and `end`: without clients, before and after."""
+
+    start: ServiceState
+    end: ServiceState
+    samples: Sequence[ServiceState]  # after the warming up
+    rounds: Mapping[str, tuple[int, int]]
+
+    def slopes(self) -> dict[Kind, Slope]:
+        """Per hour."""
+        hours = [(sample.seconds - self.samples[0].seconds) / 3600 for sample in self.samples]
+        bins = min(BINS, max(3, len(self.samples) // 3))
+        return {
+            kind: slope(hours, [kind.of(each) for each in self.samples], bins) for kind in KINDS
+        }
+
+
+def sampled_cases(cases: Sequence[Case], count: int, seed: int) -> list[Case]:
+    return random.Random(seed).sample(list(cases), min(count, len(cases)))
+
+
+def soak(
+    device: VirtualDevice,
+    service: Service,
+    cases: Sequence[Case],
+    *,
+    seconds: float,
+    warm_up: float,
+    interval: float = 5.0,
+    on_sample: Callable[[ServiceState], None] = lambda _: None,
+) -> Soaked:
+    """The load lasts `seconds` and the warming up before."""
+    samples = []
+    with tempfile.TemporaryDirectory(prefix="halyard-soak-") as name:
+        load = Load(device, service, cases, Path(name))
+        with load:
+            time.sleep(_FIRST_LOAD)
+        start = quiet(device, service)
+        with load:
+            begin = time.monotonic()
+            while time.monotonic() < begin + warm_up + seconds:
+                sample = ServiceState.of(device, service)
+                on_sample(sample)
+                if sample.seconds >= begin + warm_up:
+                    samples.append(sample)
+                time.sleep(interval)
+        end = quiet(device, service)
+        return Soaked(start, end, samples, load.rounds())
+
+
+def quiet(device: VirtualDevice, service: Service) -> ServiceState:
+    """Its state once it serves nobody: it hears of its clients' deaths by and by, and ends what
+    runs for them at the next checkpoint."""
+    deadline = time.monotonic() + _QUIET_TIMEOUT
+    before = ServiceState.of(device, service)
+    while True:
+        time.sleep(1.0)
+        now = ServiceState.of(device, service)
+        settled = (now.threads, now.descriptors) == (before.threads, before.descriptors)
+        if (settled and now.models == 0 and now.reserved == 0) or time.monotonic() > deadline:
+            return now
+        before = now
