@@ -2,11 +2,11 @@
 """How fast a sampled count grows, with a confidence interval.
 
 Samples of a service's memory or threads that are close in time resemble one another, so the usual
-interval of a regression over the samples would be far too narrow. They go into a few bins of as many
-samples each instead, which last much longer than the trace of one client's coming and going: about
-five minutes each, of an hour. The regression is over the means of the bins, which are as good as
-independent (the method of batch means). The interval is Student's, with as many degrees of freedom
-as there are bins, less two.
+interval of a regression over the samples would be far too narrow. They go into a few bins of as
+many samples each instead, which last much longer than the trace of one client's coming and going:
+about five minutes each, of an hour. The regression is over the means of the bins, which are as good
+as independent (the method of batch means). The interval is Student's, with as many degrees of
+freedom as there are bins, less two.
 """
 
 import math
