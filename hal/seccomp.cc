@@ -143,6 +143,18 @@ constexpr Row kAllowed[] = {
         {__NR_socket, "logd", oneOf(0, {AF_UNIX})},
         {__NR_connect, "logd"},
 
+        // Clients' deaths.
+#ifdef __NR_pidfd_open
+        {__NR_pidfd_open, "a client's process"},
+#endif
+        {__NR_epoll_create1, "waiting for all of them"},
+        {__NR_epoll_ctl, "the same"},
+        {__NR_epoll_pwait, "the same"},
+#ifdef __NR_epoll_wait
+        {__NR_epoll_wait, "the same"},
+#endif
+        {__NR_eventfd2, "waiting no more"},
+
         // Signals.
         {__NR_rt_sigtimedwait, "SIGTERM and SIGINT; SIGPIPE in debug()"},
         {__NR_rt_sigprocmask, "threads; SIGPIPE in debug(); abort()"},
