@@ -143,7 +143,7 @@ constexpr Row kAllowed[] = {
         {__NR_socket, "logd", oneOf(0, {AF_UNIX})},
         {__NR_connect, "logd"},
 
-        // Clients' deaths.
+// Clients' deaths.
 #ifdef __NR_pidfd_open
         {__NR_pidfd_open, "a client's process"},
 #endif
