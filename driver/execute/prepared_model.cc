@@ -105,7 +105,25 @@ struct PreparedModel::State {
         finish(std::move(reused), result);
     }
 
-    // The same for a request that is resolved already.
+    // Waits for a slot and serves the request. A failure is why it never got one; `result` is then
+    // as it was.
+    Status serveInTurn(const Request& request, HalVersion version, const ExecuteOptions& options,
+                       Clock::time_point start, ExecutionResult& result) {
+        HALYARD_RETURN_IF_ERROR(client->alive());
+        const Client::Shares& shares = client->shares();
+        HALYARD_ASSIGN_OR_RETURN(const CallGate::Permit permit, shares.calls->enter());
+        if (const std::optional<Scheduler::Slot> free = shares.executing->tryEnter()) {
+            serve(request, version, options, start, result);
+            return {};
+        }
+        HALYARD_RETURN_IF_ERROR(admit(request, version));
+        HALYARD_ASSIGN_OR_RETURN(const Scheduler::Slot slot,
+                                 shares.executing->enter(priority, options.deadline));
+        serve(request, version, options, start, result);
+        return {};
+    }
+
+    // As serve(), for a request that is resolved already.
     void serveResolved(const Request& request, const RequestShapes& shapes,
                        const ExecuteOptions& options, Clock::time_point start,
                        ExecutionResult& result) {
@@ -211,31 +229,12 @@ PreparedModel::~PreparedModel() {
 
 void PreparedModel::execute(const Request& request, HalVersion version,
                             const ExecuteOptions& options, ExecutionResult& result) const {
-    const Clock::time_point start = Clock::now();
     result.timing = {};
-    const Client::Shares& shares = mState->client->shares();
-    result.status = mState->client->alive();
-    if (result.status.ok()) {
-        const Result<CallGate::Permit> permit = shares.calls->enter();
-        result.status = permit.status();
-        if (permit.ok()) {
-            if (const std::optional<Scheduler::Slot> free = shares.executing->tryEnter()) {
-                mState->serve(request, version, options, start, result);
-                return;
-            }
-            result.status = mState->admit(request, version);
-            if (result.status.ok()) {
-                const Result<Scheduler::Slot> slot =
-                        shares.executing->enter(mState->priority, options.deadline);
-                if (slot.ok()) {
-                    mState->serve(request, version, options, start, result);
-                    return;
-                }
-                result.status = slot.status();
-            }
-        }
+    const Status turn = mState->serveInTurn(request, version, options, Clock::now(), result);
+    if (!turn.ok()) {
+        result.status = turn;
+        result.outputShapes.clear();
     }
-    result.outputShapes.clear();
 }
 
 ExecutionResult PreparedModel::execute(const Request& request, HalVersion version,
