@@ -251,9 +251,10 @@ struct Scheduler::Queue : std::enable_shared_from_this<Queue> {
                 continue;
             }
             remove(*first);
-            const std::unique_ptr<Waiter> waiter(first);
+            std::unique_ptr<Waiter> waiter(first);
             lock.unlock();
             waiter->task(deadlinePassed());
+            waiter = nullptr;  // it may be the last to hold its share, which ends under the lock
             lock.lock();
         }
     }

@@ -68,6 +68,46 @@ TEST(Scheduler, MayBeEndedByOneOfItsOwnTasks) {
     EXPECT_TRUE(ended.get());
 }
 
+TEST(Scheduler, EndsOnceWhatWaitsIsRefused) {
+    auto scheduler = std::make_unique<Scheduler>(1, 1);
+    const auto share = scheduler->makeShare();
+    const Result<Scheduler::Slot> slot = share->enter(Priority::LOW, std::nullopt);
+    const Awaited<Status> told;
+    EXPECT_TRUE(
+            share->post(Priority::LOW, {}, [told](const Status& turn) { told.set(turn); }).ok());
+    std::thread ending([&] { scheduler = nullptr; });
+    // Until its threads have heard of the end, most likely.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    share->refuseWaiting({StatusCode::UNAVAILABLE, "gone"});
+    ending.join();
+    EXPECT_EQ(told.get().code(), StatusCode::UNAVAILABLE);
+}
+
+// Counts, when it goes, how many its share has running.
+class LastLook {
+  public:
+    LastLook(std::shared_ptr<Scheduler::Share> share, Awaited<size_t> running)
+        : mShare(std::move(share)), mRunning(std::move(running)) {}
+    ~LastLook() { mRunning.set(mShare->running()); }
+    LastLook(const LastLook&) = delete;
+    LastLook& operator=(const LastLook&) = delete;
+
+  private:
+    const std::shared_ptr<Scheduler::Share> mShare;
+    const Awaited<size_t> mRunning;
+};
+
+TEST(Scheduler, LetsGoOfATaskBeforeItsSlotIsGivenBack) {
+    Scheduler scheduler(1);
+    const auto share = scheduler.makeShare();
+    const Awaited<size_t> running;
+    EXPECT_TRUE(share->post(Priority::LOW, {},
+                            [held = std::make_shared<LastLook>(share, running)](
+                                    const Status& /*turn*/) {})
+                        .ok());
+    EXPECT_EQ(running.get(), 1U) << "what it holds must not add up";
+}
+
 TEST(Scheduler, LetsCallersInWhileSlotsAreFree) {
     Scheduler scheduler(2);
     const auto share = scheduler.makeShare();
@@ -206,7 +246,7 @@ TEST(SchedulerClients, RunAtOnceWhereTheyRunNothingYet) {
     EXPECT_TRUE(modest->post(Priority::LOW, {}, [ran](const Status& turn) { ran.set(turn); }).ok());
     EXPECT_TRUE(ran.get().ok()) << "it waits for nobody";
     while (modest->running() > 0) {
-        std::this_thread::yield();  // the task is through, and gives back its slot
+        std::this_thread::yield();  // a task that has told still has its slot for a moment
     }
     const Deadline passed = std::chrono::steady_clock::time_point();
     EXPECT_TRUE(modest->enter(Priority::LOW, passed).ok()) << "nor does a caller";
@@ -281,6 +321,31 @@ TEST(SchedulerClients, WithFewestRunningComeFirst) {
     }
 }
 
+TEST(SchedulerClients, WithFewestRunningComeFirstThoughTheyWereServedLast) {
+    std::vector<std::string> order;
+    {
+        Scheduler scheduler(4, 4);
+        const auto many = scheduler.makeShare();
+        const auto one = scheduler.makeShare();
+        const Hog two(*many, 2);
+        auto single = std::make_unique<Hog>(*one, 1);
+        auto last = std::make_unique<Hog>(*one, 1);
+        const Awaited<bool> done;
+        const auto note = [&order, done](const char* name) {
+            return [&order, done, name](const Status& /*turn*/) {
+                order.emplace_back(name);
+                done.set(true);
+            };
+        };
+        EXPECT_TRUE(many->post(Priority::LOW, {}, note("many")).ok());
+        EXPECT_TRUE(one->post(Priority::LOW, {}, note("one")).ok());
+        last = nullptr;  // one has one left, and was served after many was
+        done.get();
+        EXPECT_EQ(order.front(), "one");
+        single = nullptr;
+    }
+}
+
 TEST(SchedulerDeadlines, FireForTasksThatWait) {
     Scheduler scheduler(1);
     const auto share = scheduler.makeShare();
@@ -299,6 +364,45 @@ TEST(SchedulerDeadlines, FireForTasksThatWait) {
     EXPECT_EQ(late.count(), 1);
     EXPECT_EQ(patient.count(), 0);
     EXPECT_EQ(share->waiting(), 1U);
+}
+
+TEST(SchedulerDeadlines, FireInTheOrderOfTheirTimesWhicheverCameFirst) {
+    Scheduler scheduler(1);
+    const auto share = scheduler.makeShare();
+    const Hog hog(*share, 1);
+    const auto post = [&](std::chrono::milliseconds after, const Awaited<Status>& told) {
+        EXPECT_TRUE(share->post(Priority::LOW, std::chrono::steady_clock::now() + after,
+                                [told](const Status& turn) { told.set(turn); })
+                            .ok());
+        // Until the thread that looks at the clock waits for it, most likely.
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    };
+    const Awaited<Status> first;
+    const Awaited<Status> patient;
+    const Awaited<Status> late;
+    post(std::chrono::milliseconds(1), first);
+    EXPECT_EQ(first.get().code(), StatusCode::DEADLINE_EXCEEDED);
+    post(std::chrono::hours(1), patient);
+    post(std::chrono::milliseconds(1), late);
+    EXPECT_EQ(late.get().code(), StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_EQ(patient.count(), 0);
+}
+
+TEST(SchedulerDeadlines, FireForTasksWhoseClientIsGone) {
+    Scheduler scheduler(1);
+    const auto busy = scheduler.makeShare();
+    Gate gate(*busy);
+    auto leaving = scheduler.makeShare();
+    const Awaited<Status> told;
+    EXPECT_TRUE(leaving->post(Priority::LOW,
+                              std::chrono::steady_clock::now() + std::chrono::milliseconds(1),
+                              [told](const Status& turn) { told.set(turn); })
+                        .ok());
+    leaving = nullptr;  // the task is the last to hold it
+    EXPECT_EQ(told.get().code(), StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_EQ(scheduler.waiting(), 0U);
+    EXPECT_EQ(busy->running(), 1U) << "and the others are served on";
+    gate.open();
 }
 
 TEST(SchedulerClients, ThatAreRefusedHaveNothingWaitingAnyMore) {
