@@ -128,7 +128,8 @@ bool FakeKernel::waitForSent(uint32_t code, size_t count) const {
 bool FakeKernel::waitUntilIdle() const {
     Lock lock(mMutex);
     return mChanged.wait_for(lock, kPatience, [&] {
-        return mWork.empty() && std::all_of(mThreads.begin(), mThreads.end(), [](const auto& item) {
+        return mWork.empty() && mComingBack.empty() &&
+               std::all_of(mThreads.begin(), mThreads.end(), [](const auto& item) {
                    return !item.second.serves || (item.second.waits && item.second.own.empty());
                });
     });
@@ -194,6 +195,7 @@ Status FakeKernel::take(Lock& lock, Thread& thread, std::span<const uint8_t> com
             answer(lock, thread, command);
         } else if (command.code == BC_ENTER_LOOPER || command.code == BC_REGISTER_LOOPER) {
             thread.serves = true;
+            mComingBack.erase(command.thread);
         } else if (command.code == BC_EXIT_LOOPER) {
             thread.serves = false;
         } else if (command.code == BC_FREE_BUFFER) {
@@ -311,10 +313,16 @@ void FakeKernel::wakeThreads() {
 
 void FakeKernel::exitThread() {
     std::lock_guard lock(mMutex);
-    for (const std::vector<uint8_t>& chunk : mThreads[std::this_thread::get_id()].own) {
+    const std::thread::id self = std::this_thread::get_id();
+    for (const std::vector<uint8_t>& chunk : mThreads[self].own) {
         discard(chunk);
     }
-    mThreads.erase(std::this_thread::get_id());
+    if (mThreads[self].serves) {
+        mComingBack.insert(self);
+    } else {
+        mComingBack.erase(self);
+    }
+    mThreads.erase(self);
     ++mExited;
     mChanged.notify_all();
 }

@@ -130,6 +130,8 @@ class FakeKernel final : public BinderKernel {
     mutable std::mutex mMutex;
     mutable std::condition_variable mChanged;
     std::map<std::thread::id, Thread> mThreads;
+    // Served, and left to begin anew: what they owe is still to come.
+    std::set<std::thread::id> mComingBack;
     std::deque<std::vector<uint8_t>> mWork;
     std::vector<SentCommand> mSent;
     std::map<uint64_t, std::vector<uint64_t>> mBuffers;  // by address
