@@ -6,9 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -83,12 +85,12 @@ TEST_F(Clients, AreProcessesUntilTheirAccountsCloseOrTheyDie) {
     const std::shared_ptr<Client> first = mDevice->client(kGreedy);
     EXPECT_EQ(mDevice->client(kGreedy), first);
     EXPECT_NE(mDevice->client(kModest), first);
-    EXPECT_NE(mDevice->client({.pid = kGreedy.pid, .uid = 7}), first) << "the number was reused";
     first->end();
     const std::shared_ptr<Client> next = mDevice->client(kGreedy);
     EXPECT_NE(next, first);
     EXPECT_TRUE(next->alive().ok());
     EXPECT_EQ(first->alive().code(), StatusCode::UNAVAILABLE);
+    EXPECT_NE(mDevice->client({.pid = kGreedy.pid, .uid = 7}), next) << "the number was reused";
 }
 
 TEST_F(Clients, AreChargedForModelsAndPoolsUntilTheyLetGoOfThem) {
@@ -102,6 +104,45 @@ TEST_F(Clients, AreChargedForModelsAndPoolsUntilTheyLetGoOfThem) {
     model = Status(StatusCode::UNAVAILABLE, "let go");
     EXPECT_EQ(reported(kGreedy, "models"), 0);
     EXPECT_EQ(reported(kGreedy, "memory"), 0);
+}
+
+// The budgets of an account, each with more than a client may take of it and a device has.
+std::vector<std::pair<std::shared_ptr<Budget>, size_t>> budgetsOf(const Client& client) {
+    const Account& account = client.account();
+    return {{account.memory, (size_t{8} << 20) + 1},
+            {account.addressSpace, (size_t{1} << 41) + 1},
+            {account.mappings, 8193},
+            {account.models, 1025},
+            {account.tasks, 513}};
+}
+
+TEST_F(Clients, LeaveRoomForOthersInEveryBudget) {
+    const std::shared_ptr<Client> greedy = mDevice->client(kGreedy);
+    const std::shared_ptr<Client> modest = mDevice->client(kModest);
+    std::vector<Reservation> taken;
+    for (const auto& [budget, tooMany] : budgetsOf(*greedy)) {
+        EXPECT_EQ(Reservation::create(budget, tooMany).status().code(),
+                  StatusCode::RESOURCE_EXHAUSTED)
+                << tooMany;
+        Result<Reservation> most = Reservation::create(budget, tooMany - 1);
+        ASSERT_TRUE(most.ok()) << most.status().toString();
+        taken.push_back(std::move(*most));
+    }
+    for (const auto& [budget, tooMany] : budgetsOf(*modest)) {
+        EXPECT_TRUE(Reservation::create(budget, tooMany - 1).ok()) << tooMany;
+    }
+}
+
+TEST_F(Clients, KeepTheirWitnessUntilTheirAccountsClose) {
+    std::shared_ptr<Client> client = mDevice->client(kGreedy);
+    EXPECT_FALSE(client->hasWitness());
+    auto witness = std::make_shared<int>();
+    const std::weak_ptr<int> kept = witness;
+    client->keepWitness(std::move(witness));
+    EXPECT_TRUE(client->hasWitness());
+    EXPECT_FALSE(kept.expired());
+    client = nullptr;
+    EXPECT_TRUE(kept.expired());
 }
 
 // 100 KiB of values in the model itself.
@@ -147,6 +188,115 @@ TEST_F(Clients, HaveTheMemoryThatTheOptionGivesThem) {
     EXPECT_EQ(prepare(client, modelOfValues()).status().code(), StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_TRUE(mDevice->prepare(modelOfValues(), HalVersion::V1_3, {}).ok())
             << "this process has the device's own limits";
+}
+
+TEST_F(Clients, HaveNoMoreThanTheDeviceWhateverTheOptionGivesThem) {
+    Options limited;
+    limited.maxMemoryMib = 1;
+    limited.maxClientMemoryMib = 16;
+    mDevice = makeDevice(limited);
+    ModelBuilder builder;
+    const uint32_t elements = 150 * 1024;  // 600 KiB: one such tensor has room, two have not
+    uint32_t value = builder.input(floats({elements}));
+    for (int i = 0; i < 3; ++i) {
+        const uint32_t next = builder.temporary(floats({elements}));
+        builder.operation(OperationType::RELU, {value}, {next});
+        value = next;
+    }
+    builder.operation(OperationType::RELU, {value}, {builder.output(floats({elements}))});
+    const Model model = builder.build();
+    const Result<std::vector<bool>> supported =
+            mDevice->supportedOperations(model, HalVersion::V1_3, mDevice->client(kGreedy));
+    ASSERT_TRUE(supported.ok()) << supported.status().toString();
+    EXPECT_TRUE(std::ranges::count(*supported, false)) << "as a whole it would not prepare";
+    EXPECT_EQ(prepare(mDevice->client(kGreedy), model).status().code(),
+              StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(Clients, PayForRequestsThatWaitAndHaveTheirPoolsBackWhenTheyAreTold) {
+    const std::shared_ptr<Client> client = mDevice->client(kGreedy);
+    const std::shared_ptr<PreparedModel> model = prepare(client, reluModel()).value();
+    std::vector<Scheduler::Slot> slots;
+    while (std::optional<Scheduler::Slot> slot = client->shares().executing->tryEnter()) {
+        slots.push_back(std::move(*slot));
+    }
+    RequestBuilder builder;
+    builder.input<float>({1, 2, 3, 4}).output(16);
+    Request request = std::move(builder.request());
+    std::vector<std::weak_ptr<const Memory>> pools;
+    for (const auto& pool : request.pools) {
+        pools.emplace_back(std::get<SharedMemory>(pool));
+    }
+    const size_t before = client->account().memory->reserved();
+    const Awaited<bool> free;
+    ASSERT_TRUE(model->executeAsync(std::move(request), HalVersion::V1_3, {},
+                                    [free, pools](const ExecutionResult& result) {
+                                        EXPECT_TRUE(result.status.ok());
+                                        free.set(std::ranges::all_of(pools, [](const auto& pool) {
+                                            return pool.expired();
+                                        }));
+                                    })
+                        .ok());
+    EXPECT_GT(client->account().memory->reserved(), before);
+    slots.clear();
+    EXPECT_TRUE(free.get()) << "the client may count on the memory";
+}
+
+TEST_F(Clients, AreToldThatAModelIsReadyWhenItIsAllTheyPayFor) {
+    const std::shared_ptr<Client> client = mDevice->client(kGreedy);
+    PrepareOptions prepareOptions;
+    prepareOptions.client = client;
+    const size_t paid = [&] {
+        const auto model = prepare(client, modelOfValues()).value();
+        return client->account().memory->reserved();
+    }();
+    const Awaited<size_t> told;
+    ASSERT_TRUE(mDevice->prepareAsync(modelOfValues(), HalVersion::V1_3, prepareOptions,
+                                      [told, client](const Status& status,
+                                                     const std::shared_ptr<PreparedModel>&) {
+                                          EXPECT_TRUE(status.ok()) << status.toString();
+                                          told.set(client->account().memory->reserved());
+                                      })
+                        .ok());
+    EXPECT_EQ(told.get(), paid) << "not for what came with the call";
+}
+
+TEST_F(Clients, HearOfAPreparationsDeadlineThatPassesInTheQueue) {
+    const std::shared_ptr<Client> client = mDevice->client(kGreedy);
+    std::vector<Scheduler::Slot> slots;
+    while (std::optional<Scheduler::Slot> slot = client->shares().preparing->tryEnter()) {
+        slots.push_back(std::move(*slot));
+    }
+    PrepareOptions prepareOptions;
+    prepareOptions.client = client;
+    prepareOptions.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+    const Awaited<Status> told;
+    ASSERT_TRUE(mDevice->prepareAsync(
+                               reluModel(), HalVersion::V1_3, prepareOptions,
+                               [told](const Status& status, const std::shared_ptr<PreparedModel>&) {
+                                   told.set(status);
+                               })
+                        .ok());
+    EXPECT_EQ(told.get().code(), StatusCode::DEADLINE_EXCEEDED) << "while the slots are taken";
+}
+
+TEST_F(Clients, ThatAskForSupportWaitForASlotAmongThoseThatPrepare) {
+    const std::shared_ptr<Client> client = mDevice->client(kGreedy);
+    std::vector<Scheduler::Slot> slots;
+    while (std::optional<Scheduler::Slot> slot = client->shares().preparing->tryEnter()) {
+        slots.push_back(std::move(*slot));
+    }
+    const Awaited<bool> answered;
+    std::thread caller([&] {
+        answered.set(mDevice->supportedOperations(reluModel(), HalVersion::V1_3, client).ok());
+    });
+    while (client->shares().preparing->waiting() == 0 && answered.count() == 0) {
+        std::this_thread::yield();
+    }
+    EXPECT_EQ(answered.count(), 0);
+    slots.clear();
+    caller.join();
+    EXPECT_TRUE(answered.get());
 }
 
 TEST_F(Clients, FindASlotThoughAnotherTakesAllThatItGets) {
@@ -208,6 +358,66 @@ TEST_F(Clients, ThatDieTakeTheirWorkWithThem) {
               StatusCode::UNAVAILABLE);
     EXPECT_EQ(told.get().code(), StatusCode::UNAVAILABLE);
     EXPECT_EQ(prepare(client, reluModel()).status().code(), StatusCode::UNAVAILABLE);
+}
+
+TEST_F(Clients, ThatDieAreNotWaitedForWhereNoSlotIsFree) {
+    const std::shared_ptr<Client> client = mDevice->client(kGreedy);
+    const std::shared_ptr<PreparedModel> loop =
+            prepare(client, loopModel(OperationType::MINIMUM)).value();
+    std::vector<Scheduler::Slot> slots;
+    while (std::optional<Scheduler::Slot> slot = client->shares().executing->tryEnter()) {
+        slots.push_back(std::move(*slot));
+    }
+    const Endless waiting(*loop);
+    EXPECT_EQ(waiting.done().count(), 0);
+    client->end();
+    EXPECT_EQ(waiting.done().count(), 1) << "told before end() returns";
+    EXPECT_EQ(reported(kGreedy, "tasks"), 0);
+}
+
+// Two operations, so that an execution has an arena, of 300 KiB.
+Model arenaModel() {
+    constexpr uint32_t kLength = 75 * 1024;
+    ModelBuilder builder;
+    const uint32_t between = builder.temporary(floats({kLength}));
+    builder.operation(OperationType::RELU, {builder.input(floats({kLength}))}, {between});
+    builder.operation(OperationType::RELU, {between}, {builder.output(floats({kLength}))});
+    return builder.build();
+}
+
+Status runArena(const PreparedModel& model) {
+    constexpr size_t kBytes = size_t{300} * 1024;
+    RequestBuilder request;
+    request.input(allocateHeapMemory(kBytes)).output(kBytes);
+    return model.execute(request.request(), HalVersion::V1_3, {}).status;
+}
+
+TEST_F(Clients, KeepNoIdleExecutionsOnceTheyDied) {
+    const std::shared_ptr<Client> client = mDevice->client(kGreedy);
+    const std::shared_ptr<PreparedModel> model = prepare(client, arenaModel()).value();
+    const size_t before = client->account().memory->reserved();
+    ASSERT_TRUE(runArena(*model).ok());
+    EXPECT_GE(client->account().memory->reserved(), before + 300 * 1024) << "for the next run";
+    client->end();
+    EXPECT_EQ(client->account().memory->reserved(), before);
+}
+
+TEST_F(Clients, GiveUpTheirOwnIdleExecutionsWhereTheirMemoryRunsShort) {
+    Options limited = options();
+    limited.maxClientMemoryMib = 1;
+    mDevice = makeDevice(limited);
+    const std::shared_ptr<Client> greedy = mDevice->client(kGreedy);
+    const std::shared_ptr<Client> modest = mDevice->client(kModest);
+    const std::shared_ptr<PreparedModel> others = prepare(modest, arenaModel()).value();
+    ASSERT_TRUE(runArena(*others).ok());
+    const size_t reserved = modest->account().memory->reserved();
+    std::vector<std::shared_ptr<PreparedModel>> models;
+    for (int i = 0; i < 5; ++i) {
+        models.push_back(prepare(greedy, arenaModel()).value());
+        const Status status = runArena(*models.back());
+        EXPECT_TRUE(status.ok()) << status.toString();
+    }
+    EXPECT_EQ(modest->account().memory->reserved(), reserved) << "others keep theirs";
 }
 
 TEST_F(Clients, MayHaveSoMuchWorkWaitingAndNoMore) {
@@ -283,9 +493,12 @@ TEST_F(Clients, AreToldWhenTheDeviceLetsNothingRunLonger) {
     mDevice = makeDevice(limited);
     const std::shared_ptr<PreparedModel> loop =
             prepare(mDevice->client(kGreedy), loopModel(OperationType::MINIMUM)).value();
+    const auto start = std::chrono::steady_clock::now();
     const Endless endless(*loop);
     const Status status = endless.done().get();
     EXPECT_EQ(status.code(), StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10))
+            << "or else it was the loop's own limit that ended it";
     EXPECT_TRUE(status.message().starts_with("the device lets nothing take longer than 1 s"))
             << status.toString();
     ExecuteOptions options;

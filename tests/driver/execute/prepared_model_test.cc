@@ -3,6 +3,7 @@
 #include "driver/execute/prepared_model.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -445,6 +446,34 @@ TEST_F(Executing, ReportsMemoryAndPlacement) {
             << report;
 }
 
+TEST_F(Executing, ReportsTheLargestArenaThatAnExecutionTook) {
+    ModelBuilder builder;
+    const uint32_t between = builder.temporary(floats({0}));
+    builder.operation(OperationType::RELU, {builder.input(floats({0}))}, {between})
+            .operation(OperationType::RELU, {between}, {builder.output(floats({0}))});
+    const std::shared_ptr<PreparedModel> model = prepare(builder.build());
+    const auto arenaAfter = [&](uint32_t elements) {
+        RequestBuilder request;
+        request.input<float>(std::vector<float>(elements), {elements}).output(4 * elements);
+        EXPECT_TRUE(model->execute(request.request(), HalVersion::V1_3, {}).status.ok());
+        const std::string report = model->report();
+        return std::stoul(report.substr(report.find("arena_bytes\t") + 12));
+    };
+    const size_t small = arenaAfter(10);
+    const size_t large = arenaAfter(1000);
+    EXPECT_GE(large, 4000U);
+    EXPECT_LT(small, large);
+    EXPECT_EQ(arenaAfter(10), large);
+}
+
+TEST_F(Executing, TakesAnInputWithRoomBeyondItsElements) {
+    const std::shared_ptr<PreparedModel> model = prepare(reluModel());
+    RequestBuilder request;
+    request.input<float>({-1, 2, -3, 4, 5, 6}).output(16);
+    EXPECT_TRUE(model->execute(request.request(), HalVersion::V1_3, {}).status.ok());
+    EXPECT_EQ(request.result<float>(0, 4), (std::vector<float>{0, 2, 0, 4}));
+}
+
 TEST_F(Executing, DoesWithoutAnInputThatTheOperationCanOmit) {
     // TRANSPOSE without a permutation turns the axes round.
     ModelBuilder builder;
@@ -627,8 +656,8 @@ TEST(Reporting, TellsEveryOperationsFate) {
 }
 
 TEST(Dumping, WritesEveryTensorOfEveryRequest) {
-    const std::filesystem::path folder =
-            std::filesystem::path(testing::TempDir()) / "halyard_dump_test";
+    const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) /
+                                         ("halyard_dump_test_" + std::to_string(getpid()));
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
     Options options;
@@ -637,7 +666,8 @@ TEST(Dumping, WritesEveryTensorOfEveryRequest) {
     const std::shared_ptr<PreparedModel> model =
             *device->prepare(reluModel(), HalVersion::V1_0, {});
     RequestBuilder request;
-    request.input<float>({-1, 2, -3, 4}).output(16);
+    // With room beyond what the operand takes, which is no part of it.
+    request.input<float>({-1, 2, -3, 4, 5, 6}).output(16);
     ASSERT_TRUE(model->execute(request.request(), HalVersion::V1_0, {}).status.ok());
     const auto floatsIn = [&](const char* name) {
         std::ifstream file(folder / name, std::ios::binary);

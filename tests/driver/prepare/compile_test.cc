@@ -259,6 +259,18 @@ TEST_F(Preparing, StopsWhenItsDeadlinePassesWhileItCompiles) {
     EXPECT_EQ(status.code(), StatusCode::DEADLINE_EXCEEDED) << status.toString();
 }
 
+TEST_F(Preparing, StopsWhenItTakesLongerThanTheDeviceLetsAnything) {
+    Options options;
+    options.threads = 1;
+    options.maxRunningSeconds = 1;
+    mNotes->beforeAnswer = [] { std::this_thread::sleep_for(std::chrono::milliseconds(1100)); };
+    const auto device = Device::create(options, CountingBackend::only(mNotes)).value();
+    const Status status = device->prepare(reluModel(), HalVersion::V1_3, {}).status();
+    EXPECT_EQ(status.code(), StatusCode::DEADLINE_EXCEEDED) << status.toString();
+    EXPECT_TRUE(status.message().starts_with("the device lets nothing take longer than 1 s"))
+            << status.toString();
+}
+
 TEST_F(Preparing, PollsItsDeadlineWhileItLowers) {
     const Model model = reluChain(100);
     const Constants constants(model);
