@@ -668,6 +668,49 @@ TEST_F(Connection, TheKernelHearsAtOnceThatItsReferencesWereTaken) {
     EXPECT_EQ(kernel->sent(BC_ACQUIRE_DONE).size(), 1u);
 }
 
+TEST_F(Connection, AnObjectOfAReplyThatTheKernelDidNotTakeIsLetGo) {
+    const auto replied = std::make_shared<ServedObject>();
+    const auto object = std::make_shared<ServedObject>([replied](IncomingCall& call) {
+        EXPECT_TRUE(call.arguments().readInt32().ok());
+        replyTo(call).writeObject(replied);
+        return WireStatus::OK;
+    });
+    send(object);
+    ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
+    const auto before = replied.use_count();
+    EXPECT_EQ(callObject(object.get(), 1, 7).offsets.size(), 1u);
+    ASSERT_TRUE(kernel->waitUntilIdle());
+    EXPECT_EQ(replied.use_count(), before) << "nobody can call it";
+}
+
+TEST_F(Connection, FailuresThatItGotOverEndNoThread) {
+    const auto object =
+            std::make_shared<ServedObject>(serveWord([](int32_t word) { return word; }));
+    send(object);
+    ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
+    for (int32_t word = 0; word < 10; ++word) {
+        ASSERT_TRUE(kernel->waitUntilIdle());
+        // Of the exchange with which the thread comes back for more.
+        kernel->failExchange(0, FakeKernel::Fault::NOT_TAKEN);
+        kernel->deliver(Returns().add(BR_NOOP));
+        EXPECT_EQ(callObject(object.get(), 1, word).word(), word);
+    }
+}
+
+TEST_F(Connection, FreesWhatCameBeforeAReturnThatIsCutShort) {
+    const auto object = std::make_shared<ServedObject>();
+    send(object);
+    ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
+    ASSERT_TRUE(kernel->waitUntilIdle());
+    const size_t before = kernel->buffersInUse();
+    kernel->deliver(Returns()
+                            .add(BR_TRANSACTION, kernel->callTo(object.get(), 1, 7))
+                            .add(BR_DEAD_BINDER));  // without its cookie
+    EXPECT_TRUE(kernel->waitUntilIdle());
+    EXPECT_EQ(kernel->buffersInUse(), before);
+    EXPECT_EQ(object->calls, 0);
+}
+
 TEST_F(Connection, AnObjectThatTheKernelDidNotTakeIsLetGo) {
     auto object = std::make_shared<ServedObject>();
     {

@@ -206,6 +206,21 @@ TEST_F(HidlObjects, DoNotMissDeadClients) {
     }
 }
 
+TEST_F(HidlObjects, EndTheAccountOfAClientThatDiesAfterItHasPrepared) {
+    for (const VersionMethods& methods : allVersions()) {
+        SCOPED_TRACE(toString(methods.version));
+        auto models = RecordingCallback::forModels();
+        ASSERT_TRUE(client(methods).prepare(addModel(), models).ok());
+        const ObjectRef model = models->wait().model;
+        ASSERT_FALSE(isNull(model));
+        const std::shared_ptr<driver::Client> account =
+                mDriver->client({.pid = mProcess->caller.pid, .uid = mProcess->caller.euid});
+        EXPECT_TRUE(account->alive().ok());
+        mProcess->kill(models);
+        EXPECT_EQ(account->alive().code(), StatusCode::UNAVAILABLE);
+    }
+}
+
 // ---- from 1.2: synchronous execution, shapes, timing --------------------------------------------
 
 TEST_F(HidlObjects, ExecuteSynchronously) {

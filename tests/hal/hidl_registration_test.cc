@@ -35,8 +35,9 @@ class SomeService : public LocalObject {
 // Takes services, all of them alike.
 class Manager : public hidl::HidlObject {
   public:
-    explicit Manager(int refusals = 0)
-        : HidlObject(IServiceManager::layout()), mRefusals(refusals) {}
+    // `forgotten`: so many that it takes first, it does not know afterwards.
+    explicit Manager(int refusals = 0, int forgotten = 0)
+        : HidlObject(IServiceManager::layout()), mRefusals(refusals), mForgotten(forgotten) {}
 
     bool waitForAdded(int count) {
         std::unique_lock lock(mMutex);
@@ -64,7 +65,9 @@ class Manager : public hidl::HidlObject {
         std::lock_guard lock(mMutex);
         const bool taken = mRefusals-- <= 0;
         if (taken) {
-            mService = std::get<std::shared_ptr<RemoteObject>>(object);
+            if (mForgotten-- <= 0) {
+                mService = std::get<std::shared_ptr<RemoteObject>>(object);
+            }
             ++mAdded;
             mChanged.notify_all();
         }
@@ -76,6 +79,7 @@ class Manager : public hidl::HidlObject {
     std::mutex mMutex;
     std::condition_variable mChanged;
     int mRefusals;
+    int mForgotten;
     int mAdded = 0;
     std::shared_ptr<RemoteObject> mService;
 };
@@ -140,6 +144,19 @@ TEST_F(Registrations, AreTriedAgainWithAManagerThatRefuses) {
     const auto next = std::make_shared<Manager>(1);
     mProcess->setManager(next);
     EXPECT_TRUE(next->waitForAdded(1));
+}
+
+TEST_F(Registrations, AreMadeAgainWhereTheManagerIsNotTheOneThatTookThem) {
+    // As if another had come before it was watched, at first and when it comes back.
+    const auto first = std::make_shared<Manager>(0, 1);
+    mProcess->setManager(first);
+    Result<std::unique_ptr<Registration>> registration = start();
+    ASSERT_TRUE(registration.ok());
+    EXPECT_TRUE(first->waitForAdded(2));
+    mProcess->kill(first);
+    const auto next = std::make_shared<Manager>(0, 1);
+    mProcess->setManager(next);
+    EXPECT_TRUE(next->waitForAdded(2));
 }
 
 TEST_F(Registrations, EndWhileNoManagerIsThere) {

@@ -208,6 +208,21 @@ TEST(Parcel, RejectsChildAtAnotherPlaceInItsParent) {
     expectRefused(parcel.read<HidlVec<HidlString>>());
 }
 
+TEST(Parcel, RejectsChildThatHangsOffAnotherSlotAndYetLiesWhereItsOwnPoints) {
+    const std::vector<uint8_t> parent(32);
+    const std::vector<uint8_t> bytes(4);
+    const uint64_t address = reinterpret_cast<uintptr_t>(bytes.data());
+    ParcelWriter writer;
+    writer.writeChildBuffer(bytes, {.index = writer.writeBuffer(parent), .offset = 24});
+    ParcelReader elsewhere(writer.data(), writer.offsets(), nullptr, nullptr);
+    ASSERT_TRUE(elsewhere.readBuffer(parent.size()).ok());
+    expectRefused(elsewhere.readChildBuffer(4, {.index = 0, .offset = 16}, address).status());
+    ParcelReader reader(writer.data(), writer.offsets(), nullptr, nullptr);
+    ASSERT_TRUE(reader.readBuffer(parent.size()).ok());
+    EXPECT_TRUE(reader.readChildBuffer(4, {.index = 0, .offset = 24}, address).ok());
+    EXPECT_TRUE(reader.checkEnd().ok());
+}
+
 TEST(Parcel, NeverFollowsPointerThatNoListedChildCovers) {
     Parcel parcel = vecOfStrings();
     // The second string's buffer is gone from the list; its address is the sender's word.

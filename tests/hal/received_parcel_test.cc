@@ -69,6 +69,19 @@ TEST_F(ReceivedParcels, LeaveATakenDescriptorToItsTaker) {
     EXPECT_GE(fcntl(taken->get(), F_GETFD), 0);
 }
 
+TEST_F(ReceivedParcels, GiveADescriptorToOneTakerOnly) {
+    flat_binder_object object = {};
+    object.hdr.type = BINDER_TYPE_FD;
+    object.handle = static_cast<uint32_t>(fcntl(0, F_DUPFD_CLOEXEC, 0));
+    const uint64_t offset = 0;
+    ReceivedDescriptors descriptors({reinterpret_cast<const uint8_t*>(&object), sizeof(object)},
+                                    {&offset, 1});
+    const Result<FileDescriptor> taken = descriptors.take(offset);
+    ASSERT_TRUE(taken.ok()) << taken.status().toString();
+    EXPECT_TRUE(taken->valid());
+    EXPECT_EQ(descriptors.take(offset).status().code(), StatusCode::INVALID_ARGUMENT);
+}
+
 TEST_F(ReceivedParcels, LeaveDescriptorsOfArraysToTheKernel) {
     ParcelWriter writer;
     const NativeHandle handle{.fds = {0, 0}, .ints = {}};

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hal/service_options.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace halyard::hal {
+namespace {
+
+Result<ServiceOptions> parse(std::vector<std::string> words) {
+    words.insert(words.begin(), "service");
+    std::vector<char*> arguments;
+    for (std::string& word : words) {
+        arguments.push_back(word.data());
+    }
+    arguments.push_back(nullptr);
+    return parseServiceOptions(static_cast<int>(words.size()), arguments.data());
+}
+
+void expectRefused(const std::vector<std::string>& words, const std::string& named) {
+    const Status status = parse(words).status();
+    EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT) << status.toString();
+    EXPECT_NE(status.message().find(named), std::string_view::npos) << status.toString();
+}
+
+TEST(ServiceOptions, ReadEachOptionIntoItsOwnPlace) {
+    const ServiceOptions options =
+            parse({"--number-of-threads", "3", "--max-memory", "40", "--max-client-memory", "20",
+                   "--max-running-time", "7", "-n", "name", "-d", "folder", "-v"})
+                    .value();
+    EXPECT_EQ(options.driver.threads, 3U);
+    EXPECT_EQ(options.driver.maxMemoryMib, 40U);
+    EXPECT_EQ(options.driver.maxClientMemoryMib, 20U);
+    EXPECT_EQ(options.driver.maxRunningSeconds, 7U);
+    EXPECT_EQ(options.serviceName, "name");
+    EXPECT_EQ(options.driver.dumpDirectory, "folder");
+    EXPECT_TRUE(options.verbose);
+    EXPECT_EQ(options.action, ServiceOptions::Action::SERVE);
+}
+
+TEST(ServiceOptions, TakeTheLargestNumbersAndNoneAbove) {
+    const auto above = [](size_t most) { return std::to_string(most + 1); };
+    EXPECT_TRUE(parse({"--number-of-threads", "0"}).ok());
+    EXPECT_TRUE(parse({"--number-of-threads", "64"}).ok());
+    expectRefused({"--number-of-threads", "65"}, "--number-of-threads");
+    for (const std::string option : {"--max-memory", "--max-client-memory"}) {
+        EXPECT_TRUE(parse({option, std::to_string(driver::kMostMemoryMib)}).ok());
+        expectRefused({option, above(driver::kMostMemoryMib)}, option);
+    }
+    EXPECT_TRUE(parse({"--max-running-time", std::to_string(driver::kMostRunningSeconds)}).ok());
+    expectRefused({"--max-running-time", above(driver::kMostRunningSeconds)}, "--max-running-time");
+    expectRefused({"--max-running-time", "-1"}, "--max-running-time");
+}
+
+TEST(ServiceOptions, AddUpBackendsInTheirOrder) {
+    EXPECT_EQ(parse({"-c", "A,B", "--compute", "C"})->driver.backends,
+              (std::vector<std::string>{"A", "B", "C"}));
+    EXPECT_EQ(parse({"-c", "C"})->driver.backends, std::vector<std::string>{"C"});
+}
+
+TEST(ServiceOptions, DenyOperationsByNameAndCode) {
+    EXPECT_EQ(parse({"-u", "add, 3"})->driver.unsupportedOperations,
+              (std::set<driver::OperationType>{driver::OperationType::ADD,
+                                               driver::OperationType::CONV_2D}));
+    expectRefused({"-u", "ADD,NOTHING"}, "NOTHING");
+}
+
+TEST(ServiceOptions, RememberNothingOfAnEarlierList) {
+    expectRefused({"--max-memory", "1", "--nothing", "-v", "-v"}, "--nothing");
+    const Result<ServiceOptions> next = parse({"-v", "-n", "name"});
+    ASSERT_TRUE(next.ok()) << next.status().toString();
+    EXPECT_TRUE(next->verbose);
+    EXPECT_EQ(next->serviceName, "name");
+}
+
+}  // namespace
+}  // namespace halyard::hal
