@@ -2,6 +2,9 @@
 
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -20,9 +23,12 @@ class Awaited {
         ++mState->count;
         mState->changed.notify_all();
     }
+    // A test that waits for what never comes fails, and goes on with an empty value.
     T get() const {
+        constexpr std::chrono::minutes kPatience(2);
         std::unique_lock lock(mState->mutex);
-        mState->changed.wait(lock, [this] { return mState->count > 0; });
+        EXPECT_TRUE(mState->changed.wait_for(lock, kPatience, [this] { return mState->count > 0; }))
+                << "it was never set";
         return mState->value;
     }
     int count() const {

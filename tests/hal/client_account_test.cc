@@ -63,7 +63,7 @@ class ClientAccounts : public ::testing::Test {
         mDevice = driver::Device::create(options).value();
     }
     std::shared_ptr<driver::Client> account(int32_t pid, uint32_t uid) {
-        return hidl::accountOf(*mDevice, {.pid = pid, .euid = uid});
+        return hidl::accountOf(*mDevice, {.pid = pid, .euid = uid}, nullptr);
     }
 
     std::unique_ptr<driver::Device> mDevice;
