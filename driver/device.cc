@@ -195,8 +195,10 @@ Deadline DeviceState::deadlineOf(const Deadline& given) const {
     return given.has_value() ? std::min(*given, longest) : longest;
 }
 
-Status DeviceState::explained(const Status& status, const Deadline& given) const {
-    if (status.code() != StatusCode::DEADLINE_EXCEEDED || hasPassed(given)) {
+Status DeviceState::explained(const Status& status, const Deadline& given,
+                              const Deadline& limit) const {
+    // A loop may have a time of its own, which is neither.
+    if (status.code() != StatusCode::DEADLINE_EXCEEDED || hasPassed(given) || !hasPassed(limit)) {
         return status;
     }
     return status.withContext("the device lets nothing take longer than " +
@@ -246,10 +248,11 @@ Result<std::vector<bool>> Device::supportedOperations(const Model& model, HalVer
     static_cast<void>(usePools(model, &asker.account()));
     HALYARD_ASSIGN_OR_RETURN(const Scheduler::Slot slot,
                              asker.shares().preparing->enter(Priority::MEDIUM, std::nullopt));
-    Result<std::vector<bool>> supported = driver::supportedOperations(
-            *mState, asker, model, Checkpoint(mState->deadlineOf(std::nullopt), &asker.ended()));
+    const Deadline limit = mState->deadlineOf(std::nullopt);
+    Result<std::vector<bool>> supported =
+            driver::supportedOperations(*mState, asker, model, Checkpoint(limit, &asker.ended()));
     if (!supported.ok()) {
-        return mState->explained(supported.status(), std::nullopt);
+        return mState->explained(supported.status(), std::nullopt, limit);
     }
     return supported;
 }

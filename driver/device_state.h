@@ -44,8 +44,9 @@ struct DeviceState {
 
     // For work that begins now: the given deadline, or that of the longest which work may take.
     Deadline deadlineOf(const Deadline& given) const;
-    // The status of such work. Where it was the device that let it take no longer, that is said.
-    Status explained(const Status& status, const Deadline& given) const;
+    // The status of such work, which had until `limit`. Where it was the device that let it take no
+    // longer, that is said.
+    Status explained(const Status& status, const Deadline& given, const Deadline& limit) const;
 };
 
 }  // namespace halyard::driver

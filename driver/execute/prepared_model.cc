@@ -163,7 +163,7 @@ struct PreparedModel::State {
         runOptions.loopTimeout = std::min(options.loopTimeout, kMaxLoopTimeout);
         result.status = reused.execution.run(reused.binding.inputs, reused.binding.outputs,
                                              runOptions, &reused.report);
-        result.status = device->explained(result.status, options.deadline);
+        result.status = device->explained(result.status, options.deadline, runOptions.deadline);
         noteArena(reused.report.arenaBytes);
         if (result.status.ok()) {
             result.status = checkPoolsIntact(request);

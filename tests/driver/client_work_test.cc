@@ -237,6 +237,19 @@ TEST_F(ClientWork, AreToldWhenTheDeviceLetsNothingRunLonger) {
             << "here it was the client's own deadline: " << late.toString();
 }
 
+TEST_F(ClientWork, IsNotSaidToTakeTooLongForTheDeviceWhereALoopDoesForItself) {
+    const std::shared_ptr<PreparedModel> loop =
+            prepare(mDevice->client(kGreedy), loopModel(OperationType::MINIMUM)).value();
+    RequestBuilder request;
+    request.input<float>({1}).input<float>({5}).output(4);
+    ExecuteOptions options;
+    options.loopTimeout = std::chrono::milliseconds(5);
+    const Status status = loop->execute(request.request(), HalVersion::V1_3, options).status;
+    EXPECT_EQ(status.code(), StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_EQ(status.message().find("the device lets"), std::string_view::npos)
+            << status.toString();
+}
+
 TEST_F(ClientWork, HearOfADeadlineThatPassesInTheQueue) {
     const std::shared_ptr<Client> client = mDevice->client(kGreedy);
     const std::shared_ptr<PreparedModel> loop =
