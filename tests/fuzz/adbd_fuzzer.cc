@@ -5,6 +5,7 @@
 // there is no shell to run; without the right to that, streams only echo.
 
 #include <sched.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -335,6 +336,8 @@ class Jail {
 
 extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
     halyard::fuzz::silenceLog();
+    // As the daemon does: a shell that has ended is told by the write.
+    signal(SIGPIPE, SIG_IGN);
     return 0;
 }
 

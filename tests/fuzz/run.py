@@ -30,6 +30,7 @@ class Run:
 
     name: str
     seconds: float
+    processor_seconds: float  # of all its threads
     executions: int
     reason: str  # empty: nothing was found
     reproducer: Path | None
@@ -68,17 +69,22 @@ def _run(target: Path, build: Path, seconds: int) -> Run:
         command.append(str(committed))
     start = time.monotonic()
     with log.open("wb") as file:
-        done = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env=_environment())
+        fuzzer = subprocess.Popen(
+            command, stdout=file, stderr=subprocess.STDOUT, env=_environment()
+        )
+        _, status, used = os.wait4(fuzzer.pid, 0)
+        fuzzer.returncode = os.waitstatus_to_exitcode(status)
     text = log.read_text(errors="replace")
     executions = _EXECUTIONS.findall(text)
     found = _FOUND.findall(text)
     reason = ""
-    if done.returncode != 0:
+    if fuzzer.returncode != 0:
         reasons = _REASON.findall(text)
-        reason = reasons[0] if reasons else f"it ended with {done.returncode}"
+        reason = reasons[0] if reasons else f"it ended with {fuzzer.returncode}"
     return Run(
         name=name,
         seconds=time.monotonic() - start,
+        processor_seconds=used.ru_utime + used.ru_stime,
         executions=int(executions[-1]) if executions else 0,
         reason=reason,
         reproducer=Path(found[-1]) if found else None,
@@ -87,7 +93,11 @@ def _run(target: Path, build: Path, seconds: int) -> Run:
 
 
 def _report(run: Run, build: Path) -> None:
-    print(f"{run.name:24}{run.executions:12} executions in {run.seconds:.0f} s", flush=True)
+    print(
+        f"{run.name:24}{run.executions:12} executions in {run.seconds:.0f} s, "
+        f"{run.processor_seconds:.0f} s of processor time",
+        flush=True,
+    )
     if run.reason:
         print(f"  found:   {run.reason}")
         print(f"  log:     {run.log}")
