@@ -47,7 +47,7 @@ def test_the_same_content_gives_the_same_archive() -> None:
             st.characters(codec="utf-8", min_codepoint=33, exclude_characters="/."),
             min_size=1,
             max_size=30,
-        ),
+        ).filter(lambda name: name != "TRAILER!!!"),
         st.binary(max_size=50),
         max_size=8,
     )
@@ -67,8 +67,8 @@ def test_modes_say_what_an_entry_is() -> None:
     assert kinds["sh"] == stat.S_IFLNK
 
 
-@pytest.mark.parametrize("name", ["", "/", "../outside", "a/../b"])
-def test_a_name_outside_the_root_is_refused(name: str) -> None:
+@pytest.mark.parametrize("name", ["", "/", "../outside", "a/../b", "TRAILER!!!"])
+def test_what_names_no_entry_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="is no name"):
         Archive().file(name, b"")
 

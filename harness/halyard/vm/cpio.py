@@ -10,6 +10,8 @@ buffer-format.rst.
 import stat
 from collections.abc import Iterator
 
+_END = "TRAILER!!!"
+
 
 class Archive:
     """Makes an archive in memory. Folders above an entry are made when they are missing."""
@@ -34,11 +36,11 @@ class Archive:
 
     def finish(self) -> bytes:
         """The archive. Nothing can be added after it."""
-        self._entry("TRAILER!!!", 0, b"", 0)
+        self._entry(_END, 0, b"", 0)
         return bytes(self._data)
 
     def _add(self, name: str, mode: int, content: bytes) -> None:
-        if not name or ".." in name.split("/"):
+        if not name or name == _END or ".." in name.split("/"):
             raise ValueError(f"{name!r} is no name for an entry")
         if name in self._names:
             raise ValueError(f"{name} is in the archive already")
@@ -74,7 +76,7 @@ def entries(archive: bytes) -> Iterator[tuple[str, int, bytes]]:
         mode, size, name_size = fields[1], fields[6], fields[11]
         name = archive[at + 110 : at + 110 + name_size - 1].decode()
         content = (at + 110 + name_size + 3) // 4 * 4
-        if name == "TRAILER!!!":
+        if name == _END:
             return
         yield name, mode, archive[content : content + size]
         at = (content + size + 3) // 4 * 4
