@@ -30,6 +30,14 @@ Status Client::alive() const {
                          : Status();
 }
 
+Result<Client::Admission> Client::admit(size_t bytes) const {
+    Admission admission;
+    HALYARD_ASSIGN_OR_RETURN(admission.task, Reservation::create(mAccount.tasks, 1));
+    HALYARD_ASSIGN_OR_RETURN(admission.memory, Reservation::create(mAccount.memory, bytes));
+    HALYARD_RETURN_IF_ERROR(alive());
+    return admission;
+}
+
 bool Client::hasWitness() const {
     const std::lock_guard lock(mMutex);
     return mWitness != nullptr;

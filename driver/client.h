@@ -57,6 +57,13 @@ class Client {
         std::shared_ptr<CallGate::Share> calls;
     };
 
+    // What work that is asked for takes of the account until it has ended: it is charged while it
+    // waits as while it runs.
+    struct Admission {
+        Reservation task;
+        Reservation memory;
+    };
+
     Client(ProcessId process, AccountNumber number, Account account,
            std::shared_ptr<IdleExecutions> idle, Shares shares)
         : mProcess(process),
@@ -80,6 +87,10 @@ class Client {
     const std::atomic<bool>& ended() const { return mEnded; }
     // UNAVAILABLE once it has ended.
     Status alive() const;
+
+    // For work on a thread of the device, which keeps so many bytes of the client's for as long as
+    // it waits. RESOURCE_EXHAUSTED, or as alive().
+    Result<Admission> admit(size_t bytes) const;
 
     // Keeps what tells of the process's death until the account closes; one is enough.
     bool hasWitness() const;

@@ -186,25 +186,6 @@ DeviceState::DeviceState(Options deviceOptions,
       executing(kExecutingSlots, kMostSlots),
       clients(account, clientLimits(options), idle, preparing, executing, calls) {}
 
-Deadline DeviceState::deadlineOf(const Deadline& given) const {
-    if (options.maxRunningSeconds == 0) {
-        return given;
-    }
-    const auto longest =
-            std::chrono::steady_clock::now() + std::chrono::seconds(options.maxRunningSeconds);
-    return given.has_value() ? std::min(*given, longest) : longest;
-}
-
-Status DeviceState::explained(const Status& status, const Deadline& given,
-                              const Deadline& limit) const {
-    // A loop may have a time of its own, which is neither.
-    if (status.code() != StatusCode::DEADLINE_EXCEEDED || hasPassed(given) || !hasPassed(limit)) {
-        return status;
-    }
-    return status.withContext("the device lets nothing take longer than " +
-                              std::to_string(options.maxRunningSeconds) + " s");
-}
-
 Device::Device(std::shared_ptr<DeviceState> state, Capabilities capabilities)
     : mState(std::move(state)), mCapabilities(std::move(capabilities)) {}
 
@@ -248,11 +229,11 @@ Result<std::vector<bool>> Device::supportedOperations(const Model& model, HalVer
     static_cast<void>(usePools(model, &asker.account()));
     HALYARD_ASSIGN_OR_RETURN(const Scheduler::Slot slot,
                              asker.shares().preparing->enter(Priority::MEDIUM, std::nullopt));
-    const Deadline limit = mState->deadlineOf(std::nullopt);
-    Result<std::vector<bool>> supported =
-            driver::supportedOperations(*mState, asker, model, Checkpoint(limit, &asker.ended()));
+    const TimeLimit limit = mState->timeLimit(std::nullopt);
+    Result<std::vector<bool>> supported = driver::supportedOperations(
+            *mState, asker, model, Checkpoint(limit.deadline(), &asker.ended()));
     if (!supported.ok()) {
-        return mState->explained(supported.status(), std::nullopt, limit);
+        return limit.explain(supported.status());
     }
     return supported;
 }
@@ -275,15 +256,10 @@ Status Device::prepareAsync(Model model, HalVersion version, const PrepareOption
     }
     const std::shared_ptr<Client> client =
             options.client == nullptr ? mState->clients.own() : options.client;
-    // What waits is charged like what runs, and holds no descriptors.
-    Result<Reservation> task = Reservation::create(client->account().tasks, 1);
-    Result<Reservation> memory =
-            task.ok() ? Reservation::create(client->account().memory, footprintOf(model))
-                      : task.status();
-    Status admitted = memory.ok() ? client->alive() : memory.status();
-    if (!admitted.ok()) {
-        callback(admitted, nullptr);
-        return admitted;
+    Result<Client::Admission> admission = client->admit(footprintOf(model));
+    if (!admission.ok()) {
+        callback(admission.status(), nullptr);
+        return admission.status();
     }
     if (const Status used = usePools(model, &client->account()); !used.ok()) {
         callback(used, nullptr);
@@ -292,18 +268,16 @@ Status Device::prepareAsync(Model model, HalVersion version, const PrepareOption
     struct Preparation {
         PrepareCallback callback;
         Model model;
-        Reservation task;
-        Reservation memory;
+        Client::Admission admission;
     };
     const auto preparation = std::make_shared<Preparation>(
-            Preparation{std::move(callback), std::move(model), std::move(task).value(),
-                        std::move(memory).value()});
+            Preparation{std::move(callback), std::move(model), std::move(admission).value()});
     auto work = [preparation, options, state = mState](const Status& turn) {
         Result<std::shared_ptr<PreparedModel>> prepared =
                 turn.ok() ? compileModel(state, preparation->model, options) : turn;
         // The model stands on its own now.
         preparation->model = {};
-        preparation->memory = {};
+        preparation->admission.memory = {};
         preparation->callback(prepared.status(), prepared.ok() ? std::move(*prepared) : nullptr);
     };
     Status posted =

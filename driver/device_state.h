@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "driver/execute/idle_executions.h"
 #include "driver/options.h"
 #include "driver/scheduler.h"
+#include "driver/time_limit.h"
 #include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
 #include "engine/base/thread_pool.h"
@@ -42,11 +44,10 @@ struct DeviceState {
     Scheduler executing;
     Clients clients;
 
-    // For work that begins now: the given deadline, or that of the longest which work may take.
-    Deadline deadlineOf(const Deadline& given) const;
-    // The status of such work, which had until `limit`. Where it was the device that let it take no
-    // longer, that is said.
-    Status explained(const Status& status, const Deadline& given, const Deadline& limit) const;
+    // Of work that begins now.
+    TimeLimit timeLimit(const Deadline& given) const {
+        return {given, std::chrono::seconds(options.maxRunningSeconds)};
+    }
 };
 
 }  // namespace halyard::driver

@@ -158,12 +158,12 @@ struct PreparedModel::State {
         dump(number, "input", std::span<const engine::InputBinding>(reused.binding.inputs));
 
         engine::RunOptions runOptions;
-        runOptions.deadline = device->deadlineOf(options.deadline);
+        const TimeLimit limit = device->timeLimit(options.deadline);
+        runOptions.deadline = limit.deadline();
         runOptions.cancelled = &client->ended();
         runOptions.loopTimeout = std::min(options.loopTimeout, kMaxLoopTimeout);
-        result.status = reused.execution.run(reused.binding.inputs, reused.binding.outputs,
-                                             runOptions, &reused.report);
-        result.status = device->explained(result.status, options.deadline, runOptions.deadline);
+        result.status = limit.explain(reused.execution.run(
+                reused.binding.inputs, reused.binding.outputs, runOptions, &reused.report));
         noteArena(reused.report.arenaBytes);
         if (result.status.ok()) {
             result.status = checkPoolsIntact(request);
@@ -260,13 +260,9 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
         callback(failure);
         return failure.status.code() == StatusCode::INVALID_ARGUMENT ? failure.status : Status();
     }
-    // What waits is charged like what runs, and holds no descriptors.
-    Result<Reservation> task = Reservation::create(mState->client->account().tasks, 1);
-    Result<Reservation> memory =
-            task.ok() ? Reservation::create(mState->client->account().memory, footprintOf(request))
-                      : task.status();
-    failure.status = memory.ok() ? mState->client->alive() : memory.status();
-    if (!failure.status.ok()) {
+    Result<Client::Admission> admission = mState->client->admit(footprintOf(request));
+    if (!admission.ok()) {
+        failure.status = admission.status();
         callback(failure);
         return failure.status;
     }
@@ -280,12 +276,11 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
         ExecuteCallback callback;
         Request request;
         RequestShapes shapes;
-        Reservation task;
-        Reservation memory;
+        Client::Admission admission;
     };
-    const auto launch = std::make_shared<Launch>(Launch{std::move(callback), std::move(request),
-                                                        std::move(shapes), std::move(task).value(),
-                                                        std::move(memory).value()});
+    const auto launch =
+            std::make_shared<Launch>(Launch{std::move(callback), std::move(request),
+                                            std::move(shapes), std::move(admission).value()});
     auto work = [launch, options, start, self = shared_from_this()](const Status& turn) {
         ExecutionResult result;
         result.status = turn;

@@ -48,12 +48,12 @@ Result<std::shared_ptr<PreparedModel>> compileModel(std::shared_ptr<DeviceState>
     HALYARD_ASSIGN_OR_RETURN(holdings.place, Reservation::create(client->account().models, 1));
     HALYARD_ASSIGN_OR_RETURN(holdings.memory, Reservation::create(client->account().memory,
                                                                   preparedFootprintOf(model)));
-    const Deadline limit = state->deadlineOf(options.deadline);
-    const Checkpoint checkpoint(limit, &client->ended());
+    const TimeLimit limit = state->timeLimit(options.deadline);
+    const Checkpoint checkpoint(limit.deadline(), &client->ended());
     Result<std::shared_ptr<const engine::Program>> program =
             buildProgram(*state, *client, model, checkpoint);
     if (!program.ok()) {
-        return state->explained(program.status(), options.deadline, limit);
+        return limit.explain(program.status());
     }
     return std::make_shared<PreparedModel>(std::move(state), client, std::move(holdings),
                                            boundaryOf(model.main), model.pools, std::move(*program),
