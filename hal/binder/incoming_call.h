@@ -33,9 +33,9 @@ class IncomingCall {
     // Closes the descriptors that nobody took and gives back the receive buffer, and with it all
     // that this thread owes the kernel, before it returns. Only that of a oneway call stays until
     // the call has been served: by it the kernel tells when the object's next one may follow.
-    // INVALID_ARGUMENT if something was left to
-    // read; then the call has no reply. Otherwise where the reply is to be written, which leads
-    // nowhere if the call is oneway. Further calls give the same.
+    // INVALID_ARGUMENT if something was left to read; then the call has no reply. Otherwise where
+    // the reply is to be written, which leads nowhere if the call is oneway. Further calls give the
+    // same.
     Result<ParcelWriter*> endArguments();
     bool argumentsEnded() const { return mEnded; }
 
