@@ -9,9 +9,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Self
 
-import pytest
-
 from halyard.devices import WORK_FOLDER, Service, VirtualDevice
+from halyard.errors import ProgramMissing
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,14 +19,25 @@ _POLL = 0.5
 # Seconds that an attack has to get under way before the honest client starts.
 _LEAD = 3
 
+# What makes a service start every thread that it may have, with little memory: many clients at once
+# that prepare a small model, and execute it for long.
+_PEAKS: Sequence[Sequence[str | int]] = (
+    ("slot-hog", "--clients", 1, "--processes", 48),
+    ("sync-hog", "--clients", 2, "--processes", 48),
+)
+# Seconds without a new thread, and the most that each of them goes on.
+_STEADY = 4.0
+_LONGEST_PEAK = 30.0
+
 
 def attacker_program() -> Path:
-    """It is a test, so no part of the package: it lies in the build folder."""
+    """It is a test, so no part of the package: it lies in the build folder. ProgramMissing if it
+    does not."""
     given = os.environ.get("HALYARD_NATIVE_DIR")
     path = (Path(given) if given else ROOT / "build/release") / "halyard-attacker"
     if path.is_file():
         return path
-    pytest.skip("halyard-attacker is not built: ninja -C build/release halyard_tests")
+    raise ProgramMissing(f"{path} is missing: ninja -C build/release halyard_attacker")
 
 
 # ---- what a process holds -----------------------------------------------------------------------
@@ -238,3 +248,23 @@ def assert_served(fight: Fight, kinds: Sequence[str] = ()) -> None:
     assert fight.failure == ""
     for kind in kinds:
         assert fight.calls.get(kind, 0) > 0, f"{kind} was never called"
+
+
+def start_threads(device: VirtualDevice, service: Service) -> None:
+    """Makes a service start the threads that it starts as it needs them: the kernel asks for binder
+    threads, and schedulers for slots. They stay for good, each with its stack and what the
+    allocator keeps for it, so whoever looks for growth has them first.
+
+    The clients are gone afterwards; what ran for them ends by and by.
+    """
+    attacker = Attacker(device, service)
+    for words in _PEAKS:
+        with attacker.start(*words, "--seconds", int(2 * _LONGEST_PEAK)):
+            begin = grew = time.monotonic()
+            most = 0
+            while time.monotonic() < min(grew + _STEADY, begin + _LONGEST_PEAK):
+                time.sleep(_POLL)
+                threads = footprint(device, service.pid).tasks
+                if threads > most:
+                    most, grew = threads, time.monotonic()
+        await_rest(device, service.pid)

@@ -178,7 +178,7 @@ def test_many_accounts_of_one_mind_leave_the_service_answering(
     device: VirtualDevice, victim: Service, attacker: Attacker
 ) -> None:
     before = footprint(device, victim.pid)
-    fight = attacker.beside("slot-sybils", "--clients", 48, calls="essentials")
+    fight = attacker.beside("slot-hog", "--clients", 1, "--processes", 48, calls="essentials")
     assert_served(fight, ESSENTIALS)
     await_rest(device, victim.pid)
     await_footprint(device, victim.pid, before, WARM)
@@ -236,7 +236,7 @@ def test_many_callers_at_once_are_all_served(
     device: VirtualDevice, victim: Service, attacker: Attacker
 ) -> None:
     before = footprint(device, victim.pid)
-    assert_served(attacker.beside("thread-bomb", "--clients", 24), CALLS)
+    assert_served(attacker.beside("thread-bomb", "--clients", 4, "--processes", 24), CALLS)
     await_footprint(device, victim.pid, before, WARM)
 
 

@@ -17,6 +17,7 @@ from tests.device.attacking import (
     await_footprint,
     await_rest,
     footprint,
+    start_threads,
 )
 
 COUNT = int(os.environ.get("HALYARD_DYING_CLIENTS", "25"))
@@ -75,9 +76,7 @@ def test_clients_killed_at_random_points_leave_nothing_behind(
     device: VirtualDevice, service: Service
 ) -> None:
     attacker = Attacker(device, service)
-    # Until most threads are there that a service starts when it has much to do.
-    with attacker.start("slot-sybils", "--clients", 40, "--seconds", 60):
-        time.sleep(6)
+    start_threads(device, service)
     attacker.run("dying", "--clients", 30, timeout=120)
     await_rest(device, service.pid)
     await_no_clients(service)

@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from halyard import delimited, native
@@ -108,12 +107,7 @@ class Load:
             self._device.shell(f"setsid sh -c {shlex.quote(done)} >/dev/null 2>&1 </dev/null &")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Lets every client finish its round."""
         self._device.shell(
             f"echo >{_FOLDER}/end; for i in $(seq {_LAST_ROUND}); do "

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from halyard.conformance import Case
 from halyard.devices import Service, VirtualDevice
+from tests.device.attacking import start_threads
 from tests.device.service_state import ServiceState
 from tests.soak.load import Load
 from tests.soak.slope import BINS, Slope, slope
 
 _QUIET_TIMEOUT = 60.0
-# Seconds of load before the service's state counts: until its threads have started, and the
-# allocator has what it keeps.
+# Seconds of load before the service's state counts: until the allocator has what it keeps.
 _FIRST_LOAD = 10.0
 
 
@@ -74,8 +74,10 @@ def soak(
     interval: float = 5.0,
     on_sample: Callable[[ServiceState], None] = lambda _: None,
 ) -> Soaked:
-    """The load lasts `seconds` and the warming up before."""
+    """The load lasts `seconds` and the warming up before. The service's threads have all started
+    before it."""
     samples = []
+    start_threads(device, service)
     with tempfile.TemporaryDirectory(prefix="halyard-soak-") as name:
         load = Load(device, service, cases, Path(name))
         with load:

@@ -4,6 +4,8 @@
 // one that keeps them while they do.
 
 #include <getopt.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -31,7 +33,9 @@ constexpr std::array<std::span<const NamedAttack> (*)(), 5> kGroups = {
 
 int usage() {
     fputs("Usage: halyard-attacker --target hidl:INSTANCE [--seconds N] [--clients N] [--seed N]\n"
-          "                        [--against NAME] ATTACK\n"
+          "                        [--against NAME] [--processes N] ATTACK\n"
+          "With --processes as many accounts carry it out at once, each with --clients of its "
+          "own.\n"
           "Exit status: 0 done, 1 it could not be done or an honest call failed.\n",
           stderr);
     for (const auto group : kGroups) {
@@ -43,16 +47,42 @@ int usage() {
     return 1;
 }
 
+int carryOut(const NamedAttack& attack, const Settings& settings) {
+    const Status done = attack.attack(settings);
+    if (!done.ok()) {
+        fprintf(stderr, "halyard-attacker: %s: %s\n", std::string(attack.name).c_str(),
+                done.toString().c_str());
+    }
+    return done.ok() ? 0 : 1;
+}
+
+// In as many processes, which are as many accounts of the service's. 0: all could.
+int carryOutInProcesses(const NamedAttack& attack, const Settings& settings, int processes) {
+    for (int i = 0; i < processes; ++i) {
+        if (fork() == 0) {
+            _exit(carryOut(attack, settings));
+        }
+    }
+    int failed = 0;
+    int status = 0;
+    while (wait(&status) > 0) {
+        failed += status != 0 ? 1 : 0;
+    }
+    return failed == 0 ? 0 : 1;
+}
+
 int run(int argc, char** argv) {
-    constexpr std::array<option, 6> kOptions = {{
+    constexpr std::array<option, 7> kOptions = {{
             {"target", required_argument, nullptr, 't'},
             {"seconds", required_argument, nullptr, 's'},
             {"clients", required_argument, nullptr, 'c'},
             {"seed", required_argument, nullptr, 'r'},
             {"against", required_argument, nullptr, 'a'},
+            {"processes", required_argument, nullptr, 'p'},
             {},
     }};
     Settings settings;
+    int processes = 1;
     int choice = 0;
     while ((choice = getopt_long(argc, argv, "", kOptions.data(), nullptr)) != -1) {
         switch (choice) {
@@ -74,6 +104,9 @@ int run(int argc, char** argv) {
             case 'a':
                 settings.against = optarg;
                 break;
+            case 'p':
+                processes = atoi(optarg);
+                break;
             default:
                 return usage();
         }
@@ -87,12 +120,8 @@ int run(int argc, char** argv) {
     for (const auto group : kGroups) {
         for (const NamedAttack& attack : group()) {
             if (attack.name == wanted) {
-                const Status done = attack.attack(settings);
-                if (!done.ok()) {
-                    fprintf(stderr, "halyard-attacker: %s: %s\n", argv[optind],
-                            done.toString().c_str());
-                }
-                return done.ok() ? 0 : 1;
+                return processes > 1 ? carryOutInProcesses(attack, settings, processes)
+                                     : carryOut(attack, settings);
             }
         }
     }

@@ -2,12 +2,8 @@
 //
 // Attacks on the service's threads and its time.
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <array>
 #include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -45,18 +41,6 @@ int inThreads(const Settings& settings, const std::function<int()>& attack) {
         thread.join();
     }
     return calls;
-}
-
-// Runs `attack` in as many processes as the settings say, each with a connection of its own.
-void inProcesses(const Settings& settings, const std::function<void()>& attack) {
-    for (int i = 0; i < settings.clients; ++i) {
-        if (fork() == 0) {
-            attack();
-            _exit(0);
-        }
-    }
-    while (wait(nullptr) > 0) {
-    }
 }
 
 // Executions that run as long as a loop may, and many more behind them; new ones for those that
@@ -107,17 +91,6 @@ Status hogSlots(const Settings& settings) {
     }
     printf("%d executions launched, %d refused, %zu still there\n", launched, refused,
            running.size());
-    return {};
-}
-
-// As many processes as the settings say, each with one endless execution: many accounts of one
-// mind.
-Status hogSlotsTogether(const Settings& settings) {
-    inProcesses(settings, [&] {
-        Settings alone = settings;
-        alone.clients = 1;
-        static_cast<void>(hogSlots(alone));
-    });
     return {};
 }
 
@@ -278,45 +251,37 @@ Status runLong(const Settings& settings) {
     return status == ErrorStatus::NONE ? internalError("it ran to its end") : Status();
 }
 
-// Many processes, with a few threads each, that call whatever is cheap.
-Status threadBomb(const Settings& settings) {
-    constexpr int kThreads = 4;
-    inProcesses(settings, [&] {
-        const Result<std::unique_ptr<Client>> client = Client::connect(settings.instance);
-        if (!client.ok()) {
-            fprintf(stderr, "%s\n", client.status().toString().c_str());
-            return;
+// Threads that call whatever is cheap.
+Status callWithoutPause(const Settings& settings) {
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                             Client::connect(settings.instance));
+    const Clock::time_point end = endOf(settings);
+    const int calls = inThreads(settings, [&] {
+        int done = 0;
+        ModelBuilder model;
+        addModel(model, 16);
+        while (Clock::now() < end && client->getStatus().ok() &&
+               client->supportedOperations(model.finish()).ok()) {
+            ++done;
         }
-        const Clock::time_point end = endOf(settings);
-        Settings inside = settings;
-        inside.clients = kThreads;
-        inThreads(inside, [&] {
-            int done = 0;
-            ModelBuilder model;
-            addModel(model, 16);
-            while (Clock::now() < end && (*client)->getStatus().ok() &&
-                   (*client)->supportedOperations(model.finish()).ok()) {
-                ++done;
-            }
-            return done;
-        });
+        return done;
     });
-    printf("%d processes of %d threads called\n", settings.clients, kThreads);
+    printf("%d threads called %d times\n", settings.clients, calls);
     return {};
 }
 
-constexpr std::array<NamedAttack, 8> kAttacks = {{
+constexpr std::array<NamedAttack, 7> kAttacks = {{
         {"long-execution", runLong, "fails unless the service ends an execution of minutes"},
         {"waiting-deadline", waitBehindOwn,
          "fails unless a deadline fires behind --clients endless executions"},
         {"slot-hog", hogSlots,
          "endless executions, --clients of them at a time; --against "
          "convolution"},
-        {"slot-sybils", hogSlotsTogether, "an endless execution of each of --clients processes"},
         {"sync-hog", hogSynchronously, "endless synchronous executions in --clients threads"},
-        {"prepare-hog", hogPreparing, "long prepareModel calls, --clients of them at a time"},
+        {"prepare-hog", hogPreparing,
+         "long prepareModel calls, --clients of them at a time; --against high"},
         {"support-hog", hogSupport, "long getSupportedOperations calls in --clients threads"},
-        {"thread-bomb", threadBomb, "calls from --clients processes at once"},
+        {"thread-bomb", callWithoutPause, "cheap calls without a pause in --clients threads"},
 }};
 
 }  // namespace
