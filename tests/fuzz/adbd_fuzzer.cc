@@ -34,6 +34,7 @@
 #include "harness/device/adbd/sync_service.h"
 #include "tests/fuzz/choices.h"
 #include "tests/fuzz/finding.h"
+#include "tests/fuzz/target.h"
 #include "tests/programs/adbd/byte_peer.h"
 
 namespace halyard::fuzz {
@@ -281,7 +282,11 @@ class Daemon {
 // Where the daemon runs.
 class Jail {
   public:
-    Jail() : mThread([this] { serve(); }) {}
+    Jail() {
+        // As the daemon does: a shell that has ended is told by the write.
+        signal(SIGPIPE, SIG_IGN);
+        mThread = std::thread([this] { serve(); });
+    }
 
     void run(Choices choices) {
         std::unique_lock lock(mMutex);
@@ -328,22 +333,15 @@ class Jail {
     std::condition_variable mChanged;
     Choices mChoices{{}};
     bool mWanted = false;
-    std::thread mThread;  // last: it uses the others
+    std::thread mThread;
 };
 
 }  // namespace
-}  // namespace halyard::fuzz
 
-extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-    halyard::fuzz::silenceLog();
-    // As the daemon does: a shell that has ended is told by the write.
-    signal(SIGPIPE, SIG_IGN);
-    return 0;
-}
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+void run(std::span<const uint8_t> bytes) {
     // Never destroyed: its thread outlives the last run.
-    static halyard::fuzz::Jail& jail = *new halyard::fuzz::Jail;
-    jail.run(halyard::fuzz::Choices({data, size}));
-    return 0;
+    static Jail& jail = *new Jail;
+    jail.run(Choices(bytes));
 }
+
+}  // namespace halyard::fuzz

@@ -5,16 +5,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "driver/lowest_version.h"
 #include "harness/device/runner/canonical_model.h"
 #include "harness/device/runner/message_file.h"
 #include "tests/fuzz/finding.h"
+#include "tests/fuzz/target.h"
 
 namespace halyard::fuzz {
 namespace {
@@ -69,15 +70,16 @@ void readBundle(const std::string& path) {
 }
 
 }  // namespace
-}  // namespace halyard::fuzz
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+void run(std::span<const uint8_t> bytes) {
     static const int file = memfd_create("bundle", MFD_CLOEXEC);
-    if (ftruncate(file, 0) != 0 || pwrite(file, data, size, 0) != static_cast<ssize_t>(size)) {
+    if (ftruncate(file, 0) != 0 ||
+        pwrite(file, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
         std::abort();
     }
     const std::string path = "/proc/self/fd/" + std::to_string(file);
-    halyard::fuzz::readBundle(path);
-    (void)halyard::runner::readOptions(path);
-    return 0;
+    readBundle(path);
+    (void)runner::readOptions(path);
 }
+
+}  // namespace halyard::fuzz

@@ -5,22 +5,12 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "engine/base/log.h"
-
 namespace halyard::fuzz {
 
 void report(std::string_view claim, std::string_view details) {
     std::fprintf(stderr, "FINDING: %.*s\n%.*s\n", static_cast<int>(claim.size()), claim.data(),
                  static_cast<int>(details.size()), details.data());
     std::abort();
-}
-
-void silenceLog() {
-    if (std::getenv("HALYARD_FUZZ_LOG") == nullptr) {
-        setLogSink([](LogLevel /*level*/, std::string_view /*line*/) {});
-    } else {
-        setLogThreshold(LogLevel::VERBOSE);
-    }
 }
 
 }  // namespace halyard::fuzz

@@ -16,7 +16,4 @@ inline void require(bool holds, std::string_view claim, std::string_view details
     }
 }
 
-// Nothing is logged from here on, unless HALYARD_FUZZ_LOG is set. For LLVMFuzzerInitialize.
-void silenceLog();
-
 }  // namespace halyard::fuzz

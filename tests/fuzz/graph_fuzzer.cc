@@ -22,6 +22,7 @@
 #include "engine/plan/program.h"
 #include "tests/fuzz/finding.h"
 #include "tests/fuzz/graph_mutation.h"
+#include "tests/fuzz/target.h"
 
 namespace halyard::fuzz {
 namespace {
@@ -163,23 +164,18 @@ class Examiner {
 };
 
 }  // namespace
+
+void run(std::span<const uint8_t> bytes) {
+    // Never destroyed: its threads outlive the last run.
+    static Examiner& examiner = *new Examiner;
+    if (const auto graph = engine::deserialize(bytes); graph.ok()) {
+        examiner.examine(*graph);
+    }
+}
+
 }  // namespace halyard::fuzz
 
 extern "C" {
-
-int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-    halyard::fuzz::silenceLog();
-    return 0;
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    // Never destroyed: its threads outlive the last run.
-    static halyard::fuzz::Examiner& examiner = *new halyard::fuzz::Examiner;
-    if (const auto graph = halyard::engine::deserialize({data, size}); graph.ok()) {
-        examiner.examine(*graph);
-    }
-    return 0;
-}
 
 size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t maxSize);
 

@@ -4,22 +4,25 @@
 
 #include <unistd.h>
 
-#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "hal/service_options.h"
 #include "tests/fuzz/finding.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+namespace halyard::fuzz {
+
+void run(std::span<const uint8_t> bytes) {
     std::vector<std::string> words = {"service"};
     words.emplace_back();
-    for (size_t i = 0; i < size; ++i) {
-        if (data[i] == 0) {
+    for (const uint8_t byte : bytes) {
+        if (byte == 0) {
             words.emplace_back();
         } else {
-            words.back() += static_cast<char>(data[i]);
+            words.back() += static_cast<char>(byte);
         }
     }
     std::vector<char*> arguments;
@@ -31,12 +34,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     optind = 0;
     char* none[] = {arguments[0], nullptr};
     getopt(1, none, "");
-    const auto options =
-            halyard::hal::parseServiceOptions(static_cast<int>(words.size()), arguments.data());
+    const auto options = hal::parseServiceOptions(static_cast<int>(words.size()), arguments.data());
     if (options.ok()) {
-        halyard::fuzz::require(options->driver.threads <= 64, "at most 64 threads");
-        halyard::fuzz::require(options->serviceName.find('/') == std::string::npos,
-                               "an instance's name has no slash");
+        require(options->driver.threads <= 64, "at most 64 threads");
+        require(options->serviceName.find('/') == std::string::npos,
+                "an instance's name has no slash");
     }
-    return 0;
 }
+
+}  // namespace halyard::fuzz

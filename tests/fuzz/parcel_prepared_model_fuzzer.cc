@@ -9,12 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device.h"
 #include "hal/hidl/service_objects.h"
 #include "hal/hidl/types.h"
 #include "tests/driver/sample_models.h"
 #include "tests/fuzz/finding.h"
 #include "tests/fuzz/served_calls.h"
+#include "tests/fuzz/target.h"
+#include "tests/fuzz/tried_device.h"
 #include "tests/hal/hidl_client.h"
 
 namespace halyard::fuzz {
@@ -44,17 +45,9 @@ struct Service {
     std::vector<driver::Request> requests = {requestOf(16, 16), requestOf(36, 32), requestOf(9, 8)};
 
     Service() {
-        driver::Options options;
-        options.backends = {"CpuRef"};
-        options.threads = 1;
-        options.maxMemoryMib = 16;
-        const auto object =
-                hal::makeDeviceObject(process, driver::Device::create(options).value()).value();
+        const auto object = hal::makeDeviceObject(process, makeDevice(1)).value();
         HidlClient client(*process, object, hal::testing::allVersions().back());
-        driver::Model open = driver::reluModel();
-        open.main.operands[0].dimensions = {0, 2};
-        open.main.operands[1].dimensions = {0, 2};
-        for (const driver::Model& model : {driver::reluModel(), open}) {
+        for (const driver::Model& model : {driver::reluModel(), openReluModel()}) {
             const auto callback = RecordingCallback::forModels();
             require(client.prepare(model, callback).ok(), "the samples prepare");
             models.push_back(served(*process, callback->wait().model));
@@ -63,7 +56,10 @@ struct Service {
     }
 };
 
-void run(Choices choices) {
+}  // namespace
+
+void run(std::span<const uint8_t> bytes) {
+    Choices choices(bytes);
     // Never destroyed: its threads outlive the last run.
     static Service& service = *new Service;
     Material material;
@@ -74,15 +70,4 @@ void run(Choices choices) {
     service.process->stop();
 }
 
-}  // namespace
 }  // namespace halyard::fuzz
-
-extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-    halyard::fuzz::silenceLog();
-    return 0;
-}
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    halyard::fuzz::run(halyard::fuzz::Choices({data, size}));
-    return 0;
-}

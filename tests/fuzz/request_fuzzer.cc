@@ -19,6 +19,8 @@
 #include "tests/driver/sample_models.h"
 #include "tests/fuzz/choices.h"
 #include "tests/fuzz/finding.h"
+#include "tests/fuzz/target.h"
+#include "tests/fuzz/tried_device.h"
 
 namespace halyard::fuzz {
 namespace {
@@ -32,10 +34,7 @@ using driver::RequestArgument;
 std::vector<driver::Model> sampleModels() {
     std::vector<driver::Model> models = {driver::reluModel(), driver::floatConvModel(),
                                          driver::quantConvModel()};
-    driver::Model open = driver::reluModel();
-    for (driver::Operand& operand : open.main.operands) {
-        operand.dimensions = {0, 2};
-    }
+    driver::Model open = openReluModel();
     models.push_back(open);
     for (driver::Operand& operand : open.main.operands) {
         operand.dimensions = {};
@@ -66,11 +65,6 @@ std::vector<driver::Model> sampleModels() {
 struct Prepared {
     std::shared_ptr<const driver::PreparedModel> model;
     driver::Model source;
-};
-
-struct Attempt {
-    driver::ExecutionResult result;
-    std::vector<std::vector<uint8_t>> pools;
 };
 
 uint32_t bytesOf(const driver::Operand& operand) {
@@ -217,15 +211,13 @@ void checkWritten(const driver::Request& request, std::vector<std::vector<uint8_
     require(before == after, "nothing but outputs is written");
 }
 
-void run(Choices choices) {
+}  // namespace
+
+void run(std::span<const uint8_t> bytes) {
+    Choices choices(bytes);
     static const std::vector<Prepared>& kPrepared = *[] {
-        driver::Options options;
-        options.backends = {"CpuRef"};
-        options.threads = 1;
-        options.maxMemoryMib = 16;
         // Never destroyed: its threads outlive the last run.
-        static const auto& device =
-                *new std::unique_ptr<driver::Device>(driver::Device::create(options).value());
+        static const auto& device = *new std::shared_ptr<driver::Device>(makeDevice(1));
         auto* prepared = new std::vector<Prepared>();
         for (const driver::Model& model : sampleModels()) {
             prepared->push_back({.model = device->prepare(model, HalVersion::V1_3, {}).value(),
@@ -249,30 +241,13 @@ void run(Choices choices) {
         const driver::Request request = Decoder(again, prepared.source).request();
         const std::vector<std::vector<uint8_t>> before = contentOf(request);
         attempt.result = prepared.model->execute(request, version, options);
-        attempt.pools = contentOf(request);
-        checkWritten(request, before, attempt.pools);
+        attempt.memory = contentOf(request);
+        checkWritten(request, before, attempt.memory);
         if (!options.deadline.has_value()) {
             (void)prepared.model->validateFenced(request);
         }
     }
-    const StatusCode code = attempts[0].result.status.code();
-    require(code == attempts[1].result.status.code(), "the same request ends in the same way",
-            attempts[0].result.status.toString() + " / " + attempts[1].result.status.toString());
-    require(attempts[0].result.outputShapes == attempts[1].result.outputShapes,
-            "the same request gives the same shapes");
-    require(code != StatusCode::OK || attempts[0].pools == attempts[1].pools,
-            "the same request gives the same results");
+    requireSame(attempts[0], attempts[1]);
 }
 
-}  // namespace
 }  // namespace halyard::fuzz
-
-extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-    halyard::fuzz::silenceLog();
-    return 0;
-}
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    halyard::fuzz::run(halyard::fuzz::Choices({data, size}));
-    return 0;
-}

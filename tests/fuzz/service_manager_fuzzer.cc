@@ -5,12 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "hal/hidl/types.h"
 #include "harness/device/hwservicemanager/service_manager_object.h"
 #include "tests/fuzz/finding.h"
 #include "tests/fuzz/served_calls.h"
+#include "tests/fuzz/target.h"
 #include "tests/hal/hidl_client.h"
 
 namespace halyard::fuzz {
@@ -23,33 +26,26 @@ constexpr std::string_view kManifest = R"(<manifest version="1.0" type="device">
 <version>1.3</version><interface><name>IDevice</name><instance>default</instance></interface></hal>
 </manifest>)";
 
-// Serves IBase alone, as any service does.
-class Registered final : public hal::hidl::HidlObject {
-  public:
-    Registered() : HidlObject(hal::hidl::nn::v1_3::IDevice::layout()) {}
+std::shared_ptr<hal::LocalObject> makeService() {
+    return std::make_shared<MuteObject>(hal::hidl::nn::v1_3::IDevice::layout());
+}
 
-  protected:
-    Status serve(uint32_t /*code*/, Call& /*call*/) override { return {}; }
-};
+std::shared_ptr<hal::LocalObject> makeListener() {
+    return std::make_shared<MuteObject>(hal::hidl::manager::v1_0::IServiceNotification::layout());
+}
 
-class Listener final : public hal::hidl::HidlObject {
-  public:
-    Listener() : HidlObject(hal::hidl::manager::v1_0::IServiceNotification::layout()) {}
+}  // namespace
 
-  protected:
-    Status serve(uint32_t /*code*/, Call& /*call*/) override { return {}; }
-};
-
-void run(Choices choices) {
+void run(std::span<const uint8_t> bytes) {
+    Choices choices(bytes);
     const auto process = std::make_shared<hal::testing::LoopbackProcess>();
     device::Manifest manifest;
     manifest.addFragment(kManifest);
     const auto manager =
             std::make_shared<device::ServiceManagerObject>(process, manifest, kQuestions);
     manager->registerItself();
-    const std::vector<std::shared_ptr<hal::LocalObject>> objects = {
-            std::make_shared<Registered>(), std::make_shared<Registered>(),
-            std::make_shared<Listener>(), std::make_shared<Listener>()};
+    const std::vector<std::shared_ptr<hal::LocalObject>> objects = {makeService(), makeService(),
+                                                                    makeListener(), makeListener()};
     const Material material = {
             .objects = {objects.begin(), objects.end()}, .models = {}, .requests = {}};
     for (size_t i = 0; i < kMostCalls && !choices.empty(); ++i) {
@@ -64,15 +60,4 @@ void run(Choices choices) {
     process->stop();
 }
 
-}  // namespace
 }  // namespace halyard::fuzz
-
-extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-    halyard::fuzz::silenceLog();
-    return 0;
-}
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    halyard::fuzz::run(halyard::fuzz::Choices({data, size}));
-    return 0;
-}
