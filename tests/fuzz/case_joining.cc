@@ -9,7 +9,7 @@
 
 namespace halyard::fuzz {
 
-void append(pb::TestCase& testCase, const pb::TestCase& other, std::mt19937& random) {
+void append(pb::TestCase& testCase, const pb::TestCase& other, SeededChoices& choices) {
     pb::Model& model = *testCase.mutable_model();
     pb::Subgraph& main = *model.mutable_main();
     const pb::Subgraph& next = other.model().main();
@@ -40,9 +40,9 @@ void append(pb::TestCase& testCase, const pb::TestCase& other, std::mt19937& ran
     std::vector<std::pair<uint32_t, uint32_t>> joined;
     for (int i = 0; i < next.input_indexes_size(); ++i) {
         const uint32_t input = next.input_indexes(i);
-        const auto source = static_cast<uint32_t>(random() % operands);
+        const auto source = choices.below(operands);
         const pb::Operand& read = main.operands(static_cast<int>(source));
-        if (input < static_cast<uint32_t>(next.operands_size()) && random() % 4 != 0 &&
+        if (input < static_cast<uint32_t>(next.operands_size()) && !choices.oneIn(4) &&
             read.lifetime() != pb::OPERAND_LIFE_TIME_NO_VALUE &&
             read.type() == next.operands(static_cast<int>(input)).type()) {
             joined.emplace_back(input, source);

@@ -5,9 +5,8 @@
 
 #pragma once
 
-#include <random>
-
 #include "harness/device/runner/messages.h"
+#include "tests/fuzz/seeded_choices.h"
 
 namespace halyard::fuzz {
 
@@ -18,8 +17,8 @@ inline constexpr int kMostOperations = 24;
 inline constexpr int kMostOperands = 200;
 
 // Changes the case in one to four places.
-void mutate(pb::TestCase& testCase, std::mt19937& random);
+void mutate(pb::TestCase& testCase, SeededChoices& choices);
 // Puts the other's operations behind, some of whose inputs are outputs of the first ones.
-void append(pb::TestCase& testCase, const pb::TestCase& other, std::mt19937& random);
+void append(pb::TestCase& testCase, const pb::TestCase& other, SeededChoices& choices);
 
 }  // namespace halyard::fuzz

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 
 #include "harness/device/runner/canonical_model.h"
 #include "tests/driver/model_builder.h"
 #include "tests/fuzz/case_mutation.h"
+#include "tests/fuzz/seeded_choices.h"
 
 namespace halyard::fuzz {
 namespace {
@@ -55,8 +55,8 @@ size_t mutateCase(uint8_t* data, size_t size, size_t maxSize, unsigned seed) {
     if (!testCase.has_value()) {
         testCase.emplace();
     }
-    std::mt19937 random(seed);
-    mutate(*testCase, random);
+    SeededChoices choices(seed);
+    mutate(*testCase, choices);
     const size_t mutated = store(*testCase, {data, maxSize});
     return mutated == 0 ? size : mutated;
 }
@@ -68,8 +68,8 @@ size_t crossCases(std::span<const uint8_t> first, std::span<const uint8_t> secon
     if (!testCase.has_value() || !other.has_value()) {
         return 0;
     }
-    std::mt19937 random(seed);
-    append(*testCase, *other, random);
+    SeededChoices choices(seed);
+    append(*testCase, *other, choices);
     return store(*testCase, out);
 }
 

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <random>
 #include <span>
 #include <string>
 #include <utility>
@@ -22,6 +21,7 @@
 #include "engine/plan/program.h"
 #include "tests/fuzz/finding.h"
 #include "tests/fuzz/graph_mutation.h"
+#include "tests/fuzz/seeded_choices.h"
 #include "tests/fuzz/target.h"
 
 namespace halyard::fuzz {
@@ -180,13 +180,13 @@ extern "C" {
 size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t maxSize);
 
 size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t maxSize, unsigned seed) {
-    std::mt19937 random(seed);
+    halyard::fuzz::SeededChoices choices(seed);
     auto graph = halyard::engine::deserialize({data, size});
     // Now and then the bytes as such: the reader of graphs takes any.
-    if (!graph.ok() || random() % 16 == 0) {
+    if (!graph.ok() || choices.oneIn(16)) {
         return LLVMFuzzerMutate(data, size, maxSize);
     }
-    halyard::fuzz::mutate(*graph, random);
+    halyard::fuzz::mutate(*graph, choices);
     const std::vector<uint8_t> bytes = halyard::engine::serialize(*graph);
     if (bytes.size() > maxSize) {
         return size;

@@ -43,10 +43,10 @@ NodeDescriptor descriptorOfKind(size_t kind, std::index_sequence<I...> /*kinds*/
 
 class Mutation {
   public:
-    Mutation(Graph& graph, std::mt19937& random) : mGraph(graph), mRandom(random) {}
+    Mutation(Graph& graph, SeededChoices& choices) : mGraph(graph), mChoices(choices) {}
 
     void run() {
-        switch (below(11)) {
+        switch (mChoices.below(11)) {
             case 0:
             case 1:
             case 2:
@@ -74,37 +74,15 @@ class Mutation {
             default:
                 changeBoundary();
         }
-        if (!oneIn(8)) {
+        if (!mChoices.oneIn(8)) {
             repairConstants();
         }
     }
 
   private:
-    size_t below(size_t count) { return count == 0 ? 0 : mRandom() % count; }
-    bool oneIn(size_t times) { return below(times) == 0; }
-
-    int32_t number() {
-        switch (below(10)) {
-            case 0:
-                return static_cast<int32_t>(mRandom());
-            case 1:
-                return static_cast<int32_t>(uint32_t{1} << below(32));
-            case 2:
-                return -1 - static_cast<int32_t>(below(4));
-            case 3:
-                return static_cast<int32_t>(below(256));
-            default:
-                return static_cast<int32_t>(below(6));
-        }
-    }
+    int32_t number() { return static_cast<int32_t>(mChoices.number()); }
     float real() {
-        if (oneIn(6)) {
-            const auto bits = static_cast<uint32_t>(mRandom());
-            float value = 0;
-            std::memcpy(&value, &bits, sizeof(value));
-            return value;
-        }
-        return static_cast<float>(number()) / 4;
+        return mChoices.oneIn(6) ? mChoices.anyFloat() : static_cast<float>(number()) / 4;
     }
 
     // One that has a name: what has none can't be written down.
@@ -114,12 +92,12 @@ class Mutation {
         while (!nameOfEnumerator(static_cast<E>(count)).empty()) {
             ++count;
         }
-        return static_cast<E>(below(count));
+        return static_cast<E>(mChoices.below(count));
     }
 
-    // ---- Fields of a descriptor, of which one of `mCountdown` is changed
-    // ---------------------------
+    // ---- Fields of a descriptor -----------------------------------------------------------------
 
+    // Of all of them the one is changed that mCountdown counts to.
     template <typename T>
     void visit(T& field) {
         if constexpr (WithFields<T>) {
@@ -129,12 +107,12 @@ class Mutation {
                 visit(element);
             }
             if (mCountdown-- == 0) {
-                field.resize(below(field.size() + 2));
+                field.resize(mChoices.below(field.size() + 2));
             }
         } else if constexpr (std::is_same_v<T, engine::NestedGraph>) {
             if (mCountdown-- == 0 && field.graph != nullptr) {
                 auto changed = std::make_shared<Graph>(*field.graph);
-                Mutation(*changed, mRandom).run();
+                Mutation(*changed, mChoices).run();
                 field.graph = std::move(changed);
             }
         } else if (mCountdown-- == 0) {
@@ -154,14 +132,15 @@ class Mutation {
         if (mGraph.nodes().empty()) {
             return;
         }
-        Node& node = mGraph.mutableNode(static_cast<engine::NodeId>(below(mGraph.nodes().size())));
-        if (oneIn(8)) {
+        Node& node = mGraph.mutableNode(
+                static_cast<engine::NodeId>(mChoices.below(mGraph.nodes().size())));
+        if (mChoices.oneIn(8)) {
             constexpr size_t kKinds = std::variant_size_v<engine::AnyDescriptor>;
-            node.descriptor =
-                    descriptorOfKind(below(kKinds - 1), std::make_index_sequence<kKinds>());
+            node.descriptor = descriptorOfKind(mChoices.below(kKinds - 1),
+                                               std::make_index_sequence<kKinds>());
             return;
         }
-        mCountdown = static_cast<int>(below(12));
+        mCountdown = mChoices.below(12);
         std::visit(
                 [&](auto& descriptor) {
                     if constexpr (WithFields<std::remove_reference_t<decltype(descriptor)>>) {
@@ -171,10 +150,9 @@ class Mutation {
                 static_cast<engine::AnyDescriptor&>(node.descriptor));
     }
 
-    // ---- Tensors
-    // ------------------------------------------------------------------------------------
+    // ---- Tensors --------------------------------------------------------------------------------
 
-    TensorId anyTensor() { return static_cast<TensorId>(below(mGraph.tensors().size())); }
+    TensorId anyTensor() { return static_cast<TensorId>(mChoices.below(mGraph.tensors().size())); }
 
     void changeExtents() {
         if (mGraph.tensors().empty()) {
@@ -184,9 +162,9 @@ class Mutation {
         if (!chosen.hasKnownRank() || chosen.rank() == 0) {
             return;
         }
-        const size_t axis = below(chosen.rank());
-        const bool anyAxis = oneIn(2);
-        const int32_t after = oneIn(6) ? -1 : static_cast<int32_t>(below(13));
+        const size_t axis = mChoices.below(chosen.rank());
+        const bool anyAxis = mChoices.oneIn(2);
+        const int32_t after = mChoices.oneIn(6) ? -1 : mChoices.below(13);
         for (TensorId id = 0; id < mGraph.tensors().size(); ++id) {
             Shape& shape = mGraph.mutableTensor(id).type.shape;
             for (size_t i = 0; shape.hasKnownRank() && i < shape.rank(); ++i) {
@@ -202,7 +180,7 @@ class Mutation {
             return;
         }
         const DataType before = mGraph.tensor(anyTensor()).type.type;
-        const auto after = static_cast<DataType>(below(10));
+        const auto after = static_cast<DataType>(mChoices.below(10));
         for (TensorId id = 0; id < mGraph.tensors().size(); ++id) {
             TensorType& type = mGraph.mutableTensor(id).type;
             if (type.type == before) {
@@ -221,9 +199,9 @@ class Mutation {
             return;
         }
         TensorType& type = mGraph.mutableTensor(anyTensor()).type;
-        switch (below(6)) {
+        switch (mChoices.below(6)) {
             case 0:
-                type.type = static_cast<DataType>(below(10));
+                type.type = static_cast<DataType>(mChoices.below(10));
                 break;
             case 1:
                 type.quantization.scale = real();
@@ -233,16 +211,16 @@ class Mutation {
                 break;
             case 3:
                 type.quantization.channelDim = static_cast<uint32_t>(number());
-                type.quantization.channelScales = std::vector<float>(below(6), 0.5F);
+                type.quantization.channelScales = std::vector<float>(mChoices.below(6), 0.5F);
                 break;
             case 4:
                 type.shape = Shape::unknownRank();
                 break;
             default: {
                 std::array<int32_t, engine::kMaxRank> extents = {};
-                const size_t rank = below(6);
+                const size_t rank = mChoices.below(6);
                 for (size_t i = 0; i < rank; ++i) {
-                    extents[i] = oneIn(8) ? number() & 0x7fffffff : static_cast<int32_t>(below(5));
+                    extents[i] = mChoices.oneIn(8) ? number() & 0x7fffffff : mChoices.below(5);
                 }
                 type.shape = Shape(std::span<const int32_t>(extents.data(), rank));
             }
@@ -258,7 +236,7 @@ class Mutation {
         mGraph.replaceConstant(
                 id, {.owner = owner,
                      .bytes = {reinterpret_cast<const uint8_t*>(owner->data()), bytes.size()},
-                     .shared = oneIn(2)});
+                     .shared = mChoices.oneIn(2)});
     }
 
     void changeConstant() {
@@ -270,7 +248,7 @@ class Mutation {
             }
             std::vector<uint8_t> bytes(tensor.constant.bytes.begin(), tensor.constant.bytes.end());
             const size_t width = std::min(engine::elementSize(tensor.type.type), bytes.size());
-            const size_t at = below(bytes.size() / width) * width;
+            const size_t at = mChoices.below(bytes.size() / width) * width;
             const int32_t whole = number();
             const float value = real();
             const bool isFloat = tensor.type.type == DataType::FLOAT32;
@@ -299,14 +277,13 @@ class Mutation {
         }
     }
 
-    // ---- What hangs together
-    // ------------------------------------------------------------------------
+    // ---- What hangs together --------------------------------------------------------------------
 
     void changeList(std::vector<TensorId>& ids) {
-        const size_t at = below(ids.size());
-        switch (below(4)) {
+        const size_t at = mChoices.below(ids.size());
+        switch (mChoices.below(4)) {
             case 0:
-                ids.push_back(oneIn(4) ? engine::kNoTensor : anyTensor());
+                ids.push_back(mChoices.oneIn(4) ? engine::kNoTensor : anyTensor());
                 break;
             case 1:
                 if (!ids.empty()) {
@@ -315,26 +292,26 @@ class Mutation {
                 break;
             case 2:
                 if (!ids.empty()) {
-                    std::swap(ids[at], ids[below(ids.size())]);
+                    std::swap(ids[at], ids[mChoices.below(ids.size())]);
                 }
                 break;
             default:
                 if (!ids.empty()) {
-                    ids[at] = oneIn(8) ? engine::kNoTensor : anyTensor();
+                    ids[at] = mChoices.oneIn(8) ? engine::kNoTensor : anyTensor();
                 }
         }
     }
 
     void changeEnds() {
         if (!mGraph.nodes().empty()) {
-            Node& node =
-                    mGraph.mutableNode(static_cast<engine::NodeId>(below(mGraph.nodes().size())));
-            changeList(oneIn(4) ? node.outputs : node.inputs);
+            Node& node = mGraph.mutableNode(
+                    static_cast<engine::NodeId>(mChoices.below(mGraph.nodes().size())));
+            changeList(mChoices.oneIn(4) ? node.outputs : node.inputs);
         }
     }
 
     void changeBoundary() {
-        const bool inputs = oneIn(2);
+        const bool inputs = mChoices.oneIn(2);
         const std::span<const TensorId> before = inputs ? mGraph.inputs() : mGraph.outputs();
         std::vector<TensorId> ids(before.begin(), before.end());
         changeList(ids);
@@ -343,7 +320,7 @@ class Mutation {
         } else {
             mGraph.setOutputs(std::move(ids));
         }
-        if (oneIn(8)) {
+        if (mChoices.oneIn(8)) {
             mGraph.setRelaxedFloat(!mGraph.relaxedFloat());
         }
     }
@@ -353,7 +330,8 @@ class Mutation {
         if (mGraph.nodes().empty() || mGraph.nodes().size() >= kMostNodes) {
             return;
         }
-        Node again = mGraph.node(static_cast<engine::NodeId>(below(mGraph.nodes().size())));
+        Node again =
+                mGraph.node(static_cast<engine::NodeId>(mChoices.below(mGraph.nodes().size())));
         std::vector<TensorId> outputs(mGraph.outputs().begin(), mGraph.outputs().end());
         for (TensorId& output : again.outputs) {
             if (output >= mGraph.tensors().size()) {
@@ -362,8 +340,8 @@ class Mutation {
             const TensorId first = output;
             output = mGraph.addTensor(mGraph.tensor(first).type);
             outputs.push_back(output);
-            if (!again.inputs.empty() && oneIn(2)) {
-                again.inputs[below(again.inputs.size())] = first;
+            if (!again.inputs.empty() && mChoices.oneIn(2)) {
+                again.inputs[mChoices.below(again.inputs.size())] = first;
             }
         }
         mGraph.addNode(std::move(again));
@@ -371,15 +349,15 @@ class Mutation {
     }
 
     Graph& mGraph;
-    std::mt19937& mRandom;
+    SeededChoices& mChoices;
     int mCountdown = 0;
 };
 
 }  // namespace
 
-void mutate(Graph& graph, std::mt19937& random) {
-    for (size_t times = 1 + random() % 4; times > 0; --times) {
-        Mutation(graph, random).run();
+void mutate(Graph& graph, SeededChoices& choices) {
+    for (int times = 1 + choices.below(4); times > 0; --times) {
+        Mutation(graph, choices).run();
     }
 }
 
