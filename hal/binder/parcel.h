@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/base/file_descriptor.h"
 #include "engine/base/status.h"
-#include "hal/binder/file_descriptor.h"
 #include "hal/binder/native_handle.h"
 #include "hal/binder/object.h"
 

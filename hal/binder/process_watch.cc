@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-#include "hal/binder/file_descriptor.h"
+#include "engine/base/file_descriptor.h"
 
 namespace halyard::hal {
 namespace {

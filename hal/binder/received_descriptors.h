@@ -12,8 +12,8 @@
 #include <map>
 #include <span>
 
+#include "engine/base/file_descriptor.h"
 #include "engine/base/status.h"
-#include "hal/binder/file_descriptor.h"
 
 namespace halyard::hal {
 

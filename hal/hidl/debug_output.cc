@@ -16,8 +16,8 @@
 #include <ctime>
 #include <string>
 
+#include "engine/base/file_descriptor.h"
 #include "engine/base/log.h"
-#include "hal/binder/file_descriptor.h"
 
 namespace halyard::hal::hidl {
 

@@ -8,10 +8,10 @@
 #include <functional>
 #include <string_view>
 
+#include "engine/base/file_descriptor.h"
 #include "harness/device/adbd/byte_queue.h"
 #include "harness/device/adbd/connection.h"
 #include "harness/device/adbd/event_loop.h"
-#include "harness/device/adbd/file_descriptor.h"
 
 namespace halyard::adbd {
 

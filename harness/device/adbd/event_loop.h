@@ -12,8 +12,8 @@
 #include <memory>
 #include <vector>
 
+#include "engine/base/file_descriptor.h"
 #include "engine/base/status.h"
-#include "harness/device/adbd/file_descriptor.h"
 
 namespace halyard::adbd {
 

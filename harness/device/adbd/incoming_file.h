@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "engine/base/file_descriptor.h"
 #include "engine/base/status.h"
-#include "harness/device/adbd/file_descriptor.h"
 
 namespace halyard::adbd {
 

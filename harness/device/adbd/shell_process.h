@@ -4,8 +4,8 @@
 
 #include <sys/types.h>
 
+#include "engine/base/file_descriptor.h"
 #include "engine/base/status.h"
-#include "harness/device/adbd/file_descriptor.h"
 #include "harness/device/adbd/shell_service.h"
 
 namespace halyard::adbd {

@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "harness/device/adbd/file_descriptor.h"
+#include "engine/base/file_descriptor.h"
 #include "harness/device/adbd/incoming_file.h"
 
 namespace halyard::adbd {

@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "hal/binder/file_descriptor.h"
+#include "engine/base/file_descriptor.h"
 #include "hal/hidl/types.h"
 
 namespace halyard::runner {
@@ -97,8 +97,8 @@ Result<std::string> RemoteInterface::debug() const {
     if (pipe2(ends.data(), O_CLOEXEC) != 0) {
         return internalError(std::string("pipe2: ") + strerror(errno));
     }
-    const hal::FileDescriptor from(ends[0]);
-    hal::FileDescriptor into(ends[1]);
+    const FileDescriptor from(ends[0]);
+    FileDescriptor into(ends[1]);
     // The service does not wait for a reader for long, so it is read while it writes.
     std::string text;
     std::thread reader([&text, fd = from.get()] { text = readToEnd(fd); });

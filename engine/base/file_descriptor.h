@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace halyard::hal {
+namespace halyard {
 
 // Owns an open file descriptor; -1: none.
 class FileDescriptor {
@@ -35,4 +35,4 @@ class FileDescriptor {
     int mFd = -1;
 };
 
-}  // namespace halyard::hal
+}  // namespace halyard
