@@ -14,7 +14,6 @@
 
 #include "engine/base/file_descriptor.h"
 #include "engine/base/status.h"
-#include "hal/binder/native_handle.h"
 #include "hal/binder/object.h"
 
 namespace halyard::hal {
@@ -96,9 +95,6 @@ class ObjectResolver {
 // reaches into one, and what is not listed counts only if it is null.
 class ParcelReader {
   public:
-    // What shared memory is imported from.
-    using Handle = ReceivedHandle;
-
     // `data` and everything it refers to outlive the reader. A null resolver refuses all binder
     // objects but null, and no `descriptors` any descriptor that is an object of its own.
     ParcelReader(std::span<const uint8_t> data, std::span<const uint64_t> offsets,

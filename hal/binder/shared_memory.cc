@@ -228,8 +228,7 @@ class ImportedMemory final : public driver::Memory {
 
 }  // namespace
 
-driver::SharedMemory importMemory(std::string name, const ParcelReader::Handle& handle,
-                                  uint64_t size) {
+driver::SharedMemory importMemory(std::string name, const ReceivedHandle& handle, uint64_t size) {
     // No kind of memory that can be mapped has more than one.
     const std::vector<int>& fds = handle.handle.fds;
     const int fd = fds.size() == 1 ? fcntl(fds[0], F_DUPFD_CLOEXEC, 0) : -1;

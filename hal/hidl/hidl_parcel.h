@@ -9,13 +9,13 @@
 #include <string_view>
 
 #include "engine/base/status.h"
+#include "hal/binder/native_handle.h"
 #include "hal/binder/parcel.h"
 #include "hal/hidl/layout.h"
 
 namespace halyard::hal::hidl {
 
-// ---- Reading: all failures are INVALID_ARGUMENT unless said otherwise
-// ----------------------------
+// ---- Reading: all failures are INVALID_ARGUMENT unless said otherwise --------------------------
 
 // The head of a request. It lies in the parcel.
 Result<std::string_view> readInterfaceToken(ParcelReader& reader);

@@ -149,8 +149,8 @@ TEST_F(GuardedMappings, MayBeAskedForTwice) {
 
 TEST_F(GuardedMappings, StandBehindImportedMemory) {
     PagedFile file(2);
-    const ParcelReader::Handle handle = {.valid = true,
-                                         .handle = {.fds = {file.fd()}, .ints = {PROT_READ, 0, 0}}};
+    const ReceivedHandle handle = {.valid = true,
+                                   .handle = {.fds = {file.fd()}, .ints = {PROT_READ, 0, 0}}};
     const driver::SharedMemory memory = importMemory("mmap_fd", handle, 2 * mPage);
     EXPECT_TRUE(memory->intact());
     ASSERT_TRUE(memory->map().ok());

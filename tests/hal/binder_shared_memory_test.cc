@@ -35,7 +35,7 @@ class File {
     const int mFd;
 };
 
-ParcelReader::Handle handleOf(std::vector<int> fds, std::vector<int32_t> ints = {}) {
+ReceivedHandle handleOf(std::vector<int> fds, std::vector<int32_t> ints = {}) {
     return {.valid = true, .handle = {.fds = std::move(fds), .ints = std::move(ints)}};
 }
 
@@ -44,7 +44,7 @@ std::vector<int32_t> mappedFile(int32_t protection, uint64_t offset) {
             static_cast<int32_t>(offset >> 32)};
 }
 
-StatusCode mapCode(const std::string& name, const ParcelReader::Handle& handle, uint64_t size) {
+StatusCode mapCode(const std::string& name, const ReceivedHandle& handle, uint64_t size) {
     return importMemory(name, handle, size)->map().status().code();
 }
 
