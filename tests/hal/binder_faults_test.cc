@@ -17,6 +17,7 @@
 #include "engine/base/log.h"
 #include "hal/binder/connection.h"
 #include "hal/binder/incoming_call.h"
+#include "tests/hal/connection_fixture.h"
 #include "tests/hal/fake_kernel.h"
 #include "tests/hal/open_descriptors.h"
 
@@ -25,13 +26,10 @@ namespace {
 
 using testing::FakeKernel;
 using testing::openDescriptors;
+using testing::pairOf;
+using testing::parcelWith;
 using testing::Returns;
 using testing::SentCommand;
-
-binder_ptr_cookie pairOf(const LocalObject* object) {
-    const auto pointer = reinterpret_cast<uintptr_t>(object);
-    return {.ptr = pointer, .cookie = pointer};
-}
 
 // Takes a word and any descriptors, and calls the context manager before it answers.
 class CallingObject : public LocalObject {
@@ -168,15 +166,9 @@ class Conversation {
 
     // A handle comes, is linked to, and its owner dies.
     bool hearOfDeath(BinderConnection& connection) {
-        flat_binder_object object = {};
-        object.hdr.type = BINDER_TYPE_HANDLE;
-        object.handle = 9;
-        const uint64_t offset = 0;
         mKernel->onCall = [&](const SentCommand&) {
-            return Returns().add(
-                    BR_REPLY,
-                    mKernel->parcel({reinterpret_cast<const uint8_t*>(&object), sizeof(object)},
-                                    {&offset, 1}));
+            return Returns().add(BR_REPLY,
+                                 parcelWith(*mKernel, testing::flat(BINDER_TYPE_HANDLE, 9)));
         };
         Result<std::unique_ptr<Reply>> reply =
                 connection.transact(connection.contextManager(), 3, ParcelWriter());
