@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/hal/served_device.h"
+
 namespace halyard::hal {
 namespace {
 
@@ -56,12 +58,7 @@ class OwnedObject final : public RemoteObject {
 
 class ClientAccounts : public ::testing::Test {
   protected:
-    void SetUp() override {
-        driver::Options options;
-        options.backends = {"CpuRef"};
-        options.threads = 1;
-        mDevice = driver::Device::create(options).value();
-    }
+    void SetUp() override { mDevice = driver::Device::create(testing::referenceOptions()).value(); }
     std::shared_ptr<driver::Client> account(int32_t pid, uint32_t uid) {
         return hidl::accountOf(*mDevice, {.pid = pid, .euid = uid}, nullptr);
     }

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <limits>
+#include <optional>
 
 #include "hal/hidl/types.h"
 #include "hal/hidl/v1_3.h"
@@ -293,6 +294,19 @@ TEST(HidlConversion, HoldsDeadlinesThatTheClockCannot) {
     EXPECT_EQ(decode(wire), steady_clock::time_point(nanoseconds(5)));
     wire.nanosecondsSinceEpoch = std::numeric_limits<uint64_t>::max();
     EXPECT_EQ(decode(wire), steady_clock::time_point::max());
+}
+
+TEST(LoopTimeout, IsDecodedAsFarAsTheClockCounts) {
+    using std::chrono::nanoseconds;
+    hidl::nn::v1_3::OptionalTimeoutDuration wire;
+    EXPECT_EQ(hidl::nn::v1_3::decode(wire), std::nullopt);
+    wire.member = hidl::nn::v1_3::OptionalTimeoutDuration::Member::nanoseconds;
+    for (const uint64_t duration : {uint64_t{0}, uint64_t{3'000'000'000}}) {
+        wire.nanoseconds = duration;
+        EXPECT_EQ(hidl::nn::v1_3::decode(wire), nanoseconds(duration));
+    }
+    wire.nanoseconds = std::numeric_limits<uint64_t>::max();
+    EXPECT_EQ(hidl::nn::v1_3::decode(wire), nanoseconds::max());
 }
 
 }  // namespace

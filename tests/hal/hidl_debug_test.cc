@@ -18,17 +18,14 @@
 #include <vector>
 
 #include "driver/device.h"
-#include "hal/hidl/service_objects.h"
-#include "hal/hidl/types.h"
-#include "tests/hal/hidl_client.h"
 #include "tests/hal/loopback.h"
+#include "tests/hal/served_device.h"
 #include "tests/hal/time_limit.h"
 
 namespace halyard::hal {
 
 namespace {
 
-using hidl::base::v1_0::IBase;
 using testing::LoopbackProcess;
 
 constexpr int32_t kClient = 4711;
@@ -38,27 +35,17 @@ constexpr uint32_t kUid = 1000;
 class HidlDebug : public ::testing::Test {
   protected:
     void SetUp() override {
-        driver::Options options;
-        options.backends = {"CpuRef"};
-        options.threads = 1;
+        driver::Options options = testing::referenceOptions();
         options.calls = {.perClient = 1, .shared = 2, .most = 2};
-        Result<std::unique_ptr<driver::Device>> device = driver::Device::create(options);
-        ASSERT_TRUE(device.ok()) << device.status().toString();
-        mDriver = std::move(*device);
-        Result<std::shared_ptr<LocalObject>> object = makeDeviceObject(mProcess, mDriver);
-        ASSERT_TRUE(object.ok()) << object.status().toString();
-        mDevice = *object;
+        Result<testing::ServedDevice> served = testing::serveDevice(mProcess, options);
+        ASSERT_TRUE(served.ok()) << served.status().toString();
+        mDriver = served->driver;
+        mDevice = served->object;
     }
     void TearDown() override { mProcess->stop(); }
 
-    void debug(const std::shared_ptr<LocalObject>& object, int fd) {
-        ParcelWriter writer;
-        hidl::writeRequestHead(writer, hidl::nn::v1_3::IDevice::layout(), IBase::debug);
-        const NativeHandle handle{.fds = {fd}, .ints = {}};
-        hidl::writeNativeHandle(writer, &handle);
-        hidl::writeValue(writer, hidl::makeVec(writer, std::vector<hidl::HidlString>()));
-        Result<LoopbackProcess::Answer> answer =
-                mProcess->call(object, IBase::debug, false, testing::capture(writer));
+    void debug(int fd) {
+        Result<LoopbackProcess::Answer> answer = testing::callDebug(*mProcess, mDevice, fd);
         ASSERT_TRUE(answer.ok());
         EXPECT_EQ(answer->status, WireStatus::OK);
     }
@@ -67,7 +54,7 @@ class HidlDebug : public ::testing::Test {
         std::array<int, 2> ends = {-1, -1};
         EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
         mProcess->caller.pid = pid;
-        debug(mDevice, ends[1]);
+        debug(ends[1]);
         close(ends[1]);
         std::string text(4096, '\0');
         text.resize(static_cast<size_t>(std::max<ssize_t>(read(ends[0], text.data(), 4096), 0)));
@@ -104,7 +91,7 @@ TEST_F(HidlDebug, HoldsAPlaceForAsLongAsItsReaderIsSlow) {
     std::atomic<bool> over = false;
     std::thread caller([&] {
         for (int round = 0; round < 20 && !seen; ++round) {
-            debug(mDevice, ends[1]);
+            debug(ends[1]);
         }
         over = true;
     });

@@ -32,18 +32,16 @@
 
 #include "driver/device.h"
 #include "hal/binder/guarded_mapping.h"
-#include "hal/hidl/service_objects.h"
-#include "hal/hidl/types.h"
 #include "hal/log_sink.h"
 #include "tests/hal/add_model.h"
 #include "tests/hal/hidl_client.h"
 #include "tests/hal/loopback.h"
+#include "tests/hal/served_device.h"
 
 namespace halyard::hal {
 
 namespace {
 
-using hidl::base::v1_0::IBase;
 using testing::addModel;
 using testing::addRequest;
 using testing::HidlClient;
@@ -187,19 +185,17 @@ class Client {
 
     // Whether all went well.
     bool useService() {
-        driver::Options options;
-        options.backends = {"CpuRef"};
+        driver::Options options = testing::referenceOptions();
         options.threads = 2;
         options.dumpDirectory = mDumps.string();
-        Result<std::unique_ptr<driver::Device>> device = driver::Device::create(options);
-        if (!device.ok()) {
+        Result<testing::ServedDevice> served = testing::serveDevice(mProcess, options);
+        if (!served.ok()) {
             return false;
         }
-        const std::shared_ptr<driver::Device> driver = std::move(*device);
-        Result<std::shared_ptr<LocalObject>> object = makeDeviceObject(mProcess, driver);
-        bool well = object.ok();
+        const std::shared_ptr<LocalObject> object = served->object;
+        bool well = true;
         for (const VersionMethods& methods : testing::allVersions()) {
-            HidlClient client(*mProcess, *object, methods);
+            HidlClient client(*mProcess, object, methods);
             const auto models = RecordingCallback::forModels();
             const auto executions = RecordingCallback::forExecutions();
             well = well && client.prepare(addModel(), models).ok();
@@ -212,11 +208,11 @@ class Client {
             }
         }
         // Refused, which is logged.
-        HidlClient client(*mProcess, *object, testing::allVersions().back());
+        HidlClient client(*mProcess, object, testing::allVersions().back());
         well = well && client.prepare(addModel(), nullptr).ok();
         for (const int output : {mPipe[1], mSockets[1]}) {
             std::array<char, 16> text = {};
-            debug(*object, output);
+            static_cast<void>(testing::callDebug(*mProcess, object, output));
             const int input = output == mPipe[1] ? mPipe[0] : mSockets[0];
             well = well && read(input, text.data(), text.size()) > 0;
         }
@@ -225,15 +221,6 @@ class Client {
     }
 
   private:
-    void debug(const std::shared_ptr<LocalObject>& object, int fd) {
-        ParcelWriter writer;
-        hidl::writeRequestHead(writer, hidl::nn::v1_3::IDevice::layout(), IBase::debug);
-        const NativeHandle handle{.fds = {fd}, .ints = {}};
-        hidl::writeNativeHandle(writer, &handle);
-        hidl::writeValue(writer, hidl::makeVec(writer, std::vector<hidl::HidlString>()));
-        static_cast<void>(mProcess->call(object, IBase::debug, false, testing::capture(writer)));
-    }
-
     const std::filesystem::path mDumps;
     std::shared_ptr<LoopbackProcess> mProcess = std::make_shared<LoopbackProcess>();
     std::vector<ExportedMemory> mPools;
