@@ -3,50 +3,24 @@
 #include "hal/binder/process_watch.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <memory>
 #include <vector>
 
 #include "driver/device.h"
 #include "hal/hidl/client_account.h"
 #include "tests/driver/awaited.h"
+#include "tests/hal/bystander.h"
 #include "tests/hal/open_descriptors.h"
+#include "tests/hal/served_device.h"
 
 namespace halyard::hal {
 namespace {
 
-// A process that does nothing until it is killed.
-class Child {
-  public:
-    Child() : mPid(fork()) {
-        if (mPid == 0) {
-            for (;;) {
-                pause();
-            }
-        }
-    }
-    ~Child() { kill(); }
-    Child(const Child&) = delete;
-    Child& operator=(const Child&) = delete;
-
-    pid_t pid() const { return mPid; }
-    void kill() {
-        if (!mKilled) {
-            mKilled = true;
-            ::kill(mPid, SIGKILL);
-            waitpid(mPid, nullptr, 0);
-        }
-    }
-
-  private:
-    const pid_t mPid;
-    bool mKilled = false;
-};
+using testing::Bystander;
 
 class Processes : public ::testing::Test {
   protected:
@@ -62,20 +36,20 @@ class Processes : public ::testing::Test {
 };
 
 TEST_F(Processes, AreToldOfOnceWhenTheyEnd) {
-    Child first;
-    Child second;
+    Bystander first;
+    Bystander second;
     const driver::Awaited<int> ended;
     const auto one = mWatch->watch(first.pid(), [ended] { ended.set(1); });
     const auto other = mWatch->watch(second.pid(), [ended] { ended.set(2); });
     ASSERT_TRUE(one.ok() && other.ok());
-    second.kill();
+    second.end();
     EXPECT_EQ(ended.get(), 2);
     EXPECT_EQ(ended.count(), 1);
 }
 
 TEST_F(Processes, AreNotToldOfAnyMoreOnceTheWatchIsGone) {
-    Child first;
-    Child second;
+    Bystander first;
+    Bystander second;
     const size_t before = testing::openDescriptors();
     std::atomic<int> unwatched = 0;
     const driver::Awaited<int> ended;
@@ -85,8 +59,8 @@ TEST_F(Processes, AreNotToldOfAnyMoreOnceTheWatchIsGone) {
     EXPECT_EQ(testing::openDescriptors(), before + 2);
     one->reset();
     EXPECT_EQ(testing::openDescriptors(), before + 1);
-    first.kill();
-    second.kill();
+    first.end();
+    second.end();
     ended.get();
     EXPECT_EQ(unwatched, 0);
     mWatch = nullptr;  // once its callbacks are through
@@ -94,21 +68,20 @@ TEST_F(Processes, AreNotToldOfAnyMoreOnceTheWatchIsGone) {
 }
 
 TEST_F(Processes, ThatAreGoneAreUnavailable) {
-    Child child;
-    child.kill();
-    EXPECT_EQ(mWatch->watch(child.pid(), [] {}).status().code(), StatusCode::UNAVAILABLE);
+    Bystander process;
+    process.end();
+    EXPECT_EQ(mWatch->watch(process.pid(), [] {}).status().code(), StatusCode::UNAVAILABLE);
 }
 
 TEST_F(Processes, EndTheirAccountsThoughTheyHandedInNoObject) {
-    driver::Options options;
-    options.backends = {"CpuRef"};
-    const std::unique_ptr<driver::Device> device = *driver::Device::create(options);
-    Child child;
-    const Caller caller{.pid = child.pid(), .euid = 7};
+    const std::unique_ptr<driver::Device> device =
+            driver::Device::create(testing::referenceOptions()).value();
+    Bystander process;
+    const Caller caller{.pid = process.pid(), .euid = 7};
     const std::shared_ptr<driver::Client> client = hidl::accountOf(*device, caller, mWatch.get());
     EXPECT_EQ(hidl::accountOf(*device, caller, mWatch.get()), client);
     EXPECT_TRUE(client->alive().ok());
-    child.kill();
+    process.end();
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (client->alive().ok() && std::chrono::steady_clock::now() < end) {
         usleep(1000);

@@ -3,8 +3,6 @@
 #include "harness/device/hwservicemanager/registry.h"
 
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
@@ -12,11 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "tests/hal/bystander.h"
+
 namespace halyard::device {
 namespace {
 
 using hal::ObjectRef;
 using hal::RemoteObject;
+using hal::testing::Bystander;
 
 // Another process's object, which dies when the test says so.
 class FakeRemote : public RemoteObject {
@@ -46,31 +47,6 @@ class FakeRemote : public RemoteObject {
 
   private:
     uint64_t mLast = 0;
-};
-
-// A process that does nothing until it is ended.
-class Bystander {
-  public:
-    Bystander() : mPid(fork()) {
-        if (mPid == 0) {
-            for (;;) {
-                pause();
-            }
-        }
-    }
-    ~Bystander() { end(); }
-    pid_t pid() const { return mPid; }
-    void end() {
-        if (!mEnded) {
-            kill(mPid, SIGKILL);
-            waitpid(mPid, nullptr, 0);
-            mEnded = true;
-        }
-    }
-
-  private:
-    const pid_t mPid;
-    bool mEnded = false;
 };
 
 const std::vector<std::string> kChain = {"a.b@1.1::IThing", "a.b@1.0::IThing"};

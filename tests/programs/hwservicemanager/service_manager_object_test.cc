@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <future>
 #include <memory>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "hal/hidl/types.h"
+#include "tests/hal/bystander.h"
 #include "tests/hal/loopback.h"
 
 namespace halyard::device {
@@ -195,23 +197,8 @@ struct PendingAdd {
 class ServiceManagerObjectTest : public ::testing::Test {
   protected:
     // Other processes, only for their ids.
-    pid_t someProcess() {
-        const pid_t pid = fork();
-        if (pid == 0) {
-            for (;;) {
-                pause();
-            }
-        }
-        mProcesses.push_back(pid);
-        return pid;
-    }
-    ~ServiceManagerObjectTest() override {
-        mManager->shutDown();
-        for (const pid_t pid : mProcesses) {
-            kill(pid, SIGKILL);
-            waitpid(pid, nullptr, 0);
-        }
-    }
+    pid_t someProcess() { return mProcesses.emplace_back().pid(); }
+    ~ServiceManagerObjectTest() override { mManager->shutDown(); }
 
     const std::shared_ptr<LoopbackProcess> mProcess = std::make_shared<LoopbackProcess>();
     const std::shared_ptr<ServiceManagerObject> mManager =
@@ -228,7 +215,7 @@ class ServiceManagerObjectTest : public ::testing::Test {
     }
 
   private:
-    std::vector<pid_t> mProcesses;
+    std::deque<hal::testing::Bystander> mProcesses;
 };
 
 // ---- Questions ---------------------------------------------------------------------------------
