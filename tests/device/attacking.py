@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on a virtual device, an honest client beside them, and what a process holds."""
+"""Attacks on a virtual device, and an honest client beside them."""
 
+import itertools
 import os
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from halyard.devices import WORK_FOLDER, Service, VirtualDevice
 from halyard.errors import ProgramMissing
+from tests.device.footprint import Footprint, await_rest
 
 ROOT = Path(__file__).parents[2]
 
-_SETTLE = 15.0
 _POLL = 0.5
 # Seconds that an attack has to get under way before the honest client starts.
 _LEAD = 3
@@ -38,115 +39,6 @@ def attacker_program() -> Path:
     if path.is_file():
         return path
     raise ProgramMissing(f"{path} is missing: ninja -C build/release halyard_attacker")
-
-
-# ---- what a process holds -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Footprint:
-    """What a process has of the kernel's: from /proc, and from binder's own tables."""
-
-    tasks: int
-    descriptors: int
-    mappings: int
-    shared_mappings: int  # of memory that has a descriptor: clients' pools
-    resident_kib: int
-    ticks: int  # of processor time, so far
-    # Of all its connections to binder; 0 where the kernel has no debugfs.
-    binder_threads: int
-    binder_nodes: int  # its own objects
-    binder_refs: int  # others' objects
-    binder_deaths: int  # notifications that it asked for
-    binder_buffers: int  # received and not given back
-
-    def without_time(self) -> "Footprint":
-        return Footprint(
-            **{f.name: getattr(self, f.name) for f in fields(self) if f.name != "ticks"}, ticks=0
-        )
-
-
-def footprint(device: VirtualDevice, pid: int) -> Footprint:
-    """Of a process of the device. DeviceError if there is none."""
-    proc = f"/proc/{pid}"
-    marks = ("tasks", "descriptors", "mappings", "status", "stat", "binder")
-    said = device.shell(
-        "mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null; "
-        f"echo =tasks; ls {proc}/task; echo =descriptors; ls {proc}/fd; "
-        f"echo =mappings; cat {proc}/maps; echo =status; cat {proc}/status; "
-        f"echo =stat; cat {proc}/stat; echo =binder; cat /sys/kernel/debug/binder/proc/{pid}"
-    ).stdout
-    lines: dict[str, list[str]] = {mark: [] for mark in marks}
-    current: list[str] = []
-    for line in said.splitlines():
-        if line.startswith("=") and line[1:] in lines:
-            current = lines[line[1:]]
-        else:
-            current.append(line)
-    rest = " ".join(lines["stat"]).rpartition(")")[2].split()
-    resident = [line.split()[1] for line in lines["status"] if line.startswith("VmRSS:")]
-    binder = [line.strip() for line in lines["binder"]]
-    references = [line for line in binder if line.startswith("ref ")]
-    return Footprint(
-        tasks=len(lines["tasks"]),
-        descriptors=len(lines["descriptors"]),
-        mappings=len(lines["mappings"]),
-        # A binder mapping is a device's; pools are files without a name.
-        shared_mappings=sum(
-            "memfd:" in line or "anon_hugepage" in line for line in lines["mappings"]
-        ),
-        resident_kib=int(resident[0]) if resident else 0,
-        ticks=sum(int(field) for field in rest[11:13]),
-        binder_threads=sum(line.startswith("thread ") for line in binder),
-        binder_nodes=sum(line.startswith("node ") for line in binder),
-        binder_refs=len(references),
-        binder_deaths=sum(not line.endswith(" d 0000000000000000") for line in references),
-        binder_buffers=sum(line.startswith("buffer ") for line in binder),
-    )
-
-
-def more_than(now: Footprint, before: Footprint, slack: Mapping[str, int]) -> list[str]:
-    """What `now` has more of than `before`, by more than the slack for its kind."""
-    return [
-        f"{f.name}: {getattr(before, f.name)} before, {getattr(now, f.name)} now"
-        for f in fields(Footprint)
-        if f.name not in ("ticks", "resident_kib")
-        and getattr(now, f.name) > getattr(before, f.name) + slack.get(f.name, 0)
-    ]
-
-
-def await_footprint(
-    device: VirtualDevice,
-    pid: int,
-    before: Footprint,
-    slack: Mapping[str, int] | None = None,
-    timeout: float = _SETTLE,
-) -> Footprint:
-    """The footprint once it is no larger than before; fails if that does not come."""
-    end = time.monotonic() + timeout
-    while True:
-        now = footprint(device, pid)
-        left = more_than(now, before, slack or {})
-        if not left:
-            return now
-        assert time.monotonic() < end, left
-        time.sleep(_POLL)
-
-
-def await_rest(device: VirtualDevice, pid: int, timeout: float = _SETTLE) -> None:
-    """Until the process computes no more."""
-    end = time.monotonic() + timeout
-    ticks = footprint(device, pid).ticks
-    while True:
-        time.sleep(2.0)
-        now = footprint(device, pid).ticks
-        if now - ticks < 20:  # of 200, or of 400 on two processors
-            return
-        assert time.monotonic() < end, f"it still computes: {now - ticks} ticks in two seconds"
-        ticks = now
-
-
-# ---- attacks ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -220,12 +112,15 @@ class Attacker:
         )
 
 
+_numbers = itertools.count()
+
+
 class Running:
     """An attack in the background, in a session of its own; killed on leaving."""
 
     def __init__(self, device: VirtualDevice, command: str) -> None:
         self._device = device
-        self._log = f"{WORK_FOLDER}/attack.log"
+        self._log = f"{WORK_FOLDER}/attack-{next(_numbers)}.log"
         started = device.shell(f"setsid {command} >{self._log} 2>&1 </dev/null & echo $!").check()
         self.pid = int(started.stdout)
 
@@ -264,7 +159,7 @@ def start_threads(device: VirtualDevice, service: Service) -> None:
             most = 0
             while time.monotonic() < min(grew + _STEADY, begin + _LONGEST_PEAK):
                 time.sleep(_POLL)
-                threads = footprint(device, service.pid).tasks
+                threads = Footprint.of(device, service.pid).threads
                 if threads > most:
                     most, grew = threads, time.monotonic()
         await_rest(device, service.pid)

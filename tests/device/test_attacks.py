@@ -9,7 +9,8 @@ import contextlib
 import socket
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pytest
 
@@ -17,13 +18,8 @@ from halyard.devices import Service, ServiceOptions, VirtualDevice
 from halyard.devices.adb_service import list_services
 from halyard.devices.virtual import answers
 from halyard.errors import HalyardError
-from tests.device.attacking import (
-    Attacker,
-    assert_served,
-    await_footprint,
-    await_rest,
-    footprint,
-)
+from tests.device.attacking import Attacker, assert_served
+from tests.device.footprint import Footprint, await_rest, leaving_nothing
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +31,7 @@ MEMORY = 64  # MiB that the service may take
 # A service starts threads as they are needed, and keeps them with their stacks and the allocator's
 # arenas: slots for executions and for preparations, and binder's.
 WARM = {
-    "tasks": 112,
+    "threads": 112,
     "binder_threads": 112,
     "mappings": 336,
     "binder_refs": 1,
@@ -50,6 +46,7 @@ CALLS = (
     "execute",
     "executeSynchronously",
 )
+CALLS_OF_BOTH = ("connect", *CALLS)  # connect is hwservicemanager's
 
 
 @pytest.fixture
@@ -67,11 +64,6 @@ def victim(device: VirtualDevice) -> Iterator[Service]:
 
 
 @pytest.fixture
-def attacker(device: VirtualDevice, victim: Service) -> Attacker:
-    return Attacker(device, victim)
-
-
-@pytest.fixture
 def manager(device: VirtualDevice) -> Iterator[int]:
     """hwservicemanager's process id; what the test did to it ends with it."""
     pid = int(device.shell("pidof hwservicemanager").check().stdout)
@@ -80,6 +72,48 @@ def manager(device: VirtualDevice) -> Iterator[int]:
         f"kill -9 {pid}; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.5; "
         "pidof hwservicemanager && break; done; sleep 0.5"
     )
+
+
+@dataclass(frozen=True)
+class Siege:
+    """Attacks on a process, and an honest client of the service whose calls have to be answered."""
+
+    attacker: Attacker
+    pid: int  # of the attacked process
+    before: Footprint  # of the same
+
+    def beside(self, *words: str | int, calls: Sequence[str] = CALLS) -> str:
+        """The honest client makes `calls` while the attack goes on; what the attack said."""
+        only = "essentials" if calls == ESSENTIALS else "all"
+        fight = self.attacker.beside(*words, calls=only)
+        assert_served(fight, calls)
+        return fight.attack
+
+    def honest(self, calls: Sequence[str] = CALLS) -> None:
+        """The honest client alone makes `calls`."""
+        assert_served(self.attacker.honest(), calls)
+
+    def then(self, *words: str | int, calls: Sequence[str] = CALLS) -> None:
+        """The attack comes to its end, and the honest client comes after it."""
+        self.attacker.run(*words)
+        self.honest(calls)
+
+
+@pytest.fixture
+def siege(device: VirtualDevice, victim: Service) -> Iterator[Siege]:
+    """Of a service, which holds nothing of its attackers' at the end, and computes nothing."""
+    attacker = Attacker(device, victim)
+    with leaving_nothing(device, victim.pid, WARM) as before:
+        yield Siege(attacker, victim.pid, before)
+    assert victim.report()["live_models"] == ["0"]
+
+
+@pytest.fixture
+def manager_siege(device: VirtualDevice, manager: int, victim: Service) -> Iterator[Siege]:
+    """Of hwservicemanager; that too holds nothing at the end."""
+    attacker = Attacker(device, victim)
+    with leaving_nothing(device, manager, WARM) as before:
+        yield Siege(attacker, manager, before)
 
 
 # ---- descriptors --------------------------------------------------------------------------------
@@ -94,13 +128,8 @@ def manager(device: VirtualDevice) -> Iterator[int]:
         pytest.param("oneway", marks=THOROUGH),
     ],
 )
-def test_descriptors_in_a_parcel_are_closed(
-    device: VirtualDevice, victim: Service, attacker: Attacker, how: str
-) -> None:
-    before = footprint(device, victim.pid)
-    attacker.run("fd-flood", "--clients", 8, "--against", how)
-    assert_served(attacker.honest(), CALLS)
-    await_footprint(device, victim.pid, before, WARM)
+def test_descriptors_in_a_parcel_are_closed(siege: Siege, how: str) -> None:
+    siege.then("fd-flood", "--clients", 8, "--against", how)
 
 
 @pytest.mark.parametrize(
@@ -112,51 +141,29 @@ def test_descriptors_in_a_parcel_are_closed(
         pytest.param("reply", marks=THOROUGH),
     ],
 )
-def test_hwservicemanager_closes_descriptors_in_a_parcel(
-    device: VirtualDevice, manager: int, victim: Service, attacker: Attacker, how: str
-) -> None:
-    before = footprint(device, manager)
+def test_hwservicemanager_closes_descriptors_in_a_parcel(manager_siege: Siege, how: str) -> None:
     if how == "reply":
-        attacker.run("fd-flood-reply", "--clients", 8)
+        manager_siege.then("fd-flood-reply", "--clients", 8)
     else:
-        attacker.run("fd-flood", "--clients", 8, "--against", how)
-    assert_served(attacker.honest(), CALLS)
-    await_footprint(device, manager, before, WARM)
+        manager_siege.then("fd-flood", "--clients", 8, "--against", how)
 
 
 @THOROUGH
-def test_arrays_of_descriptors_are_closed(
-    device: VirtualDevice, victim: Service, attacker: Attacker
-) -> None:
-    before = footprint(device, victim.pid)
-    attacker.run("fda-flood", "--clients", 8)
-    assert_served(attacker.honest(), CALLS)
-    await_footprint(device, victim.pid, before, WARM)
+def test_arrays_of_descriptors_are_closed(siege: Siege) -> None:
+    siege.then("fda-flood", "--clients", 8)
 
 
-def test_unused_pools_keep_no_descriptors(
-    device: VirtualDevice, victim: Service, attacker: Attacker
-) -> None:
-    before = footprint(device, victim.pid)
-    assert_served(attacker.beside("pool-hoarder", "--clients", 40), CALLS)
-    await_footprint(device, victim.pid, before, WARM)
+def test_unused_pools_keep_no_descriptors(siege: Siege) -> None:
+    siege.beside("pool-hoarder", "--clients", 40)
 
 
-def test_waiting_requests_do_not_use_up_descriptors(
-    device: VirtualDevice, victim: Service, attacker: Attacker
-) -> None:
-    before = footprint(device, victim.pid)
-    assert_served(attacker.beside("request-hoarder", "--clients", 64), CALLS)
-    await_footprint(device, victim.pid, before, WARM)
+def test_waiting_requests_do_not_use_up_descriptors(siege: Siege) -> None:
+    siege.beside("request-hoarder", "--clients", 64)
 
 
 @THOROUGH
-def test_mappings_of_one_client_leave_room_for_others(
-    device: VirtualDevice, victim: Service, attacker: Attacker
-) -> None:
-    before = footprint(device, victim.pid)
-    assert_served(attacker.beside("mapping-bomb", "--clients", 400), CALLS)
-    await_footprint(device, victim.pid, before, WARM)
+def test_mappings_of_one_client_leave_room_for_others(siege: Siege) -> None:
+    siege.beside("mapping-bomb", "--clients", 400)
 
 
 # ---- threads and time ---------------------------------------------------------------------------
@@ -166,60 +173,33 @@ def test_mappings_of_one_client_leave_room_for_others(
     "what",
     ["loops", pytest.param("convolution", marks=THOROUGH), pytest.param("high", marks=THOROUGH)],
 )
-def test_long_executions_leave_others_their_turn(
-    device: VirtualDevice, victim: Service, attacker: Attacker, what: str
-) -> None:
-    assert_served(attacker.beside("slot-hog", "--clients", 64, "--against", what), CALLS)
-    await_rest(device, victim.pid)
+def test_long_executions_leave_others_their_turn(siege: Siege, what: str) -> None:
+    siege.beside("slot-hog", "--clients", 64, "--against", what)
 
 
 @THOROUGH
-def test_many_accounts_of_one_mind_leave_the_service_answering(
-    device: VirtualDevice, victim: Service, attacker: Attacker
-) -> None:
-    before = footprint(device, victim.pid)
-    fight = attacker.beside("slot-hog", "--clients", 1, "--processes", 48, calls="essentials")
-    assert_served(fight, ESSENTIALS)
-    await_rest(device, victim.pid)
-    await_footprint(device, victim.pid, before, WARM)
+def test_many_accounts_of_one_mind_leave_the_service_answering(siege: Siege) -> None:
+    siege.beside("slot-hog", "--clients", 1, "--processes", 48, calls=ESSENTIALS)
 
 
 @pytest.mark.parametrize("threads", [8, pytest.param(64, marks=THOROUGH)])
-def test_synchronous_executions_leave_threads_for_others(
-    device: VirtualDevice, victim: Service, attacker: Attacker, threads: int
-) -> None:
-    before = footprint(device, victim.pid)
-    assert_served(attacker.beside("sync-hog", "--clients", threads), CALLS)
-    # It was killed while it waited.
-    await_rest(device, victim.pid, timeout=10)
-    await_footprint(device, victim.pid, before, WARM)
+def test_synchronous_executions_leave_threads_for_others(siege: Siege, threads: int) -> None:
+    siege.beside("sync-hog", "--clients", threads)
 
 
 @pytest.mark.parametrize("priority", ["medium", pytest.param("high", marks=THOROUGH)])
-def test_long_preparations_leave_others_their_turn(
-    device: VirtualDevice, victim: Service, attacker: Attacker, priority: str
-) -> None:
-    before = footprint(device, victim.pid)
-    fight = attacker.beside("prepare-hog", "--clients", 64, "--against", priority)
-    assert_served(fight, CALLS)
-    await_footprint(device, victim.pid, before, WARM)
+def test_long_preparations_leave_others_their_turn(siege: Siege, priority: str) -> None:
+    siege.beside("prepare-hog", "--clients", 64, "--against", priority)
 
 
 @pytest.mark.parametrize("what", [pytest.param("constants", marks=THOROUGH), "nodes"])
-def test_long_questions_leave_threads_for_others(
-    device: VirtualDevice, victim: Service, attacker: Attacker, what: str
-) -> None:
-    fight = attacker.beside("support-hog", "--clients", 32, "--against", what)
-    assert_served(fight, CALLS)
-    await_rest(device, victim.pid)
+def test_long_questions_leave_threads_for_others(siege: Siege, what: str) -> None:
+    siege.beside("support-hog", "--clients", 32, "--against", what)
 
 
-def test_deadlines_fire_while_an_execution_waits(
-    device: VirtualDevice, victim: Service, attacker: Attacker
-) -> None:
-    attacker.run("waiting-deadline", "--clients", 32)
-    # The client is gone, and its endless executions with it.
-    await_rest(device, victim.pid)
+def test_deadlines_fire_while_an_execution_waits(siege: Siege) -> None:
+    # The client is gone then, and its endless executions with it.
+    siege.attacker.run("waiting-deadline", "--clients", 32)
 
 
 def test_nothing_runs_longer_than_the_service_lets_it(device: VirtualDevice) -> None:
@@ -232,12 +212,8 @@ def test_nothing_runs_longer_than_the_service_lets_it(device: VirtualDevice) -> 
 
 
 @THOROUGH
-def test_many_callers_at_once_are_all_served(
-    device: VirtualDevice, victim: Service, attacker: Attacker
-) -> None:
-    before = footprint(device, victim.pid)
-    assert_served(attacker.beside("thread-bomb", "--clients", 4, "--processes", 24), CALLS)
-    await_footprint(device, victim.pid, before, WARM)
+def test_many_callers_at_once_are_all_served(siege: Siege) -> None:
+    siege.beside("thread-bomb", "--clients", 4, "--processes", 24)
 
 
 @pytest.mark.parametrize(
@@ -253,33 +229,24 @@ def test_many_callers_at_once_are_all_served(
     ],
     ids=lambda attack: attack[0],
 )
-def test_what_a_client_held_ends_with_it(
-    device: VirtualDevice, victim: Service, attacker: Attacker, attack: tuple[str | int, ...]
-) -> None:
-    before = footprint(device, victim.pid)
-    with attacker.start(*attack, "--seconds", 60):
+def test_what_a_client_held_ends_with_it(siege: Siege, attack: tuple[str | int, ...]) -> None:
+    with siege.attacker.start(*attack, "--seconds", 60):
         time.sleep(4)
-    await_rest(device, victim.pid, timeout=12)
-    await_footprint(device, victim.pid, before, WARM)
-    assert victim.report()["live_models"] == ["0"]
 
 
 # ---- memory -------------------------------------------------------------------------------------
 
 
-def test_constants_in_models_count_as_memory(
-    device: VirtualDevice, victim: Service, attacker: Attacker
-) -> None:
-    before = footprint(device, victim.pid)
-    with attacker.start("memory-hog", "--clients", 300, "--seconds", 240) as running:
+def test_constants_in_models_count_as_memory(device: VirtualDevice, siege: Siege) -> None:
+    with siege.attacker.start("memory-hog", "--clients", 300, "--seconds", 240) as running:
         end = time.monotonic() + 180
         while "holds" not in running.said():
             assert time.monotonic() < end, "the attack does not come to its end"
             time.sleep(0.5)
         print(running.said())
-        grown = footprint(device, victim.pid).resident_kib - before.resident_kib
+        grown = Footprint.of(device, siege.pid).memory - siege.before.memory
         print(f"{grown // 1024} MiB more, of {MEMORY} that it may take")
-        assert_served(attacker.honest(), CALLS)
+        siege.honest()
     # What an execution needs beside its tensors is not counted to the byte.
     assert grown < (MEMORY + 16) * 1024
 
@@ -293,41 +260,26 @@ def test_constants_in_models_count_as_memory(
         pytest.param("used-request", marks=THOROUGH),
     ],
 )
-def test_pools_of_terabytes_leave_addresses_for_others(
-    device: VirtualDevice, victim: Service, attacker: Attacker, where: str
-) -> None:
-    before = footprint(device, victim.pid)
-    fight = attacker.beside("address-space", "--clients", 40, "--against", where)
-    assert_served(fight, CALLS)
-    await_footprint(device, victim.pid, before, WARM)
+def test_pools_of_terabytes_leave_addresses_for_others(siege: Siege, where: str) -> None:
+    siege.beside("address-space", "--clients", 40, "--against", where)
 
 
 @pytest.mark.parametrize("where", ["behind", pytest.param("inside", marks=THOROUGH)])
-def test_long_calls_do_not_keep_the_receive_buffer(
-    device: VirtualDevice, victim: Service, attacker: Attacker, where: str
-) -> None:
-    before = footprint(device, victim.pid)
-    assert_served(attacker.beside("trailing-bytes", "--clients", 6, "--against", where), CALLS)
-    await_footprint(device, victim.pid, before, WARM)
+def test_long_calls_do_not_keep_the_receive_buffer(siege: Siege, where: str) -> None:
+    siege.beside("trailing-bytes", "--clients", 6, "--against", where)
 
 
 @THOROUGH
-def test_waiting_calls_leave_room_in_the_receive_buffer(
-    device: VirtualDevice, victim: Service, attacker: Attacker
-) -> None:
-    assert_served(attacker.beside("buffer-fill", "--clients", 48), CALLS)
+def test_waiting_calls_leave_room_in_the_receive_buffer(siege: Siege) -> None:
+    siege.beside("buffer-fill", "--clients", 48)
 
 
-def test_huge_pages_cut_short_fail_the_execution(
-    device: VirtualDevice, victim: Service, attacker: Attacker
-) -> None:
+def test_huge_pages_cut_short_fail_the_execution(device: VirtualDevice, siege: Siege) -> None:
     device.shell("echo 4 > /proc/sys/vm/nr_hugepages")
     if device.shell("cat /proc/sys/vm/nr_hugepages").stdout.strip() in ("", "0"):
         pytest.skip("the device has no huge pages")
     try:
-        attacker.run("cut-huge-pages")
-        assert victim.is_running(), victim.log()[-2000:]
-        assert_served(attacker.honest(), CALLS)
+        siege.then("cut-huge-pages")
     finally:
         device.shell("echo 0 > /proc/sys/vm/nr_hugepages")
 
@@ -339,83 +291,57 @@ def test_huge_pages_cut_short_fail_the_execution(
     "kind",
     ["eventfd", pytest.param("pipe", marks=THOROUGH), pytest.param("socket", marks=THOROUGH)],
 )
-def test_output_that_nobody_takes_keeps_no_thread(
-    device: VirtualDevice, victim: Service, attacker: Attacker, kind: str
-) -> None:
-    fight = attacker.beside("debug", "--clients", 16, "--against", kind)
-    assert_served(fight, CALLS)
+def test_output_that_nobody_takes_keeps_no_thread(siege: Siege, kind: str) -> None:
+    siege.beside("debug", "--clients", 16, "--against", kind)
 
 
 @pytest.mark.parametrize("end", ["killed", pytest.param("thaw", marks=THOROUGH)])
-def test_frozen_callers_keep_no_thread(
-    device: VirtualDevice, victim: Service, attacker: Attacker, end: str
-) -> None:
-    before = footprint(device, victim.pid)
-    said = attacker.beside("freeze", "--clients", 12, "--against", end)
-    assert "frozen" in said.attack, said.attack
-    assert_served(said, CALLS)
-    await_footprint(device, victim.pid, before, WARM)
+def test_frozen_callers_keep_no_thread(siege: Siege, end: str) -> None:
+    said = siege.beside("freeze", "--clients", 12, "--against", end)
+    assert "frozen" in said, said
 
 
 @THOROUGH
-def test_oneway_calls_leave_others_their_turn(
-    device: VirtualDevice, victim: Service, attacker: Attacker
-) -> None:
-    before = footprint(device, victim.pid)
-    assert_served(attacker.beside("oneway-flood", "--clients", 8), CALLS)
-    await_footprint(device, victim.pid, before, WARM)
+def test_oneway_calls_leave_others_their_turn(siege: Siege) -> None:
+    siege.beside("oneway-flood", "--clients", 8)
 
 
-def test_callbacks_that_are_other_objects_do_no_harm(
-    device: VirtualDevice, victim: Service, attacker: Attacker
-) -> None:
-    before = footprint(device, victim.pid)
-    attacker.run("callbacks", "--clients", 4)
-    assert_served(attacker.honest(), CALLS)
-    await_footprint(device, victim.pid, before, WARM)
+def test_callbacks_that_are_other_objects_do_no_harm(siege: Siege) -> None:
+    siege.then("callbacks", "--clients", 4)
 
 
 @THOROUGH
-def test_a_model_in_other_hands_leaves_others_their_turn(
-    device: VirtualDevice, manager: int, victim: Service, attacker: Attacker
-) -> None:
-    assert_served(attacker.beside("hand-on", "--clients", 32), CALLS)
-    await_rest(device, victim.pid)
+@pytest.mark.usefixtures("manager")  # which has the model
+def test_a_model_in_other_hands_leaves_others_their_turn(siege: Siege) -> None:
+    siege.beside("hand-on", "--clients", 32)
 
 
 # ---- the device's daemons -----------------------------------------------------------------------
 
 
 def test_services_that_do_not_answer_leave_hwservicemanager_serving(
-    device: VirtualDevice, manager: int, victim: Service, attacker: Attacker
+    device: VirtualDevice, manager_siege: Siege
 ) -> None:
-    before = footprint(device, manager)
-    with attacker.start("mute-services", "--clients", 12, "--seconds", 120):
+    with manager_siege.attacker.start("mute-services", "--clients", 12, "--seconds", 120):
         time.sleep(3)
-        assert_served(attacker.honest(), ("connect", *CALLS))
+        manager_siege.honest(CALLS_OF_BOTH)
         assert any("halyard-victim" in name for name in list_services(device))
-    await_footprint(device, manager, before, WARM)
 
 
 @THOROUGH
 def test_registrations_within_registrations_leave_hwservicemanager_serving(
-    device: VirtualDevice, manager: int, victim: Service, attacker: Attacker
+    manager_siege: Siege,
 ) -> None:
-    before = footprint(device, manager)
-    attacker.run("nested-adds", "--clients", 200)
-    assert_served(attacker.honest(), ("connect", *CALLS))
-    await_footprint(device, manager, before, WARM)
+    manager_siege.then("nested-adds", "--clients", 200, calls=CALLS_OF_BOTH)
 
 
 @THOROUGH
 def test_names_of_a_dead_process_leave_hwservicemanager(
-    device: VirtualDevice, manager: int, victim: Service, attacker: Attacker
+    device: VirtualDevice, manager_siege: Siege
 ) -> None:
-    before = footprint(device, manager)
-    attacker.run("name-flood", "--clients", 3000, "--seconds", 1)
-    assert_served(attacker.honest(), ("connect", *CALLS))
-    now = await_footprint(device, manager, before, WARM)
-    print(f"{(now.resident_kib - before.resident_kib) // 1024} MiB more")
+    manager_siege.then("name-flood", "--clients", 3000, "--seconds", 1, calls=CALLS_OF_BOTH)
+    grown = Footprint.of(device, manager_siege.pid).memory - manager_siege.before.memory
+    print(f"{grown // 1024} MiB more")
     assert len(list_services(device)) < 100
 
 
@@ -466,6 +392,6 @@ def test_acknowledgements_alone_do_not_fill_adbds_memory(device: VirtualDevice) 
         most = 0
         for _ in range(10):
             time.sleep(0.5)
-            most = max(most, footprint(device, pid).resident_kib)
+            most = max(most, Footprint.of(device, pid).memory)
     print(f"adbd took up to {most // 1024} MiB")
     assert 0 < most < 64 * 1024

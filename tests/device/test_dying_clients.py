@@ -11,14 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from halyard.devices import Service, ServiceOptions, VirtualDevice
-from tests.device.attacking import (
-    Attacker,
-    assert_served,
-    await_footprint,
-    await_rest,
-    footprint,
-    start_threads,
-)
+from tests.device.attacking import Attacker, assert_served, start_threads
+from tests.device.footprint import Footprint, await_footprint, await_rest
 
 COUNT = int(os.environ.get("HALYARD_DYING_CLIENTS", "25"))
 SEED = int(os.environ.get("HALYARD_DYING_SEED", "0"))
@@ -26,7 +20,7 @@ SEED = int(os.environ.get("HALYARD_DYING_SEED", "0"))
 # Of threads that the service starts as it needs them, and keeps, there may be a few more than the
 # warming up has called for; each has a stack, and may have an arena of the allocator.
 SLACK = {
-    "tasks": 16,
+    "threads": 16,
     "binder_threads": 16,
     "mappings": 64,
     "binder_refs": 1,
@@ -80,7 +74,7 @@ def test_clients_killed_at_random_points_leave_nothing_behind(
     attacker.run("dying", "--clients", 30, timeout=120)
     await_rest(device, service.pid)
     await_no_clients(service)
-    before = footprint(device, service.pid)
+    before = Footprint.of(device, service.pid)
     print("before:", before)
     # Of clients that are gone there is nothing left already; more could hide behind it. (Of the one
     # that asked last there may be a reference until the kernel tells of its end.)
@@ -100,5 +94,5 @@ def test_clients_killed_at_random_points_leave_nothing_behind(
     print("after: ", after)
     # The allocator keeps something for each thread. 1,000 clients that each leave four pages behind
     # would be seen; a soak sees less.
-    assert after.resident_kib < before.resident_kib + 16 * 1024
+    assert after.memory < before.memory + 16 * 1024
     assert_served(attacker.honest())

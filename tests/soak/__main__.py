@@ -12,7 +12,7 @@ from pathlib import Path
 from halyard.conformance.collection import load_specs
 from halyard.devices import ServiceOptions, VirtualDevice
 from halyard.vm.virtual_machine import VmOptions
-from tests.device.service_state import ServiceState
+from tests.device.footprint import ServiceFootprint
 from tests.soak.soak import KINDS, Soaked, sampled_cases, soak
 
 _SPECS = Path(__file__).parents[1] / "specs" / "V1_2"
@@ -56,7 +56,7 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def show(state: ServiceState) -> None:
+def show(state: ServiceFootprint) -> None:
     print(*(f"{kind.name} {kind.of(state):.0f}" for kind in KINDS), sep=", ", flush=True)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from halyard.conformance import Case
 from halyard.devices import Service, VirtualDevice
 from tests.device.attacking import start_threads
-from tests.device.service_state import ServiceState
+from tests.device.footprint import ServiceFootprint
 from tests.soak.load import Load
 from tests.soak.slope import BINS, Slope, slope
 
@@ -28,7 +28,7 @@ class Kind:
     unit: str
     epsilon: float
 
-    def of(self, state: ServiceState) -> float:
+    def of(self, state: ServiceFootprint) -> float:
         return float(getattr(state, self.name))
 
 
@@ -46,9 +46,9 @@ KINDS = (
 class Soaked:
     """What became of it. `start` and `end`: without clients, before and after."""
 
-    start: ServiceState
-    end: ServiceState
-    samples: Sequence[ServiceState]  # after the warming up
+    start: ServiceFootprint
+    end: ServiceFootprint
+    samples: Sequence[ServiceFootprint]  # after the warming up
     rounds: Mapping[str, tuple[int, int]]
 
     def slopes(self) -> dict[Kind, Slope]:
@@ -72,7 +72,7 @@ def soak(
     seconds: float,
     warm_up: float,
     interval: float = 5.0,
-    on_sample: Callable[[ServiceState], None] = lambda _: None,
+    on_sample: Callable[[ServiceFootprint], None] = lambda _: None,
 ) -> Soaked:
     """The load lasts `seconds` and the warming up before. The service's threads have all started
     before it."""
@@ -86,7 +86,7 @@ def soak(
         with load:
             begin = time.monotonic()
             while time.monotonic() < begin + warm_up + seconds:
-                sample = ServiceState.of(device, service)
+                sample = ServiceFootprint.of_service(device, service)
                 on_sample(sample)
                 if sample.seconds >= begin + warm_up:
                     samples.append(sample)
@@ -95,14 +95,14 @@ def soak(
         return Soaked(start, end, samples, load.rounds())
 
 
-def quiet(device: VirtualDevice, service: Service) -> ServiceState:
+def quiet(device: VirtualDevice, service: Service) -> ServiceFootprint:
     """Its state once it serves nobody: it hears of its clients' deaths by and by, and ends what
     runs for them at the next checkpoint."""
     deadline = time.monotonic() + _QUIET_TIMEOUT
-    before = ServiceState.of(device, service)
+    before = ServiceFootprint.of_service(device, service)
     while True:
         time.sleep(1.0)
-        now = ServiceState.of(device, service)
+        now = ServiceFootprint.of_service(device, service)
         settled = (now.threads, now.descriptors) == (before.threads, before.descriptors)
         if (settled and now.models == 0 and now.reserved == 0) or time.monotonic() > deadline:
             return now
