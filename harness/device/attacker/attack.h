@@ -5,13 +5,18 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "driver/model/codes.h"
 #include "engine/base/status.h"
+#include "harness/device/attacker/link.h"
 
 namespace halyard::attacker {
+
+using driver::ErrorStatus;
 
 struct Settings {
     std::string instance;
@@ -35,10 +40,24 @@ std::span<const NamedAttack> descriptorAttacks();
 std::span<const NamedAttack> workAttacks();
 std::span<const NamedAttack> memoryAttacks();
 std::span<const NamedAttack> edgeAttacks();
+std::span<const NamedAttack> managerAttacks();
 std::span<const NamedAttack> clientRuns();  // those that behave, and those that die
 
+// How many of an attack's calls the service took, and what the last one was answered.
+struct Tally {
+    int taken = 0;
+    std::string last;
+
+    void add(const Status& answer);
+    void add(const Result<ErrorStatus>& answer);
+};
+
+// When an attack that begins now is over.
+Clock::time_point endOf(const Settings& settings);
 // Keeps what it holds until the time is up, and serves what comes in.
-class Link;
 void hold(Link& link, const Settings& settings);
+// Runs `attack` in as many threads as the settings say, and waits for all. Each is told when to
+// end, and says how many calls it made; the sum of these.
+int inThreads(const Settings& settings, const std::function<int(Clock::time_point end)>& attack);
 
 }  // namespace halyard::attacker

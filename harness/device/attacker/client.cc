@@ -19,8 +19,6 @@ using wire::IDevice;
 using wire::IPreparedModel;
 using Manager = hal::hidl::manager::v1_2::IServiceManager;
 
-constexpr uint32_t kManager = 0;
-
 // The interface that declares a method stands in the head of its calls.
 void tokenOf(const InterfaceLayout& interface, RawParcel& parcel, uint32_t code) {
     const auto method = std::ranges::find(interface.methods, code, &hal::hidl::MethodLayout::code);

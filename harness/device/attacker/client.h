@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "engine/base/status.h"
 #include "harness/device/attacker/link.h"
@@ -20,6 +21,11 @@ using driver::ErrorStatus;
 using std::chrono::milliseconds;
 
 inline constexpr milliseconds kPatience{30000};
+
+// hwservicemanager's handle, and the interfaces of it that declare what is called here.
+inline constexpr uint32_t kManager = 0;
+inline constexpr std::string_view kManager10 = "android.hidl.manager@1.0::IServiceManager";
+inline constexpr std::string_view kManager12 = "android.hidl.manager@1.2::IServiceManager";
 
 // What a callback was told.
 struct Notified {

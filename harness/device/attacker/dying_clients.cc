@@ -13,19 +13,18 @@
 #include <deque>
 #include <memory>
 #include <random>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "harness/device/attacker/attack.h"
 #include "harness/device/attacker/client.h"
+#include "harness/device/attacker/prepared_client.h"
 #include "harness/device/attacker/steady_client.h"
 
 namespace halyard::attacker {
 
 namespace {
 
-constexpr Times kLongest = {.deadline = {}, .loopTimeout = 15'000'000'000};
 constexpr uint32_t kElements = 1024;
 constexpr uint32_t kBytes = kElements * sizeof(float);
 

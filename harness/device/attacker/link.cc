@@ -31,6 +31,17 @@ thread_local std::vector<uint8_t> tCommands;
 thread_local std::deque<Return> tReturns;
 thread_local bool tLooper = false;
 
+// The form of a transaction or a reply; it points into the parcel.
+binder_transaction_data_sg carrying(const RawParcel& parcel) {
+    binder_transaction_data_sg out = {};
+    out.transaction_data.data_size = parcel.data().size();
+    out.transaction_data.data.ptr.buffer = reinterpret_cast<uintptr_t>(parcel.data().data());
+    out.transaction_data.offsets_size = parcel.offsets().size_bytes();
+    out.transaction_data.data.ptr.offsets = reinterpret_cast<uintptr_t>(parcel.offsets().data());
+    out.buffers_size = parcel.buffersSize();
+    return out;
+}
+
 Status systemError(const std::string& what) {
     return internalError(what + ": " + strerror(errno));
 }
@@ -126,15 +137,10 @@ Status Link::flush() {
 }
 
 Status Link::send(uint32_t handle, uint32_t code, uint32_t flags, const RawParcel& arguments) {
-    binder_transaction_data_sg out = {};
+    binder_transaction_data_sg out = carrying(arguments);
     out.transaction_data.target.handle = handle;
     out.transaction_data.code = code;
     out.transaction_data.flags = flags | TF_ACCEPT_FDS;
-    out.transaction_data.data_size = arguments.data().size();
-    out.transaction_data.data.ptr.buffer = reinterpret_cast<uintptr_t>(arguments.data().data());
-    out.transaction_data.offsets_size = arguments.offsets().size_bytes();
-    out.transaction_data.data.ptr.offsets = reinterpret_cast<uintptr_t>(arguments.offsets().data());
-    out.buffers_size = arguments.buffersSize();
     put(BC_TRANSACTION_SG, &out, sizeof(out));
     return flush();
 }
@@ -230,12 +236,7 @@ void Link::serve(const binder_transaction_data& data) {
     if (call.isOneway() || !answers) {
         return;
     }
-    binder_transaction_data_sg out = {};
-    out.transaction_data.data_size = reply.data().size();
-    out.transaction_data.data.ptr.buffer = reinterpret_cast<uintptr_t>(reply.data().data());
-    out.transaction_data.offsets_size = reply.offsets().size_bytes();
-    out.transaction_data.data.ptr.offsets = reinterpret_cast<uintptr_t>(reply.offsets().data());
-    out.buffers_size = reply.buffersSize();
+    const binder_transaction_data_sg out = carrying(reply);
     put(BC_REPLY_SG, &out, sizeof(out));
     static_cast<void>(flush());
 }

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -16,20 +15,15 @@
 #include <string_view>
 
 #include "harness/device/attacker/attack.h"
-#include "harness/device/attacker/link.h"
 
 namespace halyard::attacker {
-
-void hold(Link& link, const Settings& settings) {
-    link.serveUntil([] { return false; }, std::chrono::seconds(settings.seconds));
-}
 
 namespace {
 
 constexpr std::string_view kHidl = "hidl:";
 
-constexpr std::array<std::span<const NamedAttack> (*)(), 5> kGroups = {
-        descriptorAttacks, workAttacks, memoryAttacks, edgeAttacks, clientRuns};
+constexpr std::array<std::span<const NamedAttack> (*)(), 6> kGroups = {
+        descriptorAttacks, workAttacks, memoryAttacks, edgeAttacks, managerAttacks, clientRuns};
 
 int usage() {
     fputs("Usage: halyard-attacker --target hidl:INSTANCE [--seconds N] [--clients N] [--seed N]\n"

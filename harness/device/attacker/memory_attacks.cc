@@ -16,6 +16,7 @@
 
 #include "harness/device/attacker/attack.h"
 #include "harness/device/attacker/client.h"
+#include "harness/device/attacker/prepared_client.h"
 
 namespace halyard::attacker {
 
@@ -24,7 +25,6 @@ namespace {
 using wire::IDevice;
 using wire::IPreparedModel;
 
-constexpr Times kLongest = {.deadline = {}, .loopTimeout = 15'000'000'000};
 constexpr uint64_t kTerabyte = uint64_t{1} << 40;
 
 // Models with as many constants inside as a parcel takes.
@@ -34,103 +34,95 @@ Status hogMemory(const Settings& settings) {
                              Client::connect(settings.instance));
     ModelBuilder model;
     addModel(model, kElements);
-    int held = 0;
-    std::string last;
+    Tally held;
     for (int i = 0; i < settings.clients; ++i) {
-        const Result<uint32_t> prepared = client->prepare(model.finish());
-        held += prepared.ok() ? 1 : 0;
-        last = prepared.status().toString();
+        held.add(client->prepare(model.finish()).status());
     }
-    printf("holds %d of %d models of %u KiB of constants; the last: %s\n", held, settings.clients,
-           kElements / 256, last.c_str());
+    printf("holds %d of %d models of %u KiB of constants; the last: %s\n", held.taken,
+           settings.clients, kElements / 256, held.last.c_str());
     hold(client->link(), settings);
     return {};
 }
 
+// Requests with pools that are far larger than the machine; `used`: they are executed in one.
+Tally launchWithPools(const PreparedClient& endless, const Pool& huge, bool used, int count) {
+    const RequestBuilder request(used ? huge : endless.pool, 4, 4, std::vector<Pool>(8, huge));
+    Tally held;
+    for (int i = 0; i < count; ++i) {
+        held.add(endless.client->launch(endless.model, request.request(),
+                                        std::make_shared<Notified>(), kLongest));
+    }
+    return held;
+}
+
+// Models with such a pool each, smaller ones into the gaps that the larger ones leave; `used`:
+// there is a constant in it.
+Tally prepareWithPools(Client& client, const Pool& huge, bool used, int count) {
+    constexpr uint64_t kSmallest = uint64_t{1} << 32;
+    Tally held;
+    for (Pool pool = huge; pool.size >= kSmallest && held.taken < count;) {
+        ModelBuilder model;
+        if (used) {
+            const uint32_t input = model.input({1, 16});
+            const uint32_t constant = model.inPool({1, 16}, 0, 0xfffff000U);
+            model.operation(OperationType::ADD, {input, constant, model.scalar(0)},
+                            {model.output({1, 16})});
+        } else {
+            addModel(model, 16);
+        }
+        model.pool(pool);
+        const Status prepared = client.prepare(model.finish()).status();
+        held.add(prepared);
+        pool.size /= prepared.ok() ? 1 : 2;
+    }
+    return held;
+}
+
 // Pools of terabytes, with nothing in them.
 Status exhaustAddresses(const Settings& settings) {
-    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
-                             Client::connect(settings.instance));
+    HALYARD_ASSIGN_OR_RETURN(const PreparedClient endless,
+                             PreparedClient::connectEndless(settings));
     HALYARD_ASSIGN_OR_RETURN(const Pool huge, Pool::make(4 * kTerabyte));
     const bool used = settings.against.starts_with("used");
-    int held = 0;
-    std::string last;
-    if (settings.against.ends_with("request")) {
-        ModelBuilder model;
-        endlessModel(model);
-        HALYARD_ASSIGN_OR_RETURN(const uint32_t prepared, client->prepare(model.finish()));
-        HALYARD_ASSIGN_OR_RETURN(const Pool small, Pool::make(4096));
-        const RequestBuilder request(used ? huge : small, 4, 4, std::vector<Pool>(8, huge));
-        for (int i = 0; i < settings.clients; ++i) {
-            const Result<ErrorStatus> launched = client->launch(
-                    prepared, request.request(), std::make_shared<Notified>(), kLongest);
-            held += launched.ok() && *launched == ErrorStatus::NONE ? 1 : 0;
-            last = launched.status().toString();
-        }
-    } else {
-        // Smaller ones into the gaps that the larger ones leave.
-        constexpr uint64_t kSmallest = uint64_t{1} << 32;
-        for (Pool pool = huge; pool.size >= kSmallest && held < 4 * settings.clients;) {
-            ModelBuilder model;
-            if (used) {
-                const uint32_t input = model.input({1, 16});
-                const uint32_t constant = model.inPool({1, 16}, 0, 0xfffff000U);
-                model.operation(OperationType::ADD, {input, constant, model.scalar(0)},
-                                {model.output({1, 16})});
-            } else {
-                addModel(model, 16);
-            }
-            model.pool(pool);
-            const Result<uint32_t> prepared = client->prepare(model.finish());
-            held += prepared.ok() ? 1 : 0;
-            last = prepared.status().toString();
-            pool.size /= prepared.ok() ? 1 : 2;
-        }
-    }
-    printf("%d with pools of terabytes are held; the last: %s\n", held, last.c_str());
-    hold(client->link(), settings);
+    const Tally held =
+            settings.against.ends_with("request")
+                    ? launchWithPools(endless, huge, used, settings.clients)
+                    : prepareWithPools(*endless.client, huge, used, 4 * settings.clients);
+    printf("%d with pools of terabytes are held; the last: %s\n", held.taken, held.last.c_str());
+    hold(endless.client->link(), settings);
     return {};
 }
 
 // Synchronous executions that last, in calls that fill the receive buffer with what nobody reads.
 Status holdReceiveBuffer(const Settings& settings) {
-    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
-                             Client::connect(settings.instance));
-    ModelBuilder builder;
-    endlessModel(builder);
-    HALYARD_ASSIGN_OR_RETURN(const uint32_t model, client->prepare(builder.finish()));
-    HALYARD_ASSIGN_OR_RETURN(const Pool pool, Pool::make(4096));
+    HALYARD_ASSIGN_OR_RETURN(const PreparedClient endless,
+                             PreparedClient::connectEndless(settings));
     // Half of the buffer, and what fills the rest of it.
     constexpr size_t kMostExtra = 504 * 1024;
     constexpr size_t kLeastExtra = 64;
     const bool inside = settings.against == "inside";
-    const Clock::time_point end = Clock::now() + std::chrono::seconds(settings.seconds);
-    std::vector<std::thread> threads;
-    for (int i = 0; i < settings.clients; ++i) {
-        threads.emplace_back([&] {
-            size_t extra = kMostExtra;
-            while (Clock::now() < end) {
-                RawParcel parcel;
-                Pool nameless = pool;
-                nameless.name = std::string(inside ? extra : 1, 'n');
-                const RequestBuilder request(pool, 4, 4, {nameless});
-                executeArguments(parcel, IPreparedModel::executeSynchronously_1_3,
-                                 request.request(), kLongest);
-                parcel.zeros(inside ? 0 : extra);
-                const Result<Received> reply =
-                        client->link().call(model, IPreparedModel::executeSynchronously_1_3, parcel,
-                                            std::chrono::minutes(2));
-                // Where the kernel has no room, there may be for less.
-                const bool refused = reply.status().code() == StatusCode::INTERNAL;
-                extra = refused && extra > kLeastExtra ? extra / 2 : extra;
-                std::this_thread::sleep_for(milliseconds(refused ? 1 : 20));
-            }
-        });
-    }
-    for (std::thread& thread : threads) {
-        thread.join();
-    }
-    printf("%d threads called with half a megabyte too much\n", settings.clients);
+    printf("%d threads call with half a megabyte too much\n", settings.clients);
+    inThreads(settings, [&](Clock::time_point end) {
+        size_t extra = kMostExtra;
+        int calls = 0;
+        for (; Clock::now() < end; ++calls) {
+            RawParcel parcel;
+            Pool nameless = endless.pool;
+            nameless.name = std::string(inside ? extra : 1, 'n');
+            const RequestBuilder request(endless.pool, 4, 4, {nameless});
+            executeArguments(parcel, IPreparedModel::executeSynchronously_1_3, request.request(),
+                             kLongest);
+            parcel.zeros(inside ? 0 : extra);
+            const Result<Received> reply = endless.client->link().call(
+                    endless.model, IPreparedModel::executeSynchronously_1_3, parcel,
+                    kPatienceWithLongest);
+            // Where the kernel has no room, there may be for less.
+            const bool refused = reply.status().code() == StatusCode::INTERNAL;
+            extra = refused && extra > kLeastExtra ? extra / 2 : extra;
+            std::this_thread::sleep_for(milliseconds(refused ? 1 : 20));
+        }
+        return calls;
+    });
     return {};
 }
 
@@ -139,23 +131,18 @@ Status fillReceiveBuffer(const Settings& settings) {
     constexpr size_t kExtra = 16 * 1024;
     HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
                              Client::connect(settings.instance));
-    const Clock::time_point end = Clock::now() + std::chrono::seconds(settings.seconds);
-    std::vector<std::thread> threads;
-    for (int i = 0; i < settings.clients; ++i) {
-        threads.emplace_back([&] {
-            RawParcel parcel;
-            deviceToken(parcel, IDevice::getStatus);
-            parcel.zeros(kExtra);
-            while (Clock::now() < end) {
-                static_cast<void>(client->link().call(client->device(), IDevice::getStatus, parcel,
-                                                      std::chrono::minutes(2)));
-            }
-        });
-    }
+    RawParcel parcel;
+    deviceToken(parcel, IDevice::getStatus);
+    parcel.zeros(kExtra);
     printf("%d threads call with %zu bytes too much\n", settings.clients, kExtra);
-    for (std::thread& thread : threads) {
-        thread.join();
-    }
+    inThreads(settings, [&](Clock::time_point end) {
+        int calls = 0;
+        for (; Clock::now() < end; ++calls) {
+            static_cast<void>(client->link().call(client->device(), IDevice::getStatus, parcel,
+                                                  kPatienceWithLongest));
+        }
+        return calls;
+    });
     return {};
 }
 

@@ -99,7 +99,7 @@ Status callAll(Client& client, const wire::Model& model, const wire::Request& re
 
 Status runSteadyClient(const Settings& settings) {
     Stopwatches times;
-    const Clock::time_point end = Clock::now() + std::chrono::seconds(settings.seconds);
+    const Clock::time_point end = endOf(settings);
     std::unique_ptr<Client> client;
     HALYARD_RETURN_IF_ERROR(times.time("connect", [&] {
         HALYARD_ASSIGN_OR_RETURN(client, Client::connect(settings.instance));
