@@ -5,6 +5,7 @@ Exit code 0 if nothing did, 1 if the interval of a slope lies wholly above what 
 """
 
 import argparse
+import contextlib
 import secrets
 import sys
 from pathlib import Path
@@ -28,10 +29,11 @@ def main() -> int:
     cases = sampled_cases(load_specs(arguments.specs), _CASES, seed)
     seconds = arguments.minutes * 60
     options = ServiceOptions(backends=["CpuRef"], verbose=False)
-    with (
-        VirtualDevice.boot(VmOptions(timeout=180)) as device,
-        device.start_service(options) as service,
-    ):
+    with contextlib.ExitStack() as stack:
+        device = stack.enter_context(VirtualDevice.boot(VmOptions(timeout=180)))
+        # Else the kernel makes single pages of a stack into two megabytes, at times of its own.
+        device.shell("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
+        service = stack.enter_context(device.start_service(options))
         soaked = soak(
             device,
             service,

@@ -5,6 +5,7 @@ Each is a loop of the device's shell, so that none waits for this machine. A loo
 round, ok or the exit code of what failed, into a file of its own.
 """
 
+import itertools
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,10 +19,10 @@ from halyard.measurement import Subject
 from halyard.proto import halyard_pb2 as pb
 from halyard.zoo import DataType
 
-_FOLDER = f"{WORK_FOLDER}/soak"
 _SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 32, 0.1)
-# Seconds to give a loop to finish its round.
-_LAST_ROUND = 60
+# Seconds to give every loop to finish its round.
+_LAST_ROUND = 240
+_numbers = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -37,35 +38,48 @@ class Load:
     """Runs while its context lasts. `rounds` tells what came of it."""
 
     def __init__(
-        self, device: VirtualDevice, service: Service, cases: Sequence[Case], folder: Path
+        self,
+        device: VirtualDevice,
+        service: Service,
+        cases: Sequence[Case],
+        folder: Path,
+        of_each: int = 1,
     ) -> None:
-        """`cases`: what the conformance clients run. `folder`: for files, of this machine."""
+        """`cases`: what the conformance clients run. `folder`: for files, of this machine.
+        `of_each`: how many clients of each kind."""
         self._device = device
+        # Its own, so that a loop that is late still finds the word that ends it.
+        self._folder = f"{WORK_FOLDER}/soak-{next(_numbers)}"
         self._runner = device.put_program(native.RUNNER)
         self._target = shlex.quote(f"hidl:{service.instance}")
-        device.shell(f"rm -rf {_FOLDER}; mkdir -p {_FOLDER}").check()
+        device.shell(f"rm -rf {self._folder}; mkdir -p {self._folder}").check()
         model = _SUBJECT.zoo_model
         subject = pb.TestCase(name="subject", model=model.model, examples=[model.example(0)])
         self._put(folder, "subject.bundle", delimited.write([subject]))
         self._put(folder, "cases.bundle", delimited.write([case.test_case for case in cases]))
-        self._clients = self._make_clients(folder)
+        self._clients = [
+            client
+            for number in range(of_each)
+            for client in self._make_clients(folder, f"-{number}" if of_each > 1 else "")
+        ]
 
     def _put(self, folder: Path, name: str, content: bytes) -> None:
         (folder / name).write_bytes(content)
-        self._device.push(folder / name, f"{_FOLDER}/{name}")
+        self._device.push(folder / name, f"{self._folder}/{name}")
 
-    def _make_clients(self, folder: Path) -> list[Client]:
-        def runs(name: str, bundle: str, options: pb.RunOptions) -> str:
+    def _make_clients(self, folder: Path, suffix: str) -> list[Client]:
+        def runs(kind: str, bundle: str, options: pb.RunOptions) -> str:
+            name = kind + suffix
             self._put(folder, f"{name}.options", options.SerializeToString())
             return (
-                f"{self._runner} --target {self._target} --bundle {_FOLDER}/{bundle}.bundle "
-                f"--options {_FOLDER}/{name}.options --results {_FOLDER}/{name}.results"
+                f"{self._runner} --target {self._target} --bundle {self._folder}/{bundle}.bundle "
+                f"--options {self._folder}/{name}.options --results {self._folder}/{name}.results"
             )
 
         def hostile(mode: str) -> str:
             return (
                 f"{self._runner} --target {self._target} --hostile {mode} "
-                f"--bundle {_FOLDER}/subject.bundle"
+                f"--bundle {self._folder}/subject.bundle"
             )
 
         asynchronous, synchronous = pb.EXECUTION_MODE_ASYNC, pb.EXECUTION_MODE_SYNC
@@ -77,14 +91,18 @@ class Load:
         prepares = pb.RunOptions(hal_version=pb.HAL_VERSION_1_3, mode=synchronous)
         executes = pb.RunOptions(hal_version=pb.HAL_VERSION_1_1, mode=asynchronous, repeat=20)
         dying = pb.RunOptions(hal_version=pb.HAL_VERSION_1_3, mode=synchronous, repeat=1_000_000)
+        commands = {
+            **{kind: runs(kind, "cases", options) for kind, options in ways.items()},
+            "prepares": runs("prepares", "subject", prepares),
+            "executes": runs("executes", "subject", executes),
+            "dies": runs("dies", "subject", dying),
+            "dies-early": hostile("die-during-execute"),
+            "cuts-memory": hostile("cut-memory"),
+            "lies": hostile("garbage-parcel"),
+        }
         return [
-            *(Client(name, runs(name, "cases", options)) for name, options in ways.items()),
-            Client("prepares", runs("prepares", "subject", prepares)),
-            Client("executes", runs("executes", "subject", executes)),
-            Client("dies", runs("dies", "subject", dying), dies=True),
-            Client("dies-early", hostile("die-during-execute")),
-            Client("cuts-memory", hostile("cut-memory")),
-            Client("lies", hostile("garbage-parcel")),
+            Client(kind + suffix, command, dies=kind == "dies")
+            for kind, command in commands.items()
         ]
 
     def _loop(self, client: Client) -> str:
@@ -97,31 +115,31 @@ class Load:
             )
         else:
             round_ = f"{client.command} >/dev/null 2>&1 && echo ok || echo $?"
-        return f"while [ ! -e {_FOLDER}/end ]; do {round_}; done"
+        return f"while [ ! -e {self._folder}/end ]; do {round_}; done"
 
     def __enter__(self) -> Self:
-        self._device.shell(f"rm -f {_FOLDER}/end {_FOLDER}/*.rounds").check()
+        self._device.shell(f"rm -f {self._folder}/end {self._folder}/*.rounds").check()
         for client in self._clients:
-            loop = f"{self._loop(client)} >>{_FOLDER}/{client.name}.rounds 2>/dev/null"
-            done = f"{loop}; echo >{_FOLDER}/{client.name}.done"
+            loop = f"{self._loop(client)} >>{self._folder}/{client.name}.rounds 2>/dev/null"
+            done = f"{loop}; echo >{self._folder}/{client.name}.done"
             self._device.shell(f"setsid sh -c {shlex.quote(done)} >/dev/null 2>&1 </dev/null &")
         return self
 
     def __exit__(self, *_: object) -> None:
         """Lets every client finish its round."""
         self._device.shell(
-            f"echo >{_FOLDER}/end; for i in $(seq {_LAST_ROUND}); do "
-            f"[ $(ls {_FOLDER}/*.done 2>/dev/null | wc -l) = {len(self._clients)} ] && break; "
+            f"echo >{self._folder}/end; for i in $(seq {_LAST_ROUND}); do "
+            f"[ $(ls {self._folder}/*.done 2>/dev/null | wc -l) = {len(self._clients)} ] && break; "
             "sleep 1; done",
             timeout=_LAST_ROUND + 30,
         )
-        self._device.shell(f"rm -f {_FOLDER}/*.done")
+        self._device.shell(f"rm -f {self._folder}/*.done")
 
     def rounds(self) -> dict[str, tuple[int, int]]:
         """By client, how many rounds went well, and how many did not."""
         found = {}
         for client in self._clients:
-            said = self._device.shell(f"cat {_FOLDER}/{client.name}.rounds").stdout.split()
+            said = self._device.shell(f"cat {self._folder}/{client.name}.rounds").stdout.split()
             well = said.count("ok")
             found[client.name] = (well, len(said) - well)
         return found

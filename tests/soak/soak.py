@@ -16,8 +16,11 @@ from tests.soak.load import Load
 from tests.soak.slope import BINS, Slope, slope
 
 _QUIET_TIMEOUT = 60.0
-# Seconds of load before the service's state counts: until the allocator has what it keeps.
-_FIRST_LOAD = 10.0
+# Clients of each kind while the service warms up: more at once than it will see, so that each arena
+# of the allocator and each thread's stack has grown to what the load can ask of it.
+_WARMING_CLIENTS = 3
+# Seconds until the load itself is under way.
+_LEAD = 5.0
 
 
 @dataclass(frozen=True)
@@ -74,22 +77,21 @@ def soak(
     interval: float = 5.0,
     on_sample: Callable[[ServiceFootprint], None] = lambda _: None,
 ) -> Soaked:
-    """The load lasts `seconds` and the warming up before. The service's threads have all started
-    before it."""
+    """The load lasts `seconds`. Before it the service starts all of its threads, and has a heavier
+    load for `warm_up` seconds."""
     samples = []
     start_threads(device, service)
     with tempfile.TemporaryDirectory(prefix="halyard-soak-") as name:
+        with Load(device, service, cases, Path(name), _WARMING_CLIENTS):
+            time.sleep(warm_up)
+        start = quiet(device, service)
         load = Load(device, service, cases, Path(name))
         with load:
-            time.sleep(_FIRST_LOAD)
-        start = quiet(device, service)
-        with load:
-            begin = time.monotonic()
-            while time.monotonic() < begin + warm_up + seconds:
-                sample = ServiceFootprint.of_service(device, service)
-                on_sample(sample)
-                if sample.seconds >= begin + warm_up:
-                    samples.append(sample)
+            time.sleep(_LEAD)
+            end_of_load = time.monotonic() + seconds
+            while time.monotonic() < end_of_load:
+                samples.append(ServiceFootprint.of_service(device, service))
+                on_sample(samples[-1])
                 time.sleep(interval)
         end = quiet(device, service)
         return Soaked(start, end, samples, load.rounds())
