@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -19,6 +20,7 @@
 #include "driver/model/pools.h"
 #include "driver/model/validate.h"
 #include "driver/prepare/support.h"
+#include "engine/base/heap.h"
 
 namespace halyard::driver {
 namespace {
@@ -296,6 +298,9 @@ std::string Device::report() const {
     text += "threads\t" + std::to_string(mState->threads->threadCount()) + "\n";
     text += "memory\t" + std::to_string(mState->account.memory->reserved()) + "\t" +
             std::to_string(mState->account.memory->limit()) + "\n";
+    if (const std::optional<HeapUse> heap = heapUse()) {
+        text += "heap\t" + std::to_string(heap->inUse) + "\t" + std::to_string(heap->held) + "\n";
+    }
     for (const OperationType type : mState->options.unsupportedOperations) {
         text += "unsupported_operation\t" + describe(type) + "\n";
     }

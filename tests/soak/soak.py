@@ -42,6 +42,7 @@ KINDS = (
     Kind("mappings", "", 8.0),
     Kind("models", "", 1.0),
     Kind("reserved", "bytes", 65536.0),
+    Kind("heap", "bytes", 65536.0),
 )
 
 
