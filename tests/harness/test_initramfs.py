@@ -29,6 +29,7 @@ def root() -> dict[str, tuple[int, bytes]]:
         KERNEL,
         programs={"/vendor/bin/hw/service": Path("/bin/ls")},
         properties={"ro.test": "yes", "ro.build.version.sdk": "29"},
+        environment={"WORDS": "it's two words", "OTHER": "a:b=1"},
     )
     return {name: (mode, content) for name, mode, content in entries(archive)}
 
@@ -59,6 +60,23 @@ def test_properties_given_win_over_the_defaults(root: dict[str, tuple[int, bytes
     assert "ro.test=yes" in lines
     assert "ro.build.version.sdk=29" in lines
     assert "ro.build.version.sdk=30" not in lines
+
+
+def test_daemons_find_the_environment_in_theirs(
+    root: dict[str, tuple[int, bytes]], tmp_path: Path
+) -> None:
+    said = "#!/bin/sh\necho $WORDS, $OTHER\n"
+    script = root["system/etc/init/daemon"][1].decode()
+    for name in ("system/bin", "system/etc", "data/log"):
+        (tmp_path / name).mkdir(parents=True)
+        script = script.replace(f"/{name}/", f"{tmp_path / name}/")
+    (tmp_path / "system/etc/environment").write_bytes(root["system/etc/environment"][1])
+    (tmp_path / "system/bin/teller").write_text(said)
+    (tmp_path / "system/bin/teller").chmod(0o755)
+    subprocess.run(
+        [initramfs.BUSYBOX, "sh", "-s", "teller"], input=script.encode(), check=True, timeout=20
+    )
+    assert (tmp_path / "data/log/teller.log").read_text() == "it's two words, a:b=1\n"
 
 
 def test_android_folders_are_there(root: dict[str, tuple[int, bytes]]) -> None:

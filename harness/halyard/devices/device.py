@@ -51,7 +51,7 @@ class ServiceOptions:
     threads: int | None = None  # --number-of-threads
     verbose: bool = True  # -v
     unsupported: Sequence[int | str] = ()  # -u, codes or names
-    seccomp: str | None = None  # --seccomp; a virtual device's services run with "enforce"
+    seccomp: str | None = None  # --seccomp; left out: see VirtualDevice.start_service()
     arguments: Sequence[str] = ()  # any others
     # The program on the device. It is pushed from this machine if it is not there.
     program: str = f"/vendor/bin/hw/{native.SERVICE}"

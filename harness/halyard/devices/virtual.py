@@ -11,7 +11,7 @@ from halyard import native
 from halyard.devices.adb import AdbDevice
 from halyard.devices.adb_link import tcp_link
 from halyard.devices.device import Service, ServiceOptions
-from halyard.vm import initramfs
+from halyard.vm import initramfs, sanitizers
 from halyard.vm.virtual_machine import (
     Resident,
     StageListener,
@@ -63,9 +63,11 @@ class VirtualDevice(AdbDevice):
 
     def start_service(self, options: ServiceOptions | None = None) -> Service:
         """As on any device; pushes the program where the machine was booted with another one, and
-        has it end with a system call that it is not known to make, so that a missing one shows."""
+        has it end with a system call that it is not known to make, so that a missing one shows.
+        Sanitizers make calls of their own, so that a sanitized service is not restricted."""
         options = options or ServiceOptions()
-        options = replace(options, seccomp=options.seccomp or "enforce")
+        unless_told = "off" if self.machine.sanitized else "enforce"
+        options = replace(options, seccomp=options.seccomp or unless_told)
         if options.program == ServiceOptions.program and self.is_outdated:
             _LOG.warning("the virtual device was booted with other programs: pushing the service")
             options = replace(options, program=self.put_program(native.SERVICE))
@@ -75,6 +77,12 @@ class VirtualDevice(AdbDevice):
     def is_outdated(self) -> bool:
         """Whether the machine was booted with other programs than this machine has now."""
         return self.machine.programs != initramfs.digest(initramfs.native_programs())
+
+    def take_findings(self) -> str:
+        """The reports of sanitizers since this was asked last; empty: there are none."""
+        if not self.machine.sanitized:
+            return ""
+        return self.shell(sanitizers.TAKE_FINDINGS).check().stdout
 
     def close(self) -> None:
         """Closes the connection and ends the machine if it is this device's own."""

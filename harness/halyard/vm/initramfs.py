@@ -2,6 +2,7 @@
 """The virtual device's root: Android's folders, busybox, the kernel's modules, our programs."""
 
 import hashlib
+import shlex
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -56,10 +57,14 @@ def build(
     *,
     programs: Mapping[str, Path] | None = None,
     properties: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
     busybox: Path = BUSYBOX,
     library_root: Path = Path("/"),
 ) -> bytes:
-    """The archive. `programs` maps paths in it to files; left out: PROGRAMS, as installed."""
+    """The archive. `programs` maps paths in it to files; left out: PROGRAMS, as installed.
+
+    `environment` is what its daemons find in theirs, and all that adbd starts.
+    """
     if not busybox.is_file():
         raise ProgramMissing(f"{busybox} is missing: install Debian's busybox-static")
     files = dict(programs) if programs is not None else native_programs()
@@ -78,6 +83,10 @@ def build(
     for name, path in libraries.items():
         archive.file(name, path.read_bytes(), 0o755)
     _add_configuration(archive, kernel, {**PROPERTIES, **(properties or {})})
+    exports = [
+        f"export {name}={shlex.quote(value)}\n" for name, value in (environment or {}).items()
+    ]
+    archive.file("system/etc/environment", "".join(exports).encode())
     return archive.finish()
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from halyard import folders
 from halyard.errors import HalyardError, VmError
-from halyard.vm import initramfs, kernel, qemu
+from halyard.vm import initramfs, kernel, qemu, sanitizers
 from halyard.vm.machine import X86_64, Machine
 
 _LOG = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ _POLL = 0.02
 
 @dataclass(frozen=True)
 class VmOptions:
-    memory: int = 1024  # MiB
+    memory: int = 1024  # MiB; at least sanitizers.MEMORY where programs are sanitized
     processors: int = 2
     properties: Mapping[str, str] = field(default_factory=dict)
     timeout: float = 60.0  # seconds until adb answers
@@ -48,6 +48,7 @@ class VirtualMachine:
     programs: str  # initramfs.digest
     started: float  # seconds since 1970
     stages: Mapping[str, float]  # seconds that each stage of its start took, in order
+    sanitized: bool = False  # whether its programs were built with sanitizers
 
     @property
     def boot_seconds(self) -> float:
@@ -94,9 +95,16 @@ def boot(
     found = kernel.find(options.machine, folders.cache())
     watch.over("kernel found")
     programs = initramfs.native_programs()
+    sanitized = sanitizers.sanitized(programs.values())
     root = folder / "initramfs"
     root.write_bytes(
-        initramfs.build(options.machine, found, programs=programs, properties=options.properties)
+        initramfs.build(
+            options.machine,
+            found,
+            programs=programs,
+            properties=options.properties,
+            environment=sanitizers.ENVIRONMENT if sanitized else {},
+        )
     )
     watch.over("initramfs built")
     console = folder / "console"
@@ -107,7 +115,7 @@ def boot(
             initramfs=root,
             console=console,
             log=folder / "qemu.log",
-            memory=options.memory,
+            memory=max(options.memory, sanitizers.MEMORY) if sanitized else options.memory,
             processors=options.processors,
         ),
         outlive=outlive,
@@ -131,6 +139,7 @@ def boot(
         programs=initramfs.digest(programs),
         started=time.time(),
         stages=watch.stages,
+        sanitized=sanitized,
     )
 
 
