@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds with a sanitizer preset and runs the C++ units and the Python host tests on that build.
+# Builds with a sanitizer preset and runs the C++ units and the Python host tests on that build; with
+# asan+ubsan also those tests on the virtual device that put the service under load.
 # Usage: tests/sanitized.sh asan+ubsan|tsan
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -29,8 +30,18 @@ failed=0
 rm -rf "$build/results"
 ctest --test-dir "$build" --output-on-failure --no-tests=error -j"$(nproc)" \
     --output-junit results/programs.xml | tail -n 20 || failed=1
-HALYARD_NATIVE_DIR=$PWD/$build .venv/bin/python -m pytest tests/harness \
-    --junit-xml "$results/python.xml" || failed=1
+export HALYARD_NATIVE_DIR=$PWD/$build
+.venv/bin/python -m pytest tests/harness --junit-xml "$results/python.xml" || failed=1
+if [ "$preset" = asan+ubsan ]; then
+    # All programs of the device are sanitized ones. Left out are tests of adb and of the device
+    # itself, which say nothing of the service, and most golden cases, which all ran on the host;
+    # of those that are skipped, tests/device/conftest.py gives the reasons.
+    .venv/bin/python -m pytest tests/device/test_binder.py tests/device/test_service.py \
+        tests/device/test_hal_versions.py tests/device/test_robustness.py \
+        tests/device/test_golden_cases.py::test_any_other_way \
+        tests/device/test_attacks.py tests/device/test_dying_clients.py \
+        --junit-xml "$results/device.xml" || failed=1
+fi
 .venv/bin/python tests/summary.py "$results" "$build/results" || failed=1
 # A test may not look at how a program that it started ended.
 for finding in "$results"/finding.*; do
