@@ -74,8 +74,8 @@ class Device {
 
     // Text lines of TAB-separated fields for people and tools that look into a running service:
     // version, backends, threads, bytes of memory in use and at most, bytes of the process's heap
-    // in use and held, denied operations, dump folder, models alive; and one line per account that is open, each field with its name before
-    // it, e.g. "client pid 312 uid 1000 models 1 memory 4096 ...".
+    // in use and held, denied operations, dump folder, models alive; and one line per account that
+    // is open, each field with its name before it, e.g. "client pid 312 uid 1000 models 1 ...".
     std::string report() const;
 
   private:
