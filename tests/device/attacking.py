@@ -6,7 +6,7 @@ import os
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -45,7 +45,7 @@ def attacker_program() -> Path:
 class Fight:
     """What became of an honest client beside an attack."""
 
-    attack: str  # what the attack said
+    attack: str  # what the attack said; empty: there was none
     failure: str  # of the honest client; empty: all its calls were answered
     worst: Mapping[str, int]  # microseconds, by kind of call
     calls: Mapping[str, int]
@@ -81,7 +81,7 @@ class Attacker:
         return Running(self._device, self.command(*words))
 
     def honest(self, seconds: int = 4, timeout: float = 180.0) -> Fight:
-        return self._judge("", self.command("steady", "--seconds", seconds), timeout)
+        return self._judge(self.command("steady", "--seconds", seconds), timeout)
 
     def beside(
         self, *words: str | int, seconds: int = 8, timeout: float = 240.0, calls: str = "all"
@@ -93,19 +93,19 @@ class Attacker:
         with self.start(*words, "--seconds", seconds + 120) as running:
             time.sleep(_LEAD)
             steady = self.command("steady", "--seconds", seconds, "--against", calls)
-            fight = self._judge("", steady, timeout)
+            fight = self._judge(steady, timeout)
             said = running.said()
         print(f"the attack: {said.strip()}")
-        return Fight(said, fight.failure, fight.worst, fight.calls)
+        return replace(fight, attack=said)
 
-    def _judge(self, attack: str, steady: str, timeout: float) -> Fight:
+    def _judge(self, steady: str, timeout: float) -> Fight:
         done = self._device.shell(steady, timeout)
         print(done.stdout, done.stderr)
         rows = [line.split("\t") for line in done.stdout.splitlines() if line.count("\t") == 3]
         worst = {row[0]: int(row[3]) for row in rows}
         print("worst, in milliseconds:", {kind: us / 1000 for kind, us in worst.items()})
         return Fight(
-            attack=attack,
+            attack="",
             failure="" if done.exit_code == 0 else done.stderr.strip() or "it died",
             worst=worst,
             calls={row[0]: int(row[1]) for row in rows},
