@@ -213,7 +213,12 @@ def test_an_interruption_leaves_the_results_so_far(folder: Path, tmp_path: Path)
     # comes in time on a slow machine.
     hangs = [{**endless(), "name": f"endless_{i}"} for i in range(20)]
     write(folder, {"add": [addition()], "hang": hangs, "mul": [multiplication()]})
-    command = [sys.executable, "-c", "from halyard.cli import main; main()", "conformance"]
+    # A shell starts what it has in the background with SIGINT ignored, and that is inherited.
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from halyard.cli import main; main()"
+    )
+    command = [sys.executable, "-c", program, "conformance"]
     command += ["--goldens", str(folder), *PLAIN, "--jobs", "1", "--json", str(tmp_path / "json")]
     with subprocess.Popen(
         command,
