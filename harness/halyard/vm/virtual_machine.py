@@ -32,6 +32,8 @@ class VmOptions:
     memory: int = 1024  # MiB; at least sanitizers.MEMORY where programs are sanitized
     processors: int = 2
     properties: Mapping[str, str] = field(default_factory=dict)
+    # What its daemons find in theirs, and all that adbd starts.
+    environment: Mapping[str, str] = field(default_factory=dict)
     timeout: float = 60.0  # seconds until adb answers
     machine: Machine = X86_64
 
@@ -103,7 +105,7 @@ def boot(
             found,
             programs=programs,
             properties=options.properties,
-            environment=sanitizers.ENVIRONMENT if sanitized else {},
+            environment={**(sanitizers.ENVIRONMENT if sanitized else {}), **options.environment},
         )
     )
     watch.over("initramfs built")
