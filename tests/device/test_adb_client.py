@@ -2,8 +2,6 @@
 """Debian's own adb client against the virtual device."""
 
 import os
-import shutil
-import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from halyard.devices import VirtualDevice
+from tests.harness.adbd import debian_client
 
 Adb = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -18,38 +17,18 @@ Adb = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="module")
 def adb(device: VirtualDevice, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adb]:
     """adb with a server of its own, connected to the virtual device."""
-    program = shutil.which("adb")
-    assert program is not None, "install Debian's package adb"
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    home = tmp_path_factory.mktemp("adb-home")
-    environment = {**os.environ, "HOME": str(home), "ANDROID_ADB_SERVER_PORT": str(port)}
+    with debian_client.Adb(tmp_path_factory.mktemp("adb-home")) as client:
 
-    def run(*words: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [program, *words], env=environment, capture_output=True, timeout=timeout
-        )
-        # Decoded here, because text mode would change line ends.
-        return subprocess.CompletedProcess(
-            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
-        )
+        def run(*words: str) -> subprocess.CompletedProcess[str]:
+            done = client.run(*words, check=False)
+            # Decoded here, because text mode would change line ends.
+            return subprocess.CompletedProcess(
+                done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+            )
 
-    try:
-        # The server stays; run's pipes would wait for it.
-        subprocess.run(
-            [program, "start-server"],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=60,
-            check=True,
-        )
         connected = run("connect", device.serial)
         assert f"connected to {device.serial}" in connected.stdout, connected
         yield lambda *words: run("-s", device.serial, *words)
-    finally:
-        run("kill-server")
 
 
 def test_it_is_a_device(adb: Adb) -> None:

@@ -21,9 +21,8 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 @pytest.fixture(scope="module")
 def adb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adb]:
-    client = Adb(tmp_path_factory.mktemp("home"))
-    yield client
-    client.run("kill-server")
+    with Adb(tmp_path_factory.mktemp("home")) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")

@@ -5,14 +5,17 @@ import os
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 from tests.harness.adbd.daemon import Daemon
 
 
 class Adb:
-    """Debian's adb client, with a server of its own."""
+    """Debian's adb client, with a server of its own, which is a child of this process: asked to end
+    (kill-server), it may wait for a device for minutes. It reads its keys, in `home`, at once."""
 
     def __init__(self, home: Path) -> None:
         program = shutil.which("adb")
@@ -26,6 +29,30 @@ class Adb:
             "HOME": str(home),
             "ADB_VENDOR_KEYS": "",
         }
+        self._server = subprocess.Popen(
+            [program, "nodaemon", "server"],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + 60
+        while not self._listens(port):
+            assert self._server.poll() is None, "adb's server ended"
+            assert time.monotonic() < deadline, "adb's server does not listen"
+            time.sleep(0.02)
+
+    @staticmethod
+    def _listens(port: int) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.kill()
+        self._server.wait()
 
     def run(
         self, *arguments: str | Path, stdin: bytes = b"", check: bool = True

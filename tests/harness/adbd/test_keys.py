@@ -65,16 +65,13 @@ def test_no_key_stays_out(guarded: tuple[Daemon, Path]) -> None:
 def test_debians_client_signs_with_its_key(guarded: tuple[Daemon, Path], tmp_path: Path) -> None:
     daemon, keys = guarded
     for key, state in (("friend", "device"), ("stranger", "unauthorized")):
-        client = Adb(tmp_path / key)
         (tmp_path / key / ".android").mkdir(parents=True)
         shutil.copy(keys / key, tmp_path / key / ".android/adbkey")
         shutil.copy(keys / f"{key}.pub", tmp_path / key / ".android/adbkey.pub")
-        client.connect(daemon)
-        try:
+        with Adb(tmp_path / key) as client:
+            client.connect(daemon)
             lines = client.run("devices").stdout.decode().splitlines()
-            assert f"{daemon.serial}\t{state}" in lines
-        finally:
-            client.run("kill-server")
+        assert f"{daemon.serial}\t{state}" in lines
 
 
 SHA1_INFO = bytes.fromhex("3021300906052b0e03021a05000414")
