@@ -19,6 +19,10 @@ ROOT = Path(__file__).parents[2]
 _POLL = 0.5
 # Seconds that an attack has to get under way before the honest client starts.
 _LEAD = 3
+# Seconds that an honest client waits for an answer. An emulated service with a sanitizer is many
+# times slower.
+_PATIENCE = 30
+_PATIENCE_SANITIZED = 150
 
 # What makes a service start every thread that it may have, with little memory: many clients at once
 # that prepare a small model, and execute it for long.
@@ -57,6 +61,7 @@ class Attacker:
     def __init__(self, device: VirtualDevice, service: Service) -> None:
         self._device = device
         self._target = shlex.quote(f"hidl:{service.instance}")
+        self._patience = _PATIENCE_SANITIZED if device.machine.sanitized else _PATIENCE
         self._remote = f"{WORK_FOLDER}/halyard-attacker"
         local = attacker_program()
         size = device.shell(f"stat -c %s {self._remote} 2>/dev/null").stdout.strip()
@@ -80,26 +85,25 @@ class Attacker:
     def start(self, *words: str | int) -> "Running":
         return Running(self._device, self.command(*words))
 
-    def honest(self, seconds: int = 4, timeout: float = 180.0) -> Fight:
-        return self._judge(self.command("steady", "--seconds", seconds), timeout)
+    def honest(self, seconds: int = 4) -> Fight:
+        return self._judge("--seconds", seconds)
 
-    def beside(
-        self, *words: str | int, seconds: int = 8, timeout: float = 240.0, calls: str = "all"
-    ) -> Fight:
+    def beside(self, *words: str | int, seconds: int = 8, calls: str = "all") -> Fight:
         """An attack that goes on for as long as the honest client beside it calls.
 
         `calls`: "all", or "essentials".
         """
-        with self.start(*words, "--seconds", seconds + 120) as running:
+        with self.start(*words, "--seconds", seconds + 4 * self._patience) as running:
             time.sleep(_LEAD)
-            steady = self.command("steady", "--seconds", seconds, "--against", calls)
-            fight = self._judge(steady, timeout)
+            fight = self._judge("--seconds", seconds, "--against", calls)
             said = running.said()
         print(f"the attack: {said.strip()}")
         return replace(fight, attack=said)
 
-    def _judge(self, steady: str, timeout: float) -> Fight:
-        done = self._device.shell(steady, timeout)
+    def _judge(self, *words: str | int) -> Fight:
+        steady = self.command("steady", "--patience", self._patience, *words)
+        # A call of each kind, all of which may take as long.
+        done = self._device.shell(steady, 8 * self._patience)
         print(done.stdout, done.stderr)
         rows = [line.split("\t") for line in done.stdout.splitlines() if line.count("\t") == 3]
         worst = {row[0]: int(row[3]) for row in rows}

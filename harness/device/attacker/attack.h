@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -20,10 +21,11 @@ using driver::ErrorStatus;
 
 struct Settings {
     std::string instance;
-    int seconds = 10;     // how long to go on
-    int clients = 8;      // threads, processes or models, as the attack says
-    uint32_t seed = 0;    // 0: one of its own, which it prints
-    std::string against;  // a variation of the attack
+    int seconds = 10;                           // how long to go on
+    int clients = 8;                            // threads, processes or models, as the attack says
+    uint32_t seed = 0;                          // 0: one of its own, which it prints
+    std::string against;                        // a variation of the attack
+    std::chrono::milliseconds patience{30000};  // of an honest client, with each call
 };
 
 // OK: the attack was carried out, whatever became of it. A failure says why it could not be.

@@ -27,9 +27,10 @@ constexpr std::array<std::span<const NamedAttack> (*)(), 6> kGroups = {
 
 int usage() {
     fputs("Usage: halyard-attacker --target hidl:INSTANCE [--seconds N] [--clients N] [--seed N]\n"
-          "                        [--against NAME] [--processes N] ATTACK\n"
+          "                        [--against NAME] [--processes N] [--patience N] ATTACK\n"
           "With --processes as many accounts carry it out at once, each with --clients of its "
           "own.\n"
+          "--patience: the seconds that an honest client waits for an answer.\n"
           "Exit status: 0 done, 1 it could not be done or an honest call failed.\n",
           stderr);
     for (const auto group : kGroups) {
@@ -66,13 +67,14 @@ int carryOutInProcesses(const NamedAttack& attack, const Settings& settings, int
 }
 
 int run(int argc, char** argv) {
-    constexpr std::array<option, 7> kOptions = {{
+    constexpr std::array<option, 8> kOptions = {{
             {"target", required_argument, nullptr, 't'},
             {"seconds", required_argument, nullptr, 's'},
             {"clients", required_argument, nullptr, 'c'},
             {"seed", required_argument, nullptr, 'r'},
             {"against", required_argument, nullptr, 'a'},
             {"processes", required_argument, nullptr, 'p'},
+            {"patience", required_argument, nullptr, 'w'},
             {},
     }};
     Settings settings;
@@ -97,6 +99,9 @@ int run(int argc, char** argv) {
                 break;
             case 'a':
                 settings.against = optarg;
+                break;
+            case 'w':
+                settings.patience = std::chrono::seconds(atoi(optarg));
                 break;
             case 'p':
                 processes = atoi(optarg);

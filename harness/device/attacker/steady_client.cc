@@ -68,31 +68,33 @@ Status fine(const Result<ErrorStatus>& answer) {
 }
 
 // What a service answers whatever it has to do.
-Status callEssentials(Client& client, Stopwatches& times) {
-    HALYARD_RETURN_IF_ERROR(times.time("getStatus", [&] { return client.getStatus(); }));
-    HALYARD_RETURN_IF_ERROR(times.time("ping", [&] { return client.ping(); }));
+Status callEssentials(Client& client, milliseconds patience, Stopwatches& times) {
+    HALYARD_RETURN_IF_ERROR(times.time("getStatus", [&] { return client.getStatus(patience); }));
+    HALYARD_RETURN_IF_ERROR(times.time("ping", [&] { return client.ping(patience); }));
     return times.time("debug", [&] {
         HALYARD_ASSIGN_OR_RETURN(const Pool file, Pool::make(0));
-        const Status called = client.debug(file.fd);
+        const Status called = client.debug(file.fd, patience);
         close(file.fd);
         return called;
     });
 }
 
 Status callAll(Client& client, const wire::Model& model, const wire::Request& request,
-               uint32_t kept, Stopwatches& times) {
-    HALYARD_RETURN_IF_ERROR(callEssentials(client, times));
-    HALYARD_RETURN_IF_ERROR(times.time("getSupportedOperations",
-                                       [&] { return fine(client.supportedOperations(model)); }));
+               uint32_t kept, milliseconds patience, Stopwatches& times) {
+    HALYARD_RETURN_IF_ERROR(callEssentials(client, patience, times));
+    HALYARD_RETURN_IF_ERROR(times.time("getSupportedOperations", [&] {
+        return fine(client.supportedOperations(model, patience));
+    }));
     HALYARD_RETURN_IF_ERROR(times.time("prepareModel", [&] {
-        HALYARD_ASSIGN_OR_RETURN(const uint32_t prepared, client.prepare(model));
+        HALYARD_ASSIGN_OR_RETURN(const uint32_t prepared, client.prepare(model, patience));
         client.link().release(prepared);
         return Status();
     }));
-    HALYARD_RETURN_IF_ERROR(
-            times.time("execute", [&] { return fine(client.execute(kept, request)); }));
-    return times.time("executeSynchronously",
-                      [&] { return fine(client.executeSynchronously(kept, request)); });
+    HALYARD_RETURN_IF_ERROR(times.time(
+            "execute", [&] { return fine(client.execute(kept, request, {}, patience)); }));
+    return times.time("executeSynchronously", [&] {
+        return fine(client.executeSynchronously(kept, request, {}, patience));
+    });
 }
 
 }  // namespace
@@ -102,13 +104,13 @@ Status runSteadyClient(const Settings& settings) {
     const Clock::time_point end = endOf(settings);
     std::unique_ptr<Client> client;
     HALYARD_RETURN_IF_ERROR(times.time("connect", [&] {
-        HALYARD_ASSIGN_OR_RETURN(client, Client::connect(settings.instance));
+        HALYARD_ASSIGN_OR_RETURN(client, Client::connect(settings.instance, settings.patience));
         return Status();
     }));
     Status done;
     if (settings.against == "essentials") {
         while (done.ok() && Clock::now() < end) {
-            done = callEssentials(*client, times);
+            done = callEssentials(*client, settings.patience, times);
             std::this_thread::sleep_for(kPause);
         }
         times.print();
@@ -120,12 +122,12 @@ Status runSteadyClient(const Settings& settings) {
     const RequestBuilder request(pool, kBytes, kBytes);
     uint32_t kept = 0;
     done = times.time("prepareModel", [&] {
-        HALYARD_ASSIGN_OR_RETURN(kept, client->prepare(model.finish()));
+        HALYARD_ASSIGN_OR_RETURN(kept, client->prepare(model.finish(), settings.patience));
         return Status();
     });
     // Each kind of call at least once, however long the first one took.
     for (bool first = true; done.ok() && (first || Clock::now() < end); first = false) {
-        done = callAll(*client, model.finish(), request.request(), kept, times);
+        done = callAll(*client, model.finish(), request.request(), kept, settings.patience, times);
         std::this_thread::sleep_for(kPause);
     }
     times.print();
