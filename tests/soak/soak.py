@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A soak: load, samples of what the service holds, and what is left when the load has ended."""
 
+import contextlib
 import random
 import tempfile
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from halyard.conformance import Case
 from halyard.devices import Service, VirtualDevice
+from halyard.errors import CommandTimeout
 from tests.device.attacking import start_threads
 from tests.device.footprint import ServiceFootprint
 from tests.soak.load import Load
@@ -91,8 +93,10 @@ def soak(
             time.sleep(_LEAD)
             end_of_load = time.monotonic() + seconds
             while time.monotonic() < end_of_load:
-                samples.append(ServiceFootprint.of_service(device, service))
-                on_sample(samples[-1])
+                # A sample that a busy device does not give in time is none; an hour is not lost.
+                with contextlib.suppress(CommandTimeout):
+                    samples.append(ServiceFootprint.of_service(device, service))
+                    on_sample(samples[-1])
                 time.sleep(interval)
         end = quiet(device, service)
         return Soaked(start, end, samples, load.rounds())
