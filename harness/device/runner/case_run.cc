@@ -76,25 +76,6 @@ uint64_t resultSize(const pb::Model& model, const std::vector<uint32_t>& shape, 
     return std::min(size, bufferSize);
 }
 
-Status collectOutputs(const pb::Model& model, const TargetRequest& request,
-                      const Execution& execution, bool withData, pb::ExampleResult& result) {
-    HALYARD_ASSIGN_OR_RETURN(const std::span<uint8_t> bytes,
-                             request.pools[kOutputPool].memory->map());
-    for (size_t i = 0; i < request.request.outputs.size(); ++i) {
-        const driver::DataLocation& location = request.request.outputs[i].location;
-        const bool reported = i < execution.outputShapes.size();
-        const std::vector<uint32_t> shape = shapeOf(model, request, execution, i);
-        pb::OutputResult& output = *result.add_outputs();
-        output.mutable_dimensions()->Assign(shape.begin(), shape.end());
-        output.set_is_sufficient(!reported || execution.outputShapes[i].isSufficient);
-        if (withData) {
-            const uint64_t size = resultSize(model, shape, i, reported, location.length);
-            output.set_data(bytes.data() + location.offset, size);
-        }
-    }
-    return {};
-}
-
 // The executions of one example. The outcome is that of the first one that failed.
 Outcome runExample(PreparedTarget& prepared, const pb::TestCase& testCase,
                    const pb::Example& example, const pb::RunOptions& options,
@@ -104,34 +85,18 @@ Outcome runExample(PreparedTarget& prepared, const pb::TestCase& testCase,
         return {.status = driver::ErrorStatus::INVALID_ARGUMENT,
                 .message = request.status().toString()};
     }
-    const ExecuteSettings settings = {
-            .synchronous = options.mode() == pb::EXECUTION_MODE_SYNC,
-            .measureTiming = options.measure_timing(),
-    };
-    const uint64_t counted = std::max<uint64_t>(options.repeat(), 1);
-    const uint64_t runs = options.warmup() + counted;
-    Answer<Execution> answer;
-    for (uint64_t run = 0; run < runs && answer.outcome.ok(); ++run) {
-        const Clock::time_point start = Clock::now();
-        answer = prepared.execute(*request, settings);
-        const uint64_t wall = nanosecondsSince(start);
-        if (answer.outcome.ok() && run >= options.warmup()) {
-            pb::Timing& timing = *result.add_timings();
-            timing.set_time_on_device_us(answer.value.timing.timeOnDevice);
-            timing.set_time_in_driver_us(answer.value.timing.timeInDriver);
-            timing.set_wall_ns(wall);
-        }
-    }
-    const bool tooSmall = answer.outcome.status == driver::ErrorStatus::OUTPUT_INSUFFICIENT_SIZE;
-    if (answer.outcome.ok() || tooSmall) {
-        const Status collected = collectOutputs(testCase.model(), *request, answer.value,
-                                                answer.outcome.ok(), result);
+    Execution last;
+    Outcome outcome = executeRepeatedly(prepared, *request, options, last, result);
+    const bool tooSmall = outcome.status == driver::ErrorStatus::OUTPUT_INSUFFICIENT_SIZE;
+    if (outcome.ok() || tooSmall) {
+        const Status collected =
+                collectOutputs(testCase.model(), *request, last, outcome.ok(), result);
         if (!collected.ok()) {
             return {.status = driver::ErrorStatus::GENERAL_FAILURE,
                     .message = collected.toString()};
         }
     }
-    return answer.outcome;
+    return outcome;
 }
 
 std::string nameOf(const pb::Example& example, int index) {
@@ -177,10 +142,9 @@ pb::CaseResult beginResult(const pb::TestCase& testCase, const std::string& targ
     return result;
 }
 
-void runCase(Target& target, const pb::TestCase& testCase, const pb::RunOptions& options,
-             const Progress& progress, pb::CaseResult& result) {
-    result.set_version_string(target.versionString());
-    const Result<TargetModel> model = toCanonical(testCase.model());
+std::optional<TargetModel> loadModel(const Target& target, const pb::TestCase& testCase,
+                                     pb::CaseResult& result) {
+    Result<TargetModel> model = toCanonical(testCase.model());
     Status loadable = model.status();
     if (loadable.ok()) {
         loadable = checkExpressible(model->model, target.version());
@@ -188,6 +152,77 @@ void runCase(Target& target, const pb::TestCase& testCase, const pb::RunOptions&
     if (!loadable.ok()) {
         fail(result, pb::STAGE_LOAD,
              {.status = driver::ErrorStatus::INVALID_ARGUMENT, .message = loadable.toString()});
+        return std::nullopt;
+    }
+    return std::move(*model);
+}
+
+std::unique_ptr<PreparedTarget> prepareModel(Target& target, const TargetModel& model,
+                                             const pb::RunOptions& options,
+                                             pb::CaseResult& result) {
+    const PrepareSettings settings = {
+            .preference = static_cast<driver::ExecutionPreference>(options.preference()),
+            .priority = static_cast<driver::Priority>(options.priority()),
+    };
+    const Clock::time_point start = Clock::now();
+    Answer<std::unique_ptr<PreparedTarget>> prepared = target.prepare(model, settings);
+    result.set_prepare_ns(nanosecondsSince(start));
+    if (!prepared.outcome.ok()) {
+        fail(result, pb::STAGE_PREPARE, prepared.outcome);
+        return nullptr;
+    }
+    return std::move(prepared.value);
+}
+
+Outcome executeRepeatedly(PreparedTarget& prepared, const TargetRequest& request,
+                          const pb::RunOptions& options, Execution& last,
+                          pb::ExampleResult& result) {
+    const ExecuteSettings settings = {
+            .synchronous = options.mode() == pb::EXECUTION_MODE_SYNC,
+            .measureTiming = options.measure_timing(),
+    };
+    const uint64_t counted = std::max<uint64_t>(options.repeat(), 1);
+    const uint64_t runs = options.warmup() + counted;
+    Answer<Execution> answer;
+    for (uint64_t run = 0; run < runs && answer.outcome.ok(); ++run) {
+        const Clock::time_point start = Clock::now();
+        answer = prepared.execute(request, settings);
+        const uint64_t wall = nanosecondsSince(start);
+        if (answer.outcome.ok() && run >= options.warmup()) {
+            pb::Timing& timing = *result.add_timings();
+            timing.set_time_on_device_us(answer.value.timing.timeOnDevice);
+            timing.set_time_in_driver_us(answer.value.timing.timeInDriver);
+            timing.set_wall_ns(wall);
+        }
+    }
+    last = std::move(answer.value);
+    return std::move(answer.outcome);
+}
+
+Status collectOutputs(const pb::Model& model, const TargetRequest& request, const Execution& last,
+                      bool withData, pb::ExampleResult& result) {
+    HALYARD_ASSIGN_OR_RETURN(const std::span<uint8_t> bytes,
+                             request.pools[kOutputPool].memory->map());
+    for (size_t i = 0; i < request.request.outputs.size(); ++i) {
+        const driver::DataLocation& location = request.request.outputs[i].location;
+        const bool reported = i < last.outputShapes.size();
+        const std::vector<uint32_t> shape = shapeOf(model, request, last, i);
+        pb::OutputResult& output = *result.add_outputs();
+        output.mutable_dimensions()->Assign(shape.begin(), shape.end());
+        output.set_is_sufficient(!reported || last.outputShapes[i].isSufficient);
+        if (withData) {
+            const uint64_t size = resultSize(model, shape, i, reported, location.length);
+            output.set_data(bytes.data() + location.offset, size);
+        }
+    }
+    return {};
+}
+
+void runCase(Target& target, const pb::TestCase& testCase, const pb::RunOptions& options,
+             const Progress& progress, pb::CaseResult& result) {
+    result.set_version_string(target.versionString());
+    const std::optional<TargetModel> model = loadModel(target, testCase, result);
+    if (!model.has_value()) {
         return;
     }
 
@@ -203,24 +238,18 @@ void runCase(Target& target, const pb::TestCase& testCase, const pb::RunOptions&
 
     result.set_message("preparing");
     progress(result);
-    const PrepareSettings settings = {
-            .preference = static_cast<driver::ExecutionPreference>(options.preference()),
-            .priority = static_cast<driver::Priority>(options.priority()),
-    };
-    const Clock::time_point start = Clock::now();
-    const Answer<std::unique_ptr<PreparedTarget>> prepared = target.prepare(*model, settings);
-    result.set_prepare_ns(nanosecondsSince(start));
-    if (!prepared.outcome.ok()) {
-        return fail(result, pb::STAGE_PREPARE, prepared.outcome);
+    const std::unique_ptr<PreparedTarget> prepared = prepareModel(target, *model, options, result);
+    if (prepared == nullptr) {
+        return;
     }
     result.clear_message();
-    readPlacement(prepared.value->report(), result);
+    readPlacement(prepared->report(), result);
 
-    runExamples(*prepared.value, testCase, options, progress, result);
+    runExamples(*prepared, testCase, options, progress, result);
     if (result.failed_stage() != pb::STAGE_CRASH) {
         // The arena's size is known once the model has run.
         result.clear_placement();
-        readPlacement(prepared.value->report(), result);
+        readPlacement(prepared->report(), result);
         result.mutable_memory()->set_peak_rss_bytes(target.peakRssBytes());
     }
 }

@@ -4,8 +4,13 @@
 
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <string>
 
+#include "engine/base/status.h"
 #include "harness/device/runner/messages.h"
 #include "harness/device/runner/target.h"
 
@@ -18,6 +23,22 @@ using Progress = std::function<void(const pb::CaseResult& result)>;
 // Fills in what does not depend on how the case ends.
 pb::CaseResult beginResult(const pb::TestCase& testCase, const std::string& targetName,
                            driver::HalVersion version);
+
+// The steps of a case. Each but the last says in `result` why it gives nothing.
+//
+// The model as the target takes it, which has to outlive what is prepared from it.
+std::optional<TargetModel> loadModel(const Target& target, const pb::TestCase& testCase,
+                                     pb::CaseResult& result);
+std::unique_ptr<PreparedTarget> prepareModel(Target& target, const TargetModel& model,
+                                             const pb::RunOptions& options, pb::CaseResult& result);
+// Adds the times of the counted executions. The outcome is that of the first one that failed;
+// `last` is what the last one reported.
+Outcome executeRepeatedly(PreparedTarget& prepared, const TargetRequest& request,
+                          const pb::RunOptions& options, Execution& last,
+                          pb::ExampleResult& result);
+// Adds what the last execution wrote; the shapes alone unless `withData`.
+Status collectOutputs(const pb::Model& model, const TargetRequest& request, const Execution& last,
+                      bool withData, pb::ExampleResult& result);
 
 // Runs the case as far as it goes; never fails other than in its result.
 void runCase(Target& target, const pb::TestCase& testCase, const pb::RunOptions& options,

@@ -29,6 +29,12 @@ constexpr const char* kUsage =
         "  -c, --compute LIST     backends of an in-process target, in order of preference\n"
         "  --number-of-threads N  threads of an in-process target; 0: one per core\n"
         "  --max-memory MIB       that its executions may take together; 0: half of the machine's\n"
+        "  --serve                run the bundle's first case alone, in this process: prepare it,\n"
+        "                         execute it once, and then COUNT times for each line of input\n"
+        "                         \"run COUNT WARMUP\"; a result for each\n"
+        "  --measure-peak         print, as JSON, what this machine computes and moves a second "
+        "with\n"
+        "                         --number-of-threads at most, and end\n"
         "  --lowest-hal           run nothing: each result holds the lowest HAL version that can\n"
         "                         carry the case; only --bundle and --results are needed\n"
         "  --list-services        print interface/name of what hwservicemanager knows, and end\n"
@@ -119,12 +125,14 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
         MAX_MEMORY,
         JOBS,
         UNTIL_CRASH,
+        SERVE,
+        MEASURE_PEAK,
         LOWEST_HAL,
         LIST_SERVICES,
         REPORT,
         HOSTILE
     };
-    constexpr std::array<option, 16> kOptions = {{
+    constexpr std::array<option, 18> kOptions = {{
             {"target", required_argument, nullptr, TARGET},
             {"bundle", required_argument, nullptr, BUNDLE},
             {"options", required_argument, nullptr, OPTIONS},
@@ -134,6 +142,8 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
             {"max-memory", required_argument, nullptr, MAX_MEMORY},
             {"jobs", required_argument, nullptr, JOBS},
             {"until-crash", no_argument, nullptr, UNTIL_CRASH},
+            {"serve", no_argument, nullptr, SERVE},
+            {"measure-peak", no_argument, nullptr, MEASURE_PEAK},
             {"lowest-hal", no_argument, nullptr, LOWEST_HAL},
             {"list-services", no_argument, nullptr, LIST_SERVICES},
             {"report", no_argument, nullptr, REPORT},
@@ -182,6 +192,12 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
             case UNTIL_CRASH:
                 line.untilCrash = true;
                 break;
+            case SERVE:
+                line.action = CommandLine::Action::SERVE;
+                break;
+            case MEASURE_PEAK:
+                line.action = CommandLine::Action::MEASURE_PEAK;
+                break;
             case LOWEST_HAL:
                 line.action = CommandLine::Action::LOWEST_HAL;
                 break;
@@ -208,7 +224,8 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
     if (optind != argc) {
         return invalidArgument(std::string("unexpected argument ") + argv[optind]);
     }
-    if (line.action != CommandLine::Action::LIST_SERVICES) {
+    if (line.action != CommandLine::Action::LIST_SERVICES &&
+        line.action != CommandLine::Action::MEASURE_PEAK) {
         HALYARD_RETURN_IF_ERROR(checkComplete(line));
     }
     return line;

@@ -13,7 +13,16 @@ namespace halyard::runner {
 
 // What the runner was asked for.
 struct CommandLine {
-    enum class Action : uint8_t { RUN, LOWEST_HAL, LIST_SERVICES, REPORT, HELP, HOSTILE };
+    enum class Action : uint8_t {
+        RUN,
+        SERVE,
+        LOWEST_HAL,
+        LIST_SERVICES,
+        MEASURE_PEAK,
+        REPORT,
+        HELP,
+        HOSTILE
+    };
     Action action = Action::RUN;
     std::string targetName;  // as given: "in-process", "hidl:halyard-default"
     std::string instance;    // of the service; empty: in-process

@@ -15,7 +15,9 @@
 #include "harness/device/runner/hostile_client.h"
 #include "harness/device/runner/isolation.h"
 #include "harness/device/runner/lowest_hal.h"
+#include "harness/device/runner/machine_peak.h"
 #include "harness/device/runner/message_file.h"
+#include "harness/device/runner/served_case.h"
 
 namespace halyard::runner {
 
@@ -53,6 +55,7 @@ Status checkReachable(const RunSetup& setup) {
     return {};
 }
 
+// The case of --serve, or all of them, each in a process of its own.
 int runCases(const CommandLine& line) {
     const Result<pb::RunOptions> options = readOptions(line.options);
     const Result<RunSetup> setup =
@@ -67,6 +70,10 @@ int runCases(const CommandLine& line) {
     Result<ResultWriter> results = ResultWriter::create(line.results);
     if (!results.ok()) {
         return complain(results.status().message(), USAGE);
+    }
+    if (line.action == CommandLine::Action::SERVE) {
+        const Status served = serveCase(*setup, *bundle, stdin, *results);
+        return served.ok() ? ATTEMPTED : complain(served.message(), USAGE);
     }
     const Status reachable = checkReachable(*setup);
     if (!reachable.ok()) {
@@ -87,6 +94,11 @@ int findLowestVersions(const CommandLine& line) {
     Result<ResultWriter> results = ResultWriter::create(line.results);
     const Status written = results.ok() ? writeLowestVersions(*bundle, *results) : results.status();
     return written.ok() ? ATTEMPTED : complain(written.message(), USAGE);
+}
+
+int printPeak(const CommandLine& line) {
+    fputs(describe(measurePeak(line.driver.threads)).c_str(), stdout);
+    return ATTEMPTED;
 }
 
 int printServices() {
@@ -132,6 +144,8 @@ int runProgram(int argc, char** argv, MakeDevice* makeDevice) {
             return ATTEMPTED;
         case CommandLine::Action::LIST_SERVICES:
             return printServices();
+        case CommandLine::Action::MEASURE_PEAK:
+            return printPeak(*line);
         case CommandLine::Action::LOWEST_HAL:
             return findLowestVersions(*line);
         case CommandLine::Action::REPORT:
@@ -143,6 +157,7 @@ int runProgram(int argc, char** argv, MakeDevice* makeDevice) {
                                             survived.code() == StatusCode::UNAVAILABLE ? UNREACHABLE
                                                                                        : USAGE);
         }
+        case CommandLine::Action::SERVE:
         case CommandLine::Action::RUN:
             break;
     }
