@@ -12,6 +12,7 @@ import click
 
 from halyard import demo as demonstration
 from halyard import native, operations
+from halyard.cli_bench import bench
 from halyard.cli_conformance import conformance
 from halyard.cli_files import log, pull, push, shell
 from halyard.cli_run import run, save
@@ -49,7 +50,7 @@ def cli(*, verbose: bool) -> None:
     )
 
 
-for _command in (run, conformance, save, push, pull, shell, log, vm):
+for _command in (run, bench, conformance, save, push, pull, shell, log, vm):
     cli.add_command(_command)
 
 

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An engine in a process of its own, which prepares a model once and executes it when told to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from halyard import delimited, native
+from halyard.errors import HalyardError
+from halyard.proto import halyard_pb2 as pb
+
+# Seconds that a process has to end by itself once it gets no more commands.
+_GOODBYE = 2.0
+# Bytes of what a process that died complained of.
+_COMPLAINT = 2000
+
+
+class EngineDied(HalyardError):
+    """The process ended, stood still, or wrote what makes no sense."""
+
+
+class EngineProcess:
+    """It runs only while it has something to do. In between it is stopped: threads that spin for
+    work, as those of thread pools do for a while, take no time from the engine whose turn it is."""
+
+    def __init__(self, name: str, command: Sequence[str | Path], *, timeout: float = 300.0) -> None:
+        """`timeout`: seconds for each answer, beyond what the caller adds."""
+        self._name = name
+        self._timeout = timeout
+        self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (close() does)
+        self._stream = delimited.Stream(pb.CaseResult)
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._complaints,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def prepared(self) -> pb.CaseResult:
+        """The first answer: memory, outputs, and how long it took; or why it is refused."""
+        result = self._answer(0)
+        self._signal(signal.SIGSTOP)
+        return result
+
+    def run(self, count: int, warmup: int, *, expected_s: float = 0.0) -> list[int]:
+        """Nanoseconds of so many executions, after others that do not count."""
+        self._signal(signal.SIGCONT)
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(f"run {count} {warmup}\n".encode())
+            self._process.stdin.flush()
+        except OSError as error:
+            raise self._died("it takes no more commands") from error
+        result = self._answer(expected_s)
+        self._signal(signal.SIGSTOP)
+        if result.failed_stage != pb.STAGE_NONE:
+            raise self._died(f"an execution failed: {result.message}")
+        times = [timing.wall_ns for timing in result.examples[0].timings]
+        if len(times) != count:
+            raise self._died(f"{len(times)} times for {count} executions")
+        return times
+
+    def close(self) -> None:
+        """Ends it, whatever it does."""
+        if self._process.poll() is None:
+            self._signal(signal.SIGCONT)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(_GOODBYE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+        self._complaints.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(number)
+
+    def _answer(self, expected_s: float) -> pb.CaseResult:
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        deadline = time.monotonic() + self._timeout + expected_s
+        while True:
+            left = deadline - time.monotonic()
+            ready, _, _ = select.select([descriptor], [], [], max(left, 0))
+            if not ready:
+                raise self._died(f"no answer for {self._timeout + expected_s:g} s")
+            data = os.read(descriptor, 1 << 20)
+            if not data:
+                raise self._died("")
+            try:
+                for result in self._stream.feed(data):
+                    return result
+            except EngineDied:
+                raise
+            except HalyardError as error:
+                raise self._died(str(error)) from error
+
+    def _died(self, message: str) -> EngineDied:
+        """With how it ended, if it has, and what it complained of."""
+        words = [self._name]
+        if message:
+            words.append(message)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = self._process.wait(_GOODBYE if not message else 0.1)
+            words.append(
+                f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            )
+        self._complaints.seek(0, os.SEEK_END)
+        self._complaints.seek(max(0, self._complaints.tell() - _COMPLAINT))
+        lines = self._complaints.read().decode(errors="replace").split("\n")
+        complaint = [line for line in lines if line.strip()]
+        if complaint:
+            # The runner prints its usage after what is wrong.
+            ours = [line for line in complaint if line.startswith(f"{native.RUNNER}: ")]
+            words.append((ours or complaint)[-1].strip())
+        return EngineDied(": ".join(words))

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine that is measured on: its name, and what it can do at most."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from halyard import native
+from halyard.errors import HalyardError
+from halyard.zoo import DataType
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Of so many threads together, by loops that do nothing else. 0: there is no loop for it."""
+
+    threads: int
+    float32_kernel: str
+    float32_gflops: float
+    int8_kernel: str
+    int8_gops: float
+    read_gb_per_s: float
+    copy_gb_per_s: float
+
+    def operations_per_s(self, data_type: DataType) -> float:
+        """Of the arithmetic that a model of the type takes; a multiply-add counts as two."""
+        is_float = data_type in (DataType.FLOAT32, DataType.FLOAT16)
+        return 1e9 * (self.float32_gflops if is_float else self.int8_gops)
+
+    def better(self, other: Peak) -> Peak:
+        """The best of both measurements: what disturbs one makes it lower."""
+        return replace(
+            self,
+            float32_gflops=max(self.float32_gflops, other.float32_gflops),
+            int8_gops=max(self.int8_gops, other.int8_gops),
+            read_gb_per_s=max(self.read_gb_per_s, other.read_gb_per_s),
+            copy_gb_per_s=max(self.copy_gb_per_s, other.copy_gb_per_s),
+        )
+
+
+def measure_peak(threads: int) -> Peak:
+    """Takes about a second."""
+    program = native.program(native.RUNNER)
+    done = subprocess.run(
+        [program, "--measure-peak", "--number-of-threads", str(threads)],
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode != 0:
+        raise HalyardError(f"{native.RUNNER} --measure-peak failed: {done.stderr.strip()}")
+    said: dict[str, Any] = json.loads(done.stdout)
+    return Peak(**said)
+
+
+def measure_peaks(threads: Sequence[int]) -> dict[int, Peak]:
+    return {count: measure_peak(count) for count in threads}
+
+
+def cpu_name() -> str:
+    """As /proc/cpuinfo has it; on arm64 there is no more than the architecture."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        text = ""
+    match = re.search(r"^(?:model name|Model)\s*:\s*(.+)$", text, re.MULTILINE)
+    return match[1].strip() if match else platform.machine()
+
+
+def describe() -> dict[str, str | int]:
+    return {
+        "cpu": cpu_name(),
+        "architecture": platform.machine(),
+        "cores": os.cpu_count() or 0,
+        "system": platform.platform(),
+    }

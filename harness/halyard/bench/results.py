@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a benchmark found out, and its JSON."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from halyard.bench.machine import Peak
+from halyard.compare import Difference
+from halyard.zoo import DataType
+
+OURS = "halyard"
+
+
+@dataclass
+class EngineResult:
+    """One engine on one model with so many threads. `reason`: why it has no times."""
+
+    name: str
+    title: str
+    version: str = ""
+    times_ms: list[float] = field(default_factory=list)
+    prepare_ms: float | None = None
+    first_ms: float | None = None  # the first execution, for which some prepare what is left
+    peak_memory_bytes: int | None = None  # of its process
+    base_memory_bytes: int | None = None  # that it had before it saw the model
+    differences: Sequence[Difference] | None = None  # from the reference; None: not compared
+    reason: str = ""
+    failed: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def median_ms(self) -> float | None:
+        return statistics.median(self.times_ms) if self.times_ms else None
+
+    @property
+    def quartiles_ms(self) -> tuple[float, float] | None:
+        if not self.times_ms:
+            return None
+        if len(self.times_ms) == 1:
+            return self.times_ms[0], self.times_ms[0]
+        first, _, third = statistics.quantiles(self.times_ms, method="inclusive")
+        return first, third
+
+    @property
+    def model_memory_bytes(self) -> int | None:
+        """What the model added at most."""
+        if self.peak_memory_bytes is None or self.base_memory_bytes is None:
+            return None
+        return self.peak_memory_bytes - self.base_memory_bytes
+
+    def fail(self, reason: str) -> None:
+        """It counts no more, and the benchmark has failed."""
+        self.reason, self.failed, self.times_ms = reason, True, []
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "title": self.title,
+            "version": self.version,
+            "runs": len(self.times_ms),
+            "median_ms": self.median_ms,
+            "quartiles_ms": self.quartiles_ms,
+            "min_ms": min(self.times_ms, default=None),
+            "prepare_ms": self.prepare_ms,
+            "first_ms": self.first_ms,
+            "peak_memory_bytes": self.peak_memory_bytes,
+            "base_memory_bytes": self.base_memory_bytes,
+            "agreement": None
+            if self.differences is None
+            else [
+                {
+                    "output": difference.name,
+                    "max_abs_error": difference.max_abs_error,
+                    "max_steps": difference.max_steps,
+                    "exact_share": difference.exact_share,
+                }
+                for difference in self.differences
+            ],
+            "failed": self.failed,
+            "reason": self.reason,
+            "notes": self.notes,
+        }
+
+
+@dataclass
+class ModelResult:
+    """All engines on one model with so many threads, ours first."""
+
+    model: str
+    data_type: DataType
+    size: int
+    threads: int
+    multiply_adds: int
+    constant_bytes: int
+    reference: str  # whose outputs the others are compared with; empty: there is none
+    engines: list[EngineResult] = field(default_factory=list)
+
+    @property
+    def ours(self) -> EngineResult:
+        return self.engines[0]
+
+    @property
+    def best_peer(self) -> EngineResult | None:
+        return min(
+            (engine for engine in self.engines[1:] if engine.times_ms),
+            key=lambda engine: engine.median_ms or 0.0,
+            default=None,
+        )
+
+    @property
+    def ratio_to_best_peer(self) -> float | None:
+        """Of the medians: less than 1 is faster."""
+        best = self.best_peer
+        ours, theirs = self.ours.median_ms, best.median_ms if best else None
+        return ours / theirs if ours is not None and theirs else None
+
+    def share_of_peak(self, engine: EngineResult, peak: Peak) -> float | None:
+        """Of the machine's arithmetic with as many threads."""
+        most = peak.operations_per_s(self.data_type)
+        if engine.median_ms is None or most == 0:
+            return None
+        return 2 * self.multiply_adds / (engine.median_ms / 1e3) / most
+
+    def as_json(self, peak: Peak) -> dict[str, Any]:
+        best = self.best_peer
+        engines = {
+            engine.name: {**engine.as_json(), "share_of_peak": self.share_of_peak(engine, peak)}
+            for engine in self.engines
+        }
+        return {
+            "model": self.model,
+            "type": str(self.data_type),
+            "size": self.size,
+            "threads": self.threads,
+            "multiply_adds": self.multiply_adds,
+            "constant_bytes": self.constant_bytes,
+            "reference": self.reference,
+            "ratio_to_best_peer": self.ratio_to_best_peer,
+            "best_peer": best.name if best else None,
+            "engines": engines,
+        }
+
+
+@dataclass
+class Skipped:
+    """A model that does not come in a type."""
+
+    model: str
+    data_type: DataType
+    reason: str
+
+
+def disagreement(result: EngineResult) -> str:
+    """How far the outputs are from the reference's, in a few characters."""
+    if result.differences is None:
+        return "-"
+    steps = [item.max_steps for item in result.differences if item.max_steps is not None]
+    errors = [item.max_abs_error for item in result.differences if item.max_steps is None]
+    if all(item.exact_share == 1.0 for item in result.differences):
+        return "exact"
+    words = [f"{max(errors):.1e}"] if errors else []
+    if steps and max(steps) > 0:
+        words.append("1 step" if max(steps) == 1 else f"{max(steps)} steps")
+    return ", ".join(words)

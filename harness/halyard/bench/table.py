@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A benchmark's results in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from halyard.bench.machine import Peak
+from halyard.bench.peers import FoundPeer
+from halyard.bench.results import EngineResult, ModelResult, disagreement
+from halyard.terminal import Terminal
+
+
+def print_peers(terminal: Terminal, found: Sequence[FoundPeer]) -> None:
+    for entry in found:
+        text = entry.version if entry.available else f"left out: {entry.reason}"
+        terminal.detail(f"{entry.peer.title:12}  {text}")
+
+
+def print_peaks(terminal: Terminal, peaks: Mapping[int, Peak]) -> None:
+    terminal.table(
+        ["threads", "float32 GFLOP/s", "int8 GOP/s", "read GB/s", "copy GB/s", "with"],
+        [
+            [
+                str(peak.threads),
+                f"{peak.float32_gflops:.0f}",
+                f"{peak.int8_gops:.0f}",
+                f"{peak.read_gb_per_s:.1f}",
+                f"{peak.copy_gb_per_s:.1f}",
+                f"{peak.float32_kernel}, {peak.int8_kernel}",
+            ]
+            for peak in peaks.values()
+        ],
+        numbers=["threads", "float32 GFLOP/s", "int8 GOP/s", "read GB/s", "copy GB/s"],
+    )
+
+
+_NUMBERS = ["ms", "quartiles", "runs", "prepare", "memory", "of peak"]
+
+
+def print_model(terminal: Terminal, result: ModelResult, peak: Peak) -> None:
+    """An engine a line; why one has no times stands below."""
+    terminal.table(
+        ["engine", *_NUMBERS, "differs by"],
+        [_row(engine, result, peak) for engine in result.engines if engine.times_ms],
+        numbers=_NUMBERS,
+    )
+    for engine in result.engines:
+        if engine.reason:
+            terminal.detail(
+                f"{'PROBLEM  ' if engine.failed else ''}{engine.title}: {engine.reason}"
+            )
+        for note in engine.notes:
+            terminal.detail(f"note  {engine.title}: {note}")
+
+
+def _row(engine: EngineResult, result: ModelResult, peak: Peak) -> list[str]:
+    low, high = engine.quartiles_ms or (0.0, 0.0)
+    memory = engine.model_memory_bytes
+    return [
+        engine.title,
+        _milliseconds(engine.median_ms),
+        f"{_milliseconds(low)}-{_milliseconds(high)}",
+        str(len(engine.times_ms)),
+        f"{engine.prepare_ms or 0.0:.0f} ms",
+        "" if memory is None else f"{memory / 2**20:.0f} MiB",
+        _percent(result.share_of_peak(engine, peak)),
+        disagreement(engine),
+    ]
+
+
+def print_summary(
+    terminal: Terminal, results: Sequence[ModelResult], peaks: Mapping[int, Peak]
+) -> None:
+    rows = []
+    for result in results:
+        ratio, best = result.ratio_to_best_peer, result.best_peer
+        rows.append(
+            [
+                result.model,
+                str(result.data_type),
+                str(result.threads),
+                _milliseconds(result.ours.median_ms),
+                "-" if ratio is None else f"{ratio:.2f}",
+                best.title if best else "-",
+                _percent(result.share_of_peak(result.ours, peaks[result.threads])),
+            ]
+        )
+    terminal.table(
+        ["model", "type", "threads", "ms", "ratio", "to", "of peak"],
+        rows,
+        numbers=["threads", "ms", "ratio", "of peak"],
+    )
+
+
+def _milliseconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}" if value < 100 else f"{value:.0f}"
+
+
+def _percent(share: float | None) -> str:
+    return (
+        "-" if share is None else f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %"
+    )

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process of a peer: `python -m halyard.bench.worker NAME MODEL CASE THREADS`.
+
+It speaks as `halyard-runner --serve` does: results to stdout, commands from stdin. With `NAME
+--version` it prints the peer's version, or with exit code 1 why there is none.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from halyard import delimited
+from halyard.bench import runtimes
+from halyard.bench.runtimes import Runtime, RuntimeMissing, RuntimeRefused
+from halyard.proto import halyard_pb2 as pb
+
+_PR_SET_PDEATHSIG = 1
+
+
+def serve(
+    name: str, model: Path, case: Path, threads: int, send: Callable[[pb.CaseResult], None]
+) -> Runtime | None:
+    """Prepares the peer, executes it once and sends what came out. None where it refused."""
+    package = runtimes.package(name)
+    result = pb.CaseResult(target=name, version_string=package.version)
+    [test_case] = delimited.read(case.read_bytes(), pb.TestCase)
+    inputs = [item.data for item in test_case.examples[0].inputs]
+    Path("/proc/self/clear_refs").write_text("5")
+    result.memory.base_rss_bytes = _status("VmRSS")
+    start = time.perf_counter_ns()
+    try:
+        runtime = package.load(model, threads)
+        result.prepare_ns = time.perf_counter_ns() - start
+        runtime.bind(inputs)
+        example = pb.ExampleResult(timings=_timed(runtime, 1))
+    except RuntimeRefused as error:
+        result.failed_stage = pb.STAGE_PREPARE
+        result.message = str(error)
+        send(result)
+        return None
+    # Before the outputs are copied.
+    result.memory.peak_rss_bytes = _status("VmHWM")
+    for output in runtime.outputs():
+        values = np.ascontiguousarray(output)
+        example.outputs.add(data=values.tobytes(), dimensions=output.shape, is_sufficient=True)
+    result.examples.append(example)
+    send(result)
+    return runtime
+
+
+def _timed(runtime: Runtime, count: int) -> list[pb.Timing]:
+    times = []
+    for _ in range(count):
+        start = time.perf_counter_ns()
+        runtime.execute()
+        times.append(pb.Timing(wall_ns=time.perf_counter_ns() - start))
+    return times
+
+
+def _status(name: str) -> int:
+    """Bytes, of a line of /proc/self/status; 0 where there is none."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    if arguments[1] == "--version":
+        try:
+            print(runtimes.package(arguments[0]).version)
+        except RuntimeMissing as error:
+            print(error)
+            return 1
+        return 0
+    # Stopped between its turns, it would outlive a harness that is killed then.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # What a runtime prints is no result.
+    results = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+
+    def send(result: pb.CaseResult) -> None:
+        results.write(delimited.write([result]))
+        results.flush()
+
+    name, model, case, threads = arguments
+    runtime = serve(name, Path(model), Path(case), int(threads), send)
+    if runtime is None:
+        return 0
+    for line in sys.stdin:
+        _, count, warmup = line.split()
+        _timed(runtime, int(warmup))
+        timings = _timed(runtime, int(count))
+        send(pb.CaseResult(target=name, examples=[pb.ExampleResult(timings=timings)]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

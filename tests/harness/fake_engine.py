@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An engine's process that does as it is told: what a benchmark meets, without a runtime.
+
+python fake_engine.py CASE OUTPUTS DEED: OUTPUTS is a file that holds an ExampleResult.
+"""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from halyard import delimited
+from halyard.proto import halyard_pb2 as pb
+
+# Each execution takes so long, if one looks at the times.
+NANOSECONDS = 1_500_000
+
+
+def send(result: pb.CaseResult) -> None:
+    sys.stdout.buffer.write(delimited.write([result]))
+    sys.stdout.flush()
+
+
+def prepared(outputs: Path, deed: str) -> pb.CaseResult:
+    example = pb.ExampleResult()
+    example.ParseFromString(outputs.read_bytes())
+    del example.timings[:]
+    example.timings.add(wall_ns=NANOSECONDS)
+    if deed == "lies":
+        # Every value of the first output is another one.
+        data = example.outputs[0].data
+        example.outputs[0].data = bytes(len(data))
+    if deed == "cuts":
+        example.outputs[0].data = example.outputs[0].data[:-4]
+    result = pb.CaseResult(prepare_ns=2_000_000, examples=[example], version_string="1.2")
+    result.memory.peak_rss_bytes = 3 << 20
+    result.memory.base_rss_bytes = 1 << 20
+    if deed == "refuses":
+        result = pb.CaseResult(failed_stage=pb.STAGE_PREPARE, message="no such operator")
+    return result
+
+
+def main() -> None:
+    _, _, outputs, deed = sys.argv
+    if deed == "dies":
+        print("out of luck", file=sys.stderr)
+        sys.exit(7)
+    if deed == "hangs":
+        time.sleep(600)
+    if deed == "babbles":
+        sys.stdout.buffer.write(b"\x05hello world")
+        sys.stdout.flush()
+    send(prepared(Path(outputs), deed))
+    if deed == "refuses":
+        return
+    for line in sys.stdin:
+        _, count, _ = line.split()
+        if deed == "dies later" and int(count) > 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        times = [pb.Timing(wall_ns=NANOSECONDS) for _ in range(int(count))]
+        send(pb.CaseResult(examples=[pb.ExampleResult(timings=times)]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""halyard bench: engines in turns, checked before they are timed. No test looks at how fast."""
+
+import io
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from rich.console import Console
+
+from halyard import delimited, tflite
+from halyard.bench import machine, peers, runtimes
+from halyard.bench.benchmark import Benchmark, PreparedFiles
+from halyard.bench.engine_process import EngineDied, EngineProcess
+from halyard.bench.machine import Peak
+from halyard.bench.peers import PEERS, FoundPeer, Peer
+from halyard.bench.results import ModelResult
+from halyard.bench.runtimes import RuntimeMissing
+from halyard.bench.table import print_model
+from halyard.cli import cli
+from halyard.proto import halyard_pb2 as pb
+from halyard.subject import Repetitions, Subject
+from halyard.terminal import Terminal
+from halyard.zoo import DataType
+
+SUBJECT = Subject("small_classifier", DataType.FLOAT32, 16, 0.35)
+FAKE = Path(__file__).with_name("fake_engine.py")
+PEAK = Peak(1, "x", 10.0, "y", 100.0, 1.0, 1.0)
+
+LITERT = PEERS[0].probe()
+needs_litert = pytest.mark.skipif(not LITERT.available, reason=LITERT.reason)
+
+
+@dataclass(frozen=True)
+class FakePeer(Peer):
+    """A peer whose outputs are right, unless its deed is another one."""
+
+    deed: str = "works"
+    outputs: Path = field(default=Path())
+
+    def command(self, model: Path, case: Path, threads: int) -> Sequence[str | Path]:
+        return [sys.executable, FAKE, case, self.outputs, self.deed]
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """LiteRT's, as a peer sends them."""
+    reference = SUBJECT.reference(Repetitions(threads=1))
+    if reference.outputs is None:
+        pytest.skip(reference.reason)
+    example = pb.ExampleResult()
+    for values in reference.outputs:
+        example.outputs.add(data=values.tobytes(), dimensions=values.shape, is_sufficient=True)
+    path = tmp_path_factory.mktemp("fake") / "outputs"
+    path.write_bytes(example.SerializeToString())
+    return path
+
+
+def fake(outputs: Path, deed: str = "works") -> FakePeer:
+    return FakePeer("fake", "Fake", tflite.write, deed, outputs)
+
+
+def measure(
+    chosen: Sequence[Peer], *, runs: int = 5, backends: Sequence[str] = ("CpuRef",)
+) -> tuple[ModelResult, str]:
+    """The result, and what was printed."""
+    console = Console(file=io.StringIO(), width=100_000)
+    terminal = Terminal(console)
+    benchmark = Benchmark(terminal, chosen, backends, runs)
+    with PreparedFiles(SUBJECT, chosen) as files:
+        result = benchmark.measure(files, 1)
+    print_model(terminal, result, PEAK)
+    assert isinstance(console.file, io.StringIO)
+    return result, console.file.getvalue()
+
+
+# ---- checked before it is timed -----------------------------------------------------------------
+
+
+def test_engines_that_agree_are_timed(outputs: Path) -> None:
+    result, printed = measure([fake(outputs)])
+    ours, peer = result.engines
+    assert len(ours.times_ms) == 5
+    assert peer.times_ms == [1.5] * 5
+    assert (peer.prepare_ms, peer.model_memory_bytes, peer.version) == (2.0, 2 << 20, "1.2")
+    assert ours.model_memory_bytes is not None
+    assert ours.model_memory_bytes > 0
+    assert result.ratio_to_best_peer == pytest.approx((ours.median_ms or 0) / 1.5)
+    assert not ours.failed
+    assert not peer.failed
+    assert "exact" in printed
+
+
+def test_a_peer_that_disagrees_fails_before_it_is_timed(outputs: Path) -> None:
+    result, printed = measure([fake(outputs, "lies")])
+    ours, peer = result.engines
+    assert peer.failed
+    assert "disagrees with LiteRT" in peer.reason
+    assert not peer.times_ms
+    assert ours.times_ms, "the others go on"
+    assert result.ratio_to_best_peer is None
+    assert "PROBLEM" in printed
+
+
+def test_ours_that_disagrees_is_not_timed(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = fake(outputs, "lies").command(Path(), Path(), 1)
+    monkeypatch.setattr(Benchmark, "_runner", lambda *_: ours)
+    result, _ = measure([fake(outputs)], backends=())
+    assert result.ours.failed
+    assert not result.ours.times_ms
+    assert not result.engines[1].times_ms
+    assert "Halyard failed" in result.engines[1].reason
+
+
+def test_outputs_of_another_size_are_a_failure(outputs: Path) -> None:
+    result, _ = measure([fake(outputs, "cuts")])
+    assert result.engines[1].failed
+    assert "these are not its outputs" in result.engines[1].reason
+
+
+def test_a_peer_that_refuses_a_model_is_no_failure(outputs: Path) -> None:
+    result, printed = measure([fake(outputs, "refuses")])
+    assert not result.engines[1].failed
+    assert result.engines[1].reason == "prepare: no such operator"
+    assert "Fake: prepare: no such operator" in printed
+    assert result.ours.times_ms
+
+
+def test_a_backend_that_runs_nothing_is_a_failure(outputs: Path) -> None:
+    result, _ = measure([fake(outputs)], backends=("GpuAcc",))
+    assert result.ours.failed
+    assert "GpuAcc is not in this build" in result.ours.reason
+
+
+# ---- processes that go wrong --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("deed", "reason"),
+    [
+        ("dies", "Fake: ended with exit code 7: out of luck"),
+        ("dies later", "Fake: killed by signal 9"),
+        ("babbles", "Fake: "),
+    ],
+)
+def test_an_engine_that_dies_is_told_and_the_others_go_on(
+    outputs: Path, deed: str, reason: str
+) -> None:
+    result, printed = measure([fake(outputs, deed)], runs=20)
+    ours, peer = result.engines
+    assert peer.failed
+    assert peer.reason.startswith(reason)
+    assert not peer.times_ms
+    assert len(ours.times_ms) == 20
+    assert reason in printed
+
+
+def test_an_engine_that_stands_still_is_given_up(outputs: Path) -> None:
+    command = fake(outputs, "hangs").command(Path(), Path(), 1)
+    with EngineProcess("Fake", command, timeout=0.5) as process:
+        with pytest.raises(EngineDied, match="Fake: no answer for"):
+            process.prepared()
+        # It never reads its commands, so this is also what ends it.
+        pid = process._process.pid
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_an_engine_is_stopped_between_its_turns(outputs: Path) -> None:
+    with EngineProcess("Fake", fake(outputs).command(Path(), Path(), 1)) as process:
+        process.prepared()
+        assert state_of(process) == "T"
+        assert process.run(3, 1) == [1_500_000] * 3
+        assert state_of(process) == "T"
+
+
+def state_of(process: EngineProcess) -> str:
+    """A signal takes its time."""
+    path = Path(f"/proc/{process._process.pid}/stat")
+    until = time.monotonic() + 20
+    state = ""
+    while state != "T" and time.monotonic() < until:
+        state = path.read_text().rpartition(")")[2].split()[0]
+    return state
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Sequence[str | Path]]:
+    with PreparedFiles(SUBJECT, []) as files:
+        yield Benchmark(Terminal(Console(file=io.StringIO())), [], ("CpuRef",))._runner(files, 1)
+
+
+def test_the_runner_serves_a_case(served: Sequence[str | Path]) -> None:
+    with EngineProcess("Halyard", served) as process:
+        result = process.prepared()
+        assert result.prepare_ns > 0
+        assert len(result.examples[0].outputs) == 2
+        assert result.memory.peak_rss_bytes > result.memory.base_rss_bytes > 0
+        assert {row.backend for row in result.placement} == {"CpuRef"}
+        assert all(time > 0 for time in process.run(4, 2))
+
+
+def test_the_runner_refuses_a_command_that_makes_no_sense(served: Sequence[str | Path]) -> None:
+    done = subprocess.run(served, input=b"walk 3\n", capture_output=True, timeout=60)
+    assert done.returncode == 1
+    assert b'a command is "run COUNT WARMUP", not walk 3' in done.stderr
+    assert len(list(delimited.read(done.stdout, pb.CaseResult))) == 1
+
+
+def test_the_runner_ends_with_its_commands(served: Sequence[str | Path]) -> None:
+    done = subprocess.run(served, input=b"run 2 0\n", capture_output=True, timeout=60)
+    assert done.returncode == 0
+    first, second = delimited.read(done.stdout, pb.CaseResult)
+    assert len(first.examples[0].timings) == 1
+    assert len(second.examples[0].timings) == 2
+
+
+# ---- peers --------------------------------------------------------------------------------------
+
+
+def test_a_missing_peer_is_left_out_with_the_reason() -> None:
+    [found] = peers.find([Peer("gone", "Gone", tflite.write)], required=False)
+    assert not found.available
+    assert found.reason
+
+
+def test_a_package_that_is_not_installed_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(RuntimeMissing, match="pip install onnxruntime"):
+        runtimes.package("onnxruntime")
+
+
+@pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)
+def test_peers_agree_on_the_same_weights(peer: Peer) -> None:
+    found = peer.probe()
+    if not found.available:
+        pytest.skip(f"{peer.title}: {found.reason}")
+    result, _ = measure([peer], runs=2)
+    engine = result.engines[1]
+    assert not engine.failed, engine.reason
+    assert len(engine.times_ms) == 2, engine.reason
+    assert engine.differences is not None or not LITERT.available
+    assert (engine.peak_memory_bytes or 0) > (engine.base_memory_bytes or 0) > 0
+
+
+# ---- the command --------------------------------------------------------------------------------
+
+SMALL = ("--models", "small_classifier", "--size", "16", "--width", "0.35", "--runs", "3")
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["bench", *arguments])
+
+
+@pytest.fixture
+def _known_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its peers and its peak, which take seconds to learn."""
+    found = [
+        LITERT,
+        FoundPeer(PEERS[1], reason="it is not installed: pip install onnxruntime"),
+        FoundPeer(PEERS[2], reason="it is not installed"),
+    ]
+    by_name = {entry.peer.name: entry for entry in found}
+    monkeypatch.setattr(Peer, "probe", lambda peer: by_name[peer.name])
+    monkeypatch.setattr(machine, "measure_peak", lambda threads: replace(PEAK, threads=threads))
+
+
+@needs_litert
+@pytest.mark.usefixtures("_known_machine")
+def test_the_json_holds_all_results(tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    done = invoke(*SMALL, "--threads", "1,2", "--types", "quant8_signed", "--json", str(path))
+    assert done.exit_code == 0, done.output
+    content: dict[str, Any] = json.loads(path.read_text())
+    assert content["ok"]
+    assert content["date"]
+    assert content["machine"]["cpu"]
+    assert [peak["threads"] for peak in content["machine"]["peaks"]] == [1, 2]
+    assert content["machine"]["peaks"][0]["int8_gops"] > 0
+    assert [bool(peer["version"]) for peer in content["peers"]] == [True, False, False]
+    assert "pip install" in content["peers"][1]["missing"]
+    assert [result["threads"] for result in content["results"]] == [1, 2]
+    for result in content["results"]:
+        assert result["model"] == "small_classifier"
+        assert result["type"] == "quant8_signed"
+        assert result["best_peer"] == "litert"
+        assert list(result["engines"]) == ["halyard", "litert"]
+        medians = [engine["median_ms"] for engine in result["engines"].values()]
+        assert result["ratio_to_best_peer"] == pytest.approx(medians[0] / medians[1])
+        for engine in result["engines"].values():
+            low, high = engine["quartiles_ms"]
+            assert 0 < low <= engine["median_ms"] <= high
+            assert engine["prepare_ms"] > 0
+            assert engine["peak_memory_bytes"] > engine["base_memory_bytes"] > 0
+            assert engine["agreement"][0]["max_steps"] <= 1
+            assert engine["share_of_peak"] > 0
+    assert "left out: it is not installed: pip install onnxruntime" in done.output
+    assert max(map(len, done.output.partition("Summary")[2].splitlines())) <= 80
+
+
+@pytest.mark.usefixtures("_known_machine")
+def test_a_peer_that_is_asked_for_has_to_be_there() -> None:
+    done = invoke(*SMALL, "--peers", "litert,onnxruntime")
+    assert done.exit_code == 1
+    assert "ONNX Runtime was asked for: it is not installed" in done.output
+    assert "Summary" not in done.output
+
+
+@needs_litert
+@pytest.mark.usefixtures("_known_machine")
+def test_a_backend_that_is_not_in_the_build_fails_the_command() -> None:
+    done = invoke(*SMALL, "--threads", "1", "--types", "float32", "--backends", "GpuAcc")
+    assert done.exit_code == 1
+    assert "PROBLEM  Halyard: GpuAcc is not in this build of the driver" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--models", "lenet"], "--models: no 'lenet', there are "),
+        (["--types", "int4"], "--types: no 'int4'"),
+        (["--peers", "tensorrt"], "--peers: no 'tensorrt'"),
+        (["--threads", "0"], "--threads takes numbers from 1 to 64, not '0'"),
+        (["--threads", "1,,2"], "--threads has an empty name"),
+        (["--threads", "1,1"], "--threads names something twice"),
+        (["--runs", "0"], "--runs"),
+        (["--json", "/nowhere/at/all"], "is not a folder"),
+    ],
+)
+def test_wrong_commands(arguments: Sequence[str], message: str) -> None:
+    done = invoke(*arguments)
+    assert done.exit_code == 2
+    assert message in done.output
