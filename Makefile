@@ -21,10 +21,12 @@ OP :=
 # How long each fuzz target runs, and which one alone.
 FUZZ_SECONDS := 60
 FUZZ :=
+# More options for halyard bench: BENCH='--models mobilenet_v2'.
+BENCH :=
 pytest = $(PYTHON) -m pytest $(if $(K),-k '$(K)') $(if $(OP),--operation '$(OP)')
 
 .PHONY: demo test programs test-native test-engine test-driver test-hal test-programs test-golden \
-    test-python test-device test-attacks test-asan test-tsan fuzz lint tidy format clean
+    test-python test-device test-attacks test-asan test-tsan fuzz bench lint tidy format clean
 
 demo: programs
 	@$(VENV)/bin/halyard demo
@@ -36,7 +38,8 @@ test: lint test-native test-python
 
 build/.packages: apt-packages.txt
 build/.packages-fuzz: tests/fuzz/apt-packages.txt build/.packages
-build/.packages build/.packages-fuzz:
+build/.packages-bench: tests/benchmarks/apt-packages.txt build/.packages
+build/.packages build/.packages-fuzz build/.packages-bench:
 	@mkdir -p build
 	@missing=$$(grep -Ev '^(#|$$)' $< | while read -r name; do \
 	    dpkg-query -W -f '$${db:Status-Abbrev}' "$$name" 2>/dev/null | grep -q '^ii' \
@@ -126,6 +129,15 @@ fuzz: build/.packages-fuzz
 	@cmake --preset fuzz >build/fuzz.log || { cat build/fuzz.log; exit 1; }
 	@cmake --build build/fuzz --target halyard_fuzzers
 	@python3 tests/fuzz/run.py build/fuzz --seconds $(FUZZ_SECONDS) $(if $(FUZZ),--target $(FUZZ))
+
+# ---- benchmark ----------------------------------------------------------------------------------
+
+# Every model beside the peers, on a machine that does nothing else (docs/benchmark.md). A Debian
+# without Arm NN has one peer less.
+bench: programs
+	@$(MAKE) --no-print-directory build/.packages-bench || echo "Arm NN can't be installed."
+	@mkdir -p build/results
+	@$(VENV)/bin/halyard bench --json build/results/bench.json $(BENCH)
 
 # ---- source checks ------------------------------------------------------------------------------
 

@@ -206,6 +206,28 @@ def test_the_runner_serves_a_case(served: Sequence[str | Path]) -> None:
         assert all(time > 0 for time in process.run(4, 2))
 
 
+def test_an_engine_that_is_stopped_does_not_outlive_a_harness_that_is_killed(
+    served: Sequence[str | Path],
+) -> None:
+    program = (
+        "import sys; from halyard.bench.engine_process import EngineProcess;"
+        "process = EngineProcess('Halyard', sys.argv[1:]); process.prepared();"
+        "print(process._process.pid, flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *served], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as harness:
+        assert harness.stdout is not None
+        engine = Path(f"/proc/{int(harness.stdout.readline())}/stat")
+        harness.kill()
+    until = time.monotonic() + 20
+    while engine.exists() and time.monotonic() < until:
+        if engine.read_text().rpartition(")")[2].split()[0] == "Z":
+            return  # dead, though nobody has asked for its exit code yet
+        time.sleep(0.01)
+    assert not engine.exists()
+
+
 def test_the_runner_refuses_a_command_that_makes_no_sense(served: Sequence[str | Path]) -> None:
     done = subprocess.run(served, input=b"walk 3\n", capture_output=True, timeout=60)
     assert done.returncode == 1

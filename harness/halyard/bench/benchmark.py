@@ -150,20 +150,18 @@ class Benchmark:
                 process = stack.enter_context(EngineProcess(engine.title, commands[engine.name]))
                 try:
                     prepared = process.prepared()
-                    if _take(engine, prepared, files.subject, reference):
-                        processes[engine.name] = process
-                    if engine.name == OURS:
-                        self._judge_placement(engine, prepared)
+                    _take(engine, prepared, files.subject, reference)
+                    self._judge_placement(engine, prepared)
                 except HalyardError as error:
                     engine.fail(str(error))
-                if engine.failed:
-                    processes.pop(engine.name, None)
+                if not engine.reason:
+                    processes[engine.name] = process
             step.failed = any(engine.failed for engine in result.engines)
         return processes
 
     def _judge_placement(self, engine: EngineResult, prepared: pb.CaseResult) -> None:
         """If none that was asked for ran anything, the times would be another backend's."""
-        if not self.backends or engine.failed:
+        if engine.name != OURS or engine.reason or not self.backends:
             return
         ran = {share.backend: share.nodes for share in shares(prepared.placement)}
         missing = absent(prepared.placement, self.backends)
@@ -227,9 +225,9 @@ class Benchmark:
 
 def _take(
     engine: EngineResult, prepared: pb.CaseResult, subject: Subject, reference: Reference
-) -> bool:
-    """Whether it is to be timed. A peer that refuses a model is no failure, but one whose outputs
-    are wrong is."""
+) -> None:
+    """What the engine says of itself, and whether its outputs are right. That a peer refuses a
+    model is no failure; that its outputs are wrong is one."""
     engine.version = engine.version or prepared.version_string
     engine.prepare_ms = prepared.prepare_ns / 1e6
     if prepared.failed_stage != pb.STAGE_NONE:
@@ -241,14 +239,14 @@ def _take(
         if engine.name == OURS:
             engine.fail(message)
         engine.reason = message
-        return False
+        return
     engine.first_ms = prepared.examples[0].timings[0].wall_ns / 1e6
     engine.peak_memory_bytes = prepared.memory.peak_rss_bytes
     engine.base_memory_bytes = prepared.memory.base_rss_bytes
     outputs = subject.runnable.output_arrays(prepared.examples[0])
     if reference.outputs is None:
         engine.notes.append(f"its outputs are not compared: {reference.reason}")
-        return True
+        return
     engine.differences = [
         compare(info, wanted, found)
         for info, wanted, found in zip(
@@ -258,4 +256,3 @@ def _take(
     problems = disagreements(engine.differences, len(subject.runnable.model.main.operations))
     if problems:
         engine.fail("; ".join(problems))
-    return not problems
