@@ -64,7 +64,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def fake(outputs: Path, deed: str = "works") -> FakePeer:
-    return FakePeer("fake", "Fake", tflite.write, deed, outputs)
+    return FakePeer("fake", "Fake", tflite.write, deed=deed, outputs=outputs)
 
 
 def measure(
@@ -131,6 +131,16 @@ def test_a_peer_that_refuses_a_model_is_no_failure(outputs: Path) -> None:
     assert result.engines[1].reason == "prepare: no such operator"
     assert "Fake: prepare: no such operator" in printed
     assert result.ours.times_ms
+
+
+def test_a_peer_without_a_choice_of_threads_has_one(outputs: Path) -> None:
+    peer = replace(fake(outputs), has_threads=False)
+    with PreparedFiles(SUBJECT, [peer]) as files:
+        benchmark = Benchmark(Terminal(Console(file=io.StringIO())), [peer], ("CpuRef",), 2)
+        assert benchmark.measure(files, 1).engines[1].times_ms
+        left_out = benchmark.measure(files, 2).engines[1]
+    assert "threads" in left_out.reason
+    assert not left_out.failed
 
 
 def test_a_backend_that_runs_nothing_is_a_failure(outputs: Path) -> None:

@@ -67,6 +67,7 @@ def test_a_slow_engine_runs_less_often_and_the_others_as_often() -> None:
         for turn in each:
             runs[turn.engine] += turn.count
     assert runs == {"fast": 50, "slow": 3}
+    assert not any(turn.warmup for each in plan for turn in each if turn.engine == "slow")
     slow = [number for number, each in enumerate(plan) if any(t.engine == "slow" for t in each)]
     assert slow[-1] - slow[0] > len(plan) // 3, "its turns are spread over the rounds"
 

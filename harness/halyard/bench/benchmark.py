@@ -25,10 +25,12 @@ from halyard.measurement import absent, disagreements, shares, status_name
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
 from halyard.subject import Reference, Repetitions, Subject
-from halyard.terminal import Terminal
+from halyard.terminal import Step, Terminal
 
 # Seconds between two turns: what the one before has left to do on other cores ends.
 _GAP = 0.02
+# Seconds without a line in a log after which it says what is being done.
+_SILENCE = 20.0
 # Milliseconds of a first execution after which no second one is needed to plan with.
 _LONG = 2000.0
 
@@ -82,6 +84,22 @@ class PreparedFiles:
         return path
 
 
+class _Progress:
+    """What a step is busy with: on a terminal always, in a log only if it takes long."""
+
+    def __init__(self, terminal: Terminal, step: Step) -> None:
+        self._terminal = terminal
+        self._step = step
+        self._last = time.monotonic()
+
+    def now(self, text: str) -> None:
+        self._step.now(text)
+        now = time.monotonic()
+        if not self._terminal.console.is_terminal and now - self._last > _SILENCE:
+            self._last = now
+            self._terminal.detail(text)
+
+
 @dataclass(frozen=True)
 class Benchmark:
     """`versions` are the peers', by name."""
@@ -114,7 +132,7 @@ class Benchmark:
                 peer.name,
                 peer.title,
                 self.versions.get(peer.name, ""),
-                reason=files.refusals.get(peer.name, ""),
+                reason=files.refusals.get(peer.name, "") or _threads_refused(peer, threads),
             )
             for peer in self.peers
         ]
@@ -138,15 +156,16 @@ class Benchmark:
     ) -> dict[str, EngineProcess]:
         """The processes of the engines whose outputs are right."""
         commands: dict[str, Sequence[str | Path]] = {OURS: self._runner(files, threads)}
-        for peer in self.peers:
-            if peer.name in files.models:
+        for peer, engine in zip(self.peers, result.engines[1:], strict=True):
+            if not engine.reason:
                 commands[peer.name] = peer.command(files.models[peer.name], files.case, threads)
         processes = {}
         with self.terminal.step(f"{title}: preparing and checking") as step:
+            progress = _Progress(self.terminal, step)
             for engine in result.engines:
                 if engine.name not in commands:
                     continue
-                step.now(engine.title)
+                progress.now(engine.title)
                 process = stack.enter_context(EngineProcess(engine.title, commands[engine.name]))
                 try:
                     prepared = process.prepared()
@@ -178,6 +197,7 @@ class Benchmark:
     def _time(self, title: str, processes: dict[str, EngineProcess], result: ModelResult) -> None:
         engines = {engine.name: engine for engine in result.engines}
         with self.terminal.step(f"{title}: timing") as step:
+            progress = _Progress(self.terminal, step)
             milliseconds = {}
             for name, process in processes.items():
                 first = engines[name].first_ms or 0.0
@@ -193,7 +213,7 @@ class Benchmark:
                     engine = engines[turn.engine]
                     if engine.failed:
                         continue
-                    step.now(f"round {number + 1} of {len(rounds)}, {engine.title}")
+                    progress.now(f"round {number + 1} of {len(rounds)}, {engine.title}")
                     time.sleep(_GAP)
                     expected = milliseconds[turn.engine] * (turn.count + turn.warmup) / 100
                     try:
@@ -221,6 +241,10 @@ class Benchmark:
             *("--number-of-threads", str(threads)),
         ]
         return [*command, "-c", ",".join(self.backends)] if self.backends else command
+
+
+def _threads_refused(peer: Peer, threads: int) -> str:
+    return "" if peer.has_threads or threads == 1 else "it can't be told how many threads to use"
 
 
 def _take(

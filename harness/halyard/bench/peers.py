@@ -24,6 +24,7 @@ class Peer:
     name: str
     title: str
     write: Callable[[pb.Model], bytes]
+    has_threads: bool = True  # whether it can be told how many to use
 
     def command(self, model: Path, case: Path, threads: int) -> Sequence[str | Path]:
         """Of the process that runs it (engine_process.py)."""
@@ -62,7 +63,7 @@ class FoundPeer:
 PEERS = (
     Peer("litert", "LiteRT", tflite.write),
     Peer("onnxruntime", "ONNX Runtime", onnx.write),
-    Peer("armnn", "Arm NN", tflite.write),
+    Peer("armnn", "Arm NN", tflite.write, has_threads=False),
 )
 
 

@@ -148,6 +148,9 @@ class _OnnxRuntime:
 # In order of preference: Debian has CpuAcc on Arm alone.
 _ARMNN_BACKENDS = ("CpuAcc", "CpuRef")
 
+# By the major version of the library, which is what it tells.
+_ARMNN_RELEASES = {"22": "20.08", "23": "20.11"}
+
 
 class _ArmNnPackage:
     def __init__(self) -> None:
@@ -160,8 +163,9 @@ class _ArmNnPackage:
         self._module = _import("pyarmnn", hint)
         if not hasattr(self._module, "ITfLiteParser"):
             raise RuntimeMissing(f"it has no TFLite parser: {hint}")
-        # Its versions are counted from 20.08 on as 22, 23, ...
-        self.version = f"{self._module.__version__} (Debian)"
+        version: str = self._module.__version__
+        release = _ARMNN_RELEASES.get(version.partition(".")[0])
+        self.version = f"{version} ({release})" if release else version
 
     def load(self, path: Path, threads: int) -> Runtime:  # noqa: ARG002 (it has no such option)
         module = self._module

@@ -16,9 +16,10 @@ ROUNDS = 10
 _LEAST_RUNS = 3
 _SECONDS = 10.0
 # Executions before the counted ones of a turn: so many milliseconds of them, until caches and
-# frequencies are those of this engine.
+# frequencies are those of this engine. An execution that takes long brings its own.
 _WARMUP_MS = 10.0
 _MOST_WARMUP = 10
+_LONG_MS = 1000.0
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,15 @@ def plan(milliseconds: Mapping[str, float], wanted: int) -> list[list[Turn]]:
             runs = runs_of(wanted, milliseconds[engine])
             count = _part(runs, number, min(ROUNDS, wanted))
             if count:
-                warmup = math.ceil(_WARMUP_MS / max(milliseconds[engine], 1e-6))
-                turns.append(Turn(engine, count, max(1, min(warmup, _MOST_WARMUP))))
+                turns.append(Turn(engine, count, _warmup(milliseconds[engine])))
         rounds.append(turns)
     return rounds
+
+
+def _warmup(milliseconds: float) -> int:
+    if milliseconds > _LONG_MS:
+        return 0
+    return max(1, min(math.ceil(_WARMUP_MS / max(milliseconds, 1e-6)), _MOST_WARMUP))
 
 
 def _part(total: int, number: int, parts: int) -> int:
