@@ -14,7 +14,8 @@ struct HeapUse {
     size_t held = 0;   // bytes that the allocator has of the system
 };
 
-// Nothing where the C library does not count. Any thread; takes the allocator's locks.
+// Nothing where the allocator in use is not known to count. Any thread; takes the allocator's
+// locks.
 std::optional<HeapUse> heapUse();
 
 }  // namespace halyard

@@ -84,7 +84,7 @@ class ServiceFootprint(Footprint):
 
     models: int  # prepared ones that are alive
     reserved: int  # bytes of the service's budget of memory
-    heap: int  # bytes of blocks that are allocated
+    heap: int  # bytes of blocks that are allocated; 0 where it does not count them
 
     @classmethod
     def of_service(cls, device: Device, service: Service) -> Self:
@@ -93,7 +93,7 @@ class ServiceFootprint(Footprint):
             **asdict(Footprint.of(device, service.pid)),
             models=int(report["live_models"][0]),
             reserved=int(report["memory"][0].split("\t")[0]),
-            heap=int(report["heap"][0].split("\t")[0]),
+            heap=int(report.get("heap", ["0"])[0].split("\t")[0]),
         )
 
 
