@@ -6,7 +6,6 @@ import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from types import TracebackType
 from typing import Self, TypeVar
 
 from halyard import native
@@ -77,12 +76,7 @@ class AdbDevice:
         self.connect()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @contextlib.contextmanager

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <chrono>
+#include <ctime>
+
+namespace halyard::fuzz {
+
+// What this process has computed so far, on all its threads: how long something takes, whatever
+// else the machine does. (What stands still is libFuzzer's to find, by the clock.)
+inline std::chrono::nanoseconds processorTime() {
+    timespec now = {};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+}  // namespace halyard::fuzz
