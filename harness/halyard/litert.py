@@ -59,10 +59,13 @@ class LiteRt:
         self._outputs = [detail["index"] for detail in self._interpreter.get_output_details()]
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
-        """The outputs, as new arrays. LiteRtRefused where the inputs are not the model's."""
+        """The outputs, as new arrays, from states of zero. LiteRtRefused where the inputs are not
+        the model's."""
         try:
             for index, values in zip(self._inputs, inputs, strict=True):
                 self._interpreter.set_tensor(index, values)
+            # The states of recurrent operators would go on where the last run left them.
+            self._interpreter.reset_all_variables()
             self._interpreter.invoke()
         except (RuntimeError, ValueError) as error:
             raise LiteRtRefused(f"LiteRT does not run the model: {error}") from error

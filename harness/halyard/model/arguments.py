@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from halyard.model.operands import constant, is_constant
+from halyard.model.operands import constant, is_constant, is_tensor
 from halyard.proto import halyard_pb2 as pb
 
 
@@ -94,6 +94,89 @@ def pooling(model: pb.Model, operation: pb.Operation) -> Window:
         filter_w=filter_w,
         filter_h=filter_h,
         **_layout_and_dilation(tail),
+    )
+
+
+@dataclass(frozen=True)
+class Resize:
+    height: int
+    width: int
+    align_corners: bool
+    half_pixel_centers: bool
+
+
+def resize(model: pb.Model, operation: pb.Operation) -> Resize:
+    """RESIZE_BILINEAR to a size: data, width, height [, layout [, corners [, centres]]]."""
+    if model.main.operands[operation.inputs[1]].type != pb.OPERAND_TYPE_INT32:
+        raise ValueError("it is given a scale, not a size")
+    width, height, *flags = (int(scalar(model, index)) for index in operation.inputs[1:])
+    nchw, corners, centers = (*flags, 0, 0, 0)[:3]
+    if nchw:
+        raise ValueError("it is NCHW")
+    return Resize(height, width, bool(corners), bool(centers))
+
+
+# The activation of an LSTM's cell that is not among the fused ones.
+TANH = 4
+
+
+@dataclass(frozen=True)
+class Lstm:
+    activation: int
+    cell_clip: float
+    projection_clip: float
+    # Which of the first 20 inputs, and of the layer norm's weights that follow as 20 to 23, are
+    # there: those that are tensors with a value.
+    present: tuple[int, ...]
+
+    @property
+    def is_plain(self) -> bool:
+        """With an input gate of its own, without peepholes and normalisation."""
+        return {1, 5, 12}.issubset(self.present) and not {9, 10, 11, 20, 21, 22, 23}.intersection(
+            self.present
+        )
+
+
+def lstm(model: pb.Model, operation: pb.Operation) -> Lstm:
+    """LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM."""
+    operands = [model.main.operands[index] for index in operation.inputs]
+    tensors = operands[:20] + [operand for operand in operands[20:] if is_tensor(operand.type)]
+    present = tuple(
+        number
+        for number, operand in enumerate(tensors)
+        if operand.lifetime != pb.OPERAND_LIFE_TIME_NO_VALUE
+    )
+    activation, cell_clip, projection_clip = (
+        scalar(model, index) for index in operation.inputs[20:23]
+    )
+    return Lstm(int(activation), cell_clip, projection_clip, present)
+
+
+@dataclass(frozen=True)
+class Detection:
+    scales: tuple[float, float, float, float]  # of y, x, height, width
+    regular: bool
+    most: int
+    classes_per_detection: int
+    detections_per_class: int
+    score_threshold: float
+    overlap_threshold: float
+    background_is_class: bool
+
+
+def detection(model: pb.Model, operation: pb.Operation) -> Detection:
+    """DETECTION_POSTPROCESSING: scores, deltas, anchors, and eleven scalars."""
+    y, x, height, width, *rest = (scalar(model, index) for index in operation.inputs[3:])
+    regular, most, classes, per_class, score, overlap, background = rest
+    return Detection(
+        (y, x, height, width),
+        bool(regular),
+        int(most),
+        int(classes),
+        int(per_class),
+        score,
+        overlap,
+        bool(background),
     )
 
 

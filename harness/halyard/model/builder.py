@@ -63,6 +63,10 @@ class ModelBuilder:
     def float32(self, value: float) -> int:
         return self.scalar(pb.OPERAND_TYPE_FLOAT32, value)
 
+    def numbers(self, name: str, values: Array) -> int:
+        """A constant TENSOR_FLOAT32."""
+        return self.constant(name, TensorType(pb.OPERAND_TYPE_TENSOR_FLOAT32, values.shape), values)
+
     def boolean(self, value: bool) -> int:
         return self.scalar(pb.OPERAND_TYPE_BOOL, value)
 
@@ -83,6 +87,12 @@ class ModelBuilder:
 
     def operand(self, index: int) -> pb.Operand:
         return self._model.main.operands[index]
+
+    @property
+    def unfinished(self) -> pb.Model:
+        """What is there so far, to read from: small constants too, but not those of the pool."""
+        self._model.operand_values = bytes(self._values)
+        return self._model
 
     # ---- operations -----------------------------------------------------------------------------
 

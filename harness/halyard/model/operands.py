@@ -93,6 +93,22 @@ def constant(model: pb.Model, operand: pb.Operand) -> Array:
     return values.reshape(tuple(operand.dimensions))
 
 
+def constants(model: pb.Model) -> dict[int, Array]:
+    """The values of the main subgraph's constants, by operand index. One by one each would cost a
+    copy of its whole pool."""
+    pools = [model.operand_values, *model.pools]
+    values = {}
+    for index, operand in enumerate(model.main.operands):
+        if is_constant(operand):
+            place = operand.location
+            inside = operand.lifetime == pb.OPERAND_LIFE_TIME_CONSTANT_COPY
+            pool = pools[0 if inside else 1 + place.pool_index]
+            dtype = dtype_of(operand.type)
+            flat = np.frombuffer(pool, dtype, place.length // dtype.itemsize, place.offset)
+            values[index] = flat.reshape(tuple(operand.dimensions))
+    return values
+
+
 def operation_name(operation_type: int) -> str:
     """ "CONV_2D"; a number for an extension's operation."""
     try:

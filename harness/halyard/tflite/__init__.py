@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from halyard.proto import halyard_pb2 as pb
-from halyard.tflite.operators import NotExpressible, convert
+from halyard.tflite.converter import NotExpressible
+from halyard.tflite.operators import convert
 
 __all__ = ["NotExpressible", "write"]
 

@@ -29,6 +29,7 @@ class Tensor:
     shape: tuple[int, ...]
     quantization: Quantization | None = None
     data: bytes | None = None  # of a constant
+    is_variable: bool = False  # a state, which is there from run to run
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,32 @@ class Options:
 
 
 @dataclass(frozen=True)
+class CustomOptions:
+    """Those of an operator that the schema does not know, in an encoding of its own."""
+
+    name: str  # of the operator
+    data: bytes
+
+
+# An optional tensor that is left away.
+OMITTED = -1
+
+
+@dataclass(frozen=True)
 class Operator:
     code: BuiltinOperator
     version: int
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    options: Options | None = None
+    options: Options | CustomOptions | None = None
+    # Tensors that only tell how inner values are quantised.
+    intermediates: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> tuple[BuiltinOperator, int, str]:
+        """What operators that are the same kind have in common."""
+        name = self.options.name if isinstance(self.options, CustomOptions) else ""
+        return self.code, self.version, name
 
 
 @dataclass
@@ -82,7 +103,7 @@ class _Serializer:
             buffer_of.append(0 if tensor.data is None else len(buffers))
             if tensor.data is not None:
                 buffers.append(self._buffer(tensor.data))
-        codes = sorted({(operator.code, operator.version) for operator in self._graph.operators})
+        codes = sorted({operator.key for operator in self._graph.operators})
         model = self._table(
             schema.Model.FIELDS,
             {
@@ -103,17 +124,19 @@ class _Serializer:
         vector = self._builder.CreateByteVector(data)
         return self._table(schema.Buffer.FIELDS, {schema.Buffer.DATA: vector})
 
-    def _code(self, code: BuiltinOperator, version: int) -> int:
+    def _code(self, code: BuiltinOperator, version: int, custom: str) -> int:
         # Codes above 127 do not fit the old field, which then says so with 127.
-        fields = {
+        fields: dict[Field, float] = {
             schema.OperatorCode.DEPRECATED_BUILTIN_CODE: min(code, 127),
             schema.OperatorCode.VERSION: version,
             schema.OperatorCode.BUILTIN_CODE: code,
         }
+        if custom:
+            fields[schema.OperatorCode.CUSTOM_CODE] = self._builder.CreateString(custom)
         return self._table(schema.OperatorCode.FIELDS, fields)
 
     def _subgraph(
-        self, buffer_of: Sequence[int], codes: Sequence[tuple[BuiltinOperator, int]]
+        self, buffer_of: Sequence[int], codes: Sequence[tuple[BuiltinOperator, int, str]]
     ) -> int:
         graph = self._graph
         tensors = [
@@ -121,8 +144,7 @@ class _Serializer:
             for tensor, buffer in zip(graph.tensors, buffer_of, strict=True)
         ]
         operators = [
-            self._operator(operator, codes.index((operator.code, operator.version)))
-            for operator in graph.operators
+            self._operator(operator, codes.index(operator.key)) for operator in graph.operators
         ]
         fields = {
             schema.SubGraph.TENSORS: self._offsets(tensors),
@@ -142,6 +164,8 @@ class _Serializer:
         }
         if tensor.quantization is not None:
             fields[schema.Tensor.QUANTIZATION] = self._quantization(tensor.quantization)
+        if tensor.is_variable:
+            fields[schema.Tensor.IS_VARIABLE] = True
         return self._table(schema.Tensor.FIELDS, fields)
 
     def _quantization(self, quantization: Quantization) -> int:
@@ -159,11 +183,17 @@ class _Serializer:
             schema.Operator.INPUTS: self._numbers(operator.inputs, "<i4"),
             schema.Operator.OUTPUTS: self._numbers(operator.outputs, "<i4"),
         }
-        if operator.options is not None:
+        if isinstance(operator.options, CustomOptions):
+            data = self._builder.CreateByteVector(operator.options.data)
+            fields[schema.Operator.CUSTOM_OPTIONS] = data
+        elif operator.options is not None:
             values = operator.options.values
             count = max((option.number + 1 for option in values), default=0)
             fields[schema.Operator.BUILTIN_OPTIONS_TYPE] = operator.options.type
             fields[schema.Operator.BUILTIN_OPTIONS] = self._table(count, values)
+        if operator.intermediates:
+            intermediates = self._numbers(operator.intermediates, "<i4")
+            fields[schema.Operator.INTERMEDIATES] = intermediates
         return self._table(schema.Operator.FIELDS, fields)
 
     # ---- the flatbuffer's pieces ----------------------------------------------------------------

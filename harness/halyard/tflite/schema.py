@@ -16,6 +16,7 @@ class TensorType(enum.IntEnum):
     FLOAT32 = 0
     INT32 = 2
     UINT8 = 3
+    INT16 = 7
     INT8 = 9
 
 
@@ -28,16 +29,27 @@ class BuiltinOperator(enum.IntEnum):
     DEQUANTIZE = 6
     FULLY_CONNECTED = 9
     LOGISTIC = 14
+    LSTM = 16
     MAX_POOL_2D = 17
     MUL = 18
     RELU = 19
     RELU_N1_TO_1 = 20
     RELU6 = 21
     RESHAPE = 22
+    RESIZE_BILINEAR = 23
     SOFTMAX = 25
+    CUSTOM = 32
     PAD = 34
+    TRANSPOSE = 39
     MEAN = 40
+    SUB = 41
+    UNIDIRECTIONAL_SEQUENCE_LSTM = 44
+    SPLIT = 49
+    CAST = 53
+    RSQRT = 76
     QUANTIZE = 114
+    HARD_SWISH = 117
+    BATCH_MATMUL = 126
 
 
 class BuiltinOptions(enum.IntEnum):
@@ -49,12 +61,21 @@ class BuiltinOptions(enum.IntEnum):
     SOFTMAX = 9
     CONCATENATION = 10
     ADD = 11
+    LSTM = 14
+    RESIZE_BILINEAR = 15
     RESHAPE = 17
     MUL = 21
     PAD = 22
+    TRANSPOSE = 26
     REDUCER = 27
+    SUB = 28
+    SPLIT = 35
+    CAST = 37
     DEQUANTIZE = 38
+    UNIDIRECTIONAL_SEQUENCE_LSTM = 71
     QUANTIZE = 89
+    HARD_SWISH = 91
+    BATCH_MAT_MUL = 101
 
 
 class Padding(enum.IntEnum):
@@ -97,6 +118,7 @@ class Model:
 class OperatorCode:
     FIELDS = 4
     DEPRECATED_BUILTIN_CODE = Field(0, Kind.INT8)
+    CUSTOM_CODE = Field(1, Kind.OFFSET)
     VERSION = Field(2, Kind.INT32)
     BUILTIN_CODE = Field(3, Kind.INT32)
 
@@ -111,12 +133,13 @@ class SubGraph:
 
 
 class Tensor:
-    FIELDS = 5
+    FIELDS = 6
     SHAPE = Field(0, Kind.OFFSET)
     TYPE = Field(1, Kind.INT8)
     BUFFER = Field(2, Kind.UINT32)
     NAME = Field(3, Kind.OFFSET)
     QUANTIZATION = Field(4, Kind.OFFSET)
+    IS_VARIABLE = Field(5, Kind.BOOL)
 
 
 class QuantizationParameters:
@@ -127,12 +150,14 @@ class QuantizationParameters:
 
 
 class Operator:
-    FIELDS = 5
+    FIELDS = 9
     OPCODE_INDEX = Field(0, Kind.UINT32)
     INPUTS = Field(1, Kind.OFFSET)
     OUTPUTS = Field(2, Kind.OFFSET)
     BUILTIN_OPTIONS_TYPE = Field(3, Kind.UINT8)
     BUILTIN_OPTIONS = Field(4, Kind.OFFSET)
+    CUSTOM_OPTIONS = Field(5, Kind.OFFSET)
+    INTERMEDIATES = Field(8, Kind.OFFSET)
 
 
 class Buffer:
@@ -190,3 +215,39 @@ class MulOptions:
 
 class ReducerOptions:
     KEEP_DIMS = Field(0, Kind.BOOL)
+
+
+class SubOptions:
+    FUSED_ACTIVATION_FUNCTION = Field(0, Kind.INT8)
+
+
+class SplitOptions:
+    NUM_SPLITS = Field(0, Kind.INT32)
+
+
+class CastOptions:
+    IN_DATA_TYPE = Field(0, Kind.INT8)
+    OUT_DATA_TYPE = Field(1, Kind.INT8)
+
+
+class ResizeBilinearOptions:
+    ALIGN_CORNERS = Field(2, Kind.BOOL)
+    HALF_PIXEL_CENTERS = Field(3, Kind.BOOL)
+
+
+class BatchMatMulOptions:
+    ADJ_X = Field(0, Kind.BOOL)
+    ADJ_Y = Field(1, Kind.BOOL)
+
+
+class LSTMOptions:
+    FUSED_ACTIVATION_FUNCTION = Field(0, Kind.INT8)
+    CELL_CLIP = Field(1, Kind.FLOAT32)
+    PROJ_CLIP = Field(2, Kind.FLOAT32)
+
+
+class UnidirectionalSequenceLSTMOptions:
+    FUSED_ACTIVATION_FUNCTION = Field(0, Kind.INT8)
+    CELL_CLIP = Field(1, Kind.FLOAT32)
+    PROJ_CLIP = Field(2, Kind.FLOAT32)
+    TIME_MAJOR = Field(3, Kind.BOOL)

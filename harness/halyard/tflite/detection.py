@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DETECTION_POSTPROCESSING as the custom operator that TFLite's interpreter has built in."""
+
+from __future__ import annotations
+
+from flatbuffers import flexbuffers
+
+from halyard.model import arguments
+from halyard.proto import halyard_pb2 as pb
+from halyard.tflite import schema
+from halyard.tflite.converter import Converter, NotExpressible
+from halyard.tflite.graph import CustomOptions, Options, Tensor
+from halyard.tflite.schema import BuiltinOperator, BuiltinOptions, TensorType
+
+_OPERATOR = "TFLite_Detection_PostProcess"
+
+
+def postprocessing(converter: Converter, operation: pb.Operation) -> None:
+    """TFLite gives classes and counts as floats, which a CAST turns into NNAPI's integers."""
+    given = arguments.detection(converter.model, operation)
+    if given.background_is_class:
+        raise NotExpressible("TFLite's classes do not count the background")
+    scores, deltas, anchors = converter.tensors_of(operation)
+    found_scores, boxes, classes, counts = operation.outputs
+    background = 1
+    classes_in_all = converter.operand(operation.inputs[0]).dimensions[2]
+    options = _options(given, classes_in_all - background)
+    floats = [_as_float(converter, index) for index in (classes, counts)]
+    outputs = [converter.tensor(boxes), floats[0], converter.tensor(found_scores), floats[1]]
+    converter.emit_between(BuiltinOperator.CUSTOM, [deltas, scores, anchors], outputs, options)
+    for source, index in zip(floats, (classes, counts), strict=True):
+        table = schema.CastOptions
+        types = {table.IN_DATA_TYPE: TensorType.FLOAT32, table.OUT_DATA_TYPE: TensorType.INT32}
+        cast = Options(BuiltinOptions.CAST, types)
+        converter.emit_between(BuiltinOperator.CAST, [source], [converter.tensor(index)], cast)
+
+
+def _options(given: arguments.Detection, classes: int) -> CustomOptions:
+    builder = flexbuffers.Builder()
+    with builder.Map():
+        builder.Int("max_detections", given.most)
+        builder.Int("max_classes_per_detection", given.classes_per_detection)
+        builder.Int("detections_per_class", given.detections_per_class)
+        builder.Bool("use_regular_nms", given.regular)
+        builder.Float("nms_score_threshold", given.score_threshold)
+        builder.Float("nms_iou_threshold", given.overlap_threshold)
+        builder.Int("num_classes", classes)
+        for name, scale in zip("yxhw", given.scales, strict=True):
+            builder.Float(f"{name}_scale", scale)
+    return CustomOptions(_OPERATOR, bytes(builder.Finish()))
+
+
+def _as_float(converter: Converter, index: int) -> int:
+    shape = tuple(converter.operand(index).dimensions)
+    return converter.add(Tensor(f"{converter.name(index)}/float", TensorType.FLOAT32, shape))
