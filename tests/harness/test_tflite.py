@@ -3,7 +3,6 @@
 
 import functools
 import inspect
-import re
 import sys
 from collections.abc import Callable
 
@@ -28,16 +27,27 @@ INT8 = pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM_SIGNED
 IMAGE = TensorType(FLOAT, (1, 4, 4, 3))
 
 
+# Steps of a sequence are operations of their own, or rows.
+SIZES = {"qlstm_speech": 8, "lstm_speech": 12, "transformer_encoder": 12}
+
+
 @functools.cache
 def build(name: str, data_type: DataType) -> ZooModel:
-    return zoo.build(name, data_type, size=32, width=0.35)
+    return zoo.build(name, data_type, size=SIZES.get(name, 32), width=0.35)
 
 
 # ---- the file -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("data_type", [item for item in DataType if item != DataType.FLOAT16])
-@pytest.mark.parametrize("name", zoo.NAMES)
+@pytest.mark.parametrize(
+    ("name", "data_type"),
+    [
+        (name, data_type)
+        for name in zoo.NAMES
+        for data_type in zoo.data_types(name)
+        if data_type != DataType.FLOAT16
+    ],
+)
 def test_weights_lie_in_the_file_as_in_the_model_and_aligned(
     name: str, data_type: DataType
 ) -> None:
@@ -47,12 +57,15 @@ def test_weights_lie_in_the_file_as_in_the_model_and_aligned(
     weights = [
         constant(model, operand).tobytes()
         for operand in model.main.operands
-        if is_constant(operand) and is_tensor(operand.type)
+        # States are variables there.
+        if is_constant(operand) and is_tensor(operand.type) and "_state" not in operand.name
     ]
     assert len(weights) >= 8
     for data in weights:
-        offsets = [match.start() for match in re.finditer(re.escape(data), content)]
-        assert any(offset % schema.BUFFER_ALIGNMENT == 0 for offset in offsets)
+        offset = content.find(data)
+        while offset % schema.BUFFER_ALIGNMENT != 0:
+            assert offset != -1
+            offset = content.find(data, offset + 1)
 
 
 def test_the_same_model_gives_the_same_file() -> None:
@@ -226,6 +239,23 @@ FLOAT_OPERATIONS: dict[str, pb.Model] = {
         both(image_filter(1, 3, 3, 6), scalars(1, 2, 2, 2, 0)),
         result=reshaped(1, 2, 2, 6),
     ),
+    "hard_swish": unary(pb.OPERATION_TYPE_HARD_SWISH),
+    "transpose": unary(
+        pb.OPERATION_TYPE_TRANSPOSE,
+        lambda b: [b.vector("order", (0, 3, 1, 2))],
+        result=reshaped(1, 3, 4, 4),
+    ),
+    "resize": unary(pb.OPERATION_TYPE_RESIZE_BILINEAR, scalars(7, 5), result=reshaped(1, 5, 7, 3)),
+    "resize_aligned": unary(
+        pb.OPERATION_TYPE_RESIZE_BILINEAR,
+        both(scalars(7, 6), lambda b: [b.boolean(flag) for flag in (False, True, False)]),
+        result=reshaped(1, 6, 7, 3),
+    ),
+    "resize_from_centres": unary(
+        pb.OPERATION_TYPE_RESIZE_BILINEAR,
+        both(scalars(3, 9), lambda b: [b.boolean(flag) for flag in (False, False, True)]),
+        result=reshaped(1, 9, 3, 3),
+    ),
     "conv_dilated": unary(
         pb.OPERATION_TYPE_CONV_2D,
         both(
@@ -245,10 +275,60 @@ def binary(operation: int, second: tuple[int, ...], last: int, result: TensorTyp
 
 
 FLOAT_OPERATIONS |= {
+    "sub": binary(pb.OPERATION_TYPE_SUB, (4, 1), 0, reshaped(1, 4, 4, 3)),
     "add_broadcast": binary(pb.OPERATION_TYPE_ADD, (3,), 1, reshaped(1, 4, 4, 3)),
     "mul": binary(pb.OPERATION_TYPE_MUL, (1, 4, 4, 3), 3, reshaped(1, 4, 4, 3)),
     "concatenation": binary(pb.OPERATION_TYPE_CONCATENATION, (1, 4, 4, 2), 3, reshaped(1, 4, 4, 5)),
 }
+
+
+def test_a_state_that_is_not_zero_at_first_is_refused() -> None:
+    model = pb.Model()
+    model.CopyFrom(build("lstm_speech", DataType.FLOAT32).model)
+    [state] = [each for each in model.main.operands if each.name == "lstm_1/cell_state"]
+    pool = bytearray(model.pools[0])
+    pool[state.location.offset + 3] = 0x3F
+    model.pools[0] = bytes(pool)
+    with pytest.raises(NotExpressible, match="lstm_1/cell_state is not zero at first"):
+        tflite.write(model)
+
+
+def test_a_chain_of_states_that_branches_is_refused() -> None:
+    model = pb.Model()
+    model.CopyFrom(build("qlstm_speech", DataType.QUANT8_SIGNED).model)
+    steps = [
+        each for each in model.main.operations if each.type == pb.OPERATION_TYPE_QUANTIZED_LSTM
+    ]
+    steps[2].inputs[18:20] = steps[0].outputs[:2]
+    with pytest.raises(NotExpressible, match="is read twice"):
+        tflite.write(model)
+
+
+def test_a_state_that_others_read_is_refused() -> None:
+    model = pb.Model()
+    model.CopyFrom(build("qlstm_speech", DataType.QUANT8_SIGNED).model)
+    step = next(
+        each for each in model.main.operations if each.type == pb.OPERATION_TYPE_QUANTIZED_LSTM
+    )
+    model.main.output_indexes.append(step.outputs[0])
+    with pytest.raises(NotExpressible, match="is a state"):
+        tflite.write(model)
+
+
+def test_a_detection_that_counts_the_background_is_refused() -> None:
+    model = pb.Model()
+    model.CopyFrom(build("ssd_mobilenet_v2", DataType.FLOAT32).model)
+    [detection] = [
+        each
+        for each in model.main.operations
+        if each.type == pb.OPERATION_TYPE_DETECTION_POSTPROCESSING
+    ]
+    flag = model.main.operands[detection.inputs[13]]
+    values = bytearray(model.operand_values)
+    values[flag.location.offset] = 1
+    model.operand_values = bytes(values)
+    with pytest.raises(NotExpressible, match="background"):
+        tflite.write(model)
 
 
 def random_inputs(model: pb.Model) -> list[Array]:
@@ -289,34 +369,51 @@ def test_quantize_and_dequantize_are_written(operand_type: int) -> None:
 
 
 @needs_litert
-@pytest.mark.parametrize("name", zoo.NAMES)
+@pytest.mark.parametrize(
+    "name", [name for name in zoo.NAMES if DataType.FLOAT32 in zoo.data_types(name)]
+)
 def test_litert_runs_float_models_as_numpy_does(name: str) -> None:
     model = build(name, DataType.FLOAT32)
     runtime = LiteRt(tflite.write(model.model))
-    for seed in range(3):
+    # Two runs of the same input: states do not go on where the last run left them.
+    for seed in (0, 1, 0):
         inputs = model.input_arrays(seed)
-        expected = forward.run(model.model, inputs)[model.model.main.output_indexes[0]]
-        difference = compare(model.outputs[0], expected, runtime.run(inputs)[0])
-        assert difference.max_abs_error < 5e-5, difference.text()
+        values = forward.run(model.model, inputs)
+        results = runtime.run(inputs)
+        for info, index, result in zip(
+            model.outputs, model.model.main.output_indexes, results, strict=True
+        ):
+            difference = compare(info, values[index], result)
+            assert difference.max_abs_error < 5e-5 * max(1.0, difference.largest), difference.text()
 
 
 @needs_litert
-@pytest.mark.parametrize("data_type", [DataType.QUANT8, DataType.QUANT8_SIGNED])
-@pytest.mark.parametrize("name", zoo.NAMES)
+@pytest.mark.parametrize(
+    ("name", "data_type"),
+    [
+        (name, data_type)
+        for name in zoo.NAMES
+        for data_type in zoo.data_types(name)
+        if data_type in (DataType.QUANT8, DataType.QUANT8_SIGNED) and name != "qlstm_speech"
+    ],
+)
 def test_quantised_models_stay_close_to_their_float_twin(name: str, data_type: DataType) -> None:
+    size = SIZES.get(name, 96)
     floats, model = (
-        zoo.build(name, which, size=96, width=0.35) for which in (DataType.FLOAT32, data_type)
+        zoo.build(name, which, size=size, width=0.35) for which in (DataType.FLOAT32, data_type)
     )
+    names = [info.name for info in model.outputs]
+    # Of a detection's outputs the deltas go through no threshold.
+    output = names.index("logits" if "logits" in names else "deltas")
     runtime = LiteRt(tflite.write(model.model))
-    errors, agreements = [], 0
+    correlations = []
     for seed in range(8):
         inputs = floats.input_arrays(seed)
-        expected = forward.run(floats.model, inputs)[floats.model.main.output_indexes[0]]
-        result = model.outputs[0].dequantize(runtime.run(model.input_arrays(seed))[0])
-        errors.append(float(np.abs(result - expected).max()))
-        agreements += int(result.argmax() == expected.argmax())
-    assert np.median(errors) < 0.1, errors
-    assert agreements >= 4, f"{agreements} of 8 images get the same class"
+        expected = forward.run(floats.model, inputs)[floats.model.main.output_indexes[output]]
+        result = runtime.run(model.input_arrays(seed))[output]
+        result = model.outputs[output].dequantize(result)
+        correlations.append(np.corrcoef(result.ravel(), expected.ravel())[0, 1])
+    assert np.median(correlations) > 0.9, correlations
 
 
 @needs_litert

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from halyard.errors import ConfigError
-from halyard.zoo import half, images
+from halyard.zoo import half, stimuli
 from halyard.zoo.networks import ARCHITECTURES
 from halyard.zoo.quantization import SIGNED, UNSIGNED, calibrate, quantize
 from halyard.zoo.zoo_model import (
@@ -22,47 +22,66 @@ __all__ = [
     "TensorInfo",
     "ZooModel",
     "build",
+    "data_types",
+    "default_size",
     "tensor_infos",
 ]
 
 NAMES = tuple(sorted(ARCHITECTURES))
 
-# The smallest image that leaves every architecture something to pool.
+# The smallest image, or sequence, that leaves every architecture something to pool.
 MIN_SIZE = 8
 
-# The first of the images that ranges are taken from; apart from those of examples.
+# The first of the inputs that ranges are taken from; apart from those of examples.
 _CALIBRATION_SEED = 1 << 41
+
+
+def data_types(name: str) -> tuple[DataType, ...]:
+    """Those that the network comes in."""
+    return ARCHITECTURES[name].types
+
+
+def default_size(name: str) -> int:
+    """That of the network as it is published."""
+    return ARCHITECTURES[name].size
 
 
 def build(
     name: str,
     data_type: DataType,
     *,
-    size: int = 224,
+    size: int | None = None,
     width: float = 1.0,
     seed: int = 0,
-    classes: int = 1001,
+    classes: int | None = None,
 ) -> ZooModel:
-    """The network `name` (one of NAMES) for images of size x size.
+    """The network `name` (one of NAMES) for images of size x size, or sequences of `size` frames.
 
-    width scales the channels of every layer. On one machine the same arguments give the same bytes;
-    all data types of the same arguments have the same weights before rounding. ConfigError for
-    a name that is not there and for arguments out of range.
+    Size and classes are the architecture's own unless others are asked for. width scales the
+    channels of every layer. On one machine the same arguments give the same bytes; all data types
+    of the same arguments have the same weights before rounding. ConfigError for a name that is not
+    there, for a type that the network does not come in, and for arguments out of range.
     """
     if name not in ARCHITECTURES:
         raise ConfigError(f"no model {name!r} in the zoo (one of {', '.join(NAMES)})")
+    architecture = ARCHITECTURES[name]
+    if data_type not in architecture.types:
+        known = ", ".join(map(str, architecture.types))
+        raise ConfigError(f"{name} comes in {known}, not in {data_type}")
+    size = architecture.size if size is None else size
+    classes = architecture.classes if classes is None else classes
     if size < MIN_SIZE:
         raise ConfigError(f"size {size}: at least {MIN_SIZE}")
     if not 0 < width <= 4:
         raise ConfigError(f"width {width}: more than 0, at most 4")
     if classes < 2:
         raise ConfigError(f"{classes} classes: at least 2")
-    model = ARCHITECTURES[name](size, width, seed, classes)
+    model = architecture.compose(size, width, seed, classes)
     if data_type is DataType.FLOAT16:
         model = half.narrow(model)
     elif data_type is not DataType.FLOAT32:
         shape = tuple(model.main.operands[model.main.input_indexes[0]].dimensions)
-        observed = calibrate(model, images.samples(shape, _CALIBRATION_SEED))
+        observed = calibrate(model, stimuli.samples(shape, _CALIBRATION_SEED))
         scheme = SIGNED if data_type is DataType.QUANT8_SIGNED else UNSIGNED
         model = quantize(model, observed, scheme)
     return ZooModel(

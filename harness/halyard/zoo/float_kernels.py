@@ -79,6 +79,36 @@ def fully_connected(data: Floats, weights: Floats, bias: Floats, activation: Act
     return activate(rows @ weights.T + bias, activation)
 
 
+def hard_swish(data: Floats) -> Floats:
+    return np.asarray(data * np.clip(data / 6 + np.float32(0.5), 0, 1), np.float32)
+
+
+def resize_bilinear(
+    data: Floats, height: int, width: int, align_corners: bool, half_pixel_centers: bool
+) -> Floats:
+    rows = _stretched(data, 1, height, align_corners, half_pixel_centers)
+    return _stretched(rows, 2, width, align_corners, half_pixel_centers)
+
+
+def _stretched(data: Floats, axis: int, extent: int, corners: bool, centers: bool) -> Floats:
+    """Between two neighbours along the axis."""
+    before = data.shape[axis]
+    if corners and extent > 1:
+        scale = np.float32(before - 1) / np.float32(extent - 1)
+    else:
+        scale = np.float32(before) / np.float32(extent)
+    places = np.arange(extent, dtype=np.float32)
+    source = (places + np.float32(0.5)) * scale - np.float32(0.5) if centers else places * scale
+    first = np.clip(np.floor(source), 0, before - 1).astype(np.intp)
+    second = np.minimum(np.maximum(np.floor(source).astype(np.intp) + 1, 0), before - 1)
+    shape = [1] * data.ndim
+    shape[axis] = extent
+    share = (source - np.floor(source)).reshape(shape)
+    return np.asarray(
+        data.take(first, axis) * (1 - share) + data.take(second, axis) * share, np.float32
+    )
+
+
 def softmax(data: Floats, beta: float, axis: int) -> Floats:
     powers = np.exp(np.float32(beta) * (data - data.max(axis=axis, keepdims=True)))
     return np.asarray(powers / powers.sum(axis=axis, keepdims=True), np.float32)

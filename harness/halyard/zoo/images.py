@@ -6,22 +6,10 @@ Smooth light, edges and texture: a network sees what it would see of the world, 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from halyard.model import Array
-
-# The models' input: a byte b stands for (b - 128) / 128, which is exact in every data type.
-INPUT_SCALE = 1.0 / 128
-INPUT_ZERO_POINT = 128
-
 _SHAPES_PER_IMAGE = 6
-
-# Statistics are taken from so many images, or from fewer that have so many pixels together.
-_MAX_SAMPLES = 8
-_SAMPLE_PIXELS = _MAX_SAMPLES * 96 * 96
 
 
 def image(shape: tuple[int, ...], seed: int) -> npt.NDArray[np.uint8]:
@@ -48,20 +36,3 @@ def image(shape: tuple[int, ...], seed: int) -> npt.NDArray[np.uint8]:
     picture += random.normal(0, 0.02, picture.shape)
     pixels = np.clip(np.rint(picture * 255), 0, 255)
     return np.asarray(pixels[None], np.uint8)
-
-
-def as_input(pixels: npt.NDArray[np.uint8], dtype: np.dtype[Any]) -> Array:
-    """The image in the element type of a model's input."""
-    if dtype == np.uint8:
-        return pixels
-    centred = pixels.astype(np.int16) - INPUT_ZERO_POINT
-    if dtype == np.int8:
-        return centred.astype(np.int8)
-    return (centred * INPUT_SCALE).astype(dtype)
-
-
-def samples(shape: tuple[int, ...], first_seed: int) -> list[Array]:
-    """Float inputs to take statistics from, one per seed from `first_seed` on."""
-    count = min(_MAX_SAMPLES, max(4, _SAMPLE_PIXELS // (shape[1] * shape[2])))
-    dtype = np.dtype(np.float32)
-    return [as_input(image(shape, first_seed + number), dtype) for number in range(count)]

@@ -17,13 +17,18 @@ from halyard.model import (
     Array,
     ModelBuilder,
     TensorType,
-    constant,
+    arguments,
+    constants,
+    dtype_of,
     is_constant,
     is_tensor,
     label,
 )
 from halyard.proto import halyard_pb2 as pb
-from halyard.zoo import forward, images
+from halyard.zoo import forward, stimuli
+from halyard.zoo.affine import affine, symmetric
+from halyard.zoo.quantized_lstm import QuantizedLstms
+from halyard.zoo.ties import TIED, Ties
 
 
 @dataclass(frozen=True)
@@ -61,24 +66,38 @@ _CHANNEL_DIM: dict[int, int] = {
     pb.OPERATION_TYPE_DEPTHWISE_CONV_2D: 3,
     pb.OPERATION_TYPE_FULLY_CONNECTED: 0,
 }
-# Operations whose output NNAPI wants quantised as their input.
-_SAME_QUANTIZATION = frozenset(
+# The scale that NNAPI prescribes, and the steps that the lowest value is from 0.
+_FIXED: dict[int, tuple[float, int]] = {
+    pb.OPERATION_TYPE_LOGISTIC: (1 / 256, 0),
+    pb.OPERATION_TYPE_SOFTMAX: (1 / 256, 0),
+    pb.OPERATION_TYPE_TANH: (1 / 128, -128),
+}
+_OTHERS = frozenset(
     {
-        pb.OPERATION_TYPE_AVERAGE_POOL_2D,
-        pb.OPERATION_TYPE_MAX_POOL_2D,
-        pb.OPERATION_TYPE_RESHAPE,
+        pb.OPERATION_TYPE_ADD,
+        pb.OPERATION_TYPE_BATCH_MATMUL,
+        pb.OPERATION_TYPE_HARD_SWISH,
+        pb.OPERATION_TYPE_MUL,
+        pb.OPERATION_TYPE_SUB,
     }
 )
-_COVERED = _SAME_QUANTIZATION | frozenset(
-    {*_CHANNEL_DIM, pb.OPERATION_TYPE_ADD, pb.OPERATION_TYPE_MUL, pb.OPERATION_TYPE_SOFTMAX}
-)
+_COVERED = frozenset({*TIED, *_FIXED, *_OTHERS, *_CHANNEL_DIM})
+# What NNAPI has for floats alone.
+_FLOAT_ONLY = frozenset({pb.OPERATION_TYPE_DETECTION_POSTPROCESSING})
+# Operands of this scope stay floats: a variance is the mean of squares, of which eight bits hold
+# too little.
+_FLOAT_SCOPE = "layer_norm"
 
 
 def calibrate(model: pb.Model, inputs: Sequence[Array]) -> dict[int, Observed]:
-    """What each tensor of the float model holds over the inputs, by operand index."""
+    """What each tensor of the float model holds over the inputs, by operand index; constants are
+    not among them."""
+    known = constants(model)
     observed: dict[int, Observed] = {}
     for number, array in enumerate(inputs):
-        for index, values in forward.run(model, [array]).items():
+        for index, values in forward.run(model, [array], known).items():
+            if index in known:
+                continue
             low, high = float(values.min()), float(values.max())
             means = values.mean(axis=tuple(range(values.ndim - 1)), dtype=np.float64)
             before = observed.get(index)
@@ -101,80 +120,174 @@ def quantize(model: pb.Model, observed: Mapping[int, Observed], scheme: Scheme) 
 class _Quantizer:
     def __init__(self, model: pb.Model, observed: Mapping[int, Observed], scheme: Scheme) -> None:
         self._source = model
+        self._constants = constants(model)
         self._observed = observed
         self._scheme = scheme
         self._builder = ModelBuilder(model.name)
-        # From operands of the source to those of the result.
-        self._operands: dict[int, int] = {}
+        self._ties = Ties(model, _stays_float)
+        # Scale and zero point that operands share, by the first of them.
+        self._shared: dict[int, tuple[float, int]] = {}
+        self._lstms = QuantizedLstms(model, self._constants, self._builder)
+        # From operands of the source to those of the result, quantised and as they are.
+        self._steps: dict[int, int] = {}
+        self._reals: dict[int, int] = {}
 
     def run(self) -> pb.Model:
         main = self._source.main
         for index in main.input_indexes:
             operand = main.operands[index]
-            quantization = self._scheme.fixed(images.INPUT_SCALE, -images.INPUT_ZERO_POINT)
+            kind = stimuli.kind_of(tuple(operand.dimensions))
+            if kind is None:
+                raise ValueError(f"nothing is known of the input {operand.name}")
+            quantization = self._scheme.fixed(kind.scale, -stimuli.ZERO_POINT)
+            self._shared[self._ties.of(index)] = quantization
             tensor = self._activation(operand, quantization)
-            self._operands[index] = self._builder.input(operand.name, tensor)
+            self._steps[index] = self._builder.input(operand.name, tensor)
         for number, operation in enumerate(main.operations):
-            inputs = self._inputs(number, operation)
-            written = operation.outputs[0]
-            output = main.operands[written]
-            tensor = self._activation(output, self._output(operation, inputs))
-            self._operands[written] = self._builder.operation(
-                operation.type, inputs, output.name, tensor
-            )
-        return self._builder.build([self._operands[index] for index in main.output_indexes])
+            if _stays_float(self._source, operation):
+                self._append_real(operation)
+            elif operation.type == pb.OPERATION_TYPE_LSTM:
+                self._append_lstm(operation)
+            elif operation.type in _COVERED:
+                self._append(operation)
+            else:
+                raise ValueError(f"{label(self._source, number)} is not quantised by any scheme")
+        outputs = [
+            self._steps[index] if index in self._steps else self._reals[index]
+            for index in main.output_indexes
+        ]
+        return self._builder.build(outputs)
+
+    # ---- operations -----------------------------------------------------------------------------
+
+    def _append(self, operation: pb.Operation) -> None:
+        if operation.type in _CHANNEL_DIM:
+            inputs = self._weighted(operation)
+        else:
+            inputs = [self._step(index) for index in operation.inputs]
+        finest = self._finest(operation, inputs)
+        operands = [self._source.main.operands[index] for index in operation.outputs]
+        outputs = [
+            (operand.name, self._activation(operand, self._quantization(index, operation, finest)))
+            for index, operand in zip(operation.outputs, operands, strict=True)
+        ]
+        results = self._builder.operation_n(operation.type, inputs, outputs)
+        self._steps.update(zip(operation.outputs, results, strict=True))
+
+    def _append_real(self, operation: pb.Operation) -> None:
+        inputs = [self._real(index) for index in operation.inputs]
+        operands = [self._source.main.operands[index] for index in operation.outputs]
+        outputs = [(operand.name, _same_type(operand)) for operand in operands]
+        results = self._builder.operation_n(operation.type, inputs, outputs)
+        self._reals.update(zip(operation.outputs, results, strict=True))
+
+    def _append_lstm(self, operation: pb.Operation) -> None:
+        """One step: QUANTIZED_LSTM, which has no scratch tensor."""
+        given = arguments.lstm(self._source, operation)
+        if given.activation != arguments.TANH or not given.is_plain:
+            raise ValueError("an LSTM of another kind has no quantised form here")
+        _, output_state, cell_state, output = operation.outputs
+        operand = self._source.main.operands[output]
+        results = self._lstms.step(
+            operation,
+            self._step(operation.inputs[0]),
+            (self._steps.get(operation.inputs[18]), self._steps.get(operation.inputs[19])),
+            self._activation(operand, self._quantization(output)),
+            max(abs(bound) for bound in self._range(cell_state)),
+        )
+        self._steps.update(zip((output_state, cell_state, output), results, strict=True))
+
+    # ---- scales ---------------------------------------------------------------------------------
 
     def _activation(self, operand: pb.Operand, quantization: tuple[float, int]) -> TensorType:
         return TensorType(self._scheme.activations, tuple(operand.dimensions), *quantization)
 
-    def _output(self, operation: pb.Operation, inputs: Sequence[int]) -> tuple[float, int]:
-        """Scale and zero point of the operation's output."""
-        data = self._builder.operand(inputs[0])
-        if operation.type in _SAME_QUANTIZATION:
-            return data.scale, data.zero_point
-        if operation.type == pb.OPERATION_TYPE_SOFTMAX:
-            return self._scheme.fixed(1 / 256, 0)
-        finest = 0.0
-        if operation.type in _CHANNEL_DIM and not self._scheme.filters_per_channel:
-            # HAL 1.0 and 1.1: the output's scale is larger than that of the sums.
-            product = np.float32(data.scale) * np.float32(self._builder.operand(inputs[1]).scale)
-            finest = float(np.nextafter(product, np.float32(np.inf)))
-        seen = self._observed[operation.outputs[0]]
-        low, high = seen.low * _HEADROOM, seen.high * _HEADROOM
-        return affine(low, high, self._scheme.low, self._scheme.high, finest)
+    def _quantization(
+        self, index: int, operation: pb.Operation | None = None, finest: float = 0.0
+    ) -> tuple[float, int]:
+        """Scale and zero point of an operand, which `operation` writes. The first one of those that
+        share them decides."""
+        first = self._ties.of(index)
+        if first not in self._shared:
+            if operation is not None and operation.type in _FIXED:
+                self._shared[first] = self._scheme.fixed(*_FIXED[operation.type])
+            else:
+                low, high = self._range(index)
+                self._shared[first] = affine(low, high, self._scheme.low, self._scheme.high, finest)
+        return self._shared[first]
+
+    def _range(self, index: int) -> tuple[float, float]:
+        """What calibration saw of the operands that share a scale, with headroom."""
+        group = self._ties.group(index)
+        seen = [self._observed[each] for each in group if each in self._observed]
+        low, high = min(each.low for each in seen), max(each.high for each in seen)
+        return low * _HEADROOM, high * _HEADROOM
+
+    def _finest(self, operation: pb.Operation, inputs: Sequence[int]) -> float:
+        """HAL 1.0 and 1.1: the output's scale is larger than that of the sums."""
+        if operation.type not in _CHANNEL_DIM or self._scheme.filters_per_channel:
+            return 0.0
+        data, weights = (np.float32(self._builder.operand(index).scale) for index in inputs[:2])
+        return float(np.nextafter(data * weights, np.float32(np.inf)))
 
     # ---- inputs of operations -------------------------------------------------------------------
 
-    def _inputs(self, number: int, operation: pb.Operation) -> list[int]:
-        if operation.type not in _COVERED:
-            raise ValueError(f"{label(self._source, number)} is not quantised by any scheme")
-        if operation.type not in _CHANNEL_DIM:
-            return [self._plain(index) for index in operation.inputs]
-        source_data, source_weights, source_bias, *arguments = operation.inputs
+    def _step(self, index: int) -> int:
+        """The operand, quantised; an argument stays as it is."""
+        operand = self._source.main.operands[index]
+        if index in self._steps:
+            return self._steps[index]
+        if is_constant(operand) and operand.type != pb.OPERAND_TYPE_TENSOR_FLOAT32:
+            return self._real(index)
+        if is_constant(operand):
+            values = self._constants[index]
+            low, high = float(values.min()), float(values.max())
+            quantization = affine(low, high, self._scheme.low, self._scheme.high)
+            tensor = self._activation(operand, quantization)
+            steps = np.rint(values / np.float32(tensor.scale)) + tensor.zero_point
+            steps = np.clip(steps, self._scheme.low, self._scheme.high).astype(
+                dtype_of(tensor.type)
+            )
+            made = self._builder.constant(operand.name, tensor, steps)
+        else:
+            tensor = self._activation(operand, self._quantization(index))
+            name = f"{operand.name}/quantized"
+            inputs = [self._reals[index]]
+            made = self._builder.operation(pb.OPERATION_TYPE_QUANTIZE, inputs, name, tensor)
+        self._steps[index] = made
+        return made
+
+    def _real(self, index: int) -> int:
+        """The operand as it is in the source."""
+        operand = self._source.main.operands[index]
+        if index in self._reals:
+            return self._reals[index]
+        if not is_constant(operand):
+            name = f"{operand.name}/dequantized"
+            inputs, tensor = [self._steps[index]], _same_type(operand)
+            made = self._builder.operation(pb.OPERATION_TYPE_DEQUANTIZE, inputs, name, tensor)
+        elif is_tensor(operand.type):
+            values = self._constants[index]
+            made = self._builder.constant(operand.name, _same_type(operand), values)
+        else:
+            made = self._builder.scalar(operand.type, self._constants[index].item())
+        self._reals[index] = made
+        return made
+
+    def _weighted(self, operation: pb.Operation) -> list[int]:
+        source_data, source_weights, source_bias, *others = operation.inputs
         operand = self._source.main.operands[source_weights]
-        values = constant(self._source, operand)
+        values = self._constants[source_weights]
         tensor, steps = self._weights(operation.type, values)
         shift = _mean_shift(
             operation.type,
             _real(tensor, steps) - values,
             self._observed[source_data].channel_means,
         )
-        data = self._plain(source_data)
+        data = self._step(source_data)
         weights = self._builder.constant(operand.name, tensor, steps)
         bias = self._bias(source_bias, shift, self._builder.operand(data), tensor)
-        return [data, weights, bias, *map(self._plain, arguments)]
-
-    def _plain(self, index: int) -> int:
-        """An activation, which is there already, or an argument, which stays as it is."""
-        operand = self._source.main.operands[index]
-        if not is_constant(operand):
-            return self._operands[index]
-        values = constant(self._source, operand)
-        if is_tensor(operand.type):
-            return self._builder.constant(
-                operand.name, TensorType(operand.type, tuple(operand.dimensions)), values
-            )
-        return self._builder.scalar(operand.type, values.item())
+        return [data, weights, bias, *map(self._step, others)]
 
     def _weights(self, operation: int, values: Array) -> tuple[TensorType, Array]:
         activations = self._scheme.activations
@@ -186,12 +299,12 @@ class _Quantizer:
             return tensor, np.clip(steps, 1, 255).astype(np.uint8)
         if operation == pb.OPERATION_TYPE_FULLY_CONNECTED:
             # NNAPI has no per-channel weights for this one.
-            scales = _symmetric(np.abs(values).max())
+            scales = symmetric(np.abs(values).max())
             tensor = TensorType(activations, values.shape, float(scales))
         else:
             dim = _CHANNEL_DIM[operation]
             others = tuple(axis for axis in range(values.ndim) if axis != dim)
-            scales = _symmetric(np.abs(values).max(axis=others, keepdims=True))
+            scales = symmetric(np.abs(values).max(axis=others, keepdims=True))
             tensor = TensorType(
                 pb.OPERAND_TYPE_TENSOR_QUANT8_SYMM_PER_CHANNEL,
                 values.shape,
@@ -209,12 +322,21 @@ class _Quantizer:
         per_channel = bool(weights.channel_scales)
         filter_scales = weights.channel_scales if per_channel else weights.scale
         scales = np.float32(data.scale) * np.asarray(filter_scales, np.float32)
-        values = (constant(self._source, operand) - shift) / scales.astype(np.float64)
+        values = (self._constants[index] - shift) / scales.astype(np.float64)
         limits = np.iinfo(np.int32)
         steps = np.clip(np.rint(values), limits.min, limits.max).astype("<i4")
         scale = 0.0 if per_channel else float(scales)
         tensor = TensorType(pb.OPERAND_TYPE_TENSOR_INT32, tuple(operand.dimensions), scale)
         return self._builder.constant(operand.name, tensor, steps)
+
+
+def _stays_float(model: pb.Model, operation: pb.Operation) -> bool:
+    written = model.main.operands[operation.outputs[0]]
+    return operation.type in _FLOAT_ONLY or written.name.startswith(_FLOAT_SCOPE)
+
+
+def _same_type(operand: pb.Operand) -> TensorType:
+    return TensorType(operand.type, tuple(operand.dimensions))
 
 
 def _real(tensor: TensorType, steps: Array) -> Array:
@@ -236,21 +358,3 @@ def _mean_shift(operation: int, error: Array, means: Array) -> Array:
     # A fully connected layer may see several pixels of each channel in one row.
     inputs = error.reshape(error.shape[0], -1, means.size)
     return np.asarray((inputs * means).sum(axis=(1, 2)))
-
-
-def affine(
-    low: float, high: float, lowest: int, highest: int, finest: float = 0.0
-) -> tuple[float, int]:
-    """Scale and zero point with which the steps lowest..highest cover the range and 0.
-
-    The scale is a float32 and not below `finest`.
-    """
-    low, high = min(low, 0.0), max(high, 0.0)
-    scale = float(np.float32(max((high - low) / (highest - lowest), finest, 1e-8)))
-    zero_point = round(lowest - low / scale)
-    return scale, min(max(zero_point, lowest), highest)
-
-
-def _symmetric(largest: Array) -> Array:
-    """The scale with which 127 steps reach `largest`."""
-    return np.asarray(np.maximum(largest / np.float32(127), 1e-8), np.float32)

@@ -13,7 +13,7 @@ import numpy as np
 from halyard.errors import HalyardError
 from halyard.model import Array, byte_size, dtype_of
 from halyard.proto import halyard_pb2 as pb
-from halyard.zoo import images
+from halyard.zoo import stimuli
 
 
 class DataType(enum.Enum):
@@ -59,8 +59,8 @@ class RunnableModel:
     outputs: tuple[TensorInfo, ...]
 
     def input_arrays(self, seed: int) -> list[Array]:
-        """A synthetic image where the model takes one: per seed the same one in every data type.
-        Random numbers for other inputs."""
+        """A synthetic image or sequence where the model takes one: per seed the same one in every
+        data type. Random numbers for other inputs."""
         return [_input(info, [seed, number]) for number, info in enumerate(self.inputs)]
 
     def example(self, seed: int) -> pb.Example:
@@ -93,9 +93,9 @@ class ZooModel(RunnableModel):
 
 
 def _input(info: TensorInfo, seed: list[int]) -> Array:
-    is_image = len(info.shape) == 4 and info.shape[0] == 1 and info.shape[3] in (1, 3)
-    if is_image and info.dtype in (np.uint8, np.int8, np.float16, np.float32):
-        return images.as_input(images.image(info.shape, seed[0]), info.dtype)
+    kind = stimuli.kind_of(info.shape)
+    if kind is not None and info.dtype in (np.uint8, np.int8, np.float16, np.float32):
+        return kind.as_input(info.shape, seed[0], info.dtype)
     random = np.random.default_rng(seed)
     if np.issubdtype(info.dtype, np.floating):
         return random.uniform(-1, 1, info.shape).astype(info.dtype)
