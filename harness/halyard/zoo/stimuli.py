@@ -20,7 +20,7 @@ ZERO_POINT = 128
 
 # Statistics are taken from so many inputs, or from fewer that have so many elements together.
 _MAX_SAMPLES = 32
-_MIN_SAMPLES = 4
+_MIN_SAMPLES = 8
 _SAMPLE_ELEMENTS = 8 * 96 * 96 * 3
 
 
