@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 
 #include "engine/numerics/exponential.h"
+#include "engine/numerics/hard_swish.h"
 #include "engine/numerics/requantize.h"
 
 namespace halyard::engine {
@@ -46,6 +48,19 @@ float applyActivation(const Activate& node, float x) {
 
 ByteTable activationTable(const Activate& node, const TensorType& input, const TensorType& output) {
     ByteTable table{};
+    if (node.function == Activate::Function::HARD_SWISH) {
+        const std::optional<FixedHardSwish> fixed =
+                FixedHardSwish::of(input.quantization.scale, output.quantization.scale);
+        if (fixed) {
+            const QuantizedRange range = rangeOf(output.type);
+            for (size_t byte = 0; byte < table.size(); ++byte) {
+                const int32_t x = numberOf(byte, input.type) - input.quantization.zeroPoint;
+                table[byte] = static_cast<uint8_t>(std::clamp(
+                        (*fixed)(x) + output.quantization.zeroPoint, range.low, range.high));
+            }
+            return table;
+        }
+    }
     for (size_t byte = 0; byte < table.size(); ++byte) {
         const float x = dequantize(numberOf(byte, input.type), input.quantization);
         table[byte] = static_cast<uint8_t>(quantize(applyActivation(node, x), output));

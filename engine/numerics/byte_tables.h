@@ -21,9 +21,9 @@ float applyActivation(const Activate& node, float x);
 // By the input's byte, the output's, whether they stand for signed or unsigned numbers.
 using ByteTable = std::array<uint8_t, 256>;
 
-// Both of an asymmetric 8-bit type: dequantise, apply, quantise. That is exact where input and
-// output share a scale and the function only clamps, and within one step of NNAPI's fixed point and
-// tables otherwise.
+// Both of an asymmetric 8-bit type. HARD_SWISH follows hard_swish.h; the others dequantise, apply,
+// quantise: that is exact where input and output share a scale and the function only clamps, and
+// within one step of NNAPI's fixed point and tables otherwise.
 ByteTable activationTable(const Activate& node, const TensorType& input, const TensorType& output);
 
 // exp(-beta * scale * d) for every distance d between two bytes, in units of 2^-30. Integers, so

@@ -11,6 +11,11 @@
 // elements come out a step apart from XNNPACK's. Sums are exact: 32-bit integers that wrap modulo
 // 2^32, as integer SIMD does, which takes more than 33,000 products of extreme bytes.
 //
+// Where XNNPACK or, for what XNNPACK has no kernel for, TensorFlow Lite and NNAPI's own driver
+// round otherwise, so does every backend, byte for byte: scaled_sum.h (ADD, SUB), quantized_mean.h
+// (MEAN), interpolation.h (RESIZE_BILINEAR), hard_swish.h and fixed_requantize.h (BATCH_MATMUL). A
+// network of many layers makes several steps of one that differs early on.
+//
 // NaN becomes the zero point (the real 0), infinity the end of the range.
 
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of matrices. Bytes are summed exactly modulo 2^32 and requantised as requantize.h says;
+// Products of matrices. Bytes are summed exactly modulo 2^32 and go by fixed_requantize.h;
 // INT32 wraps modulo 2^32.
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 #include "engine/backends/ref/kernels.h"
 #include "engine/backends/ref/weighted_sum.h"
 #include "engine/numerics/elements.h"
+#include "engine/numerics/fixed_requantize.h"
 #include "engine/numerics/reals.h"
-#include "engine/numerics/requantize.h"
 
 namespace halyard::engine::ref {
 namespace {
@@ -80,16 +80,15 @@ Status multiplyBytes(const BatchMatmul& node, KernelCall& call) {
     const Quantization& ofA = call.input(0).type->quantization;
     const Quantization& ofB = call.input(1).type->quantization;
     const TensorType& type = *call.output(0).type;
-    const float m = multiplier(ofA.scale, ofB.scale, type.quantization.scale);
+    const FixedRequantization requantize(ofA, ofB, type.quantization);
+    const QuantizedRange range = rangeOf(type.type);
     return multiply<uint32_t>(
             node, call,
             [&](int64_t i, int64_t j) {
                 return static_cast<uint32_t>((a[i] - ofA.zeroPoint) * (b[j] - ofB.zeroPoint));
             },
             [&](int64_t i, uint32_t sum) {
-                const auto exact = static_cast<float>(static_cast<int32_t>(sum));
-                output[i] = static_cast<T>(
-                        roundAndClamp(exact * m, type.quantization.zeroPoint, rangeOf(type.type)));
+                output[i] = static_cast<T>(requantize(static_cast<int32_t>(sum), range));
             });
 }
 

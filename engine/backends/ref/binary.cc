@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "engine/backends/ref/kernels.h"
@@ -13,6 +14,7 @@
 #include "engine/numerics/elements.h"
 #include "engine/numerics/index_walk.h"
 #include "engine/numerics/reals.h"
+#include "engine/numerics/scaled_sum.h"
 
 namespace halyard::engine::ref {
 namespace {
@@ -83,9 +85,9 @@ int32_t apply(Function function, int32_t a, int32_t b) {
     }
 }
 
-// ADD and SUB take both inputs into the output's scale, each by one float32 product, and round
-// their float32 sum once. MUL is an exact product of integers, requantised. LiteRT and NNAPI do the
-// same in fixed point with 20 more bits, which comes within one step.
+// ADD and SUB follow scaled_sum.h. Where the scales are too far apart for that, both inputs are
+// taken into the output's scale, each by one float32 product, and their float32 sum is rounded
+// once. MUL is an exact product of integers, requantised.
 class QuantizedBinary {
   public:
     QuantizedBinary(Function function, const TensorType& a, const TensorType& b,
@@ -98,6 +100,7 @@ class QuantizedBinary {
           mScaleB(multiplier(b.quantization.scale, 1.0F, output.quantization.scale)),
           mProductScale(multiplier(a.quantization.scale, b.quantization.scale,
                                    output.quantization.scale)) {
+        mSum = ScaledSum::of(mScaleA, mScaleB);
         if (function == Function::SUB) {
             mScaleB = -mScaleB;
         }
@@ -110,6 +113,10 @@ class QuantizedBinary {
     int32_t operator()(int32_t a, int32_t b, QuantizedRange range) const {
         const int32_t x = a - mZeroA;
         const int32_t y = b - mZeroB;
+        if (mFunction != Function::MUL && mSum) {
+            const int32_t sum = (*mSum)(x, mFunction == Function::SUB ? -y : y);
+            return std::clamp(sum + mZero, range.low, range.high);
+        }
         const float value = mFunction == Function::MUL ? static_cast<float>(x * y) * mProductScale
                                                        : static_cast<float>(x) * mScaleA +
                                                                  static_cast<float>(y) * mScaleB;
@@ -124,6 +131,7 @@ class QuantizedBinary {
     float mScaleA;
     float mScaleB;
     float mProductScale;
+    std::optional<ScaledSum> mSum;
 };
 
 // Calls body(i, a, b) for every element of the output: with its index and those of the elements of

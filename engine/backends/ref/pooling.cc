@@ -13,6 +13,7 @@
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
+#include "engine/numerics/quantized_mean.h"
 #include "engine/numerics/reals.h"
 
 namespace halyard::engine::ref {
@@ -62,6 +63,8 @@ class WindowMean {
         const auto rounded = static_cast<int32_t>((mSum + half) / mCount);
         return std::clamp(rounded, range.low, range.high);
     }
+    int64_t sum() const { return mSum; }
+    int64_t count() const { return mCount; }
 
   private:
     int64_t mSum = 0;
@@ -134,16 +137,16 @@ Status run(const Pool2d& node, KernelCall& call) {
     return withQuantizedElements(x.type->type, [&]<typename T>() -> Status {
         const auto compute = [&](int64_t at, auto window) -> Status {
             WindowMean mean;
-            QuantizedMean rescaled(*x.type, *output.type);
             int32_t largest = std::numeric_limits<int32_t>::min();
             HALYARD_RETURN_IF_ERROR(window([&](int64_t i) {
                 mean.add(x.as<T>()[i]);
-                rescaled.add(x.as<T>()[i]);
                 largest = std::max<int32_t>(largest, x.as<T>()[i]);
             }));
             int32_t value = std::clamp(largest, range.low, range.high);
             if (average) {
-                value = sameSteps ? mean.value(range) : rescaled.value(range);
+                const QuantizedMean rescaled(x.type->quantization, output.type->quantization,
+                                             mean.count());
+                value = sameSteps ? mean.value(range) : rescaled(mean.sum(), range);
             }
             output.as<T>()[at] = static_cast<T>(value);
             return {};

@@ -14,6 +14,7 @@
 #include "engine/graph/steering_input.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/index_walk.h"
+#include "engine/numerics/quantized_mean.h"
 #include "engine/numerics/reals.h"
 
 namespace halyard::engine::ref {
@@ -111,9 +112,14 @@ Status meanOfQuantized(KernelCall& call) {
     const QuantizedRange range = rangeOf(output.type->type);
     return withQuantizedElements(x.type->type, [&]<typename T>() -> Status {
         return forEachResult(call, [&](int64_t index, auto elements) -> Status {
-            QuantizedMean mean(*x.type, *output.type);
-            HALYARD_RETURN_IF_ERROR(elements([&](int64_t i) { mean.add(x.as<T>()[i]); }));
-            output.as<T>()[index] = static_cast<T>(mean.value(range));
+            int64_t sum = 0;
+            int64_t count = 0;
+            HALYARD_RETURN_IF_ERROR(elements([&](int64_t i) {
+                sum += x.as<T>()[i];
+                ++count;
+            }));
+            const QuantizedMean mean(x.type->quantization, output.type->quantization, count);
+            output.as<T>()[index] = static_cast<T>(mean(sum, range));
             return {};
         });
     });

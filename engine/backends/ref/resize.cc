@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pictures of another size. Where a pixel of the output comes from is LiteRT's rule, in float32,
-// step by step: a position that is rounded otherwise may be another pixel.
+// step by step: a position that is rounded otherwise may be another pixel. Between pixels XNNPACK
+// has centres at i * scale + (scale / 2 - 1 / 2); the nearest is TensorFlow Lite's own.
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +11,7 @@
 
 #include "engine/backends/ref/kernels.h"
 #include "engine/numerics/elements.h"
-#include "engine/numerics/requantize.h"
+#include "engine/numerics/interpolation.h"
 
 namespace halyard::engine::ref {
 namespace {
@@ -32,24 +33,26 @@ class Axis {
     }
 
     // The pixels next to the place that the output's pixel has in x, and how much of it the second
-    // one has. Beyond the edge both are the same pixel.
+    // one has. Where it has none of it both are the same pixel, as they are at the edge.
     struct Neighbours {
         int64_t low = 0;
         int64_t high = 0;
         float share = 0.0F;
     };
     Neighbours neighbours(int64_t i) const {
-        const float position = (static_cast<float>(i) + offset()) * mScale - offset();
-        const int64_t low = clamp(std::floor(position));
-        const int64_t high = clamp(std::ceil(position));
-        return {.low = low,
-                .high = high,
-                .share = low == high ? 0.0F : position - static_cast<float>(low)};
+        float position = static_cast<float>(i) * mScale;
+        if (mHalfPixelCenters) {
+            position += 0.5F * mScale - 0.5F;
+        }
+        position = std::clamp(position, 0.0F, static_cast<float>(mInput - 1));
+        const int64_t low = clamp(position);
+        const float share = position - static_cast<float>(low);
+        return {.low = low, .high = share == 0.0F ? low : clamp(low + 1), .share = share};
     }
 
   private:
     float offset() const { return mHalfPixelCenters ? 0.5F : 0.0F; }
-    int64_t clamp(float pixel) const {
+    int64_t clamp(auto pixel) const {
         return std::clamp<int64_t>(static_cast<int64_t>(pixel), 0, mInput - 1);
     }
 
@@ -89,8 +92,8 @@ Status moveNearest(const Axis& rows, const Axis& columns, KernelCall& call) {
     });
 }
 
-// Quantised elements are weighted as they are stored, which input and output have in common, and
-// rounded once.
+// Quantised elements are weighted as they are stored, which input and output have in common
+// (interpolation.h).
 Status interpolate(const Axis& rows, const Axis& columns, KernelCall& call) {
     const TensorType& type = *call.output(0).type;
     const int64_t depth = type.shape[3];
@@ -104,21 +107,25 @@ Status interpolate(const Axis& rows, const Axis& columns, KernelCall& call) {
             const T* const topRight = x + pixelOfX(row.low, column.high);
             const T* const bottomLeft = x + pixelOfX(row.high, column.low);
             const T* const bottomRight = x + pixelOfX(row.high, column.high);
-            return call.forEach(depth, 4, [&](int64_t channel) {
-                const auto value = [&](const T* pixel) {
-                    return static_cast<float>(ordered(pixel[channel]));
-                };
-                const float mixed = value(topLeft) * (1.0F - row.share) * (1.0F - column.share) +
-                                    value(bottomLeft) * row.share * (1.0F - column.share) +
-                                    value(topRight) * (1.0F - row.share) * column.share +
-                                    value(bottomRight) * row.share * column.share;
-                if constexpr (std::is_integral_v<T>) {
-                    output[to + channel] =
-                            static_cast<T>(roundAndClamp(mixed, 0, rangeOf(type.type)));
-                } else {
+            if constexpr (std::is_integral_v<T>) {
+                const int32_t right = fixedShare(column.share);
+                const int32_t bottom = fixedShare(row.share);
+                return call.forEach(depth, 4, [&](int64_t channel) {
+                    output[to + channel] = static_cast<T>(engine::interpolate(
+                            topLeft[channel], topRight[channel], bottomLeft[channel],
+                            bottomRight[channel], right, bottom));
+                });
+            } else {
+                return call.forEach(depth, 4, [&](int64_t channel) {
+                    const auto value = [&](const T* pixel) { return toReal(pixel[channel]); };
+                    const float mixed =
+                            value(topLeft) * (1.0F - row.share) * (1.0F - column.share) +
+                            value(bottomLeft) * row.share * (1.0F - column.share) +
+                            value(topRight) * (1.0F - row.share) * column.share +
+                            value(bottomRight) * row.share * column.share;
                     output[to + channel] = fromReal<T>(mixed);
-                }
-            });
+                });
+            }
         });
     });
 }

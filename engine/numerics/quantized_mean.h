@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The mean of quantised elements. XNNPACK's rule, each step one IEEE operation in float32:
+//
+//     q = clamp(roundHalfEven(float32(sum of stored integers) * m + bias))
+//
+// with m = (s_x / s_out) * (1 / count) and bias = zero_out - (count * zero_x) * m. Means of
+// integers often lie halfway between two steps, where the last bit of this decides; taking the zero
+// points out before the product gives another byte for one element in a hundred.
+
+#pragma once
+
+#include <cstdint>
+
+#include "engine/graph/tensor.h"
+#include "engine/numerics/requantize.h"
+
+namespace halyard::engine {
+
+class QuantizedMean {
+  public:
+    // Of `count` elements. The mean of nothing is the zero point.
+    QuantizedMean(const Quantization& x, const Quantization& output, int64_t count)
+        : mBias(static_cast<float>(output.zeroPoint)) {
+        if (count > 0) {
+            mMultiplier = x.scale / output.scale * (1.0F / static_cast<float>(count));
+            mBias -= static_cast<float>(count * x.zeroPoint) * mMultiplier;
+        }
+    }
+
+    // `sum` is that of the stored integers.
+    int32_t operator()(int64_t sum, QuantizedRange range) const {
+        return roundAndClamp(static_cast<float>(sum) * mMultiplier + mBias, 0, range);
+    }
+
+  private:
+    float mMultiplier = 0.0F;
+    float mBias;
+};
+
+}  // namespace halyard::engine
