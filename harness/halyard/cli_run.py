@@ -32,7 +32,11 @@ _LOG_LINES = 12
 def _model_options(function: F) -> F:
     for option in (
         click.option("--width", default=1.0, show_default=True, help="Of its layers, as a factor."),
-        click.option("--size", default=224, show_default=True, help="Of its image, in pixels."),
+        click.option(
+            "--size",
+            type=int,
+            help="Of its image, in pixels, or its sequence, in steps. Left out: as published.",
+        ),
         click.option(
             "--type",
             "type_name",
@@ -84,11 +88,11 @@ def parse_hal(text: str | None) -> HalChoice:
 
 
 def _subject(
-    model: str, type_name: str, size: int, width: float, seed: int
+    model: str, type_name: str, size: int | None, width: float, seed: int
 ) -> Subject | FileSubject:
     """A name of the zoo; else a file. Options of the zoo's models have no say in a file's."""
     if model in zoo.NAMES:
-        return Subject(model, DataType(type_name), size, width, seed)
+        return Subject.of_zoo(model, DataType(type_name), size, width, seed)
     path = Path(model)
     if not path.is_file():
         raise ConfigError(
@@ -158,7 +162,7 @@ def run(
     *,
     model: str,
     type_name: str,
-    size: int,
+    size: int | None,
     width: float,
     seed: int,
     name: str,
@@ -319,11 +323,11 @@ def _write_json(path: Path, measurements: Sequence[Measurement]) -> None:
 @click.option("--model", default="mobilenet_v2", show_default=True, type=click.Choice(zoo.NAMES))
 @_model_options
 @click.argument("path", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
-def save(*, model: str, type_name: str, size: int, width: float, path: Path) -> None:
+def save(*, model: str, type_name: str, size: int | None, width: float, path: Path) -> None:
     """Writes a model of the zoo into FILE, as a serialised halyard.Model (halyard.proto)."""
     check_writable(path)
     terminal = Terminal()
-    subject = Subject(model, DataType(type_name), size, width)
+    subject = Subject.of_zoo(model, DataType(type_name), size, width)
     with terminal.step(f"Building {subject}"):
         data = subject.runnable.model.SerializeToString()
     try:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -19,7 +19,15 @@ from halyard.errors import HalyardError
 from halyard.model import Array, byte_size
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite import NotExpressible
-from halyard.zoo import DataType, RunnableModel, ZooModel, build, half, tensor_infos
+from halyard.zoo import (
+    DataType,
+    RunnableModel,
+    ZooModel,
+    build,
+    default_size,
+    half,
+    tensor_infos,
+)
 
 # More than any model has for an input or output: a file may say anything.
 MAX_OPERAND_BYTES = 2**30
@@ -70,6 +78,13 @@ class Subject:
     size: int
     width: float
     seed: int = 0
+
+    @classmethod
+    def of_zoo(
+        cls, name: str, data_type: DataType, size: int | None, width: float, seed: int = 0
+    ) -> Self:
+        """Of the published size unless another is asked for."""
+        return cls(name, data_type, default_size(name) if size is None else size, width, seed)
 
     @property
     def zoo_model(self) -> ZooModel:

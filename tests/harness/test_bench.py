@@ -105,8 +105,11 @@ def test_a_peer_that_disagrees_fails_before_it_is_timed(outputs: Path) -> None:
     assert "disagrees with LiteRT" in peer.reason
     assert not peer.times_ms
     assert ours.times_ms, "the others go on"
+    assert result.best_peer is None
     assert result.ratio_to_best_peer is None
     assert "PROBLEM" in printed
+    [row] = [line for line in printed.splitlines() if line.split()[:2] == ["Fake", "-"]]
+    assert row.split()[-1] != "exact", "how far it is off"
 
 
 def test_ours_that_disagrees_is_not_timed(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,6 +355,41 @@ def test_a_backend_that_is_not_in_the_build_fails_the_command() -> None:
     done = invoke(*SMALL, "--threads", "1", "--types", "float32", "--backends", "GpuAcc")
     assert done.exit_code == 1
     assert "PROBLEM  Halyard: GpuAcc is not in this build of the driver" in done.output
+
+
+@needs_litert
+@pytest.mark.usefixtures("_known_machine")
+@pytest.mark.parametrize("deed", ["lies", "refuses", "dies"])
+def test_a_peer_that_goes_wrong_is_told_and_is_no_failure(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, deed: str
+) -> None:
+    bad = fake(outputs, deed)
+    monkeypatch.setattr(peers, "find", lambda *_, **__: [LITERT, FoundPeer(bad, version="1.2")])
+    path = tmp_path / "bench.json"
+    done = invoke(*SMALL, "--threads", "1", "--types", "float32", "--json", str(path))
+    assert done.exit_code == 0, done.output
+    content = json.loads(path.read_text())
+    assert content["ok"]
+    [result] = content["results"]
+    assert result["best_peer"] == "litert"
+    told = result["engines"]["fake"]
+    assert told["failed"] == (deed != "refuses")
+    assert told["reason"]
+    assert told["runs"] == 0
+    assert (told["agreement"] is not None) == (deed == "lies")
+    assert "Fake does not count: " in done.output.partition("Summary")[2]
+
+
+@needs_litert
+@pytest.mark.usefixtures("_known_machine")
+def test_ours_that_disagrees_fails_the_command(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = fake(outputs, "lies").command(Path(), Path(), 1)
+    monkeypatch.setattr(Benchmark, "_runner", lambda *_: ours)
+    done = invoke(*SMALL, "--threads", "1", "--types", "float32")
+    assert done.exit_code == 1
+    assert "disagrees with LiteRT" in done.output
 
 
 @pytest.mark.parametrize(

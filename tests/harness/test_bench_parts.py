@@ -17,6 +17,7 @@ from halyard.compare import Difference
 from halyard.model import ModelBuilder, TensorType
 from halyard.model.arguments import Activation, Padding
 from halyard.proto import halyard_pb2 as pb
+from halyard.subject import Subject
 from halyard.zoo import DataType
 
 FLOAT = pb.OPERAND_TYPE_TENSOR_FLOAT32
@@ -207,3 +208,11 @@ def test_the_peak_refuses_threads_that_make_no_sense() -> None:
 
 def test_the_machine_has_a_name() -> None:
     assert machine.cpu_name()
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("mobilenet_v2", 224), ("ssd_mobilenet_v2", 300), ("lstm_speech", 100)]
+)
+def test_a_model_has_its_published_size_unless_another_is_asked_for(name: str, size: int) -> None:
+    assert Subject.of_zoo(name, DataType.FLOAT32, None, 1.0).size == size
+    assert Subject.of_zoo(name, DataType.FLOAT32, 64, 1.0).size == 64

@@ -29,7 +29,7 @@ class EngineResult:
     base_memory_bytes: int | None = None  # that it had before it saw the model
     differences: Sequence[Difference] | None = None  # from the reference; None: not compared
     reason: str = ""
-    failed: bool = False
+    failed: bool = False  # something went wrong, unlike a model that it does not take
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -53,7 +53,7 @@ class EngineResult:
         return self.peak_memory_bytes - self.base_memory_bytes
 
     def fail(self, reason: str) -> None:
-        """It counts no more, and the benchmark has failed."""
+        """It counts no more. If it is ours, the benchmark has failed."""
         self.reason, self.failed, self.times_ms = reason, True, []
 
     def as_json(self) -> dict[str, Any]:

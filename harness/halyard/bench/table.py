@@ -39,10 +39,15 @@ _NUMBERS = ["ms", "quartiles", "runs", "prepare", "memory", "of peak"]
 
 
 def print_model(terminal: Terminal, result: ModelResult, peak: Peak) -> None:
-    """An engine a line; why one has no times stands below."""
+    """An engine a line; why one has no times stands below. One whose outputs are wrong has a line
+    that says how far they are off."""
     terminal.table(
         ["engine", *_NUMBERS, "differs by"],
-        [_row(engine, result, peak) for engine in result.engines if engine.times_ms],
+        [
+            _row(engine, result, peak)
+            for engine in result.engines
+            if engine.times_ms or _differs(engine)
+        ],
         numbers=_NUMBERS,
     )
     for engine in result.engines:
@@ -54,13 +59,17 @@ def print_model(terminal: Terminal, result: ModelResult, peak: Peak) -> None:
             terminal.detail(f"note  {engine.title}: {note}")
 
 
+def _differs(engine: EngineResult) -> bool:
+    return engine.failed and engine.differences is not None
+
+
 def _row(engine: EngineResult, result: ModelResult, peak: Peak) -> list[str]:
-    low, high = engine.quartiles_ms or (0.0, 0.0)
+    low, high = engine.quartiles_ms or (None, None)
     memory = engine.model_memory_bytes
     return [
         engine.title,
         _milliseconds(engine.median_ms),
-        f"{_milliseconds(low)}-{_milliseconds(high)}",
+        "-" if low is None else f"{_milliseconds(low)}-{_milliseconds(high)}",
         str(len(engine.times_ms)),
         f"{engine.prepare_ms or 0.0:.0f} ms",
         "" if memory is None else f"{memory / 2**20:.0f} MiB",
@@ -91,6 +100,21 @@ def print_summary(
         rows,
         numbers=["threads", "ms", "ratio", "of peak"],
     )
+
+
+def print_left_out(terminal: Terminal, results: Sequence[ModelResult]) -> None:
+    """Which peers do not count for which models, and why."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for result in results:
+        for engine in result.engines[1:]:
+            if engine.reason and not result.ours.failed:
+                where = f"{result.model} {result.data_type}, {result.threads} threads"
+                first = engine.reason.splitlines()[0]
+                reasons.setdefault((engine.title, first), []).append(where)
+    for (title, reason), places in reasons.items():
+        terminal.detail(f"{title} does not count: {reason}")
+        for place in places:
+            terminal.detail(f"    {place}")
 
 
 def _milliseconds(value: float | None) -> str:
