@@ -14,6 +14,7 @@ from halyard.measurement import (
     Measurement,
     Subject,
     absent,
+    allowed_steps,
     disagreements,
     failures,
     refusals,
@@ -312,3 +313,14 @@ def test_words_for_what_is_not_known() -> None:
     assert agreement(unknown) == ["-"]
     reason = Measurement(SUBJECT, "S", {}, pb.CaseResult(), None, Reference(reason="no LiteRT"))
     assert agreement(reason) == ["not compared: no LiteRT"]
+
+
+def test_more_steps_are_allowed_only_where_floats_are_rounded_on_the_way() -> None:
+    encoder = Subject("transformer_encoder", DataType.QUANT8_SIGNED, 8, 0.25).runnable.model
+    image = Subject("small_classifier", DataType.QUANT8_SIGNED, 16, 0.5).runnable.model
+    assert allowed_steps(image) == 1
+    assert allowed_steps(encoder) == 16
+    apart = quantized(16)
+    assert not disagreements([apart], 1, allowed_steps(encoder))
+    assert len(disagreements([apart], 1, allowed_steps(image))) == 1
+    assert len(disagreements([quantized(17)], 1, allowed_steps(encoder))) == 1

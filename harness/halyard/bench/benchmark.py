@@ -20,7 +20,7 @@ from halyard.bench.peers import Peer
 from halyard.bench.results import OURS, EngineResult, ModelResult
 from halyard.compare import compare
 from halyard.errors import HalyardError
-from halyard.measurement import absent, disagreements, shares, status_name
+from halyard.measurement import absent, allowed_steps, disagreements, shares, status_name
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
 from halyard.subject import Reference, Repetitions, Subject
@@ -271,6 +271,7 @@ def _take(
             subject.runnable.outputs, reference.outputs, outputs, strict=True
         )
     ]
-    problems = disagreements(engine.differences, len(subject.runnable.model.main.operations))
+    model = subject.runnable.model
+    problems = disagreements(engine.differences, len(model.main.operations), allowed_steps(model))
     if problems:
         engine.fail("; ".join(problems))

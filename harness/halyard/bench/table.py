@@ -108,7 +108,8 @@ def print_left_out(terminal: Terminal, results: Sequence[ModelResult]) -> None:
     for result in results:
         for engine in result.engines[1:]:
             if engine.reason and not result.ours.failed:
-                where = f"{result.model} {result.data_type}, {result.threads} threads"
+                where = f"{result.model} {result.data_type}, {result.threads} thread"
+                where += "s" if result.threads > 1 else ""
                 first = engine.reason.splitlines()[0]
                 reasons.setdefault((engine.title, first), []).append(where)
     for (title, reason), places in reasons.items():

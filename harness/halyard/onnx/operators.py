@@ -30,6 +30,15 @@ def convert(model: pb.Model) -> Graph:
     return _Converter(model).run()
 
 
+_NO_EQUIVALENT: dict[int, str] = {
+    pb.OPERATION_TYPE_DETECTION_POSTPROCESSING: "ONNX has no operator for it",
+    pb.OPERATION_TYPE_LSTM: "is not written as ONNX, whose LSTM takes all steps at once",
+    pb.OPERATION_TYPE_UNIDIRECTIONAL_SEQUENCE_LSTM: (
+        "is not written as ONNX, whose LSTM has no projection"
+    ),
+}
+
+
 class _Converter:
     """Each value is there in the model's layout, in NCHW, or in both where both are needed."""
 
@@ -48,7 +57,8 @@ class _Converter:
             try:
                 handler = _HANDLERS.get(operation.type)
                 if handler is None:
-                    raise NotExpressible("is not written as ONNX")
+                    reason = _NO_EQUIVALENT.get(operation.type, "is not written as ONNX")
+                    raise NotExpressible(reason)
                 handler(self, operation)
             except (NotExpressible, ValueError) as error:
                 raise NotExpressible(f"{label(self._model, number)}: {error}") from error
