@@ -384,7 +384,8 @@ def test_litert_runs_float_models_as_numpy_does(name: str) -> None:
             model.outputs, model.model.main.output_indexes, results, strict=True
         ):
             difference = compare(info, values[index], result)
-            assert difference.max_abs_error < 5e-5 * max(1.0, difference.largest), difference.text()
+            # Sums in another order, of the largest value: the logits of some networks reach 50.
+            assert difference.max_abs_error < 2e-5 * max(1.0, difference.largest), difference.text()
 
 
 @needs_litert
@@ -413,7 +414,10 @@ def test_quantised_models_stay_close_to_their_float_twin(name: str, data_type: D
         result = runtime.run(model.input_arrays(seed))[output]
         result = model.outputs[output].dequantize(result)
         correlations.append(np.corrcoef(result.ravel(), expected.ravel())[0, 1])
-    assert np.median(correlations) > 0.9, correlations
+    # What 8 bits leave of a network is the same whoever runs it: random weights make more of a
+    # rounding error than trained ones, and most of it in MobileNetV3, whose gates multiply errors.
+    least = 0.85 if name == "mobilenet_v3_large" else 0.95
+    assert np.median(correlations) > least, correlations
 
 
 @needs_litert
