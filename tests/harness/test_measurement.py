@@ -324,3 +324,9 @@ def test_more_steps_are_allowed_only_where_floats_are_rounded_on_the_way() -> No
     assert not disagreements([apart], 1, allowed_steps(encoder))
     assert len(disagreements([apart], 1, allowed_steps(image))) == 1
     assert len(disagreements([quantized(17)], 1, allowed_steps(encoder))) == 1
+
+
+def test_a_deep_network_may_add_up_more_float_errors() -> None:
+    off = Difference("logits", 1001, 1.32e-4, 0.1, None, 0.0, 1001, 6.7)
+    assert not disagreements([off], 79)
+    assert len(disagreements([off], 4)) == 1
