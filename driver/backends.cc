@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "driver/options.h"
+#include "engine/backends/cpu/cpu_acc.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/base/log.h"
 
@@ -23,7 +24,7 @@ constexpr std::string_view kLastResort = "CpuRef";
 
 constexpr std::array kBackends = {
         BackendRow{kLastResort, engine::makeCpuRef},
-        BackendRow{"CpuAcc", nullptr},
+        BackendRow{"CpuAcc", engine::makeCpuAcc},
         BackendRow{"GpuAcc", nullptr},
 };
 

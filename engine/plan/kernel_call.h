@@ -74,6 +74,10 @@ class KernelCall {
         return std::span<T>(reinterpret_cast<T*>(bytes), count);
     }
 
+    // ShapedKernel::workspaceBytes() bytes, aligned to kTensorAlignment. Content is undefined.
+    std::span<std::byte> workspace() const { return mWorkspace; }
+    void setWorkspace(std::span<std::byte> workspace) { mWorkspace = workspace; }
+
     ThreadLease* threads() const { return mEnvironment.threads; }
     std::span<const std::byte> constants() const { return mEnvironment.constants; }
 
@@ -130,12 +134,48 @@ class KernelCall {
         return {};
     }
 
+    // Calls body(begin, end, worker) over ranges that cover [0, tiles), on the threads of the run,
+    // where a tile takes about `operations` arithmetic instructions. Each range is short enough for
+    // the checkpoint to be asked before it; what that says, or a body, ends the loop.
+    template <typename Body>
+    Status inParallel(int64_t tiles, int64_t operations, Body body) {
+        const int64_t slice =
+                std::max<int64_t>(kParallelInterval / std::max<int64_t>(operations, 1), 1);
+        const Checkpoint& checkpoint = mEnvironment.checkpoint;
+        const auto run = [&](int64_t begin, int64_t end, size_t worker) -> Status {
+            for (int64_t first = begin; first < end; first += slice) {
+                if (checkpoint.expired()) {
+                    return checkpoint.check("while it ran");
+                }
+                const int64_t last = std::min(first + slice, end);
+                if constexpr (std::is_void_v<decltype(body(first, last, worker))>) {
+                    body(first, last, worker);
+                } else {
+                    HALYARD_RETURN_IF_ERROR(body(first, last, worker));
+                }
+            }
+            return {};
+        };
+        if (mEnvironment.threads == nullptr) {
+            return run(0, tiles, 0);
+        }
+        const int64_t grain = std::clamp<int64_t>(kFewestToShare / std::max<int64_t>(operations, 1),
+                                                  1, std::max<int64_t>(tiles, 1));
+        return mEnvironment.threads->parallelFor(tiles, grain, run);
+    }
+
   private:
+    // Arithmetic instructions of a tuned loop between two looks at the checkpoint: a millisecond.
+    static constexpr int64_t kParallelInterval = int64_t{1} << 21;
+    // And those that are worth handing to another thread: a few microseconds.
+    static constexpr int64_t kFewestToShare = int64_t{1} << 13;
+
     Status ask();
     Result<std::byte*> scratchBytes(size_t count, size_t elementSize);
 
     Environment mEnvironment;
     ScratchStack mOwnScratch;
+    std::span<std::byte> mWorkspace;
     int64_t mUntilAsked = kInterval;  // operations
 };
 

@@ -21,7 +21,35 @@ constexpr size_t kNodesPerCheck = 256;
 // What a piece is compiled to.
 struct Steps {
     PieceLayout layout;
-    std::vector<Kernel> kernels;  // per node
+    std::vector<std::unique_ptr<const StepKernel>> kernels;  // per node
+    std::vector<TensorId> packed;
+};
+
+// A kernel that is ready as it was found. One object is the kernel for any shapes.
+class FoundKernel final : public StepKernel {
+  public:
+    FoundKernel(const Node& node, Kernel kernel)
+        : mName(kernel.name), mShaped(std::make_shared<const Shaped>(node, kernel)) {}
+
+    std::string_view name() const override { return mName; }
+    Result<std::shared_ptr<const ShapedKernel>> specialize(
+            const StepTypes& /*types*/) const override {
+        return mShaped;
+    }
+
+  private:
+    class Shaped final : public ShapedKernel {
+      public:
+        Shaped(const Node& node, Kernel kernel) : mNode(node), mKernel(kernel) {}
+        Status run(KernelCall& call) const override { return mKernel.run(mNode, call); }
+
+      private:
+        const Node& mNode;  // of the piece's graph
+        const Kernel mKernel;
+    };
+
+    const std::string_view mName;
+    const std::shared_ptr<const ShapedKernel> mShaped;
 };
 
 // Kept by an execution from run to run, so that only the first allocates.
@@ -33,6 +61,7 @@ struct StepwiseState : public PieceState {
     std::vector<ConstTensorView> inputs;  // what a node is handed
     std::vector<TensorView> outputs;
     std::vector<TensorType> inferred;
+    std::vector<const TensorType*> stepTypes;  // of an open node
 };
 
 class StepwisePiece : public ShapedPiece {
@@ -42,6 +71,7 @@ class StepwisePiece : public ShapedPiece {
 
     Status create(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint) {
         HALYARD_RETURN_IF_ERROR(inferTypes(inputs, checkpoint));
+        HALYARD_RETURN_IF_ERROR(specializeKernels(checkpoint));
         return planWorkspace();
     }
 
@@ -53,6 +83,7 @@ class StepwisePiece : public ShapedPiece {
     class Run;
 
     Status inferTypes(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint);
+    Status specializeKernels(const Checkpoint& checkpoint);
     Status planWorkspace();
     bool isOpen(const LocalNode& node) const;
     bool isPresent(LocalId local) const { return local != kNoLocal && mPresent[local]; }
@@ -71,7 +102,9 @@ class StepwisePiece : public ShapedPiece {
     std::vector<bool> mPresent;      // per local tensor: false for inputs that were left out
     std::vector<bool> mOpen;         // per node
     bool mAnyOpen = false;
-    std::vector<size_t> mOffsets;  // per local tensor: in the workspace, where it lies there
+    std::vector<std::shared_ptr<const ShapedKernel>> mKernels;  // per node; null where it is open
+    std::vector<size_t> mOffsets;        // per local tensor: in the workspace, where it lies there
+    std::vector<size_t> mKernelOffsets;  // per node: of its kernel's own memory
     std::vector<TensorType> mOutputTypes;
     size_t mWorkspaceBytes = 0;
 };
@@ -130,22 +163,60 @@ bool StepwisePiece::isOpen(const LocalNode& node) const {
     return std::ranges::any_of(node.inputs, unknown) || std::ranges::any_of(node.outputs, unknown);
 }
 
+Status StepwisePiece::specializeKernels(const Checkpoint& checkpoint) {
+    std::vector<const TensorType*> inputs;
+    std::vector<const TensorType*> outputs;
+    mKernels.resize(mLayout.nodes.size());
+    for (size_t step = 0; step < mLayout.nodes.size(); ++step) {
+        if (step % kNodesPerCheck == 0) {
+            HALYARD_RETURN_IF_ERROR(checkpoint.check("while kernels were made ready"));
+        }
+        if (mOpen[step]) {
+            continue;
+        }
+        const LocalNode& node = mLayout.nodes[step];
+        inputs.clear();
+        for (const LocalId local : node.inputs) {
+            inputs.push_back(isPresent(local) ? &mTypes[local] : nullptr);
+        }
+        outputs.clear();
+        for (const LocalId local : node.outputs) {
+            outputs.push_back(&mTypes[local]);
+        }
+        Result<std::shared_ptr<const ShapedKernel>> kernel =
+                mSteps->kernels[step]->specialize({.inputs = inputs, .outputs = outputs});
+        if (!kernel.ok()) {
+            return kernel.status().withContext(node.node->label);
+        }
+        mKernels[step] = *std::move(kernel);
+    }
+    return {};
+}
+
 Status StepwisePiece::planWorkspace() {
     std::vector<ArenaBlock> blocks;
-    std::vector<LocalId> locals;
+    std::vector<size_t*> places;  // of each block: where its offset goes
+    mOffsets.resize(mTypes.size(), 0);
+    mKernelOffsets.resize(mKernels.size(), 0);
+    for (size_t step = 0; step < mKernels.size(); ++step) {
+        const size_t bytes = mKernels[step] == nullptr ? 0 : mKernels[step]->workspaceBytes();
+        if (bytes > 0) {
+            blocks.push_back({.bytes = bytes, .firstStep = step, .lastStep = step});
+            places.push_back(&mKernelOffsets[step]);
+        }
+    }
     for (LocalId local = 0; local < mTypes.size(); ++local) {
         const LocalTensor& tensor = mLayout.tensors[local];
         if (tensor.role == LocalTensor::Role::INTERNAL && mTypes[local].shape.isFullyKnown()) {
             HALYARD_ASSIGN_OR_RETURN(const size_t bytes, mTypes[local].byteSize());
             blocks.push_back(
                     {.bytes = bytes, .firstStep = tensor.firstStep, .lastStep = tensor.lastStep});
-            locals.push_back(local);
+            places.push_back(&mOffsets[local]);
         }
     }
     HALYARD_ASSIGN_OR_RETURN(const ArenaPlan plan, planArena(blocks));
-    mOffsets.resize(mTypes.size(), 0);
-    for (size_t i = 0; i < locals.size(); ++i) {
-        mOffsets[locals[i]] = plan.offsets[i];
+    for (size_t i = 0; i < places.size(); ++i) {
+        *places[i] = plan.offsets[i];
     }
     mWorkspaceBytes = plan.bytes;
     return {};
@@ -185,7 +256,7 @@ class StepwisePiece::Run {
                          .checkpoint = mArguments.checkpoint,
                          .memory = mArguments.memory,
                          .constants = mArguments.constants});
-        const Status status = mPiece.mSteps->kernels[step].run(*node.node, call);
+        const Status status = compute(step, call);
         mState.scratch.clear();
         if (status.ok() && mPiece.mOpen[step]) {
             return checkFound(node);
@@ -211,6 +282,32 @@ class StepwisePiece::Run {
     }
 
   private:
+    Status compute(size_t step, KernelCall& call) {
+        const ShapedKernel* kernel = mPiece.mKernels[step].get();
+        if (kernel != nullptr) {
+            call.setWorkspace(mArguments.workspace.subspan(mPiece.mKernelOffsets[step],
+                                                           kernel->workspaceBytes()));
+            return kernel->run(call);
+        }
+        std::vector<const TensorType*>& types = mState.stepTypes;
+        types.clear();
+        for (const ConstTensorView& input : mState.inputs) {
+            types.push_back(input.type);
+        }
+        for (const TensorView& output : mState.outputs) {
+            types.push_back(output.type);
+        }
+        const std::span<const TensorType* const> all = types;
+        HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<const ShapedKernel> made,
+                                 mPiece.mSteps->kernels[step]->specialize(
+                                         {.inputs = all.first(mState.inputs.size()),
+                                          .outputs = all.subspan(mState.inputs.size())}));
+        HALYARD_ASSIGN_OR_RETURN(const std::span<std::byte> workspace,
+                                 call.scratch<std::byte>(made->workspaceBytes()));
+        call.setWorkspace(workspace);
+        return made->run(call);
+    }
+
     // For the outputs of one node.
     class Allocator : public OutputAllocator {
       public:
@@ -349,7 +446,7 @@ Status StepwisePiece::run(const RunArguments& arguments) const {
         const auto begin = std::chrono::steady_clock::now();
         HALYARD_RETURN_IF_ERROR(run.run(step));
         arguments.trace->record({.node = &node,
-                                 .kernel = mSteps->kernels[step].name,
+                                 .kernel = mSteps->kernels[step]->name(),
                                  .time = std::chrono::steady_clock::now() - begin,
                                  .bytes = run.bytesMoved()});
     }
@@ -376,6 +473,8 @@ class CompiledStepwise : public CompiledPiece {
         return std::unique_ptr<PieceState>(std::move(state));
     }
 
+    std::span<const TensorId> packed() const override { return mSteps->packed; }
+
   private:
     std::shared_ptr<const Steps> mSteps;
 };
@@ -383,19 +482,43 @@ class CompiledStepwise : public CompiledPiece {
 }  // namespace
 
 Result<std::unique_ptr<const CompiledPiece>> compileStepwise(const CompileArguments& arguments,
-                                                             FindKernel findKernel) {
+                                                             const CompileKernel& compileKernel) {
     HALYARD_ASSIGN_OR_RETURN(PieceLayout layout, layOut(arguments.graph, arguments.piece));
-    Steps steps = {.layout = std::move(layout), .kernels = {}};
+    Steps steps = {.layout = std::move(layout), .kernels = {}, .packed = {}};
     for (const LocalNode& node : steps.layout.nodes) {
-        const Kernel kernel = findKernel(*node.node);
-        if (kernel.run == nullptr) {
-            return internalError(node.node->label + ": there is no kernel for " +
-                                 std::string(toString(node.node->kind())));
+        if (steps.kernels.size() % kNodesPerCheck == 0) {
+            HALYARD_RETURN_IF_ERROR(arguments.checkpoint.check("while kernels were chosen"));
         }
-        steps.kernels.push_back(kernel);
+        Result<std::unique_ptr<const StepKernel>> kernel =
+                compileKernel(KernelArguments{.graph = *arguments.graph,
+                                              .node = *node.node,
+                                              .constants = arguments.constants,
+                                              .packed = steps.packed,
+                                              .threads = arguments.threads->threadCount(),
+                                              .checkpoint = arguments.checkpoint,
+                                              .options = arguments.options});
+        if (!kernel.ok()) {
+            return kernel.status().withContext(node.node->label);
+        }
+        steps.kernels.push_back(*std::move(kernel));
     }
     return std::unique_ptr<const CompiledPiece>(
             std::make_unique<CompiledStepwise>(std::move(steps)));
+}
+
+Result<std::unique_ptr<const CompiledPiece>> compileStepwise(const CompileArguments& arguments,
+                                                             FindKernel findKernel) {
+    return compileStepwise(
+            arguments,
+            [findKernel](const KernelArguments& own) -> Result<std::unique_ptr<const StepKernel>> {
+                const Kernel kernel = findKernel(own.node);
+                if (kernel.run == nullptr) {
+                    return internalError("there is no kernel for " +
+                                         std::string(toString(own.node.kind())));
+                }
+                return std::unique_ptr<const StepKernel>(
+                        std::make_unique<FoundKernel>(own.node, kernel));
+            });
 }
 
 }  // namespace halyard::engine

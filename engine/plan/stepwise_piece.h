@@ -10,25 +10,33 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string_view>
 
 #include "engine/base/status.h"
 #include "engine/plan/backend.h"
 #include "engine/plan/kernel_call.h"
+#include "engine/plan/step_kernel.h"
 
 namespace halyard::engine {
 
-// Computes one node, of the kind it was found for.
+// Computes one node, of the kind it was found for, with nothing made ready before.
 struct Kernel {
     std::string_view name;  // empty: there is none
     Status (*run)(const Node& node, KernelCall& call) = nullptr;
 };
 
-// The kernel of a node; what a backend that runs step by step consists of.
+// The kernel of a node; what a backend whose kernels need no preparation consists of.
 using FindKernel = Kernel (*)(const Node& node);
 
+// The kernel of a node, compiled. INTERNAL for a node that the backend does not support.
+using CompileKernel =
+        std::function<Result<std::unique_ptr<const StepKernel>>(const KernelArguments&)>;
+
 // A piece for whose every node there is a kernel.
+Result<std::unique_ptr<const CompiledPiece>> compileStepwise(const CompileArguments& arguments,
+                                                             const CompileKernel& compileKernel);
 Result<std::unique_ptr<const CompiledPiece>> compileStepwise(const CompileArguments& arguments,
                                                              FindKernel findKernel);
 

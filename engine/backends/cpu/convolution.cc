@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/cpu/kernels.h"
+#include "engine/backends/cpu/product.h"
+
+namespace halyard::engine::cpu {
+
+Status supports(const Conv2d& /*node*/, const Graph& graph, const Node& whole) {
+    return supportsProduct(graph, whole);
+}
+
+Result<std::unique_ptr<const StepKernel>> compile(const Conv2d& node,
+                                                  const KernelArguments& arguments,
+                                                  InstructionSet set) {
+    return compileProduct(
+            {.window = &node.window, .groups = node.groups, .activation = node.activation},
+            arguments, set);
+}
+
+Status supports(const FullyConnected& /*node*/, const Graph& graph, const Node& whole) {
+    return supportsProduct(graph, whole);
+}
+
+Result<std::unique_ptr<const StepKernel>> compile(const FullyConnected& node,
+                                                  const KernelArguments& arguments,
+                                                  InstructionSet set) {
+    return compileProduct({.activation = node.activation}, arguments, set);
+}
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/cpu/cpu_acc.h"
+
+#include <string>
+#include <variant>
+
+#include "engine/backends/cpu/instruction_set.h"
+#include "engine/backends/cpu/kernels.h"
+#include "engine/plan/stepwise_piece.h"
+
+namespace halyard::engine {
+namespace {
+
+using cpu::InstructionSet;
+
+class CpuAcc : public Backend {
+  public:
+    explicit CpuAcc(InstructionSet set) : mSet(set) {}
+
+    std::string_view name() const override { return "CpuAcc"; }
+
+    Status supports(const Graph& graph, NodeId id) const override {
+        const Node& node = graph.node(id);
+        switch (node.kind()) {
+#define HALYARD_TUNED_KERNEL(Descriptor) \
+    case NodeKind::Descriptor:           \
+        return cpu::supports(*std::get_if<Descriptor>(&node.descriptor), graph, node);
+#include "engine/backends/cpu/kernels.inc"
+#undef HALYARD_TUNED_KERNEL
+            default:
+                return unsupported("has no tuned kernel for " + std::string(toString(node.kind())));
+        }
+    }
+
+    Result<std::unique_ptr<const CompiledPiece>> compile(
+            const CompileArguments& arguments) const override {
+        return compileStepwise(arguments, [set = mSet](const KernelArguments& own) {
+            return compileNode(own, set);
+        });
+    }
+
+  private:
+    static Result<std::unique_ptr<const StepKernel>> compileNode(const KernelArguments& arguments,
+                                                                 InstructionSet set) {
+        const Node& node = arguments.node;
+        switch (node.kind()) {
+#define HALYARD_TUNED_KERNEL(Descriptor) \
+    case NodeKind::Descriptor:           \
+        return cpu::compile(*std::get_if<Descriptor>(&node.descriptor), arguments, set);
+#include "engine/backends/cpu/kernels.inc"
+#undef HALYARD_TUNED_KERNEL
+            default:
+                return internalError("there is no tuned kernel for " +
+                                     std::string(toString(node.kind())));
+        }
+    }
+
+    const InstructionSet mSet;
+};
+
+}  // namespace
+
+std::unique_ptr<const Backend> makeCpuAcc() {
+    return std::make_unique<CpuAcc>(cpu::bestInstructionSet());
+}
+
+}  // namespace halyard::engine

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+
+#include "engine/plan/backend.h"
+
+namespace halyard::engine {
+
+// The tuned backend, "CpuAcc": vectorised kernels on all threads of an execution, with constants
+// packed beforehand. It takes the nodes that it has tuned kernels for.
+std::unique_ptr<const Backend> makeCpuAcc();
+
+}  // namespace halyard::engine

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/backends/cpu/float_matmul.cc"
+#include "engine/backends/cpu/targets.h"
+
+#include "engine/backends/cpu/float_matmul.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+HWY_BEFORE_NAMESPACE();
+namespace halyard::engine::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Wider vectors than these are not looked for.
+using Floats = hn::CappedTag<float, 16>;
+constexpr Floats kFloats;
+using FloatVector = hn::Vec<Floats>;
+
+// As many accumulators as there are registers for, next to the columns of the step and a row.
+#if HWY_TARGET == HWY_AVX3
+constexpr int kRows = 14;
+constexpr std::string_view kTile = "14x2";
+#elif HWY_TARGET == HWY_NEON
+constexpr int kRows = 8;
+constexpr std::string_view kTile = "8x2";
+#else
+constexpr int kRows = 6;
+constexpr std::string_view kTile = "6x2";
+#endif
+constexpr int kVectors = 2;
+// A few rows leave registers, and sums to wait for: they take more columns at once.
+constexpr int kFewRows = 3;
+constexpr int kVectorsOfFew = 4;
+
+// The tile of kR rows and kV vectors. The last vector has `last` lanes that count.
+template <int kR, int kV>
+HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float* panels,
+                            size_t panelLength, float* c, size_t last) {
+    const size_t lanes = hn::Lanes(kFloats);
+    FloatVector sums[kR][kV];
+    for (int v = 0; v < kV; ++v) {
+        const FloatVector bias = hn::Load(kFloats, panels + v * panelLength);
+        for (int r = 0; r < kR; ++r) {
+            sums[r][v] = bias;
+        }
+    }
+    const float* w = panels + lanes;
+    // Three rows to a pointer, which x86 can address by the distance between them and twice that.
+    constexpr int kBases = (kR + 2) / 3;
+    const ptrdiff_t row = block.aRow;
+    for (const ptrdiff_t run : block.runs) {
+        const float* bases[kBases];
+        for (int b = 0; b < kBases; ++b) {
+            bases[b] = a + run + 3 * b * row;
+        }
+        for (int64_t k = 0; k < block.runLength; ++k) {
+            FloatVector columns[kV];
+            for (int v = 0; v < kV; ++v) {
+                columns[v] = hn::Load(kFloats, w + v * panelLength);
+            }
+            w += lanes;
+            for (int r = 0; r < kR; ++r) {
+                const FloatVector x = hn::Set(kFloats, bases[r / 3][r % 3 * row]);
+                for (int v = 0; v < kV; ++v) {
+                    sums[r][v] = hn::MulAdd(x, columns[v], sums[r][v]);
+                }
+            }
+            for (int b = 0; b < kBases; ++b) {
+                ++bases[b];
+            }
+        }
+    }
+    const FloatVector low = hn::Set(kFloats, block.low);
+    const FloatVector high = hn::Set(kFloats, block.high);
+    const auto counts = hn::FirstN(kFloats, last);
+    for (int r = 0; r < kR; ++r) {
+        float* to = c + r * block.cRow;
+        for (int v = 0; v < kV; ++v) {
+            // In this order a NaN stays one on x86, whose minimum is its second operand then.
+            const FloatVector y = hn::Min(high, hn::Max(low, sums[r][v]));
+            if (v + 1 < kV || last == lanes) {
+                hn::StoreU(y, kFloats, to + v * lanes);
+            } else {
+                hn::BlendedStore(y, counts, kFloats, to + v * lanes);
+            }
+        }
+    }
+}
+
+struct Tile {
+    const FloatBlock& block;
+    const float* a;
+    const float* panels;
+    size_t panelLength;
+    float* c;
+    size_t last;
+};
+
+template <int kR, int kV>
+void tile(const Tile& t) {
+    computeTile<kR, kV>(t.block, t.a, t.panels, t.panelLength, t.c, t.last);
+}
+
+template <int kV, int... kR>
+constexpr auto tilesOf(std::integer_sequence<int, kR...> /*rows*/) {
+    return std::array{&tile<kR + 1, kV>...};
+}
+
+// By the number of rows, counted from 1.
+template <int kV>
+constexpr auto kTiles =
+        tilesOf<kV>(std::make_integer_sequence<int, kV == kVectorsOfFew ? kFewRows : kRows>());
+
+// The columns from `column` on, as many vectors of them as one tile has, for all rows.
+template <int kV>
+void computePanels(const FloatBlock& block, int64_t column, const float* panels,
+                   size_t panelLength) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
+    const auto last =
+            static_cast<size_t>(std::min(block.columns - column - (kV - 1) * lanes, lanes));
+    for (int64_t line = 0; line < block.lines; ++line) {
+        const float* a = block.a + line * block.aLine;
+        float* c = block.c + line * block.cLine + column;
+        constexpr int64_t kMost = kV == kVectorsOfFew ? kFewRows : kRows;
+        for (int64_t row = 0; row < block.rows; row += kMost) {
+            const int64_t rows = std::min(block.rows - row, kMost);
+            kTiles<kV>[static_cast<size_t>(rows - 1)]({.block = block,
+                                                       .a = a + row * block.aRow,
+                                                       .panels = panels,
+                                                       .panelLength = panelLength,
+                                                       .c = c + row * block.cRow,
+                                                       .last = last});
+        }
+    }
+}
+
+void compute(const FloatBlock& block) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
+    const auto depth = static_cast<int64_t>(block.runs.size()) * block.runLength;
+    const auto panelLength = static_cast<size_t>((depth + 1) * lanes);
+    const float* panels = block.panels;
+    for (int64_t column = 0; column < block.columns;) {
+        const int64_t vectors = (block.columns - column + lanes - 1) / lanes;
+        int64_t done = 1;
+        if (block.rows <= kFewRows && vectors >= kVectorsOfFew) {
+            computePanels<kVectorsOfFew>(block, column, panels, panelLength);
+            done = kVectorsOfFew;
+        } else if (vectors >= kVectors) {
+            computePanels<kVectors>(block, column, panels, panelLength);
+            done = kVectors;
+        } else {
+            computePanels<1>(block, column, panels, panelLength);
+        }
+        column += done * lanes;
+        panels += static_cast<size_t>(done) * panelLength;
+    }
+}
+
+}  // namespace
+
+const FloatMatmul* floatForm() {
+    static const FloatMatmul kForm = {
+            .tile = kTile,
+            .tileRows = kRows,
+            .lanes = static_cast<int64_t>(hn::Lanes(kFloats)),
+            .tileLanes = static_cast<int64_t>(hn::Lanes(kFloats)) * kVectors,
+            .compute = compute};
+    return &kForm;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace halyard::engine::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace halyard::engine::cpu {
+
+const FloatMatmul& floatMatmul(InstructionSet set) {
+    return *HALYARD_CPU_CHOOSE(set, floatForm)();
+}
+
+}  // namespace halyard::engine::cpu
+#endif

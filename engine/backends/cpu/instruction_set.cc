@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/cpu/instruction_set.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace halyard::engine::cpu {
+namespace {
+
+using Row = std::pair<InstructionSet, std::string_view>;
+constexpr std::array kNames = {
+        Row{InstructionSet::PORTABLE, "portable"},
+        Row{InstructionSet::SSE4, "sse4"},
+        Row{InstructionSet::AVX2, "avx2"},
+        Row{InstructionSet::AVX512, "avx512"},
+        Row{InstructionSet::AVX512_VNNI, "avx512vnni"},
+        Row{InstructionSet::NEON, "neon"},
+};
+
+std::vector<InstructionSet> detect() {
+    std::vector<InstructionSet> sets = {InstructionSet::PORTABLE};
+#if defined(__x86_64__)
+    // These look at what the system saves on a context switch, too.
+    __builtin_cpu_init();
+    const auto add = [&sets](bool has, InstructionSet set) {
+        if (has) {
+            sets.push_back(set);
+        }
+        return has;
+    };
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                      __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
+                        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
+    const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
+    add(__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("aes"), InstructionSet::SSE4) &&
+            add(avx2, InstructionSet::AVX2) && add(avx512, InstructionSet::AVX512) &&
+            add(vnni, InstructionSet::AVX512_VNNI);
+#elif defined(__aarch64__)
+    sets.push_back(InstructionSet::NEON);
+#endif
+    return sets;
+}
+
+}  // namespace
+
+std::string_view toString(InstructionSet set) {
+    const auto* row = std::ranges::find(kNames, set, &Row::first);
+    return row == kNames.end() ? "unknown" : row->second;
+}
+
+Result<InstructionSet> parseInstructionSet(std::string_view name) {
+    const auto* row = std::ranges::find(kNames, name, &Row::second);
+    if (row != kNames.end()) {
+        return row->first;
+    }
+    std::string known;
+    for (const Row& each : kNames) {
+        known.append(known.empty() ? "" : ", ").append(each.second);
+    }
+    return invalidArgument("there is no instruction set \"" + std::string(name) +
+                           "\"; the known ones are " + known);
+}
+
+std::span<const InstructionSet> availableInstructionSets() {
+    static const std::vector<InstructionSet> kAvailable = detect();
+    return kAvailable;
+}
+
+InstructionSet bestInstructionSet() {
+    return availableInstructionSets().back();
+}
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The instruction sets that CpuAcc's kernels are compiled for. A kernel has one form for each of
+// them, or for those where it makes a difference, and a program takes the best that the processor
+// has and the user allows.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "engine/base/status.h"
+
+namespace halyard::engine::cpu {
+
+// Of one processor family each contains those before it.
+enum class InstructionSet : uint8_t {
+    PORTABLE,  // what every processor that can start the program has
+    SSE4,
+    AVX2,  // with FMA and F16C
+    AVX512,
+    AVX512_VNNI,  // integer dot products
+    NEON,
+};
+
+// "avx2": what --cpu-features takes and profiles say.
+std::string_view toString(InstructionSet set);
+// INVALID_ARGUMENT lists the names.
+Result<InstructionSet> parseInstructionSet(std::string_view name);
+
+// The best that this processor, and the system on it, can run.
+InstructionSet bestInstructionSet();
+// All that it can run, the best last.
+std::span<const InstructionSet> availableInstructionSets();
+
+}  // namespace halyard::engine::cpu

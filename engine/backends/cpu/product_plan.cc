@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/cpu/product_plan.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "engine/base/checked_math.h"
+
+namespace halyard::engine::cpu {
+namespace {
+
+// Of the left matrix in one unit: what stays in the cache next to the processor's registers while
+// all columns go by.
+constexpr int64_t kUnitBytes = int64_t{96} << 10;
+// So many units per thread even out what threads are late by.
+constexpr int64_t kUnitsPerThread = 4;
+// Multiply-adds that are worth a unit of their own.
+constexpr int64_t kFewestOperations = int64_t{1} << 16;
+
+int64_t ceilDivide(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+int64_t roundUp(int64_t value, int64_t multiple) {
+    return ceilDivide(value, multiple) * multiple;
+}
+
+bool takesEveryPixelAlone(const ProductShape& s) {
+    return s.filterH == 1 && s.filterW == 1 && s.strideH == 1 && s.strideW == 1 && s.top == 0 &&
+           s.left == 0 && s.outputH == s.inputH && s.outputW == s.inputW;
+}
+
+bool staysInside(const ProductShape& s) {
+    return s.top == 0 && s.left == 0 &&
+           (s.outputH - 1) * s.strideH + (s.filterH - 1) * s.dilationH < s.inputH &&
+           (s.outputW - 1) * s.strideW + (s.filterW - 1) * s.dilationW < s.inputW;
+}
+
+}  // namespace
+
+Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const ProductTraits& traits) {
+    ProductPlan plan;
+    ProductShape& s = plan.mShape;
+    s = shape;
+    if (takesEveryPixelAlone(s)) {
+        s.inputW = s.outputW = s.batches * s.inputH * s.inputW;
+        s.batches = s.inputH = s.outputH = 1;
+    }
+    plan.mBatches = s.batches;
+    const int64_t groupDepth = s.inputC / s.groups;
+    plan.mGroupColumns = s.outputC / s.groups;
+    // Neighbouring taps are neighbours in memory, too, where they take all channels.
+    const bool merged = s.groups == 1 && s.dilationW == 1;
+    const int64_t taps = merged ? s.filterH : s.filterH * s.filterW;
+    const int64_t run = merged ? s.filterW * groupDepth : groupDepth;
+    plan.mRunLength = roundUp(run, traits.runMultiple);
+    plan.mUsesStrip = traits.alwaysStrip || !staysInside(s) || plan.mRunLength != run;
+
+    // Rows first: as many as the cache takes. A strip holds lines, which several output lines
+    // share where windows overlap.
+    const int64_t bytes = static_cast<int64_t>(traits.elementBytes);
+    const int64_t rowBytes = std::max<int64_t>(taps * plan.mRunLength * bytes, 1);
+    const int64_t lineBytes = std::max<int64_t>(s.inputW * s.inputC * bytes, 1);
+    const bool oneLine = s.outputH == 1 && s.filterW == 1;
+    plan.mRowsPerUnit = s.outputW;
+    plan.mLinesPerUnit = 1;
+    if (oneLine) {
+        plan.mRowsPerUnit = std::clamp<int64_t>(kUnitBytes / rowBytes / traits.tileRows, 1, 64) *
+                            traits.tileRows;
+    } else {
+        plan.mLinesPerUnit = std::clamp<int64_t>(kUnitBytes / lineBytes - s.filterH, 1, s.outputH);
+    }
+    const int64_t threads = static_cast<int64_t>(traits.threads);
+    const int64_t wanted = threads == 1 ? 1 : threads * kUnitsPerThread;
+    const auto operations = [&](int64_t rows, int64_t columns) {
+        return rows * columns * taps * plan.mRunLength;
+    };
+    const auto rowUnits = [&] {
+        return s.batches * ceilDivide(s.outputH, plan.mLinesPerUnit) *
+               ceilDivide(s.outputW, plan.mRowsPerUnit);
+    };
+    while (rowUnits() < wanted && plan.mLinesPerUnit > 1 &&
+           operations(plan.mLinesPerUnit / 2 * s.outputW, plan.mGroupColumns) > kFewestOperations) {
+        plan.mLinesPerUnit = ceilDivide(plan.mLinesPerUnit, 2);
+    }
+    while (oneLine && rowUnits() < wanted && plan.mRowsPerUnit > traits.tileRows &&
+           s.outputW > traits.tileRows &&
+           operations(plan.mRowsPerUnit / 2, plan.mGroupColumns) > kFewestOperations) {
+        plan.mRowsPerUnit = roundUp(plan.mRowsPerUnit / 2, traits.tileRows);
+    }
+    plan.mRowsPerUnit = std::min(plan.mRowsPerUnit, s.outputW);
+    plan.mColumnsPerUnit = plan.mGroupColumns;
+    while (rowUnits() * s.groups * ceilDivide(plan.mGroupColumns, plan.mColumnsPerUnit) < wanted &&
+           plan.mColumnsPerUnit > traits.tileColumns &&
+           operations(plan.mLinesPerUnit * plan.mRowsPerUnit, plan.mColumnsPerUnit / 2) >
+                   kFewestOperations) {
+        plan.mColumnsPerUnit = roundUp(plan.mColumnsPerUnit / 2, traits.tileColumns);
+    }
+    plan.mLineGroups = ceilDivide(s.outputH, plan.mLinesPerUnit);
+    plan.mRowGroups = ceilDivide(s.outputW, plan.mRowsPerUnit);
+    plan.mColumnGroupsOfGroup = ceilDivide(plan.mGroupColumns, plan.mColumnsPerUnit);
+    plan.mColumnGroups = s.groups * plan.mColumnGroupsOfGroup;
+    // What neighbouring units share is better the larger of the two matrices.
+    plan.mRowsFirst = taps * plan.mRunLength * plan.mGroupColumns >
+                      s.batches * s.inputH * s.inputW * s.inputC;
+
+    int64_t lineStride = s.inputW * s.inputC;
+    if (plan.mUsesStrip) {
+        const int64_t width =
+                (plan.mRowsPerUnit - 1) * s.strideW + (s.filterW - 1) * s.dilationW + 1;
+        const int64_t lines =
+                (plan.mLinesPerUnit - 1) * s.strideH + (s.filterH - 1) * s.dilationH + 1;
+        // Behind the last pixel, what pads a run may be read.
+        plan.mStripRow = roundUp(width * s.inputC + plan.mRunLength - run, traits.runMultiple);
+        const std::optional<size_t> length =
+                checkedMultiply(static_cast<size_t>(plan.mStripRow), static_cast<size_t>(lines));
+        if (!length.has_value() || !checkedMultiply(*length, traits.elementBytes).has_value()) {
+            return Status(StatusCode::RESOURCE_EXHAUSTED, "its copy of the input is out of reach");
+        }
+        plan.mStripLength = *length;
+        lineStride = plan.mStripRow;
+    }
+    plan.mALine = s.strideH * lineStride;
+    plan.mARow = s.strideW * s.inputC;
+    for (int64_t i = 0; i < s.filterH; ++i) {
+        const ptrdiff_t line = i * s.dilationH * lineStride;
+        for (int64_t j = 0; j < (merged ? 1 : s.filterW); ++j) {
+            plan.mRuns.push_back(line + j * s.dilationW * s.inputC);
+        }
+    }
+    return plan;
+}
+
+ProductUnit ProductPlan::unit(int64_t index) const {
+    const int64_t rowUnits = mBatches * mLineGroups * mRowGroups;
+    const int64_t rowUnit = mRowsFirst ? index % rowUnits : index / mColumnGroups;
+    const int64_t columnUnit = mRowsFirst ? index / rowUnits : index % mColumnGroups;
+    ProductUnit unit;
+    unit.batch = rowUnit / (mLineGroups * mRowGroups);
+    unit.line = rowUnit / mRowGroups % mLineGroups * mLinesPerUnit;
+    unit.lines = std::min(mLinesPerUnit, mShape.outputH - unit.line);
+    unit.row = rowUnit % mRowGroups * mRowsPerUnit;
+    unit.rows = std::min(mRowsPerUnit, mShape.outputW - unit.row);
+    unit.group = columnUnit / mColumnGroupsOfGroup;
+    unit.column = columnUnit % mColumnGroupsOfGroup * mColumnsPerUnit;
+    unit.columns = std::min(mColumnsPerUnit, mGroupColumns - unit.column);
+    return unit;
+}
+
+int64_t ProductPlan::unitOperations() const {
+    return mLinesPerUnit * mRowsPerUnit * mColumnsPerUnit * static_cast<int64_t>(mRuns.size()) *
+           mRunLength;
+}
+
+ptrdiff_t ProductPlan::inputOffset(const ProductUnit& unit) const {
+    const ProductShape& s = mShape;
+    const int64_t line = unit.batch * s.inputH + unit.line * s.strideH;
+    return (line * s.inputW + unit.row * s.strideW) * s.inputC + unit.group * (s.inputC / s.groups);
+}
+
+ptrdiff_t ProductPlan::outputOffset(const ProductUnit& unit) const {
+    const ProductShape& s = mShape;
+    const int64_t line = unit.batch * s.outputH + unit.line;
+    return (line * s.outputW + unit.row) * s.outputC + unit.group * mGroupColumns + unit.column;
+}
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/backends/cpu/quantized_matmul.cc"
+#include "engine/backends/cpu/targets.h"
+
+#include "engine/backends/cpu/quantized_matmul.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+HWY_BEFORE_NAMESPACE();
+namespace halyard::engine::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Ints = hn::CappedTag<int32_t, 16>;
+constexpr Ints kInts;
+using IntVector = hn::Vec<Ints>;
+using Floats = hn::CappedTag<float, 16>;
+constexpr Floats kFloats;
+using Bytes = hn::Rebind<uint8_t, Ints>;
+constexpr Bytes kBytes;
+
+// ---- What processors have for sums of integer products ------------------------------------------
+//
+// Element: of the left matrix. Weight: of the packed one. A step multiplies a group of kGroup
+// neighbours of a row with as many weights of each lane and adds the products to the lane's sum.
+
+// One product of 16 bits at a time, in 32 bits.
+struct SingleProducts {
+    using Element = int16_t;
+    using Weight = int16_t;
+    using Weights = IntVector;
+    static constexpr int kGroup = 1;
+
+    static HWY_INLINE Weights load(const Weight* from) {
+        return hn::PromoteTo(kInts, hn::Load(hn::Rebind<int16_t, Ints>(), from));
+    }
+    static HWY_INLINE IntVector group(const Element* from) { return hn::Set(kInts, *from); }
+    static HWY_INLINE IntVector add(IntVector sum, IntVector group, Weights weights) {
+        return hn::Add(sum, hn::Mul(group, weights));
+    }
+};
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSE4
+// Two products of 16 bits: pmaddwd.
+struct PairProducts {
+    using Element = int16_t;
+    using Weight = int16_t;
+    using Halves = hn::Repartition<int16_t, Ints>;
+    using Weights = hn::Vec<Halves>;
+    static constexpr int kGroup = 2;
+
+    static HWY_INLINE Weights load(const Weight* from) { return hn::Load(Halves(), from); }
+    static HWY_INLINE IntVector group(const Element* from) {
+        int32_t pair = 0;
+        std::memcpy(&pair, from, sizeof(pair));
+        return hn::Set(kInts, pair);
+    }
+    static HWY_INLINE IntVector add(IntVector sum, IntVector group, Weights weights) {
+        IntVector unused = hn::Zero(kInts);  // on x86 all goes to `sum`
+        return hn::ReorderWidenMulAccumulate(kInts, hn::BitCast(Halves(), group), weights, sum,
+                                             unused);
+    }
+};
+using Products = PairProducts;
+#else
+using Products = SingleProducts;
+#endif
+
+#if HWY_TARGET == HWY_AVX3
+// Four products of unsigned and signed bytes: vpdpbusd, of which Highway 1.0.3 does not know.
+struct ByteProducts {
+    using Element = uint8_t;
+    using Weight = int8_t;
+    using Weights = hn::Vec<hn::Repartition<int8_t, Ints>>;
+    static constexpr int kGroup = 4;
+
+    static HWY_INLINE Weights load(const Weight* from) {
+        return hn::Load(hn::Repartition<int8_t, Ints>(), from);
+    }
+    static HWY_INLINE IntVector group(const Element* from) {
+        int32_t four = 0;
+        std::memcpy(&four, from, sizeof(four));
+        return hn::Set(kInts, four);
+    }
+    static HWY_INLINE IntVector add(IntVector sum, IntVector group, Weights weights) {
+        asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(group.raw), "v"(weights.raw));
+        return sum;
+    }
+};
+#endif
+
+// -------------------------------------------------------------------------------------------------
+
+#if HWY_TARGET == HWY_AVX3
+constexpr int kRows = 14;
+constexpr std::string_view kTile = "14x2";
+#elif HWY_TARGET == HWY_NEON
+constexpr int kRows = 8;
+constexpr std::string_view kTile = "8x2";
+#else
+constexpr int kRows = 5;
+constexpr std::string_view kTile = "5x2";
+#endif
+constexpr int kVectors = 2;
+constexpr int kFewRows = 3;
+constexpr int kVectorsOfFew = 4;
+
+struct Tile {
+    const QuantizedBlock& block;
+    const void* a;
+    const std::byte* panels;
+    size_t panelBytes;
+    uint8_t* c;
+    const int32_t* rowSums;  // of the tile's first row; null: none
+    size_t last;             // lanes of the last vector that count
+};
+
+HWY_INLINE void storeBytes(IntVector values, size_t count, uint8_t* to) {
+    const auto bytes = hn::TruncateTo(kBytes, hn::BitCast(hn::RebindToUnsigned<Ints>(), values));
+    if (count == hn::Lanes(kInts)) {
+        hn::StoreU(bytes, kBytes, to);
+    } else {
+        hn::BlendedStore(bytes, hn::FirstN(kBytes, count), kBytes, to);
+    }
+}
+
+template <typename Dot, int kR, int kV>
+void computeTile(const Tile& tile) {
+    using Element = typename Dot::Element;
+    using Weight = typename Dot::Weight;
+    const QuantizedBlock& block = tile.block;
+    const size_t lanes = hn::Lanes(kInts);
+    IntVector sums[kR][kV];
+    for (int v = 0; v < kV; ++v) {
+        const auto* bias = reinterpret_cast<const int32_t*>(tile.panels + v * tile.panelBytes);
+        for (int r = 0; r < kR; ++r) {
+            sums[r][v] = hn::Load(kInts, bias);
+        }
+    }
+    if (tile.rowSums != nullptr) {
+        for (int r = 0; r < kR; ++r) {
+            const IntVector correction =
+                    hn::Set(kInts, static_cast<int32_t>(static_cast<uint32_t>(tile.rowSums[r]) *
+                                                        static_cast<uint32_t>(-block.weightsZero)));
+            for (int v = 0; v < kV; ++v) {
+                sums[r][v] = hn::Add(sums[r][v], correction);
+            }
+        }
+    }
+    const size_t panelWeights = tile.panelBytes / sizeof(Weight);
+    const auto* w = reinterpret_cast<const Weight*>(tile.panels +
+                                                    lanes * (sizeof(int32_t) + sizeof(float)));
+    constexpr int kBases = (kR + 2) / 3;
+    const ptrdiff_t row = block.aRow;
+    for (const ptrdiff_t run : block.runs) {
+        const Element* bases[kBases];
+        for (int b = 0; b < kBases; ++b) {
+            bases[b] = static_cast<const Element*>(tile.a) + run + 3 * b * row;
+        }
+        for (int64_t k = 0; k < block.runLength; k += Dot::kGroup) {
+            typename Dot::Weights columns[kV];
+            for (int v = 0; v < kV; ++v) {
+                columns[v] = Dot::load(w + v * panelWeights);
+            }
+            w += lanes * Dot::kGroup;
+            for (int r = 0; r < kR; ++r) {
+                const IntVector group = Dot::group(bases[r / 3] + r % 3 * row);
+                for (int v = 0; v < kV; ++v) {
+                    sums[r][v] = Dot::add(sums[r][v], group, columns[v]);
+                }
+            }
+            for (int b = 0; b < kBases; ++b) {
+                bases[b] += Dot::kGroup;
+            }
+        }
+    }
+    const IntVector zeroPoint = hn::Set(kInts, block.zeroPoint);
+    const auto low = hn::Set(kFloats, static_cast<float>(block.low - block.zeroPoint));
+    const auto high = hn::Set(kFloats, static_cast<float>(block.high - block.zeroPoint));
+    for (int v = 0; v < kV; ++v) {
+        const auto multipliers =
+                hn::Load(kFloats, reinterpret_cast<const float*>(tile.panels + v * tile.panelBytes +
+                                                                 lanes * sizeof(int32_t)));
+        for (int r = 0; r < kR; ++r) {
+            const auto value = hn::Mul(hn::ConvertTo(kFloats, sums[r][v]), multipliers);
+            const auto clamped = hn::Min(hn::Max(value, low), high);
+            const IntVector rounded = hn::Add(hn::NearestInt(clamped), zeroPoint);
+            storeBytes(rounded, v + 1 < kV ? lanes : tile.last,
+                       tile.c + r * block.cRow + static_cast<ptrdiff_t>(v * lanes));
+        }
+    }
+}
+
+template <typename Dot, int kV, int... kR>
+constexpr auto tilesOf(std::integer_sequence<int, kR...> /*rows*/) {
+    return std::array{&computeTile<Dot, kR + 1, kV>...};
+}
+
+// By the number of rows, counted from 1.
+template <typename Dot, int kV>
+constexpr auto kTiles =
+        tilesOf<Dot, kV>(std::make_integer_sequence<int, kV == kVectorsOfFew ? kFewRows : kRows>());
+
+template <typename Dot, int kV>
+void computePanels(const QuantizedBlock& block, int64_t column, const std::byte* panels,
+                   size_t panelBytes) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(kInts));
+    const auto last =
+            static_cast<size_t>(std::min(block.columns - column - (kV - 1) * lanes, lanes));
+    for (int64_t line = 0; line < block.lines; ++line) {
+        const auto* a = static_cast<const typename Dot::Element*>(block.a) + line * block.aLine;
+        uint8_t* c = block.c + line * block.cLine + column;
+        constexpr int64_t kMost = kV == kVectorsOfFew ? kFewRows : kRows;
+        for (int64_t row = 0; row < block.rows; row += kMost) {
+            const int64_t rows = std::min(block.rows - row, kMost);
+            kTiles<Dot, kV>[static_cast<size_t>(rows - 1)](
+                    {.block = block,
+                     .a = a + row * block.aRow,
+                     .panels = panels,
+                     .panelBytes = panelBytes,
+                     .c = c + row * block.cRow,
+                     .rowSums = block.rowSums == nullptr ? nullptr
+                                                         : block.rowSums + line * block.rows + row,
+                     .last = last});
+        }
+    }
+}
+
+template <typename Dot>
+void sumRows(const QuantizedBlock& block) {
+    int32_t* to = block.rowSums;
+    for (int64_t line = 0; line < block.lines; ++line) {
+        for (int64_t row = 0; row < block.rows; ++row) {
+            const auto* a = static_cast<const typename Dot::Element*>(block.a) +
+                            line * block.aLine + row * block.aRow;
+            uint32_t sum = 0;
+            for (const ptrdiff_t run : block.runs) {
+                for (int64_t k = 0; k < block.runLength; ++k) {
+                    sum += static_cast<uint32_t>(a[run + k]);
+                }
+            }
+            *to++ = static_cast<int32_t>(sum);
+        }
+    }
+}
+
+template <typename Dot>
+void compute(const QuantizedBlock& block) {
+    if (block.rowSums != nullptr) {
+        sumRows<Dot>(block);
+    }
+    const auto lanes = static_cast<int64_t>(hn::Lanes(kInts));
+    const int64_t depth = static_cast<int64_t>(block.runs.size()) * block.runLength;
+    const auto panelBytes = static_cast<size_t>(lanes) *
+                            (sizeof(int32_t) + sizeof(float) +
+                             static_cast<size_t>(depth) * sizeof(typename Dot::Weight));
+    const std::byte* panels = block.panels;
+    for (int64_t column = 0; column < block.columns;) {
+        const int64_t vectors = (block.columns - column + lanes - 1) / lanes;
+        int64_t done = 1;
+        if (block.rows <= kFewRows && vectors >= kVectorsOfFew) {
+            computePanels<Dot, kVectorsOfFew>(block, column, panels, panelBytes);
+            done = kVectorsOfFew;
+        } else if (vectors >= kVectors) {
+            computePanels<Dot, kVectors>(block, column, panels, panelBytes);
+            done = kVectors;
+        } else {
+            computePanels<Dot, 1>(block, column, panels, panelBytes);
+        }
+        column += done * lanes;
+        panels += static_cast<size_t>(done) * panelBytes;
+    }
+}
+
+template <typename Dot>
+const QuantizedMatmul* formOf() {
+    static const QuantizedMatmul kForm = {
+            .tile = kTile,
+            .tileRows = kRows,
+            .lanes = static_cast<int64_t>(hn::Lanes(kInts)),
+            .tileLanes = static_cast<int64_t>(hn::Lanes(kInts)) * kVectors,
+            .depthGroup = Dot::kGroup,
+            .bytes = sizeof(typename Dot::Element) == 1,
+            .compute = compute<Dot>};
+    return &kForm;
+}
+
+}  // namespace
+
+const QuantizedMatmul* quantizedForm() {
+    return formOf<Products>();
+}
+
+#if HWY_TARGET == HWY_AVX3
+const QuantizedMatmul* quantizedDotForm() {
+    return formOf<ByteProducts>();
+}
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace halyard::engine::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace halyard::engine::cpu {
+
+const QuantizedMatmul& quantizedMatmul(InstructionSet set) {
+#if HWY_TARGETS & HWY_AVX3
+    if (set == InstructionSet::AVX512_VNNI) {
+        return *N_AVX3::quantizedDotForm();
+    }
+#endif
+    return *HALYARD_CPU_CHOOSE(set, quantizedForm)();
+}
+
+}  // namespace halyard::engine::cpu
+#endif

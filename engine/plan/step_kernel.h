@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a piece that runs step by step consists of: kernels, which are chosen for a node when it is
+// compiled and made for its shapes when they are known.
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/status.h"
+#include "engine/plan/backend.h"
+#include "engine/plan/kernel_call.h"
+
+namespace halyard::engine {
+
+// What a kernel is compiled from. Ends with the call; the graph outlives the kernel.
+struct KernelArguments {
+    const Graph& graph;
+    const Node& node;
+    ConstantStore& constants;
+    // Constants whose copy in the store replaces them for this node are added here, once for each
+    // input that reads them.
+    std::vector<TensorId>& packed;
+    size_t threads = 1;  // as many as may ever run it together
+    Checkpoint checkpoint = {};
+    CompileOptions options = {};
+};
+
+// The types of a node, every shape known but for outputs that are found by running.
+struct StepTypes {
+    std::span<const TensorType* const> inputs;  // null: left out
+    std::span<const TensorType* const> outputs;
+};
+
+// Computes one node with tensors of fixed shapes. Immutable, thread-safe.
+class ShapedKernel {
+  public:
+    virtual ~ShapedKernel() = default;
+    // Memory that it needs while it runs, beyond what it takes by KernelCall::scratch().
+    virtual size_t workspaceBytes() const { return 0; }
+    virtual Status run(KernelCall& call) const = 0;
+};
+
+// What is left to do where no output has elements: nothing.
+class EmptyKernel final : public ShapedKernel {
+  public:
+    Status run(KernelCall& /*call*/) const override { return {}; }
+};
+
+// Computes one node, of any shapes. Immutable, thread-safe; outlives what it makes.
+class StepKernel {
+  public:
+    virtual ~StepKernel() = default;
+    // "acc::Conv2d float 14x2": what a profile calls it. Lives as long as the kernel.
+    virtual std::string_view name() const = 0;
+    // inferShapes() has accepted the types.
+    virtual Result<std::shared_ptr<const ShapedKernel>> specialize(
+            const StepTypes& types) const = 0;
+};
+
+}  // namespace halyard::engine
