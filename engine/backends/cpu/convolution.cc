@@ -2,11 +2,12 @@
 
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/product.h"
+#include "engine/backends/cpu/weights.h"
 
 namespace halyard::engine::cpu {
 
 Status supports(const Conv2d& /*node*/, const Graph& graph, const Node& whole) {
-    return supportsProduct(graph, whole);
+    return supportsWeights(graph, whole);
 }
 
 Result<std::unique_ptr<const StepKernel>> compile(const Conv2d& node,
@@ -18,7 +19,7 @@ Result<std::unique_ptr<const StepKernel>> compile(const Conv2d& node,
 }
 
 Status supports(const FullyConnected& /*node*/, const Graph& graph, const Node& whole) {
-    return supportsProduct(graph, whole);
+    return supportsWeights(graph, whole);
 }
 
 Result<std::unique_ptr<const StepKernel>> compile(const FullyConnected& node,

@@ -5,6 +5,7 @@
 #include "engine/backends/cpu/targets.h"
 
 #include "engine/backends/cpu/float_matmul.h"
+#include "engine/backends/cpu/partial_vectors-inl.h"
 
 #include <algorithm>
 #include <array>
@@ -78,17 +79,12 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
     }
     const FloatVector low = hn::Set(kFloats, block.low);
     const FloatVector high = hn::Set(kFloats, block.high);
-    const auto counts = hn::FirstN(kFloats, last);
     for (int r = 0; r < kR; ++r) {
         float* to = c + r * block.cRow;
         for (int v = 0; v < kV; ++v) {
             // In this order a NaN stays one on x86, whose minimum is its second operand then.
             const FloatVector y = hn::Min(high, hn::Max(low, sums[r][v]));
-            if (v + 1 < kV || last == lanes) {
-                hn::StoreU(y, kFloats, to + v * lanes);
-            } else {
-                hn::BlendedStore(y, counts, kFloats, to + v * lanes);
-            }
+            storeFirst(y, kFloats, to + v * lanes, v + 1 < kV ? lanes : last);
         }
     }
 }

@@ -3,8 +3,6 @@
 #include "engine/backends/cpu/product.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +10,8 @@
 #include "engine/backends/cpu/float_matmul.h"
 #include "engine/backends/cpu/product_plan.h"
 #include "engine/backends/cpu/quantized_matmul.h"
+#include "engine/backends/cpu/thread_memory.h"
+#include "engine/backends/cpu/weights.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/half.h"
 #include "engine/graph/shape_inference.h"
@@ -101,45 +101,6 @@ void forEachLane(const Filter& filter, int64_t lanes, int64_t panel, Place place
               lane);
     }
 }
-
-bool isOfBytes(DataType type) {
-    return type == DataType::QUANT8_ASYMM || type == DataType::QUANT8_ASYMM_SIGNED;
-}
-
-float scaleOf(const Quantization& weights, int64_t channel) {
-    return weights.channelScales.size() > 0 ? weights.channelScales[static_cast<size_t>(channel)]
-                                            : weights.scale;
-}
-
-// Memory of one thread while the kernel runs: parts of it that begin at multiples of a cache line.
-class ThreadMemory {
-  public:
-    // Returns where the part begins.
-    Result<size_t> add(size_t count, size_t elementBytes) {
-        const std::optional<size_t> bytes = checkedMultiply(count, elementBytes);
-        const std::optional<size_t> end =
-                bytes.has_value() ? checkedAdd(mBytes, *bytes) : std::nullopt;
-        const std::optional<size_t> next =
-                end.has_value() ? checkedAlignUp(*end, kTensorAlignment) : std::nullopt;
-        if (!next.has_value()) {
-            return Status(StatusCode::RESOURCE_EXHAUSTED, "its memory is out of reach");
-        }
-        return std::exchange(mBytes, *next);
-    }
-    Result<size_t> bytesOf(size_t threads) const {
-        const std::optional<size_t> bytes = checkedMultiply(mBytes, threads);
-        if (!bytes.has_value()) {
-            return Status(StatusCode::RESOURCE_EXHAUSTED, "its memory is out of reach");
-        }
-        return *bytes;
-    }
-    std::byte* of(const KernelCall& call, size_t worker) const {
-        return call.workspace().data() + worker * mBytes;
-    }
-
-  private:
-    size_t mBytes = 0;
-};
 
 // ---- Floats -------------------------------------------------------------------------------------
 
@@ -303,32 +264,6 @@ class FloatProduct final : public StepKernel {
 };
 
 // ---- 8 bits -------------------------------------------------------------------------------------
-
-// Zero points as the product sees them. Where the processor multiplies unsigned by signed bytes,
-// signed inputs and unsigned weights are moved by 128, and their zero points with them.
-struct ByteZeros {
-    int32_t x = 0;
-    int32_t weights = 0;
-    uint8_t flipX = 0;  // what an input byte is combined with, by exclusive or
-    uint8_t flipWeights = 0;
-};
-
-ByteZeros byteZerosOf(const TensorType& x, const TensorType& weights) {
-    ByteZeros zeros;
-    zeros.x = x.quantization.zeroPoint;
-    if (x.type == DataType::QUANT8_ASYMM_SIGNED) {
-        zeros.x += 128;
-        zeros.flipX = 0x80;
-    }
-    if (weights.type != DataType::QUANT8_SYMM_PER_CHANNEL) {
-        zeros.weights = weights.quantization.zeroPoint;
-    }
-    if (weights.type == DataType::QUANT8_ASYMM) {
-        zeros.weights -= 128;
-        zeros.flipWeights = 0x80;
-    }
-    return zeros;
-}
 
 class ShapedQuantizedProduct final : public ShapedKernel {
   public:
@@ -548,17 +483,6 @@ class QuantizedProduct final : public StepKernel {
     const std::string mName;
 };
 
-// The bytes of a constant, which live as long as the graph.
-template <typename T>
-const T* constantOf(const KernelArguments& arguments, size_t input) {
-    return reinterpret_cast<const T*>(
-            arguments.graph.tensor(arguments.node.inputs[input]).constant.bytes.data());
-}
-
-const TensorType& typeOf(const KernelArguments& arguments, TensorId tensor) {
-    return arguments.graph.tensor(tensor).type;
-}
-
 Result<std::unique_ptr<const StepKernel>> compileFloat(Definition definition,
                                                        const KernelArguments& arguments,
                                                        InstructionSet set) {
@@ -626,33 +550,7 @@ Result<std::unique_ptr<const StepKernel>> compileQuantized(Definition definition
             std::make_unique<QuantizedProduct>(form, set, std::move(definition), packed, zeros));
 }
 
-// Multipliers that are no numbers would make a 0 one.
-Status checkMultipliers(const TensorType& x, const TensorType& weights, const TensorType& output) {
-    const size_t scales = std::max<size_t>(weights.quantization.channelScales.size(), 1);
-    for (size_t i = 0; i < scales; ++i) {
-        if (!std::isfinite(multiplier(x.quantization.scale,
-                                      scaleOf(weights.quantization, static_cast<int64_t>(i)),
-                                      output.quantization.scale))) {
-            return unsupported("has no kernel for scales whose product is out of range");
-        }
-    }
-    return {};
-}
-
 }  // namespace
-
-Status supportsProduct(const Graph& graph, const Node& node) {
-    const TensorType& x = graph.tensor(node.inputs[0]).type;
-    const Tensor& weights = graph.tensor(node.inputs[1]);
-    const Tensor& bias = graph.tensor(node.inputs[2]);
-    if (!weights.isConstant() || !bias.isConstant()) {
-        return unsupported("packs weights and bias beforehand, and here they are computed");
-    }
-    if (isOfBytes(x.type)) {
-        return checkMultipliers(x, weights.type, graph.tensor(node.outputs[0]).type);
-    }
-    return {};
-}
 
 Result<std::unique_ptr<const StepKernel>> compileProduct(const ProductNode& node,
                                                          const KernelArguments& arguments,

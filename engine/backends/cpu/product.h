@@ -24,9 +24,6 @@ struct ProductNode {
     Activation activation = Activation::NONE;
 };
 
-// Whether a product of these inputs can be packed and computed.
-Status supportsProduct(const Graph& graph, const Node& node);
-
 Result<std::unique_ptr<const StepKernel>> compileProduct(const ProductNode& node,
                                                          const KernelArguments& arguments,
                                                          InstructionSet set);

@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "engine/backends/cpu/quantized_matmul.cc"
 #include "engine/backends/cpu/targets.h"
 
+#include "engine/backends/cpu/partial_vectors-inl.h"
 #include "engine/backends/cpu/quantized_matmul.h"
 
 #include <algorithm>
@@ -124,11 +125,7 @@ struct Tile {
 
 HWY_INLINE void storeBytes(IntVector values, size_t count, uint8_t* to) {
     const auto bytes = hn::TruncateTo(kBytes, hn::BitCast(hn::RebindToUnsigned<Ints>(), values));
-    if (count == hn::Lanes(kInts)) {
-        hn::StoreU(bytes, kBytes, to);
-    } else {
-        hn::BlendedStore(bytes, hn::FirstN(kBytes, count), kBytes, to);
-    }
+    storeFirst(bytes, kBytes, to, count);
 }
 
 template <typename Dot, int kR, int kV>

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/cpu/weights.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/numerics/requantize.h"
+
+namespace halyard::engine::cpu {
+
+Status supportsWeights(const Graph& graph, const Node& node) {
+    const TensorType& x = graph.tensor(node.inputs[0]).type;
+    const Tensor& weights = graph.tensor(node.inputs[1]);
+    if (!weights.isConstant() || !graph.tensor(node.inputs[2]).isConstant()) {
+        return unsupported("packs weights and bias beforehand, and here they are computed");
+    }
+    if (!isOfBytes(x.type)) {
+        return {};
+    }
+    const Quantization& quantization = weights.type.quantization;
+    const float outputScale = graph.tensor(node.outputs[0]).type.quantization.scale;
+    const size_t scales = std::max<size_t>(quantization.channelScales.size(), 1);
+    for (size_t i = 0; i < scales; ++i) {
+        const float weightScale = scaleOf(quantization, static_cast<int64_t>(i));
+        if (!std::isfinite(multiplier(x.quantization.scale, weightScale, outputScale))) {
+            return unsupported("has no kernel for scales whose product is out of range");
+        }
+    }
+    return {};
+}
+
+}  // namespace halyard::engine::cpu

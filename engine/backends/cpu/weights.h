@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Constant weights and biases, as kernels that pack them look at them. Inputs of such a node: x,
+// weights, bias.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/base/status.h"
+#include "engine/graph/graph.h"
+#include "engine/graph/tensor.h"
+#include "engine/plan/step_kernel.h"
+
+namespace halyard::engine::cpu {
+
+// Whether weights and bias are constants, and 8-bit scales such that results are numbers.
+Status supportsWeights(const Graph& graph, const Node& node);
+
+inline bool isOfBytes(DataType type) {
+    return type == DataType::QUANT8_ASYMM || type == DataType::QUANT8_ASYMM_SIGNED;
+}
+
+inline float scaleOf(const Quantization& weights, int64_t channel) {
+    return weights.channelScales.size() > 0 ? weights.channelScales[static_cast<size_t>(channel)]
+                                            : weights.scale;
+}
+
+// Zero points as the product sees them. Where the processor multiplies unsigned by signed bytes,
+// signed inputs and unsigned weights are moved by 128, and their zero points with them.
+struct ByteZeros {
+    int32_t x = 0;
+    int32_t weights = 0;
+    uint8_t flipX = 0;  // what an input byte is combined with, by exclusive or
+    uint8_t flipWeights = 0;
+};
+
+inline ByteZeros byteZerosOf(const TensorType& x, const TensorType& weights) {
+    ByteZeros zeros;
+    zeros.x = x.quantization.zeroPoint;
+    if (x.type == DataType::QUANT8_ASYMM_SIGNED) {
+        zeros.x += 128;
+        zeros.flipX = 0x80;
+    }
+    if (weights.type != DataType::QUANT8_SYMM_PER_CHANNEL) {
+        zeros.weights = weights.quantization.zeroPoint;
+    }
+    if (weights.type == DataType::QUANT8_ASYMM) {
+        zeros.weights -= 128;
+        zeros.flipWeights = 0x80;
+    }
+    return zeros;
+}
+
+// The bytes of a constant, which live as long as the graph.
+template <typename T>
+const T* constantOf(const KernelArguments& arguments, size_t input) {
+    return reinterpret_cast<const T*>(
+            arguments.graph.tensor(arguments.node.inputs[input]).constant.bytes.data());
+}
+
+inline const TensorType& typeOf(const KernelArguments& arguments, TensorId tensor) {
+    return arguments.graph.tensor(tensor).type;
+}
+
+}  // namespace halyard::engine::cpu
