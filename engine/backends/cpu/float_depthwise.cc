@@ -66,9 +66,11 @@ void computeInner(const Block& block, int64_t begin, int64_t end) {
     const FloatVector bias = hn::Load(kFloats, block.panels);
     FloatVector weights[kH][kW];
     const float* rows[kH];
+    HALYARD_UNROLL
     for (int i = 0; i < kH; ++i) {
         rows[i] =
                 block.x + i * window.row + (begin * window.strideW - window.left) * window.channels;
+        HALYARD_UNROLL
         for (int j = 0; j < kW; ++j) {
             weights[i][j] =
                     hn::Load(kFloats, block.panels + static_cast<size_t>(1 + i * kW + j) * lanes);
@@ -78,7 +80,9 @@ void computeInner(const Block& block, int64_t begin, int64_t end) {
     const ptrdiff_t step = window.strideW * window.channels;
     for (int64_t pixel = begin; pixel < end; ++pixel) {
         FloatVector sum = bias;
+        HALYARD_UNROLL
         for (int i = 0; i < kH; ++i) {
+            HALYARD_UNROLL
             for (int j = 0; j < kW; ++j) {
                 sum = hn::MulAdd(hn::LoadU(kFloats, rows[i] + j * window.column), weights[i][j],
                                  sum);

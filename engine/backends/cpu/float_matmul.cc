@@ -45,8 +45,10 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
                             size_t panelLength, float* c, size_t last) {
     const size_t lanes = hn::Lanes(kFloats);
     FloatVector sums[kR][kV];
+    HALYARD_UNROLL
     for (int v = 0; v < kV; ++v) {
         const FloatVector bias = hn::Load(kFloats, panels + v * panelLength);
+        HALYARD_UNROLL
         for (int r = 0; r < kR; ++r) {
             sums[r][v] = bias;
         }
@@ -57,21 +59,26 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
     const ptrdiff_t row = block.aRow;
     for (const ptrdiff_t run : block.runs) {
         const float* bases[kBases];
+        HALYARD_UNROLL
         for (int b = 0; b < kBases; ++b) {
             bases[b] = a + run + 3 * b * row;
         }
         for (int64_t k = 0; k < block.runLength; ++k) {
             FloatVector columns[kV];
+            HALYARD_UNROLL
             for (int v = 0; v < kV; ++v) {
                 columns[v] = hn::Load(kFloats, w + v * panelLength);
             }
             w += lanes;
+            HALYARD_UNROLL
             for (int r = 0; r < kR; ++r) {
                 const FloatVector x = hn::Set(kFloats, bases[r / 3][r % 3 * row]);
+                HALYARD_UNROLL
                 for (int v = 0; v < kV; ++v) {
                     sums[r][v] = hn::MulAdd(x, columns[v], sums[r][v]);
                 }
             }
+            HALYARD_UNROLL
             for (int b = 0; b < kBases; ++b) {
                 ++bases[b];
             }
@@ -79,8 +86,10 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
     }
     const FloatVector low = hn::Set(kFloats, block.low);
     const FloatVector high = hn::Set(kFloats, block.high);
+    HALYARD_UNROLL
     for (int r = 0; r < kR; ++r) {
         float* to = c + r * block.cRow;
+        HALYARD_UNROLL
         for (int v = 0; v < kV; ++v) {
             // In this order a NaN stays one on x86, whose minimum is its second operand then.
             const FloatVector y = hn::Min(high, hn::Max(low, sums[r][v]));

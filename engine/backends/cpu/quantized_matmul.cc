@@ -135,17 +135,21 @@ void computeTile(const Tile& tile) {
     const QuantizedBlock& block = tile.block;
     const size_t lanes = hn::Lanes(kInts);
     IntVector sums[kR][kV];
+    HALYARD_UNROLL
     for (int v = 0; v < kV; ++v) {
         const auto* bias = reinterpret_cast<const int32_t*>(tile.panels + v * tile.panelBytes);
+        HALYARD_UNROLL
         for (int r = 0; r < kR; ++r) {
             sums[r][v] = hn::Load(kInts, bias);
         }
     }
     if (tile.rowSums != nullptr) {
+        HALYARD_UNROLL
         for (int r = 0; r < kR; ++r) {
             const IntVector correction =
                     hn::Set(kInts, static_cast<int32_t>(static_cast<uint32_t>(tile.rowSums[r]) *
                                                         static_cast<uint32_t>(-block.weightsZero)));
+            HALYARD_UNROLL
             for (int v = 0; v < kV; ++v) {
                 sums[r][v] = hn::Add(sums[r][v], correction);
             }
@@ -158,21 +162,26 @@ void computeTile(const Tile& tile) {
     const ptrdiff_t row = block.aRow;
     for (const ptrdiff_t run : block.runs) {
         const Element* bases[kBases];
+        HALYARD_UNROLL
         for (int b = 0; b < kBases; ++b) {
             bases[b] = static_cast<const Element*>(tile.a) + run + 3 * b * row;
         }
         for (int64_t k = 0; k < block.runLength; k += Dot::kGroup) {
             typename Dot::Weights columns[kV];
+            HALYARD_UNROLL
             for (int v = 0; v < kV; ++v) {
                 columns[v] = Dot::load(w + v * panelWeights);
             }
             w += lanes * Dot::kGroup;
+            HALYARD_UNROLL
             for (int r = 0; r < kR; ++r) {
                 const IntVector group = Dot::group(bases[r / 3] + r % 3 * row);
+                HALYARD_UNROLL
                 for (int v = 0; v < kV; ++v) {
                     sums[r][v] = Dot::add(sums[r][v], group, columns[v]);
                 }
             }
+            HALYARD_UNROLL
             for (int b = 0; b < kBases; ++b) {
                 bases[b] += Dot::kGroup;
             }
@@ -181,10 +190,12 @@ void computeTile(const Tile& tile) {
     const IntVector zeroPoint = hn::Set(kInts, block.zeroPoint);
     const auto low = hn::Set(kFloats, static_cast<float>(block.low - block.zeroPoint));
     const auto high = hn::Set(kFloats, static_cast<float>(block.high - block.zeroPoint));
+    HALYARD_UNROLL
     for (int v = 0; v < kV; ++v) {
         const auto multipliers =
                 hn::Load(kFloats, reinterpret_cast<const float*>(tile.panels + v * tile.panelBytes +
                                                                  lanes * sizeof(int32_t)));
+        HALYARD_UNROLL
         for (int r = 0; r < kR; ++r) {
             const auto value = hn::Mul(hn::ConvertTo(kFloats, sums[r][v]), multipliers);
             const auto clamped = hn::Min(hn::Max(value, low), high);

@@ -20,6 +20,14 @@
 // dot products is compiled for AVX3 and names the instruction itself.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #define HWY_WANT_SSE4 1
+
+// Before a loop over an array of vectors, whose length is a constant: unless such loops are gone
+// early, compilers keep the array in memory and not in registers.
+#ifdef __clang__
+#define HALYARD_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define HALYARD_UNROLL _Pragma("GCC unroll 32")
+#endif
 #endif
 
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
