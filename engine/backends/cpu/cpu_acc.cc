@@ -62,7 +62,11 @@ class CpuAcc : public Backend {
 }  // namespace
 
 std::unique_ptr<const Backend> makeCpuAcc() {
-    return std::make_unique<CpuAcc>(cpu::bestInstructionSet());
+    return makeCpuAcc(cpu::bestInstructionSet());
+}
+
+std::unique_ptr<const Backend> makeCpuAcc(InstructionSet set) {
+    return std::make_unique<CpuAcc>(set);
 }
 
 }  // namespace halyard::engine

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "engine/backends/cpu/instruction_set.h"
 #include "engine/plan/backend.h"
 
 namespace halyard::engine {
@@ -11,5 +12,7 @@ namespace halyard::engine {
 // The tuned backend, "CpuAcc": vectorised kernels on all threads of an execution, with constants
 // packed beforehand. It takes the nodes that it has tuned kernels for.
 std::unique_ptr<const Backend> makeCpuAcc();
+// With kernels of this instruction set and no better; one of availableInstructionSets().
+std::unique_ptr<const Backend> makeCpuAcc(cpu::InstructionSet set);
 
 }  // namespace halyard::engine
