@@ -304,10 +304,10 @@ def test_without_litert_it_is_said_how_to_get_it(
 @pytest.mark.parametrize(
     ("asked", "exit_code", "said"),
     [
-        ("CpuAcc", 1, "CpuRef ran 1 of 1 nodes, and only CpuAcc was asked for (CpuAcc is not in"),
-        ("CpuAcc,CpuRef", 0, "note       CpuAcc is not in this build of the driver"),
+        ("GpuAcc", 1, "CpuRef ran 1 of 1 nodes, and only GpuAcc was asked for (GpuAcc is not in"),
+        ("GpuAcc,CpuRef", 0, "note       GpuAcc is not in this build of the driver"),
         ("CpuRef", 0, "placement  CpuRef: 1 node in 1 piece"),
-        ("CpuRef,CpuAcc", 0, "placement  CpuRef: 1 node in 1 piece"),
+        ("CpuRef,GpuAcc", 0, "placement  CpuRef: 1 node in 1 piece"),
     ],
 )
 def test_the_backend_that_ran_is_one_that_was_asked_for(
@@ -322,7 +322,7 @@ def test_the_backend_that_ran_is_one_that_was_asked_for(
     result = invoke(*SMALL, "--backends", asked)
     assert result.exit_code == exit_code, result.output
     assert said in result.output
-    assert ("not in this build" in result.output) == asked.startswith("CpuAcc")
+    assert ("not in this build" in result.output) == asked.startswith("GpuAcc")
 
 
 @pytest.mark.parametrize("place", ["missing/result.json", "."])

@@ -26,7 +26,7 @@ class FakeService:
         self.exit_code = exit_code
 
     def log(self) -> str:
-        return "W/halyard: CpuAcc is not here\n"
+        return "W/halyard: GpuAcc is not here\n"
 
     def stop(self) -> int:
         return self.exit_code
@@ -94,7 +94,7 @@ def test_all_that_went_well_is_said_to(show: Show) -> None:
     assert ok
     assert "All went well" in text
     assert "FAILED" not in text
-    assert "CpuAcc is not here" in text
+    assert "GpuAcc is not here" in text
 
 
 @pytest.mark.parametrize("number", [1, 4, 11])

@@ -57,20 +57,24 @@ class Lines {
                          .inputW = x[2],
                          .outputW = output[2],
                          .channels = output[3]};
+        lines.mUnitPixels = std::clamp<int64_t>(kMostOperations / lines.pixelOperations(), 1,
+                                                lines.mWindow.outputW);
+        lines.mUnitsPerLine = (lines.mWindow.outputW + lines.mUnitPixels - 1) / lines.mUnitPixels;
         return lines;
     }
 
-    int64_t count() const { return mCount; }
-    int64_t operations() const {
-        return mWindow.filterH * mWindow.filterW * mWindow.outputW * mWindow.channels;
-    }
+    // The work is cut into pixels of lines.
+    int64_t units() const { return mCount * mUnitsPerLine; }
+    int64_t unitOperations() const { return mUnitPixels * pixelOperations(); }
+    int64_t lineOf(int64_t unit) const { return unit / mUnitsPerLine; }
     // Elements of a line.
     int64_t inputLine() const { return mWindow.inputW * mWindow.channels; }
     int64_t outputLine() const { return mWindow.outputW * mWindow.channels; }
 
-    // The windows of a line; `first` is where the line that the filter's row 0 reads, or would
+    // The windows of a unit; `first` is where the line that the filter's row 0 reads, or would
     // read, starts in the input.
-    DepthwiseWindow windowOf(int64_t line, ptrdiff_t& first) const {
+    DepthwiseWindow windowOf(int64_t unit, ptrdiff_t& first) const {
+        const int64_t line = lineOf(unit);
         const int64_t top = line % mOutputH * mStrideH - mTop;
         DepthwiseWindow window = mWindow;
         window.firstRow =
@@ -78,12 +82,22 @@ class Lines {
         const int64_t left = mInputH - 1 - top;
         window.endRow =
                 std::clamp(left < 0 ? 0 : left / mDilationH + 1, window.firstRow, window.filterH);
+        window.firstPixel = unit % mUnitsPerLine * mUnitPixels;
+        window.endPixel = std::min(window.firstPixel + mUnitPixels, window.outputW);
         first = (line / mOutputH * mInputH + top) * inputLine();
         return window;
     }
 
   private:
+    // Multiply-adds of a unit, at most: nobody asks in its midst whether it is time to stop.
+    static constexpr int64_t kMostOperations = int64_t{1} << 24;
+
+    int64_t pixelOperations() const {
+        return std::max<int64_t>(mWindow.filterH * mWindow.filterW * mWindow.channels, 1);
+    }
+
     DepthwiseWindow mWindow;
+    int64_t mUnitPixels = 1, mUnitsPerLine = 1;
     int64_t mCount = 0;
     int64_t mOutputH = 1, mInputH = 1;
     int64_t mTop = 0, mStrideH = 1, mDilationH = 1;
@@ -114,23 +128,23 @@ class ShapedFloatDepthwise final : public ShapedKernel {
     size_t workspaceBytes() const override { return mBytes; }
 
     Status run(KernelCall& call) const override {
-        return call.inParallel(mLines.count(), mLines.operations(),
+        return call.inParallel(mLines.units(), mLines.unitOperations(),
                                [&](int64_t begin, int64_t end, size_t worker) {
-                                   for (int64_t line = begin; line < end; ++line) {
-                                       compute(call, line, mMemory.of(call, worker));
+                                   for (int64_t unit = begin; unit < end; ++unit) {
+                                       compute(call, unit, mMemory.of(call, worker));
                                    }
                                });
     }
 
   private:
-    void compute(const KernelCall& call, int64_t index, std::byte* memory) const {
+    void compute(const KernelCall& call, int64_t unit, std::byte* memory) const {
         ptrdiff_t first = 0;
         FloatDepthwiseLine line;
-        line.window = mLines.windowOf(index, first);
+        line.window = mLines.windowOf(unit, first);
         line.panels = reinterpret_cast<const float*>(mPanels.in(call.constants()).data());
         line.low = mRange.low;
         line.high = mRange.high;
-        const ptrdiff_t to = index * mLines.outputLine();
+        const ptrdiff_t to = mLines.lineOf(unit) * mLines.outputLine();
         if (!mHalves) {
             line.x = call.input(0).as<float>() + first;
             line.y = call.output(0).as<float>() + to;
@@ -148,7 +162,9 @@ class ShapedFloatDepthwise final : public ShapedKernel {
         line.x = x;
         line.window.row = length;
         mForm.compute(line);
-        std::transform(line.y, line.y + mLines.outputLine(), call.output(0).as<Half>() + to,
+        const ptrdiff_t begin = line.window.firstPixel * line.window.channels;
+        const ptrdiff_t end = line.window.endPixel * line.window.channels;
+        std::transform(line.y + begin, line.y + end, call.output(0).as<Half>() + to + begin,
                        [](float value) { return toHalf(value); });
     }
 
@@ -236,7 +252,7 @@ class ShapedQuantizedDepthwise final : public ShapedKernel {
     size_t workspaceBytes() const override { return mBytes; }
 
     Status run(KernelCall& call) const override {
-        return call.inParallel(mLines.count(), mLines.operations(),
+        return call.inParallel(mLines.units(), mLines.unitOperations(),
                                [&](int64_t begin, int64_t end, size_t worker) {
                                    compute(call, begin, end, mMemory.of(call, worker));
                                });
@@ -246,16 +262,16 @@ class ShapedQuantizedDepthwise final : public ShapedKernel {
     void compute(const KernelCall& call, int64_t begin, int64_t end, std::byte* memory) const {
         auto* padding = reinterpret_cast<uint8_t*>(memory + mPaddingLine);
         std::fill_n(padding, mChannels, mPadding);
-        for (int64_t index = begin; index < end; ++index) {
+        for (int64_t unit = begin; unit < end; ++unit) {
             ptrdiff_t first = 0;
             QuantizedDepthwiseLine line;
-            line.window = mLines.windowOf(index, first);
+            line.window = mLines.windowOf(unit, first);
             line.x = call.input(0).as<uint8_t>() + first;
             line.padding = padding;
             line.taps = reinterpret_cast<const uint8_t**>(memory + mTaps);
             line.flip = mFlip;
             line.panels = mPanels.in(call.constants()).data();
-            line.y = call.output(0).as<uint8_t>() + index * mLines.outputLine();
+            line.y = call.output(0).as<uint8_t>() + mLines.lineOf(unit) * mLines.outputLine();
             line.zeroPoint = mZeroPoint;
             line.low = mRange.low;
             line.high = mRange.high;

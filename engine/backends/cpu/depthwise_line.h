@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One line of a depthwise convolution's output.
+// One line of a depthwise convolution's output, or some pixels of it.
 //
 // Weights are packed as [channel block][bias, then each tap][lane], taps line by line, with zeros
 // behind the last channel.
@@ -24,6 +24,7 @@ struct DepthwiseWindow {
     ptrdiff_t column = 0;              // and from a column to the next
     int64_t dilationW = 1, strideW = 1, left = 0;
     int64_t inputW = 1, outputW = 1;
+    int64_t firstPixel = 0, endPixel = 1;  // of the output's line, those to compute
     int64_t channels = 1;
 };
 

@@ -100,10 +100,11 @@ void compute(const FloatDepthwiseLine& line) {
     const int64_t panelLength = (window.filterH * window.filterW + 1) * lanes;
     // Where windows lie on the input as a whole.
     const int64_t reach = (window.filterW - 1) * window.dilationW;
-    const int64_t first =
-            std::min((window.left + window.strideW - 1) / window.strideW, window.outputW);
+    const int64_t first = std::clamp((window.left + window.strideW - 1) / window.strideW,
+                                     window.firstPixel, window.endPixel);
     const int64_t room = window.inputW - 1 - reach + window.left;
-    const int64_t end = std::clamp(room < 0 ? 0 : room / window.strideW + 1, first, window.outputW);
+    const int64_t end =
+            std::clamp(room < 0 ? 0 : room / window.strideW + 1, first, window.endPixel);
     const bool allRows = window.firstRow == 0 && window.endRow == window.filterH;
     const bool three = allRows && window.filterH == 3 && window.filterW == 3;
     const bool five = allRows && window.filterH == 5 && window.filterW == 5;
@@ -115,12 +116,12 @@ void compute(const FloatDepthwiseLine& line) {
                 .y = line.y + channel,
                 .count = static_cast<size_t>(std::min(lanes, window.channels - channel))};
         if (!(three || five) || block.count < hn::Lanes(kFloats)) {
-            computeSome(block, 0, window.outputW);
+            computeSome(block, window.firstPixel, window.endPixel);
             continue;
         }
-        computeSome(block, 0, first);
+        computeSome(block, window.firstPixel, first);
         three ? computeInner<3, 3>(block, first, end) : computeInner<5, 5>(block, first, end);
-        computeSome(block, end, window.outputW);
+        computeSome(block, end, window.endPixel);
     }
 }
 

@@ -17,6 +17,9 @@ constexpr int64_t kUnitBytes = int64_t{96} << 10;
 constexpr int64_t kUnitsPerThread = 4;
 // Multiply-adds that are worth a unit of their own.
 constexpr int64_t kFewestOperations = int64_t{1} << 16;
+// And those that a unit should not exceed, because nobody asks in the midst of one whether it is
+// time to stop: some milliseconds.
+constexpr int64_t kMostOperations = int64_t{1} << 26;
 
 int64_t ceilDivide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
@@ -63,13 +66,19 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
     const int64_t rowBytes = std::max<int64_t>(taps * plan.mRunLength * bytes, 1);
     const int64_t lineBytes = std::max<int64_t>(s.inputW * s.inputC * bytes, 1);
     const bool oneLine = s.outputH == 1 && s.filterW == 1;
-    plan.mRowsPerUnit = s.outputW;
+    const int64_t rowOperations = std::max<int64_t>(taps * plan.mRunLength * plan.mGroupColumns, 1);
+    const int64_t mostTiles =
+            oneLine ? std::clamp<int64_t>(kUnitBytes / rowBytes / traits.tileRows, 1, 64)
+                    : s.outputW;
+    plan.mRowsPerUnit =
+            traits.tileRows *
+            std::clamp<int64_t>(kMostOperations / rowOperations / traits.tileRows, 1, mostTiles);
+    plan.mRowsPerUnit = std::min(plan.mRowsPerUnit, s.outputW);
     plan.mLinesPerUnit = 1;
-    if (oneLine) {
-        plan.mRowsPerUnit = std::clamp<int64_t>(kUnitBytes / rowBytes / traits.tileRows, 1, 64) *
-                            traits.tileRows;
-    } else {
-        plan.mLinesPerUnit = std::clamp<int64_t>(kUnitBytes / lineBytes - s.filterH, 1, s.outputH);
+    if (!oneLine && plan.mRowsPerUnit == s.outputW) {
+        const int64_t most = kMostOperations / (rowOperations * s.outputW);
+        plan.mLinesPerUnit = std::clamp<int64_t>(std::min(kUnitBytes / lineBytes - s.filterH, most),
+                                                 1, s.outputH);
     }
     const int64_t threads = static_cast<int64_t>(traits.threads);
     const int64_t wanted = threads == 1 ? 1 : threads * kUnitsPerThread;
@@ -89,8 +98,11 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
            operations(plan.mRowsPerUnit / 2, plan.mGroupColumns) > kFewestOperations) {
         plan.mRowsPerUnit = roundUp(plan.mRowsPerUnit / 2, traits.tileRows);
     }
-    plan.mRowsPerUnit = std::min(plan.mRowsPerUnit, s.outputW);
-    plan.mColumnsPerUnit = plan.mGroupColumns;
+    plan.mColumnsPerUnit = std::clamp<int64_t>(
+            kMostOperations /
+                    std::max<int64_t>(operations(plan.mLinesPerUnit * plan.mRowsPerUnit, 1), 1) /
+                    traits.tileColumns * traits.tileColumns,
+            std::min(traits.tileColumns, plan.mGroupColumns), plan.mGroupColumns);
     while (rowUnits() * s.groups * ceilDivide(plan.mGroupColumns, plan.mColumnsPerUnit) < wanted &&
            plan.mColumnsPerUnit > traits.tileColumns &&
            operations(plan.mLinesPerUnit * plan.mRowsPerUnit, plan.mColumnsPerUnit / 2) >

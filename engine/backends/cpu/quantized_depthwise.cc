@@ -161,7 +161,7 @@ void compute(const QuantizedDepthwiseLine& line) {
     const int64_t groups = (taps + Taps::kGroup - 1) / Taps::kGroup;
     const int64_t panelBytes = lanes * (int64_t{sizeof(int32_t) + sizeof(float)} +
                                         groups * Taps::kGroup * (Taps::kBytes ? 1 : 2));
-    for (int64_t pixel = 0; pixel < window.outputW; ++pixel) {
+    for (int64_t pixel = window.firstPixel; pixel < window.endPixel; ++pixel) {
         const int64_t start = pixel * window.strideW - window.left;
         const uint8_t** tap = line.taps;
         for (int64_t i = 0; i < window.filterH; ++i) {
