@@ -302,9 +302,11 @@ class StepwisePiece::Run {
                                  mPiece.mSteps->kernels[step]->specialize(
                                          {.inputs = all.first(mState.inputs.size()),
                                           .outputs = all.subspan(mState.inputs.size())}));
-        HALYARD_ASSIGN_OR_RETURN(const std::span<std::byte> workspace,
-                                 call.scratch<std::byte>(made->workspaceBytes()));
-        call.setWorkspace(workspace);
+        if (made->workspaceBytes() > 0) {
+            HALYARD_ASSIGN_OR_RETURN(const std::span<std::byte> workspace,
+                                     call.scratch<std::byte>(made->workspaceBytes()));
+            call.setWorkspace(workspace);
+        }
         return made->run(call);
     }
 
