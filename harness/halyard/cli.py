@@ -20,6 +20,7 @@ from halyard.cli_vm import vm
 from halyard.devices.adb_link import LinkBroken, usb_serials
 from halyard.errors import ConfigError, HalyardError
 from halyard.terminal import Terminal
+from halyard.vm.machine import MACHINES
 from halyard.vm.virtual_machine import Resident
 
 
@@ -57,10 +58,14 @@ for _command in (run, bench, conformance, save, push, pull, shell, log, vm):
 @cli.command()
 def devices() -> None:
     """Lists the devices that can be named."""
-    machine = Resident().running()
-    there = f"runs on port {machine.port}" if machine else "is booted when it is needed"
-    rows = [["host", "this machine", "the driver runs in the runner's process"]]
-    rows.append(["vm", "virtual device", there])
+    rows = []
+    for machine in MACHINES.values():
+        what = "this machine" if machine.is_here() else f"QEMU's {machine.name} programs"
+        rows.append([f"host{machine.suffix}", what, "the driver runs in the runner's process"])
+    for machine in MACHINES.values():
+        running = Resident(machine=machine).running()
+        there = f"runs on port {running.port}" if running else "is booted when it is needed"
+        rows.append([f"vm{machine.suffix}", f"virtual device, {machine.name}", there])
     try:
         rows += [[serial, "USB", ""] for serial in usb_serials()]
         note = ""

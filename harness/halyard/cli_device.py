@@ -11,7 +11,7 @@ from halyard.errors import ConfigError
 from halyard.terminal import Terminal
 from halyard.vm.virtual_machine import Resident
 
-METAVAR = "host|vm|SERIAL|HOST:PORT|YAML"
+METAVAR = "host|vm|host-arm64|vm-arm64|SERIAL|HOST:PORT|YAML"
 
 device_option = click.option(
     "--device",
@@ -57,7 +57,8 @@ def check_lasting(config: DeviceConfig) -> None:
             "the host keeps nothing: its folder is there for one run. Name a device that stays: "
             "--device vm (after halyard vm start), or a phone's serial"
         )
-    if config.kind == "virtual" and Resident().running() is None:
+    machine = config.emulated()
+    if config.kind == "virtual" and Resident(machine=machine).running() is None:
         raise ConfigError(
             "the virtual device does not run, and one that is booted for this command would be "
             "gone with all that is on it: halyard vm start"

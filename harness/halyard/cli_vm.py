@@ -11,23 +11,34 @@ from halyard.devices.virtual import VirtualDevice, answers
 from halyard.errors import HalyardError
 from halyard.terminal import Terminal
 from halyard.vm import initramfs
+from halyard.vm.machine import MACHINES, X86_64, Machine
 from halyard.vm.virtual_machine import Resident, VirtualMachine, VmOptions
 
 
 @click.group()
-def vm() -> None:
+@click.option(
+    "--machine",
+    default=X86_64.name,
+    show_default=True,
+    type=click.Choice(list(MACHINES)),
+    help="Which of them: there is one of each architecture.",
+)
+@click.pass_context
+def vm(context: click.Context, machine: str) -> None:
     """A virtual device that stays until it is stopped."""
+    context.obj = MACHINES[machine]
 
 
 @vm.command()
 @click.option("--memory", default=1024, show_default=True, type=click.IntRange(256), help="MiB.")
 @click.option("--processors", default=2, show_default=True, type=click.IntRange(1, 64))
-def start(memory: int, processors: int) -> None:
+@click.pass_obj
+def start(chosen: Machine, memory: int, processors: int) -> None:
     """Boots it, unless it runs."""
     terminal = Terminal()
     with terminal.step("Booting the virtual device") as step:
-        machine, is_new = Resident().start(
-            VmOptions(memory=memory, processors=processors),
+        machine, is_new = Resident(machine=chosen).start(
+            VmOptions(machine=chosen, memory=memory, processors=processors),
             answers,
             lambda stage, seconds: step.now(f"{stage} {seconds:.1f} s"),
         )
@@ -36,16 +47,18 @@ def start(memory: int, processors: int) -> None:
 
 
 @vm.command()
-def stop() -> None:
+@click.pass_obj
+def stop(chosen: Machine) -> None:
     """Stops it."""
-    machine = Resident().stop()
+    machine = Resident(machine=chosen).stop()
     click.echo("stopped" if machine else "it did not run")
 
 
 @vm.command()
-def status() -> None:
+@click.pass_obj
+def status(chosen: Machine) -> None:
     """Says whether it runs, and how it is reached. Exit code 1 if it does not."""
-    machine = Resident().running()
+    machine = Resident(machine=chosen).running()
     if machine is None:
         click.echo("the virtual device does not run")
         sys.exit(1)
@@ -54,9 +67,10 @@ def status() -> None:
 
 @vm.command(context_settings={"ignore_unknown_options": True})
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def shell(command: tuple[str, ...]) -> None:
+@click.pass_obj
+def shell(chosen: Machine, command: tuple[str, ...]) -> None:
     """Runs COMMAND on it, or what is typed, line by line. Exit code: the command's."""
-    machine = Resident().running()
+    machine = Resident(machine=chosen).running()
     if machine is None:
         raise HalyardError("the virtual device does not run: halyard vm start")
     with VirtualDevice(machine) as device:
@@ -71,5 +85,5 @@ def _describe(terminal: Terminal, machine: VirtualMachine) -> None:
     terminal.detail(f"process   {machine.pid}, for {minutes:.0f} min")
     terminal.detail(f"console   {machine.console}")
     terminal.detail(f"booted in {machine.boot_seconds:.1f} s ({stages})")
-    if machine.programs != initramfs.digest(initramfs.native_programs()):
+    if machine.programs != initramfs.digest(initramfs.native_programs(machine.machine)):
         terminal.detail("its programs are older than those installed here: stop and start it")

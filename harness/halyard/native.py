@@ -3,6 +3,8 @@
 
 import hashlib
 import os
+import platform
+from collections.abc import Mapping
 from pathlib import Path
 
 from halyard.errors import ProgramMissing
@@ -13,39 +15,62 @@ ADBD = "adbd"
 HWSERVICEMANAGER = "hwservicemanager"
 PROGRAMS = (SERVICE, RUNNER, ADBD, HWSERVICEMANAGER)
 
+# The CMake presets of builds for other machines than this one, by what their kernels call them.
+_CROSS_BUILDS: Mapping[str, str] = {"aarch64": "arm64"}
+
 _PACKAGE = Path(__file__).resolve().parent
 _INSTALLED = _PACKAGE / "native"
 _CHECKOUT = _PACKAGE.parent.parent
 
 
-def program(name: str) -> Path:
-    """The program's file; `service` stands for the service's long name."""
+def program(name: str, machine: str | None = None) -> Path:
+    """The program's file; `service` stands for the service's long name.
+
+    `machine` is what the kernel there says to `uname -m`; left out: this machine's.
+    """
     file_name = SERVICE if name == "service" else name
     if file_name not in PROGRAMS:
         raise ProgramMissing(
             f"there is no program {name}; there are service, {', '.join(PROGRAMS)}"
         )
-    path = folder() / file_name
+    path = folder(machine) / file_name
     if not path.is_file():
-        hint = (
-            "install the package again"
-            if path.parent == _INSTALLED
-            else "build it there with ninja, or name another build in HALYARD_NATIVE_DIR"
-        )
+        if path.parent == _INSTALLED:
+            hint = "install the package again"
+        elif machine is None or machine == platform.machine():
+            hint = "build it there with ninja, or name another build in HALYARD_NATIVE_DIR"
+        else:
+            hint = (
+                f"in a checkout, `make {_CROSS_BUILDS[machine]}` builds it; "
+                f"{_variable(machine)} names another build"
+            )
         raise ProgramMissing(f"{path} is missing: {hint}")
     return path
 
 
-def folder() -> Path:
-    """The folder of the programs.
+def folder(machine: str | None = None) -> Path:
+    """The folder of the programs for a machine.
 
-    HALYARD_NATIVE_DIR, a CMake build folder, goes before all. An installed package carries its own;
-    in a checkout they are those of the release build, which are as new as the last `ninja`.
+    HALYARD_NATIVE_DIR, a CMake build folder, goes before all; for another machine than this one,
+    HALYARD_NATIVE_DIR_AARCH64 and so on. An installed package carries programs for the machine that
+    it was built on; in a checkout they are those of the release build, or of the machine's own
+    preset, which are as new as the last `ninja`.
     """
-    override = os.environ.get("HALYARD_NATIVE_DIR")
+    if machine is None:
+        machine = platform.machine()
+    is_here = machine == platform.machine()
+    if not is_here and machine not in _CROSS_BUILDS:
+        raise ProgramMissing(f"there are no programs for {machine}, a device's processor")
+    override = os.environ.get("HALYARD_NATIVE_DIR" if is_here else _variable(machine))
     if override:
         return Path(override)
-    return _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT / "build" / "release"
+    if is_here:
+        return _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT / "build" / "release"
+    return _CHECKOUT / "build" / _CROSS_BUILDS[machine]
+
+
+def _variable(machine: str) -> str:
+    return f"HALYARD_NATIVE_DIR_{machine.upper()}"
 
 
 def device_configs() -> Path:

@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _programs_are_sanitized() -> bool:
     try:
-        return sanitizers.sanitized(initramfs.native_programs().values())
+        return sanitizers.sanitized(initramfs.native_programs(VmOptions.machine).values())
     except HalyardError:
         # What is wrong with the programs is for the device to say.
         return False

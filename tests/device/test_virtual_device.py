@@ -54,7 +54,9 @@ def test_the_vintf_fragment_lies_where_a_vendor_image_has_it(device: VirtualDevi
 
 
 def test_it_knows_which_programs_it_runs(device: VirtualDevice) -> None:
-    assert device.machine.programs == initramfs.digest(initramfs.native_programs())
+    assert device.machine.programs == initramfs.digest(
+        initramfs.native_programs(device.machine.machine)
+    )
 
 
 def test_a_command_gives_its_streams_and_exit_code(device: VirtualDevice) -> None:

@@ -7,7 +7,13 @@ import pytest
 
 from halyard import native
 from halyard.devices.adb import AdbDevice
-from halyard.errors import CommandFailed, CommandTimeout, DeviceError, DeviceUnreachable
+from halyard.errors import (
+    CommandFailed,
+    CommandTimeout,
+    DeviceError,
+    DeviceUnreachable,
+    ProgramMissing,
+)
 from tests.harness.fake_link import FakeLink, LinkBroken, LinkTimeout
 
 
@@ -126,6 +132,20 @@ def test_a_pull_that_breaks_leaves_the_old_file(
         device.pull("/data/local/tmp/file", local)
     assert local.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["got"]
+
+
+def test_the_program_is_the_one_for_the_devices_processor(
+    link: FakeLink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / native.RUNNER).write_text("for arm64")
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.setenv("HALYARD_NATIVE_DIR_AARCH64", str(tmp_path))
+    phone = AdbDevice(link, "one")
+    link.answers["uname -m"] = "echo aarch64"
+    assert link.path(phone.put_program(native.RUNNER)).read_text() == "for arm64"
+    link.answers["uname -m"] = "echo armv7l"
+    with pytest.raises(ProgramMissing, match="no programs for armv7l"):
+        AdbDevice(link, "another").put_program(native.RUNNER)
 
 
 def test_a_program_is_pushed_once_and_again_when_it_changes(

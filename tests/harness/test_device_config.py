@@ -9,11 +9,12 @@ from halyard import native
 from halyard.devices import config_of
 from halyard.devices.config import load, parse
 from halyard.errors import ConfigError
+from halyard.vm.machine import ARM64, X86_64
 
 
 def test_the_files_that_come_along_are_valid() -> None:
     files = sorted(native.device_configs().glob("*.yaml"))
-    assert {load(file).kind for file in files} == {"adb", "virtual"}
+    assert {load(file).kind for file in files} == {"adb", "host", "virtual"}
 
 
 def test_fields_are_read(tmp_path: Path) -> None:
@@ -55,6 +56,12 @@ def test_any_kind_of_device_may_have_expected_failures() -> None:
         ({"kind": "adb", "port": True}, "port is True"),
         ({"kind": "adb", "serial": 83}, "serial must be text; put it in quotes"),
         ({"kind": "virtual", "memory": "lots"}, "memory is 'lots'"),
+        (
+            {"kind": "virtual", "machine": "mips"},
+            "machine is 'mips'; it must be one of x86_64, arm",
+        ),
+        ({"kind": "virtual", "cpu": "max"}, "cpu is not a field of a device of kind virtual"),
+        ({"kind": "adb", "machine": "arm64"}, "machine is not a field"),
         ({"kind": "virtual", "properties": [1]}, "properties must be a mapping"),
         ({"kind": "virtual", "properties": {"a": None}}, "properties.a must be text"),
         ({"kind": "host", "expected_failures": ["add"]}, "expected_failures must be a mapping"),
@@ -80,6 +87,10 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
 def test_names_mean_devices() -> None:
     assert config_of("host").kind == "host"
     assert config_of("vm").kind == "virtual"
+    for kind, name in (("host", "host-arm64"), ("virtual", "vm-arm64")):
+        other = config_of(name)
+        assert (other.kind, other.emulated()) == (kind, ARM64)
+        assert config_of(name.removesuffix("-arm64")).emulated() == X86_64
     phone = config_of("0A1B2C3D")
     assert (phone.kind, phone.transport, phone.serial) == ("adb", "usb", "0A1B2C3D")
     remote = config_of("192.168.0.7:5556")

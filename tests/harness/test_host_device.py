@@ -6,8 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from halyard.devices import HostDevice
-from halyard.errors import CommandFailed, CommandTimeout, DeviceError, ServiceError
+from halyard import native
+from halyard.devices import HostDevice, open_config
+from halyard.devices.config import parse
+from halyard.errors import (
+    CommandFailed,
+    CommandTimeout,
+    DeviceError,
+    ProgramMissing,
+    ServiceError,
+)
+from halyard.vm.machine import ARM64, X86_64
 
 
 @pytest.fixture
@@ -69,3 +78,62 @@ def test_the_root_goes_with_the_device(device: HostDevice) -> None:
     root = device.root
     device.close()
     assert not root.exists()
+
+
+# ---- one that stands for another architecture ----------------------------------------------------
+
+
+@pytest.fixture
+def arm64_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine of the other architecture, with a QEMU that says how it was called."""
+    monkeypatch.setattr("platform.machine", lambda: X86_64.uname)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / native.RUNNER).write_text("no program")
+    monkeypatch.setenv("HALYARD_NATIVE_DIR_AARCH64", str(programs))
+    emulator = tmp_path / ARM64.qemu_user
+    emulator.write_text('#!/bin/sh\nfor word; do echo "[$word]"; done\n')
+    emulator.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    return programs
+
+
+@pytest.mark.parametrize(
+    ("fields", "cpu"), [({}, "max"), ({"cpu": "cortex-a53"}, "cortex-a53")], ids=["any", "chosen"]
+)
+def test_qemu_runs_the_programs_of_another_architecture(
+    arm64_programs: Path, fields: dict[str, str], cpu: str
+) -> None:
+    with open_config(parse({"kind": "host", "machine": "arm64", **fields})) as device:
+        assert device.serial == "host-arm64"
+        assert device.properties()["ro.product.cpu.abi"] == "aarch64"
+        said = device.shell(f"{device.put_program(native.RUNNER)} 'two words'").check().stdout
+    program = str(arm64_programs / native.RUNNER)
+    assert said.splitlines() == ["[-cpu]", f"[{cpu}]", f"[{program}]", "[two words]"]
+
+
+def test_this_machines_architecture_needs_no_emulator(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: ARM64.uname)
+    monkeypatch.setenv("HALYARD_NATIVE_DIR", str(tmp_path))
+    (tmp_path / native.RUNNER).write_text("a program")
+    with HostDevice(ARM64) as device:
+        assert device.put_program(native.RUNNER) == str(tmp_path / native.RUNNER)
+
+
+def test_a_missing_emulator_names_its_package(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: X86_64.uname)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ProgramMissing, match="install Debian's qemu-user-static"):
+        HostDevice(ARM64)
+
+
+def test_programs_that_are_not_built_for_it_are_named_with_what_builds_them(
+    arm64_programs: Path,
+) -> None:
+    (arm64_programs / native.RUNNER).unlink()
+    with HostDevice(ARM64) as device, pytest.raises(ProgramMissing, match="make arm64"):
+        device.put_program(native.RUNNER)

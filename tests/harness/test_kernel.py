@@ -4,6 +4,7 @@
 import bz2
 import gzip
 import lzma
+import platform
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from halyard.errors import VmError
 from halyard.vm import kernel
-from halyard.vm.machine import X86_64
+from halyard.vm.machine import ARM64, X86_64
 from tests.harness.elf_object import kernel_module
 
 ELF = b"\x7fELF" + bytes(2000)
@@ -134,6 +135,20 @@ def test_the_package_behind_the_meta_package_is_read_from_apt() -> None:
     assert kernel.parse_image_package("linux-image-amd64", listed) == "linux-image-6.1.0-56-amd64"
     with pytest.raises(VmError, match="apt-get update"):
         kernel.parse_image_package("linux-image-amd64", "linux-image-amd64\n")
+
+
+def test_a_kernel_that_is_installed_here_is_none_for_another_architecture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: X86_64.uname)
+    install(tmp_path, "6.1.0-7-amd64")
+    kept = tmp_path / "cache/kernels/arm64"
+    (kept / "modules").mkdir(parents=True)
+    for name, _ in ARM64.modules:
+        (kept / "modules" / f"{name}.ko").write_bytes(kernel_module("depends="))
+    (kept / "vmlinuz").write_bytes(b"an Image")
+    (kept / "release").write_text("6.1.0-7-arm64\n")
+    assert kernel.find(ARM64, tmp_path / "cache", tmp_path).release == "6.1.0-7-arm64"
 
 
 def test_a_package_is_fetched_where_no_kernel_is_installed(

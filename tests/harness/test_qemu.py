@@ -11,7 +11,7 @@ import pytest
 
 from halyard.errors import ProgramMissing, VmError
 from halyard.vm import qemu
-from halyard.vm.machine import X86_64, Machine
+from halyard.vm.machine import ARM64, X86_64, Machine
 
 
 def options(folder: Path, machine: Machine = X86_64) -> qemu.QemuOptions:
@@ -58,6 +58,12 @@ def test_the_guest_is_reached_only_from_this_machine(tmp_path: Path) -> None:
     assert "restrict=on" in line
     assert "-accel tcg" in line
     assert "console=ttyS0" in line
+
+
+def test_an_arm64_machine_is_told_of_its_own_console(tmp_path: Path) -> None:
+    words = qemu.command_line(options(tmp_path, ARM64), monitor=7)
+    assert words[0] == "qemu-system-aarch64"
+    assert "console=ttyAMA0" in words[words.index("-append") + 1].split()
 
 
 def test_the_port_that_the_kernel_chose_is_asked_for(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from halyard.vm import qemu, virtual_machine
+from halyard.vm.machine import ARM64
 from halyard.vm.virtual_machine import Resident, VirtualMachine, VmOptions
 
 
@@ -63,6 +64,18 @@ def test_another_command_finds_it(tmp_path: Path, boots: Boots) -> None:
     assert Resident(tmp_path).running() == machine
     assert machine.boot_seconds == 2.0
     assert len(boots.processes) == 1
+
+
+def test_there_is_one_of_each_architecture(
+    tmp_path: Path, boots: Boots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    first, _ = Resident().start(VmOptions(), no_probe)
+    assert Resident(machine=ARM64).running() is None
+    second, is_new = Resident(machine=ARM64).start(VmOptions(machine=ARM64), no_probe)
+    assert is_new
+    Resident(machine=ARM64).stop()
+    assert Resident().running() == first != second
 
 
 def test_it_is_started_once(tmp_path: Path, boots: Boots) -> None:

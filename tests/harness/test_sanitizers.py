@@ -71,7 +71,7 @@ def test_a_machine_of_sanitized_programs_tells_them_and_has_memory_for_them(
 
     found = kernel.Kernel(release="6.1", image=tmp_path / "kernel", modules=(), origin="a test")
     monkeypatch.setattr(kernel, "find", lambda *_: found)
-    monkeypatch.setattr(initramfs, "native_programs", lambda: {"/system/bin/adbd": program})
+    monkeypatch.setattr(initramfs, "native_programs", lambda _: {"/system/bin/adbd": program})
     monkeypatch.setattr(initramfs, "build", build)
     monkeypatch.setattr(qemu, "start", start)
     with pytest.raises(VmError, match="as far as"):

@@ -16,6 +16,7 @@ from halyard.devices.device import (
 from halyard.devices.host import HostDevice
 from halyard.devices.virtual import VirtualDevice
 from halyard.errors import ConfigError
+from halyard.vm.machine import MACHINES
 from halyard.vm.virtual_machine import StageListener, VmOptions
 
 __all__ = [
@@ -37,12 +38,14 @@ __all__ = [
 def config_of(name: str) -> DeviceConfig:
     """What a name on the command line means.
 
-    `host`; `vm`; a YAML file; HOST:PORT for a phone on TCP; anything else is a USB serial.
+    `host`; `vm`; the same emulated for another architecture, `host-arm64` and `vm-arm64`; a YAML
+    file; HOST:PORT for a phone on TCP; anything else is a USB serial.
     """
-    if name == "host":
-        return DeviceConfig(kind="host")
-    if name == "vm":
-        return DeviceConfig(kind="virtual")
+    for machine in MACHINES.values():
+        if name == f"host{machine.suffix}":
+            return DeviceConfig(kind="host", machine=machine.name if machine.suffix else None)
+        if name == f"vm{machine.suffix}":
+            return DeviceConfig(kind="virtual", machine=machine.name)
     if name.endswith((".yaml", ".yml")):
         return load(Path(name))
     host, colon, port = name.rpartition(":")
@@ -50,7 +53,8 @@ def config_of(name: str) -> DeviceConfig:
         return DeviceConfig(kind="adb", transport="tcp", host=host, port=int(port))
     if not name or colon or "/" in name:
         raise ConfigError(
-            f"{name!r} is no device: give host, vm, a serial, HOST:PORT or a YAML file"
+            f"{name!r} is no device: give host, vm, host-arm64, vm-arm64, a serial, "
+            "HOST:PORT or a YAML file"
         )
     return DeviceConfig(kind="adb", transport="usb", serial=name)
 
@@ -58,9 +62,10 @@ def config_of(name: str) -> DeviceConfig:
 def open_config(config: DeviceConfig, on_stage: StageListener | None = None) -> Device:
     """A device that is there and answers. A virtual one is booted if none runs."""
     if config.kind == "host":
-        return HostDevice()
+        return HostDevice(config.emulated() if config.machine else None, config.cpu)
     if config.kind == "virtual":
         options = VmOptions(
+            machine=config.emulated(),
             memory=config.memory,
             processors=config.processors,
             properties=config.properties,

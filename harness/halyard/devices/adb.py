@@ -47,6 +47,7 @@ class AdbDevice:
         self._transfer_timeout = transfer_timeout
         self._folders: set[str] = set()
         self._programs: dict[str, str] = {}
+        self._processor: str | None = None
 
     @classmethod
     def tcp(cls, host: str, port: int = 5555, key: Path | None = None) -> Self:
@@ -187,7 +188,7 @@ class AdbDevice:
 
     def put_program(self, name: str) -> str:
         if name not in self._programs:
-            local = native.program(name)
+            local = native.program(name, self._uname())
             remote = f"{WORK_FOLDER}/{local.name}"
             there = self.shell(f"sha256sum {shlex.quote(remote)}").stdout.split()
             if there[:1] != [native.digest(local)]:
@@ -199,6 +200,12 @@ class AdbDevice:
                 ).check()
             self._programs[name] = remote
         return self._programs[name]
+
+    def _uname(self) -> str:
+        """What its kernel calls its processor, which tells whose programs it runs."""
+        if self._processor is None:
+            self._processor = self.shell("uname -m").check().stdout.strip()
+        return self._processor
 
     # ---- the rest -------------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 """Device configurations: one YAML file per device.
 
 kind: adb                  # host, virtual or adb
+machine: arm64             # host, virtual: x86_64 or arm64, emulated; left out: host: this machine
+cpu: cortex-a53            # host with another machine: the processor that QEMU emulates
 transport: usb             # adb: usb or tcp
 serial: 0A1B2C3D           # usb: which phone; left out: the only one
 host: 192.168.0.7          # tcp
@@ -18,7 +20,7 @@ expected_failures:         # conformance cases that fail here: patterns of names
   conv_quant8_*: rounds halves up
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -27,13 +29,14 @@ import yaml
 
 from halyard.devices.device import ServiceOptions
 from halyard.errors import ConfigError
+from halyard.vm.machine import MACHINES, X86_64, Machine
 
 Kind = Literal["host", "virtual", "adb"]
 Transport = Literal["usb", "tcp"]
 
 _ALLOWED: Mapping[str, frozenset[str]] = {
-    "host": frozenset(),
-    "virtual": frozenset({"memory", "processors", "properties"}),
+    "host": frozenset({"machine", "cpu"}),
+    "virtual": frozenset({"machine", "memory", "processors", "properties"}),
     "adb": frozenset({"transport", "serial", "host", "port", "key"}),
 }
 _COMMON = frozenset({"kind", "service", "expected_failures"})
@@ -48,6 +51,8 @@ class ServiceConfig:
 @dataclass(frozen=True)
 class DeviceConfig:
     kind: Kind
+    machine: str | None = None  # one of MACHINES
+    cpu: str | None = None
     transport: Transport = "usb"
     serial: str | None = None
     host: str | None = None
@@ -58,6 +63,10 @@ class DeviceConfig:
     properties: Mapping[str, str] = field(default_factory=dict)
     service: ServiceConfig = ServiceConfig()
     expected_failures: Mapping[str, str] = field(default_factory=dict)
+
+    def emulated(self) -> Machine:
+        """What a virtual device is, or a host stands for."""
+        return MACHINES[self.machine] if self.machine else X86_64
 
 
 def load(path: Path) -> DeviceConfig:
@@ -74,13 +83,17 @@ def load(path: Path) -> DeviceConfig:
 
 def parse(content: object) -> DeviceConfig:
     top = _mapping(content, "the file")
-    kind = _one_of(top, "kind", Kind)
+    kind = _one_of(top, "kind", get_args(Kind))
     _known(top, _ALLOWED[kind] | _COMMON, f"a device of kind {kind}")
     service = _mapping(top.get("service", {}), "service")
     _known(service, {item.name for item in fields(ServiceConfig)}, "service")
     values: dict[str, Any] = {"kind": kind}
     if "transport" in top:
-        values["transport"] = _one_of(top, "transport", Transport)
+        values["transport"] = _one_of(top, "transport", get_args(Transport))
+    if "machine" in top:
+        values["machine"] = _one_of(top, "machine", tuple(MACHINES))
+    if "cpu" in top:
+        values["cpu"] = _text(top["cpu"], "cpu")
     for name in ("serial", "host"):
         if name in top:
             # A serial such as 0123 unquoted is an octal number to YAML.
@@ -124,11 +137,9 @@ def _known(given: Mapping[str, object], allowed: set[str] | frozenset[str], owne
             raise ConfigError(f"{name} is not a field of {owner}; it has {fields_there}")
 
 
-def _one_of(given: Mapping[str, object], name: str, choices: Any) -> Any:
-    if given.get(name) not in get_args(choices):
-        raise ConfigError(
-            f"{name} is {given.get(name)!r}; it must be one of {', '.join(get_args(choices))}"
-        )
+def _one_of(given: Mapping[str, object], name: str, choices: Sequence[str]) -> Any:
+    if given.get(name) not in choices:
+        raise ConfigError(f"{name} is {given.get(name)!r}; it must be one of {', '.join(choices)}")
     return given[name]
 
 

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This machine as a device: a temporary folder is its root, and the driver runs in the runner."""
+"""This machine as a device: a temporary folder is its root, and the driver runs in the runner.
+
+It can stand for a machine of another architecture, whose native programs QEMU runs then.
+"""
 
 import platform
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -13,7 +17,8 @@ from typing import Self
 from halyard import native
 from halyard.devices.device import WORK_FOLDER, CommandResult, Progress, Service, ServiceOptions
 from halyard.devices.shell import parse_properties, parse_temperature
-from halyard.errors import CommandTimeout, DeviceError, ServiceError
+from halyard.errors import CommandTimeout, DeviceError, ProgramMissing, ServiceError
+from halyard.vm.machine import Machine
 
 
 class HostDevice:
@@ -23,10 +28,23 @@ class HostDevice:
     folder and in $ROOT.
     """
 
-    serial = "host"
     has_binder = False
 
-    def __init__(self) -> None:
+    def __init__(self, machine: Machine | None = None, cpu: str | None = None) -> None:
+        """Of this machine's own architecture, or another's; `cpu` is the processor that QEMU
+        emulates then, as `-cpu help` names it, left out: one with all extensions."""
+        self.serial = "host"
+        self._emulator: list[str] = []
+        self._uname = platform.machine()
+        if machine is not None and not machine.is_here():
+            self.serial = f"host{machine.suffix}"
+            self._uname = machine.uname
+            program = shutil.which(machine.qemu_user)
+            if program is None:
+                raise ProgramMissing(
+                    f"{machine.qemu_user} is missing: install Debian's {machine.qemu_user_package}"
+                )
+            self._emulator = [program, "-cpu", cpu or "max"]
         self._folder = tempfile.TemporaryDirectory(prefix="halyard-host-")
         self.root = Path(self._folder.name)
         self.path(WORK_FOLDER).mkdir(parents=True)
@@ -101,7 +119,13 @@ class HostDevice:
 
     def put_program(self, name: str) -> str:
         # It runs from where it lies.
-        return str(native.program(name))
+        program = str(native.program(name, self._uname))
+        if not self._emulator:
+            return program
+        emulated = self.path(f"{WORK_FOLDER}/{name}")
+        emulated.write_text(f'#!/bin/sh\nexec {shlex.join([*self._emulator, program])} "$@"\n')
+        emulated.chmod(0o755)
+        return str(emulated)
 
     def start_service(self, options: ServiceOptions | None = None) -> Service:
         raise ServiceError(
@@ -113,7 +137,7 @@ class HostDevice:
 
     def properties(self) -> Mapping[str, str]:
         return parse_properties(
-            f"[ro.product.cpu.abi]: [{platform.machine()}]\n"
+            f"[ro.product.cpu.abi]: [{self._uname}]\n"
             f"[ro.build.fingerprint]: [{platform.platform()}]\n"
         )
 

@@ -46,8 +46,9 @@ class VirtualDevice(AdbDevice):
 
     @classmethod
     def open(cls, options: VmOptions | None = None, on_stage: StageListener | None = None) -> Self:
-        """The resident one if it runs; else one of its own."""
-        machine = Resident().running()
+        """The resident one of that architecture if it runs; else one of its own."""
+        options = options or VmOptions()
+        machine = Resident(machine=options.machine).running()
         return cls(machine) if machine is not None else cls.boot(options, on_stage)
 
     @classmethod
@@ -76,7 +77,8 @@ class VirtualDevice(AdbDevice):
     @property
     def is_outdated(self) -> bool:
         """Whether the machine was booted with other programs than this machine has now."""
-        return self.machine.programs != initramfs.digest(initramfs.native_programs())
+        programs = initramfs.native_programs(self.machine.machine)
+        return self.machine.programs != initramfs.digest(programs)
 
     def take_findings(self) -> str:
         """The reports of sanitizers since this was asked last; empty: there are none."""

@@ -3,13 +3,16 @@
 
 import hashlib
 import shlex
+import shutil
+import tempfile
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
-from halyard import native
+from halyard import folders, native
 from halyard.errors import ProgramMissing
 from halyard.vm.cpio import Archive
+from halyard.vm.debian import Packages
 from halyard.vm.elf import closure
 from halyard.vm.kernel import Kernel
 from halyard.vm.machine import Machine
@@ -59,7 +62,6 @@ def build(
     properties: Mapping[str, str] | None = None,
     environment: Mapping[str, str] | None = None,
     busybox: Path = BUSYBOX,
-    library_root: Path = Path("/"),
 ) -> bytes:
     """The archive. `programs` maps paths in it to files; left out: PROGRAMS, as installed.
 
@@ -67,7 +69,7 @@ def build(
     """
     if not busybox.is_file():
         raise ProgramMissing(f"{busybox} is missing: install Debian's busybox-static")
-    files = dict(programs) if programs is not None else native_programs()
+    files = dict(programs) if programs is not None else native_programs(machine)
     archive = Archive()
     for folder in _FOLDERS:
         archive.folder(folder)
@@ -79,6 +81,7 @@ def build(
     archive.link("bin/sh", "/bin/busybox")
     for name, path in files.items():
         archive.file(name, path.read_bytes(), 0o755)
+    library_root = Path(machine.library_root())
     libraries = closure(files.values(), machine.elf_machine, machine.library_folders, library_root)
     for name, path in libraries.items():
         archive.file(name, path.read_bytes(), 0o755)
@@ -90,8 +93,27 @@ def build(
     return archive.finish()
 
 
-def native_programs() -> dict[str, Path]:
-    return {name: native.program(program) for name, program in PROGRAMS.items()}
+def native_programs(machine: Machine) -> dict[str, Path]:
+    return {name: native.program(program, machine.uname) for name, program in PROGRAMS.items()}
+
+
+def busybox_of(machine: Machine, cache: Path | None = None) -> Path:
+    """This machine's own, or another architecture's from its package, kept in `cache`."""
+    if machine.is_here():
+        return BUSYBOX
+    kept = (cache or folders.cache()) / "busybox" / machine.name
+    if not kept.is_file():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
+            Packages(machine.debian, cache or folders.cache()).unpack(
+                ["busybox-static"], Path(folder)
+            )
+            new = kept.with_suffix(".new")
+            # Since Debian 13 it lies below usr.
+            [found] = (path for path in Path(folder).glob("**/bin/busybox") if path.is_file())
+            shutil.copy(found, new)
+            new.replace(kept)
+    return kept
 
 
 def digest(programs: Mapping[str, Path]) -> str:

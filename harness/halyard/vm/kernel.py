@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 import struct
-import subprocess
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -23,7 +22,8 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from halyard.errors import ProgramMissing, VmError
+from halyard.errors import VmError
+from halyard.vm.debian import Packages
 from halyard.vm.machine import Machine
 
 
@@ -44,7 +44,8 @@ class Kernel:
 
 def find(machine: Machine, cache: Path, root: Path = Path("/")) -> Kernel:
     """The newest installed kernel that has the modules; else the package, kept in `cache`."""
-    for image in sorted((root / "boot").glob("vmlinuz-*"), key=_version, reverse=True):
+    installed = (root / "boot").glob("vmlinuz-*") if machine.is_here() else ()
+    for image in sorted(installed, key=_version, reverse=True):
         release = image.name.removeprefix("vmlinuz-")
         folder = root / "lib/modules" / release
         if os.access(image, os.R_OK) and _has_modules(machine, folder):
@@ -194,26 +195,17 @@ def _complete(kept: Path) -> bool:
 
 
 def _download(machine: Machine, kept: Path) -> None:
-    for program in ("apt-get", "apt-cache", "dpkg-deb"):
-        if shutil.which(program) is None:
-            raise ProgramMissing(
-                f"no kernel with binder is installed, and there is no {program} to get one with; "
-                f"install Debian's {machine.kernel_package}"
-            )
+    packages = Packages(machine.debian, kept.parent.parent)
     kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
         work = Path(folder)
-        package = image_package(machine.kernel_package)
-        _run(["apt-get", "download", package], work)
-        deb = next(work.glob("*.deb"))
-        _run(["dpkg-deb", "-x", str(deb), "tree"], work)
-        image = next((work / "tree/boot").glob("vmlinuz-*"))
+        tree = work / "tree"
+        packages.unpack([image_package(machine.kernel_package, packages)], tree)
+        image = next((tree / "boot").glob("vmlinuz-*"))
         release = image.name.removeprefix("vmlinuz-")
         # Since Debian 13 the modules lie below usr.
         modules = next(
-            path
-            for path in (work / "tree/lib/modules", work / "tree/usr/lib/modules")
-            if path.is_dir()
+            path for path in (tree / "lib/modules", tree / "usr/lib/modules") if path.is_dir()
         )
         new = work / "new"
         (new / "modules").mkdir(parents=True)
@@ -225,10 +217,9 @@ def _download(machine: Machine, kept: Path) -> None:
         new.rename(kept)
 
 
-def image_package(meta: str) -> str:
+def image_package(meta: str, packages: Packages) -> str:
     """The package with the kernel that a meta package depends on."""
-    listed = _run(["apt-cache", "depends", "--no-recommends", "--no-suggests", meta], Path("/"))
-    return parse_image_package(meta, listed)
+    return parse_image_package(meta, packages.dependencies(meta))
 
 
 def parse_image_package(meta: str, listed: str) -> str:
@@ -237,12 +228,3 @@ def parse_image_package(meta: str, listed: str) -> str:
         if found:
             return found[1]
     raise VmError(f"apt knows no kernel behind {meta}; run apt-get update and try again")
-
-
-def _run(command: list[str], folder: Path) -> str:
-    done = subprocess.run(
-        command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True
-    )
-    if done.returncode != 0:
-        raise VmError(f"{' '.join(command)} failed ({done.returncode}): {done.stderr.strip()}")
-    return done.stdout

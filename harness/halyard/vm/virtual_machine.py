@@ -15,7 +15,7 @@ from pathlib import Path
 from halyard import folders
 from halyard.errors import HalyardError, VmError
 from halyard.vm import initramfs, kernel, qemu, sanitizers
-from halyard.vm.machine import X86_64, Machine
+from halyard.vm.machine import MACHINES, X86_64, Machine
 
 _LOG = logging.getLogger(__name__)
 
@@ -51,10 +51,15 @@ class VirtualMachine:
     started: float  # seconds since 1970
     stages: Mapping[str, float]  # seconds that each stage of its start took, in order
     sanitized: bool = False  # whether its programs were built with sanitizers
+    architecture: str = X86_64.name  # one of MACHINES
 
     @property
     def boot_seconds(self) -> float:
         return sum(self.stages.values())
+
+    @property
+    def machine(self) -> Machine:
+        return MACHINES[self.architecture]
 
     @property
     def console(self) -> Path:
@@ -96,7 +101,7 @@ def boot(
     watch = _Stopwatch(on_stage)
     found = kernel.find(options.machine, folders.cache())
     watch.over("kernel found")
-    programs = initramfs.native_programs()
+    programs = initramfs.native_programs(options.machine)
     sanitized = sanitizers.sanitized(programs.values())
     root = folder / "initramfs"
     root.write_bytes(
@@ -106,6 +111,7 @@ def boot(
             programs=programs,
             properties=options.properties,
             environment={**(sanitizers.ENVIRONMENT if sanitized else {}), **options.environment},
+            busybox=initramfs.busybox_of(options.machine),
         )
     )
     watch.over("initramfs built")
@@ -142,6 +148,7 @@ def boot(
         started=time.time(),
         stages=watch.stages,
         sanitized=sanitized,
+        architecture=options.machine.name,
     )
 
 
@@ -204,10 +211,10 @@ def _await_answer(running: qemu.Qemu, console: Path, probe: Probe, timeout: floa
 
 
 class Resident:
-    """The virtual device that `halyard vm start` leaves running, one per user."""
+    """The virtual device that `halyard vm start` leaves running, one per user and architecture."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or folders.state() / "vm"
+    def __init__(self, folder: Path | None = None, machine: Machine = X86_64) -> None:
+        self._folder = folder or folders.state() / f"vm{machine.suffix}"
 
     def running(self) -> VirtualMachine | None:
         with self._locked():
