@@ -23,9 +23,10 @@ FUZZ_SECONDS := 60
 FUZZ :=
 # More options for halyard bench: BENCH='--models mobilenet_v2'.
 BENCH :=
+space := $(subst ,, )
 pytest = $(PYTHON) -m pytest $(if $(K),-k '$(K)') $(if $(OP),--operation '$(OP)')
 
-.PHONY: demo test programs test-native test-engine test-driver test-hal test-programs test-golden \
+.PHONY: demo test programs arm64 test-arm64 test-native test-engine test-driver test-hal test-programs test-golden \
     test-python test-device test-attacks test-asan test-tsan fuzz bench lint tidy format clean
 
 demo: programs
@@ -34,12 +35,22 @@ demo: programs
 test: lint test-native test-python
 	@$(PYTHON) tests/summary.py build/results $(BUILD)/results
 
+# The service and the runner for arm64 devices, static, in build/arm64/device as they lie on one.
+arm64: build/.sysroot-arm64
+	@cmake --preset arm64 >build/arm64.log || { cat build/arm64.log; exit 1; }
+	@cmake --build build/arm64
+	@rm -rf build/arm64/device
+	@cmake --install build/arm64 --strip --component device --prefix build/arm64/device \
+	    >>build/arm64.log || { cat build/arm64.log; exit 1; }
+	@echo "build/arm64/device is ready to push"
+
 # ---- set-up -------------------------------------------------------------------------------------
 
 build/.packages: apt-packages.txt
 build/.packages-fuzz: tests/fuzz/apt-packages.txt build/.packages
 build/.packages-bench: tests/benchmarks/apt-packages.txt build/.packages
-build/.packages build/.packages-fuzz build/.packages-bench:
+build/.packages-arm64: apt-packages-arm64.txt build/.packages
+build/.packages build/.packages-fuzz build/.packages-bench build/.packages-arm64:
 	@mkdir -p build
 	@missing=$$(grep -Ev '^(#|$$)' $< | while read -r name; do \
 	    dpkg-query -W -f '$${db:Status-Abbrev}' "$$name" 2>/dev/null | grep -q '^ii' \
@@ -76,6 +87,13 @@ build/.installed: build/.environment CMakeLists.txt harness/proto/halyard.proto
 	    || true; } || { tail -60 build/install.log; exit 1; }
 	@touch $@
 
+# Debian's arm64 libraries. The system need not know the architecture, and nothing is installed.
+build/.sysroot-arm64: build/.packages-arm64 | build/.installed
+	@echo "Unpacking Debian's arm64 libraries into build/sysroot-arm64"
+	@rm -rf build/sysroot-arm64
+	@$(PYTHON) -m halyard.vm.debian arm64 build/sysroot-arm64 libgtest-dev libprotobuf-dev
+	@touch $@
+
 programs: build/.installed
 	@cmake --build $(BUILD)
 
@@ -101,7 +119,7 @@ test-golden: build/.installed
 	@$(pytest) -q tests/harness/test_conformance.py
 
 # Host tests first, then those on the virtual device.
-test-python: programs
+test-python: programs arm64
 	@cmake --build $(BUILD) --target halyard_binder_selftest halyard_attacker
 	@mkdir -p build/results
 	@$(pytest) tests --junit-xml build/results/python.xml
@@ -114,6 +132,18 @@ test-device: programs
 test-attacks: programs
 	@cmake --build $(BUILD) --target halyard_attacker
 	@$(pytest) --thorough tests/device/test_attacks.py tests/device/test_dying_clients.py
+
+# All that there is of arm64, emulated: the C++ tests and every golden case on a processor without
+# dot product instructions and on one with every extension, and through the virtual device.
+arm64_tests := engine driver hal programs
+test-arm64: programs arm64
+	@cmake --build build/arm64 --target $(addsuffix _tests,$(arm64_tests))
+	@for cpu in cortex-a53 max; do \
+	    echo "C++ tests on $$cpu"; rm -rf build/arm64/results; \
+	    QEMU_CPU=$$cpu ctest --test-dir build/arm64 --output-on-failure --no-tests=error \
+	        -j$$(nproc) -R '^($(subst $(space),|,$(arm64_tests)))_tests' | tail -n 40; \
+	    [ $${PIPESTATUS[0]} = 0 ] || exit 1; done
+	@$(pytest) --no-sample tests/arm64
 
 # The same tests on sanitizer builds: the C++ units, and the Python tests with sanitized programs.
 test-asan: build/.installed

@@ -36,8 +36,13 @@ def place(file: Path, case: ElementTree.Element) -> str:
     """Where a test ran, from the file it was reported in and the module it lives in."""
     if (file.parent / PROGRAMS).is_file():
         return "host, C++ units"
-    if case.get("classname", "").startswith("tests.device"):
+    where = case.get("classname", "")
+    if where.startswith("tests.device"):
         return "virtual device (x86-64, kernel binder)"
+    if where.startswith("tests.arm64.test_virtual_device"):
+        return "virtual device (arm64, kernel binder)"
+    if where.startswith("tests.arm64"):
+        return "host, arm64 programs emulated"
     return "host, Python"
 
 

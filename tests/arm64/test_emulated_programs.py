@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs for arm64 devices, which QEMU runs here: the golden cases in-process, on a processor
+without dot product instructions and on one with every extension.
+
+A random sample, unless --no-sample is given. What a case gives is compared with the expected
+results, and with what this machine's own programs give: there is one set of numbers for all
+processors.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from halyard.conformance import Case, Verdict
+from halyard.conformance.suite import SECONDS_PER_CASE
+from halyard.devices.host import HostDevice
+from halyard.proto import halyard_pb2 as pb
+from halyard.runner import Target, run_cases
+from halyard.vm.machine import ARM64
+from tests.conftest import Bundle
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[HostDevice]:
+    with HostDevice() as device:
+        yield device
+
+
+def run(device: HostDevice, cases: Sequence[Case]) -> list[pb.CaseResult]:
+    options = pb.RunOptions(timeout_s=SECONDS_PER_CASE)
+    return run_cases(device, [case.test_case for case in cases], options, Target.in_process())
+
+
+def judge(host: HostDevice, cpu: str, cases: Sequence[Case]) -> dict[str, Verdict]:
+    with HostDevice(ARM64, cpu) as emulated:
+        results = run(emulated, cases)
+    verdicts = {}
+    for case, result, own in zip(cases, results, run(host, cases), strict=True):
+        verdict = case.check(result)
+        if verdict.passed and outputs(result) != outputs(own):
+            verdict = Verdict(
+                False, f"other results than this machine's: {difference(result, own)}"
+            )
+        verdicts[case.name] = verdict
+    return verdicts
+
+
+def outputs(result: pb.CaseResult) -> list[tuple[bytes, tuple[int, ...]]]:
+    return [
+        (output.data, tuple(output.dimensions))
+        for example in result.examples
+        for output in example.outputs
+    ]
+
+
+def difference(result: pb.CaseResult, own: pb.CaseResult) -> str:
+    pairs = zip(outputs(result), outputs(own), strict=True)
+    return ", ".join(
+        f"output {at}: {there.hex()[:64]}, here {here.hex()[:64]}"
+        for at, ((there, _), (here, _)) in enumerate(pairs)
+        if there != here
+    )
+
+
+@pytest.mark.sample(1000)
+def test_without_dot_products(any_case: str, bundle: Bundle, host: HostDevice) -> None:
+    bundle.check(any_case, lambda cases: judge(host, "cortex-a53", cases))
+
+
+@pytest.mark.sample(1000)
+def test_with_every_extension(any_case: str, bundle: Bundle, host: HostDevice) -> None:
+    bundle.check(any_case, lambda cases: judge(host, "max", cases))
