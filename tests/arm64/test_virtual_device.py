@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The virtual device in its arm64 form: the arm64 service on the binder of an arm64 kernel."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -69,10 +70,12 @@ def test_calls_that_are_not_on_the_list_end_the_caller(device: VirtualDevice) ->
     device.push(program, "/data/local/tmp/hal_tests")
     ran = device.shell("/data/local/tmp/hal_tests --gtest_filter='Seccomp*' 2>&1", timeout=300)
     assert ran.exit_code == 0, ran.stdout
-    assert "[  PASSED  ]" in ran.stdout
+    passed = re.search(r"\[  PASSED  \] (\d+) tests", ran.stdout)
+    assert passed is not None, ran.stdout
+    assert int(passed[1]) >= 10, ran.stdout
 
 
-@pytest.mark.sample(200)
+@pytest.mark.sample(150)
 def test_newest_hal_synchronously(
     golden_case: str, bundle: Bundle, device: VirtualDevice, service: Service
 ) -> None:
