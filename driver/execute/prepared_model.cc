@@ -161,6 +161,7 @@ struct PreparedModel::State {
         const TimeLimit limit = device->timeLimit(options.deadline);
         runOptions.deadline = limit.deadline();
         runOptions.cancelled = &client->ended();
+        runOptions.trace = options.trace;
         runOptions.loopTimeout = std::min(options.loopTimeout, kMaxLoopTimeout);
         result.status = limit.explain(reused.execution.run(
                 reused.binding.inputs, reused.binding.outputs, runOptions, &reused.report));
@@ -323,9 +324,11 @@ const std::shared_ptr<Client>& PreparedModel::client() const {
 std::string PreparedModel::report() const {
     std::string text = "constant_bytes" + field(std::to_string(program().constantBytes())) + "\n";
     text += "arena_bytes" + field(std::to_string(mState->arenaBytes.load())) + "\n";
+    text += "pieces" + field(std::to_string(program().pieceCount())) + "\n";
+    text += "bytes_between_pieces" + field(std::to_string(program().bytesBetweenPieces())) + "\n";
     for (const engine::NodePlacement& node : program().placement()) {
         text += "node" + field(listOf(node.sources)) + field(node.label) + field(node.kind) +
-                field(node.backend) + field(std::to_string(node.piece));
+                field(node.backend) + field(std::to_string(node.piece)) + field(node.kernel);
         for (const engine::NodePlacement::Refusal& refusal : node.refusals) {
             text += field(refusal.backend + ": " + refusal.reason);
         }

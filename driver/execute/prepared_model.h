@@ -29,6 +29,7 @@ struct ExecuteOptions {
     bool measureTiming = false;
     TimePoint deadline;
     std::chrono::nanoseconds loopTimeout = kDefaultLoopTimeout;  // kMaxLoopTimeout at most counts
+    engine::TraceSink* trace = nullptr;  // told what each node took; null: nobody asks
 };
 
 // What an execution tells the client. `outputShapes` is empty unless the status is OK or
@@ -86,7 +87,9 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
     // Memory and placement as text lines of TAB-separated fields:
     //   constant_bytes <n>
     //   arena_bytes    <n>            of the largest execution so far
-    //   node <source operations> <label> <kind> <backend> <piece> [<backend>: <reason>]...
+    //   pieces <n>
+    //   bytes_between_pieces <n>      of the tensors that one piece writes and another reads
+    //   node <source operations> <label> <kind> <backend> <piece> <kernel> [<backend>: <reason>]...
     //   vanished <operation> <what became of it>
     // Source operations are ascending, separated by commas.
     std::string report() const;

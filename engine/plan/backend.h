@@ -63,6 +63,8 @@ struct CompileOptions {
 // What one node took in one run.
 struct NodeTrace {
     const Node* node = nullptr;
+    // Others that the kernel computed together with it; their share of the time is not known.
+    std::span<const Node* const> fused = {};
     std::string_view kernel;
     std::chrono::nanoseconds time{0};
     uint64_t bytes = 0;  // of its inputs, constants included, and outputs
@@ -141,6 +143,8 @@ class CompiledPiece {
     virtual Result<std::unique_ptr<PieceState>> makeState() const {
         return std::unique_ptr<PieceState>();
     }
+    // What computes a node, by its index in Piece::nodes, for people; empty: not told.
+    virtual std::string_view kernelOf(size_t /*node*/) const { return {}; }
     // Constants that the piece has packed, once for each input of a node that it no longer reads
     // them for once the store is filled.
     virtual std::span<const TensorId> packed() const { return {}; }

@@ -71,8 +71,32 @@ std::span<const NodePlacement> Program::placement() const {
     return mState->placement;
 }
 
+void Program::forEachNode(const VisitNode& visit) const {
+    forEachSchedule(mState->schedule, [&](const Schedule& schedule) {
+        for (NodeId id = 0; id < schedule.graph->nodes().size(); ++id) {
+            visit(*schedule.graph, schedule.graph->node(id), schedule.placementOf[id]);
+        }
+    });
+}
+
 size_t Program::pieceCount() const {
     return mState->pieceCount;
+}
+
+uint64_t Program::bytesBetweenPieces() const {
+    uint64_t bytes = 0;
+    forEachSchedule(mState->schedule, [&](const Schedule& schedule) {
+        for (const Step& step : schedule.steps) {
+            for (const SlotId input : step.inputs) {
+                if (input == kNoSlot || schedule.slots[input].writtenBy == kNoStep) {
+                    continue;
+                }
+                const Result<size_t> size = schedule.graphType(input).byteSize();
+                bytes += size.ok() ? *size : 0;
+            }
+        }
+    });
+    return bytes;
 }
 
 size_t Program::constantBytes() const {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -115,8 +116,15 @@ class Program : public std::enable_shared_from_this<Program> {
 
     const Graph& graph() const;
     std::span<const NodePlacement> placement() const;
+    // Every node of every graph, with its index in the placement. The nodes are those that traces
+    // name.
+    using VisitNode = std::function<void(const Graph& graph, const Node& node, size_t placement)>;
+    void forEachNode(const VisitNode& visit) const;
     // Of all graphs; an If or While counts as one, next to the pieces inside.
     size_t pieceCount() const;
+    // Of the tensors that one piece writes and another reads, once for each that reads them; If and
+    // While read what their graphs do. Without those whose size only a run tells.
+    uint64_t bytesBetweenPieces() const;
     // Held by the store of packed constants, beyond the graph's own.
     size_t constantBytes() const;
     // What an execution needs for the outermost graph, or 0 when the shapes of a request decide.

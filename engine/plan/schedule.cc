@@ -88,6 +88,7 @@ class ScheduleCompiler {
         for (Slot& slot : schedule.slots) {
             slot.steers = steering[slot.tensor];
         }
+        schedule.placementOf = mAssignment.placementOf;
         schedule.graph = std::move(mGraph);
         schedule.plans = std::make_unique<ShapeCache<ShapedPlan>>(Schedule::kCachedPlans);
         return schedule;
@@ -118,6 +119,10 @@ class ScheduleCompiler {
         auto& piece = step.work.emplace<PieceStep>();
         piece.backend = backend.name();
         piece.compiled = std::move(compiled).value();
+        for (size_t i = 0; i < assigned.piece.nodes.size(); ++i) {
+            const size_t placement = mAssignment.placementOf[assigned.piece.nodes[i]];
+            mArguments.placement[placement].kernel = piece.compiled->kernelOf(i);
+        }
         piece.specializations = std::make_unique<ShapeCache<ShapedPiece>>(kSpecializationsPerStep);
         for (const TensorId input : assigned.piece.inputs) {
             step.inputs.push_back(mSlots.slotOf(input));

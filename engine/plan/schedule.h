@@ -82,6 +82,7 @@ struct Schedule {
     std::shared_ptr<Graph> graph;
     std::vector<Slot> slots;
     std::vector<Step> steps;
+    std::vector<size_t> placementOf;                // per node: its index in the placement
     std::vector<SlotId> inputs;                     // of the graph inputs
     std::vector<SlotId> outputs;                    // of the graph outputs
     std::shared_ptr<const ShapedPlan> staticPlan;   // null if the inputs' shapes are not all known
@@ -110,6 +111,22 @@ struct ScheduleArguments {
 // Cuts and compiles an analysed graph and those inside it. Fails as the backends do.
 Result<Schedule> compileSchedule(std::shared_ptr<Graph> graph, const Assignment& assignment,
                                  ScheduleArguments& arguments);
+
+// Calls visit(schedule) for a schedule and those inside it.
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the verifier lets graphs be nested
+template <typename Visit>
+void forEachSchedule(const Schedule& schedule, const Visit& visit) {
+    visit(schedule);
+    for (const Step& step : schedule.steps) {
+        if (const auto* branch = std::get_if<IfStep>(&step.work)) {
+            forEachSchedule(*branch->then, visit);
+            forEachSchedule(*branch->otherwise, visit);
+        } else if (const auto* loop = std::get_if<WhileStep>(&step.work)) {
+            forEachSchedule(*loop->condition, visit);
+            forEachSchedule(*loop->body, visit);
+        }
+    }
+}
 
 // Lets go of the constants that every piece reading them has packed, here and in nested schedules.
 // To be called once the store is filled.

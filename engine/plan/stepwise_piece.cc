@@ -476,6 +476,7 @@ class CompiledStepwise : public CompiledPiece {
     }
 
     std::span<const TensorId> packed() const override { return mSteps->packed; }
+    std::string_view kernelOf(size_t node) const override { return mSteps->kernels[node]->name(); }
 
   private:
     std::shared_ptr<const Steps> mSteps;

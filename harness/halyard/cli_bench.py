@@ -17,6 +17,7 @@ from halyard.bench.results import ModelResult, Skipped
 from halyard.bench.table import (
     print_left_out,
     print_model,
+    print_nodes,
     print_peaks,
     print_peers,
     print_summary,
@@ -67,6 +68,7 @@ _TYPES = "float32,quant8_signed"
     type=click.IntRange(1, 100_000),
     help="Executions of each engine that count. Slow engines get fewer.",
 )
+@click.option("--profile", is_flag=True, help="Tell what each node takes, once all are timed.")
 @click.option(
     "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
 )
@@ -80,6 +82,7 @@ def bench(
     backends: str | None,
     peer_names: str | None,
     runs: int,
+    profile: bool,
     json_path: Path | None,
 ) -> None:
     """Times models on this machine, beside other engines on the same weights."""
@@ -110,6 +113,7 @@ def bench(
         backends=asked,
         runs=runs,
         versions={entry.peer.name: entry.version for entry in found},
+        profile=profile,
     )
     results: list[ModelResult] = []
     skipped: list[Skipped] = []
@@ -127,6 +131,7 @@ def bench(
                 for count in counts:
                     result = benchmark.measure(files, count)
                     print_model(terminal, result, peaks[count])
+                    print_nodes(terminal, result, peaks[count])
                     results.append(result)
     with terminal.step("Measuring the machine's peak again"):
         peaks = {count: peaks[count].better(machine.measure_peak(count)) for count in counts}

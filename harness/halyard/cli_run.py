@@ -2,6 +2,7 @@
 """The commands run and save: a model of the zoo, or of a file, on a device."""
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -12,12 +13,14 @@ from typing import TypeVar
 import click
 
 from halyard import hal_version, zoo
+from halyard.bench import machine
+from halyard.bench.machine import Peak
 from halyard.cli_device import check_lasting, check_writable, device_option, open_shown
 from halyard.devices import Device, Service, ServiceOptions, config_of
 from halyard.errors import ConfigError, DeviceError, HalyardError
 from halyard.measurement import Measurement, measure
 from halyard.proto import halyard_pb2 as pb
-from halyard.report import print_measurement
+from halyard.report import print_measurement, print_operations
 from halyard.runner import Target
 from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal
@@ -155,6 +158,12 @@ def _subject(
     metavar="DIR",
     help="Folder on the device where the service writes every request's inputs and outputs.",
 )
+@click.option("--placement", is_flag=True, help="Tell where each operation ran.")
+@click.option(
+    "--profile",
+    is_flag=True,
+    help="Tell what each node takes, in as many executions again. On the host device only.",
+)
 @click.option(
     "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
 )
@@ -176,6 +185,8 @@ def run(
     service_name: str | None,
     unsupported: str | None,
     dump_folder: str | None,
+    placement: bool,
+    profile: bool,
     json_path: Path | None,
 ) -> None:
     """Runs a model on a device and compares it with LiteRT."""
@@ -193,6 +204,8 @@ def run(
         _refuse(refused, "is for a service that is started here, not with --instance")
     if config.kind == "host":
         _refuse({**service_options, "--instance": instance}, "needs a service, and so a device")
+    elif profile:
+        raise ConfigError("--profile needs the driver in the runner's process: --device host")
     if dump_folder is not None:
         check_lasting(config)
     if json_path is not None:
@@ -204,15 +217,20 @@ def run(
         repeat=repeat,
         preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
         priority=pb.PRIORITY_MEDIUM,
+        profile=repeat if profile else 0,
     )
     terminal = Terminal()
+    peak = None
+    if profile:
+        with terminal.step("Measuring the machine's peak"):
+            peak = machine.measure_peak(threads or os.cpu_count() or 1)
     with terminal.step(f"Building {subject}") as step:
         required = hal_version.lowest_version(subject.runnable.model)
         step.outcome = f"needs HAL {hal_version.format(required)}"
     versions = choice.carrying(required)
     measurements: list[Measurement] = []
     with open_shown(terminal, name) as device:
-        series = _Series(terminal, device, subject, options, asked, threads)
+        series = _Series(terminal, device, subject, options, asked, threads, peak, placement)
         if instance is not None:
             measurements = series.run(Target.hidl(instance), versions)
         elif not device.has_binder:
@@ -262,6 +280,8 @@ class _Series:
     options: pb.RunOptions
     backends: Sequence[str]
     threads: int
+    peak: Peak | None = None
+    placement: bool = False
 
     def run(self, target: Target, versions: Sequence[pb.HalVersion]) -> list[Measurement]:
         properties = self.device.properties()
@@ -281,9 +301,13 @@ class _Series:
                     backends=self.backends,
                     threads=self.threads,
                     properties=properties,
+                    peak=self.peak,
                 )
                 step.failed = not measurement.ok
             print_measurement(self.terminal, measurement)
+            if self.placement:
+                self.terminal.line()
+                print_operations(self.terminal, measurement.result)
             measurements.append(measurement)
         return measurements
 

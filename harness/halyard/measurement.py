@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from halyard import hal_version
+from halyard.bench.machine import Peak
 from halyard.compare import Difference, compare
 from halyard.devices.device import Device
+from halyard.profile import NodeTime, node_times
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
 from halyard.subject import AnySubject, Reference, Repetitions, Subject
@@ -70,6 +72,7 @@ class Measurement:
     reference: Reference = field(default_factory=Reference)
     problems: Sequence[str] = field(default=())  # why it is no success
     notes: Sequence[str] = field(default=())  # what the user should know all the same
+    peak: Peak | None = None  # of the machine, for the profile
 
     @property
     def ok(self) -> bool:
@@ -97,6 +100,11 @@ class Measurement:
     def on_device(self) -> Times | None:
         """The part of it that the backends computed."""
         return self._known([timing.time_on_device_us for timing in self._timings()])
+
+    @property
+    def profile(self) -> list[NodeTime]:
+        """Of each node; empty unless the options asked for it."""
+        return node_times(self.result.profile, self.peak)
 
     @property
     def peer(self) -> Times | None:
@@ -139,6 +147,9 @@ class Measurement:
                 "constant_bytes": result.memory.constant_bytes,
                 "arena_bytes": result.memory.arena_bytes,
             },
+            "pieces": result.pieces,
+            "bytes_between_pieces": result.bytes_between_pieces,
+            "profile": [time.as_json() for time in self.profile],
             "placement": [
                 {
                     "operation": row.operation,
@@ -147,6 +158,7 @@ class Measurement:
                     "node": row.node,
                     "backend": row.backend,
                     "piece": row.piece,
+                    "kernel": row.kernel,
                     "refusals": {refusal.backend: refusal.reason for refusal in row.refusals},
                 }
                 for row in result.placement
@@ -183,10 +195,12 @@ def measure(
     backends: Sequence[str] = (),
     threads: int = 0,
     properties: Mapping[str, str] | None = None,
+    peak: Peak | None = None,
 ) -> Measurement:
     """Runs the subject once, with the options' repetitions. DeviceError only where the runner
     can't run: a model that fails is a Measurement with problems. `properties` are the device's,
-    for the report; `backends` those that were asked for, if any were."""
+    for the report; `backends` those that were asked for, if any were; `peak` the machine's, for a
+    profile."""
     model = subject.runnable
     case = pb.TestCase(name=str(subject), model=model.model, examples=[model.example(subject.seed)])
     [result] = run_cases(device, [case], options, target, backends=backends, threads=threads)
@@ -217,6 +231,7 @@ def measure(
         reference=reference,
         problems=problems,
         notes=[] if strange else absent(result.placement, backends),
+        peak=peak,
     )
 
 
@@ -291,6 +306,7 @@ class BackendShare:
     nodes: int
     pieces: int
     kinds: Mapping[str, int]  # node kind to count, most first
+    kernels: Mapping[str, int] = field(default_factory=dict)  # the same of those that are told
 
 
 def shares(placement: Sequence[pb.Placement]) -> list[BackendShare]:
@@ -304,6 +320,7 @@ def shares(placement: Sequence[pb.Placement]) -> list[BackendShare]:
             nodes=len(mine),
             pieces=len({row.piece for row in mine}),
             kinds=dict(Counter(row.node for row in mine).most_common()),
+            kernels=dict(Counter(row.kernel for row in mine if row.kernel).most_common()),
         )
         for backend, mine in rows.items()
     ]

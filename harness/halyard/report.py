@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements in words."""
 
+from collections.abc import Mapping, Sequence
+
 from halyard.compare import Difference
 from halyard.measurement import Measurement, allowed_error, refusals, shares
+from halyard.profile import print_profile, short_name
+from halyard.proto import halyard_pb2 as pb
 from halyard.terminal import Terminal
+
+# Of the placement's lines, so that with what stands before them they fit 80 columns.
+_WIDTH = 76
+# Of what a line of "key        value" begins with.
+_INDENT = 11
 
 
 def print_measurement(terminal: Terminal, measurement: Measurement) -> None:
@@ -22,6 +31,9 @@ def print_measurement(terminal: Terminal, measurement: Measurement) -> None:
     terminal.detail(f"prepared   in {result.prepare_ns / 1e6:.1f} ms{memory(measurement)}")
     for line in placement(measurement):
         terminal.detail(line)
+    if measurement.profile:
+        terminal.line()
+        print_profile(terminal, measurement.profile)
 
 
 def agreement(measurement: Measurement) -> list[str]:
@@ -84,14 +96,52 @@ def _kib(size: int) -> str:
 
 
 def placement(measurement: Measurement) -> list[str]:
-    rows = measurement.result.placement
+    """What each backend ran, and with what; why others refused; what crossed between them. An
+    operation's own node, piece and kernel stand in the JSON."""
+    result = measurement.result
+    rows = result.placement
     if not rows:
         return ["placement  unknown"]
     lines = []
     for share in shares(rows):
-        kinds = ", ".join(f"{count} {kind}" for kind, count in share.kinds.items())
         nodes = f"{_counted(share.nodes, 'node')} in {_counted(share.pieces, 'piece')}"
-        lines.append(f"placement  {share.backend or 'nothing'}: {nodes} ({kinds})")
+        lines += _listed(f"placement  {share.backend or 'nothing'}: {nodes} (", share.kinds, ")")
+        if share.kernels:
+            lines += _listed("kernels    ", share.kernels, "")
+    if result.pieces > 1:
+        crossing = result.bytes_between_pieces / 2**10
+        lines.append(f"pieces     {result.pieces}, with {crossing:.1f} KiB between them")
     for backend, reason, count in refusals(rows):
-        lines.append(f"refused    {backend}: {_counted(count, 'node')}: {reason}")
+        lines += _folded("refused    ", f"{backend}: {_counted(count, 'node')}: {reason}".split())
+    return lines
+
+
+def print_operations(terminal: Terminal, result: pb.CaseResult) -> None:
+    """Where each operation's nodes ran; why others refused stands with the placement."""
+    terminal.table(
+        ["operation", "node", "backend", "piece", "kernel"],
+        [
+            [short_name(row.label), row.node, row.backend or "-", str(row.piece), row.kernel]
+            for row in result.placement
+        ],
+        numbers=["piece"],
+    )
+    for row in result.vanished:
+        terminal.line(f"operation {row.operation}: {row.fate}")
+
+
+def _listed(begin: str, counts: Mapping[str, int], end: str) -> list[str]:
+    words = [f"{count} {name}" for name, count in counts.items()]
+    return _folded(begin, [f"{word}," for word in words[:-1]] + [words[-1] + end])
+
+
+def _folded(begin: str, words: Sequence[str]) -> list[str]:
+    """Lines of no more than _WIDTH characters, where words allow; the later ones are indented."""
+    lines = [begin]
+    for word in words:
+        gap = "" if lines[-1].endswith((" ", "(")) else " "
+        if len(lines[-1] + gap + word) > _WIDTH and lines[-1].strip() != begin.strip():
+            lines.append(" " * _INDENT + word)
+        else:
+            lines[-1] += gap + word
     return lines

@@ -23,7 +23,7 @@ from halyard.bench.machine import Peak
 from halyard.bench.peers import PEERS, FoundPeer, Peer
 from halyard.bench.results import ModelResult
 from halyard.bench.runtimes import RuntimeMissing
-from halyard.bench.table import print_model
+from halyard.bench.table import print_model, print_nodes
 from halyard.cli import cli
 from halyard.proto import halyard_pb2 as pb
 from halyard.subject import Repetitions, Subject
@@ -96,6 +96,20 @@ def test_engines_that_agree_are_timed(outputs: Path) -> None:
     assert not ours.failed
     assert not peer.failed
     assert "exact" in printed
+
+
+def test_a_profile_comes_with_the_times(outputs: Path) -> None:
+    assert not measure([fake(outputs)])[0].profile
+    console = Console(file=io.StringIO(), width=80)
+    terminal = Terminal(console)
+    with PreparedFiles(SUBJECT, []) as files:
+        result = Benchmark(terminal, [], ("CpuRef",), 2, profile=True).measure(files, 1)
+    print_nodes(terminal, result, PEAK)
+    assert isinstance(console.file, io.StringIO)
+    assert "CONV_2D" in console.file.getvalue()
+    rows = result.as_json(PEAK)["profile"]
+    assert sum(row["multiply_adds"] for row in rows) == result.multiply_adds
+    assert sum(row["share"] for row in rows) == pytest.approx(1.0)
 
 
 def test_a_peer_that_disagrees_fails_before_it_is_timed(outputs: Path) -> None:
@@ -244,8 +258,19 @@ def test_an_engine_that_is_stopped_does_not_outlive_a_harness_that_is_killed(
 def test_the_runner_refuses_a_command_that_makes_no_sense(served: Sequence[str | Path]) -> None:
     done = subprocess.run(served, input=b"walk 3\n", capture_output=True, timeout=60)
     assert done.returncode == 1
-    assert b'a command is "run COUNT WARMUP", not walk 3' in done.stderr
+    assert b'"run COUNT WARMUP" or "profile COUNT WARMUP", not walk 3' in done.stderr
     assert len(list(delimited.read(done.stdout, pb.CaseResult))) == 1
+
+
+def test_the_runner_profiles_when_it_is_told(served: Sequence[str | Path]) -> None:
+    done = subprocess.run(served, input=b"profile 3 1\nrun 1 0\n", capture_output=True, timeout=60)
+    assert done.returncode == 0
+    first, second, third = delimited.read(done.stdout, pb.CaseResult)
+    assert not first.profile
+    assert not third.profile
+    assert len(second.profile) == len(first.placement) > 1
+    assert all(row.kernel and row.bytes for row in second.profile)
+    assert not second.examples, "its executions do not count"
 
 
 def test_the_runner_ends_with_its_commands(served: Sequence[str | Path]) -> None:

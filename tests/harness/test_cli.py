@@ -325,6 +325,21 @@ def test_the_backend_that_ran_is_one_that_was_asked_for(
     assert ("not in this build" in result.output) == asked.startswith("GpuAcc")
 
 
+def test_a_profile_and_the_placement_are_printed(invoke: Invoke, tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    words = ["--repeat", "2", "--profile", "--placement", "--json", str(path)]
+    result = invoke(*SMALL, "--device", "host", *words)
+    assert result.exit_code == 0, result.output
+    assert "all nodes: " in result.output
+    assert "0 CONV_2D" in result.output
+    content = json.loads(path.read_text())
+    assert len(content["profile"]) == len(content["placement"]) > 1
+    assert content["profile"][0]["share_of_peak"] > 0
+    assert content["pieces"] == 1
+    assert content["bytes_between_pieces"] == 0
+    assert content["placement"][0]["kernel"]
+
+
 @pytest.mark.parametrize("place", ["missing/result.json", "."])
 def test_json_that_can_not_be_written_is_told_before_the_run(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
@@ -369,6 +384,7 @@ def test_a_full_temporary_folder_is_told_without_a_traceback(
         ["--device", "vm", "-d", "/data/dump"],
         ["--device", "vm", "--instance", "x", "-n", "y"],
         ["--device", "vm", "-u", "ADD,"],
+        ["--device", "vm", "--profile"],
         ["--model", "/no/such/file"],
     ],
     ids=" ".join,

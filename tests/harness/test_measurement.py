@@ -23,7 +23,14 @@ from halyard.measurement import (
     strangers,
 )
 from halyard.proto import halyard_pb2 as pb
-from halyard.report import agreement, memory, placement, print_measurement, times
+from halyard.report import (
+    agreement,
+    memory,
+    placement,
+    print_measurement,
+    print_operations,
+    times,
+)
 from halyard.subject import MOST_RUNS, Reference, Repetitions
 from halyard.terminal import Terminal
 from halyard.zoo import DataType
@@ -147,6 +154,43 @@ def test_placement_counts_nodes_pieces_and_refusals() -> None:
     alone = Measurement(SUBJECT, "S", {}, pb.CaseResult(placement=rows[:1]), None)
     assert placement(alone) == ["placement  CpuAcc: 1 node in 1 piece (1 Conv2d)"]
     assert placement(measured())[-1] == "refused    CpuAcc: 2 nodes: no such kernel"
+
+
+def test_placement_tells_kernels_and_what_crosses_between_pieces() -> None:
+    made = result()
+    for row in made.placement:
+        row.kernel = f"{row.node.lower()}_kernel"
+    made.pieces = 4
+    made.bytes_between_pieces = 3 * 1024
+    lines = placement(Measurement(SUBJECT, "S", {}, made, None))
+    assert lines[1] == "kernels    2 conv2d_kernel"
+    assert lines[3] == "kernels    1 softmax_kernel, 1 pad_kernel"
+    assert lines[4] == "pieces     4, with 3.0 KiB between them"
+
+
+def test_placement_fits_80_columns() -> None:
+    made = pb.CaseResult()
+    for index in range(30):
+        row = made.placement.add(node=f"SomeKindOfNode{index}", backend="CpuRef", kernel="k")
+        row.refusals.add(backend="CpuAcc", reason="takes no such thing, " * 8)
+    lines = placement(Measurement(SUBJECT, "S", {}, made, None))
+    assert max(map(len, lines)) <= 76
+    words = " ".join(line.strip() for line in lines)
+    assert all(f"1 SomeKindOfNode{index}" in words for index in range(30))
+    assert words.count("takes no such thing,") == 8
+
+
+def test_the_placement_of_operations_is_a_table() -> None:
+    made = result()
+    made.placement[0].label = "operation 0 (CONV_2D)"
+    made.placement[0].kernel = "tiled"
+    made.vanished.add(operation=7, fate="fused into operation 0")
+    shown = io.StringIO()
+    print_operations(Terminal(Console(file=shown, width=80)), made)
+    lines = [line.split() for line in shown.getvalue().splitlines()]
+    assert lines[0] == ["operation", "node", "backend", "piece", "kernel"]
+    assert lines[1] == ["0", "CONV_2D", "Conv2d", "CpuAcc", "0", "tiled"]
+    assert lines[-1] == ["operation", "7:", "fused", "into", "operation", "0"]
 
 
 def test_a_failed_stage_is_named_with_status_and_reason() -> None:

@@ -79,7 +79,7 @@ uint64_t resultSize(const pb::Model& model, const std::vector<uint32_t>& shape, 
 // The executions of one example. The outcome is that of the first one that failed.
 Outcome runExample(PreparedTarget& prepared, const pb::TestCase& testCase,
                    const pb::Example& example, const pb::RunOptions& options,
-                   pb::ExampleResult& result) {
+                   pb::CaseResult& caseResult, pb::ExampleResult& result) {
     const Result<TargetRequest> request = toCanonical(example);
     if (!request.ok()) {
         return {.status = driver::ErrorStatus::INVALID_ARGUMENT,
@@ -95,6 +95,10 @@ Outcome runExample(PreparedTarget& prepared, const pb::TestCase& testCase,
             return {.status = driver::ErrorStatus::GENERAL_FAILURE,
                     .message = collected.toString()};
         }
+    }
+    const bool isFirst = &example == &testCase.examples(0);
+    if (outcome.ok() && isFirst && options.profile() > 0) {
+        return profile(prepared, *request, options, options.profile(), caseResult);
     }
     return outcome;
 }
@@ -116,7 +120,7 @@ void runExamples(PreparedTarget& prepared, const pb::TestCase& testCase,
         }
         pb::ExampleResult& executed = *result.add_examples();
         executed.set_name(example.name());
-        const Outcome outcome = runExample(prepared, testCase, example, options, executed);
+        const Outcome outcome = runExample(prepared, testCase, example, options, result, executed);
         executed.set_status(static_cast<pb::ErrorStatus>(outcome.status));
         executed.set_message(outcome.message);
         if (!outcome.ok() && result.failed_stage() == pb::STAGE_NONE) {
@@ -196,6 +200,30 @@ Outcome executeRepeatedly(PreparedTarget& prepared, const TargetRequest& request
         }
     }
     last = std::move(answer.value);
+    return std::move(answer.outcome);
+}
+
+Outcome profile(PreparedTarget& prepared, const TargetRequest& request,
+                const pb::RunOptions& options, uint32_t runs, pb::CaseResult& result) {
+    const ExecuteSettings settings = {
+            .synchronous = options.mode() == pb::EXECUTION_MODE_SYNC,
+            .measureTiming = false,
+    };
+    Answer<std::vector<ProfiledNode>> answer = prepared.profile(request, settings, runs);
+    for (const ProfiledNode& node : answer.value) {
+        pb::NodeProfile& row = *result.add_profile();
+        row.mutable_operations()->Assign(node.operations.begin(), node.operations.end());
+        row.set_label(node.label);
+        row.set_node(node.kind);
+        row.set_type(node.type);
+        row.set_backend(node.backend);
+        row.set_piece(static_cast<uint32_t>(node.piece));
+        row.set_kernel(node.kernel);
+        row.set_median_ns(node.medianNanoseconds);
+        row.set_bytes(node.bytes);
+        row.set_multiply_adds(node.multiplyAdds);
+        row.set_nodes(static_cast<uint32_t>(node.nodes));
+    }
     return std::move(answer.outcome);
 }
 

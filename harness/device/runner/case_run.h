@@ -36,6 +36,9 @@ std::unique_ptr<PreparedTarget> prepareModel(Target& target, const TargetModel& 
 Outcome executeRepeatedly(PreparedTarget& prepared, const TargetRequest& request,
                           const pb::RunOptions& options, Execution& last,
                           pb::ExampleResult& result);
+// Adds what each node took in so many executions.
+Outcome profile(PreparedTarget& prepared, const TargetRequest& request,
+                const pb::RunOptions& options, uint32_t runs, pb::CaseResult& result);
 // Adds what the last execution wrote; the shapes alone unless `withData`.
 Status collectOutputs(const pb::Model& model, const TargetRequest& request, const Execution& last,
                       bool withData, pb::ExampleResult& result);

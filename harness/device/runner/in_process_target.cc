@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include <future>
+#include <set>
+#include <span>
 #include <utility>
 
 #include "driver/device.h"
 #include "driver/error_status.h"
 #include "driver/execute/prepared_model.h"
+#include "engine/plan/profile.h"
 #include "harness/device/runner/process_memory.h"
 
 namespace halyard::runner {
@@ -28,8 +31,36 @@ class InProcessModel : public PreparedTarget {
 
     Answer<Execution> execute(const TargetRequest& request,
                               const ExecuteSettings& settings) override {
+        return execute(request, settings, nullptr);
+    }
+
+    Answer<std::vector<ProfiledNode>> profile(const TargetRequest& request,
+                                              const ExecuteSettings& settings,
+                                              uint32_t runs) override {
+        engine::Profile profile(mModel->program().shared_from_this());
+        for (uint32_t run = 0; run < runs; ++run) {
+            Answer<Execution> answer = execute(request, settings, &profile);
+            if (!answer.outcome.ok()) {
+                return {.outcome = std::move(answer.outcome)};
+            }
+            profile.endRun();
+        }
+        return {.outcome = {}, .value = namedNodes(profile)};
+    }
+
+    void startAndForget(const TargetRequest& request) override {
+        static_cast<void>(mModel->executeAsync(request.request, mVersion, {},
+                                               [](const driver::ExecutionResult&) {}));
+    }
+
+    std::string report() override { return mModel->report(); }
+
+  private:
+    Answer<Execution> execute(const TargetRequest& request, const ExecuteSettings& settings,
+                              engine::TraceSink* trace) {
         driver::ExecuteOptions options;
         options.measureTiming = settings.measureTiming;
+        options.trace = trace;
         driver::ExecutionResult result;
         if (settings.synchronous) {
             mModel->execute(request.request, mVersion, options, result);
@@ -47,14 +78,32 @@ class InProcessModel : public PreparedTarget {
                 .value = {.outputShapes = std::move(result.outputShapes), .timing = result.timing}};
     }
 
-    void startAndForget(const TargetRequest& request) override {
-        static_cast<void>(mModel->executeAsync(request.request, mVersion, {},
-                                               [](const driver::ExecutionResult&) {}));
+    std::vector<ProfiledNode> namedNodes(const engine::Profile& profile) const {
+        const std::span<const engine::NodePlacement> placement = mModel->program().placement();
+        std::vector<ProfiledNode> named;
+        for (const engine::NodeProfile& node : profile.nodes()) {
+            const engine::NodePlacement& first = placement[node.placement.front()];
+            ProfiledNode& entry = named.emplace_back();
+            entry = {.operations = {},
+                     .label = first.label,
+                     .kind = first.kind,
+                     .type = std::string(engine::toString(node.type)),
+                     .backend = first.backend,
+                     .kernel = std::string(node.kernel),
+                     .piece = first.piece,
+                     .nodes = node.placement.size(),
+                     .medianNanoseconds = static_cast<uint64_t>(node.medianTime.count()),
+                     .bytes = node.bytes,
+                     .multiplyAdds = node.multiplyAdds};
+            std::set<uint32_t> operations;
+            for (const size_t index : node.placement) {
+                operations.insert(placement[index].sources.begin(), placement[index].sources.end());
+            }
+            entry.operations.assign(operations.begin(), operations.end());
+        }
+        return named;
     }
 
-    std::string report() override { return mModel->report(); }
-
-  private:
     const std::shared_ptr<driver::PreparedModel> mModel;
     const driver::HalVersion mVersion;
 };

@@ -38,9 +38,9 @@ bool readOperations(std::string_view text, pb::Placement& placement) {
     return true;
 }
 
-// The fields after "node": operations, label, kind, backend, piece, then refusals.
+// The fields after "node": operations, label, kind, backend, piece, kernel, then refusals.
 void readNode(const std::vector<std::string_view>& fields, pb::CaseResult& result) {
-    constexpr size_t kFixed = 6;
+    constexpr size_t kFixed = 7;
     constexpr std::string_view kColon = ": ";
     uint32_t piece = 0;
     pb::Placement placement;
@@ -55,6 +55,7 @@ void readNode(const std::vector<std::string_view>& fields, pb::CaseResult& resul
     placement.set_node(std::string(fields[3]));
     placement.set_backend(std::string(fields[4]));
     placement.set_piece(piece);
+    placement.set_kernel(std::string(fields[6]));
     for (size_t i = kFixed; i < fields.size(); ++i) {
         const size_t colon = fields[i].find(kColon);
         if (colon != std::string_view::npos) {
@@ -71,8 +72,10 @@ void readNode(const std::vector<std::string_view>& fields, pb::CaseResult& resul
 void readPlacement(std::string_view report, pb::CaseResult& result) {
     while (!report.empty()) {
         std::string_view line = takePart(report, '\n');
+        // The last field may be empty.
+        const auto count = static_cast<size_t>(std::ranges::count(line, '\t')) + 1;
         std::vector<std::string_view> fields;
-        while (!line.empty()) {
+        while (fields.size() < count) {
             fields.push_back(takePart(line, '\t'));
         }
         uint64_t bytes = 0;
@@ -81,8 +84,12 @@ void readPlacement(std::string_view report, pb::CaseResult& result) {
                 result.mutable_memory()->set_constant_bytes(bytes);
             } else if (fields[0] == "arena_bytes") {
                 result.mutable_memory()->set_arena_bytes(bytes);
+            } else if (fields[0] == "pieces") {
+                result.set_pieces(static_cast<uint32_t>(bytes));
+            } else if (fields[0] == "bytes_between_pieces") {
+                result.set_bytes_between_pieces(bytes);
             }
-        } else if (!fields.empty() && fields[0] == "node") {
+        } else if (fields[0] == "node") {
             readNode(fields, result);
         } else if (uint32_t operation = 0; fields.size() == 3 && fields[0] == "vanished" &&
                                            readNumber(fields[1], operation)) {

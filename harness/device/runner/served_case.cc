@@ -110,6 +110,20 @@ pb::CaseResult execute(const RunSetup& setup, Served& served, uint32_t count, ui
     return outcome.ok() ? result : failed(std::move(result), pb::STAGE_EXECUTE, outcome);
 }
 
+// What each node takes, after so many executions that do not count.
+pb::CaseResult profileNodes(const RunSetup& setup, Served& served, uint32_t count,
+                            uint32_t warmup) {
+    pb::CaseResult result = warmup > 0 ? execute(setup, served, warmup, 0)
+                                       : unfinishedResult(setup, served.testCase);
+    if (result.failed_stage() != pb::STAGE_NONE) {
+        return result;
+    }
+    result.clear_examples();
+    const Outcome outcome =
+            profile(*served.prepared, *served.request, setup.options, count, result);
+    return outcome.ok() ? result : failed(std::move(result), pb::STAGE_EXECUTE, outcome);
+}
+
 }  // namespace
 
 Status serveCase(const RunSetup& setup, BundleReader& bundle, FILE* commands,
@@ -124,11 +138,15 @@ Status serveCase(const RunSetup& setup, BundleReader& bundle, FILE* commands,
            fgets(line.data(), line.size(), commands) != nullptr) {
         uint32_t count = 0;
         uint32_t warmup = 0;
-        if (sscanf(line.data(), "run %" SCNu32 " %" SCNu32, &count, &warmup) != 2) {
-            return invalidArgument("a command is \"run COUNT WARMUP\", not " +
-                                   std::string(line.data()));
+        if (sscanf(line.data(), "run %" SCNu32 " %" SCNu32, &count, &warmup) == 2) {
+            result = execute(setup, served, count, warmup);
+        } else if (sscanf(line.data(), "profile %" SCNu32 " %" SCNu32, &count, &warmup) == 2) {
+            result = profileNodes(setup, served, count, warmup);
+        } else {
+            return invalidArgument(
+                    "a command is \"run COUNT WARMUP\" or \"profile COUNT WARMUP\", not " +
+                    std::string(line.data()));
         }
-        result = execute(setup, served, count, warmup);
         HALYARD_RETURN_IF_ERROR(results.append(result));
     }
     return {};

@@ -59,6 +59,21 @@ struct Execution {
     driver::Timing timing;
 };
 
+// What a node took; as the message of that name.
+struct ProfiledNode {
+    std::vector<uint32_t> operations;
+    std::string label;
+    std::string kind;
+    std::string type;
+    std::string backend;
+    std::string kernel;
+    size_t piece = 0;
+    size_t nodes = 1;
+    uint64_t medianNanoseconds = 0;
+    uint64_t bytes = 0;
+    uint64_t multiplyAdds = 0;
+};
+
 class PreparedTarget {
   public:
     virtual ~PreparedTarget() = default;
@@ -67,6 +82,14 @@ class PreparedTarget {
                                       const ExecuteSettings& settings) = 0;
     // Starts an execution of which nobody will hear; for a client that is about to die.
     virtual void startAndForget(const TargetRequest& request) = 0;
+    // Executes so many times, with the time of each node. A service gives none: INVALID_ARGUMENT.
+    virtual Answer<std::vector<ProfiledNode>> profile(const TargetRequest& request,
+                                                      const ExecuteSettings& settings,
+                                                      uint32_t runs) {
+        static_cast<void>(request), static_cast<void>(settings), static_cast<void>(runs);
+        return {.outcome = {.status = driver::ErrorStatus::INVALID_ARGUMENT,
+                            .message = "only an in-process target tells what each node takes"}};
+    }
     // What driver::PreparedModel::report() says; empty if the target does not tell.
     virtual std::string report() = 0;
 };

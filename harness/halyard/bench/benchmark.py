@@ -32,6 +32,8 @@ _GAP = 0.02
 _SILENCE = 20.0
 # Milliseconds of a first execution after which no second one is needed to plan with.
 _LONG = 2000.0
+# Seconds of executions in which nodes are timed, at most.
+_PROFILE_SECONDS = 10.0
 
 
 class PreparedFiles:
@@ -103,6 +105,7 @@ class Benchmark:
     backends: Sequence[str] = ()
     runs: int = 50
     versions: dict[str, str] = field(default_factory=dict)
+    profile: bool = False  # also what each node takes, once all times are taken
 
     def measure(self, files: PreparedFiles, threads: int) -> ModelResult:
         """What fails is in the result; engines that fail are out before any time is taken."""
@@ -134,6 +137,8 @@ class Benchmark:
             processes = self._prepare(stack, title, files, threads, result, reference)
             if OURS in processes:
                 self._time(title, processes, result)
+                if self.profile and result.ours.times_ms:
+                    self._profile(title, processes[OURS], result)
         if not result.ours.times_ms:
             for engine in result.engines[1:]:
                 engine.reason = engine.reason or "not timed: Halyard failed before"
@@ -223,6 +228,17 @@ class Benchmark:
             best = result.best_peer
             if ratio is not None and best is not None:
                 step.outcome = f"{ratio:.2f} of {best.title}'s time"
+
+    def _profile(self, title: str, process: EngineProcess, result: ModelResult) -> None:
+        """In as many executions as counted, at most."""
+        seconds = (result.ours.median_ms or 0.0) / 1e3
+        count = max(1, min(len(result.ours.times_ms), int(_PROFILE_SECONDS / max(seconds, 1e-6))))
+        with self.terminal.step(f"{title}: what each node takes") as step:
+            try:
+                result.profile = process.profile(count, 1, expected_s=10 * seconds * (count + 1))
+            except EngineDied as error:
+                result.ours.fail(str(error))
+                step.failed = True
 
     def _runner(self, files: PreparedFiles, threads: int) -> Sequence[str | Path]:
         command: list[str | Path] = [

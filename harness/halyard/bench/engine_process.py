@@ -59,10 +59,23 @@ class EngineProcess:
 
     def run(self, count: int, warmup: int, *, expected_s: float = 0.0) -> list[int]:
         """Nanoseconds of so many executions, after others that do not count."""
+        result = self._command(f"run {count} {warmup}", expected_s)
+        times = [timing.wall_ns for timing in result.examples[0].timings]
+        if len(times) != count:
+            raise self._died(f"{len(times)} times for {count} executions")
+        return times
+
+    def profile(
+        self, count: int, warmup: int, *, expected_s: float = 0.0
+    ) -> Sequence[pb.NodeProfile]:
+        """What each node took in so many executions. Only our runner tells."""
+        return self._command(f"profile {count} {warmup}", expected_s).profile
+
+    def _command(self, line: str, expected_s: float) -> pb.CaseResult:
         self._signal(signal.SIGCONT)
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(f"run {count} {warmup}\n".encode())
+            self._process.stdin.write(f"{line}\n".encode())
             self._process.stdin.flush()
         except OSError as error:
             raise self._died("it takes no more commands") from error
@@ -70,10 +83,7 @@ class EngineProcess:
         self._signal(signal.SIGSTOP)
         if result.failed_stage != pb.STAGE_NONE:
             raise self._died(f"an execution failed: {result.message}")
-        times = [timing.wall_ns for timing in result.examples[0].timings]
-        if len(times) != count:
-            raise self._died(f"{len(times)} times for {count} executions")
-        return times
+        return result
 
     def close(self) -> None:
         """Ends it, whatever it does."""

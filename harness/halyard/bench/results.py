@@ -10,6 +10,8 @@ from typing import Any
 
 from halyard.bench.machine import Peak
 from halyard.compare import Difference
+from halyard.profile import node_times
+from halyard.proto import halyard_pb2 as pb
 from halyard.zoo import DataType
 
 OURS = "halyard"
@@ -97,6 +99,7 @@ class ModelResult:
     constant_bytes: int
     reference: str  # whose outputs the others are compared with; empty: there is none
     engines: list[EngineResult] = field(default_factory=list)
+    profile: Sequence[pb.NodeProfile] = ()  # ours; empty unless it was asked for
 
     @property
     def ours(self) -> EngineResult:
@@ -141,6 +144,7 @@ class ModelResult:
             "ratio_to_best_peer": self.ratio_to_best_peer,
             "best_peer": best.name if best else None,
             "engines": engines,
+            "profile": [time.as_json() for time in node_times(self.profile, peak)],
         }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from halyard.bench.machine import Peak
 from halyard.bench.peers import FoundPeer
 from halyard.bench.results import EngineResult, ModelResult, disagreement
+from halyard.profile import node_times, print_profile
 from halyard.terminal import Terminal
 
 
@@ -61,6 +62,12 @@ def print_model(terminal: Terminal, result: ModelResult, peak: Peak) -> None:
 
 def _differs(engine: EngineResult) -> bool:
     return engine.failed and engine.differences is not None
+
+
+def print_nodes(terminal: Terminal, result: ModelResult, peak: Peak) -> None:
+    if result.profile:
+        terminal.line()
+        print_profile(terminal, node_times(result.profile, peak))
 
 
 def _row(engine: EngineResult, result: ModelResult, peak: Peak) -> list[str]:

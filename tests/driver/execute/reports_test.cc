@@ -29,9 +29,13 @@ TEST_F(Executing, ReportsMemoryAndPlacement) {
     const std::string report = model->report();
     EXPECT_NE(report.find("constant_bytes\t"), std::string::npos) << report;
     EXPECT_NE(report.find("arena_bytes\t"), std::string::npos) << report;
-    EXPECT_NE(report.find("node\t0\toperation 0 (CONV_2D)\tConv2d\tCpuRef\t0\n"), std::string::npos)
+    EXPECT_NE(report.find("node\t0\toperation 0 (CONV_2D)\tConv2d\tCpuRef\t0\tref::Conv2d\n"),
+              std::string::npos)
             << report;
-    EXPECT_NE(report.find("node\t2\toperation 2 (ADD)\tBinary\tCpuRef\t0\n"), std::string::npos)
+    EXPECT_NE(report.find("pieces\t1\n"), std::string::npos) << report;
+    EXPECT_NE(report.find("bytes_between_pieces\t0\n"), std::string::npos) << report;
+    EXPECT_NE(report.find("node\t2\toperation 2 (ADD)\tBinary\tCpuRef\t0\tref::Binary\n"),
+              std::string::npos)
             << report;
 }
 
@@ -77,7 +81,8 @@ TEST(Reporting, TellsEveryOperationsFate) {
             state, state->clients.own(), PreparedModel::Holdings(), ModelBoundary(),
             std::vector<SharedMemory>(), *program, Priority::LOW);
     const std::string report = model->report();
-    EXPECT_NE(report.find("node\t1,4,7\toperation 1 (ABS)\tUnary\tCpuRef\t0\n"), std::string::npos)
+    EXPECT_NE(report.find("node\t1,4,7\toperation 1 (ABS)\tUnary\tCpuRef\t0\tref::Unary\n"),
+              std::string::npos)
             << report;
     EXPECT_NE(report.find("vanished\t4\tfused into operation 1\n"), std::string::npos) << report;
 }

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each node of a model took, beside what the machine could do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from halyard.bench.machine import Peak
+from halyard.proto import halyard_pb2 as pb
+from halyard.terminal import Terminal
+
+_LABEL = re.compile(r"operation (\d+) \((\w+)\)")
+_NUMBERS = ["ms", "share", "rate", "peak"]
+
+
+@dataclass(frozen=True)
+class NodeTime:
+    """One node, or several that a kernel computes together. Times are medians of executions."""
+
+    row: pb.NodeProfile
+    total_ns: int  # of all nodes together
+    peak: Peak | None
+
+    @property
+    def milliseconds(self) -> float:
+        return self.row.median_ns / 1e6
+
+    @property
+    def share(self) -> float:
+        """Of the time of all nodes."""
+        return self.row.median_ns / self.total_ns if self.total_ns else 0.0
+
+    @property
+    def is_arithmetic(self) -> bool:
+        """It has multiply-adds, and is measured by them; anything else by what it moves."""
+        return self.row.multiply_adds > 0
+
+    @property
+    def is_float(self) -> bool:
+        return self.row.type in ("FLOAT32", "FLOAT16")
+
+    @property
+    def rate(self) -> float | None:
+        """In 10^9 operations, of which a multiply-add is two, or bytes a second."""
+        if self.row.median_ns == 0:
+            return None
+        amount = 2 * self.row.multiply_adds if self.is_arithmetic else self.row.bytes
+        return amount / self.row.median_ns
+
+    @property
+    def unit(self) -> str:
+        if not self.is_arithmetic:
+            return "GB/s"
+        return "GFLOP/s" if self.is_float else "GOP/s"
+
+    @property
+    def share_of_peak(self) -> float | None:
+        """None where the machine's is not known. What stays in caches moves faster than memory."""
+        if self.peak is None or self.rate is None:
+            return None
+        if not self.is_arithmetic:
+            most = self.peak.copy_gb_per_s
+        else:
+            most = self.peak.float32_gflops if self.is_float else self.peak.int8_gops
+        return self.rate / most if most else None
+
+    @property
+    def name(self) -> str:
+        """Short: "3 CONV_2D", and how many more nodes it stands for."""
+        name = short_name(self.row.label)
+        more = max(self.row.nodes, 1) - 1
+        return f"{name} +{more}" if more else name
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "operations": list(self.row.operations),
+            "label": self.row.label,
+            "node": self.row.node,
+            "nodes": self.row.nodes,
+            "type": self.row.type,
+            "backend": self.row.backend,
+            "piece": self.row.piece,
+            "kernel": self.row.kernel,
+            "median_ms": self.milliseconds,
+            "share": self.share,
+            "bytes": self.row.bytes,
+            "multiply_adds": self.row.multiply_adds,
+            "rate": self.rate,
+            "unit": self.unit,
+            "share_of_peak": self.share_of_peak,
+        }
+
+
+def short_name(label: str) -> str:
+    """Of a node: "3 CONV_2D"."""
+    return _LABEL.sub(r"\1 \2", label)
+
+
+def node_times(rows: Sequence[pb.NodeProfile], peak: Peak | None = None) -> list[NodeTime]:
+    """`peak`: of as many threads as the executions had."""
+    total = sum(row.median_ns for row in rows)
+    return [NodeTime(row, total, peak) for row in rows]
+
+
+def print_profile(terminal: Terminal, times: Sequence[NodeTime]) -> None:
+    """Within 80 columns, if names are no longer than most. `peak`: the share of it."""
+    terminal.table(
+        ["node", *_NUMBERS, "kernel"],
+        [
+            [
+                time.name,
+                f"{time.milliseconds:.{3 if time.milliseconds < 100 else 1}f}",
+                _percent(time.share),
+                "" if time.rate is None else f"{time.rate:.1f} {time.unit}",
+                "" if time.share_of_peak is None else _percent(time.share_of_peak),
+                time.row.kernel or time.row.backend,
+            ]
+            for time in times
+        ],
+        numbers=_NUMBERS,
+    )
+    terminal.line(f"all nodes: {sum(time.milliseconds for time in times):.3f} ms")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}%" if share >= 0.1 else f"{100 * share:.1f}%"
