@@ -38,13 +38,25 @@ def test_includes_point_down() -> None:
     assert upward == []
 
 
+def test_samples_take_the_c_header_alone() -> None:
+    sources = tracked("samples/*.c", "samples/*.h")
+    assert sources
+    taken = {
+        target
+        for file in sources
+        for target in re.findall(r'^#include "([^"]+)"', (ROOT / file).read_text(), re.MULTILINE)
+        if not target.startswith("samples/")
+    }
+    assert taken == {"engine/plan/backend_abi.h"}
+
+
 def test_no_hal_version_in_the_preprocessor() -> None:
     for file in tracked("engine/**", "driver/**"):
         assert not re.search(r"^#if.*(HAL|V1_[0-3])", (ROOT / file).read_text(), re.MULTILINE), file
 
 
 def test_sources_carry_a_licence_line() -> None:
-    sources = tracked("*.cc", "*.h", "*.inc", "*.py", "*.sh", "*.proto", "*.bp", "CMakeLists.txt")
+    sources = tracked("*.c", "*.cc", "*.h", "*.inc", "*.py", "*.sh", "*.proto", "*.bp", "CMakeLists.txt")
     missing = [
         file
         for file in sources

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/loaded/library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace halyard::engine {
+namespace {
+
+constexpr size_t kMostNameLetters = 32;
+
+Status checkFile(const std::string& path) {
+    struct stat info = {};
+    if (stat(path.c_str(), &info) != 0) {
+        return unsupported(std::strerror(errno));
+    }
+    if (!S_ISREG(info.st_mode)) {
+        return unsupported("it is no file");
+    }
+    if ((info.st_mode & S_IWOTH) != 0) {
+        return unsupported("everybody may write to it");
+    }
+    return {};
+}
+
+bool isName(std::string_view name) {
+    const auto isLetter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    return !name.empty() && name.size() <= kMostNameLetters && isLetter(name.front()) &&
+           std::ranges::all_of(name, [&](char c) {
+               return isLetter(c) || (c >= '0' && c <= '9') || c == '-' || c == '_';
+           });
+}
+
+// Its name, once all that can be looked at without calling it is as it should be.
+Result<std::string> check(const halyard_backend* backend) {
+    if (backend == nullptr) {
+        return unsupported("it can't work here");
+    }
+    if (backend->abi_version != HALYARD_BACKEND_ABI_VERSION) {
+        return unsupported("it is for version " + std::to_string(backend->abi_version) +
+                           " of the interface; this is version " +
+                           std::to_string(HALYARD_BACKEND_ABI_VERSION));
+    }
+    if (backend->struct_size != sizeof(halyard_backend)) {
+        return unsupported("its description has " + std::to_string(backend->struct_size) +
+                           " bytes instead of " + std::to_string(sizeof(halyard_backend)));
+    }
+    if (backend->name == nullptr) {
+        return unsupported("it has no name");
+    }
+    const std::string name(backend->name, strnlen(backend->name, kMostNameLetters + 1));
+    if (!isName(name)) {
+        return unsupported("its name is not up to " + std::to_string(kMostNameLetters) +
+                           " letters, digits, '-' and '_', a letter first");
+    }
+    if (backend->supports == nullptr || backend->compile == nullptr ||
+        backend->release_piece == nullptr || backend->specialize == nullptr ||
+        backend->release_shaped == nullptr || backend->run == nullptr) {
+        return unsupported("it lacks a function");
+    }
+    return name;
+}
+
+}  // namespace
+
+// A program without an interpreter has no loader. (With glibc it would look for the very C library
+// that it was linked with, and run a second copy of it.)
+bool Library::canOpenAny() {
+    bool hasInterpreter = false;
+    // The program comes first.
+    dl_iterate_phdr(
+            [](dl_phdr_info* info, size_t, void* found) {
+                const std::span headers(info->dlpi_phdr, info->dlpi_phnum);
+                *static_cast<bool*>(found) = std::ranges::any_of(
+                        headers, [](const auto& header) { return header.p_type == PT_INTERP; });
+                return 1;
+            },
+            &hasInterpreter);
+    return hasInterpreter;
+}
+
+Result<std::shared_ptr<const Library>> Library::open(const std::string& path) {
+    if (!path.starts_with('/')) {
+        return invalidArgument(path + ": the path of a backend has to be absolute");
+    }
+    if (!canOpenAny()) {
+        return unsupported(path + ": this program is linked statically, and can't load backends");
+    }
+    if (const Status file = checkFile(path); !file.ok()) {
+        return file.withContext(path);
+    }
+    void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+        const char* const reason = dlerror();
+        return unsupported(reason != nullptr ? reason : "it does not load").withContext(path);
+    }
+    void* const entry = dlsym(handle, HALYARD_BACKEND_ENTRY);
+    if (entry == nullptr) {
+        dlclose(handle);
+        return unsupported("it is no backend: it has no " HALYARD_BACKEND_ENTRY "()")
+                .withContext(path);
+    }
+    const halyard_backend* const backend =
+            reinterpret_cast<halyard_backend_open_function>(entry)(HALYARD_BACKEND_ABI_VERSION);
+    Result<std::string> name = check(backend);
+    if (!name.ok()) {
+        dlclose(handle);
+        return name.status().withContext(path);
+    }
+    return std::shared_ptr<const Library>(new Library(handle, backend, std::move(*name)));
+}
+
+Library::Library(void* handle, const halyard_backend* backend, std::string name)
+    : mHandle(handle), mBackend(backend), mName(std::move(name)) {}
+
+Library::~Library() {
+    dlclose(mHandle);
+}
+
+}  // namespace halyard::engine

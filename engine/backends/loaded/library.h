@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Library: a shared library that is a backend, opened and found to be of our version.
+
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine/base/status.h"
+#include "engine/plan/backend_abi.h"
+
+namespace halyard::engine {
+
+// Immutable and thread-safe. Its code is in memory as long as this is.
+class Library {
+  public:
+    // Runs the library's code: never for a path that a client chose. INVALID_ARGUMENT for a path
+    // that is not absolute. UNSUPPORTED says what is wrong with the file: it is none, others than
+    // its owner and group may write to it, it does not load, it has no entry point, its version is
+    // not ours, its functions are not all there, or its name is none that users could give. Also
+    // in a program that is linked statically, which can't load anything.
+    static Result<std::shared_ptr<const Library>> open(const std::string& path);
+    // Whether this program has what it takes to load libraries.
+    static bool canOpenAny();
+    ~Library();
+    Library(const Library&) = delete;
+    Library& operator=(const Library&) = delete;
+
+    const halyard_backend& backend() const { return *mBackend; }
+    const std::string& name() const { return mName; }
+
+  private:
+    Library(void* handle, const halyard_backend* backend, std::string name);
+
+    void* const mHandle;
+    const halyard_backend* const mBackend;
+    const std::string mName;
+};
+
+}  // namespace halyard::engine

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/loaded/loaded_backend.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "engine/backends/loaded/library.h"
+#include "engine/backends/loaded/piece_graph.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/base/budget.h"
+#include "engine/graph/serialization.h"
+#include "engine/graph/verifier.h"
+
+namespace halyard::engine {
+namespace {
+
+// As much workspace as anybody could mean; what is beyond is a mistake, and adding to it might
+// overflow.
+constexpr size_t kMostWorkspace = std::numeric_limits<size_t>::max() / 4;
+
+// What the library wrote, as one line; `otherwise` if it wrote nothing.
+std::string textOf(const halyard_message& message, std::string_view otherwise) {
+    std::string text(message.text, strnlen(message.text, sizeof(message.text)));
+    std::ranges::replace_if(
+            text, [](char c) { return c >= 0 && c < ' '; }, ' ');
+    return text.empty() ? std::string(otherwise) : text;
+}
+
+Status statusOf(int32_t code, const halyard_message& message) {
+    switch (code) {
+        case HALYARD_OK:
+            return {};
+        case HALYARD_UNSUPPORTED:
+            return unsupported(textOf(message, "does not say why it refuses this"));
+        case HALYARD_INVALID_ARGUMENT:
+            return invalidArgument(textOf(message, "refuses the values"));
+        case HALYARD_RESOURCE_EXHAUSTED:
+            return {StatusCode::RESOURCE_EXHAUSTED, textOf(message, "has no memory left")};
+        case HALYARD_STOPPED:
+            return internalError("stopped though nobody asked it to");
+        case HALYARD_FAILED:
+            return internalError(textOf(message, "failed, and does not say why"));
+        default:
+            return internalError("returned " + std::to_string(code) + ", which is no status");
+    }
+}
+
+halyard_shape toAbi(const Shape& shape) {
+    halyard_shape abi = {.rank = static_cast<int32_t>(shape.rank()), .extents = {}};
+    std::ranges::copy(shape.extents(), abi.extents);
+    return abi;
+}
+
+constexpr halyard_shape kAbsent = {.rank = -1, .extents = {}};
+
+std::string describe(const halyard_shape& shape) {
+    if (shape.rank < 0 || shape.rank > HALYARD_MAX_RANK) {
+        return "rank " + std::to_string(shape.rank);
+    }
+    std::string text;
+    for (int32_t axis = 0; axis < shape.rank; ++axis) {
+        text.append(axis > 0 ? ", " : "").append(std::to_string(shape.extents[axis]));
+    }
+    return "[" + text + "]";
+}
+
+bool isEqual(const halyard_shape& said, const Shape& shape) {
+    return said.rank == static_cast<int32_t>(shape.rank()) &&
+           std::ranges::equal(std::span(said.extents, shape.rank()), shape.extents());
+}
+
+halyard_tensor toAbi(const TensorType& type, size_t size, void* data) {
+    halyard_tensor tensor = {.data = data, .size = size, .shape = toAbi(type.shape), .strides = {}};
+    auto stride = static_cast<int64_t>(elementSize(type.type));
+    for (size_t axis = type.shape.rank(); axis-- > 0;) {
+        tensor.strides[axis] = stride;
+        stride *= type.shape[axis];
+    }
+    return tensor;
+}
+
+Result<AlignedBuffer> bytesOf(const Graph& graph, const std::shared_ptr<Budget>& memory) {
+    size_t constants = 0;
+    for (const Tensor& tensor : graph.tensors()) {
+        constants += tensor.constant.bytes.size();
+    }
+    // The bytes stand there twice for a moment.
+    HALYARD_ASSIGN_OR_RETURN(const Reservation moment, Reservation::create(memory, constants));
+    const std::vector<uint8_t> bytes = serialize(graph);
+    HALYARD_ASSIGN_OR_RETURN(AlignedBuffer aligned,
+                             AlignedBuffer::allocate(bytes.size(), kTensorAlignment, memory));
+    std::memcpy(aligned.data(), bytes.data(), bytes.size());
+    return aligned;
+}
+
+halyard_bytes toAbi(const AlignedBuffer& buffer) {
+    return {.data = reinterpret_cast<const uint8_t*>(buffer.data()), .size = buffer.size()};
+}
+
+struct LoadedPieceParts {
+    LoadedPieceParts(std::shared_ptr<const Library> theLibrary) : library(std::move(theLibrary)) {}
+    ~LoadedPieceParts() {
+        if (handle != nullptr) {
+            library->backend().release_piece(library->backend().self, handle);
+        }
+    }
+    LoadedPieceParts(const LoadedPieceParts&) = delete;
+    LoadedPieceParts& operator=(const LoadedPieceParts&) = delete;
+
+    const std::shared_ptr<const Library> library;
+    std::shared_ptr<const Graph> whole;  // that the piece was cut from, for traces
+    std::vector<const Node*> nodes;      // of it
+    Graph graph;                         // the piece alone
+    void* handle = nullptr;
+    // What the library was handed counts as what it keeps.
+    Reservation kept;
+};
+
+struct LoadedState : PieceState {
+    std::vector<halyard_tensor> inputs;
+    std::vector<halyard_tensor> outputs;
+};
+
+class LoadedShaped : public ShapedPiece {
+  public:
+    explicit LoadedShaped(std::shared_ptr<const LoadedPieceParts> parts)
+        : mParts(std::move(parts)) {}
+    ~LoadedShaped() override {
+        if (mHandle != nullptr) {
+            backend().release_shaped(backend().self, mHandle);
+        }
+    }
+
+    Status create(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint) {
+        HALYARD_RETURN_IF_ERROR(infer(inputs, checkpoint));
+        std::vector<halyard_shape> inputShapes;
+        for (const TensorType* type : inputs) {
+            inputShapes.push_back(type == nullptr ? kAbsent : toAbi(type->shape));
+        }
+        std::vector<halyard_shape> outputShapes(mOutputTypes.size(), kAbsent);
+        halyard_message message = {};
+        HALYARD_RETURN_IF_ERROR(statusOf(
+                backend().specialize(backend().self, mParts->handle, inputShapes.data(),
+                                     inputShapes.size(), outputShapes.data(), outputShapes.size(),
+                                     &mWorkspaceBytes, &mHandle, &message),
+                message));
+        if (mHandle == nullptr) {
+            return internalError("made nothing of a piece, and says that all went well");
+        }
+        for (size_t i = 0; i < mOutputTypes.size(); ++i) {
+            if (!isEqual(outputShapes[i], mOutputTypes[i].shape)) {
+                return internalError("gives output " + std::to_string(i) + " " +
+                                     describe(outputShapes[i]) + ", which has to be " +
+                                     mOutputTypes[i].shape.toString());
+            }
+        }
+        if (mWorkspaceBytes > kMostWorkspace) {
+            return internalError("asks for a workspace of " + std::to_string(mWorkspaceBytes) +
+                                 " bytes");
+        }
+        return {};
+    }
+
+    std::span<const TensorType> outputTypes() const override { return mOutputTypes; }
+    size_t workspaceBytes() const override { return mWorkspaceBytes; }
+
+    Status run(const RunArguments& arguments) const override {
+        auto* const state = static_cast<LoadedState*>(arguments.state);
+        if (state == nullptr || arguments.outputs.size() != mOutputTypes.size() ||
+            arguments.workspace.size() < mWorkspaceBytes) {
+            return internalError("a piece was run with the wrong number of tensors or bytes");
+        }
+        state->inputs.clear();
+        uint64_t bytes = 0;
+        for (const ConstTensorView& input : arguments.inputs) {
+            if (!input.present()) {
+                state->inputs.push_back(
+                        {.data = nullptr, .size = 0, .shape = kAbsent, .strides = {}});
+                continue;
+            }
+            HALYARD_ASSIGN_OR_RETURN(const size_t size, input.type->byteSize());
+            bytes += size;
+            state->inputs.push_back(toAbi(*input.type, size, const_cast<void*>(input.data)));
+        }
+        state->outputs.clear();
+        for (const TensorView& output : arguments.outputs) {
+            HALYARD_ASSIGN_OR_RETURN(const size_t size, output.type->byteSize());
+            bytes += size;
+            state->outputs.push_back(toAbi(*output.type, size, output.data));
+        }
+        const halyard_run run = {
+                .inputs = state->inputs.data(),
+                .input_count = state->inputs.size(),
+                .outputs = state->outputs.data(),
+                .output_count = state->outputs.size(),
+                .workspace = arguments.workspace.data(),
+                .workspace_size = arguments.workspace.size(),
+                .should_stop = &shouldStop,
+                .context = const_cast<Checkpoint*>(&arguments.checkpoint),
+        };
+        return arguments.trace == nullptr ? call(run, arguments) : traced(run, arguments, bytes);
+    }
+
+  private:
+    static int32_t shouldStop(void* checkpoint) {
+        return static_cast<const Checkpoint*>(checkpoint)->expired() ? 1 : 0;
+    }
+
+    const halyard_backend& backend() const { return mParts->library->backend(); }
+
+    // What the outputs have to be.
+    Status infer(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint) {
+        Graph graph = mParts->graph;
+        for (size_t i = 0; i < inputs.size(); ++i) {
+            const TensorId id = graph.inputs()[i];
+            if (inputs[i] != nullptr) {
+                graph.mutableTensor(id).type.shape = inputs[i]->shape;
+                continue;
+            }
+            for (NodeId node = 0; node < graph.nodes().size(); ++node) {
+                std::ranges::replace(graph.mutableNode(node).inputs, id, kNoTensor);
+            }
+        }
+        HALYARD_RETURN_IF_ERROR(verifyAndInfer(graph, nullptr, checkpoint));
+        for (const TensorId id : graph.outputs()) {
+            mOutputTypes.push_back(graph.tensor(id).type);
+            if (!mOutputTypes.back().shape.isFullyKnown()) {
+                return internalError("was given a piece whose output " +
+                                     mOutputTypes.back().toString() + " only a run could tell");
+            }
+        }
+        return {};
+    }
+
+    Status call(const halyard_run& run, const RunArguments& arguments) const {
+        halyard_message message = {};
+        const int32_t code = backend().run(backend().self, mHandle, &run, &message);
+        if (code == HALYARD_STOPPED && arguments.checkpoint.expired()) {
+            return arguments.checkpoint.check("while " + mParts->library->name() + " ran");
+        }
+        return statusOf(code, message);
+    }
+
+    Status traced(const halyard_run& run, const RunArguments& arguments, uint64_t bytes) const {
+        const auto begin = std::chrono::steady_clock::now();
+        HALYARD_RETURN_IF_ERROR(call(run, arguments));
+        const std::span<const Node* const> nodes = mParts->nodes;
+        arguments.trace->record({.node = nodes.front(),
+                                 .fused = nodes.subspan(1),
+                                 .kernel = mParts->library->name(),
+                                 .time = std::chrono::steady_clock::now() - begin,
+                                 .bytes = bytes});
+        return {};
+    }
+
+    const std::shared_ptr<const LoadedPieceParts> mParts;
+    std::vector<TensorType> mOutputTypes;
+    size_t mWorkspaceBytes = 0;
+    void* mHandle = nullptr;
+};
+
+class LoadedPiece : public CompiledPiece {
+  public:
+    explicit LoadedPiece(std::shared_ptr<const LoadedPieceParts> parts)
+        : mParts(std::move(parts)) {}
+
+    Result<std::unique_ptr<const ShapedPiece>> specialize(
+            std::span<const TensorType* const> inputs,
+            const Checkpoint& checkpoint) const override {
+        auto shaped = std::make_unique<LoadedShaped>(mParts);
+        HALYARD_RETURN_IF_ERROR(shaped->create(inputs, checkpoint));
+        return std::unique_ptr<const ShapedPiece>(std::move(shaped));
+    }
+
+    Result<std::unique_ptr<PieceState>> makeState() const override {
+        auto state = std::make_unique<LoadedState>();
+        state->inputs.reserve(mParts->graph.inputs().size());
+        state->outputs.reserve(mParts->graph.outputs().size());
+        return std::unique_ptr<PieceState>(std::move(state));
+    }
+
+    std::string_view kernelOf(size_t /*node*/) const override { return mParts->library->name(); }
+
+  private:
+    const std::shared_ptr<const LoadedPieceParts> mParts;
+};
+
+class LoadedBackend : public Backend {
+  public:
+    explicit LoadedBackend(std::shared_ptr<const Library> library) : mLibrary(std::move(library)) {}
+
+    std::string_view name() const override { return mLibrary->name(); }
+
+    Status supports(const Graph& graph, NodeId node) const override {
+        HALYARD_RETURN_IF_ERROR(checkShapesFollow(graph, graph.node(node)));
+        HALYARD_ASSIGN_OR_RETURN(const Graph alone, pieceGraph(graph, pieceOf(graph, node)));
+        HALYARD_ASSIGN_OR_RETURN(const AlignedBuffer bytes, bytesOf(alone, nullptr));
+        halyard_message message = {};
+        const halyard_backend& backend = mLibrary->backend();
+        const Status answer =
+                statusOf(backend.supports(backend.self, toAbi(bytes), &message), message);
+        return answer.ok() || answer.code() == StatusCode::UNSUPPORTED
+                       ? answer
+                       : unsupported("gives no answer: it " + std::string(answer.message()));
+    }
+
+    Result<std::unique_ptr<const CompiledPiece>> compile(
+            const CompileArguments& arguments) const override {
+        auto parts = std::make_shared<LoadedPieceParts>(mLibrary);
+        parts->whole = arguments.graph;
+        for (const NodeId node : arguments.piece.nodes) {
+            parts->nodes.push_back(&arguments.graph->node(node));
+        }
+        HALYARD_ASSIGN_OR_RETURN(parts->graph, pieceGraph(*arguments.graph, arguments.piece));
+        HALYARD_ASSIGN_OR_RETURN(const AlignedBuffer bytes,
+                                 bytesOf(parts->graph, arguments.memory));
+        HALYARD_ASSIGN_OR_RETURN(parts->kept, Reservation::create(arguments.memory, bytes.size()));
+        halyard_message message = {};
+        const halyard_backend& backend = mLibrary->backend();
+        HALYARD_RETURN_IF_ERROR(statusOf(
+                backend.compile(backend.self, toAbi(bytes), &parts->handle, &message), message));
+        if (parts->handle == nullptr) {
+            return internalError("compiled nothing, and says that all went well");
+        }
+        return std::unique_ptr<const CompiledPiece>(
+                std::make_unique<LoadedPiece>(std::move(parts)));
+    }
+
+  private:
+    // A library is told the shapes of inputs, and has to tell those of outputs before it runs.
+    static Status checkShapesFollow(const Graph& graph, const Node& node) {
+        const NodeSignature signature = signatureOf(node.descriptor);
+        for (size_t i = 0; i < node.outputs.size(); ++i) {
+            const OutputSpec* const spec = signature.output(i);
+            if (spec != nullptr && (spec->traits & kFoundByRunning) != 0) {
+                return unsupported("runs no node whose output shapes are found by running");
+            }
+        }
+        for (size_t i = 0; i < node.inputs.size(); ++i) {
+            if (signature.steers(i) && node.inputs[i] != kNoTensor &&
+                !graph.tensor(node.inputs[i]).isConstant()) {
+                return unsupported("runs no node that computed values steer");
+            }
+        }
+        return {};
+    }
+
+    const std::shared_ptr<const Library> mLibrary;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<const Backend>> loadBackend(const std::string& path) {
+    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const Library> library, Library::open(path));
+    return std::unique_ptr<const Backend>(std::make_unique<LoadedBackend>(std::move(library)));
+}
+
+}  // namespace halyard::engine

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a shared library does to be a backend: it exports halyard_backend_open(). Plain C; nothing
+ * else of the engine is needed to write one (docs/backends.md, samples/backend).
+ *
+ * The library is asked about graphs of one node each, compiles pieces of the nodes it said it
+ * supports, makes each ready for one set of input shapes, and runs it. A graph comes as the bytes
+ * that engine/graph/serialization.h describes, with the constants in them; they last for the call
+ * only. Tensors are dense and row-major.
+ *
+ * All functions may be called from several threads at once, also with the same objects. None may
+ * end the process or let an exception out. Numbers and shapes that the library gives are checked;
+ * its code is not: it runs in the engine's process with all of its rights. */
+
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Changes whenever anything here does. */
+#define HALYARD_BACKEND_ABI_VERSION 1u
+
+#define HALYARD_MAX_RANK 8
+#define HALYARD_MESSAGE_SIZE 256
+
+/* What functions return. */
+enum {
+    HALYARD_OK = 0,
+    HALYARD_UNSUPPORTED = 1,
+    HALYARD_INVALID_ARGUMENT = 2,   /* values with which a node can't be run */
+    HALYARD_RESOURCE_EXHAUSTED = 3, /* no memory */
+    HALYARD_STOPPED = 4,            /* should_stop() said so */
+    HALYARD_FAILED = 5
+};
+
+/* Why something went wrong, for people: text that ends with a zero. Empty on entry. */
+typedef struct halyard_message {
+    char text[HALYARD_MESSAGE_SIZE];
+} halyard_message;
+
+typedef struct halyard_bytes {
+    const uint8_t* data; /* at a multiple of 64 */
+    size_t size;
+} halyard_bytes;
+
+typedef struct halyard_shape {
+    int32_t rank; /* -1: an input that was left out */
+    int32_t extents[HALYARD_MAX_RANK];
+} halyard_shape;
+
+typedef struct halyard_tensor {
+    void* data;  /* of an input: read only. Aligned to the element; null if it was left out */
+    size_t size; /* in bytes */
+    halyard_shape shape;
+    int64_t strides[HALYARD_MAX_RANK]; /* in bytes */
+} halyard_tensor;
+
+/* Memory for one run. Inputs and outputs are in the order of the graph's. */
+typedef struct halyard_run {
+    const halyard_tensor* inputs;
+    size_t input_count;
+    const halyard_tensor* outputs;
+    size_t output_count;
+    void* workspace; /* as many bytes as were asked for, at a multiple of 64; undefined on entry */
+    size_t workspace_size;
+    /* Not 0: return HALYARD_STOPPED. To be called every few milliseconds. */
+    int32_t (*should_stop)(void* context);
+    void* context;
+} halyard_run;
+
+typedef struct halyard_backend {
+    uint32_t abi_version; /* HALYARD_BACKEND_ABI_VERSION */
+    uint32_t struct_size; /* sizeof(halyard_backend) */
+    /* What users call it: up to 32 letters, digits, '-' and '_', a letter first. */
+    const char* name;
+    void* self; /* given to the functions below */
+
+    /* HALYARD_OK if it runs the one node of this graph, whatever it is surrounded by;
+     * HALYARD_UNSUPPORTED with a reason that fits after "<name> ": "takes no INT32". Shapes may be
+     * unknown yet, and come with specialize(). Never asked about nodes whose output shapes depend
+     * on what a run computes, or about control flow. */
+    int32_t (*supports)(void* self, halyard_bytes graph, halyard_message* message);
+
+    /* Makes `*piece` of a graph whose every node it supports. */
+    int32_t (*compile)(void* self, halyard_bytes graph, void** piece, halyard_message* message);
+    void (*release_piece)(void* self, void* piece);
+
+    /* Makes `*shaped` of a piece, which outlives it, for inputs of these shapes. Writes the shapes
+     * of all outputs, and how many bytes of workspace a run needs. */
+    int32_t (*specialize)(void* self, const void* piece, const halyard_shape* inputs,
+                          size_t input_count, halyard_shape* outputs, size_t output_count,
+                          size_t* workspace_size, void** shaped, halyard_message* message);
+    void (*release_shaped)(void* self, void* shaped);
+
+    int32_t (*run)(void* self, const void* shaped, const halyard_run* run,
+                   halyard_message* message);
+} halyard_backend;
+
+/* The one symbol that a library exports. Gets the engine's version of this header; what it returns
+ * stays as it is while the library is loaded. Null: it can't work here. */
+#define HALYARD_BACKEND_ENTRY "halyard_backend_open"
+typedef const halyard_backend* (*halyard_backend_open_function)(uint32_t abi_version);
+
+#ifdef __cplusplus
+}
+#endif
