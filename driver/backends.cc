@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "driver/options.h"
 #include "engine/backends/cpu/cpu_acc.h"
+#include "engine/backends/loaded/loaded_backend.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/base/log.h"
+#include "engine/plan/assignment.h"
 
 namespace halyard::driver {
 namespace {
@@ -48,7 +52,15 @@ std::vector<std::string_view> knownBackends() {
 }
 
 Result<std::vector<std::unique_ptr<const engine::Backend>>> makeBackends(
-        const std::vector<std::string>& names) {
+        const std::vector<std::string>& names, const std::string& directory) {
+    std::vector<std::unique_ptr<const engine::Backend>> loaded;
+    if (!directory.empty()) {
+        std::set<std::string> taken = {std::string(engine::kPlannerName)};
+        for (const BackendRow& row : kBackends) {
+            taken.emplace(row.name);
+        }
+        HALYARD_ASSIGN_OR_RETURN(loaded, engine::loadBackends(directory, taken));
+    }
     std::vector<std::string_view> wanted;
     for (const std::string& name : names) {
         if (std::ranges::find(wanted, name) == wanted.end()) {
@@ -60,10 +72,21 @@ Result<std::vector<std::unique_ptr<const engine::Backend>>> makeBackends(
     }
     std::vector<std::unique_ptr<const engine::Backend>> backends;
     for (const std::string_view name : wanted) {
+        const auto library = std::ranges::find_if(loaded, [&](const auto& backend) {
+            return backend != nullptr && backend->name() == name;
+        });
+        if (library != loaded.end()) {
+            backends.push_back(std::move(*library));
+            continue;
+        }
         const auto* row = std::ranges::find(kBackends, name, &BackendRow::name);
         if (row == kBackends.end()) {
+            std::string known = listOfNames();
+            for (const std::unique_ptr<const engine::Backend>& other : loaded) {
+                known += other == nullptr ? "" : ", " + std::string(other->name());
+            }
             return invalidArgument("there is no backend \"" + std::string(name) +
-                                   "\"; the known ones are " + listOfNames());
+                                   "\"; the known ones are " + known);
         }
         if (row->make == nullptr) {
             log(LogLevel::WARNING, "backend " + std::string(name) +

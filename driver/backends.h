@@ -12,9 +12,11 @@
 namespace halyard::driver {
 
 // The backends of those names, in that order, each once, with CpuRef at the end unless it is among
-// them. INVALID_ARGUMENT on a name that -c does not know (the message lists the known ones); a
-// known one that this build or machine lacks is logged as a warning and left out.
+// them. `directory`: a folder of libraries that are backends, too; empty: none. INVALID_ARGUMENT on
+// a name that is neither known nor a library's (the message lists those there are), and where the
+// folder can't be used; a known one that this build or machine lacks, and a library that is no
+// backend, is logged as a warning and left out.
 Result<std::vector<std::unique_ptr<const engine::Backend>>> makeBackends(
-        const std::vector<std::string>& names);
+        const std::vector<std::string>& names, const std::string& directory = {});
 
 }  // namespace halyard::driver

@@ -103,6 +103,12 @@ Status validate(const Options& options) {
                                    std::to_string(kMostMemoryMib));
         }
     }
+    for (const size_t limit : {options.maxPartitions, options.minNodesPerPartition}) {
+        if (limit > kMostPartitionNodes) {
+            return invalidArgument(std::to_string(limit) + " partitions or nodes; the limit is " +
+                                   std::to_string(kMostPartitionNodes));
+        }
+    }
     if (options.maxRunningSeconds > kMostRunningSeconds) {
         return invalidArgument(std::to_string(options.maxRunningSeconds) +
                                " seconds; the limit is " + std::to_string(kMostRunningSeconds));
@@ -176,10 +182,12 @@ engine::BackendList listOf(const std::vector<std::unique_ptr<const engine::Backe
 }  // namespace
 
 DeviceState::DeviceState(Options deviceOptions,
-                         std::vector<std::unique_ptr<const engine::Backend>> deviceBackends)
+                         std::vector<std::unique_ptr<const engine::Backend>> deviceBackends,
+                         PlacementPolicy devicePlacement)
     : options(std::move(deviceOptions)),
       backends(std::move(deviceBackends)),
       backendList(listOf(backends)),
+      placement(std::move(devicePlacement)),
       threads(std::make_shared<ThreadPool>(options.threads)),
       idle(std::make_shared<IdleExecutions>()),
       account(makeAccount(memoryLimit(options), idle)),
@@ -195,14 +203,21 @@ Device::~Device() = default;
 
 Result<std::unique_ptr<Device>> Device::create(Options options) {
     HALYARD_RETURN_IF_ERROR(validate(options));
-    HALYARD_ASSIGN_OR_RETURN(auto backends, makeBackends(options.backends));
+    HALYARD_ASSIGN_OR_RETURN(auto backends,
+                             makeBackends(options.backends, options.backendDirectory));
     return create(std::move(options), std::move(backends));
 }
 
 Result<std::unique_ptr<Device>> Device::create(
         Options options, std::vector<std::unique_ptr<const engine::Backend>> backends) {
     HALYARD_RETURN_IF_ERROR(validate(options));
-    auto state = std::make_shared<DeviceState>(std::move(options), std::move(backends));
+    std::vector<std::string> names;
+    for (const std::unique_ptr<const engine::Backend>& backend : backends) {
+        names.emplace_back(backend->name());
+    }
+    HALYARD_ASSIGN_OR_RETURN(PlacementPolicy placement, PlacementPolicy::create(options, names));
+    auto state = std::make_shared<DeviceState>(std::move(options), std::move(backends),
+                                               std::move(placement));
     return std::unique_ptr<Device>(new Device(std::move(state), makeCapabilities()));
 }
 

@@ -36,7 +36,8 @@ using PrepareCallback = std::function<void(const Status&, std::shared_ptr<Prepar
 class Device {
   public:
     // Fails with INVALID_ARGUMENT on a backend name that is not known (the message lists the known
-    // ones). A known backend that this build or machine lacks is logged as a warning and skipped.
+    // ones), and on hints that can't be read or followed. A known backend that this build or
+    // machine lacks is logged as a warning and skipped.
     static Result<std::unique_ptr<Device>> create(Options options);
     // With backends of the caller's instead of those that the options name, in that order.
     static Result<std::unique_ptr<Device>> create(

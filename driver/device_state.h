@@ -12,6 +12,7 @@
 #include "driver/client.h"
 #include "driver/execute/idle_executions.h"
 #include "driver/options.h"
+#include "driver/placement_policy.h"
 #include "driver/scheduler.h"
 #include "driver/time_limit.h"
 #include "engine/base/budget.h"
@@ -26,11 +27,13 @@ namespace halyard::driver {
 // Immutable but for the counters and the thread-safe members.
 struct DeviceState {
     DeviceState(Options deviceOptions,
-                std::vector<std::unique_ptr<const engine::Backend>> deviceBackends);
+                std::vector<std::unique_ptr<const engine::Backend>> deviceBackends,
+                PlacementPolicy devicePlacement = {});
 
     const Options options;
     const std::vector<std::unique_ptr<const engine::Backend>> backends;
     const engine::BackendList backendList;  // the same, in the same order
+    const PlacementPolicy placement;
     const std::shared_ptr<ThreadPool> threads;
     const std::shared_ptr<IdleExecutions> idle;
     // For all clients together. Where memory runs short, `idle` makes room.

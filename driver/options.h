@@ -20,6 +20,17 @@ namespace halyard::driver {
 struct Options {
     // -c: in order of preference. CpuRef is added at the end unless it is there.
     std::vector<std::string> backends = {"CpuAcc", "GpuAcc"};
+    // --require-backend: operations run on these alone, or not at all; empty: on any.
+    std::vector<std::string> requiredBackends;
+    // --backend-hint: a file of what backend_hints.h says; empty: none.
+    std::string backendHintFile;
+    // --backend-dir: a folder of shared libraries that are backends, each to be named in
+    // `backends`; empty: none. Its code runs in this process: never a path that a client chose.
+    std::string backendDirectory;
+    // --max-partitions, --min-nodes-per-partition: where a model would be cut into more or smaller
+    // pieces, nodes fall back to less preferred backends; 0: no limit.
+    size_t maxPartitions = 0;
+    size_t minNodesPerPartition = 0;
     // -u: operations the device denies; for experiments and for working round defects.
     std::set<OperationType> unsupportedOperations;
     // --number-of-threads: 1–64; 0: one per core.
@@ -46,6 +57,9 @@ inline constexpr size_t kMostMemoryMib = std::numeric_limits<size_t>::max() >> 2
 
 // The most that maxRunningSeconds may be: about a month.
 inline constexpr size_t kMostRunningSeconds = size_t{30} * 24 * 60 * 60;
+
+// The most that maxPartitions and minNodesPerPartition may be.
+inline constexpr size_t kMostPartitionNodes = size_t{1} << 30;
 
 // Every backend name that -c may take, whether or not this build has it.
 std::vector<std::string_view> knownBackends();

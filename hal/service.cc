@@ -11,7 +11,9 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "driver/backends.h"
 #include "driver/device.h"
 #include "driver/operation_list.h"
 #include "engine/base/log.h"
@@ -76,11 +78,14 @@ bool waitForManager(hidl::HwServiceManager& manager, const sigset_t& signals) {
     }
 }
 
-Status serve(const ServiceOptions& options, const sigset_t& signals) {
+using Backends = std::vector<std::unique_ptr<const engine::Backend>>;
+
+Status serve(const ServiceOptions& options, Backends backendsInUse, const sigset_t& signals) {
     driver::Options driverOptions = options.driver;
     driverOptions.calls = kLongCalls;
-    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<driver::Device> device,
-                             driver::Device::create(std::move(driverOptions)));
+    HALYARD_ASSIGN_OR_RETURN(
+            std::shared_ptr<driver::Device> device,
+            driver::Device::create(std::move(driverOptions), std::move(backendsInUse)));
     std::string backends;
     for (const std::string& name : device->backendNames()) {
         backends.append(backends.empty() ? "" : ", ").append(name);
@@ -145,12 +150,18 @@ int run(int argc, char** argv) {
     }
     // Whoever reads the log may go away; the service stays.
     signal(SIGPIPE, SIG_IGN);
-    Status served = restrictSystemCalls(options->seccomp);
+    // Loading libraries takes system calls that nothing does afterwards.
+    Result<Backends> backends =
+            driver::makeBackends(options->driver.backends, options->driver.backendDirectory);
+    Status served = backends.status();
+    if (served.ok()) {
+        served = restrictSystemCalls(options->seccomp);
+    }
     if (served.ok()) {
         served = guardMappings();
     }
     if (served.ok()) {
-        served = serve(*options, blockEndSignals());
+        served = serve(*options, std::move(*backends), blockEndSignals());
     }
     if (!served.ok()) {
         log(LogLevel::ERROR, served.toString());

@@ -23,6 +23,11 @@ enum : int {
     MAX_MEMORY,
     MAX_CLIENT_MEMORY,
     MAX_RUNNING_TIME,
+    MAX_PARTITIONS,
+    MIN_NODES_PER_PARTITION,
+    REQUIRE_BACKEND,
+    BACKEND_HINT,
+    BACKEND_DIR,
     SECCOMP,
     LIST_OPERATIONS
 };
@@ -37,6 +42,11 @@ constexpr option kLongOptions[] = {
         {"max-memory", required_argument, nullptr, MAX_MEMORY},
         {"max-client-memory", required_argument, nullptr, MAX_CLIENT_MEMORY},
         {"max-running-time", required_argument, nullptr, MAX_RUNNING_TIME},
+        {"max-partitions", required_argument, nullptr, MAX_PARTITIONS},
+        {"min-nodes-per-partition", required_argument, nullptr, MIN_NODES_PER_PARTITION},
+        {"require-backend", required_argument, nullptr, REQUIRE_BACKEND},
+        {"backend-hint", required_argument, nullptr, BACKEND_HINT},
+        {"backend-dir", required_argument, nullptr, BACKEND_DIR},
         {"seccomp", required_argument, nullptr, SECCOMP},
         {"unsupported-operations", required_argument, nullptr, 'u'},
         {"request-inputs-and-outputs-dump-dir", required_argument, nullptr, 'd'},
@@ -101,6 +111,24 @@ Result<size_t> parseMib(std::string_view option, std::string_view text) {
                                std::to_string(driver::kMostMemoryMib));
     }
     return *mib;
+}
+
+Result<size_t> parsePartitions(std::string_view option, std::string_view text) {
+    const std::optional<size_t> number = parseNumber(text);
+    if (!number.has_value() || *number > driver::kMostPartitionNodes) {
+        return invalidArgument(std::string(option) + ": " + std::string(text) +
+                               " is not a number up to " +
+                               std::to_string(driver::kMostPartitionNodes));
+    }
+    return *number;
+}
+
+Result<std::vector<std::string>> parseRequired(std::string_view text) {
+    std::vector<std::string> names = split(text, ",");
+    if (names.empty()) {
+        return invalidArgument("--require-backend: the name of a backend is missing");
+    }
+    return names;
 }
 
 Result<SeccompMode> parseSeccomp(std::string_view text) {
@@ -198,6 +226,26 @@ Result<ServiceOptions> parseServiceOptions(int argc, char** argv) {
                 options.driver.maxRunningSeconds = *seconds;
                 break;
             }
+            case MAX_PARTITIONS: {
+                HALYARD_ASSIGN_OR_RETURN(options.driver.maxPartitions,
+                                         parsePartitions("--max-partitions", optarg));
+                break;
+            }
+            case MIN_NODES_PER_PARTITION: {
+                HALYARD_ASSIGN_OR_RETURN(options.driver.minNodesPerPartition,
+                                         parsePartitions("--min-nodes-per-partition", optarg));
+                break;
+            }
+            case REQUIRE_BACKEND: {
+                HALYARD_ASSIGN_OR_RETURN(options.driver.requiredBackends, parseRequired(optarg));
+                break;
+            }
+            case BACKEND_HINT:
+                options.driver.backendHintFile = optarg;
+                break;
+            case BACKEND_DIR:
+                options.driver.backendDirectory = optarg;
+                break;
             case SECCOMP: {
                 HALYARD_ASSIGN_OR_RETURN(options.seccomp, parseSeccomp(optarg));
                 break;
@@ -240,6 +288,19 @@ std::string serviceHelp() {
            "                               half of the service's\n"
            "      --max-running-time S     the longest that preparing a model or executing a\n"
            "                               request may take, in seconds (300); 0: no limit\n"
+           "      --require-backend NAMES  run operations on these backends alone; those that none "
+           "of\n"
+           "                               them takes are not supported\n"
+           "      --backend-hint FILE      which backend to ask first: lines of an operation's "
+           "name,\n"
+           "                               or its index in the model, and a backend's name\n"
+           "      --backend-dir DIR        shared libraries there (*.so) are backends, too, for -c "
+           "to\n"
+           "                               name; an absolute path. Their code runs in the service\n"
+           "      --max-partitions N       of a model; where there are more, the smallest fall to\n"
+           "                               the next backend. 0, the default: no limit\n"
+           "      --min-nodes-per-partition N\n"
+           "                               smaller ones fall to the next backend. 0: none do\n"
            "      --seccomp MODE           for system calls that the service is not known to "
            "make:\n"
            "                               enforce: end with a line that names the call; log: "

@@ -81,9 +81,10 @@ Status checkPlan(const DeviceState& state, const ModelLowering& lowering,
 // `graph`: of the lowering's.
 Result<engine::AnalyzedGraph> analyzeGraph(const DeviceState& state, ModelLowering& lowering,
                                            engine::Graph graph) {
-    HALYARD_ASSIGN_OR_RETURN(engine::AnalyzedGraph analyzed,
-                             engine::analyze(std::move(graph), state.backendList, lowering.copies(),
-                                             lowering.checkpoint()));
+    HALYARD_ASSIGN_OR_RETURN(
+            engine::AnalyzedGraph analyzed,
+            engine::analyze(std::move(graph), state.backendList, lowering.copies(),
+                            lowering.checkpoint(), state.placement.rulesFor(lowering.model())));
     HALYARD_RETURN_IF_ERROR(checkSizes(analyzed.graph, *lowering.constants().budget()));
     HALYARD_RETURN_IF_ERROR(analyzed.placed());
     return analyzed;

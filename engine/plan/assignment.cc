@@ -2,16 +2,19 @@
 
 #include "engine/plan/assignment.h"
 
+#include <optional>
 #include <utility>
 
 #include "engine/graph/verifier.h"
+#include "engine/plan/fallback.h"
 
 namespace halyard::engine {
 namespace {
 
 class Assigner {
   public:
-    explicit Assigner(const BackendList& backends) : mBackends(backends) {}
+    Assigner(const BackendList& backends, const PlacementRules& rules)
+        : mBackends(backends), mRules(rules) {}
 
     // `outer`: the node that holds the graph, null for the outermost.
     Assignment assign(const Graph& graph, const NodePlacement* outer) {
@@ -46,19 +49,42 @@ class Assigner {
             placement.backend = kPlannerName;
             return kPlanner;
         }
+        const std::optional<BackendIndex> hint = hintFor(placement.sources);
+        if (hint.has_value() && ask(graph, id, *hint, placement)) {
+            return *hint;
+        }
         for (BackendIndex i = 0; i < mBackends.size(); ++i) {
-            const Status answer = mBackends[i]->supports(graph, id);
-            if (answer.ok()) {
-                placement.backend = mBackends[i]->name();
+            if (i != hint && ask(graph, id, i, placement)) {
                 return i;
             }
-            placement.refusals.push_back({.backend = std::string(mBackends[i]->name()),
-                                          .reason = std::string(answer.message())});
         }
         return mBackends.size();
     }
 
+    std::optional<BackendIndex> hintFor(const std::vector<uint32_t>& operations) const {
+        std::optional<BackendIndex> hint;
+        for (size_t i = 0; mRules.hintFor != nullptr && i < operations.size() && !hint; ++i) {
+            hint = mRules.hintFor(operations[i]);
+        }
+        return hint;
+    }
+
+    bool ask(const Graph& graph, NodeId id, BackendIndex index, NodePlacement& placement) const {
+        const Backend& backend = *mBackends[index];
+        const bool allowed = mRules.only.empty() || mRules.only.contains(index);
+        const Status answer = allowed ? backend.supports(graph, id)
+                                      : unsupported("may run nothing: another one is required");
+        if (answer.ok()) {
+            placement.backend = backend.name();
+            return true;
+        }
+        placement.refusals.push_back(
+                {.backend = std::string(backend.name()), .reason = std::string(answer.message())});
+        return false;
+    }
+
     const BackendList& mBackends;
+    const PlacementRules& mRules;
     std::vector<NodePlacement> mPlacement;
 };
 
@@ -81,20 +107,22 @@ Status AnalyzedGraph::placed() const {
 }
 
 Result<AnalyzedGraph> analyze(Graph graph, const BackendList& backends, ConstantCopies& copies,
-                              const Checkpoint& checkpoint) {
+                              const Checkpoint& checkpoint, const PlacementRules& rules) {
     HALYARD_RETURN_IF_ERROR(verifyAndInfer(graph, copies, checkpoint));
     AnalyzedGraph analyzed;
-    Assigner assigner(backends);
+    Assigner assigner(backends, rules);
     analyzed.assignment = assigner.assign(graph, nullptr);
     analyzed.placement = assigner.takePlacement();
     analyzed.graph = std::move(graph);
+    HALYARD_RETURN_IF_ERROR(applyPieceLimits(analyzed, backends, rules, checkpoint));
     return analyzed;
 }
 
 Result<AnalyzedGraph> analyze(Graph graph, const BackendList& backends,
-                              const std::shared_ptr<Budget>& memory, const Checkpoint& checkpoint) {
+                              const std::shared_ptr<Budget>& memory, const Checkpoint& checkpoint,
+                              const PlacementRules& rules) {
     ConstantCopies copies(memory, checkpoint);
-    return analyze(std::move(graph), backends, copies, checkpoint);
+    return analyze(std::move(graph), backends, copies, checkpoint, rules);
 }
 
 }  // namespace halyard::engine

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Assignment: which backend takes each node of a graph. The one thing that
-// preparing a model and asking whether it is supported have to agree on, so
-// both call analyze().
+// Assignment: which backend takes each node of a graph. The one thing that preparing a model and
+// asking whether it is supported have to agree on, so both call analyze().
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,65 +25,67 @@
 
 namespace halyard::engine {
 
-// Backends in order of preference, the catch-all last. The backends outlive the
-// programs.
-using BackendList = std::vector<const Backend *>;
+// Backends in order of preference, the catch-all last. The backends outlive the programs.
+using BackendList = std::vector<const Backend*>;
 
 // Index into a BackendList.
 using BackendIndex = size_t;
 // If and While run in the planner.
-inline constexpr BackendIndex kPlanner =
-    std::numeric_limits<BackendIndex>::max();
+inline constexpr BackendIndex kPlanner = std::numeric_limits<BackendIndex>::max();
 inline constexpr std::string_view kPlannerName = "planner";
 
 // Where one node went, and what the backends preferred over it said.
 struct NodePlacement {
-  std::string label; // Node::label; of a node in a graph inside, behind its
-                     // outer node's
-  std::string kind;  // "Conv2d"
-  std::vector<uint32_t> sources; // Node::sources; of the outermost node
-  std::string
-      backend; // empty: no backend takes the node; kPlannerName: If and While
-  size_t piece =
-      0; // index of the piece the node runs in; 0 until Program::build
-  std::string kernel; // what computes it, as its backend says; empty until
-                      // Program::build
-  struct Refusal {
-    std::string backend;
-    std::string reason;
-  };
-  std::vector<Refusal> refusals; // in order of preference
+    std::string label;  // Node::label; of a node in a graph inside, behind its outer node's
+    std::string kind;   // "Conv2d"
+    std::vector<uint32_t> sources;  // Node::sources; of the outermost node
+    std::string backend;            // empty: no backend takes the node; kPlannerName: If and While
+    size_t piece = 0;               // index of the piece the node runs in; 0 until Program::build
+    std::string kernel;  // what computes it, as its backend says; empty until Program::build
+    struct Refusal {
+        std::string backend;
+        std::string reason;
+    };
+    std::vector<Refusal> refusals;  // in order of preference
 };
 
-// What one graph's nodes were assigned to, and in turn those of the graphs
-// inside.
+// What users may ask of an assignment.
+struct PlacementRules {
+    // Nodes go to these alone; empty: to any. What none of them takes is not placed.
+    std::set<BackendIndex> only = {};
+    // By operation: the backend that is asked first about the nodes that stem from it, those of
+    // graphs inside it included. Of a node with several operations the first hint counts.
+    // Null: no hints.
+    std::function<std::optional<BackendIndex>(uint32_t operation)> hintFor = nullptr;
+    // Limits that users set on the pieces of all graphs together, and of one piece (fallback.h); 0:
+    // none.
+    size_t maxPieces = 0;
+    size_t minNodesPerPiece = 0;
+};
+
+// What one graph's nodes were assigned to, and in turn those of the graphs inside.
 struct Assignment {
-  std::vector<BackendIndex> backendOf; // per node
-  std::vector<size_t>
-      placementOf; // per node: its index in AnalyzedGraph::placement
-  std::vector<Assignment>
-      nested; // as nestedGraphs() of each node, in order of nodes
+    std::vector<BackendIndex> backendOf;  // per node
+    std::vector<size_t> placementOf;      // per node: its index in AnalyzedGraph::placement
+    std::vector<Assignment> nested;       // as nestedGraphs() of each node, in order of nodes
 };
 
 // A verified graph whose shapes are inferred, with a backend for each node.
 struct AnalyzedGraph {
-  Graph graph;
-  std::vector<NodePlacement>
-      placement; // a node inside another stands behind it
-  Assignment assignment;
-  // UNSUPPORTED names the first node that no backend takes, with every
-  // backend's reason.
-  Status placed() const;
+    Graph graph;
+    std::vector<NodePlacement> placement;  // a node inside another stands behind it
+    Assignment assignment;
+    // UNSUPPORTED names the first node that no backend takes, with every backend's reason.
+    Status placed() const;
 };
 
-// Verifies the graph, infers its shapes and asks the backends about every node.
-// Fails as verifyAndInfer() does; a node that no backend takes is no failure
-// here (AnalyzedGraph::placed).
-Result<AnalyzedGraph> analyze(Graph graph, const BackendList &backends,
-                              ConstantCopies &copies,
-                              const Checkpoint &checkpoint);
-Result<AnalyzedGraph> analyze(Graph graph, const BackendList &backends,
-                              const std::shared_ptr<Budget> &memory,
-                              const Checkpoint &checkpoint = {});
+// Verifies the graph, infers its shapes and asks the backends about every node, in order of
+// preference. Fails as verifyAndInfer() does; a node that no backend takes is no failure here
+// (AnalyzedGraph::placed).
+Result<AnalyzedGraph> analyze(Graph graph, const BackendList& backends, ConstantCopies& copies,
+                              const Checkpoint& checkpoint, const PlacementRules& rules = {});
+Result<AnalyzedGraph> analyze(Graph graph, const BackendList& backends,
+                              const std::shared_ptr<Budget>& memory,
+                              const Checkpoint& checkpoint = {}, const PlacementRules& rules = {});
 
-} // namespace halyard::engine
+}  // namespace halyard::engine

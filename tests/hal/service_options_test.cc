@@ -27,14 +27,39 @@ void expectRefused(const std::vector<std::string>& words, const std::string& nam
 }
 
 TEST(ServiceOptions, ReadEachOptionIntoItsOwnPlace) {
-    const ServiceOptions options =
-            parse({"--number-of-threads", "3", "--max-memory", "40", "--max-client-memory", "20",
-                   "--max-running-time", "7", "-n", "name", "-d", "folder", "-v"})
-                    .value();
+    const ServiceOptions options = parse({"--number-of-threads",
+                                          "3",
+                                          "--max-memory",
+                                          "40",
+                                          "--max-client-memory",
+                                          "20",
+                                          "--max-running-time",
+                                          "7",
+                                          "-n",
+                                          "name",
+                                          "-d",
+                                          "folder",
+                                          "-v",
+                                          "--max-partitions",
+                                          "8",
+                                          "--min-nodes-per-partition",
+                                          "9",
+                                          "--require-backend",
+                                          "A,B",
+                                          "--backend-hint",
+                                          "hints",
+                                          "--backend-dir",
+                                          "/libraries"})
+                                           .value();
     EXPECT_EQ(options.driver.threads, 3U);
     EXPECT_EQ(options.driver.maxMemoryMib, 40U);
     EXPECT_EQ(options.driver.maxClientMemoryMib, 20U);
     EXPECT_EQ(options.driver.maxRunningSeconds, 7U);
+    EXPECT_EQ(options.driver.maxPartitions, 8U);
+    EXPECT_EQ(options.driver.minNodesPerPartition, 9U);
+    EXPECT_EQ(options.driver.requiredBackends, (std::vector<std::string>{"A", "B"}));
+    EXPECT_EQ(options.driver.backendHintFile, "hints");
+    EXPECT_EQ(options.driver.backendDirectory, "/libraries");
     EXPECT_EQ(options.serviceName, "name");
     EXPECT_EQ(options.driver.dumpDirectory, "folder");
     EXPECT_TRUE(options.verbose);
@@ -50,6 +75,12 @@ TEST(ServiceOptions, TakeTheLargestNumbersAndNoneAbove) {
         EXPECT_TRUE(parse({option, std::to_string(driver::kMostMemoryMib)}).ok());
         expectRefused({option, above(driver::kMostMemoryMib)}, option);
     }
+    for (const std::string option : {"--max-partitions", "--min-nodes-per-partition"}) {
+        EXPECT_TRUE(parse({option, std::to_string(driver::kMostPartitionNodes)}).ok());
+        expectRefused({option, above(driver::kMostPartitionNodes)}, option);
+        expectRefused({option, "few"}, option);
+    }
+    expectRefused({"--require-backend", ","}, "--require-backend");
     EXPECT_TRUE(parse({"--max-running-time", std::to_string(driver::kMostRunningSeconds)}).ok());
     expectRefused({"--max-running-time", above(driver::kMostRunningSeconds)}, "--max-running-time");
     expectRefused({"--max-running-time", "-1"}, "--max-running-time");

@@ -28,10 +28,15 @@ constexpr const char* kUsage =
         "                         with exit status 3\n"
         "  -c, --compute LIST     backends of an in-process target, in order of preference\n"
         "  --number-of-threads N  threads of an in-process target; 0: one per core\n"
+        "  --require-backend NAMES, --backend-hint FILE, --backend-dir DIR, --max-partitions N,\n"
+        "  --min-nodes-per-partition N\n"
+        "                         of an in-process target, as the service has them\n"
         "  --max-memory MIB       that its executions may take together; 0: half of the machine's\n"
         "  --serve                run the bundle's first case alone, in this process: prepare it,\n"
         "                         execute it once, and then COUNT times for each line of input\n"
-        "                         \"run COUNT WARMUP\"; a result for each\n"
+        "                         \"run COUNT WARMUP\"; a result for each. \"profile COUNT "
+        "WARMUP\"\n"
+        "                         tells what each node takes\n"
         "  --measure-peak         print, as JSON, what this machine computes and moves a second "
         "with\n"
         "                         --number-of-threads at most, and end\n"
@@ -49,24 +54,35 @@ constexpr std::string_view kHidl = "hidl:";
 constexpr size_t kMostThreads = 64;
 constexpr size_t kMostJobs = 256;
 
-Result<std::vector<std::string>> parseBackends(std::string_view list) {
-    const std::vector<std::string_view> known = driver::knownBackends();
-    std::vector<std::string> backends;
+Result<std::vector<std::string>> parseNames(std::string_view option, std::string_view list) {
+    std::vector<std::string> names;
     for (;;) {
         const std::string_view name = list.substr(0, list.find(','));
-        if (std::find(known.begin(), known.end(), name) == known.end()) {
-            std::string message = "unknown backend " + std::string(name) + "; known are";
+        if (name.empty()) {
+            return invalidArgument(std::string(option) + ": the name of a backend is empty");
+        }
+        names.emplace_back(name);
+        if (name.size() == list.size()) {
+            return names;
+        }
+        list.remove_prefix(name.size() + 1);
+    }
+}
+
+// Those of libraries are known once these are loaded.
+Status checkBackends(const driver::Options& options) {
+    const std::vector<std::string_view> known = driver::knownBackends();
+    for (const std::string& name : options.backends) {
+        if (options.backendDirectory.empty() &&
+            std::find(known.begin(), known.end(), name) == known.end()) {
+            std::string message = "unknown backend " + name + "; known are";
             for (const std::string_view backend : known) {
                 message += " " + std::string(backend);
             }
             return invalidArgument(std::move(message));
         }
-        backends.emplace_back(name);
-        if (name.size() == list.size()) {
-            return backends;
-        }
-        list.remove_prefix(name.size() + 1);
     }
+    return {};
 }
 
 Result<size_t> parseNumber(std::string_view option, std::string_view value, size_t most) {
@@ -123,6 +139,11 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
         RESULTS,
         THREADS,
         MAX_MEMORY,
+        REQUIRE_BACKEND,
+        BACKEND_HINT,
+        BACKEND_DIR,
+        MAX_PARTITIONS,
+        MIN_NODES_PER_PARTITION,
         JOBS,
         UNTIL_CRASH,
         SERVE,
@@ -132,7 +153,7 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
         REPORT,
         HOSTILE
     };
-    constexpr std::array<option, 18> kOptions = {{
+    constexpr std::array<option, 23> kOptions = {{
             {"target", required_argument, nullptr, TARGET},
             {"bundle", required_argument, nullptr, BUNDLE},
             {"options", required_argument, nullptr, OPTIONS},
@@ -140,6 +161,11 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
             {"compute", required_argument, nullptr, 'c'},
             {"number-of-threads", required_argument, nullptr, THREADS},
             {"max-memory", required_argument, nullptr, MAX_MEMORY},
+            {"require-backend", required_argument, nullptr, REQUIRE_BACKEND},
+            {"backend-hint", required_argument, nullptr, BACKEND_HINT},
+            {"backend-dir", required_argument, nullptr, BACKEND_DIR},
+            {"max-partitions", required_argument, nullptr, MAX_PARTITIONS},
+            {"min-nodes-per-partition", required_argument, nullptr, MIN_NODES_PER_PARTITION},
             {"jobs", required_argument, nullptr, JOBS},
             {"until-crash", no_argument, nullptr, UNTIL_CRASH},
             {"serve", no_argument, nullptr, SERVE},
@@ -171,7 +197,30 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
                 line.results = value;
                 break;
             case 'c': {
-                HALYARD_ASSIGN_OR_RETURN(line.driver.backends, parseBackends(value));
+                HALYARD_ASSIGN_OR_RETURN(line.driver.backends, parseNames("-c", value));
+                break;
+            }
+            case REQUIRE_BACKEND: {
+                HALYARD_ASSIGN_OR_RETURN(line.driver.requiredBackends,
+                                         parseNames("--require-backend", value));
+                break;
+            }
+            case BACKEND_HINT:
+                line.driver.backendHintFile = value;
+                break;
+            case BACKEND_DIR:
+                line.driver.backendDirectory = value;
+                break;
+            case MAX_PARTITIONS: {
+                HALYARD_ASSIGN_OR_RETURN(
+                        line.driver.maxPartitions,
+                        parseNumber("--max-partitions", value, driver::kMostPartitionNodes));
+                break;
+            }
+            case MIN_NODES_PER_PARTITION: {
+                HALYARD_ASSIGN_OR_RETURN(line.driver.minNodesPerPartition,
+                                         parseNumber("--min-nodes-per-partition", value,
+                                                     driver::kMostPartitionNodes));
                 break;
             }
             case THREADS: {
@@ -224,6 +273,7 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
     if (optind != argc) {
         return invalidArgument(std::string("unexpected argument ") + argv[optind]);
     }
+    HALYARD_RETURN_IF_ERROR(checkBackends(line.driver));
     if (line.action != CommandLine::Action::LIST_SERVICES &&
         line.action != CommandLine::Action::MEASURE_PEAK) {
         HALYARD_RETURN_IF_ERROR(checkComplete(line));

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fallback: nodes that a preferred backend would run leave it for a less preferred one, so that the
+// graph is cut into fewer or larger pieces.
+
+#pragma once
+
+#include "engine/base/checkpoint.h"
+#include "engine/base/status.h"
+#include "engine/plan/assignment.h"
+
+namespace halyard::engine {
+
+// Moves all nodes of a piece at once, each to the next backend behind its own that takes it: first
+// pieces of fewer nodes than rules.minNodesPerPiece, then the smallest ones until there are no more
+// than rules.maxPieces of backends (If and While do not count). A piece stays where one of its
+// nodes has nowhere to go, so that limits may be missed, but never does a node lose its backend:
+// what was placed is placed. The placement says of each node why it left. Takes near-linear time in
+// the size of the graph; fails only with what the checkpoint says.
+Status applyPieceLimits(AnalyzedGraph& analyzed, const BackendList& backends,
+                        const PlacementRules& rules, const Checkpoint& checkpoint);
+
+}  // namespace halyard::engine

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/plan/fallback.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/plan/partition.h"
+#include "tests/engine/graph_building.h"
+#include "tests/engine/plan/fake_backend.h"
+#include "tests/engine/plan/running.h"
+
+namespace halyard::engine {
+namespace {
+
+AnalyzedGraph analyzed(const Graph& graph, const BackendList& backends,
+                       const PlacementRules& rules = {}) {
+    return analyze(Graph(graph), backends, nullptr, {}, rules).value();
+}
+
+std::vector<std::string> backendsOf(const AnalyzedGraph& graph) {
+    std::vector<std::string> names;
+    for (const NodePlacement& placement : graph.placement) {
+        names.push_back(placement.backend);
+    }
+    return names;
+}
+
+using Names = std::vector<std::string>;
+
+std::vector<AssignedPiece> piecesOf(const AnalyzedGraph& graph, const BackendList& backends) {
+    return partition(graph.graph, graph.assignment.backendOf, backends.size());
+}
+
+// A chain, one node for each letter: R an Activate, S a sum.
+Graph chain(const std::string& kinds) {
+    Graph graph;
+    TensorId last = graph.addTensor(float32({4}));
+    graph.setInputs({last});
+    for (size_t i = 0; i < kinds.size(); ++i) {
+        const std::string label = "operation " + std::to_string(i);
+        last = kinds[i] == 'R' ? addActivate(graph, last, label) : addSum(graph, last, last, label);
+    }
+    graph.setOutputs({last});
+    return graph;
+}
+
+class Fallback : public testing::Test {
+  protected:
+    std::shared_ptr<const Program> buildOrDieWith(const Graph& graph,
+                                                  const PlacementRules& rules) const {
+        return Program::build(analyzed(graph, mThree, rules), mThree, {}).value();
+    }
+
+    Floats resultOf(const Graph& graph, const PlacementRules& rules) const {
+        Execution execution(buildOrDieWith(graph, rules));
+        const Floats x = {0.5F};
+        Floats first(1);
+        Floats second(1);
+        EXPECT_TRUE(
+                runOnce(execution, {bindInput(x)}, {bindOutput(first), bindOutput(second)}).ok());
+        return {first[0], second[0]};
+    }
+
+    const FakeBackend mFast{"Fast", {NodeKind::Activate}};
+    const FakeBackend mMiddle{"Middle", {NodeKind::Activate, NodeKind::Reshape}};
+    const FakeBackend mLast{"Last", kAllFakeKinds};
+    const BackendList mTwo = {&mFast, &mLast};
+    const BackendList mThree = {&mFast, &mMiddle, &mLast};
+};
+
+TEST_F(Fallback, LeavesEverythingWhereNobodySetsALimit) {
+    EXPECT_EQ(backendsOf(analyzed(chain("RSRRS"), mTwo)),
+              (Names{"Fast", "Last", "Fast", "Fast", "Last"}));
+}
+
+TEST_F(Fallback, TakesSmallPiecesFromABackendAndSaysWhy) {
+    const AnalyzedGraph graph = analyzed(chain("RSRRS"), mTwo, {.minNodesPerPiece = 2});
+    EXPECT_EQ(backendsOf(graph), (Names{"Last", "Last", "Fast", "Fast", "Last"}));
+    ASSERT_EQ(graph.placement[0].refusals.size(), 1U);
+    EXPECT_EQ(graph.placement[0].refusals[0].backend, "Fast");
+    EXPECT_EQ(graph.placement[0].refusals[0].reason, "would run a piece of fewer than 2 nodes");
+    EXPECT_TRUE(graph.placement[2].refusals.empty());
+}
+
+TEST_F(Fallback, GoesToTheNextBackendThatTakesTheNode) {
+    // R falls to Middle, which is as small there, and so on.
+    const AnalyzedGraph graph = analyzed(chain("SRS"), mThree, {.minNodesPerPiece = 2});
+    EXPECT_EQ(backendsOf(graph), (Names{"Last", "Last", "Last"}));
+    ASSERT_EQ(graph.placement[1].refusals.size(), 2U);
+    EXPECT_EQ(graph.placement[1].refusals[0].backend, "Fast");
+    EXPECT_EQ(graph.placement[1].refusals[1].backend, "Middle");
+}
+
+TEST_F(Fallback, KeepsSmallPiecesThatNobodyElseTakes) {
+    const FakeBackend sums("Sums", {NodeKind::Binary});
+    const BackendList backends = {&mFast, &sums};
+    EXPECT_EQ(backendsOf(analyzed(chain("RSR"), backends, {.maxPieces = 1, .minNodesPerPiece = 9})),
+              (Names{"Fast", "Sums", "Fast"}));
+}
+
+TEST_F(Fallback, MakesTheSmallestPiecesFallUntilThereAreFewEnough) {
+    const Graph graph = chain("RRRSRSRRSRRR");
+    EXPECT_EQ(piecesOf(analyzed(graph, mTwo), mTwo).size(), 7U);
+    const AnalyzedGraph five = analyzed(graph, mTwo, {.maxPieces = 5});
+    EXPECT_EQ(piecesOf(five, mTwo).size(), 5U);
+    EXPECT_EQ(five.placement[4].backend, "Last") << "the piece of one node";
+    EXPECT_EQ(five.placement[4].refusals.at(0).reason, "would run one of more than 5 pieces");
+    EXPECT_EQ(five.placement[6].backend, "Fast");
+    const AnalyzedGraph three = analyzed(graph, mTwo, {.maxPieces = 3});
+    EXPECT_EQ(piecesOf(three, mTwo).size(), 3U);
+    EXPECT_EQ(three.placement[0].backend, "Fast");
+    EXPECT_EQ(three.placement[7].backend, "Last");
+    const AnalyzedGraph one = analyzed(graph, mTwo, {.maxPieces = 1});
+    EXPECT_EQ(piecesOf(one, mTwo).size(), 1U);
+    EXPECT_EQ(one.placement[0].backend, "Last");
+}
+
+TEST_F(Fallback, CountsThePiecesOfGraphsInsideToo) {
+    Graph inside = chain("RS");
+    Graph graph;
+    const TensorId condition =
+            graph.addTensor({.type = DataType::BOOL8, .shape = {1}, .quantization = {}});
+    const TensorId x = graph.addTensor(float32({4}));
+    graph.setInputs({condition, x});
+    const NestedGraph nested = {.graph = std::make_shared<const Graph>(std::move(inside))};
+    const TensorId y =
+            addNode(graph, If{.then = nested, .otherwise = nested}, {condition, x}, "choice", {4});
+    graph.setOutputs({addActivate(graph, y)});
+    const auto count = [&](size_t most) {
+        return buildOrDieWith(graph, {.maxPieces = most})->pieceCount();
+    };
+    EXPECT_EQ(count(0), 1U + 1 + 2 + 2);
+    EXPECT_EQ(count(3), 1U + 3) << "the If itself does not count";
+}
+
+TEST_F(Fallback, NeverGoesWhereOnlyOthersAreAllowed) {
+    const AnalyzedGraph graph =
+            analyzed(chain("RR"), mThree, {.only = {0, 1}, .minNodesPerPiece = 3});
+    EXPECT_EQ(backendsOf(graph), (Names{"Middle", "Middle"}));
+}
+
+TEST_F(Fallback, LeavesGraphsAloneThatAreNotPlaced) {
+    const AnalyzedGraph graph = analyzed(chain("RS"), {&mFast}, {.minNodesPerPiece = 2});
+    EXPECT_EQ(backendsOf(graph), (Names{"Fast", ""}));
+}
+
+TEST_F(Fallback, StopsWhenItIsTime) {
+    const std::atomic<bool> cancelled = true;
+    AnalyzedGraph graph = analyzed(chain("RSR"), mTwo);
+    EXPECT_EQ(applyPieceLimits(graph, mTwo, {.minNodesPerPiece = 2},
+                               Checkpoint(Deadline(), &cancelled))
+                      .code(),
+              StatusCode::UNAVAILABLE);
+}
+
+TEST_F(Fallback, IsQuickWithAsManyPiecesAsNodes) {
+    std::string kinds;
+    for (int i = 0; i < 40'000; ++i) {
+        kinds += i % 2 == 0 ? 'R' : 'S';
+    }
+    const Graph graph = chain(kinds);
+    for (const size_t most : {1U, 2U, 100U, 30'000U}) {
+        const AnalyzedGraph limited = analyzed(graph, mTwo, {.maxPieces = most});
+        EXPECT_LE(piecesOf(limited, mTwo).size(), most);
+    }
+}
+
+// What holds of any graph, wherever its nodes fall.
+TEST_F(Fallback, KeepsOrderAndResultsOfRandomGraphs) {
+    const uint32_t seed = std::random_device()();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    for (int round = 0; round < 300; ++round) {
+        Graph graph;
+        std::vector<TensorId> tensors = {graph.addTensor(float32({1}))};
+        graph.setInputs({tensors[0]});
+        const size_t nodes = 1 + random() % 30;
+        const auto any = [&] { return tensors[random() % tensors.size()]; };
+        for (size_t i = 0; i < nodes; ++i) {
+            tensors.push_back(random() % 2 == 0 ? addActivate(graph, any())
+                                                : addSum(graph, any(), any()));
+        }
+        graph.setOutputs({tensors.back(), any()});
+        const PlacementRules rules = {.maxPieces = random() % 4, .minNodesPerPiece = random() % 5};
+        const AnalyzedGraph limited = analyzed(graph, mThree, rules);
+        const std::vector<AssignedPiece> pieces = piecesOf(limited, mThree);
+        // All can fall to Last, so that both limits are kept.
+        EXPECT_TRUE(rules.maxPieces == 0 || pieces.size() <= rules.maxPieces);
+        for (const AssignedPiece& piece : pieces) {
+            EXPECT_TRUE(piece.backend == 2 || piece.piece.nodes.size() >= rules.minNodesPerPiece);
+            for (const NodeId node : piece.piece.nodes) {
+                EXPECT_TRUE(mThree[piece.backend]->supports(limited.graph, node).ok());
+            }
+        }
+        EXPECT_EQ(resultOf(graph, rules), resultOf(graph, {}));
+    }
+}
+
+}  // namespace
+}  // namespace halyard::engine
