@@ -2,6 +2,7 @@
 """The native service's command line, as far as it needs no binder."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,11 @@ def test_help_tells_every_long_option() -> None:
         "--service-name",
         "--number-of-threads",
         "--max-memory",
+        "--max-partitions",
+        "--min-nodes-per-partition",
+        "--require-backend",
+        "--backend-hint",
+        "--backend-dir",
         "--seccomp",
         "--unsupported-operations",
         "--request-inputs-and-outputs-dump-dir",
@@ -65,3 +71,33 @@ def test_a_filtered_service_ends_in_order_where_there_is_no_binder() -> None:
     ended = run("--seccomp", "enforce", "--compute", "CpuRef")
     assert ended.returncode == 1, ended.stderr
     assert "/dev/hwbinder" in ended.stderr
+
+
+@pytest.mark.parametrize("mode", ["off", "enforce"])
+def test_a_filtered_service_has_backends_from_libraries(mode: str, tmp_path: Path) -> None:
+    folder = native.folder() / "backends" / "sample"
+    if not folder.is_dir():
+        pytest.skip("the sample backend is not built: make test-native builds it")
+    if mode == "enforce" and sanitizers.sanitized([native.program("service")]):
+        pytest.skip("sanitizers make system calls of their own, which the filter does not know")
+    hints = tmp_path / "hints"
+    hints.write_text("ADD CpuRef\n")
+    words = ["-c", "Sample", "--backend-dir", str(folder), "--backend-hint", str(hints)]
+    ended = run("--seccomp", mode, *words)
+    assert ended.returncode == 1, ended.stderr
+    assert "with Sample, CpuRef" in ended.stderr
+    assert "/dev/hwbinder" in ended.stderr
+
+
+def test_a_service_without_its_backends_or_hints_does_not_start(tmp_path: Path) -> None:
+    hints = tmp_path / "hints"
+    hints.write_text("\nADD\n")
+    for words, reason in (
+        (["--backend-dir", "backends"], "the path of a folder of backends has to be absolute"),
+        (["-c", "Other"], 'there is no backend "Other"'),
+        (["--require-backend", "Other"], 'no backend "Other" is in use'),
+        (["--backend-hint", str(hints)], f"{hints}: line 2: a line is an operation's name"),
+    ):
+        ended = run(*words)
+        assert ended.returncode == 1
+        assert reason in ended.stderr

@@ -3,6 +3,7 @@
 constants into the program's store and keeps a state for each execution; told to, it fails."""
 
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -56,6 +57,73 @@ def test_second_backend(golden_case: str, bundle: Bundle, runs_on: Callable[[str
         return {case.name: case.check(result) for case, result in zip(cases, results, strict=True)}
 
     bundle.check(golden_case, judge)
+
+
+def limited(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, cases: Sequence[Case], *words: str
+) -> list[pb.CaseResult]:
+    """With more options for the runner."""
+    built = native.folder()
+    if not (built / _PROGRAM).is_file():
+        pytest.skip(f"{_PROGRAM} is not built: make test-native builds it")
+    script = folder / native.RUNNER
+    script.write_text(f'#!/bin/sh\nexec {shlex.join([str(built / _PROGRAM), *words])} "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("HALYARD_NATIVE_DIR", str(folder))
+    with HostDevice() as device:
+        bundle = [case.test_case for case in cases]
+        options = pb.RunOptions(timeout_s=SECONDS_PER_CASE)
+        return run_cases(device, bundle, options, Target.in_process())
+
+
+def large_cases(golden_cases: Sequence[Case]) -> list[Case]:
+    """Those with something to cut."""
+    cases = [
+        case
+        for case in golden_cases
+        if len(case.test_case.model.main.operations) > 1 and not case.expect_failure
+    ]
+    assert len(cases) > 20
+    return cases
+
+
+def pieces_of(result: pb.CaseResult) -> dict[int, list[pb.Placement]]:
+    """By their numbers; an IF or WHILE is no backend's."""
+    pieces: dict[int, list[pb.Placement]] = {}
+    for row in result.placement:
+        if row.backend != "planner":
+            pieces.setdefault(row.piece, []).append(row)
+    return pieces
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_results_are_right_in_few_pieces(
+    golden_cases: list[Case], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    cases = large_cases(golden_cases)
+    results = limited(tmp_path, monkeypatch, cases, "--max-partitions", str(most))
+    for case, result in zip(cases, results, strict=True):
+        assert case.check(result).passed, case.name
+        pieces = pieces_of(result)
+        nested = len(pieces) < len({row.piece for row in result.placement})
+        # The graphs inside an IF or WHILE have a piece each, at least.
+        assert nested or len(pieces) <= most, case.name
+    if most > 1:
+        assert any(row.backend == _NAME for result in results for row in result.placement)
+
+
+def test_results_are_right_in_large_pieces(
+    golden_cases: list[Case], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = large_cases(golden_cases)
+    results = limited(tmp_path, monkeypatch, cases, "--min-nodes-per-partition", "2")
+    fallen = 0
+    for case, result in zip(cases, results, strict=True):
+        assert case.check(result).passed, case.name
+        for rows in pieces_of(result).values():
+            assert rows[0].backend == "CpuRef" or len(rows) >= 2, case.name
+            fallen += any("fewer than 2" in why.reason for row in rows for why in row.refusals)
+    assert fallen > 0
 
 
 @pytest.mark.parametrize("stage", ["compile", "specialize", "run"])

@@ -105,6 +105,13 @@ TEST_F(Fallback, KeepsSmallPiecesThatNobodyElseTakes) {
               (Names{"Fast", "Sums", "Fast"}));
 }
 
+TEST_F(Fallback, KeepsAPieceOfWhichOneNodeHasNowhereToGo) {
+    const FakeBackend both("Both", {NodeKind::Activate, NodeKind::Binary});
+    const BackendList backends = {&both, &mFast};
+    EXPECT_EQ(backendsOf(analyzed(chain("RS"), backends, {.minNodesPerPiece = 9})),
+              (Names{"Both", "Both"}));
+}
+
 TEST_F(Fallback, MakesTheSmallestPiecesFallUntilThereAreFewEnough) {
     const Graph graph = chain("RRRSRSRRSRRR");
     EXPECT_EQ(piecesOf(analyzed(graph, mTwo), mTwo).size(), 7U);
