@@ -9,26 +9,11 @@
 #include <variant>
 #include <vector>
 
+#include "engine/graph/text.h"
 #include "engine/graph/verifier.h"
 
 namespace halyard::engine {
 namespace {
-
-// Labels come from models: nothing in them may end the string early.
-std::string quoted(std::string_view text) {
-    std::string result = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') {
-            result += '\\';
-        }
-        if (c == '\n') {
-            result += "\\n";
-        } else {
-            result += c;
-        }
-    }
-    return result + "\"";
-}
 
 // The graphs inside a node, by the names of the fields that hold them.
 std::vector<std::pair<std::string_view, const Graph*>> namedGraphs(const Node& node) {
@@ -87,7 +72,7 @@ class DotWriter {
     }
 
     void writeEllipse(const std::string& name, const std::string& label, const char* style) {
-        line(name + " [shape=ellipse, " + style + "label=" + quoted(label) + "]");
+        line(name + " [shape=ellipse, " + style + "label=" + inQuotes(label) + "]");
     }
 
     void writeNodes() {
@@ -96,7 +81,7 @@ class DotWriter {
             const Node& node = mGraph.node(id);
             const std::string name = nameOf("node", id);
             const std::string text = node.label + "\n" + toString(node.descriptor);
-            const std::string box = name + " [shape=box, label=" + quoted(text) + "]";
+            const std::string box = name + " [shape=box, label=" + inQuotes(text) + "]";
             if (id < mGroups.size()) {
                 groups[mGroups[id]].push_back(box);
             } else {
@@ -111,7 +96,7 @@ class DotWriter {
         size_t index = 0;
         for (const auto& [group, boxes] : groups) {
             line("subgraph cluster" + std::to_string(index++) + " {");
-            line("  label=" + quoted(group));
+            line("  label=" + inQuotes(group));
             for (const std::string& box : boxes) {
                 line("  " + box);
             }
@@ -138,7 +123,7 @@ class DotWriter {
     void writeEdge(TensorId tensor, const std::string& reader) {
         if (tensor < mWriters.size() && !mWriters[tensor].empty()) {
             line(mWriters[tensor] + " -> " + reader +
-                 " [label=" + quoted(mGraph.tensor(tensor).type.toString()) + "]");
+                 " [label=" + inQuotes(mGraph.tensor(tensor).type.toString()) + "]");
         }
     }
 
@@ -150,7 +135,7 @@ class DotWriter {
             }
             const std::string prefix = nameOf("node", id) + "_" + std::string(field) + "_";
             line("subgraph cluster_" + prefix + " {");
-            line("  label=" + quoted(std::string(field) + " of " + node.label));
+            line("  label=" + inQuotes(std::string(field) + " of " + node.label));
             DotWriter(*nested, {}, prefix, mDepth + 1, mText).write();
             line("}");
         }

@@ -23,6 +23,9 @@ GraphRewriter::GraphRewriter(const Graph& from)
       mTensors(from.tensors().size(), kNoTensor),
       mFates(from.vanished().begin(), from.vanished().end()) {
     mTo.setRelaxedFloat(from.relaxedFloat());
+    for (size_t i = 0; i < mFates.size(); ++i) {
+        mFateOf[mFates[i].operation] = i;
+    }
 }
 
 TensorId GraphRewriter::tensor(TensorId old) {
@@ -51,9 +54,12 @@ void GraphRewriter::copy(NodeId old) {
 }
 
 void GraphRewriter::explain(uint32_t operation, std::string fate) {
-    std::erase_if(mFates,
-                  [&](const VanishedOperation& known) { return known.operation == operation; });
-    mFates.push_back({.operation = operation, .fate = std::move(fate)});
+    const auto [known, isNew] = mFateOf.try_emplace(operation, mFates.size());
+    if (isNew) {
+        mFates.push_back({.operation = operation, .fate = std::move(fate)});
+    } else {
+        mFates[known->second].fate = std::move(fate);
+    }
 }
 
 Graph GraphRewriter::finish() {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/base/status.h"
@@ -57,6 +58,7 @@ class GraphRewriter {
     Graph mTo;
     std::vector<TensorId> mTensors;  // per old tensor; kNoTensor: none yet
     std::vector<VanishedOperation> mFates;
+    std::unordered_map<uint32_t, size_t> mFateOf;  // by operation: its index in mFates
 };
 
 // What a pass does with one old node: true if it has dealt with it, false to have it copied. Nodes

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/passes/optimize.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/graph/verifier.h"
+#include "engine/passes/fold_constants.h"
+#include "engine/passes/fold_pads.h"
+#include "engine/passes/fold_scales.h"
+#include "engine/passes/fuse_activations.h"
+#include "engine/passes/move_dequantize.h"
+#include "engine/passes/move_transposes.h"
+#include "engine/passes/pass.h"
+#include "engine/passes/remove_dead_nodes.h"
+#include "engine/passes/simplify_reshapes.h"
+
+namespace halyard::engine {
+namespace {
+
+// Transposes move before those that are reshapes become such: a reshape moves nowhere. Scales are
+// folded before activations are fused, because nothing folds behind an activation.
+constexpr std::array kPasses = {
+        Pass{.name = "fold-constants", .run = foldConstants},
+        Pass{.name = "move-dequantize", .run = moveDequantize},
+        Pass{.name = "move-transposes", .run = moveTransposes},
+        Pass{.name = "simplify-reshapes", .run = simplifyReshapes},
+        Pass{.name = "fold-pads", .run = foldPads},
+        Pass{.name = "fold-scales", .run = foldScales, .changesRounding = true},
+        Pass{.name = "fuse-activations", .run = fuseActivations},
+        Pass{.name = "remove-dead-nodes", .run = removeDeadNodes},
+};
+
+// What one round leaves for the next gets less with each; a graph could be made that needs as many
+// as it has nodes.
+constexpr int kMostRounds = 4;
+
+// What is folded into constants may take this many times the graph's own, and so many bytes.
+constexpr size_t kGrowth = 4;
+constexpr size_t kFreeGrowth = size_t{1} << 20;
+
+// Bytes of constants by where they lie: what several share counts once.
+using ConstantExtents = std::map<const uint8_t*, size_t>;
+
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the verifier lets graphs be nested
+void addConstants(const Graph& graph, ConstantExtents& extents) {
+    for (const Tensor& tensor : graph.tensors()) {
+        if (tensor.isConstant()) {
+            size_t& bytes = extents[tensor.constant.bytes.data()];
+            bytes = std::max(bytes, tensor.constant.bytes.size());
+        }
+    }
+    for (const Node& node : graph.nodes()) {
+        for (const NestedGraph* nested : nestedGraphs(node)) {
+            addConstants(*nested->graph, extents);
+        }
+    }
+}
+
+size_t allowanceOf(const Graph& graph) {
+    ConstantExtents extents;
+    addConstants(graph, extents);
+    size_t bytes = 0;
+    for (const auto& [address, size] : extents) {
+        bytes += size;
+    }
+    return kGrowth * bytes + kFreeGrowth;
+}
+
+// A defect of a pass is no fault of the caller's, whatever rule of the verifier's it broke.
+Status verifyAfter(const Pass& pass, Graph& graph, const PassContext& context) {
+    const Status verified = verifyAndInfer(graph, context.memory, context.checkpoint);
+    if (verified.code() == StatusCode::INVALID_ARGUMENT ||
+        verified.code() == StatusCode::UNSUPPORTED) {
+        return internalError("the graph after pass " + std::string(pass.name) + ": " +
+                             std::string(verified.message()));
+    }
+    return verified;
+}
+
+}  // namespace
+
+std::vector<std::string_view> passNames() {
+    std::vector<std::string_view> names;
+    for (const Pass& pass : kPasses) {
+        names.push_back(pass.name);
+    }
+    return names;
+}
+
+Result<bool> optimize(Graph& graph, const OptimizeOptions& options,
+                      const std::shared_ptr<Budget>& memory, const Checkpoint& checkpoint) {
+    const PassContext context = {.options = options,
+                                 .memory = memory,
+                                 .checkpoint = checkpoint,
+                                 .allowance = allowanceOf(graph)};
+    bool everChanged = false;
+    bool changed = true;
+    for (int round = 0; round < kMostRounds && changed; ++round) {
+        changed = false;
+        for (const Pass& pass : kPasses) {
+            if (pass.changesRounding && options.keepRounding) {
+                continue;
+            }
+            const Graph before = options.observer ? graph : Graph();
+            Result<bool> done = runPass(pass, graph, context);
+            HALYARD_RETURN_IF_ERROR(done.status());
+            if (!*done) {
+                continue;
+            }
+            changed = everChanged = true;
+            HALYARD_RETURN_IF_ERROR(verifyAfter(pass, graph, context));
+            if (options.observer) {
+                options.observer(pass.name, before, graph);
+            }
+        }
+    }
+    return everChanged;
+}
+
+}  // namespace halyard::engine

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/passes/fold_pads.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/engine/passes/pass_testing.h"
+
+namespace halyard::engine::pass_test {
+namespace {
+
+const std::vector<int32_t> kAround = {0, 0, 1, 2, 3, 1, 0, 0};
+
+TensorId convolve(TestGraph& test, TensorId x, const Window2d& window) {
+    return test.node(Conv2d{.window = window},
+                     {x, test.constant(floatType({3, 3, 3, 2})), test.constant(floatType({3}))});
+}
+
+TEST(FoldPads, BecomesTheConvolutionsPadding) {
+    const Window2d valid;
+    const Window2d same = {.padding = PaddingScheme::SAME, .strideH = 2, .strideW = 2};
+    const Window2d explicitly = {.padding = PaddingScheme::EXPLICIT, .top = 1, .right = 2};
+    const Window2d dilated = {.dilationH = 2, .dilationW = 2};
+    for (const Window2d& window : {valid, same, explicitly, dilated}) {
+        TestGraph test;
+        const TensorId x = test.input(floatType({2, 7, 8, 2}));
+        const TensorId padded = test.node(Pad(), {x, test.paddings(kAround), kNoTensor});
+        const Graph before = test.build({convolve(test, padded, window)});
+        const Graph graph = after(foldPads, before);
+        EXPECT_EQ(kindsOf(graph), Kinds{"Conv2d"});
+        EXPECT_EQ(graph.node(0).sources, (std::vector<uint32_t>{0, 1}));
+        EXPECT_TRUE(computeTheSame(before, graph, test.random()));
+    }
+}
+
+TEST(FoldPads, IsExactForQuantizedDepthwiseConvolutions) {
+    for (const DataType type : {DataType::QUANT8_ASYMM, DataType::QUANT8_ASYMM_SIGNED}) {
+        TestGraph test;
+        const TensorType x = typeOf(type, {1, 6, 6, 4}, 0.5F, 7);
+        const TensorId padded = test.node(Pad(), {test.input(x), test.paddings(kAround),
+                                                  test.constant(ref_test::ints({1}, {7}))});
+        const TensorId filter = test.constant(typeOf(type, {1, 3, 3, 4}, 0.25F, 9));
+        const TensorId bias = test.constant(ref_test::ints({4}, {1, -2, 3, 400}));
+        test.graph().mutableTensor(bias).type.quantization.scale = 0.125F;
+        const Graph before = test.build(
+                {test.node(DepthwiseConv2d(), {padded, filter, bias}, typeOf(type, {}, 3.0F, 20))});
+        const Graph graph = after(foldPads, before);
+        EXPECT_EQ(kindsOf(graph), Kinds{"DepthwiseConv2d"});
+        EXPECT_TRUE(computeTheSame(before, graph, test.random()));
+    }
+}
+
+TEST(FoldPads, KeepsWhatIsNotZeroOrNotSpatial) {
+    TestGraph test;
+    const TensorId x = test.input(floatType({1, 4, 4, 2}));
+    const TensorId one = test.constant(ref_test::floats({1}, {1.0F}));
+    const TensorId ones = test.node(Pad(), {x, test.paddings(kAround), one});
+    EXPECT_EQ(after(foldPads, test.build({convolve(test, ones, {})})).nodes().size(), 2U);
+
+    TestGraph deep;
+    const TensorId y = deep.input(floatType({1, 4, 4, 1}));
+    const TensorId channels =
+            deep.node(Pad(), {y, deep.paddings({0, 0, 0, 0, 0, 0, 0, 1}), kNoTensor});
+    EXPECT_EQ(after(foldPads, deep.build({convolve(deep, channels, {})})).nodes().size(), 2U);
+
+    TestGraph mirrored;
+    const TensorId z = mirrored.input(floatType({1, 6, 6, 2}));
+    const TensorId edges = mirrored.node(Pad{.mode = Pad::Mode::REFLECT},
+                                         {z, mirrored.paddings(kAround), kNoTensor});
+    EXPECT_EQ(after(foldPads, mirrored.build({convolve(mirrored, edges, {})})).nodes().size(), 2U);
+}
+
+TEST(FoldPads, KeepsAZeroThatIsNotTheRealOne) {
+    TestGraph test;
+    const TensorType x = typeOf(DataType::QUANT8_ASYMM, {1, 6, 6, 4}, 0.5F, 7);
+    const TensorId zero = test.constant(ref_test::ints({1}, {0}));
+    const TensorId padded = test.node(Pad(), {test.input(x), test.paddings(kAround), zero});
+    const TensorId filter = test.constant(typeOf(DataType::QUANT8_ASYMM, {1, 3, 3, 4}, 0.25F, 9));
+    const TensorId bias = test.constant(ref_test::ints({4}, {1, -2, 3, 400}));
+    test.graph().mutableTensor(bias).type.quantization.scale = 0.125F;
+    const Graph before = test.build({test.node(DepthwiseConv2d(), {padded, filter, bias},
+                                               typeOf(DataType::QUANT8_ASYMM, {}, 3.0F, 20))});
+    EXPECT_EQ(after(foldPads, before).nodes().size(), 2U);
+}
+
+Graph padAndPool(TestGraph& test, const TensorType& type, TensorId value, Pool2d::Function function,
+                 const std::vector<int32_t>& paddings, bool rectified) {
+    TensorId x = test.input(type);
+    if (rectified) {
+        x = test.node(Activate(), {x});
+    }
+    const TensorId padded = test.node(Pad(), {x, test.paddings(paddings), value});
+    return test.build(
+            {test.node(Pool2d{.function = function, .filterH = 3, .filterW = 3}, {padded})});
+}
+
+TEST(FoldPads, BecomesAMaximumsPaddingWhereItCannotWin) {
+    const std::vector<int32_t> one = {0, 0, 1, 1, 1, 1, 0, 0};
+    TestGraph quantized;
+    const TensorType smallest = typeOf(DataType::QUANT8_ASYMM, {1, 5, 5, 2}, 0.5F, 0);
+    const Graph first =
+            padAndPool(quantized, smallest, kNoTensor, Pool2d::Function::MAX, one, false);
+    EXPECT_EQ(kindsOf(after(foldPads, first)), Kinds{"Pool2d"});
+    EXPECT_TRUE(computeTheSame(first, after(foldPads, first), quantized.random()));
+
+    TestGraph rectified;
+    const Graph second = padAndPool(rectified, floatType({1, 5, 5, 2}), kNoTensor,
+                                    Pool2d::Function::MAX, one, true);
+    EXPECT_EQ(kindsOf(after(foldPads, second)), (Kinds{"Activate", "Pool2d"}));
+    EXPECT_TRUE(computeTheSame(second, after(foldPads, second), rectified.random()));
+
+    TestGraph lowest;
+    const TensorId infinity =
+            lowest.constant(ref_test::floats({1}, {-std::numeric_limits<float>::infinity()}));
+    const Graph third = padAndPool(lowest, floatType({1, 5, 5, 2}), infinity, Pool2d::Function::MAX,
+                                   one, false);
+    EXPECT_EQ(kindsOf(after(foldPads, third)), Kinds{"Pool2d"});
+    EXPECT_TRUE(computeTheSame(third, after(foldPads, third), lowest.random()));
+}
+
+TEST(FoldPads, StaysWhereItCountsForAPooling) {
+    const std::vector<int32_t> one = {0, 0, 1, 1, 1, 1, 0, 0};
+    const TensorType zeroInside = typeOf(DataType::QUANT8_ASYMM, {1, 5, 5, 2}, 0.5F, 3);
+    const TensorType smallest = typeOf(DataType::QUANT8_ASYMM, {1, 5, 5, 2}, 0.5F, 0);
+    TestGraph a;
+    EXPECT_EQ(
+            after(foldPads, padAndPool(a, zeroInside, kNoTensor, Pool2d::Function::MAX, one, false))
+                    .nodes()
+                    .size(),
+            2U);
+    TestGraph b;
+    EXPECT_EQ(after(foldPads, padAndPool(b, floatType({1, 5, 5, 2}), kNoTensor,
+                                         Pool2d::Function::MAX, one, false))
+                      .nodes()
+                      .size(),
+              2U);
+    TestGraph c;
+    EXPECT_EQ(after(foldPads,
+                    padAndPool(c, smallest, kNoTensor, Pool2d::Function::AVERAGE, one, false))
+                      .nodes()
+                      .size(),
+              2U);
+    TestGraph d;  // windows without an element
+    EXPECT_EQ(after(foldPads, padAndPool(d, smallest, kNoTensor, Pool2d::Function::MAX,
+                                         {0, 0, 3, 3, 3, 3, 0, 0}, false))
+                      .nodes()
+                      .size(),
+              2U);
+}
+
+}  // namespace
+}  // namespace halyard::engine::pass_test
