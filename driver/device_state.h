@@ -38,7 +38,8 @@ struct DeviceState {
     const std::shared_ptr<IdleExecutions> idle;
     // For all clients together. Where memory runs short, `idle` makes room.
     const Account account;
-    std::atomic<uint64_t> requests = 0;  // executed so far; numbers the dumps
+    std::atomic<uint64_t> requests = 0;    // executed so far; numbers the dumps
+    std::atomic<uint32_t> graphDumps = 0;  // numbers that dumped models have taken
     std::atomic<size_t> liveModels = 0;
     CallGate calls;
     // Their tasks use what stands above. Two of them, so that models that take long to prepare keep

@@ -50,6 +50,10 @@ struct Options {
                               .most = std::numeric_limits<size_t>::max()};
     // -d: a folder that receives the inputs and outputs of every request; empty: none.
     std::string dumpDirectory;
+    // --no-optimize: graphs run as they were lowered, to find out whether a pass is to blame.
+    bool optimize = true;
+    // --dump-graph: a folder that receives the graphs of models (graph_dump.h); empty: none.
+    std::string graphDumpDirectory;
 };
 
 // The most that maxMemoryMib may be, so that its bytes can be counted.

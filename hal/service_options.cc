@@ -29,6 +29,8 @@ enum : int {
     BACKEND_HINT,
     BACKEND_DIR,
     SECCOMP,
+    NO_OPTIMIZE,
+    DUMP_GRAPH,
     LIST_OPERATIONS
 };
 
@@ -50,6 +52,8 @@ constexpr option kLongOptions[] = {
         {"seccomp", required_argument, nullptr, SECCOMP},
         {"unsupported-operations", required_argument, nullptr, 'u'},
         {"request-inputs-and-outputs-dump-dir", required_argument, nullptr, 'd'},
+        {"no-optimize", no_argument, nullptr, NO_OPTIMIZE},
+        {"dump-graph", required_argument, nullptr, DUMP_GRAPH},
         {"list-operations", no_argument, nullptr, LIST_OPERATIONS},
         {nullptr, 0, nullptr, 0},
 };
@@ -250,6 +254,12 @@ Result<ServiceOptions> parseServiceOptions(int argc, char** argv) {
                 HALYARD_ASSIGN_OR_RETURN(options.seccomp, parseSeccomp(optarg));
                 break;
             }
+            case NO_OPTIMIZE:
+                options.driver.optimize = false;
+                break;
+            case DUMP_GRAPH:
+                options.driver.graphDumpDirectory = optarg;
+                break;
             case LIST_OPERATIONS:
                 options.action = ServiceOptions::Action::LIST_OPERATIONS;
                 break;
@@ -312,6 +322,9 @@ std::string serviceHelp() {
            "                               positions of operations in a model instead.)\n"
            "  -d, --request-inputs-and-outputs-dump-dir DIR\n"
            "                               write the inputs and outputs of every request there\n"
+           "      --no-optimize            run models as they are, without the optimiser's passes\n"
+           "      --dump-graph DIR         write the graphs of the first 100 models there, before\n"
+           "                               and after the passes, and what each pass changed\n"
            "      --list-operations        print the supported operations as JSON, and exit\n"
            "  -v, --verbose-logging        log what is prepared and executed\n"
            "  -V, --version                print the version, and exit\n"

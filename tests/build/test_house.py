@@ -52,7 +52,7 @@ def test_samples_take_the_c_header_alone() -> None:
 
 def test_no_hal_version_in_the_preprocessor() -> None:
     for file in tracked("engine/**", "driver/**"):
-        assert not re.search(r"^#if.*(HAL|V1_[0-3])", (ROOT / file).read_text(), re.MULTILINE), file
+        assert not re.search(r"^#if.*(HAL(?!YARD)|V1_[0-3])", (ROOT / file).read_text(), re.MULTILINE), file
 
 
 def test_sources_carry_a_licence_line() -> None:

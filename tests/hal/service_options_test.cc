@@ -49,7 +49,10 @@ TEST(ServiceOptions, ReadEachOptionIntoItsOwnPlace) {
                                           "--backend-hint",
                                           "hints",
                                           "--backend-dir",
-                                          "/libraries"})
+                                          "/libraries",
+                                          "--no-optimize",
+                                          "--dump-graph",
+                                          "graphs"})
                                            .value();
     EXPECT_EQ(options.driver.threads, 3U);
     EXPECT_EQ(options.driver.maxMemoryMib, 40U);
@@ -62,6 +65,8 @@ TEST(ServiceOptions, ReadEachOptionIntoItsOwnPlace) {
     EXPECT_EQ(options.driver.backendDirectory, "/libraries");
     EXPECT_EQ(options.serviceName, "name");
     EXPECT_EQ(options.driver.dumpDirectory, "folder");
+    EXPECT_FALSE(options.driver.optimize);
+    EXPECT_EQ(options.driver.graphDumpDirectory, "graphs");
     EXPECT_TRUE(options.verbose);
     EXPECT_EQ(options.action, ServiceOptions::Action::SERVE);
 }

@@ -32,6 +32,10 @@ constexpr const char* kUsage =
         "  --min-nodes-per-partition N\n"
         "                         of an in-process target, as the service has them\n"
         "  --max-memory MIB       that its executions may take together; 0: half of the machine's\n"
+        "  --no-optimize          run models on an in-process target without the passes\n"
+        "  --dump-graph DIR       write the graphs of an in-process target's first 100 models "
+        "there,\n"
+        "                         before and after the passes, and what each pass changed\n"
         "  --serve                run the bundle's first case alone, in this process: prepare it,\n"
         "                         execute it once, and then COUNT times for each line of input\n"
         "                         \"run COUNT WARMUP\"; a result for each. \"profile COUNT "
@@ -144,6 +148,8 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
         BACKEND_DIR,
         MAX_PARTITIONS,
         MIN_NODES_PER_PARTITION,
+        NO_OPTIMIZE,
+        DUMP_GRAPH,
         JOBS,
         UNTIL_CRASH,
         SERVE,
@@ -153,7 +159,7 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
         REPORT,
         HOSTILE
     };
-    constexpr std::array<option, 23> kOptions = {{
+    constexpr std::array<option, 25> kOptions = {{
             {"target", required_argument, nullptr, TARGET},
             {"bundle", required_argument, nullptr, BUNDLE},
             {"options", required_argument, nullptr, OPTIONS},
@@ -166,6 +172,8 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
             {"backend-dir", required_argument, nullptr, BACKEND_DIR},
             {"max-partitions", required_argument, nullptr, MAX_PARTITIONS},
             {"min-nodes-per-partition", required_argument, nullptr, MIN_NODES_PER_PARTITION},
+            {"no-optimize", no_argument, nullptr, NO_OPTIMIZE},
+            {"dump-graph", required_argument, nullptr, DUMP_GRAPH},
             {"jobs", required_argument, nullptr, JOBS},
             {"until-crash", no_argument, nullptr, UNTIL_CRASH},
             {"serve", no_argument, nullptr, SERVE},
@@ -234,6 +242,12 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
                         parseNumber("--max-memory", value, driver::kMostMemoryMib));
                 break;
             }
+            case NO_OPTIMIZE:
+                line.driver.optimize = false;
+                break;
+            case DUMP_GRAPH:
+                line.driver.graphDumpDirectory = value;
+                break;
             case JOBS: {
                 HALYARD_ASSIGN_OR_RETURN(line.jobs, parseNumber("--jobs", value, kMostJobs));
                 break;

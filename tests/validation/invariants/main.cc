@@ -46,8 +46,9 @@ enum Row : uint8_t {
     THREADS,
     GUARD_BEHIND,
     GUARD_BEFORE,
+    LOWERED,
 };
-constexpr std::array<std::string_view, 11> kRows = {
+constexpr std::array<std::string_view, 12> kRows = {
         "supported equals preparable: cuts",
         "supported equals preparable: cuts of chains",
         "supported equals preparable: inputs for constants",
@@ -59,6 +60,7 @@ constexpr std::array<std::string_view, 11> kRows = {
         "same results: 1 and 2 threads",
         "same results: guard pages behind memory",
         "same results: guard pages before memory",
+        "same results: optimised and as lowered",
 };
 
 constexpr size_t kChains = 4;        // that begin with each case
@@ -78,11 +80,13 @@ std::optional<Model> modelOf(const runner::pb::TestCase& testCase,
 class Examiner {
   public:
     Examiner(const Cases& cases, uint64_t seed, std::shared_ptr<const driver::Device> oneThread,
-             std::shared_ptr<const driver::Device> twoThreads)
+             std::shared_ptr<const driver::Device> twoThreads,
+             std::shared_ptr<const driver::Device> notOptimizing)
         : mCases(cases),
           mSeed(seed),
           mOneThread(std::move(oneThread)),
-          mTwoThreads(std::move(twoThreads)) {}
+          mTwoThreads(std::move(twoThreads)),
+          mNotOptimizing(std::move(notOptimizing)) {}
 
     void examine(size_t index, size_t worker, Ledger& ledger) const {
         const runner::pb::TestCase& testCase = mCases[index];
@@ -225,6 +229,15 @@ class Examiner {
         } else {
             place.end(THREADS, "", other.status().toString());
         }
+        place.begin(LOWERED, "");
+        if (const auto lowered = mNotOptimizing->prepare(model, kVersion, {}); lowered.ok()) {
+            place.end(LOWERED, "",
+                      differenceBeyondRounding(
+                              model, run(**lowered, example, kVersion, driver::allocateHeapMemory),
+                              expected));
+        } else {
+            place.end(LOWERED, "", lowered.status().toString());
+        }
         checkGuarded(place, GUARD_BEHIND, Guard::BEHIND, model, example, expected);
         checkGuarded(place, GUARD_BEFORE, Guard::BEFORE, model, example, expected);
     }
@@ -247,10 +260,12 @@ class Examiner {
     const uint64_t mSeed;
     const std::shared_ptr<const driver::Device> mOneThread;
     const std::shared_ptr<const driver::Device> mTwoThreads;
+    const std::shared_ptr<const driver::Device> mNotOptimizing;
 };
 
-std::shared_ptr<const driver::Device> makeDevice(size_t threads) {
+std::shared_ptr<const driver::Device> makeDevice(size_t threads, bool optimize) {
     driver::Options options;
+    options.optimize = optimize;
     options.backends = {"CpuRef"};
     options.threads = threads;
     Result<std::unique_ptr<driver::Device>> device = driver::Device::create(options);
@@ -262,8 +277,8 @@ std::shared_ptr<const driver::Device> makeDevice(size_t threads) {
 }
 
 CaseWork makeWork(const Cases& cases, uint64_t seed) {
-    const auto examiner =
-            std::make_shared<const Examiner>(cases, seed, makeDevice(1), makeDevice(2));
+    const auto examiner = std::make_shared<const Examiner>(
+            cases, seed, makeDevice(1, true), makeDevice(2, true), makeDevice(2, false));
     return [examiner](size_t index, size_t worker, Ledger& ledger) {
         examiner->examine(index, worker, ledger);
     };

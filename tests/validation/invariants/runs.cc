@@ -3,9 +3,14 @@
 #include "tests/validation/invariants/runs.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <utility>
+
+#include "engine/base/half.h"
+#include "engine/numerics/elements.h"
 
 namespace halyard::validation {
 namespace {
@@ -87,6 +92,52 @@ std::optional<std::string> difference(const Outcome& expected, const Outcome& ac
         }
     }
     return "another number of outputs";
+}
+
+namespace {
+
+// Whether all elements agree to within a part of the largest finite one.
+template <typename T>
+bool almostEqual(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b, float tolerance) {
+    std::vector<float> x;
+    std::vector<float> y;
+    float largest = 1.0F;
+    for (size_t at = 0; at + sizeof(T) <= a.size(); at += sizeof(T)) {
+        T element;
+        std::memcpy(&element, a.data() + at, sizeof element);
+        x.push_back(engine::toReal(element));
+        std::memcpy(&element, b.data() + at, sizeof element);
+        y.push_back(engine::toReal(element));
+        if (std::isfinite(x.back())) {
+            largest = std::max(largest, std::abs(x.back()));
+        }
+    }
+    for (size_t i = 0; i < x.size(); ++i) {
+        const bool same = x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]));
+        if (!same && !(std::abs(x[i] - y[i]) <= tolerance * largest)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+std::optional<std::string> differenceBeyondRounding(const driver::Model& model,
+                                                    const Outcome& expected,
+                                                    const Outcome& actual) {
+    Outcome rounded = actual;
+    for (size_t i = 0; i < std::min(expected.outputs.size(), actual.outputs.size()); ++i) {
+        const std::vector<uint8_t>& a = expected.outputs[i];
+        const std::vector<uint8_t>& b = actual.outputs[i];
+        const driver::OperandType type = model.main.operands[model.main.outputIndexes[i]].type;
+        if (a.size() == b.size() &&
+            ((type == driver::OperandType::TENSOR_FLOAT32 && almostEqual<float>(a, b, 1e-5F)) ||
+             (type == driver::OperandType::TENSOR_FLOAT16 && almostEqual<Half>(a, b, 1e-3F)))) {
+            rounded.outputs[i] = a;
+        }
+    }
+    return difference(expected, rounded);
 }
 
 driver::Model withConstantsIn(const driver::Model& model, const Allocate& allocate) {

@@ -36,6 +36,10 @@ Outcome run(const driver::PreparedModel& model, const runner::pb::Example& examp
 // Where two outcomes differ; nothing if they do not.
 std::optional<std::string> difference(const Outcome& expected, const Outcome& actual);
 
+// The same, but that float elements of two outcomes of the model may differ by a rounding.
+std::optional<std::string> differenceBeyondRounding(const driver::Model& model,
+                                                    const Outcome& expected, const Outcome& actual);
+
 // Moves each constant into a pool of its own.
 driver::Model withConstantsIn(const driver::Model& model, const Allocate& allocate);
 
