@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What holds of every golden case, whatever it computes: supported equals preparable, quantised
-twins fare alike, and results depend neither on threads nor on the run nor on where memory lies, nor, but for the
-rounding of floats, on the optimiser's passes."""
+twins fare alike, and results depend neither on threads nor on the run nor on where memory lies,
+nor, but for the rounding of floats, on the optimiser's passes."""
 
 from pathlib import Path
 
