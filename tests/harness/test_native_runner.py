@@ -159,6 +159,34 @@ def test_placement_and_memory_are_reported(files: Files) -> None:
     assert result.memory.peak_rss_bytes > 1_000_000
 
 
+def sum_and_relu_case() -> pb.TestCase:
+    """RELU of what the other model gives, which the optimiser's passes fuse."""
+    case = add_case("relu")
+    main = case.model.main
+    main.operands.append(main.operands[3])
+    main.operands[3].lifetime = pb.OPERAND_LIFE_TIME_TEMPORARY_VARIABLE
+    main.operations.add(type=pb.OPERATION_TYPE_RELU, inputs=[3], outputs=[4])
+    main.output_indexes[0] = 4
+    return case
+
+
+def test_the_passes_run_unless_told_not_to(files: Files) -> None:
+    (result,) = files.run([sum_and_relu_case()])
+    assert [list(row.operations) for row in result.placement] == [[0, 1]]
+    (result,) = files.run([sum_and_relu_case()], None, "--no-optimize")
+    assert [list(row.operations) for row in result.placement] == [[0], [1]]
+
+
+def test_graphs_are_dumped_where_asked_for(files: Files, tmp_path: Path) -> None:
+    graphs = tmp_path / "graphs"
+    graphs.mkdir()
+    cases = [add_case("one"), sum_and_relu_case()]
+    files.run(cases, None, "--dump-graph", str(graphs), "--jobs", "2")
+    passes = [file.read_text() for file in sorted(graphs.glob("model-*-passes.txt"))]
+    assert sorted("fuse-activations" in text for text in passes) == [False, True]
+    assert len(list(graphs.iterdir())) == 10
+
+
 def test_the_newest_version_is_used_unless_one_is_asked_for(files: Files) -> None:
     (result,) = files.run([add_case()])
     assert result.hal_version == pb.HAL_VERSION_AIDL_4
