@@ -75,7 +75,7 @@ def test_calls_that_are_not_on_the_list_end_the_caller(device: VirtualDevice) ->
     assert int(passed[1]) >= 10, ran.stdout
 
 
-@pytest.mark.sample(150)
+@pytest.mark.sample(100)
 def test_newest_hal_synchronously(
     golden_case: str, bundle: Bundle, device: VirtualDevice, service: Service
 ) -> None:
