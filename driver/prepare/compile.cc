@@ -31,7 +31,7 @@ bool asksForMore(const Status& status) {
 }
 
 // The graph after the passes, analysed; nothing where they leave it as it is.
-Result<std::optional<engine::AnalyzedGraph>> optimized(const DeviceState& state,
+Result<std::optional<engine::AnalyzedGraph>> optimized(const DeviceState& state, const Model& model,
                                                        engine::Graph graph,
                                                        const engine::BuildOptions& options,
                                                        GraphDump* dump) {
@@ -52,11 +52,11 @@ Result<std::optional<engine::AnalyzedGraph>> optimized(const DeviceState& state,
     }
     HALYARD_ASSIGN_OR_RETURN(engine::AnalyzedGraph analyzed,
                              engine::analyze(std::move(graph), state.backendList, options.memory,
-                                             options.checkpoint));
+                                             options.checkpoint, state.placement.rulesFor(model)));
     return std::optional(std::move(analyzed));
 }
 
-Result<std::shared_ptr<const engine::Program>> buildAnalyzed(DeviceState& state,
+Result<std::shared_ptr<const engine::Program>> buildAnalyzed(DeviceState& state, const Model& model,
                                                              engine::AnalyzedGraph analyzed,
                                                              const engine::BuildOptions& options) {
     std::optional<GraphDump> dump = GraphDump::begin(state);
@@ -64,8 +64,8 @@ Result<std::shared_ptr<const engine::Program>> buildAnalyzed(DeviceState& state,
         dump->writeLowered(analyzed.graph);
     }
     if (state.options.optimize) {
-        Result<std::optional<engine::AnalyzedGraph>> better =
-                optimized(state, analyzed.graph, options, dump.has_value() ? &*dump : nullptr);
+        Result<std::optional<engine::AnalyzedGraph>> better = optimized(
+                state, model, analyzed.graph, options, dump.has_value() ? &*dump : nullptr);
         Status failure = better.status();
         if (failure.ok() && better->has_value()) {
             Result<std::shared_ptr<const engine::Program>> program =
@@ -96,7 +96,7 @@ Result<std::shared_ptr<const engine::Program>> buildProgram(DeviceState& state,
     HALYARD_ASSIGN_OR_RETURN(engine::AnalyzedGraph analyzed,
                              analyzeModel(state, model, constants, checkpoint));
     HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const engine::Program> program,
-                             buildAnalyzed(state, std::move(analyzed),
+                             buildAnalyzed(state, model, std::move(analyzed),
                                            {.threads = state.threads,
                                             .memory = client.account().memory,
                                             .checkpoint = checkpoint}));

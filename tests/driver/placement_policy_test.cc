@@ -93,7 +93,10 @@ Result<std::unique_ptr<Device>> deviceWith(Options options) {
     return Device::create(std::move(options), std::move(backends));
 }
 
-Result<std::vector<std::string>> placed(Options options, const Model& model = chain()) {
+// Of the nodes as they are lowered, unless the passes are asked for.
+Result<std::vector<std::string>> placed(Options options, const Model& model = chain(),
+                                        bool optimize = false) {
+    options.optimize = optimize;
     HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, deviceWith(std::move(options)));
     HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<PreparedModel> prepared,
                              device->prepare(model, HalVersion::V1_3, {}));
@@ -117,6 +120,18 @@ TEST(PlacementPolicy, LimitsPieces) {
     options = {};
     options.maxPartitions = 1;
     EXPECT_EQ(placed(options).value(), (Names{"Any", "Any", "Any", "Any", "Any"}));
+}
+
+// The first RELU goes into nothing, the second into the ADD before it.
+TEST(PlacementPolicy, IsThatOfTheNodesThatThePassesLeave) {
+    EXPECT_EQ(placed({}, chain(), true).value(), (Names{"Fast", "Any", "Fast", "Any"}));
+    Options options;
+    options.maxPartitions = 1;
+    EXPECT_EQ(placed(options, chain(), true).value(), (Names{"Any", "Any", "Any", "Any"}));
+    const HintFile file("0 Any\n");
+    options = {};
+    options.backendHintFile = file.path();
+    EXPECT_EQ(placed(options, chain(), true).value(), (Names{"Any", "Any", "Fast", "Any"}));
 }
 
 TEST(PlacementPolicy, FollowsHintsByIndexBeforeThoseByName) {

@@ -57,7 +57,8 @@ TEST(Optimizing, RunsThePassesUnlessToldNotTo) {
     Options options;
     options.optimize = false;
     const auto lowered = *makeDevice(options)->prepare(sumModel(), HalVersion::V1_3, {});
-    EXPECT_TRUE(contains(lowered->report(), "node\t1\toperation 1 (RELU)\tActivate\tCpuRef\t0\n"))
+    EXPECT_TRUE(contains(lowered->report(),
+                         "node\t1\toperation 1 (RELU)\tActivate\tCpuRef\t0\tref::Activate\n"))
             << lowered->report();
     EXPECT_EQ(doubled(*lowered), (std::vector<float>{0, 4}));
 }
