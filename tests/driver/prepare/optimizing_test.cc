@@ -50,7 +50,8 @@ bool contains(const std::string& text, const std::string& part) {
 
 TEST(Optimizing, RunsThePassesUnlessToldNotTo) {
     const auto model = *makeDevice()->prepare(sumModel(), HalVersion::V1_3, {});
-    EXPECT_TRUE(contains(model->report(), "node\t0,1\toperation 0 (ADD)\tBinary\tCpuRef\t0\n"))
+    EXPECT_TRUE(contains(model->report(),
+                         "node\t0,1\toperation 0 (ADD)\tBinary\tCpuRef\t0\tref::Binary\n"))
             << model->report();
     EXPECT_EQ(doubled(*model), (std::vector<float>{0, 4}));
 
