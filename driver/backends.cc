@@ -28,7 +28,7 @@ constexpr std::string_view kLastResort = "CpuRef";
 
 constexpr std::array kBackends = {
         BackendRow{kLastResort, engine::makeCpuRef},
-        BackendRow{"CpuAcc", engine::makeCpuAcc},
+        BackendRow{"CpuAcc", [] { return engine::makeCpuAcc(); }},
         BackendRow{"GpuAcc", nullptr},
 };
 
