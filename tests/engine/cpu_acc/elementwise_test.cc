@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "tests/engine/cpu_acc/tuned.h"
+
+namespace halyard::engine::cpu_test {
+namespace {
+
+using ref_test::floats;
+using ref_test::halves;
+
+constexpr DataType kReals[] = {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,
+                               DataType::QUANT8_ASYMM_SIGNED};
+constexpr Activate::Function kActivations[] = {
+        Activate::Function::RELU,     Activate::Function::RELU1, Activate::Function::RELU6,
+        Activate::Function::LOGISTIC, Activate::Function::TANH,  Activate::Function::HARD_SWISH,
+        Activate::Function::ELU};
+constexpr Binary::Function kBinary[] = {Binary::Function::ADD,     Binary::Function::MUL,
+                                        Binary::Function::SUB,     Binary::Function::DIV,
+                                        Binary::Function::MAXIMUM, Binary::Function::MINIMUM,
+                                        Binary::Function::PRELU};
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// Numbers of all magnitudes, and those that are none.
+Values numbers(RandomValues& random, DataType type, Shape shape) {
+    std::vector<float> elements(static_cast<size_t>(*shape.elementCount()));
+    for (float& element : elements) {
+        const float magnitude = std::ldexp(random.real(0.5F, 1.0F), random.integer(-30, 8));
+        element = random.coin() ? magnitude : -magnitude;
+    }
+    const float special[] = {0.0F, -0.0F, kNan, kInfinity, -kInfinity, 1e-40F, 65504.0F, 100.0F};
+    for (const float each : special) {
+        if (!elements.empty()) {
+            const auto last = static_cast<int32_t>(elements.size()) - 1;
+            elements[static_cast<size_t>(random.integer(0, last))] = each;
+        }
+    }
+    return type == DataType::FLOAT16 ? halves(shape, elements) : floats(shape, elements);
+}
+
+TEST(ActivateAcc, AgreesWithTheReference) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const DataType type : kReals) {
+        for (const Activate::Function function : kActivations) {
+            const Activate node = {.function = function, .alpha = random.real(0.1F, 2.0F)};
+            for (const int32_t count : {0, 1, 15, 33, 5003}) {
+                const TensorType x = randomType(random, type, {count});
+                const Values values =
+                        isFloat(type) ? numbers(random, type, x.shape) : randomValues(random, x);
+                ASSERT_TRUE(agrees(node, {values}, {randomType(random, type, {})}))
+                        << toString(NodeDescriptor(node)) << " of " << x.toString();
+            }
+        }
+    }
+}
+
+TEST(ActivateAcc, LooksUpEveryByte) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    std::vector<int32_t> all(256);
+    for (int32_t byte = 0; byte < 256; ++byte) {
+        all[static_cast<size_t>(byte)] = byte;
+    }
+    for (const Activate::Function function : kActivations) {
+        const TensorType x = randomType(random, DataType::QUANT8_ASYMM_SIGNED, {256}, 0.05F);
+        ASSERT_TRUE(agrees(Activate{.function = function}, {ref_test::quantized(x, all)},
+                           {randomType(random, x.type, {}, 0.05F)}));
+    }
+}
+
+Shape broadcastShape(RandomValues& random, const Shape& output) {
+    const auto rank = static_cast<size_t>(random.integer(0, static_cast<int32_t>(output.rank())));
+    Shape shape(output.extents().last(rank));
+    for (size_t axis = 0; axis < rank; ++axis) {
+        if (random.integer(0, 2) == 0) {
+            shape[axis] = 1;
+        }
+    }
+    return shape;
+}
+
+TEST(BinaryAcc, AgreesWithTheReference) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const DataType type : kReals) {
+        for (const Binary::Function function : kBinary) {
+            for (int round = 0; round < 8; ++round) {
+                const Binary node = {.function = function,
+                                     .activation = static_cast<Activation>(random.integer(0, 3))};
+                const Shape output = randomShape(random, 4, round == 0 ? 0 : 1, 9);
+                TensorType a = randomType(random, type, output);
+                TensorType b = randomType(random, type, broadcastShape(random, output));
+                if (random.coin()) {
+                    std::swap(a, b);
+                }
+                const auto values = [&](const TensorType& of) {
+                    return isFloat(type) ? numbers(random, type, of.shape)
+                                         : randomValues(random, of);
+                };
+                ASSERT_TRUE(agrees(node, {values(a), values(b)}, {randomType(random, type, {})}))
+                        << toString(NodeDescriptor(node)) << " of " << a.toString() << " and "
+                        << b.toString();
+            }
+        }
+    }
+}
+
+TEST(BinaryAcc, CombinesLongRows) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const DataType type : kReals) {
+        const TensorType a = randomType(random, type, {3, 9001});
+        for (const Shape& shape : {Shape{3, 9001}, Shape{9001}, Shape{3, 1}, Shape{}}) {
+            const TensorType b = randomType(random, type, shape);
+            ASSERT_TRUE(agrees(Binary(), {randomValues(random, a), randomValues(random, b)}, {a}));
+        }
+    }
+}
+
+// Every pair of bytes, with scales near each other and too far apart for integers.
+TEST(BinaryAcc, CombinesEveryPairOfBytes) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    std::vector<int32_t> all(256);
+    for (int32_t byte = 0; byte < 256; ++byte) {
+        all[static_cast<size_t>(byte)] = byte;
+    }
+    for (const DataType type : {DataType::QUANT8_ASYMM, DataType::QUANT8_ASYMM_SIGNED}) {
+        for (const Binary::Function function : kBinary) {
+            for (const float scale : {0.02F, 40.0F}) {
+                const TensorType a = randomType(random, type, {256, 1}, scale);
+                const TensorType b = randomType(random, type, {256});
+                ASSERT_TRUE(agrees(Binary{.function = function},
+                                   {ref_test::quantized(a, all), ref_test::quantized(b, all)},
+                                   {randomType(random, type, {})}))
+                        << toString(NodeDescriptor(Binary{.function = function}));
+            }
+        }
+    }
+}
+
+TEST(ConversionsAcc, AgreeWithTheReference) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const DataType real : {DataType::FLOAT32, DataType::FLOAT16}) {
+        for (const DataType type :
+             {DataType::QUANT8_ASYMM, DataType::QUANT8_ASYMM_SIGNED, DataType::QUANT8_SYMM}) {
+            for (const int32_t count : {0, 1, 17, 9000}) {
+                const TensorType x = randomType(random, type, {count});
+                ASSERT_TRUE(
+                        agrees(Dequantize(), {randomValues(random, x)}, {typeOf(real, {})}, 0.0));
+                if (type != DataType::QUANT8_SYMM) {
+                    ASSERT_TRUE(agrees(Quantize(), {numbers(random, real, {count})}, {x}));
+                }
+            }
+        }
+    }
+}
+
+TEST(ConversionsAcc, Cast) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    constexpr DataType kTypes[] = {DataType::FLOAT32, DataType::FLOAT16, DataType::INT32,
+                                   DataType::QUANT8_ASYMM};
+    for (const DataType from : kTypes) {
+        for (const DataType to : kTypes) {
+            const TensorType x = randomType(random, from, {5001});
+            const Values values =
+                    isFloat(from) ? numbers(random, from, x.shape) : randomValues(random, x);
+            ASSERT_TRUE(agrees(Cast(), {values}, {randomType(random, to, {})}, 0.0))
+                    << toString(from) << " to " << toString(to);
+        }
+    }
+    const Values far = floats({4}, {3e9F, -3e9F, 2147483520.0F, -0.9F});
+    ASSERT_TRUE(agrees(Cast(), {far}, {typeOf(DataType::INT32, {})}));
+}
+
+}  // namespace
+}  // namespace halyard::engine::cpu_test
