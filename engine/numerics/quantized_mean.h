@@ -33,6 +33,10 @@ class QuantizedMean {
         return roundAndClamp(static_cast<float>(sum) * mMultiplier + mBias, 0, range);
     }
 
+    // For kernels that take the steps themselves.
+    float multiplier() const { return mMultiplier; }
+    float bias() const { return mBias; }
+
   private:
     float mMultiplier = 0.0F;
     float mBias;
