@@ -18,7 +18,6 @@
 #include "engine/base/half.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/requantize.h"
-#include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {

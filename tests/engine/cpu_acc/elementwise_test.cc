@@ -163,6 +163,25 @@ TEST(ConversionsAcc, AgreeWithTheReference) {
     }
 }
 
+// Numbers next to those where the nearest step changes: a product with the scale's inverse would
+// give other bytes.
+TEST(ConversionsAcc, QuantiseAroundHalfSteps) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (int round = 0; round < 20; ++round) {
+        const TensorType output = randomType(random, DataType::QUANT8_ASYMM, {});
+        std::vector<float> elements;
+        for (int32_t step = -300; step < 300; ++step) {
+            const float half = (static_cast<float>(step) + 0.5F) * output.quantization.scale;
+            elements.push_back(half);
+            elements.push_back(std::nextafter(half, kInfinity));
+            elements.push_back(std::nextafter(half, -kInfinity));
+        }
+        const Values x = floats({static_cast<int32_t>(elements.size())}, elements);
+        ASSERT_TRUE(agrees(Quantize(), {x}, {output}));
+    }
+}
+
 TEST(ConversionsAcc, Cast) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
