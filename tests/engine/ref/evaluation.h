@@ -291,9 +291,11 @@ inline testing::AssertionResult holds(const Result<Values>& result,
 }
 
 // Whether every element is the best one for the real number `expected` says, but for what float32
-// arithmetic adds: half a step for quantised types (whose ends clamp), a relative error for floats.
+// arithmetic adds: half a step for quantised types (whose ends clamp) unless told otherwise, a
+// relative error for floats.
 inline testing::AssertionResult approximates(const Result<Values>& result,
-                                             const std::vector<double>& expected) {
+                                             const std::vector<double>& expected,
+                                             double steps = 0.501) {
     if (!result.ok()) {
         return testing::AssertionFailure() << result.status().toString();
     }
@@ -307,7 +309,7 @@ inline testing::AssertionResult approximates(const Result<Values>& result,
         double tolerance = type.type == DataType::FLOAT16 ? 1e-3 : 2e-6;
         tolerance *= 1.0 + std::abs(expected[i]);
         if (isQuantized(type.type)) {
-            tolerance = 0.501 * static_cast<double>(type.quantization.scale);
+            tolerance = steps * static_cast<double>(type.quantization.scale);
             const bool clampedLow = raw[i] == minValue(type.type) && expected[i] < actual[i];
             const bool clampedHigh = raw[i] == maxValue(type.type) && expected[i] > actual[i];
             if (clampedLow || clampedHigh) {
