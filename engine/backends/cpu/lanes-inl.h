@@ -124,7 +124,7 @@ HWY_INLINE void storeInts(IntVector values, T* to, Count count) {
 // ---- Floats -------------------------------------------------------------------------------------
 
 // Highway 1.0.3 emulates conversions of halves without infinities and rounding.
-#define HALYARD_HAS_HALVES (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2)
+#define HALYARD_HAS_FLOAT16 (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2)
 
 template <typename Count>
 HWY_INLINE FloatVector loadFloats(const float* from, Count count) {
@@ -132,7 +132,7 @@ HWY_INLINE FloatVector loadFloats(const float* from, Count count) {
 }
 template <typename Count>
 HWY_INLINE FloatVector loadFloats(const Half* from, Count count) {
-#if HALYARD_HAS_HALVES
+#if HALYARD_HAS_FLOAT16
     const auto bits = loadStored(reinterpret_cast<const uint16_t*>(from), count);
     return hn::PromoteTo(kFloats, hn::BitCast(Stored<hwy::float16_t>(), bits));
 #else
@@ -154,7 +154,7 @@ HWY_INLINE void storeFloats(FloatVector values, float* to, Count count) {
 }
 template <typename Count>
 HWY_INLINE void storeFloats(FloatVector values, Half* to, Count count) {
-#if HALYARD_HAS_HALVES
+#if HALYARD_HAS_FLOAT16
     const auto halves = hn::DemoteTo(Stored<hwy::float16_t>(), values);
     storeStored(hn::BitCast(Stored<uint16_t>(), halves), reinterpret_cast<uint16_t*>(to), count);
 #else
