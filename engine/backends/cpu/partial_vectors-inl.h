@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "hwy/highway.h"
+#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {

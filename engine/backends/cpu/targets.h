@@ -30,8 +30,8 @@
 #endif
 #endif
 
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "hwy/highway.h"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
 
 #if HWY_ONCE && !defined(HALYARD_CPU_CHOOSE)
 #include "engine/backends/cpu/instruction_set.h"
