@@ -28,7 +28,7 @@ constexpr size_t kMostWorkspace = std::numeric_limits<size_t>::max() / 4;
 std::string textOf(const halyard_message& message, std::string_view otherwise) {
     std::string text(message.text, strnlen(message.text, sizeof(message.text)));
     std::ranges::replace_if(
-            text, [](char c) { return c >= 0 && c < ' '; }, ' ');
+            text, [](unsigned char c) { return c < ' '; }, ' ');
     return text.empty() ? std::string(otherwise) : text;
 }
 

@@ -21,19 +21,19 @@ namespace {
 
 using ref_test::RandomValues;
 
-std::vector<float> randomFloats(RandomValues& random, size_t count) {
+std::vector<float> randomFloats(RandomValues& random, size_t count, float most = 1.0F) {
     std::vector<float> values(count);
     for (float& value : values) {
-        value = random.real(-1.0F, 1.0F);
+        value = random.real(-most, most);
     }
     return values;
 }
 
-// A convolution with 3x3 windows that keeps the picture's size and channels.
+// A convolution with 3x3 windows that keeps the picture's size and channels, and about its values.
 TensorId addConvolution(Graph& graph, RandomValues& random, TensorId x, int32_t channels) {
     const auto count = static_cast<size_t>(channels);
     const TensorId filter = addConstant(graph, float32({channels, 3, 3, channels}),
-                                        randomFloats(random, count * 9 * count));
+                                        randomFloats(random, count * 9 * count, 0.2F));
     const TensorId bias = addConstant(graph, float32({channels}), randomFloats(random, count));
     return addNode(graph, Conv2d{.window = {.padding = PaddingScheme::SAME}}, {x, filter, bias});
 }
@@ -48,16 +48,18 @@ void expectNear(const std::vector<float>& actual, const std::vector<float>& expe
 TEST(PiecesOnCpuAcc, KeepTensorsAndWorkspacesApart) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
-    constexpr int32_t kChannels = 5;
+    // Tensors take more than workspaces, so that those do not come first in the arena.
+    constexpr int32_t kChannels = 8;
+    constexpr int32_t kExtent = 64;
     Graph graph;
-    const TensorId x = graph.addTensor(float32({1, 12, 12, kChannels}));
+    const TensorId x = graph.addTensor(float32({1, kExtent, kExtent, kChannels}));
     TensorId last = x;
     for (int i = 0; i < 4; ++i) {
         last = addConvolution(graph, random, last, kChannels);
     }
     graph.setInputs({x});
     graph.setOutputs({last});
-    const std::vector<float> input = randomFloats(random, size_t{12} * 12 * kChannels);
+    const std::vector<float> input = randomFloats(random, size_t{kExtent} * kExtent * kChannels);
     const auto reference = makeCpuRef();
     const auto tuned = makeCpuAcc();
     std::vector<std::vector<float>> results;
@@ -65,7 +67,8 @@ TEST(PiecesOnCpuAcc, KeepTensorsAndWorkspacesApart) {
         std::vector<float>& result = results.emplace_back(input.size());
         Execution execution(buildOrDie(graph, {backend}, std::make_shared<ThreadPool>(3)));
         ASSERT_TRUE(runOnce(execution,
-                            {bindInput(std::span<const float>(input), {1, 12, 12, kChannels})},
+                            {bindInput(std::span<const float>(input),
+                                       {1, kExtent, kExtent, kChannels})},
                             {bindOutput(result)})
                             .ok());
     }
