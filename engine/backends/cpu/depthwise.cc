@@ -338,6 +338,10 @@ class QuantizedDepthwiseKernel final : public StepKernel {
             const int64_t count = std::min(form.lanes, definition.channels - block);
             for (int64_t channel = 0; channel < count; ++channel) {
                 packChannel(form, definition, source, panel, block + channel, form.laneOf(channel));
+                if (form.repeats(definition.channels)) {
+                    packChannel(form, definition, source, panel, block + channel,
+                                form.laneOf(channel + count));
+                }
             }
             panel += form.panelBytes(definition.taps());
         }

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -27,6 +28,21 @@ struct DepthwiseWindow {
     int64_t firstPixel = 0, endPixel = 1;  // of the output's line, those to compute
     int64_t channels = 1;
 };
+
+// The pixels to compute whose windows lie on the input from their first column to their last.
+struct InnerPixels {
+    int64_t first = 0, end = 0;
+};
+
+inline InnerPixels innerPixels(const DepthwiseWindow& window) {
+    const int64_t reach = (window.filterW - 1) * window.dilationW;
+    const int64_t room = window.inputW - 1 - reach + window.left;
+    InnerPixels inner;
+    inner.first = std::clamp((window.left + window.strideW - 1) / window.strideW, window.firstPixel,
+                             window.endPixel);
+    inner.end = std::clamp(room < 0 ? 0 : room / window.strideW + 1, inner.first, window.endPixel);
+    return inner;
+}
 
 struct FloatDepthwiseLine {
     DepthwiseWindow window;
@@ -74,6 +90,8 @@ struct QuantizedDepthwise {
         return lanes *
                (int64_t{sizeof(int32_t) + sizeof(float)} + groups(taps) * group * (bytes ? 1 : 2));
     }
+    // A form with bytes has the channels of a picture of 32 twice.
+    bool repeats(int64_t channels) const { return bytes && channels * 2 == lanes; }
     // Where the block's channel lies in a panel: bytes of neighbouring taps are brought together
     // by unpacking, four channels of each 16 at a time.
     int64_t laneOf(int64_t channel) const {

@@ -98,13 +98,7 @@ void compute(const FloatDepthwiseLine& line) {
     const DepthwiseWindow& window = line.window;
     const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
     const int64_t panelLength = (window.filterH * window.filterW + 1) * lanes;
-    // Where windows lie on the input as a whole.
-    const int64_t reach = (window.filterW - 1) * window.dilationW;
-    const int64_t first = std::clamp((window.left + window.strideW - 1) / window.strideW,
-                                     window.firstPixel, window.endPixel);
-    const int64_t room = window.inputW - 1 - reach + window.left;
-    const int64_t end =
-            std::clamp(room < 0 ? 0 : room / window.strideW + 1, first, window.endPixel);
+    const auto [first, end] = innerPixels(window);
     const bool allRows = window.firstRow == 0 && window.endRow == window.filterH;
     const bool three = allRows && window.filterH == 3 && window.filterW == 3;
     const bool five = allRows && window.filterH == 5 && window.filterW == 5;

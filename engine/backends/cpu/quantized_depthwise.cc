@@ -29,10 +29,10 @@ struct Requantizer {
     FloatVector high;
     IntVector zeroPoint;
 
-    explicit Requantizer(const QuantizedDepthwiseLine& line, int32_t shift = 0)
+    explicit Requantizer(const QuantizedDepthwiseLine& line)
         : low(hn::Set(kFloats, static_cast<float>(line.low - line.zeroPoint))),
           high(hn::Set(kFloats, static_cast<float>(line.high - line.zeroPoint))),
-          zeroPoint(hn::Set(kInts, line.zeroPoint + shift)) {}
+          zeroPoint(hn::Set(kInts, line.zeroPoint)) {}
 
     HWY_INLINE IntVector operator()(IntVector sum, const float* multipliers) const {
         const FloatVector value =
@@ -60,18 +60,20 @@ struct HalfTaps {
     }
 
     static void computePixel(const QuantizedDepthwiseLine& line, int64_t taps,
-                             const std::byte* panel, int64_t channel, size_t count, uint8_t* y) {
+                             const std::byte* panel, int64_t channel, size_t count, ptrdiff_t shift,
+                             uint8_t* y) {
+        const ptrdiff_t at = shift + channel;
         const size_t size = hn::Lanes(kInts);
         const auto* biases = reinterpret_cast<const int32_t*>(panel);
         const auto* multipliers = reinterpret_cast<const float*>(biases + size);
         const auto* weights = reinterpret_cast<const Weight*>(multipliers + size);
         IntVector sum = hn::Load(kInts, biases);
         for (int64_t tap = 0; tap < taps; tap += kGroup) {
-            IntVector x = load(line.taps[tap] + channel, count, line.flip);
+            IntVector x = load(line.taps[tap] + at, count, line.flip);
             if constexpr (kGroup == 2) {
                 if (tap + 1 < taps) {
-                    x = hn::Or(x, hn::ShiftLeft<16>(
-                                          load(line.taps[tap + 1] + channel, count, line.flip)));
+                    x = hn::Or(x,
+                               hn::ShiftLeft<16>(load(line.taps[tap + 1] + at, count, line.flip)));
                 }
                 const hn::Repartition<int16_t, Ints> halves;
                 IntVector unused = hn::Zero(kInts);  // on x86 all goes to `sum`
@@ -91,67 +93,126 @@ struct HalfTaps {
 };
 
 #if HWY_TARGET == HWY_AVX3
-// Four taps of 64 channels at a time: vpdpbusd, of which Highway 1.0.3 does not know.
+// Four taps of 64 channels at a time: vpdpbusd, of which Highway 1.0.3 does not know. Pictures of
+// 32 channels have each of them twice, for two pixels at a time.
 struct ByteTaps {
     using Bytes = hn::CappedTag<uint8_t, 64>;
-    using ByteVector = hn::Vec<Bytes>;
     static constexpr int kGroup = 4;
     static constexpr bool kBytes = true;
-    static int64_t lanes() { return 64; }
+    static constexpr int64_t kLanes = 64;
+    static constexpr int64_t kPairChannels = 32;
+    static int64_t lanes() { return kLanes; }
 
-    static HWY_INLINE IntVector add(IntVector sum, IntVector x, const std::byte* weights) {
+    static HWY_INLINE __m512i addProducts(__m512i sum, __m512i x, const std::byte* weights) {
         const __m512i w = _mm512_load_si512(weights);
-        asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(x.raw), "v"(w));
+        asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
         return sum;
     }
 
-    static void computePixel(const QuantizedDepthwiseLine& line, int64_t taps,
-                             const std::byte* panel, int64_t channel, size_t count, uint8_t* y) {
-        const Bytes bytes;
-        const hn::Repartition<uint16_t, Bytes> pairs;
+    // The sums of a block's 64 lanes, where load(tap) gives their bytes.
+    template <typename Load>
+    static HWY_INLINE __m512i computeLanes(const QuantizedDepthwiseLine& line, int64_t taps,
+                                           const std::byte* panel, Load load) {
         const auto* biases = reinterpret_cast<const int32_t*>(panel);
-        const auto* multipliers = reinterpret_cast<const float*>(biases + 64);
-        const auto* weights = reinterpret_cast<const std::byte*>(multipliers + 64);
-        const ByteVector flip = hn::Set(bytes, line.flip);
-        IntVector sum0 = hn::Load(kInts, biases);
-        IntVector sum1 = hn::Load(kInts, biases + 16);
-        IntVector sum2 = hn::Load(kInts, biases + 32);
-        IntVector sum3 = hn::Load(kInts, biases + 48);
-        const auto load = [&](int64_t tap) HWY_ATTR {
-            return tap < taps ? hn::Xor(loadFirst(bytes, line.taps[tap] + channel, count), flip)
-                              : hn::Zero(bytes);
-        };
-        for (int64_t tap = 0; tap < taps; tap += kGroup) {
-            const ByteVector x0 = load(tap);
-            const ByteVector x1 = load(tap + 1);
-            const ByteVector x2 = load(tap + 2);
-            const ByteVector x3 = load(tap + 3);
-            const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(bytes, x0, x1));
-            const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(bytes, x0, x1));
-            const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(bytes, x2, x3));
-            const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(bytes, x2, x3));
-            sum0 = add(sum0, hn::BitCast(kInts, hn::InterleaveLower(pairs, low01, low23)), weights);
-            sum1 = add(sum1, hn::BitCast(kInts, hn::InterleaveUpper(pairs, low01, low23)),
-                       weights + 64);
-            sum2 = add(sum2, hn::BitCast(kInts, hn::InterleaveLower(pairs, high01, high23)),
-                       weights + 128);
-            sum3 = add(sum3, hn::BitCast(kInts, hn::InterleaveUpper(pairs, high01, high23)),
-                       weights + 192);
+        const auto* multipliers = reinterpret_cast<const float*>(biases + kLanes);
+        const auto* weights = reinterpret_cast<const std::byte*>(multipliers + kLanes);
+        __m512i sum0 = _mm512_load_si512(biases);
+        __m512i sum1 = _mm512_load_si512(biases + 16);
+        __m512i sum2 = _mm512_load_si512(biases + 32);
+        __m512i sum3 = _mm512_load_si512(biases + 48);
+        const auto add = [&](__m512i x0, __m512i x1, __m512i x2, __m512i x3) HWY_ATTR {
+            const __m512i low01 = _mm512_unpacklo_epi8(x0, x1);
+            const __m512i high01 = _mm512_unpackhi_epi8(x0, x1);
+            const __m512i low23 = _mm512_unpacklo_epi8(x2, x3);
+            const __m512i high23 = _mm512_unpackhi_epi8(x2, x3);
+            sum0 = addProducts(sum0, _mm512_unpacklo_epi16(low01, low23), weights);
+            sum1 = addProducts(sum1, _mm512_unpackhi_epi16(low01, low23), weights + 64);
+            sum2 = addProducts(sum2, _mm512_unpacklo_epi16(high01, high23), weights + 128);
+            sum3 = addProducts(sum3, _mm512_unpackhi_epi16(high01, high23), weights + 192);
             weights += 256;
+        };
+        int64_t tap = 0;
+        for (; tap + kGroup <= taps; tap += kGroup) {
+            add(load(tap), load(tap + 1), load(tap + 2), load(tap + 3));
         }
-        // Packs saturate to unsigned bytes, so that signed results are moved there and back.
+        if (tap < taps) {
+            const __m512i none = _mm512_setzero_si512();
+            add(load(tap), tap + 1 < taps ? load(tap + 1) : none,
+                tap + 2 < taps ? load(tap + 2) : none, none);
+        }
+        // As quantized_matmul.cc goes back to 8 bits.
         const int32_t shift = line.low < 0 ? 128 : 0;
-        const Requantizer requantize(line, shift);
-        const __m512i low = _mm512_packs_epi32(requantize(sum0, multipliers).raw,
-                                               requantize(sum1, multipliers + 16).raw);
-        const __m512i high = _mm512_packs_epi32(requantize(sum2, multipliers + 32).raw,
-                                                requantize(sum3, multipliers + 48).raw);
-        const ByteVector result{_mm512_packus_epi16(low, high)};
-        const ByteVector back = hn::Set(bytes, static_cast<uint8_t>(shift));
-        storeFirst(hn::Xor(result, back), bytes, y + channel, count);
+        const __m512 high = _mm512_set1_ps(static_cast<float>(line.high - line.zeroPoint));
+        const __m512i zeroPoint = _mm512_set1_epi16(static_cast<int16_t>(line.zeroPoint + shift));
+        const auto rounded = [&](__m512i sum, const float* factors) HWY_ATTR {
+            const __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_load_ps(factors));
+            return _mm512_cvtps_epi32(_mm512_min_ps(value, high));
+        };
+        const __m512i low16 = _mm512_adds_epi16(
+                _mm512_packs_epi32(rounded(sum0, multipliers), rounded(sum1, multipliers + 16)),
+                zeroPoint);
+        const __m512i high16 =
+                _mm512_adds_epi16(_mm512_packs_epi32(rounded(sum2, multipliers + 32),
+                                                     rounded(sum3, multipliers + 48)),
+                                  zeroPoint);
+        const __m512i low = _mm512_set1_epi8(static_cast<char>(line.low + shift));
+        return _mm512_xor_si512(_mm512_max_epu8(_mm512_packus_epi16(low16, high16), low),
+                                _mm512_set1_epi8(static_cast<char>(shift)));
+    }
+
+    static void computePixel(const QuantizedDepthwiseLine& line, int64_t taps,
+                             const std::byte* panel, int64_t channel, size_t count, ptrdiff_t shift,
+                             uint8_t* y) {
+        const __m512i flip = _mm512_set1_epi8(static_cast<char>(line.flip));
+        const uint8_t** const addresses = line.taps;
+        const ptrdiff_t at = shift + channel;
+        if (count == kLanes) {
+            const __m512i bytes = computeLanes(line, taps, panel, [&](int64_t tap) HWY_ATTR {
+                return _mm512_xor_si512(_mm512_loadu_si512(addresses[tap] + at), flip);
+            });
+            _mm512_storeu_si512(y + channel, bytes);
+            return;
+        }
+        const __mmask64 mask = (uint64_t{1} << count) - 1;
+        const __m512i bytes = computeLanes(line, taps, panel, [&](int64_t tap) HWY_ATTR {
+            return _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, addresses[tap] + at), flip);
+        });
+        _mm512_mask_storeu_epi8(y + channel, mask, bytes);
+    }
+
+    // Two pixels of kPairChannels channels, which lie `step` apart.
+    static void computePair(const QuantizedDepthwiseLine& line, int64_t taps, ptrdiff_t shift,
+                            ptrdiff_t step, uint8_t* y) {
+        const __m512i flip = _mm512_set1_epi8(static_cast<char>(line.flip));
+        const uint8_t** const addresses = line.taps;
+        const __m512i bytes = computeLanes(line, taps, line.panels, [&](int64_t tap) HWY_ATTR {
+            const uint8_t* const from = addresses[tap] + shift;
+            const __m512i first = _mm512_castsi256_si512(
+                    _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+            const __m256i second =
+                    _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + step));
+            return _mm512_xor_si512(_mm512_inserti64x4(first, second, 1), flip);
+        });
+        _mm512_storeu_si512(y, bytes);
     }
 };
 #endif
+
+// Where the taps of a pixel's window lie, beside the input those of the padding.
+void findTaps(const QuantizedDepthwiseLine& line, int64_t pixel) {
+    const DepthwiseWindow& window = line.window;
+    const int64_t start = pixel * window.strideW - window.left;
+    const uint8_t** tap = line.taps;
+    for (int64_t i = 0; i < window.filterH; ++i) {
+        const bool rowIsThere = i >= window.firstRow && i < window.endRow;
+        for (int64_t j = 0; j < window.filterW; ++j) {
+            const int64_t at = start + j * window.dilationW;
+            *tap++ = rowIsThere && at >= 0 && at < window.inputW
+                             ? line.x + i * window.row + at * window.channels
+                             : line.padding;
+        }
+    }
+}
 
 template <typename Taps>
 void compute(const QuantizedDepthwiseLine& line) {
@@ -161,26 +222,48 @@ void compute(const QuantizedDepthwiseLine& line) {
     const int64_t groups = (taps + Taps::kGroup - 1) / Taps::kGroup;
     const int64_t panelBytes = lanes * (int64_t{sizeof(int32_t) + sizeof(float)} +
                                         groups * Taps::kGroup * (Taps::kBytes ? 1 : 2));
-    for (int64_t pixel = window.firstPixel; pixel < window.endPixel; ++pixel) {
-        const int64_t start = pixel * window.strideW - window.left;
-        const uint8_t** tap = line.taps;
-        for (int64_t i = 0; i < window.filterH; ++i) {
-            const bool rowIsThere = i >= window.firstRow && i < window.endRow;
-            for (int64_t j = 0; j < window.filterW; ++j) {
-                const int64_t at = start + j * window.dilationW;
-                *tap++ = rowIsThere && at >= 0 && at < window.inputW
-                                 ? line.x + i * window.row + at * window.channels
-                                 : line.padding;
-            }
-        }
+    // The pixel whose taps have been found, `shift` bytes further along the line.
+    const auto computePixel = [&](int64_t pixel, ptrdiff_t shift) {
         const std::byte* panel = line.panels;
         uint8_t* y = line.y + pixel * window.channels;
         for (int64_t channel = 0; channel < window.channels; channel += lanes) {
             Taps::computePixel(line, taps, panel, channel,
-                               static_cast<size_t>(std::min(lanes, window.channels - channel)), y);
+                               static_cast<size_t>(std::min(lanes, window.channels - channel)),
+                               shift, y);
             panel += panelBytes;
         }
+    };
+    const auto computeEach = [&](int64_t begin, int64_t end) {
+        for (int64_t pixel = begin; pixel < end; ++pixel) {
+            findTaps(line, pixel);
+            computePixel(pixel, 0);
+        }
+    };
+    if (window.firstRow != 0 || window.endRow != window.filterH) {
+        computeEach(window.firstPixel, window.endPixel);
+        return;
     }
+    const InnerPixels inner = innerPixels(window);
+    computeEach(window.firstPixel, inner.first);
+    if (inner.first < inner.end) {
+        findTaps(line, inner.first);
+        const ptrdiff_t step = window.strideW * window.channels;
+        int64_t pixel = inner.first;
+        ptrdiff_t shift = 0;
+        if constexpr (Taps::kBytes) {
+            if (window.channels == Taps::kPairChannels) {
+                for (; pixel + 2 <= inner.end; pixel += 2) {
+                    Taps::computePair(line, taps, shift, step, line.y + pixel * window.channels);
+                    shift += 2 * step;
+                }
+            }
+        }
+        for (; pixel < inner.end; ++pixel) {
+            computePixel(pixel, shift);
+            shift += step;
+        }
+    }
+    computeEach(inner.end, window.endPixel);
 }
 
 template <typename Taps>

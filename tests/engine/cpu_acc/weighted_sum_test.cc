@@ -185,7 +185,10 @@ Layer randomLayer(RandomValues& random, Kind kind, DataType x, DataType weights)
     const auto activation = static_cast<Activation>(random.integer(0, 3));
     const bool wide = random.integer(0, 3) == 0;
     const int32_t groups = kind == Kind::GROUPED ? random.integer(2, 4) : 1;
-    const int32_t depth = random.integer(1, wide ? 80 : 20) * groups;
+    // 32 channels have a loop of their own.
+    const int32_t depth = kind == Kind::DEPTHWISE && random.integer(0, 3) == 0
+                                  ? 32
+                                  : random.integer(1, wide ? 80 : 20) * groups;
     const int32_t channels =
             kind == Kind::DEPTHWISE ? depth : random.integer(1, wide ? 90 : 20) * groups;
     Types types = typesFor(random, x, weights, channels, kind == Kind::DEPTHWISE ? 3 : 0);
