@@ -10,6 +10,7 @@
 
 #include "driver/options.h"
 #include "engine/backends/cpu/cpu_acc.h"
+#include "engine/backends/cpu/instruction_set.h"
 #include "engine/backends/loaded/loaded_backend.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/base/log.h"
@@ -21,14 +22,27 @@ namespace {
 struct BackendRow {
     std::string_view name;
     // Null: this build has no such backend.
-    std::unique_ptr<const engine::Backend> (*make)();
+    Result<std::unique_ptr<const engine::Backend>> (*make)(const Options& options);
 };
 
 constexpr std::string_view kLastResort = "CpuRef";
 
+Result<std::unique_ptr<const engine::Backend>> makeCpuRef(const Options& /*options*/) {
+    return engine::makeCpuRef();
+}
+
+Result<std::unique_ptr<const engine::Backend>> makeCpuAcc(const Options& options) {
+    if (options.cpuFeatures.empty()) {
+        return engine::makeCpuAcc();
+    }
+    HALYARD_ASSIGN_OR_RETURN(const engine::cpu::InstructionSet set,
+                             engine::cpu::parseInstructionSet(options.cpuFeatures));
+    return engine::makeCpuAcc(set);
+}
+
 constexpr std::array kBackends = {
-        BackendRow{kLastResort, engine::makeCpuRef},
-        BackendRow{"CpuAcc", [] { return engine::makeCpuAcc(); }},
+        BackendRow{kLastResort, makeCpuRef},
+        BackendRow{"CpuAcc", makeCpuAcc},
         BackendRow{"GpuAcc", nullptr},
 };
 
@@ -51,8 +65,8 @@ std::vector<std::string_view> knownBackends() {
     return names;
 }
 
-Result<std::vector<std::unique_ptr<const engine::Backend>>> makeBackends(
-        const std::vector<std::string>& names, const std::string& directory) {
+Result<std::vector<std::unique_ptr<const engine::Backend>>> makeBackends(const Options& options) {
+    const std::string& directory = options.backendDirectory;
     std::vector<std::unique_ptr<const engine::Backend>> loaded;
     if (!directory.empty()) {
         std::set<std::string> taken = {std::string(engine::kPlannerName)};
@@ -62,7 +76,7 @@ Result<std::vector<std::unique_ptr<const engine::Backend>>> makeBackends(
         HALYARD_ASSIGN_OR_RETURN(loaded, engine::loadBackends(directory, taken));
     }
     std::vector<std::string_view> wanted;
-    for (const std::string& name : names) {
+    for (const std::string& name : options.backends) {
         if (std::ranges::find(wanted, name) == wanted.end()) {
             wanted.push_back(name);
         }
@@ -93,7 +107,9 @@ Result<std::vector<std::unique_ptr<const engine::Backend>>> makeBackends(
                                            " is not part of this build; the next one is used");
             continue;
         }
-        backends.push_back(row->make());
+        HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<const engine::Backend> backend,
+                                 row->make(options));
+        backends.push_back(std::move(backend));
     }
     return backends;
 }

@@ -203,8 +203,7 @@ Device::~Device() = default;
 
 Result<std::unique_ptr<Device>> Device::create(Options options) {
     HALYARD_RETURN_IF_ERROR(validate(options));
-    HALYARD_ASSIGN_OR_RETURN(auto backends,
-                             makeBackends(options.backends, options.backendDirectory));
+    HALYARD_ASSIGN_OR_RETURN(auto backends, makeBackends(options));
     return create(std::move(options), std::move(backends));
 }
 

@@ -151,8 +151,7 @@ int run(int argc, char** argv) {
     // Whoever reads the log may go away; the service stays.
     signal(SIGPIPE, SIG_IGN);
     // Loading libraries takes system calls that nothing does afterwards.
-    Result<Backends> backends =
-            driver::makeBackends(options->driver.backends, options->driver.backendDirectory);
+    Result<Backends> backends = driver::makeBackends(options->driver);
     Status served = backends.status();
     if (served.ok()) {
         served = restrictSystemCalls(options->seccomp);

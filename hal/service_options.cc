@@ -25,6 +25,7 @@ enum : int {
     MAX_RUNNING_TIME,
     MAX_PARTITIONS,
     MIN_NODES_PER_PARTITION,
+    CPU_FEATURES,
     REQUIRE_BACKEND,
     BACKEND_HINT,
     BACKEND_DIR,
@@ -46,6 +47,7 @@ constexpr option kLongOptions[] = {
         {"max-running-time", required_argument, nullptr, MAX_RUNNING_TIME},
         {"max-partitions", required_argument, nullptr, MAX_PARTITIONS},
         {"min-nodes-per-partition", required_argument, nullptr, MIN_NODES_PER_PARTITION},
+        {"cpu-features", required_argument, nullptr, CPU_FEATURES},
         {"require-backend", required_argument, nullptr, REQUIRE_BACKEND},
         {"backend-hint", required_argument, nullptr, BACKEND_HINT},
         {"backend-dir", required_argument, nullptr, BACKEND_DIR},
@@ -240,6 +242,9 @@ Result<ServiceOptions> parseServiceOptions(int argc, char** argv) {
                                          parsePartitions("--min-nodes-per-partition", optarg));
                 break;
             }
+            case CPU_FEATURES:
+                options.driver.cpuFeatures = optarg;
+                break;
             case REQUIRE_BACKEND: {
                 HALYARD_ASSIGN_OR_RETURN(options.driver.requiredBackends, parseRequired(optarg));
                 break;
@@ -298,6 +303,8 @@ std::string serviceHelp() {
            "                               half of the service's\n"
            "      --max-running-time S     the longest that preparing a model or executing a\n"
            "                               request may take, in seconds (300); 0: no limit\n"
+           "      --cpu-features NAME      let CpuAcc use this instruction set and no better one:\n"
+           "                               portable, sse4, avx2, avx512, avx512vnni, neon\n"
            "      --require-backend NAMES  run operations on these backends alone; those that none "
            "of\n"
            "                               them takes are not supported\n"

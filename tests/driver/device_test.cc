@@ -56,6 +56,26 @@ TEST(Device, RejectsABackendThatNobodyKnowsAndListsThoseThatAreKnown) {
     }
 }
 
+TEST(Device, RejectsCpuFeaturesThatTheProcessorLacksAndListsThoseItHas) {
+    Options options;
+    options.backends = {"CpuAcc"};
+    options.cpuFeatures = "mmx";
+    const Status status = Device::create(options).status();
+    EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
+    for (const std::string_view name : {"mmx", "portable"}) {
+        EXPECT_NE(status.message().find(name), std::string_view::npos) << status.message();
+    }
+}
+
+TEST(Device, ComputesWithTheCpuFeaturesThatItIsTold) {
+    Options options;
+    options.backends = {"CpuAcc"};
+    options.cpuFeatures = "portable";
+    const auto device = Device::create(options).value();
+    const auto prepared = device->prepare(reluModel(), HalVersion::V1_3, {}).value();
+    EXPECT_NE(prepared->report().find(" portable"), std::string::npos) << prepared->report();
+}
+
 TEST(Device, EndsTheListOfBackendsWithCpuRef) {
     Options options;
     options.backends = {};

@@ -44,6 +44,8 @@ TEST(ServiceOptions, ReadEachOptionIntoItsOwnPlace) {
                                           "8",
                                           "--min-nodes-per-partition",
                                           "9",
+                                          "--cpu-features",
+                                          "avx2",
                                           "--require-backend",
                                           "A,B",
                                           "--backend-hint",
@@ -60,6 +62,7 @@ TEST(ServiceOptions, ReadEachOptionIntoItsOwnPlace) {
     EXPECT_EQ(options.driver.maxRunningSeconds, 7U);
     EXPECT_EQ(options.driver.maxPartitions, 8U);
     EXPECT_EQ(options.driver.minNodesPerPartition, 9U);
+    EXPECT_EQ(options.driver.cpuFeatures, "avx2");
     EXPECT_EQ(options.driver.requiredBackends, (std::vector<std::string>{"A", "B"}));
     EXPECT_EQ(options.driver.backendHintFile, "hints");
     EXPECT_EQ(options.driver.backendDirectory, "/libraries");

@@ -55,16 +55,15 @@ std::string_view toString(InstructionSet set) {
 }
 
 Result<InstructionSet> parseInstructionSet(std::string_view name) {
-    const auto* row = std::ranges::find(kNames, name, &Row::second);
-    if (row != kNames.end()) {
-        return row->first;
+    std::string available;
+    for (const InstructionSet set : availableInstructionSets()) {
+        if (toString(set) == name) {
+            return set;
+        }
+        available.append(available.empty() ? "" : ", ").append(toString(set));
     }
-    std::string known;
-    for (const Row& each : kNames) {
-        known.append(known.empty() ? "" : ", ").append(each.second);
-    }
-    return invalidArgument("there is no instruction set \"" + std::string(name) +
-                           "\"; the known ones are " + known);
+    return invalidArgument("this processor has no instruction set \"" + std::string(name) +
+                           "\" for CpuAcc; it has " + available);
 }
 
 std::span<const InstructionSet> availableInstructionSets() {

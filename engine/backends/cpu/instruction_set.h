@@ -26,7 +26,7 @@ enum class InstructionSet : uint8_t {
 
 // "avx2": what --cpu-features takes and profiles say.
 std::string_view toString(InstructionSet set);
-// INVALID_ARGUMENT lists the names.
+// Of those that this processor has. INVALID_ARGUMENT lists their names.
 Result<InstructionSet> parseInstructionSet(std::string_view name);
 
 // The best that this processor, and the system on it, can run.

@@ -28,8 +28,8 @@ constexpr const char* kUsage =
         "                         with exit status 3\n"
         "  -c, --compute LIST     backends of an in-process target, in order of preference\n"
         "  --number-of-threads N  threads of an in-process target; 0: one per core\n"
-        "  --require-backend NAMES, --backend-hint FILE, --backend-dir DIR, --max-partitions N,\n"
-        "  --min-nodes-per-partition N\n"
+        "  --cpu-features NAME, --require-backend NAMES, --backend-hint FILE, --backend-dir DIR,\n"
+        "  --max-partitions N, --min-nodes-per-partition N\n"
         "                         of an in-process target, as the service has them\n"
         "  --max-memory MIB       that its executions may take together; 0: half of the machine's\n"
         "  --no-optimize          run models on an in-process target without the passes\n"
@@ -143,6 +143,7 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
         RESULTS,
         THREADS,
         MAX_MEMORY,
+        CPU_FEATURES,
         REQUIRE_BACKEND,
         BACKEND_HINT,
         BACKEND_DIR,
@@ -159,7 +160,7 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
         REPORT,
         HOSTILE
     };
-    constexpr std::array<option, 25> kOptions = {{
+    constexpr std::array<option, 26> kOptions = {{
             {"target", required_argument, nullptr, TARGET},
             {"bundle", required_argument, nullptr, BUNDLE},
             {"options", required_argument, nullptr, OPTIONS},
@@ -167,6 +168,7 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
             {"compute", required_argument, nullptr, 'c'},
             {"number-of-threads", required_argument, nullptr, THREADS},
             {"max-memory", required_argument, nullptr, MAX_MEMORY},
+            {"cpu-features", required_argument, nullptr, CPU_FEATURES},
             {"require-backend", required_argument, nullptr, REQUIRE_BACKEND},
             {"backend-hint", required_argument, nullptr, BACKEND_HINT},
             {"backend-dir", required_argument, nullptr, BACKEND_DIR},
@@ -208,6 +210,9 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
                 HALYARD_ASSIGN_OR_RETURN(line.driver.backends, parseNames("-c", value));
                 break;
             }
+            case CPU_FEATURES:
+                line.driver.cpuFeatures = value;
+                break;
             case REQUIRE_BACKEND: {
                 HALYARD_ASSIGN_OR_RETURN(line.driver.requiredBackends,
                                          parseNames("--require-backend", value));

@@ -232,6 +232,11 @@ Status cutMemory(const CommandLine& line) {
         return internalError(std::string("ftruncate: ") + strerror(errno));
     }
     const Outcome after = prepared.value->execute(request, {}).outcome;
+    if (after.ok()) {
+        // A backend that packs constants has no more use for the file.
+        printf("the execution went well without it\n");
+        return {};
+    }
     if (after.targetDied || after.status != driver::ErrorStatus::GENERAL_FAILURE) {
         return Status(StatusCode::UNAVAILABLE,
                       "the answer was not GENERAL_FAILURE: " + after.message);

@@ -51,7 +51,9 @@ inline RequestBuilder convRequest() {
 inline std::shared_ptr<DeviceState> makeState() {
     Options options;
     options.threads = 1;
-    return std::make_shared<DeviceState>(options, makeBackends({"CpuRef"}).value());
+    Options onlyCpuRef;
+    onlyCpuRef.backends = {"CpuRef"};
+    return std::make_shared<DeviceState>(options, makeBackends(onlyCpuRef).value());
 }
 
 }  // namespace halyard::driver
