@@ -30,6 +30,12 @@ bool asksForMore(const Status& status) {
            status.code() == StatusCode::UNSUPPORTED;
 }
 
+// A rule of the verifier's holds no longer: a pass can make shapes known that contradict each
+// other, which is for a run to fail with.
+bool isContradiction(const Status& passes) {
+    return passes.code() == StatusCode::INTERNAL;
+}
+
 // The graph after the passes, analysed; nothing where they leave it as it is.
 Result<std::optional<engine::AnalyzedGraph>> optimized(const DeviceState& state, const Model& model,
                                                        engine::Graph graph,
@@ -76,7 +82,7 @@ Result<std::shared_ptr<const engine::Program>> buildAnalyzed(DeviceState& state,
             failure = program.status();
         }
         if (!failure.ok()) {
-            if (!asksForMore(failure)) {
+            if (!asksForMore(failure) && !isContradiction(better.status())) {
                 return failure;
             }
             log(LogLevel::INFO,
