@@ -21,7 +21,7 @@ MOST_BINDER_THREADS = 64
 def test_mixed_load_leaves_the_service_as_it_was(device: VirtualDevice) -> None:
     with device.start_service(ServiceOptions(instance="halyard-soaked")) as service:
         cases = sampled_cases(load_specs(SPECS), 20, seed=1)
-        soaked = soak(device, service, cases, seconds=30, warm_up=5, interval=1)
+        soaked = soak(device, service, cases, seconds=30, warm_up=5, spells=3)
         assert service.is_running(), service.log()
     assert soaked.end.models == 0
     assert soaked.end.reserved == 0

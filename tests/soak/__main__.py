@@ -23,6 +23,7 @@ _CASES = 60
 _ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1"}
 # Seconds until every kind of client has come and gone a few times.
 _WARM_UP = 120.0
+_SPELLS = 20
 
 
 def main() -> int:
@@ -44,8 +45,8 @@ def main() -> int:
             cases,
             seconds=seconds,
             warm_up=min(_WARM_UP, seconds / 5),
-            interval=max(1.0, seconds / 720),
-            on_sample=show if arguments.verbose else lambda _: None,
+            spells=_SPELLS,
+            on_rest=show if arguments.verbose else lambda _: None,
         )
         alive = service.is_running()
         print("the service lived to the end" if alive else service.log()[-2000:])
@@ -58,7 +59,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=60.0, help="of load, after warming up")
     parser.add_argument("--seed", type=int, help="repeats a choice of cases")
     parser.add_argument("--specs", type=Path, default=_SPECS, help="whose cases clients run")
-    parser.add_argument("--verbose", action="store_true", help="print every sample")
+    parser.add_argument("--verbose", action="store_true", help="print what every rest finds")
     return parser.parse_args()
 
 
@@ -70,7 +71,7 @@ def report(soaked: Soaked) -> list[str]:
     """Prints the tables; the names of what grew."""
     for name, (well, badly) in soaked.rounds.items():
         print(f"{name:12} {well:6} rounds" + (f", and {badly} that failed" if badly else ""))
-    print(f"{len(soaked.samples)} samples; growth per hour, with its 95 % interval:")
+    print(f"{len(soaked.rests)} rests; growth per hour, with its 95 % interval:")
     print(f"{'':12} {'start':>10} {'end':>10} {'growth':>12} {'from':>12} {'to':>12} {'passes':>9}")
     grown = []
     for kind, found in soaked.slopes().items():

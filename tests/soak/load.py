@@ -35,7 +35,7 @@ class Client:
 
 
 class Load:
-    """Runs while its context lasts. `rounds` tells what came of it."""
+    """Runs while its context lasts, and can do so again. `rounds` tells what came of it in all."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Load:
         return f"while [ ! -e {self._folder}/end ]; do {round_}; done"
 
     def __enter__(self) -> Self:
-        self._device.shell(f"rm -f {self._folder}/end {self._folder}/*.rounds").check()
+        self._device.shell(f"rm -f {self._folder}/end").check()
         for client in self._clients:
             loop = f"{self._loop(client)} >>{self._folder}/{client.name}.rounds 2>/dev/null"
             done = f"{loop}; echo >{self._folder}/{client.name}.done"

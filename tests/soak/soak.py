@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A soak: load, samples of what the service holds, and what is left when the load has ended."""
+"""A soak: load that rests now and then, and what the service holds whenever it does.
 
-import contextlib
+What it holds under load follows the load, which follows how busy the machines are; a slope of that
+says as much about them as about the service. What it holds while it serves nobody must not grow.
+"""
+
 import random
 import tempfile
 import time
@@ -11,18 +14,15 @@ from pathlib import Path
 
 from halyard.conformance import Case
 from halyard.devices import Service, VirtualDevice
-from halyard.errors import CommandTimeout
 from tests.device.attacking import start_threads
 from tests.device.footprint import ServiceFootprint
 from tests.soak.load import Load
-from tests.soak.slope import BINS, Slope, slope
+from tests.soak.slope import Slope, slope
 
 _QUIET_TIMEOUT = 60.0
 # Clients of each kind while the service warms up: more at once than it will see, so that each arena
 # of the allocator and each thread's stack has grown to what the load can ask of it.
 _WARMING_CLIENTS = 3
-# Seconds until the load itself is under way.
-_LEAD = 5.0
 
 
 @dataclass(frozen=True)
@@ -50,20 +50,24 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Soaked:
-    """What became of it. `start` and `end`: without clients, before and after."""
+    """What became of it. `rests`: without clients, after the warming up and after each spell of
+    load."""
 
-    start: ServiceFootprint
-    end: ServiceFootprint
-    samples: Sequence[ServiceFootprint]  # after the warming up
+    rests: Sequence[ServiceFootprint]
     rounds: Mapping[str, tuple[int, int]]
+
+    @property
+    def start(self) -> ServiceFootprint:
+        return self.rests[0]
+
+    @property
+    def end(self) -> ServiceFootprint:
+        return self.rests[-1]
 
     def slopes(self) -> dict[Kind, Slope]:
         """Per hour."""
-        hours = [(sample.seconds - self.samples[0].seconds) / 3600 for sample in self.samples]
-        bins = min(BINS, max(3, len(self.samples) // 3))
-        return {
-            kind: slope(hours, [kind.of(each) for each in self.samples], bins) for kind in KINDS
-        }
+        hours = [(rest.seconds - self.start.seconds) / 3600 for rest in self.rests]
+        return {kind: slope(hours, [kind.of(each) for each in self.rests]) for kind in KINDS}
 
 
 def sampled_cases(cases: Sequence[Case], count: int, seed: int) -> list[Case]:
@@ -77,29 +81,28 @@ def soak(
     *,
     seconds: float,
     warm_up: float,
-    interval: float = 5.0,
-    on_sample: Callable[[ServiceFootprint], None] = lambda _: None,
+    spells: int,
+    on_rest: Callable[[ServiceFootprint], None] = lambda _: None,
 ) -> Soaked:
-    """The load lasts `seconds`. Before it the service starts all of its threads, and has a heavier
-    load for `warm_up` seconds."""
-    samples = []
+    """The load lasts `seconds`, in as many spells. Before it the service starts all of its threads,
+    and has a heavier load for `warm_up` seconds."""
+    rests = []
+
+    def rest() -> None:
+        rests.append(quiet(device, service))
+        on_rest(rests[-1])
+
     start_threads(device, service)
     with tempfile.TemporaryDirectory(prefix="halyard-soak-") as name:
         with Load(device, service, cases, Path(name), _WARMING_CLIENTS):
             time.sleep(warm_up)
-        start = quiet(device, service)
+        rest()
         load = Load(device, service, cases, Path(name))
-        with load:
-            time.sleep(_LEAD)
-            end_of_load = time.monotonic() + seconds
-            while time.monotonic() < end_of_load:
-                # A sample that a busy device does not give in time is none; an hour is not lost.
-                with contextlib.suppress(CommandTimeout):
-                    samples.append(ServiceFootprint.of_service(device, service))
-                    on_sample(samples[-1])
-                time.sleep(interval)
-        end = quiet(device, service)
-        return Soaked(start, end, samples, load.rounds())
+        for _ in range(spells):
+            with load:
+                time.sleep(seconds / spells)
+            rest()
+        return Soaked(rests, load.rounds())
 
 
 def quiet(device: VirtualDevice, service: Service) -> ServiceFootprint:
