@@ -12,9 +12,9 @@
 #endif
 
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
+#include "engine/backends/cpu/partial_vectors-inl.h"
 #include "engine/base/half.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/requantize.h"
@@ -66,30 +66,14 @@ template <typename T>
 HWY_INLINE void storeStored(hn::Vec<Stored<T>> values, T* to, All /*all*/) {
     hn::StoreU(values, Stored<T>(), to);
 }
-#if HWY_TARGET == HWY_AVX3
 template <typename T>
 HWY_INLINE hn::Vec<Stored<T>> loadStored(const T* from, Some some) {
-    return hn::MaskedLoad(hn::FirstN(Stored<T>(), some.count), Stored<T>(), from);
+    return loadFirst(Stored<T>(), from, some.count);
 }
 template <typename T>
 HWY_INLINE void storeStored(hn::Vec<Stored<T>> values, T* to, Some some) {
-    hn::BlendedStore(values, hn::FirstN(Stored<T>(), some.count), Stored<T>(), to);
+    storeFirst(values, Stored<T>(), to, some.count);
 }
-#else
-// Elsewhere a vector that is partly masked may be read whole.
-template <typename T>
-HWY_INLINE hn::Vec<Stored<T>> loadStored(const T* from, Some some) {
-    alignas(64) T buffer[kMostLanes] = {};
-    std::memcpy(buffer, from, some.count * sizeof(T));
-    return hn::Load(Stored<T>(), buffer);
-}
-template <typename T>
-HWY_INLINE void storeStored(hn::Vec<Stored<T>> values, T* to, Some some) {
-    alignas(64) T buffer[kMostLanes];
-    hn::Store(values, Stored<T>(), buffer);
-    std::memcpy(to, buffer, some.count * sizeof(T));
-}
-#endif
 
 HWY_INLINE size_t countIn(All /*all*/) {
     return hn::Lanes(kFloats);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/backends/cpu/byte_types.h"
 #include "engine/backends/cpu/instruction_set.h"
 #include "engine/graph/graph.h"
 #include "engine/numerics/elements.h"
@@ -81,10 +82,6 @@ inline const TensorType& inputType(const Graph& graph, const Node& node, size_t 
 }
 inline const TensorType& outputType(const Graph& graph, const Node& node) {
     return graph.tensor(node.outputs[0]).type;
-}
-
-inline bool isOfBytes(DataType type) {
-    return type == DataType::QUANT8_ASYMM || type == DataType::QUANT8_ASYMM_SIGNED;
 }
 
 }  // namespace halyard::engine::cpu

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/backends/cpu/byte_types.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/tensor.h"
@@ -17,10 +18,6 @@ namespace halyard::engine::cpu {
 
 // Whether weights and bias are constants, and 8-bit scales such that results are numbers.
 Status supportsWeights(const Graph& graph, const Node& node);
-
-inline bool isOfBytes(DataType type) {
-    return type == DataType::QUANT8_ASYMM || type == DataType::QUANT8_ASYMM_SIGNED;
-}
 
 inline float scaleOf(const Quantization& weights, int64_t channel) {
     return weights.channelScales.size() > 0 ? weights.channelScales[static_cast<size_t>(channel)]

@@ -113,6 +113,31 @@ TEST(Optimizing, FailsNoModelThatPreparesWithoutIt) {
     }
 }
 
+// 4 elements as [9]: once the sum is folded, everybody can tell that no run will do it.
+TEST(Optimizing, LeavesItToARunToFailOnSizesThatContradictEachOther) {
+    const OperandSpec one = {OperandType::TENSOR_INT32, {1}};
+    ModelBuilder builder;
+    const uint32_t input = builder.input(floats({4}));
+    const uint32_t shape = builder.temporary(one);
+    builder.operation(OperationType::ADD,
+                      {builder.constant<int32_t>(one, {4}), builder.constant<int32_t>(one, {5}),
+                       builder.int32(0)},
+                      {shape})
+            .operation(OperationType::RESHAPE, {input, shape}, {builder.output(floats({0}))});
+    const Model model = builder.build();
+    for (const bool optimize : {true, false}) {
+        Options options;
+        options.optimize = optimize;
+        const Result<std::shared_ptr<PreparedModel>> prepared =
+                makeDevice(options)->prepare(model, HalVersion::V1_3, {});
+        ASSERT_TRUE(prepared.ok()) << prepared.status().toString();
+        RequestBuilder request;
+        request.input<float>({1, 2, 3, 4}).output(64);
+        EXPECT_EQ((*prepared)->execute(request.request(), HalVersion::V1_3, {}).status.code(),
+                  StatusCode::INVALID_ARGUMENT);
+    }
+}
+
 TEST(Optimizing, HidesNoOtherFailure) {
     EXPECT_EQ(deviceThatFails(StatusCode::INTERNAL)
                       ->prepare(sumModel(), HalVersion::V1_3, {})
