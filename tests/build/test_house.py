@@ -52,11 +52,15 @@ def test_samples_take_the_c_header_alone() -> None:
 
 def test_no_hal_version_in_the_preprocessor() -> None:
     for file in tracked("engine/**", "driver/**"):
-        assert not re.search(r"^#if.*(HAL(?!YARD)|V1_[0-3])", (ROOT / file).read_text(), re.MULTILINE), file
+        assert not re.search(
+            r"^#if.*(HAL(?!YARD)|V1_[0-3])", (ROOT / file).read_text(), re.MULTILINE
+        ), file
 
 
 def test_sources_carry_a_licence_line() -> None:
-    sources = tracked("*.c", "*.cc", "*.h", "*.inc", "*.py", "*.sh", "*.proto", "*.bp", "CMakeLists.txt")
+    sources = tracked(
+        "*.c", "*.cc", "*.h", "*.inc", "*.py", "*.sh", "*.proto", "*.bp", "CMakeLists.txt"
+    )
     missing = [
         file
         for file in sources
@@ -70,6 +74,20 @@ def test_names_tell_what_a_file_is() -> None:
     vague = {"utils", "util", "common", "helpers", "helper", "misc", "manager2"}
     named = [file for file in tracked() if vague & {part.split(".")[0] for part in file.parts}]
     assert named == []
+
+
+def test_nothing_tracked_is_a_link_or_ignored() -> None:
+    # A link may lead to a place that only one machine has.
+    def listed(*options: str) -> list[str]:
+        done = subprocess.run(
+            ["git", "ls-files", *options], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        return done.stdout.splitlines()
+
+    entries = listed("--cached", "--stage")
+    assert entries
+    assert [entry for entry in entries if not entry.startswith("100")] == []
+    assert listed("--cached", "--ignored", "--exclude-standard") == []
 
 
 def mapped_folders(readme: str) -> set[Path]:
