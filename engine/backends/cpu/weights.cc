@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
+#include "engine/base/checked_math.h"
 #include "engine/numerics/requantize.h"
 
 namespace halyard::engine::cpu {
@@ -28,6 +30,15 @@ Status supportsWeights(const Graph& graph, const Node& node) {
         }
     }
     return {};
+}
+
+Result<size_t> packedBytes(int64_t panels, int64_t panelBytes) {
+    const std::optional<size_t> bytes =
+            checkedMultiply(static_cast<size_t>(panels), static_cast<size_t>(panelBytes));
+    if (!bytes.has_value()) {
+        return Status(StatusCode::RESOURCE_EXHAUSTED, "its packed weights are out of reach");
+    }
+    return *bytes;
 }
 
 }  // namespace halyard::engine::cpu

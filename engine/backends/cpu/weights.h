@@ -24,6 +24,9 @@ inline float scaleOf(const Quantization& weights, int64_t channel) {
                                             : weights.scale;
 }
 
+// Of so many panels of packed weights. RESOURCE_EXHAUSTED where that is out of reach.
+Result<size_t> packedBytes(int64_t panels, int64_t panelBytes);
+
 // Zero points as the product sees them. Where the processor multiplies unsigned by signed bytes,
 // signed inputs and unsigned weights are moved by 128, and their zero points with them.
 struct ByteZeros {

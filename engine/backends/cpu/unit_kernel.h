@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels whose work is cut into units that threads share, each with memory of its own.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "engine/backends/cpu/thread_memory.h"
+#include "engine/base/status.h"
+#include "engine/numerics/elements.h"
+#include "engine/plan/step_kernel.h"
+
+namespace halyard::engine::cpu {
+
+class UnitKernel : public ShapedKernel {
+  public:
+    size_t workspaceBytes() const final { return mBytes; }
+
+    Status run(KernelCall& call) const final {
+        return call.inParallel(mUnits, mUnitOperations,
+                               [&](int64_t begin, int64_t end, size_t worker) {
+                                   for (int64_t unit = begin; unit < end; ++unit) {
+                                       compute(call, unit, mMemory.of(call, worker));
+                                   }
+                               });
+    }
+
+  protected:
+    // On any of the run's threads. `memory` is as large as mMemory says when finish() is called.
+    virtual void compute(const KernelCall& call, int64_t unit, std::byte* memory) const = 0;
+
+    Status finish(int64_t units, int64_t unitOperations, size_t threads) {
+        mUnits = units;
+        mUnitOperations = unitOperations;
+        HALYARD_ASSIGN_OR_RETURN(mBytes, mMemory.bytesOf(threads));
+        return {};
+    }
+
+    ThreadMemory mMemory;
+
+  private:
+    int64_t mUnits = 0;
+    int64_t mUnitOperations = 1;
+    size_t mBytes = 0;
+};
+
+// What make() gives, a Result of a pointer to a kernel; where the only output has no elements, a
+// kernel that does nothing.
+template <typename Make>
+Result<std::shared_ptr<const ShapedKernel>> unlessEmpty(const StepTypes& types, Make make) {
+    if (countOf(types.outputs[0]->shape) == 0) {
+        return std::shared_ptr<const ShapedKernel>(std::make_shared<EmptyKernel>());
+    }
+    auto kernel = make();
+    if (!kernel.ok()) {
+        return kernel.status();
+    }
+    return std::shared_ptr<const ShapedKernel>(*std::move(kernel));
+}
+
+}  // namespace halyard::engine::cpu
