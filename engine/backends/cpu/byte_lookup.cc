@@ -75,11 +75,11 @@ void withTables(const ByteTable& table, const uint8_t* from, uint8_t* to, int64_
 LookUpBytes lookUpBytes([[maybe_unused]] InstructionSet set) {
 #if defined(__x86_64__)
     static const bool kHasVbmi = hasVbmi();
-    if (set >= InstructionSet::AVX512 && set != InstructionSet::NEON && kHasVbmi) {
+    if (set >= InstructionSet::AVX512 && set < InstructionSet::NEON && kHasVbmi) {
         return withVbmi;
     }
 #elif defined(__aarch64__)
-    if (set == InstructionSet::NEON) {
+    if (set >= InstructionSet::NEON) {
         return withTables;
     }
 #endif

@@ -88,7 +88,7 @@ class QuantizedDepthwiseKernel final : public StepKernel {
         int32_t weightsZero = 0;
         const int32_t* bias = nullptr;
         float xScale = 0.0F;
-        int32_t xZero = 0;  // of unsigned bytes
+        int32_t xZero = 0;  // of what is multiplied
         Quantization weightQuantization;
         float outputScale = 0.0F;
     };
@@ -162,7 +162,7 @@ Result<std::unique_ptr<const StepKernel>> compileQuantizedDepthwise(
         InstructionSet set) {
     const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
     const TensorType& weights = typeOf(arguments, arguments.node.inputs[1]);
-    const ByteZeros zeros = byteZerosOf(x, weights);
+    const ByteZeros zeros = byteZerosOf(x, weights, false);
     const bool isSigned = weights.type != DataType::QUANT8_ASYMM;
     // Unsigned weights around 128 are signed ones as well.
     const QuantizedDepthwise& form = quantizedDepthwise(set, zeros.weights == 0);
@@ -175,7 +175,7 @@ Result<std::unique_ptr<const StepKernel>> compileQuantizedDepthwise(
             .weightsZero = zeros.weights + (isSigned ? 0 : 128),
             .bias = constantOf<int32_t>(arguments, 2),
             .xScale = x.quantization.scale,
-            .xZero = zeros.x,
+            .xZero = zeros.x - form.moved,
             .weightQuantization = weights.quantization,
             .outputScale = typeOf(arguments, arguments.node.outputs[0]).quantization.scale};
     HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,

@@ -78,11 +78,12 @@ struct QuantizedDepthwiseLine {
 
 // A panel: [each lane's bias, int32][each lane's multiplier, float], then the weights as [group of
 // taps][lane][tap of the group], with zeros for taps that are not there. Biases are such that x may
-// be multiplied as unsigned bytes, without its zero point.
+// be multiplied as unsigned bytes less `moved`, without its zero point.
 struct QuantizedDepthwise {
     int64_t lanes = 1;   // channels of a block
     int64_t group = 1;   // taps that are multiplied together
     bool bytes = false;  // weights are signed bytes, otherwise 16 bits
+    int32_t moved = 0;   // what is taken from unsigned bytes before they are multiplied
     void (*compute)(const QuantizedDepthwiseLine& line) = nullptr;
 
     int64_t groups(int64_t taps) const { return (taps + group - 1) / group; }
@@ -90,7 +91,7 @@ struct QuantizedDepthwise {
         return lanes *
                (int64_t{sizeof(int32_t) + sizeof(float)} + groups(taps) * group * (bytes ? 1 : 2));
     }
-    // A form with bytes has the channels of a picture of 32 twice.
+    // A form with bytes has the channels of a picture of half its lanes twice.
     bool repeats(int64_t channels) const { return bytes && channels * 2 == lanes; }
     // Where the block's channel lies in a panel: bytes of neighbouring taps are brought together
     // by unpacking, four channels of each 16 at a time.

@@ -8,6 +8,11 @@
 #include <utility>
 #include <vector>
 
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 namespace halyard::engine::cpu {
 namespace {
 
@@ -19,6 +24,8 @@ constexpr std::array kNames = {
         Row{InstructionSet::AVX512, "avx512"},
         Row{InstructionSet::AVX512_VNNI, "avx512vnni"},
         Row{InstructionSet::NEON, "neon"},
+        Row{InstructionSet::NEON_DOT, "neondot"},
+        Row{InstructionSet::NEON_I8MM, "neoni8mm"},
 };
 
 std::vector<InstructionSet> detect() {
@@ -43,6 +50,12 @@ std::vector<InstructionSet> detect() {
             add(vnni, InstructionSet::AVX512_VNNI);
 #elif defined(__aarch64__)
     sets.push_back(InstructionSet::NEON);
+    if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) {
+        sets.push_back(InstructionSet::NEON_DOT);
+        if ((getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0) {
+            sets.push_back(InstructionSet::NEON_I8MM);
+        }
+    }
 #endif
     return sets;
 }

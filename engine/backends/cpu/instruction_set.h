@@ -22,6 +22,8 @@ enum class InstructionSet : uint8_t {
     AVX512,
     AVX512_VNNI,  // integer dot products
     NEON,
+    NEON_DOT,   // integer dot products
+    NEON_I8MM,  // integer matrix products as well
 };
 
 // "avx2": what --cpu-features takes and profiles say.

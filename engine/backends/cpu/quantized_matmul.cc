@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 HWY_BEFORE_NAMESPACE();
@@ -92,6 +93,53 @@ struct ByteProducts {
     }
     static HWY_INLINE IntVector add(IntVector sum, IntVector group, Weights weights) {
         asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(group.raw), "v"(weights.raw));
+        return sum;
+    }
+};
+#endif
+
+#if HWY_TARGET == HWY_NEON
+// For the assembler, which else knows no more than the file is compiled for.
+#undef HALYARD_ARM_PRODUCTS
+#define HALYARD_ARM_PRODUCTS ".arch armv8.2-a+crypto+dotprod+i8mm\n\t"
+
+// Four products of signed bytes: sdot, of which Highway 1.0.3 does not know.
+struct SignedProducts {
+    using Element = int8_t;
+    using Weight = int8_t;
+    using Weights = hn::Vec<hn::Repartition<int8_t, Ints>>;
+    static constexpr int kGroup = 4;
+
+    static HWY_INLINE Weights load(const Weight* from) {
+        return hn::Load(hn::Repartition<int8_t, Ints>(), from);
+    }
+    static HWY_INLINE IntVector group(const Element* from) {
+        int32_t four = 0;
+        std::memcpy(&four, from, sizeof(four));
+        return hn::Set(kInts, four);
+    }
+    static HWY_INLINE IntVector add(IntVector sum, IntVector group, Weights weights) {
+        asm(HALYARD_ARM_PRODUCTS "sdot %0.4s, %1.16b, %2.16b"
+            : "+w"(sum.raw)
+            : "w"(group.raw), "w"(weights.raw));
+        return sum;
+    }
+};
+
+// Eight products of signed bytes, of two rows with two columns at once: smmla. Sums are of
+// (row, column), (row, next column), (next row, column), (next row, next column).
+struct SquareProducts {
+    using Element = int8_t;
+    using Weight = int8_t;
+    static constexpr int kGroup = 8;
+
+    static HWY_INLINE int8x16_t group(const Element* row, const Element* nextRow) {
+        return vcombine_s8(vld1_s8(row), vld1_s8(nextRow));
+    }
+    static HWY_INLINE int32x4_t add(int32x4_t sum, int8x16_t group, int8x16_t weights) {
+        asm(HALYARD_ARM_PRODUCTS "smmla %0.4s, %1.16b, %2.16b"
+            : "+w"(sum)
+            : "w"(group), "w"(weights));
         return sum;
     }
 };
@@ -215,13 +263,9 @@ HWY_INLINE void storeTile(const Tile& tile, const IntVector (&sums)[kR][kV]) {
 
 // -------------------------------------------------------------------------------------------------
 
-template <typename Dot, int kR, int kV>
-void computeTile(const Tile& tile) {
-    using Element = typename Dot::Element;
-    using Weight = typename Dot::Weight;
-    const QuantizedBlock& block = tile.block;
-    const size_t lanes = hn::Lanes(kInts);
-    IntVector sums[kR][kV];
+// What a row's sums start with: the biases, and what the weights' zero point makes of the row.
+template <int kR, int kV>
+HWY_INLINE void startSums(const Tile& tile, IntVector (&sums)[kR][kV]) {
     HALYARD_UNROLL
     for (int v = 0; v < kV; ++v) {
         const auto* bias = reinterpret_cast<const int32_t*>(tile.panels + v * tile.panelBytes);
@@ -233,15 +277,25 @@ void computeTile(const Tile& tile) {
     if (tile.rowSums != nullptr) {
         HALYARD_UNROLL
         for (int r = 0; r < kR; ++r) {
-            const IntVector correction =
-                    hn::Set(kInts, static_cast<int32_t>(static_cast<uint32_t>(tile.rowSums[r]) *
-                                                        static_cast<uint32_t>(-block.weightsZero)));
+            const IntVector correction = hn::Set(
+                    kInts, static_cast<int32_t>(static_cast<uint32_t>(tile.rowSums[r]) *
+                                                static_cast<uint32_t>(-tile.block.weightsZero)));
             HALYARD_UNROLL
             for (int v = 0; v < kV; ++v) {
                 sums[r][v] = hn::Add(sums[r][v], correction);
             }
         }
     }
+}
+
+template <typename Dot, int kR, int kV>
+void computeTile(const Tile& tile) {
+    using Element = typename Dot::Element;
+    using Weight = typename Dot::Weight;
+    const QuantizedBlock& block = tile.block;
+    const size_t lanes = hn::Lanes(kInts);
+    IntVector sums[kR][kV];
+    startSums(tile, sums);
     const size_t panelWeights = tile.panelBytes / sizeof(Weight);
     const auto* w = reinterpret_cast<const Weight*>(tile.panels +
                                                     lanes * (sizeof(int32_t) + sizeof(float)));
@@ -277,9 +331,76 @@ void computeTile(const Tile& tile) {
     storeTile(tile, sums);
 }
 
+#if HWY_TARGET == HWY_NEON
+// Two rows at a time; the last row of an odd number is multiplied twice.
+template <int kR, int kV>
+void computeSquares(const Tile& tile) {
+    constexpr int kPairs = (kR + 1) / 2;
+    const QuantizedBlock& block = tile.block;
+    const auto* w =
+            reinterpret_cast<const int8_t*>(tile.panels + 4 * (sizeof(int32_t) + sizeof(float)));
+    int32x4_t squares[kPairs][kV][2];
+    HALYARD_UNROLL
+    for (int p = 0; p < kPairs; ++p) {
+        HALYARD_UNROLL
+        for (int v = 0; v < kV; ++v) {
+            squares[p][v][0] = squares[p][v][1] = vdupq_n_s32(0);
+        }
+    }
+    for (const ptrdiff_t run : block.runs) {
+        const int8_t* const first = static_cast<const int8_t*>(tile.a) + run;
+        for (int64_t k = 0; k < block.runLength; k += SquareProducts::kGroup) {
+            int8x16_t columns[kV][2];
+            HALYARD_UNROLL
+            for (int v = 0; v < kV; ++v) {
+                columns[v][0] = vld1q_s8(w + v * tile.panelBytes);
+                columns[v][1] = vld1q_s8(w + v * tile.panelBytes + 16);
+            }
+            w += 4 * SquareProducts::kGroup;
+            HALYARD_UNROLL
+            for (int p = 0; p < kPairs; ++p) {
+                const int8x16_t group =
+                        SquareProducts::group(first + 2 * p * block.aRow + k,
+                                              first + std::min(2 * p + 1, kR - 1) * block.aRow + k);
+                HALYARD_UNROLL
+                for (int v = 0; v < kV; ++v) {
+                    squares[p][v][0] = SquareProducts::add(squares[p][v][0], group, columns[v][0]);
+                    squares[p][v][1] = SquareProducts::add(squares[p][v][1], group, columns[v][1]);
+                }
+            }
+        }
+    }
+    IntVector sums[kR][kV];
+    startSums(tile, sums);
+    HALYARD_UNROLL
+    for (int r = 0; r < kR; ++r) {
+        HALYARD_UNROLL
+        for (int v = 0; v < kV; ++v) {
+            const int64x2_t left = vreinterpretq_s64_s32(squares[r / 2][v][0]);
+            const int64x2_t right = vreinterpretq_s64_s32(squares[r / 2][v][1]);
+            const int64x2_t row = r % 2 == 0 ? vzip1q_s64(left, right) : vzip2q_s64(left, right);
+            sums[r][v] = hn::Add(sums[r][v], IntVector(vreinterpretq_s32_s64(row)));
+        }
+    }
+    storeTile(tile, sums);
+}
+#endif
+
+template <typename Dot, int kR, int kV>
+constexpr auto tileOf() {
+#if HWY_TARGET == HWY_NEON
+    if constexpr (std::is_same_v<Dot, SquareProducts>) {
+        return &computeSquares<kR, kV>;
+    } else
+#endif
+    {
+        return &computeTile<Dot, kR, kV>;
+    }
+}
+
 template <typename Dot, int kV, int... kR>
 constexpr auto tilesOf(std::integer_sequence<int, kR...> /*rows*/) {
-    return std::array{&computeTile<Dot, kR + 1, kV>...};
+    return std::array{tileOf<Dot, kR + 1, kV>()...};
 }
 
 // By the number of rows, counted from 1.
@@ -367,6 +488,7 @@ const QuantizedMatmul* formOf() {
             .tileLanes = static_cast<int64_t>(hn::Lanes(kInts)) * kVectors,
             .depthGroup = Dot::kGroup,
             .bytes = sizeof(typename Dot::Element) == 1,
+            .signedLeft = std::is_same_v<typename Dot::Element, int8_t>,
             .compute = compute<Dot>};
     return &kForm;
 }
@@ -381,6 +503,13 @@ const QuantizedMatmul* quantizedForm() {
 const QuantizedMatmul* quantizedDotForm() {
     return formOf<ByteProducts>();
 }
+#elif HWY_TARGET == HWY_NEON
+const QuantizedMatmul* quantizedDotForm() {
+    return formOf<SignedProducts>();
+}
+const QuantizedMatmul* quantizedSquareForm() {
+    return formOf<SquareProducts>();
+}
 #endif
 
 }  // namespace HWY_NAMESPACE
@@ -394,6 +523,13 @@ const QuantizedMatmul& quantizedMatmul(InstructionSet set) {
 #if HWY_TARGETS & HWY_AVX3
     if (set == InstructionSet::AVX512_VNNI) {
         return *N_AVX3::quantizedDotForm();
+    }
+#elif HWY_TARGETS & HWY_NEON
+    if (set == InstructionSet::NEON_I8MM) {
+        return *N_NEON::quantizedSquareForm();
+    }
+    if (set == InstructionSet::NEON_DOT) {
+        return *N_NEON::quantizedDotForm();
     }
 #endif
     return *HALYARD_CPU_CHOOSE(set, quantizedForm)();

@@ -4,8 +4,8 @@
 // float_matmul.h. Sums are exact, and go back to 8 bits as numerics/requantize.h says.
 //
 // What the left matrix holds depends on the form, so that it is read without being changed: bytes
-// where the processor has a dot product of unsigned and signed bytes, otherwise differences from
-// the zero point in 16 bits.
+// where the processor has sums of products of bytes, unsigned ones or signed ones, otherwise
+// differences from the zero point in 16 bits.
 //
 // A panel: [each lane's bias, int32][each lane's multiplier, float], then the weights as
 // [run, depthGroup at a time][lane][depthGroup].
@@ -47,8 +47,9 @@ struct QuantizedMatmul {
     int64_t tileRows = 1;
     int64_t lanes = 1;
     int64_t tileLanes = 1;
-    int64_t depthGroup = 1;  // elements of a run that are multiplied together
-    bool bytes = false;      // the left matrix and the weights are bytes, otherwise 16 bits
+    int64_t depthGroup = 1;   // elements of a run that are multiplied together
+    bool bytes = false;       // the left matrix and the weights are bytes, otherwise 16 bits
+    bool signedLeft = false;  // where they are bytes, those of the left matrix are signed
     void (*compute)(const QuantizedBlock& block) = nullptr;
 
     int64_t panels(int64_t columns) const { return (columns + lanes - 1) / lanes; }

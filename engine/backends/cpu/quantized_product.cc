@@ -236,7 +236,7 @@ Result<std::unique_ptr<const StepKernel>> compileQuantizedProduct(ProductDefinit
     const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
     const TensorType& weights = typeOf(arguments, arguments.node.inputs[1]);
     const TensorType& output = typeOf(arguments, arguments.node.outputs[0]);
-    const ByteZeros zeros = byteZerosOf(x, weights);
+    const ByteZeros zeros = byteZerosOf(x, weights, form.signedLeft);
     const QuantizedProduct::Source source = {
             .weights = constantOf<uint8_t>(arguments, 1),
             .isSigned = weights.type != DataType::QUANT8_ASYMM,

@@ -41,7 +41,7 @@
     ((set) >= InstructionSet::AVX512 && (HWY_TARGETS & HWY_AVX3) != 0 ? HWY_CHOOSE_AVX3(function) \
      : (set) >= InstructionSet::AVX2 && (HWY_TARGETS & HWY_AVX2) != 0 ? HWY_CHOOSE_AVX2(function) \
      : (set) >= InstructionSet::SSE4 && (HWY_TARGETS & HWY_SSE4) != 0 ? HWY_CHOOSE_SSE4(function) \
-     : (set) == InstructionSet::NEON && (HWY_TARGETS & HWY_NEON) != 0                             \
+     : (set) >= InstructionSet::NEON && (HWY_TARGETS & HWY_NEON) != 0                             \
              ? HWY_CHOOSE_NEON(function)                                                          \
              : HWY_CHOOSE_FALLBACK(function))
 #endif

@@ -27,8 +27,8 @@ inline float scaleOf(const Quantization& weights, int64_t channel) {
 // Of so many panels of packed weights. RESOURCE_EXHAUSTED where that is out of reach.
 Result<size_t> packedBytes(int64_t panels, int64_t panelBytes);
 
-// Zero points as the product sees them. Where the processor multiplies unsigned by signed bytes,
-// signed inputs and unsigned weights are moved by 128, and their zero points with them.
+// Zero points as the product sees them. Processors multiply signed weights with unsigned inputs or
+// with signed ones: what is not so is moved by 128, and its zero point with it.
 struct ByteZeros {
     int32_t x = 0;
     int32_t weights = 0;
@@ -36,11 +36,12 @@ struct ByteZeros {
     uint8_t flipWeights = 0;
 };
 
-inline ByteZeros byteZerosOf(const TensorType& x, const TensorType& weights) {
+// `signedInputs`: the processor multiplies those.
+inline ByteZeros byteZerosOf(const TensorType& x, const TensorType& weights, bool signedInputs) {
     ByteZeros zeros;
     zeros.x = x.quantization.zeroPoint;
-    if (x.type == DataType::QUANT8_ASYMM_SIGNED) {
-        zeros.x += 128;
+    if ((x.type == DataType::QUANT8_ASYMM_SIGNED) != signedInputs) {
+        zeros.x += signedInputs ? -128 : 128;
         zeros.flipX = 0x80;
     }
     if (weights.type != DataType::QUANT8_SYMM_PER_CHANNEL) {
