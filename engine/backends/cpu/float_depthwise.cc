@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "engine/backends/cpu/bounds-inl.h"
 #include "engine/backends/cpu/depthwise_line.h"
 #include "engine/backends/cpu/partial_vectors-inl.h"
 
@@ -30,8 +31,7 @@ struct Block {
 };
 
 HWY_INLINE FloatVector clamp(const FloatDepthwiseLine& line, FloatVector value) {
-    // In this order a NaN stays one on x86, whose minimum is its second operand then.
-    return hn::Min(hn::Set(kFloats, line.high), hn::Max(hn::Set(kFloats, line.low), value));
+    return keepWithin(value, hn::Set(kFloats, line.low), hn::Set(kFloats, line.high));
 }
 
 // Pixels whose window may lie partly beside the input.

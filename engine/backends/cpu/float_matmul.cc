@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "engine/backends/cpu/float_matmul.cc"
 #include "engine/backends/cpu/targets.h"
 
+#include "engine/backends/cpu/bounds-inl.h"
 #include "engine/backends/cpu/float_matmul.h"
 #include "engine/backends/cpu/partial_vectors-inl.h"
 
@@ -91,8 +92,7 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
         float* to = c + r * block.cRow;
         HALYARD_UNROLL
         for (int v = 0; v < kV; ++v) {
-            // In this order a NaN stays one on x86, whose minimum is its second operand then.
-            const FloatVector y = hn::Min(high, hn::Max(low, sums[r][v]));
+            const FloatVector y = keepWithin(sums[r][v], low, high);
             storeFirst(y, kFloats, to + v * lanes, v + 1 < kV ? lanes : last);
         }
     }

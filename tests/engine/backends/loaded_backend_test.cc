@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backends/loaded/library.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/plan/profile.h"
 #include "tests/engine/graph_building.h"
@@ -34,6 +35,17 @@ const std::string kSample = kBackends + "/sample/sample_backend.so";
 std::string bad(const std::string& fault) {
     return kBackends + "/" + fault + "/bad.so";
 }
+
+// Where there is a loader; what is without one is tested last.
+class LoadedBackend : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!Library::canOpenAny()) {
+            GTEST_SKIP() << "this program is linked statically, and can't load backends";
+        }
+    }
+};
+using LoadedBackends = LoadedBackend;
 
 // A folder that is gone afterwards.
 class Folder {
@@ -90,7 +102,7 @@ Status tried(const std::string& library) {
                    {bindOutput(product), bindOutput(sum)});
 }
 
-TEST(LoadedBackend, ComputesWhatCpuRefDoes) {
+TEST_F(LoadedBackend, ComputesWhatCpuRefDoes) {
     const std::unique_ptr<const Backend> library = loadBackend(kSample).value();
     const std::unique_ptr<const Backend> cpuRef = makeCpuRef();
     EXPECT_EQ(library->name(), "Sample");
@@ -116,7 +128,7 @@ TEST(LoadedBackend, ComputesWhatCpuRefDoes) {
     EXPECT_EQ(products[0][1], 6.0F);
 }
 
-TEST(LoadedBackend, TakesShapesThatTheRequestTells) {
+TEST_F(LoadedBackend, TakesShapesThatTheRequestTells) {
     const std::unique_ptr<const Backend> library = loadBackend(kSample).value();
     const auto program = buildOrDie(sample({-1, -1}, {-1}), {library.get()});
     Execution execution(program);
@@ -136,7 +148,7 @@ TEST(LoadedBackend, TakesShapesThatTheRequestTells) {
     }
 }
 
-TEST(LoadedBackend, SharesAGraphWithCpuRefByItsOwnWord) {
+TEST_F(LoadedBackend, SharesAGraphWithCpuRefByItsOwnWord) {
     const std::unique_ptr<const Backend> library = loadBackend(kSample).value();
     const std::unique_ptr<const Backend> cpuRef = makeCpuRef();
     Graph graph = sample();
@@ -151,7 +163,7 @@ TEST(LoadedBackend, SharesAGraphWithCpuRefByItsOwnWord) {
     EXPECT_EQ(program->bytesBetweenPieces(), 6U * 4);
 }
 
-TEST(LoadedBackend, RefusesWithTheLibrarysReason) {
+TEST_F(LoadedBackend, RefusesWithTheLibrarysReason) {
     const std::unique_ptr<const Backend> library = loadBackend(kSample).value();
     Graph graph;
     const TensorId x = graph.addTensor(int32({4}));
@@ -165,7 +177,7 @@ TEST(LoadedBackend, RefusesWithTheLibrarysReason) {
     EXPECT_EQ(refusalOf(*library, graph), "takes FLOAT32 only");
 }
 
-TEST(LoadedBackend, IsNotAskedWhereOnlyARunTellsShapes) {
+TEST_F(LoadedBackend, IsNotAskedWhereOnlyARunTellsShapes) {
     const std::unique_ptr<const Backend> library = loadBackend(bad("fails_to_run")).value();
     Graph graph;
     const TensorId x = graph.addTensor(float32({4}));
@@ -175,7 +187,7 @@ TEST(LoadedBackend, IsNotAskedWhereOnlyARunTellsShapes) {
     EXPECT_EQ(refusalOf(*library, graph), "runs no node that computed values steer");
 }
 
-TEST(LoadedBackend, StopsWhenItIsTold) {
+TEST_F(LoadedBackend, StopsWhenItIsTold) {
     const std::unique_ptr<const Backend> library = loadBackend(kSample).value();
     Execution execution(buildOrDie(sample(), {library.get()}));
     // Holds from its second look on: the planner itself takes the first.
@@ -193,7 +205,7 @@ TEST(LoadedBackend, StopsWhenItIsTold) {
     EXPECT_EQ(status.code(), StatusCode::UNAVAILABLE) << status.toString();
 }
 
-TEST(LoadedBackend, TellsWhatAPieceTookInOneLine) {
+TEST_F(LoadedBackend, TellsWhatAPieceTookInOneLine) {
     const std::unique_ptr<const Backend> library = loadBackend(kSample).value();
     const auto program = buildOrDie(sample(), {library.get()});
     Execution execution(program);
@@ -214,7 +226,7 @@ TEST(LoadedBackend, TellsWhatAPieceTookInOneLine) {
     EXPECT_EQ(profile.nodes()[0].bytes, 4U * (6 + 3 + 6 + 6));
 }
 
-TEST(LoadedBackend, CountsWhatTheLibraryIsHanded) {
+TEST_F(LoadedBackend, CountsWhatTheLibraryIsHanded) {
     const std::unique_ptr<const Backend> library = loadBackend(kSample).value();
     const auto memory = std::make_shared<Budget>(size_t{1} << 30);
     const auto program = Program::build(sample(), {library.get()}, nullptr, memory).value();
@@ -224,7 +236,7 @@ TEST(LoadedBackend, CountsWhatTheLibraryIsHanded) {
               StatusCode::RESOURCE_EXHAUSTED);
 }
 
-TEST(LoadedBackend, IsRefusedWhereTheLibraryIsNotAsTheHeaderSays) {
+TEST_F(LoadedBackend, IsRefusedWhereTheLibraryIsNotAsTheHeaderSays) {
     const auto expect = [](const std::string& fault, const std::string& reason) {
         const Status status = loadBackend(bad(fault)).status();
         EXPECT_EQ(status.code(), StatusCode::UNSUPPORTED) << fault;
@@ -240,7 +252,7 @@ TEST(LoadedBackend, IsRefusedWhereTheLibraryIsNotAsTheHeaderSays) {
     expect("lacks_a_function", "it lacks a function");
 }
 
-TEST(LoadedBackend, IsRefusedWhereTheFileIsNoLibrary) {
+TEST_F(LoadedBackend, IsRefusedWhereTheFileIsNoLibrary) {
     const Folder folder;
     const std::string text = folder.path() + "/text.so";
     std::ofstream(text) << "no library";
@@ -256,7 +268,7 @@ TEST(LoadedBackend, IsRefusedWhereTheFileIsNoLibrary) {
               std::string::npos);
 }
 
-TEST(LoadedBackend, FailsWhereTheLibraryTalksRubbish) {
+TEST_F(LoadedBackend, FailsWhereTheLibraryTalksRubbish) {
     const auto expect = [](const std::string& fault, StatusCode code, const std::string& reason) {
         const Status status = tried(bad(fault));
         EXPECT_EQ(status.code(), code) << fault << ": " << status.toString();
@@ -284,7 +296,7 @@ Result<std::vector<std::string>> namesIn(const std::string& folder) {
     return names;
 }
 
-TEST(LoadedBackends, AreTheGoodOnesOfAFolder) {
+TEST_F(LoadedBackends, AreTheGoodOnesOfAFolder) {
     const Folder folder;
     folder.add(kSample, "b.so");
     folder.add(kSample, "c.so");
@@ -296,7 +308,7 @@ TEST(LoadedBackends, AreTheGoodOnesOfAFolder) {
     EXPECT_EQ(namesIn(folder.path()).value(), (std::vector<std::string>{"Sample", "Bad"}));
 }
 
-TEST(LoadedBackends, ComeFromAnAbsoluteFolderThatNotEverybodyMayWriteTo) {
+TEST_F(LoadedBackends, ComeFromAnAbsoluteFolderThatNotEverybodyMayWriteTo) {
     EXPECT_EQ(namesIn("backends").status().code(), StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(namesIn(kSample).status().code(), StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(namesIn(kBackends + "/none").status().code(), StatusCode::INVALID_ARGUMENT);
@@ -304,6 +316,16 @@ TEST(LoadedBackends, ComeFromAnAbsoluteFolderThatNotEverybodyMayWriteTo) {
     EXPECT_TRUE(namesIn(folder.path()).value().empty());
     fs::permissions(folder.path(), fs::perms::all);
     EXPECT_EQ(namesIn(folder.path()).status().code(), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(LoadedBackendsOfStaticPrograms, AreNone) {
+    const Status file = loadBackend(kSample).status();
+    const Status folder = namesIn(kBackends).status();
+    for (const Status& status : {file, folder}) {
+        EXPECT_EQ(status.message().find("linked statically") == std::string::npos,
+                  Library::canOpenAny())
+                << status.toString();
+    }
 }
 
 }  // namespace

@@ -112,7 +112,8 @@ void expectEqual(const Values& actual, const Values& expected) {
     const double tolerance = expected.type.type == DataType::FLOAT16 ? 2e-3 : 5e-5;
     for (size_t i = 0; i < b.size(); ++i) {
         if (std::isnan(b[i]) || std::isinf(b[i])) {
-            ASSERT_TRUE(std::isnan(b[i]) ? std::isnan(a[i]) : a[i] == b[i]) << "element " << i;
+            ASSERT_TRUE(std::isnan(b[i]) ? std::isnan(a[i]) : a[i] == b[i])
+                    << "element " << i << ": " << a[i] << ", not " << b[i];
         } else {
             ASSERT_NEAR(a[i], b[i], tolerance * std::max(1.0, std::abs(b[i]))) << "element " << i;
         }
