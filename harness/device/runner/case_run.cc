@@ -161,13 +161,19 @@ std::optional<TargetModel> loadModel(const Target& target, const pb::TestCase& t
     return std::move(*model);
 }
 
+PrepareSettings prepareSettings(const pb::RunOptions& options) {
+    return {.preference = static_cast<driver::ExecutionPreference>(options.preference()),
+            .priority = static_cast<driver::Priority>(options.priority())};
+}
+
+ExecuteSettings executeSettings(const pb::RunOptions& options) {
+    return {.synchronous = options.mode() == pb::EXECUTION_MODE_SYNC,
+            .measureTiming = options.measure_timing()};
+}
+
 std::unique_ptr<PreparedTarget> prepareModel(Target& target, const TargetModel& model,
-                                             const pb::RunOptions& options,
+                                             const PrepareSettings& settings,
                                              pb::CaseResult& result) {
-    const PrepareSettings settings = {
-            .preference = static_cast<driver::ExecutionPreference>(options.preference()),
-            .priority = static_cast<driver::Priority>(options.priority()),
-    };
     const Clock::time_point start = Clock::now();
     Answer<std::unique_ptr<PreparedTarget>> prepared = target.prepare(model, settings);
     result.set_prepare_ns(nanosecondsSince(start));
@@ -181,10 +187,7 @@ std::unique_ptr<PreparedTarget> prepareModel(Target& target, const TargetModel& 
 Outcome executeRepeatedly(PreparedTarget& prepared, const TargetRequest& request,
                           const pb::RunOptions& options, Execution& last,
                           pb::ExampleResult& result) {
-    const ExecuteSettings settings = {
-            .synchronous = options.mode() == pb::EXECUTION_MODE_SYNC,
-            .measureTiming = options.measure_timing(),
-    };
+    const ExecuteSettings settings = executeSettings(options);
     const uint64_t counted = std::max<uint64_t>(options.repeat(), 1);
     const uint64_t runs = options.warmup() + counted;
     Answer<Execution> answer;
@@ -266,7 +269,8 @@ void runCase(Target& target, const pb::TestCase& testCase, const pb::RunOptions&
 
     result.set_message("preparing");
     progress(result);
-    const std::unique_ptr<PreparedTarget> prepared = prepareModel(target, *model, options, result);
+    const std::unique_ptr<PreparedTarget> prepared =
+            prepareModel(target, *model, prepareSettings(options), result);
     if (prepared == nullptr) {
         return;
     }

@@ -30,7 +30,10 @@ pb::CaseResult beginResult(const pb::TestCase& testCase, const std::string& targ
 std::optional<TargetModel> loadModel(const Target& target, const pb::TestCase& testCase,
                                      pb::CaseResult& result);
 std::unique_ptr<PreparedTarget> prepareModel(Target& target, const TargetModel& model,
-                                             const pb::RunOptions& options, pb::CaseResult& result);
+                                             const PrepareSettings& settings,
+                                             pb::CaseResult& result);
+PrepareSettings prepareSettings(const pb::RunOptions& options);
+ExecuteSettings executeSettings(const pb::RunOptions& options);
 // Adds the times of the counted executions. The outcome is that of the first one that failed;
 // `last` is what the last one reported.
 Outcome executeRepeatedly(PreparedTarget& prepared, const TargetRequest& request,

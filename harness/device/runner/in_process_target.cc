@@ -126,7 +126,12 @@ class InProcessTarget : public Target {
                                                     const PrepareSettings& settings) override {
         Result<std::shared_ptr<driver::PreparedModel>> prepared = mDevice->prepare(
                 model.model, mVersion,
-                {.preference = settings.preference, .priority = settings.priority, .deadline = {}});
+                {.preference = settings.preference,
+                 .priority = settings.priority,
+                 .deadline = {},
+                 .client = settings.process == 0
+                                   ? nullptr
+                                   : mDevice->client({.pid = settings.process, .uid = getuid()})});
         if (!prepared.ok()) {
             return {.outcome = outcomeOf(prepared.status(), mVersion), .value = nullptr};
         }

@@ -6,15 +6,19 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cinttypes>
 #include <csignal>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "harness/device/runner/canonical_model.h"
 #include "harness/device/runner/case_run.h"
+#include "harness/device/runner/client_load.h"
 #include "harness/device/runner/placement_report.h"
 #include "harness/device/runner/process_memory.h"
 
@@ -42,14 +46,52 @@ void dropConstants(pb::TestCase& testCase) {
             testCase.mutable_model()->mutable_pools());
 }
 
+struct ServedClient {
+    std::unique_ptr<PreparedTarget> prepared;
+    std::optional<TargetRequest> request;
+    // Of its first execution.
+    Execution told;
+    pb::ExampleResult outputs;
+};
+
 // Everything that executions need, in the order in which it is made.
 struct Served {
     pb::TestCase testCase;
     std::unique_ptr<Target> target;
     std::optional<TargetModel> model;
-    std::unique_ptr<PreparedTarget> prepared;
-    std::optional<TargetRequest> request;
+    std::vector<ServedClient> clients;  // one at least
 };
+
+// Numbers of processes that no kernel gives.
+constexpr int32_t kFirstProcess = 1 << 30;
+
+std::vector<PrepareSettings> clientsOf(const pb::RunOptions& options) {
+    std::vector<PrepareSettings> clients;
+    for (const int priority : options.clients()) {
+        PrepareSettings& client = clients.emplace_back(prepareSettings(options));
+        client.priority = static_cast<driver::Priority>(priority);
+        client.process = kFirstProcess;
+        if (!options.clients_share_process()) {
+            client.process += static_cast<int32_t>(clients.size());
+        }
+    }
+    if (clients.empty()) {
+        clients.push_back(prepareSettings(options));
+    }
+    return clients;
+}
+
+// Executes once for the first time.
+Outcome executeFirst(const RunSetup& setup, ServedClient& client, pb::ExampleResult& executed) {
+    pb::RunOptions once = setup.options;
+    once.set_warmup(0);
+    once.set_repeat(1);
+    return executeRepeatedly(*client.prepared, *client.request, once, client.told, executed);
+}
+
+Status readOutputs(const Served& served, const ServedClient& client, pb::ExampleResult& example) {
+    return collectOutputs(served.testCase.model(), *client.request, client.told, true, example);
+}
 
 // The first result; one with a failed stage where it stops short.
 Result<pb::CaseResult> prepare(const RunSetup& setup, BundleReader& bundle, Served& served) {
@@ -59,43 +101,50 @@ Result<pb::CaseResult> prepare(const RunSetup& setup, BundleReader& bundle, Serv
     if (served.testCase.examples_size() == 0) {
         return invalidArgument("the case has no example");
     }
+    const std::vector<PrepareSettings> clients = clientsOf(setup.options);
+    if (clients.size() > 1 && !setup.line.instance.empty()) {
+        return invalidArgument("several clients need an in-process target");
+    }
     Result<std::unique_ptr<Target>> target = openTarget(setup, kConnect);
     if (!target.ok()) {
         return failed(std::move(result), pb::STAGE_LOAD, invalid(target.status()));
     }
     served.target = std::move(*target);
     result.set_version_string(served.target->versionString());
-    Result<TargetRequest> request = toCanonical(served.testCase.examples(0));
-    if (!request.ok()) {
-        return failed(std::move(result), pb::STAGE_LOAD, invalid(request.status()));
+    served.clients.resize(clients.size());
+    for (ServedClient& client : served.clients) {
+        Result<TargetRequest> request = toCanonical(served.testCase.examples(0));
+        if (!request.ok()) {
+            return failed(std::move(result), pb::STAGE_LOAD, invalid(request.status()));
+        }
+        client.request = std::move(*request);
     }
-    served.request = std::move(*request);
     served.model = loadModel(*served.target, served.testCase, result);
     if (!served.model.has_value()) {
         return result;
     }
     dropConstants(served.testCase);
     forgetPeakRss();
-    served.prepared = prepareModel(*served.target, *served.model, setup.options, result);
-    if (served.prepared == nullptr) {
-        return result;
-    }
-    pb::RunOptions once = setup.options;
-    once.set_warmup(0);
-    once.set_repeat(1);
-    Execution last;
-    pb::ExampleResult& executed = *result.add_examples();
-    const Outcome outcome =
-            executeRepeatedly(*served.prepared, *served.request, once, last, executed);
-    if (!outcome.ok()) {
-        return failed(std::move(result), pb::STAGE_EXECUTE, outcome);
+    for (size_t i = 0; i < clients.size(); ++i) {
+        ServedClient& client = served.clients[i];
+        client.prepared = prepareModel(*served.target, *served.model, clients[i], result);
+        if (client.prepared == nullptr) {
+            return result;
+        }
+        const Outcome outcome = executeFirst(setup, client, *result.add_examples());
+        if (!outcome.ok()) {
+            return failed(std::move(result), pb::STAGE_EXECUTE, outcome);
+        }
     }
     // Before the outputs are copied, which no client of a driver has to do.
     result.mutable_memory()->set_peak_rss_bytes(served.target->peakRssBytes());
     result.mutable_memory()->set_base_rss_bytes(before);
-    readPlacement(served.prepared->report(), result);
-    HALYARD_RETURN_IF_ERROR(
-            collectOutputs(served.testCase.model(), *served.request, last, true, executed));
+    readPlacement(served.clients.front().prepared->report(), result);
+    for (size_t i = 0; i < clients.size(); ++i) {
+        pb::ExampleResult& example = *result.mutable_examples(static_cast<int>(i));
+        HALYARD_RETURN_IF_ERROR(readOutputs(served, served.clients[i], example));
+        *served.clients[i].outputs.mutable_outputs() = example.outputs();
+    }
     return result;
 }
 
@@ -105,7 +154,8 @@ pb::CaseResult execute(const RunSetup& setup, Served& served, uint32_t count, ui
     options.set_warmup(warmup);
     options.set_repeat(count);
     Execution last;
-    const Outcome outcome = executeRepeatedly(*served.prepared, *served.request, options, last,
+    const ServedClient& client = served.clients.front();
+    const Outcome outcome = executeRepeatedly(*client.prepared, *client.request, options, last,
                                               *result.add_examples());
     return outcome.ok() ? result : failed(std::move(result), pb::STAGE_EXECUTE, outcome);
 }
@@ -119,9 +169,63 @@ pb::CaseResult profileNodes(const RunSetup& setup, Served& served, uint32_t coun
         return result;
     }
     result.clear_examples();
+    const ServedClient& client = served.clients.front();
     const Outcome outcome =
-            profile(*served.prepared, *served.request, setup.options, count, result);
+            profile(*client.prepared, *client.request, setup.options, count, result);
     return outcome.ok() ? result : failed(std::move(result), pb::STAGE_EXECUTE, outcome);
+}
+
+// What so many clients get done at the same time.
+Result<pb::CaseResult> loadClients(const RunSetup& setup, Served& served, const LoadWindow& window,
+                                   size_t count) {
+    pb::CaseResult result = unfinishedResult(setup, served.testCase);
+    std::vector<LoadingClient> clients;
+    for (ServedClient& client : std::span(served.clients).first(count)) {
+        clients.push_back({.prepared = *client.prepared, .request = *client.request});
+    }
+    const Outcome outcome =
+            executeTogether(clients, executeSettings(setup.options), window, result);
+    if (!outcome.ok()) {
+        return failed(std::move(result), pb::STAGE_EXECUTE, outcome);
+    }
+    for (size_t i = 0; i < count; ++i) {
+        pb::ExampleResult now;
+        HALYARD_RETURN_IF_ERROR(readOutputs(served, served.clients[i], now));
+        if (now.SerializeAsString() != served.clients[i].outputs.SerializeAsString()) {
+            return failed(std::move(result), pb::STAGE_EXECUTE,
+                          {.status = driver::ErrorStatus::GENERAL_FAILURE,
+                           .message = "client " + std::to_string(i) +
+                                      ": the outputs beside other clients are not those of the "
+                                      "first execution"});
+        }
+    }
+    return result;
+}
+
+std::chrono::steady_clock::time_point timePoint(uint64_t nanoseconds) {
+    return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(nanoseconds));
+}
+
+Result<pb::CaseResult> obey(const RunSetup& setup, Served& served, const char* line) {
+    uint32_t count = 0;
+    uint32_t warmup = 0;
+    uint64_t from = 0;
+    uint64_t until = 0;
+    if (sscanf(line, "run %" SCNu32 " %" SCNu32, &count, &warmup) == 2) {
+        return execute(setup, served, count, warmup);
+    }
+    if (sscanf(line, "profile %" SCNu32 " %" SCNu32, &count, &warmup) == 2) {
+        return profileNodes(setup, served, count, warmup);
+    }
+    if (sscanf(line, "load %" SCNu64 " %" SCNu64 " %" SCNu32, &from, &until, &count) == 3 &&
+        count <= served.clients.size()) {
+        const LoadWindow window = {.from = timePoint(from), .until = timePoint(until)};
+        return loadClients(setup, served, window, count);
+    }
+    return invalidArgument(
+            "a command is \"run COUNT WARMUP\", \"profile COUNT WARMUP\" or \"load FROM UNTIL "
+            "COUNT\" of as many clients as there are, not " +
+            std::string(line));
 }
 
 }  // namespace
@@ -133,20 +237,10 @@ Status serveCase(const RunSetup& setup, BundleReader& bundle, FILE* commands,
     Served served;
     HALYARD_ASSIGN_OR_RETURN(pb::CaseResult result, prepare(setup, bundle, served));
     HALYARD_RETURN_IF_ERROR(results.append(result));
-    std::array<char, 64> line;
+    std::array<char, 96> line;
     while (result.failed_stage() == pb::STAGE_NONE &&
            fgets(line.data(), line.size(), commands) != nullptr) {
-        uint32_t count = 0;
-        uint32_t warmup = 0;
-        if (sscanf(line.data(), "run %" SCNu32 " %" SCNu32, &count, &warmup) == 2) {
-            result = execute(setup, served, count, warmup);
-        } else if (sscanf(line.data(), "profile %" SCNu32 " %" SCNu32, &count, &warmup) == 2) {
-            result = profileNodes(setup, served, count, warmup);
-        } else {
-            return invalidArgument(
-                    "a command is \"run COUNT WARMUP\" or \"profile COUNT WARMUP\", not " +
-                    std::string(line.data()));
-        }
+        HALYARD_ASSIGN_OR_RETURN(result, obey(setup, served, line.data()));
         HALYARD_RETURN_IF_ERROR(results.append(result));
     }
     return {};

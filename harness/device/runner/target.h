@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a case is run on: the driver in this process, or a service. All of it happens on one thread.
+// What a case is run on: the driver in this process, or a service. All of it happens on one thread,
+// but for the executions of models that an in-process target has prepared.
 
 #pragma once
 
@@ -47,6 +48,9 @@ struct TargetRequest {
 struct PrepareSettings {
     driver::ExecutionPreference preference = driver::ExecutionPreference::FAST_SINGLE_ANSWER;
     driver::Priority priority = driver::Priority::MEDIUM;
+    // Whose model it is to an in-process target: 0, this process's; else that of a process of this
+    // number, which has an account of its own.
+    int32_t process = 0;
 };
 
 struct ExecuteSettings {
