@@ -14,6 +14,7 @@
 #include "driver/call_gate.h"
 #include "driver/model/codes.h"
 #include "engine/base/status.h"
+#include "engine/passes/optimize.h"
 
 namespace halyard::driver {
 
@@ -53,6 +54,9 @@ struct Options {
                               .most = std::numeric_limits<size_t>::max()};
     // -d: a folder that receives the inputs and outputs of every request; empty: none.
     std::string dumpDirectory;
+    // -f, --bf16-enabled: what FLOAT32 is computed as, in every model. Models that say that they
+    // are relaxed get FLOAT32 without it: no backend computes FLOAT16 faster than that.
+    engine::FloatPrecision precision = engine::FloatPrecision::FLOAT32;
     // --no-optimize: graphs run as they were lowered, to find out whether a pass is to blame.
     bool optimize = true;
     // --dump-graph: a folder that receives the graphs of models (graph_dump.h); empty: none.

@@ -30,6 +30,7 @@ enum : int {
     BACKEND_HINT,
     BACKEND_DIR,
     SECCOMP,
+    BF16_ENABLED,
     NO_OPTIMIZE,
     DUMP_GRAPH,
     LIST_OPERATIONS
@@ -54,6 +55,8 @@ constexpr option kLongOptions[] = {
         {"seccomp", required_argument, nullptr, SECCOMP},
         {"unsupported-operations", required_argument, nullptr, 'u'},
         {"request-inputs-and-outputs-dump-dir", required_argument, nullptr, 'd'},
+        {"fp16-enabled", no_argument, nullptr, 'f'},
+        {"bf16-enabled", no_argument, nullptr, BF16_ENABLED},
         {"no-optimize", no_argument, nullptr, NO_OPTIMIZE},
         {"dump-graph", required_argument, nullptr, DUMP_GRAPH},
         {"list-operations", no_argument, nullptr, LIST_OPERATIONS},
@@ -167,7 +170,7 @@ Result<ServiceOptions> parseServiceOptions(int argc, char** argv) {
     // Where getopt stands in an earlier list of arguments is forgotten.
     optind = 0;
     int letter = 0;
-    while ((letter = getopt_long(argc, argv, ":c:n:vVhu:d:", kLongOptions, nullptr)) != -1) {
+    while ((letter = getopt_long(argc, argv, ":c:n:vVhu:d:f", kLongOptions, nullptr)) != -1) {
         switch (letter) {
             case 'c': {
                 if (firstCompute) {
@@ -259,6 +262,18 @@ Result<ServiceOptions> parseServiceOptions(int argc, char** argv) {
                 HALYARD_ASSIGN_OR_RETURN(options.seccomp, parseSeccomp(optarg));
                 break;
             }
+            case 'f':
+            case BF16_ENABLED: {
+                const engine::FloatPrecision asked = letter == 'f'
+                                                             ? engine::FloatPrecision::FLOAT16
+                                                             : engine::FloatPrecision::BFLOAT16;
+                if (options.driver.precision != engine::FloatPrecision::FLOAT32 &&
+                    options.driver.precision != asked) {
+                    return invalidArgument("--fp16-enabled and --bf16-enabled exclude each other");
+                }
+                options.driver.precision = asked;
+                break;
+            }
             case NO_OPTIMIZE:
                 options.driver.optimize = false;
                 break;
@@ -330,6 +345,11 @@ std::string serviceHelp() {
            "                               positions of operations in a model instead.)\n"
            "  -d, --request-inputs-and-outputs-dump-dir DIR\n"
            "                               write the inputs and outputs of every request there\n"
+           "  -f, --fp16-enabled           compute FLOAT32 as FLOAT16, in models that are not "
+           "relaxed\n"
+           "                               as well; less memory for weights and tensors\n"
+           "      --bf16-enabled           round FLOAT32 weights to bfloat16; less memory for "
+           "them\n"
            "      --no-optimize            run models as they are, without the optimiser's passes\n"
            "      --dump-graph DIR         write the graphs of the first 100 models there, before\n"
            "                               and after the passes, and what each pass changed\n"

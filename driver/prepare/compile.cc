@@ -41,7 +41,7 @@ Result<std::optional<engine::AnalyzedGraph>> optimized(const DeviceState& state,
                                                        engine::Graph graph,
                                                        const engine::BuildOptions& options,
                                                        GraphDump* dump) {
-    engine::OptimizeOptions passes;
+    engine::OptimizeOptions passes = {.precision = state.options.precision};
     if (dump != nullptr) {
         passes.observer = [dump](std::string_view pass, const engine::Graph& before,
                                  const engine::Graph& after) {

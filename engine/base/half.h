@@ -100,4 +100,9 @@ inline float toFloat(BFloat16 value) {
     return std::bit_cast<float>(static_cast<uint32_t>(value.bits) << 16);
 }
 
+// Whether bfloat16 has the value, bit for bit.
+inline bool isBFloat16(float value) {
+    return (std::bit_cast<uint32_t>(value) & 0xffff) == 0;
+}
+
 }  // namespace halyard

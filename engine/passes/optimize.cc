@@ -17,6 +17,8 @@
 #include "engine/passes/move_dequantize.h"
 #include "engine/passes/move_transposes.h"
 #include "engine/passes/pass.h"
+#include "engine/passes/reduce_to_bfloat16.h"
+#include "engine/passes/reduce_to_float16.h"
 #include "engine/passes/remove_dead_nodes.h"
 #include "engine/passes/simplify_reshapes.h"
 
@@ -24,7 +26,8 @@ namespace halyard::engine {
 namespace {
 
 // Transposes move before those that are reshapes become such: a reshape moves nowhere. Scales are
-// folded before activations are fused, because nothing folds behind an activation.
+// folded before activations are fused, because nothing folds behind an activation. Precision is
+// reduced after what is folded into weights, which are then rounded once.
 constexpr std::array kPasses = {
         Pass{.name = "fold-constants", .run = foldConstants},
         Pass{.name = "move-dequantize", .run = moveDequantize},
@@ -33,6 +36,8 @@ constexpr std::array kPasses = {
         Pass{.name = "fold-pads", .run = foldPads},
         Pass{.name = "fold-scales", .run = foldScales, .changesRounding = true},
         Pass{.name = "fuse-activations", .run = fuseActivations},
+        Pass{.name = "reduce-to-float16", .run = reduceToFloat16, .changesRounding = true},
+        Pass{.name = "reduce-to-bfloat16", .run = reduceToBfloat16, .changesRounding = true},
         Pass{.name = "remove-dead-nodes", .run = removeDeadNodes},
 };
 

@@ -3,10 +3,12 @@
 // The graph optimiser: passes that make a graph of fewer and cheaper nodes that computes the same.
 // Quantised results stay as they are, bit for bit; FLOAT32 and FLOAT16 results change by the
 // rounding of multiplications that were folded into weights, and not at all where that is asked
-// for. What a NaN or an infinity in weights does to elements of a padding is not kept.
+// for; where less precision is asked for, by the rounding to that. What a NaN or an infinity in
+// weights does to elements of a padding is not kept.
 
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -24,9 +26,17 @@ namespace halyard::engine {
 using PassObserver =
         std::function<void(std::string_view pass, const Graph& before, const Graph& after)>;
 
+// What FLOAT32 is computed as.
+enum class FloatPrecision : uint8_t {
+    FLOAT32,
+    FLOAT16,   // tensors inside the graph are FLOAT16, arithmetic is the backends'
+    BFLOAT16,  // weights are rounded to bfloat16, which backends may pack in two bytes
+};
+
 struct OptimizeOptions {
     // Leaves out the passes that change how float results are rounded.
     bool keepRounding = false;
+    FloatPrecision precision = FloatPrecision::FLOAT32;
     PassObserver observer = nullptr;
 };
 

@@ -52,6 +52,7 @@ TEST(ServiceOptions, ReadEachOptionIntoItsOwnPlace) {
                                           "hints",
                                           "--backend-dir",
                                           "/libraries",
+                                          "--bf16-enabled",
                                           "--no-optimize",
                                           "--dump-graph",
                                           "graphs"})
@@ -68,6 +69,7 @@ TEST(ServiceOptions, ReadEachOptionIntoItsOwnPlace) {
     EXPECT_EQ(options.driver.backendDirectory, "/libraries");
     EXPECT_EQ(options.serviceName, "name");
     EXPECT_EQ(options.driver.dumpDirectory, "folder");
+    EXPECT_EQ(options.driver.precision, engine::FloatPrecision::BFLOAT16);
     EXPECT_FALSE(options.driver.optimize);
     EXPECT_EQ(options.driver.graphDumpDirectory, "graphs");
     EXPECT_TRUE(options.verbose);
@@ -98,6 +100,13 @@ TEST(ServiceOptions, AddUpBackendsInTheirOrder) {
     EXPECT_EQ(parse({"-c", "A,B", "--compute", "C"})->driver.backends,
               (std::vector<std::string>{"A", "B", "C"}));
     EXPECT_EQ(parse({"-c", "C"})->driver.backends, std::vector<std::string>{"C"});
+}
+
+TEST(ServiceOptions, TakeOnePrecision) {
+    EXPECT_EQ(parse({})->driver.precision, engine::FloatPrecision::FLOAT32);
+    EXPECT_EQ(parse({"-f", "--fp16-enabled"})->driver.precision, engine::FloatPrecision::FLOAT16);
+    expectRefused({"-f", "--bf16-enabled"}, "--bf16-enabled");
+    expectRefused({"--bf16-enabled", "--fp16-enabled"}, "--bf16-enabled");
 }
 
 TEST(ServiceOptions, DenyOperationsByNameAndCode) {

@@ -32,6 +32,8 @@ constexpr const char* kUsage =
         "  --max-partitions N, --min-nodes-per-partition N\n"
         "                         of an in-process target, as the service has them\n"
         "  --max-memory MIB       that its executions may take together; 0: half of the machine's\n"
+        "  -f, --fp16-enabled, --bf16-enabled\n"
+        "                         of an in-process target, as the service has them\n"
         "  --no-optimize          run models on an in-process target without the passes\n"
         "  --dump-graph DIR       write the graphs of an in-process target's first 100 models "
         "there,\n"
@@ -150,6 +152,7 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
         BACKEND_DIR,
         MAX_PARTITIONS,
         MIN_NODES_PER_PARTITION,
+        BF16_ENABLED,
         NO_OPTIMIZE,
         DUMP_GRAPH,
         JOBS,
@@ -161,7 +164,7 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
         REPORT,
         HOSTILE
     };
-    constexpr std::array<option, 26> kOptions = {{
+    constexpr std::array<option, 28> kOptions = {{
             {"target", required_argument, nullptr, TARGET},
             {"bundle", required_argument, nullptr, BUNDLE},
             {"options", required_argument, nullptr, OPTIONS},
@@ -175,6 +178,8 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
             {"backend-dir", required_argument, nullptr, BACKEND_DIR},
             {"max-partitions", required_argument, nullptr, MAX_PARTITIONS},
             {"min-nodes-per-partition", required_argument, nullptr, MIN_NODES_PER_PARTITION},
+            {"fp16-enabled", no_argument, nullptr, 'f'},
+            {"bf16-enabled", no_argument, nullptr, BF16_ENABLED},
             {"no-optimize", no_argument, nullptr, NO_OPTIMIZE},
             {"dump-graph", required_argument, nullptr, DUMP_GRAPH},
             {"jobs", required_argument, nullptr, JOBS},
@@ -192,7 +197,7 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
     }};
     CommandLine line;
     int choice = 0;
-    while ((choice = getopt_long(argc, argv, "c:vh", kOptions.data(), nullptr)) != -1) {
+    while ((choice = getopt_long(argc, argv, "c:fvh", kOptions.data(), nullptr)) != -1) {
         const std::string_view value = optarg != nullptr ? optarg : "";
         switch (choice) {
             case TARGET:
@@ -248,6 +253,12 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
                         parseNumber("--max-memory", value, driver::kMostMemoryMib));
                 break;
             }
+            case 'f':
+                line.driver.precision = engine::FloatPrecision::FLOAT16;
+                break;
+            case BF16_ENABLED:
+                line.driver.precision = engine::FloatPrecision::BFLOAT16;
+                break;
             case NO_OPTIMIZE:
                 line.driver.optimize = false;
                 break;
