@@ -9,9 +9,8 @@
 #include "engine/backends/cpu/exponential-inl.h"
 #include "engine/backends/cpu/lanes-inl.h"
 
-#include <algorithm>
-
 #include "engine/backends/cpu/byte_lookup.h"
+#include "engine/backends/cpu/chunks.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/numerics/byte_tables.h"
@@ -100,20 +99,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace halyard::engine::cpu {
 namespace {
-
-constexpr int64_t kChunk = 1 << 11;
-
-// body(first, count) for chunks of the output's elements.
-template <typename Body>
-Status forEachChunk(KernelCall& call, int64_t operations, Body body) {
-    const int64_t count = countOf(call.output(0).shape());
-    return call.inParallel((count + kChunk - 1) / kChunk, operations,
-                           [&](int64_t begin, int64_t end, size_t /*worker*/) {
-                               for (int64_t i = begin; i < end; ++i) {
-                                   body(i * kChunk, std::min(kChunk, count - i * kChunk));
-                               }
-                           });
-}
 
 Status activate(const Activate& node, const ActivateFloats& form, KernelCall& call) {
     constexpr int64_t kOperations = kChunk;

@@ -6,16 +6,15 @@
 #define HWY_TARGET_INCLUDE "engine/backends/cpu/binary.cc"
 #include "engine/backends/cpu/targets.h"
 // Read for each instruction set.
-#include "engine/backends/cpu/lanes-inl.h"
+#include "engine/backends/cpu/broadcast-inl.h"
 
-#include <algorithm>
-#include <array>
+#include <cmath>
 #include <optional>
 
+#include "engine/backends/cpu/element_forms.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/numerics/activation_range.h"
-#include "engine/numerics/index_walk.h"
 #include "engine/numerics/scaled_sum.h"
 
 #ifndef HALYARD_ENGINE_BACKENDS_CPU_BINARY_CC_
@@ -41,22 +40,10 @@ struct Combination {
     QuantizedCombination quantized;
 };
 
-// A row of the output: elements of `a` and `b` lie next to each other, or are the same one.
-struct CombinedRow {
-    const void* a = nullptr;
-    const void* b = nullptr;
-    void* to = nullptr;
-    int64_t count = 0;
-    bool repeatsA = false;
-    bool repeatsB = false;
-};
-
 using Combine = void (*)(const Combination& combination, const CombinedRow& row);
-struct CombineRows {
-    Combine floats;
-    Combine halves;
-    Combine unsignedBytes;
-    Combine signedBytes;
+struct CombineForms {
+    ElementForms<Combine> rows;
+    Combine bools;
 };
 
 }  // namespace halyard::engine::cpu
@@ -69,31 +56,16 @@ namespace {
 
 using Function = Binary::Function;
 
-// store(function(load(a), load(b))) for each vector of the row.
-template <typename T, typename Load, typename Combined, typename Store>
-HWY_INLINE void combineRow(const CombinedRow& row, Load load, Combined combined, Store store) {
-    const auto* a = static_cast<const T*>(row.a);
-    const auto* b = static_cast<const T*>(row.b);
-    auto* to = static_cast<T*>(row.to);
-    const auto repeated = [&](const T* element) HWY_ATTR {
-        const auto first = load(element, Some{.count = 1});
-        return hn::Set(hn::DFromV<decltype(first)>(), hn::GetLane(first));
-    };
-    if (row.repeatsA) {
-        const auto same = repeated(a);
-        forEachVector(row.count, [&](int64_t i, auto there) HWY_ATTR {
-            store(combined(same, load(b + i, there)), to + i, there);
-        });
-    } else if (row.repeatsB) {
-        const auto same = repeated(b);
-        forEachVector(row.count, [&](int64_t i, auto there) HWY_ATTR {
-            store(combined(load(a + i, there), same), to + i, there);
-        });
-    } else {
-        forEachVector(row.count, [&](int64_t i, auto there) HWY_ATTR {
-            store(combined(load(a + i, there), load(b + i, there)), to + i, there);
-        });
+// One after the other: Highway has no such function.
+HWY_INLINE FloatVector power(FloatVector a, FloatVector b) {
+    alignas(64) float bases[kMostLanes];
+    alignas(64) float exponents[kMostLanes];
+    hn::Store(a, kFloats, bases);
+    hn::Store(b, kFloats, exponents);
+    for (size_t i = 0; i < hn::Lanes(kFloats); ++i) {
+        bases[i] = std::pow(bases[i], exponents[i]);
     }
+    return hn::Load(kFloats, bases);
 }
 
 // Calls body(function of two vectors of real numbers).
@@ -116,6 +88,8 @@ HWY_INLINE void withRealFunction(Function function, Body body) {
             return body([](FloatVector a, FloatVector b) HWY_ATTR {
                 return hn::IfThenElse(hn::Or(hn::IsNaN(a), hn::Le(a, b)), a, b);
             });
+        case Function::POW:
+            return body([](FloatVector a, FloatVector b) HWY_ATTR { return power(a, b); });
         default:  // PRELU
             return body([](FloatVector a, FloatVector b) HWY_ATTR {
                 return hn::IfThenElse(hn::Ge(a, hn::Zero(kFloats)), a, hn::Mul(a, b));
@@ -128,7 +102,7 @@ void combineFloats(const Combination& combination, const CombinedRow& row) {
     const FloatVector low = hn::Set(kFloats, combination.range.low);
     const FloatVector high = hn::Set(kFloats, combination.range.high);
     withRealFunction(combination.function, [&](auto function) HWY_ATTR {
-        combineRow<T>(
+        combineRow<T, T>(
                 row, [](const T* from, auto there) HWY_ATTR { return loadFloats(from, there); },
                 [&](FloatVector a, FloatVector b)
                         HWY_ATTR { return clampLanes(function(a, b), low, high); },
@@ -151,7 +125,7 @@ void addBytes(const Combination& combination, const CombinedRow& row) {
         const FloatVector scaleA = hn::Set(kFloats, numbers.ratioA);
         const FloatVector scaleB = hn::Set(kFloats, subtracts ? -numbers.ratioB : numbers.ratioB);
         const Rounding round(numbers.output.zeroPoint, numbers.bounds);
-        combineRow<T>(
+        combineRow<T, T>(
                 row, load,
                 [&](IntVector a, IntVector b) HWY_ATTR {
                     const FloatVector x = hn::ConvertTo(kFloats, hn::Sub(a, zeroA));
@@ -168,7 +142,7 @@ void addBytes(const Combination& combination, const CombinedRow& row) {
     const IntVector zero = hn::Set(kInts, numbers.output.zeroPoint);
     const IntVector low = hn::Set(kInts, numbers.bounds.low);
     const IntVector high = hn::Set(kInts, numbers.bounds.high);
-    combineRow<T>(
+    combineRow<T, T>(
             row, load,
             [&](IntVector a, IntVector b) HWY_ATTR {
                 const IntVector x = hn::Mul(hn::Sub(a, zeroA), multiplierA);
@@ -186,7 +160,7 @@ void multiplyBytes(const Combination& combination, const CombinedRow& row) {
     const IntVector zeroB = hn::Set(kInts, numbers.b.zeroPoint);
     const FloatVector ratio = hn::Set(kFloats, numbers.productRatio);
     const Rounding round(numbers.output.zeroPoint, numbers.bounds);
-    combineRow<T>(
+    combineRow<T, T>(
             row, [](const T* from, auto there) HWY_ATTR { return loadInts(from, there); },
             [&](IntVector a, IntVector b) HWY_ATTR {
                 const IntVector product = hn::Mul(hn::Sub(a, zeroA), hn::Sub(b, zeroB));
@@ -208,7 +182,7 @@ void combineReals(const Combination& combination, const CombinedRow& row) {
     const FloatVector high = hn::Set(kFloats, combination.range.high);
     const Rounding round(numbers.output.zeroPoint, numbers.type);
     withRealFunction(combination.function, [&](auto function) HWY_ATTR {
-        combineRow<T>(
+        combineRow<T, T>(
                 row, [](const T* from, auto there) HWY_ATTR { return loadInts(from, there); },
                 [&](IntVector a, IntVector b) HWY_ATTR {
                     const FloatVector x =
@@ -234,14 +208,73 @@ void combineBytes(const Combination& combination, const CombinedRow& row) {
     }
 }
 
+// Rounds towards minus infinity; the quotient of any number and 0 is 0.
+HWY_INLINE int32_t floorDivide(int32_t a, int32_t b) {
+    if (b == 0) {
+        return 0;
+    }
+    const int64_t quotient = int64_t{a} / b;
+    const bool roundedUp = int64_t{a} % b != 0 && (a < 0) != (b < 0);
+    return static_cast<int32_t>(roundedUp ? quotient - 1 : quotient);
+}
+
+HWY_INLINE IntVector divideInts(IntVector a, IntVector b) {
+    alignas(64) int32_t dividends[kMostLanes];
+    alignas(64) int32_t divisors[kMostLanes];
+    hn::Store(a, kInts, dividends);
+    hn::Store(b, kInts, divisors);
+    for (size_t i = 0; i < hn::Lanes(kInts); ++i) {
+        dividends[i] = floorDivide(dividends[i], divisors[i]);
+    }
+    return hn::Load(kInts, dividends);
+}
+
+// Modulo 2^32.
+void combineInts(const Combination& combination, const CombinedRow& row) {
+    const auto combine = [&](auto function) HWY_ATTR {
+        combineRow<int32_t, int32_t>(
+                row, [](const int32_t* from, auto there) HWY_ATTR { return loadInts(from, there); },
+                function,
+                [](IntVector value, int32_t* to, auto there)
+                        HWY_ATTR { storeInts(value, to, there); });
+    };
+    switch (combination.function) {
+        case Function::ADD:
+            return combine([](IntVector a, IntVector b) HWY_ATTR { return hn::Add(a, b); });
+        case Function::SUB:
+            return combine([](IntVector a, IntVector b) HWY_ATTR { return hn::Sub(a, b); });
+        case Function::MUL:
+            return combine([](IntVector a, IntVector b) HWY_ATTR { return hn::Mul(a, b); });
+        case Function::DIV:
+            return combine([](IntVector a, IntVector b) HWY_ATTR { return divideInts(a, b); });
+        case Function::MAXIMUM:
+            return combine([](IntVector a, IntVector b) HWY_ATTR { return hn::Max(a, b); });
+        default:  // MINIMUM
+            return combine([](IntVector a, IntVector b) HWY_ATTR { return hn::Min(a, b); });
+    }
+}
+
+// LOGICAL_AND and LOGICAL_OR; whatever is not 0 is true.
+void combineBools(const Combination& combination, const CombinedRow& row) {
+    const bool both = combination.function == Function::LOGICAL_AND;
+    combineRow<uint8_t, uint8_t>(
+            row,
+            [](const uint8_t* from, auto there)
+                    HWY_ATTR { return hn::Min(loadInts(from, there), hn::Set(kInts, 1)); },
+            [&](IntVector a, IntVector b) HWY_ATTR { return both ? hn::And(a, b) : hn::Or(a, b); },
+            [](IntVector value, uint8_t* to, auto there) HWY_ATTR { storeInts(value, to, there); });
+}
+
 }  // namespace
 
-const CombineRows* combineRows() {
-    static const CombineRows kForm = {.floats = combineFloats<float>,
-                                      .halves = combineFloats<Half>,
-                                      .unsignedBytes = combineBytes<uint8_t>,
-                                      .signedBytes = combineBytes<int8_t>};
-    return &kForm;
+const CombineForms* combineForms() {
+    static const CombineForms kForms = {.rows = {.floats = combineFloats<float>,
+                                                 .halves = combineFloats<Half>,
+                                                 .unsignedBytes = combineBytes<uint8_t>,
+                                                 .signedBytes = combineBytes<int8_t>,
+                                                 .ints = combineInts},
+                                        .bools = combineBools};
+    return &kForms;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -250,107 +283,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace halyard::engine::cpu {
-namespace {
 
-// The output as rows along its last axis. Neighbouring axes that are broadcast alike become one.
-class Broadcast {
-  public:
-    Broadcast(const Shape& a, const Shape& b, const Shape& output) {
-        const Strides ofA = broadcastStrides(a, output);
-        const Strides ofB = broadcastStrides(b, output);
-        for (size_t axis = 0; axis < output.rank(); ++axis) {
-            add({.extent = output[axis], .a = ofA[axis], .b = ofB[axis]});
-        }
-        if (mRank == 0) {
-            mAxes[mRank++] = {.extent = 1, .a = 1, .b = 1};
-        }
-    }
-
-    int64_t rowLength() const { return mAxes[mRank - 1].extent; }
-    bool repeatsA() const { return mAxes[mRank - 1].a == 0; }
-    bool repeatsB() const { return mAxes[mRank - 1].b == 0; }
-
-    // Where a row begins in the inputs.
-    struct Offsets {
-        int64_t a = 0;
-        int64_t b = 0;
-    };
-    Offsets offsetsOf(int64_t row) const {
-        Offsets offsets;
-        for (size_t axis = mRank - 1; axis-- > 0;) {
-            const int64_t i = row % mAxes[axis].extent;
-            row /= mAxes[axis].extent;
-            offsets.a += i * mAxes[axis].a;
-            offsets.b += i * mAxes[axis].b;
-        }
-        return offsets;
-    }
-
-  private:
-    struct Axis {
-        int64_t extent = 1;
-        int64_t a = 0;
-        int64_t b = 0;
-    };
-
-    void add(const Axis& axis) {
-        if (axis.extent == 1) {
-            return;
-        }
-        if (mRank > 0) {
-            Axis& outer = mAxes[mRank - 1];
-            if (outer.a == axis.extent * axis.a && outer.b == axis.extent * axis.b) {
-                outer = {.extent = outer.extent * axis.extent, .a = axis.a, .b = axis.b};
-                return;
-            }
-        }
-        mAxes[mRank++] = axis;
-    }
-
-    std::array<Axis, kMaxRank + 1> mAxes;
-    size_t mRank = 0;
-};
-
-Status combine(const Combination& combination, Combine form, KernelCall& call) {
-    constexpr int64_t kChunk = 1 << 12;
-    const TensorView& output = call.output(0);
-    const Broadcast broadcast(call.input(0).shape(), call.input(1).shape(), output.shape());
-    const auto size = static_cast<int64_t>(elementSize(output.type->type));
-    const auto* a = call.input(0).as<std::byte>();
-    const auto* b = call.input(1).as<std::byte>();
-    auto* to = output.as<std::byte>();
-    const int64_t length = broadcast.rowLength();
-    const int64_t chunks = (length + kChunk - 1) / kChunk;
-    const int64_t rows = countOf(output.shape()) / length;
-    return call.inParallel(
-            rows * chunks, 16 + std::min(length, kChunk) / 4,
-            [&](int64_t begin, int64_t end, size_t /*worker*/) {
-                for (int64_t i = begin; i < end; ++i) {
-                    const Broadcast::Offsets offsets = broadcast.offsetsOf(i / chunks);
-                    const int64_t first = i % chunks * kChunk;
-                    const int64_t firstA = offsets.a + (broadcast.repeatsA() ? 0 : first);
-                    const int64_t firstB = offsets.b + (broadcast.repeatsB() ? 0 : first);
-                    form(combination, {.a = a + firstA * size,
-                                       .b = b + firstB * size,
-                                       .to = to + (i / chunks * length + first) * size,
-                                       .count = std::min(kChunk, length - first),
-                                       .repeatsA = broadcast.repeatsA(),
-                                       .repeatsB = broadcast.repeatsB()});
-                }
-            });
-}
-
-}  // namespace
-
-Status supports(const Binary& node, const Graph& graph, const Node& whole) {
-    const DataType type = outputType(graph, whole).type;
-    if (!isFloat(type) && !isOfBytes(type)) {
-        return unsupported("combines floats and asymmetric 8-bit types, not " +
-                           std::string(toString(type)));
-    }
-    if (node.function == Binary::Function::POW) {
-        return unsupported("has no tuned kernel for powers");
-    }
+Status supports(const Binary& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
     return {};
 }
 
@@ -358,12 +292,11 @@ Result<std::unique_ptr<const StepKernel>> compile(const Binary& node,
                                                   const KernelArguments& arguments,
                                                   InstructionSet set) {
     const TensorType& output = outputType(arguments.graph, arguments.node);
-    const CombineRows& form = *HALYARD_CPU_CHOOSE(set, combineRows)();
+    const CombineForms& forms = *HALYARD_CPU_CHOOSE(set, combineForms)();
+    const Combine form = output.type == DataType::BOOL8 ? forms.bools : forms.rows.of(output.type);
     Combination combination = {
             .function = node.function, .range = rangeOf(node.activation), .quantized = {}};
-    Combine rows = output.type == DataType::FLOAT16 ? form.halves : form.floats;
     if (isOfBytes(output.type)) {
-        rows = output.type == DataType::QUANT8_ASYMM ? form.unsignedBytes : form.signedBytes;
         const Quantization& a = inputType(arguments.graph, arguments.node, 0).quantization;
         const Quantization& b = inputType(arguments.graph, arguments.node, 1).quantization;
         const float scale = output.quantization.scale;
@@ -379,8 +312,10 @@ Result<std::unique_ptr<const StepKernel>> compile(const Binary& node,
                                  .productRatio = multiplier(a.scale, b.scale, scale),
                                  .sum = ScaledSum::of(ratioA, ratioB)};
     }
-    return plainKernel(arguments, toString(set), [combination, rows](KernelCall& call) {
-        return combine(combination, rows, call);
+    const int64_t operations = node.function == Binary::Function::POW ? 64 : 1;
+    return plainKernel(arguments, toString(set), [combination, form, operations](KernelCall& call) {
+        return forEachRow(call, operations,
+                          [&](const CombinedRow& row) { form(combination, row); });
     });
 }
 

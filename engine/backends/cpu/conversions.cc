@@ -8,9 +8,9 @@
 // Read for each instruction set.
 #include "engine/backends/cpu/lanes-inl.h"
 
-#include <algorithm>
 #include <limits>
 
+#include "engine/backends/cpu/chunks.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/backends/cpu/strided_copy.h"
@@ -130,20 +130,13 @@ namespace halyard::engine::cpu {
 namespace {
 
 Status convertAll(const Conversion& conversion, Convert form, KernelCall& call) {
-    constexpr int64_t kChunk = 1 << 12;
     const auto* from = call.input(0).as<std::byte>();
     auto* to = call.output(0).as<std::byte>();
     const auto fromSize = static_cast<int64_t>(elementSize(conversion.from.type));
     const auto toSize = static_cast<int64_t>(elementSize(conversion.to.type));
-    const int64_t count = countOf(call.output(0).shape());
-    return call.inParallel((count + kChunk - 1) / kChunk, kChunk / 4,
-                           [&](int64_t begin, int64_t end, size_t /*worker*/) {
-                               for (int64_t i = begin; i < end; ++i) {
-                                   const int64_t first = i * kChunk;
-                                   form(conversion, from + first * fromSize, to + first * toSize,
-                                        std::min(kChunk, count - first));
-                               }
-                           });
+    return forEachChunk(call, kChunk / 4, [&](int64_t first, int64_t count) {
+        form(conversion, from + first * fromSize, to + first * toSize, count);
+    });
 }
 
 Result<std::unique_ptr<const StepKernel>> compileConversion(const KernelArguments& arguments,

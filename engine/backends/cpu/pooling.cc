@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/backends/cpu/element_forms.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/graph/shape_inference.h"
@@ -42,12 +43,6 @@ struct Pooling {
 };
 
 using PoolWindow = void (*)(const Pooling& pooling, const PooledWindow& window);
-struct PoolWindows {
-    PoolWindow floats;
-    PoolWindow halves;
-    PoolWindow unsignedBytes;
-    PoolWindow signedBytes;
-};
 
 }  // namespace halyard::engine::cpu
 #endif
@@ -163,12 +158,12 @@ void poolBytes(const Pooling& pooling, const PooledWindow& window) {
 
 }  // namespace
 
-const PoolWindows* poolWindows() {
-    static const PoolWindows kForm = {.floats = poolFloats<float>,
-                                      .halves = poolFloats<Half>,
-                                      .unsignedBytes = poolBytes<uint8_t>,
-                                      .signedBytes = poolBytes<int8_t>};
-    return &kForm;
+const ElementForms<PoolWindow>* poolWindows() {
+    static const ElementForms<PoolWindow> kForms = {.floats = poolFloats<float>,
+                                                    .halves = poolFloats<Half>,
+                                                    .unsignedBytes = poolBytes<uint8_t>,
+                                                    .signedBytes = poolBytes<int8_t>};
+    return &kForms;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -236,16 +231,14 @@ Result<std::unique_ptr<const StepKernel>> compile(const Pool2d& node,
                                                   InstructionSet set) {
     const TensorType& x = inputType(arguments.graph, arguments.node);
     const TensorType& output = outputType(arguments.graph, arguments.node);
-    const PoolWindows& forms = *HALYARD_CPU_CHOOSE(set, poolWindows)();
+    const PoolWindow form = HALYARD_CPU_CHOOSE(set, poolWindows)()->of(x.type);
     Pooling pooling = {.function = node.function,
                        .range = rangeOf(node.activation),
                        .bounds = {},
                        .x = x.quantization,
                        .output = output.quantization};
-    PoolWindow form = x.type == DataType::FLOAT16 ? forms.halves : forms.floats;
     if (isOfBytes(x.type)) {
         pooling.bounds = rangeOf(node.activation, output);
-        form = x.type == DataType::QUANT8_ASYMM ? forms.unsignedBytes : forms.signedBytes;
     }
     return plainKernel(arguments, toString(set), [node, pooling, form](KernelCall& call) {
         return pool(node, pooling, form, call);

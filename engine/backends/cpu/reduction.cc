@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions over neighbouring axes: x is seen as [outer, reduced, inner]. Where there is an inner
-// extent, rows are folded into as many results side by side; otherwise a row is folded into the
-// lanes of a vector, and these into one.
+// Reductions: x is seen as [..., reduced, inner], with more axes before, some of which are reduced
+// as well. Where there is an inner extent, rows are folded into as many results side by side;
+// otherwise a row is folded into the lanes of a vector, and these into one.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/backends/cpu/reduction.cc"
@@ -11,14 +11,16 @@
 #include "engine/backends/cpu/lanes-inl.h"
 
 #include <algorithm>
+#include <array>
 #include <bitset>
 #include <cmath>
 #include <limits>
-#include <optional>
 
+#include "engine/backends/cpu/element_forms.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/graph/steering_input.h"
+#include "engine/numerics/index_walk.h"
 #include "engine/numerics/quantized_mean.h"
 
 #ifndef HALYARD_ENGINE_BACKENDS_CPU_REDUCTION_CC_
@@ -44,10 +46,7 @@ struct Folds {
     void (*row)(const FoldedRows& rows);  // a single one
 };
 struct FoldForms {
-    Folds floats;
-    Folds halves;
-    Folds unsignedBytes;
-    Folds signedBytes;
+    ElementForms<Folds> elements;
     // `count` means from sums; a mean of bytes is the sum times and plus something.
     void (*floatMeans)(const float* sums, float divisor, float* to, int64_t count);
     void (*byteMeans)(const int32_t* sums, const QuantizedMean& mean, QuantizedRange range,
@@ -98,8 +97,10 @@ HWY_INLINE void withFold(Function function, Body body) {
         case Function::PROD:
             return body([](auto value, auto each) HWY_ATTR { return hn::Mul(value, each); });
         case Function::MAX:
+        case Function::ANY:
             return body([](auto value, auto each) HWY_ATTR { return largerOf(value, each); });
         case Function::MIN:
+        case Function::ALL:
             return body([](auto value, auto each) HWY_ATTR { return smallerOf(value, each); });
         default:
             return body([](auto value, auto each) HWY_ATTR { return hn::Add(value, each); });
@@ -162,10 +163,10 @@ constexpr Folds foldsOf() {
 }  // namespace
 
 const FoldForms* foldForms() {
-    static const FoldForms kForm = {.floats = foldsOf<float>(),
-                                    .halves = foldsOf<Half>(),
-                                    .unsignedBytes = foldsOf<uint8_t>(),
-                                    .signedBytes = foldsOf<int8_t>(),
+    static const FoldForms kForm = {.elements = {.floats = foldsOf<float>(),
+                                                 .halves = foldsOf<Half>(),
+                                                 .unsignedBytes = foldsOf<uint8_t>(),
+                                                 .signedBytes = foldsOf<int8_t>()},
                                     .floatMeans = floatMeans,
                                     .byteMeans = byteMeans};
     return &kForm;
@@ -182,23 +183,62 @@ namespace {
 using Function = Reduce::Function;
 constexpr size_t kLanes = 16;  // of the widest vector
 
-// [outer, reduced, inner]
-struct ReducedShape {
-    int64_t outer = 1;
-    int64_t reduced = 1;
-    int64_t inner = 1;
+// Axes of x that are walked one index after the other.
+class AxisWalk {
+  public:
+    void add(int64_t extent, int64_t stride) {
+        mAxes[mRank++] = {.extent = extent, .stride = stride};
+        mCount *= extent;
+    }
+    int64_t count() const { return mCount; }
+    // Where index i, in row-major order, lies in x.
+    int64_t offsetOf(int64_t i) const {
+        int64_t offset = 0;
+        for (size_t axis = mRank; axis-- > 0;) {
+            offset += i % mAxes[axis].extent * mAxes[axis].stride;
+            i /= mAxes[axis].extent;
+        }
+        return offset;
+    }
+
+  private:
+    struct Axis {
+        int64_t extent = 1;
+        int64_t stride = 0;
+    };
+    std::array<Axis, kMaxRank> mAxes;
+    size_t mRank = 0;
+    int64_t mCount = 1;
 };
 
-// Nothing unless the axes are neighbours.
-std::optional<ReducedShape> reducedShape(const Shape& x, const std::bitset<kMaxRank>& axes) {
+// x by what becomes of its axes. Neighbours that go, or stay, are one axis.
+struct ReducedShape {
+    AxisWalk kept;    // but for the innermost ones
+    AxisWalk folded;  // but for the last ones, which are `reduced`
+    int64_t reduced = 1;
+    int64_t inner = 1;  // innermost axes that are kept
+
+    int64_t count() const { return folded.count() * reduced; }
+};
+
+ReducedShape reducedShape(const Shape& x, const std::bitset<kMaxRank>& axes) {
     ReducedShape shape;
-    int part = 0;  // outer, reduced, inner
-    for (size_t axis = 0; axis < x.rank(); ++axis) {
-        if (axes[axis] && part == 2) {
-            return std::nullopt;
+    size_t axis = x.rank();
+    while (axis > 0 && !axes[axis - 1]) {
+        shape.inner *= x[--axis];
+    }
+    while (axis > 0 && axes[axis - 1]) {
+        shape.reduced *= x[--axis];
+    }
+    // From the outermost one on, which changes last.
+    const Strides strides = stridesOf(x);
+    for (size_t first = 0; first < axis;) {
+        const bool isReduced = axes[first];
+        int64_t extent = 1;
+        for (; first < axis && axes[first] == isReduced; ++first) {
+            extent *= x[first];
         }
-        part = axes[axis] ? 1 : (part == 0 ? 0 : 2);
-        (part == 0 ? shape.outer : part == 1 ? shape.reduced : shape.inner) *= x[axis];
+        (isReduced ? shape.folded : shape.kept).add(extent, strides[first - 1]);
     }
     return shape;
 }
@@ -209,10 +249,12 @@ Value nothingOf(Function function) {
         case Function::PROD:
             return Value{1};
         case Function::MAX:
+        case Function::ANY:
             return std::numeric_limits<Value>::has_infinity
                            ? -std::numeric_limits<Value>::infinity()
                            : std::numeric_limits<Value>::min();
         case Function::MIN:
+        case Function::ALL:
             return std::numeric_limits<Value>::has_infinity ? std::numeric_limits<Value>::infinity()
                                                             : std::numeric_limits<Value>::max();
         default:
@@ -227,8 +269,10 @@ Value foldOne(Function function, Value value, Value each) {
         case Function::PROD:
             return value * each;
         case Function::MAX:
+        case Function::ANY:
             return each > value || each != each ? each : value;
         case Function::MIN:
+        case Function::ALL:
             return each < value || each != each ? each : value;
         default:
             return value + each;
@@ -265,7 +309,7 @@ Status Reduction::foldAll(const ReducedShape& shape, KernelCall& call, Store sto
     const bool single = shape.inner == 1;
     const int64_t chunks = (shape.inner + kFolded - 1) / kFolded;
     const int64_t width = single ? 1 : std::min(shape.inner, kFolded);
-    const int64_t operations = 32 + std::min(shape.reduced * width, int64_t{1} << 30) / 4;
+    const int64_t operations = 32 + std::min(shape.count() * width, int64_t{1} << 30) / 4;
     const auto fold = [&](int64_t begin, int64_t end, size_t /*worker*/) -> Status {
         for (int64_t tile = begin; tile < end; ++tile) {
             const int64_t row = tile / chunks;
@@ -273,12 +317,12 @@ Status Reduction::foldAll(const ReducedShape& shape, KernelCall& call, Store sto
             const int64_t count = std::min(kFolded, shape.inner - column);
             Wide wide[kFolded];
             std::fill(wide, wide + kFolded, nothingOf<Wide>(function));
-            const std::byte* from = source + (row * shape.reduced * shape.inner + column) * size;
-            const auto add = [&](int64_t firstRow, int64_t lastRow) {
+            const std::byte* from = source + (shape.kept.offsetOf(row) + column) * size;
+            const auto add = [&](const std::byte* part, int64_t firstRow, int64_t lastRow) {
                 alignas(64) Value values[kFolded];
                 std::fill(values, values + kFolded, nothingOf<Value>(function));
                 const FoldedRows rows = {.function = function,
-                                         .x = from + firstRow * shape.inner * size,
+                                         .x = part + firstRow * shape.inner * size,
                                          .rows = lastRow - firstRow,
                                          .stride = shape.inner,
                                          .count = single ? lastRow - firstRow : count,
@@ -290,17 +334,20 @@ Status Reduction::foldAll(const ReducedShape& shape, KernelCall& call, Store sto
                 }
             };
             // One part after the other; before each it may be time to stop.
-            for (int64_t first = 0; first < shape.reduced; first += kMostRows) {
-                HALYARD_RETURN_IF_ERROR(call.inParallel(
-                        1, kMostRows, [&](int64_t /*begin*/, int64_t /*end*/, size_t /*worker*/) {
-                            add(first, std::min(first + kMostRows, shape.reduced));
-                        }));
+            for (int64_t i = 0; i < shape.folded.count(); ++i) {
+                const std::byte* part = from + shape.folded.offsetOf(i) * size;
+                for (int64_t first = 0; first < shape.reduced; first += kMostRows) {
+                    HALYARD_RETURN_IF_ERROR(call.inParallel(
+                            1, kMostRows, [&](int64_t /*begin*/, int64_t /*end*/, size_t /*one*/) {
+                                add(part, first, std::min(first + kMostRows, shape.reduced));
+                            }));
+                }
             }
             store(wide, single ? 1 : count, row * shape.inner + column);
         }
         return {};
     };
-    return call.inParallel(shape.outer * chunks, operations, fold);
+    return call.inParallel(shape.kept.count() * chunks, operations, fold);
 }
 
 void Reduction::storeFloats(float* values, int64_t count, int64_t reduced, void* to) const {
@@ -317,6 +364,9 @@ void Reduction::storeFloats(float* values, int64_t count, int64_t reduced, void*
 }
 
 int32_t Reduction::byteOf(int64_t value, int64_t reduced) const {
+    if (output.type == DataType::BOOL8) {
+        return value > 0 ? 1 : 0;  // nothing at all is true for ALL, and false for ANY
+    }
     const QuantizedRange range = rangeOf(output.type);
     if (function == Function::MEAN) {
         return QuantizedMean(x, output.quantization, reduced)(value, range);
@@ -343,33 +393,19 @@ void Reduction::storeBytes(const int64_t* values, int64_t count, int64_t reduced
 Status Reduction::run(const ReducedShape& shape, KernelCall& call) const {
     auto* to = call.output(0).as<std::byte>();
     const auto size = static_cast<int64_t>(elementSize(output.type));
-    if (isOfBytes(output.type)) {
+    if (!isFloat(output.type)) {
         return foldAll<int32_t>(shape, call, [&](int64_t* values, int64_t count, int64_t first) {
-            storeBytes(values, count, shape.reduced, reinterpret_cast<uint8_t*>(to) + first);
+            storeBytes(values, count, shape.count(), reinterpret_cast<uint8_t*>(to) + first);
         });
     }
     return foldAll<float>(shape, call, [&](float* values, int64_t count, int64_t first) {
-        storeFloats(values, count, shape.reduced, to + first * size);
+        storeFloats(values, count, shape.count(), to + first * size);
     });
 }
 
 }  // namespace
 
-Status supports(const Reduce& /*node*/, const Graph& graph, const Node& whole) {
-    const TensorType& x = inputType(graph, whole);
-    if (!isFloat(x.type) && !isOfBytes(x.type)) {
-        return unsupported("reduces floats and asymmetric 8-bit types, not " +
-                           std::string(toString(x.type)));
-    }
-    const Tensor& axes = graph.tensor(whole.inputs[1]);
-    if (!axes.isConstant() || !x.shape.hasKnownRank()) {
-        return unsupported("reduces axes that are known beforehand");
-    }
-    const KnownInput known = {.type = &axes.type, .data = axes.constant.bytes.data()};
-    HALYARD_ASSIGN_OR_RETURN(const std::bitset<kMaxRank> reduced, readAxes(known, x.shape.rank()));
-    if (!reducedShape(x.shape, reduced).has_value()) {
-        return unsupported("reduces axes that are neighbours");
-    }
+Status supports(const Reduce& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
     return {};
 }
 
@@ -378,25 +414,16 @@ Result<std::unique_ptr<const StepKernel>> compile(const Reduce& node,
                                                   InstructionSet set) {
     const TensorType& x = inputType(arguments.graph, arguments.node);
     const FoldForms& forms = *HALYARD_CPU_CHOOSE(set, foldForms)();
-    Reduction reduction = {.function = node.function,
-                           .x = x.quantization,
-                           .output = outputType(arguments.graph, arguments.node),
-                           .folds = forms.floats,
-                           .forms = &forms};
-    if (x.type == DataType::FLOAT16) {
-        reduction.folds = forms.halves;
-    } else if (x.type == DataType::QUANT8_ASYMM) {
-        reduction.folds = forms.unsignedBytes;
-    } else if (x.type == DataType::QUANT8_ASYMM_SIGNED) {
-        reduction.folds = forms.signedBytes;
-    }
+    const Reduction reduction = {.function = node.function,
+                                 .x = x.quantization,
+                                 .output = outputType(arguments.graph, arguments.node),
+                                 .folds = forms.elements.of(x.type),
+                                 .forms = &forms};
     return plainKernel(arguments, toString(set), [reduction](KernelCall& call) -> Status {
         const Shape& shape = call.input(0).shape();
         HALYARD_ASSIGN_OR_RETURN(const std::bitset<kMaxRank> axes,
                                  readAxes(call.input(1), shape.rank()));
-        const std::optional<ReducedShape> reduced = reducedShape(shape, axes);
-        return reduced.has_value() ? reduction.run(*reduced, call)
-                                   : internalError("the axes have changed");
+        return reduction.run(reducedShape(shape, axes), call);
     });
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "engine/backends/cpu/filling.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/backends/cpu/strided_copy.h"
@@ -88,6 +89,78 @@ Status batchToSpace(KernelCall& call, InstructionSet set) {
     const int64_t batches = output[0] * strides[0];  // for one place in the block
     return copyBy<6>(call, {output[0], x[1], block[0], x[2], block[1], x[3]},
                      {strides[0], strides[1], block[1] * batches, strides[2], batches, 1}, set);
+}
+
+// Along one axis of a picture, the pixels that come to lie at one place of each block: every so
+// many of x.
+struct BlockPlace {
+    BlockPlace(int64_t padding, int64_t place, int64_t block, int64_t extent)
+        : from(((place - padding) % block + block) % block),
+          to((from + padding) / block),
+          count(from < extent ? (extent - from + block - 1) / block : 0) {}
+
+    int64_t from;  // the first one in x
+    int64_t to;    // and in the output
+    int64_t count;
+};
+
+// The pixels that lie in the padding get the real 0 first.
+Status spaceToBatch(KernelCall& call, InstructionSet set) {
+    const ConstTensorView& x = call.input(0);
+    const TensorView& output = call.output(0);
+    const std::span<const int32_t> block = elementsOf(call.input(1));
+    HALYARD_ASSIGN_OR_RETURN(const Paddings paddings, readPaddings(call.input(2), 2));
+    HALYARD_RETURN_IF_ERROR(withMovedElements(output.type->type, [&]<typename T>() -> Status {
+        return fillOutput(call, zeroElement<T>(*output.type));
+    }));
+    const Strides from = stridesOf(x.shape());
+    const Strides to = stridesOf(output.shape());
+    const int64_t batches = x.shape()[0] * to[0];  // of one place in the block
+    const auto size = static_cast<int64_t>(elementSize(output.type->type));
+    for (int64_t place = 0; place < int64_t{block[0]} * block[1]; ++place) {
+        const BlockPlace rows(paddings[0].before, place / block[1], block[0], x.shape()[1]);
+        const BlockPlace columns(paddings[1].before, place % block[1], block[1], x.shape()[2]);
+        StridedCopy copy;
+        copy.addAxis(x.shape()[0], from[0], to[0]);
+        copy.addAxis(rows.count, block[0] * from[1], to[1]);
+        copy.addAxis(columns.count, block[1] * from[2], to[2]);
+        copy.addAxis(x.shape()[3], 1, 1);
+        HALYARD_RETURN_IF_ERROR(
+                copy.run(call, static_cast<size_t>(size),
+                         x.as<std::byte>() + (rows.from * from[1] + columns.from * from[2]) * size,
+                         output.as<std::byte>() +
+                                 (place * batches + rows.to * to[1] + columns.to * to[2]) * size,
+                         set));
+    }
+    return {};
+}
+
+Status tile(KernelCall& call, InstructionSet set) {
+    const Shape& x = call.input(0).shape();
+    const Shape& output = call.output(0).shape();
+    const Strides from = stridesOf(x);
+    const Strides to = stridesOf(output);
+    StridedCopy copy;
+    for (size_t axis = 0; axis < x.rank(); ++axis) {
+        copy.addAxis(output[axis] / x[axis], 0, x[axis] * to[axis]);
+        copy.addAxis(x[axis], from[axis], to[axis]);
+    }
+    return copy.run(call, elementSize(call.output(0).type->type), call.input(0).data,
+                    call.output(0).data, set);
+}
+
+Status reverse(KernelCall& call, InstructionSet set) {
+    const Shape& x = call.input(0).shape();
+    HALYARD_ASSIGN_OR_RETURN(const size_t reversed, readAxis(call.input(1), x.rank()));
+    const Strides strides = stridesOf(x);
+    StridedCopy copy;
+    for (size_t axis = 0; axis < x.rank(); ++axis) {
+        copy.addAxis(x[axis], axis == reversed ? -strides[axis] : strides[axis], strides[axis]);
+    }
+    const size_t size = elementSize(call.output(0).type->type);
+    const int64_t last = std::max(x[reversed] - 1, 0) * strides[reversed];
+    return copy.run(call, size, call.input(0).as<std::byte>() + last * static_cast<int64_t>(size),
+                    call.output(0).data, set);
 }
 
 Status shuffleChannels(const ChannelShuffle& node, KernelCall& call, InstructionSet set) {
@@ -211,6 +284,33 @@ Result<std::unique_ptr<const StepKernel>> compile(const BatchToSpace& /*node*/,
                                                   const KernelArguments& arguments,
                                                   InstructionSet set) {
     return plainKernel(arguments, {}, [set](KernelCall& call) { return batchToSpace(call, set); });
+}
+
+Status supports(const SpaceToBatch& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
+    return {};
+}
+Result<std::unique_ptr<const StepKernel>> compile(const SpaceToBatch& /*node*/,
+                                                  const KernelArguments& arguments,
+                                                  InstructionSet set) {
+    return plainKernel(arguments, {}, [set](KernelCall& call) { return spaceToBatch(call, set); });
+}
+
+Status supports(const Tile& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
+    return {};
+}
+Result<std::unique_ptr<const StepKernel>> compile(const Tile& /*node*/,
+                                                  const KernelArguments& arguments,
+                                                  InstructionSet set) {
+    return plainKernel(arguments, {}, [set](KernelCall& call) { return tile(call, set); });
+}
+
+Status supports(const Reverse& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
+    return {};
+}
+Result<std::unique_ptr<const StepKernel>> compile(const Reverse& /*node*/,
+                                                  const KernelArguments& arguments,
+                                                  InstructionSet set) {
+    return plainKernel(arguments, {}, [set](KernelCall& call) { return reverse(call, set); });
 }
 
 Status supports(const ChannelShuffle& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/backends/cpu/element_forms.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/numerics/interpolation.h"
@@ -33,12 +34,6 @@ struct MixedPixel {
 };
 
 using MixPixel = void (*)(const MixedPixel& pixel);
-struct MixPixels {
-    MixPixel floats;
-    MixPixel halves;
-    MixPixel unsignedBytes;
-    MixPixel signedBytes;
-};
 
 }  // namespace halyard::engine::cpu
 #endif
@@ -90,12 +85,12 @@ void mixBytes(const MixedPixel& pixel) {
 
 }  // namespace
 
-const MixPixels* mixPixels() {
-    static const MixPixels kForm = {.floats = mixFloats<float>,
-                                    .halves = mixFloats<Half>,
-                                    .unsignedBytes = mixBytes<uint8_t>,
-                                    .signedBytes = mixBytes<int8_t>};
-    return &kForm;
+const ElementForms<MixPixel>* mixPixels() {
+    static const ElementForms<MixPixel> kForms = {.floats = mixFloats<float>,
+                                                  .halves = mixFloats<Half>,
+                                                  .unsignedBytes = mixBytes<uint8_t>,
+                                                  .signedBytes = mixBytes<int8_t>};
+    return &kForms;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -223,12 +218,8 @@ Result<std::unique_ptr<const StepKernel>> compile(const Resize& node,
         return plainKernel(arguments, {},
                            [node](KernelCall& call) { return moveNearest(node, call); });
     }
-    const MixPixels& forms = *HALYARD_CPU_CHOOSE(set, mixPixels)();
-    const DataType type = inputType(arguments.graph, arguments.node).type;
-    const MixPixel form = type == DataType::FLOAT32        ? forms.floats
-                          : type == DataType::FLOAT16      ? forms.halves
-                          : type == DataType::QUANT8_ASYMM ? forms.unsignedBytes
-                                                           : forms.signedBytes;
+    const MixPixel form = HALYARD_CPU_CHOOSE(set, mixPixels)()->of(
+            inputType(arguments.graph, arguments.node).type);
     return plainKernel(arguments, toString(set),
                        [node, form](KernelCall& call) { return interpolate(node, form, call); });
 }

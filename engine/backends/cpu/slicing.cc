@@ -2,10 +2,10 @@
 //
 // Parts of a tensor, and tensors with something around them.
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 
+#include "engine/backends/cpu/filling.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/backends/cpu/strided_copy.h"
@@ -37,25 +37,13 @@ Status copySlice(KernelCall& call, const SliceRanges& ranges, InstructionSet set
                     call.output(0).data, set);
 }
 
-template <typename T>
-Status fill(KernelCall& call, T element) {
-    constexpr int64_t kChunk = 1 << 14;
-    T* to = call.output(0).as<T>();
-    const int64_t count = countOf(call.output(0).shape());
-    return call.inParallel((count + kChunk - 1) / kChunk, kChunk / 8,
-                           [&](int64_t begin, int64_t end, size_t /*worker*/) {
-                               std::fill(to + begin * kChunk, to + std::min(end * kChunk, count),
-                                         element);
-                           });
-}
-
 // What lies around x: the value, or the real 0.
 template <typename T>
 T paddingElement(const ConstTensorView& value, const TensorType& type) {
     if (value.present()) {
         return *value.as<T>();
     }
-    return static_cast<T>(isQuantized(type.type) ? type.quantization.zeroPoint : 0);
+    return zeroElement<T>(type);
 }
 
 Status pad(KernelCall& call, InstructionSet set) {
@@ -64,7 +52,7 @@ Status pad(KernelCall& call, InstructionSet set) {
     const size_t rank = output.shape().rank();
     HALYARD_ASSIGN_OR_RETURN(const Paddings paddings, readPaddings(call.input(1), rank));
     HALYARD_RETURN_IF_ERROR(withMovedElements(output.type->type, [&]<typename T>() -> Status {
-        return fill(call, paddingElement<T>(call.input(2), *output.type));
+        return fillOutput(call, paddingElement<T>(call.input(2), *output.type));
     }));
     const Strides from = stridesOf(x.shape());
     const Strides to = stridesOf(output.shape());

@@ -23,6 +23,14 @@ constexpr Binary::Function kBinary[] = {Binary::Function::ADD,     Binary::Funct
                                         Binary::Function::SUB,     Binary::Function::DIV,
                                         Binary::Function::MAXIMUM, Binary::Function::MINIMUM,
                                         Binary::Function::PRELU};
+constexpr Unary::Function kUnary[] = {Unary::Function::ABS,   Unary::Function::EXP,
+                                      Unary::Function::FLOOR, Unary::Function::LOG,
+                                      Unary::Function::NEG,   Unary::Function::RSQRT,
+                                      Unary::Function::SIN,   Unary::Function::SQRT};
+constexpr Compare::Function kCompare[] = {
+        Compare::Function::EQUAL,   Compare::Function::NOT_EQUAL,
+        Compare::Function::LESS,    Compare::Function::LESS_EQUAL,
+        Compare::Function::GREATER, Compare::Function::GREATER_EQUAL};
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
@@ -57,6 +65,56 @@ TEST(ActivateAcc, AgreesWithTheReference) {
                         << toString(NodeDescriptor(node)) << " of " << x.toString();
             }
         }
+    }
+}
+
+// INT32 with the ends of its range.
+Values integers(RandomValues& random, Shape shape, int32_t most) {
+    std::vector<int32_t> elements(static_cast<size_t>(*shape.elementCount()));
+    for (int32_t& element : elements) {
+        const int32_t ends[] = {minValue(DataType::INT32), maxValue(DataType::INT32), 0, -1};
+        element = random.integer(0, 9) == 0 ? ends[random.integer(0, 3)]
+                                            : random.integer(-most, most);
+    }
+    return ref_test::ints(shape, elements);
+}
+
+// Whatever is not 0 is true.
+Values truths(RandomValues& random, Shape shape) {
+    std::vector<uint8_t> elements(static_cast<size_t>(*shape.elementCount()));
+    for (uint8_t& element : elements) {
+        const uint8_t some[] = {0, 0, 1, 2, 255};
+        element = some[random.integer(0, 4)];
+    }
+    return ref_test::bools(shape, elements);
+}
+
+Values valuesOf(RandomValues& random, const TensorType& type) {
+    return isFloat(type.type)             ? numbers(random, type.type, type.shape)
+           : type.type == DataType::BOOL8 ? truths(random, type.shape)
+           : type.type == DataType::INT32 ? integers(random, type.shape, 3)
+                                          : randomValues(random, type);
+}
+
+TEST(UnaryAcc, AgreesWithTheReference) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const int32_t count : {0, 1, 15, 33, 5003}) {
+        for (const Unary::Function function : kUnary) {
+            for (const DataType type : {DataType::FLOAT32, DataType::FLOAT16}) {
+                ASSERT_TRUE(agrees(Unary{.function = function}, {numbers(random, type, {count})},
+                                   {typeOf(type, {})}))
+                        << toString(NodeDescriptor(Unary{.function = function})) << " of "
+                        << toString(type);
+            }
+        }
+        for (const Unary::Function function : {Unary::Function::ABS, Unary::Function::NEG}) {
+            ASSERT_TRUE(agrees(Unary{.function = function},
+                               {integers(random, {count}, maxValue(DataType::INT32))},
+                               {typeOf(DataType::INT32, {})}));
+        }
+        ASSERT_TRUE(agrees(Unary{.function = Unary::Function::LOGICAL_NOT},
+                           {truths(random, {count})}, {typeOf(DataType::BOOL8, {})}));
     }
 }
 
@@ -106,6 +164,127 @@ TEST(BinaryAcc, AgreesWithTheReference) {
                 ASSERT_TRUE(agrees(node, {values(a), values(b)}, {randomType(random, type, {})}))
                         << toString(NodeDescriptor(node)) << " of " << a.toString() << " and "
                         << b.toString();
+            }
+        }
+    }
+}
+
+TEST(BinaryAcc, CombinesIntegersAndTruths) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (int round = 0; round < 8; ++round) {
+        const Shape output = randomShape(random, 3, round == 0 ? 0 : 1, 20);
+        Shape other = broadcastShape(random, output);
+        for (const Binary::Function function : kBinary) {
+            if (function == Binary::Function::PRELU) {
+                continue;
+            }
+            for (const int32_t most : {5, maxValue(DataType::INT32)}) {
+                ASSERT_TRUE(agrees(Binary{.function = function},
+                                   {integers(random, output, most), integers(random, other, most)},
+                                   {typeOf(DataType::INT32, {})}))
+                        << toString(NodeDescriptor(Binary{.function = function}));
+            }
+        }
+        for (const Binary::Function function :
+             {Binary::Function::LOGICAL_AND, Binary::Function::LOGICAL_OR}) {
+            ASSERT_TRUE(agrees(Binary{.function = function},
+                               {truths(random, output), truths(random, other)},
+                               {typeOf(DataType::BOOL8, {})}));
+        }
+    }
+}
+
+TEST(BinaryAcc, RaisesToPowers) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const DataType type : {DataType::FLOAT32, DataType::FLOAT16}) {
+        const Values x = numbers(random, type, {7, 33});
+        for (const Shape& shape : {Shape{7, 33}, Shape{33}, Shape{}}) {
+            ASSERT_TRUE(agrees(Binary{.function = Binary::Function::POW},
+                               {x, randomValues(random, typeOf(type, shape))}, {x.type}));
+        }
+    }
+}
+
+TEST(CompareAcc, AgreesWithTheReference) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const DataType type : {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,
+                                DataType::QUANT8_ASYMM_SIGNED, DataType::INT32, DataType::BOOL8}) {
+        for (const Compare::Function function : kCompare) {
+            for (int round = 0; round < 6; ++round) {
+                const Shape output = randomShape(random, 3, round == 0 ? 0 : 1, 20);
+                TensorType a = randomType(random, type, output);
+                TensorType b = a;
+                if (random.coin()) {  // of another scale
+                    b = randomType(random, type, output);
+                }
+                b.shape = broadcastShape(random, output);
+                if (random.coin()) {
+                    std::swap(a, b);
+                }
+                ASSERT_TRUE(agrees(Compare{.function = function},
+                                   {valuesOf(random, a), valuesOf(random, b)},
+                                   {typeOf(DataType::BOOL8, {})}))
+                        << toString(NodeDescriptor(Compare{.function = function})) << " of "
+                        << a.toString() << " and " << b.toString();
+            }
+        }
+    }
+}
+
+TEST(SelectAcc, AgreesWithTheReference) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const DataType type : {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,
+                                DataType::QUANT8_ASYMM_SIGNED, DataType::INT32, DataType::BOOL8}) {
+        for (const int32_t count : {0, 1, 15, 33, 5003}) {
+            const TensorType x = randomType(random, type, {count});
+            ASSERT_TRUE(agrees(Select(),
+                               {truths(random, x.shape), valuesOf(random, x), valuesOf(random, x)},
+                               {x}))
+                    << x.toString();
+        }
+    }
+}
+
+TEST(SelectAcc, LeavesOtherScalesToTheReference) {
+    RandomValues random;
+    const TensorType x = typeOf(DataType::QUANT8_ASYMM, {3}, 0.5F, 10);
+    const TensorType other = typeOf(DataType::QUANT8_ASYMM, {3}, 0.25F, 10);
+    EXPECT_EQ(evaluateTuned(Select(), {truths(random, {3}), random.values(x), random.values(x)},
+                            {other}, {})
+                      .status()
+                      .code(),
+              StatusCode::UNSUPPORTED);
+}
+
+TEST(ArgMinMaxAcc, AgreesWithTheReference) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const DataType type : {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,
+                                DataType::QUANT8_ASYMM_SIGNED, DataType::INT32}) {
+        for (const auto function : {ArgMinMax::Function::MAX, ArgMinMax::Function::MIN}) {
+            for (int round = 0; round < 12; ++round) {
+                TensorType x = randomType(random, type, randomShape(random, 3, 1, 8));
+                x.shape[static_cast<size_t>(random.integer(0, 2))] = random.integer(1, 300);
+                const ArgMinMax node = {.function = function, .axis = random.integer(-3, 2)};
+                ASSERT_TRUE(agrees(node, {valuesOf(random, x)}, {typeOf(DataType::INT32, {})}))
+                        << toString(NodeDescriptor(node)) << " of " << x.toString();
+            }
+        }
+    }
+}
+
+TEST(ArgMinMaxAcc, TakesTheFirstOfEqualsAndTheFirstNan) {
+    const std::vector<float> elements = {1, 3, 3, 1, kNan, 2, kNan, 9, -kInfinity, 5, 5, kInfinity,
+                                         1, 1, 1, 1, 1,    1, 1,    1, 1,          1, 1, 1};
+    for (const auto function : {ArgMinMax::Function::MAX, ArgMinMax::Function::MIN}) {
+        for (const Shape& shape : {Shape{24}, Shape{1, 24}, Shape{6, 4}, Shape{12, 2}}) {
+            for (const int32_t axis : {0, -1}) {
+                ASSERT_TRUE(agrees(ArgMinMax{.function = function, .axis = axis},
+                                   {floats(shape, elements)}, {typeOf(DataType::INT32, {})}));
             }
         }
     }

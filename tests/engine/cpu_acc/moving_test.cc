@@ -155,8 +155,37 @@ TEST(MovingAcc, RegroupsPictures) {
         ASSERT_TRUE(agrees(SpaceToDepth{.block = block}, {randomValues(random, x)}, {x}));
         x.shape[0] *= block * block;
         ASSERT_TRUE(agrees(BatchToSpace(), {randomValues(random, x), list({block, block})}, {x}));
+        x.shape[0] /= block * block;
+        std::vector<int32_t> paddings(4);
+        for (int32_t& padding : paddings) {
+            padding = block * random.integer(0, 2);
+        }
+        if (x.type != DataType::QUANT16_SYMM && x.type != DataType::INT32) {
+            const int32_t shift = random.integer(0, block);
+            paddings[0] += shift;
+            paddings[1] += block - shift;
+            ASSERT_TRUE(agrees(
+                    SpaceToBatch(),
+                    {randomValues(random, x), list({block, block}), ints({2, 2}, paddings)}, {x}));
+        }
         ASSERT_TRUE(
                 agrees(ChannelShuffle{.groups = block, .axis = 3}, {randomValues(random, x)}, {x}));
+    });
+}
+
+TEST(MovingAcc, RepeatsAndReverses) {
+    forEachType([](RandomValues& random, DataType type) {
+        const auto rank = static_cast<size_t>(random.integer(1, 4));
+        const TensorType x = randomType(random, type, randomShape(random, rank, 0, 7));
+        std::vector<int32_t> multiples(rank);
+        for (int32_t& multiple : multiples) {
+            multiple = random.integer(1, 4);
+        }
+        ASSERT_TRUE(agrees(Tile(), {randomValues(random, x), list(multiples)}, {x}));
+        ASSERT_TRUE(agrees(Reverse(),
+                           {randomValues(random, x),
+                            list({random.integer(0, static_cast<int32_t>(rank) - 1)})},
+                           {x}));
     });
 }
 

@@ -16,38 +16,18 @@ constexpr Reduce::Function kFunctions[] = {Reduce::Function::MEAN, Reduce::Funct
                                            Reduce::Function::PROD, Reduce::Function::MAX,
                                            Reduce::Function::MIN};
 
-// Settings with axes that are computed are CpuRef's.
-testing::AssertionResult agreesOnConstantAxes(const Reduce& node, const Values& x,
-                                              const std::vector<int32_t>& axes,
-                                              const TensorType& output) {
-    const std::vector<std::optional<Values>> inputs = {
-            x, ints({static_cast<int32_t>(axes.size())}, axes)};
-    const Result<std::vector<Values>> expected = ref_test::evaluateAll(node, inputs, {output});
-    for (const cpu::InstructionSet set : cpu::availableInstructionSets()) {
-        for (const size_t threads : {1, 3}) {
-            const Result<std::vector<Values>> actual =
-                    evaluateTuned(node, inputs, {output},
-                                  {.set = set, .threads = threads, .shapesAreKnown = threads == 1});
-            if (!actual.ok() || !expected.ok()) {
-                return testing::AssertionFailure() << actual.status().toString();
-            }
-            // Sums of many elements in another order, which may cancel out.
-            const double tolerance = output.type == DataType::FLOAT32 ? 2e-4 : 5e-3;
-            const testing::AssertionResult same =
-                    sameValues((*actual)[0], (*expected)[0], tolerance, 1.0);
-            if (!same) {
-                return testing::AssertionFailure() << cpu::toString(set) << ": " << same.message();
-            }
-        }
-    }
-    return testing::AssertionSuccess();
+// Sums of many elements in another order, which may cancel out.
+testing::AssertionResult agreesOn(const Reduce& node, const Values& x,
+                                  const std::vector<int32_t>& axes, const TensorType& output) {
+    return agrees(node, {x, ints({static_cast<int32_t>(axes.size())}, axes)}, {output},
+                  output.type == DataType::FLOAT32 ? 2e-4 : 5e-3);
 }
 
 TEST(ReduceAcc, AgreesWithTheReference) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
-    const std::vector<std::vector<int32_t>> axes = {{1, 2},       {-1}, {0}, {0, 1},
-                                                    {3, 2, 1, 0}, {},   {2}};
+    const std::vector<std::vector<int32_t>> axes = {
+            {1, 2}, {-1}, {0}, {0, 1}, {3, 2, 1, 0}, {}, {2}, {0, 2}, {0, 3}, {1, 3}, {0, 1, 3}};
     for (const DataType type : {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,
                                 DataType::QUANT8_ASYMM_SIGNED}) {
         for (const Reduce::Function function : kFunctions) {
@@ -61,7 +41,7 @@ TEST(ReduceAcc, AgreesWithTheReference) {
                 x.shape[3] = random.integer(least, 150);
                 const Reduce node = {.function = function, .keepDims = random.coin()};
                 const TensorType output = random.coin() ? x : randomType(random, type, {});
-                ASSERT_TRUE(agreesOnConstantAxes(node, random.values(x), each, output))
+                ASSERT_TRUE(agreesOn(node, random.values(x), each, output))
                         << toString(NodeDescriptor(node)) << " of " << x.toString() << ", "
                         << testing::PrintToString(each);
             }
@@ -74,8 +54,7 @@ TEST(ReduceAcc, MeansOfMoreThanAPartAreExact) {
     SCOPED_TRACE(random.seedText());
     for (const Shape& shape : {Shape{1, 200003, 3}, Shape{1, 200003, 1}}) {
         const TensorType x = randomType(random, DataType::QUANT8_ASYMM, shape);
-        ASSERT_TRUE(
-                agreesOnConstantAxes({}, random.values(x), {1}, randomType(random, x.type, {})));
+        ASSERT_TRUE(agreesOn({}, random.values(x), {1}, randomType(random, x.type, {})));
     }
 }
 
@@ -85,15 +64,31 @@ TEST(ReduceAcc, ANanIsMaximumAndMinimum) {
     const Values x = ref_test::floats({4, 2}, {1, nan, infinity, -infinity, nan, 2, -3, 4});
     for (const Reduce::Function function : kFunctions) {
         for (const int32_t axis : {0, 1}) {
-            ASSERT_TRUE(agreesOnConstantAxes({.function = function}, x, {axis}, x.type));
+            ASSERT_TRUE(agreesOn({.function = function}, x, {axis}, x.type));
         }
     }
 }
 
-TEST(ReduceAcc, LeavesScatteredAxesToTheReference) {
-    const Values x = ref_test::floats({1, 1, 1}, {1});
-    EXPECT_EQ(evaluateTuned(Reduce(), {x, ints({2}, {0, 2})}, {x.type}, {}).status().code(),
-              StatusCode::UNSUPPORTED);
+TEST(ReduceAcc, AllAndAny) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (int round = 0; round < 20; ++round) {
+        const Shape shape = randomShape(random, 3, round % 4 == 0 ? 0 : 1, 40);
+        std::vector<uint8_t> elements(static_cast<size_t>(*shape.elementCount()));
+        const bool mostly = random.coin();
+        for (uint8_t& element : elements) {
+            element = (random.integer(0, 30) == 0) != mostly ? uint8_t{2} : uint8_t{0};
+        }
+        for (const auto function : {Reduce::Function::ALL, Reduce::Function::ANY}) {
+            for (const std::vector<int32_t>& axes :
+                 {std::vector<int32_t>{0}, std::vector<int32_t>{2}, std::vector<int32_t>{0, 2},
+                  std::vector<int32_t>{0, 1, 2}}) {
+                ASSERT_TRUE(agreesOn({.function = function}, ref_test::bools(shape, elements), axes,
+                                     typeOf(DataType::BOOL8, {})))
+                        << shape.toString();
+            }
+        }
+    }
 }
 
 }  // namespace
