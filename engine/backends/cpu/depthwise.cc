@@ -30,10 +30,11 @@ Result<DepthwiseLines> DepthwiseLines::create(const DepthwiseDefinition& definit
     lines.mTop = resolved.top;
     lines.mStrideH = window.strideH;
     lines.mDilationH = window.dilationH;
+    lines.mInputC = x[3];
     lines.mWindow = {.filterH = definition.filterH,
                      .filterW = definition.filterW,
                      .row = int64_t{window.dilationH} * x[2] * x[3],
-                     .column = int64_t{window.dilationW} * x[3],
+                     .column = int64_t{window.dilationW} * output[3],
                      .dilationW = window.dilationW,
                      .strideW = window.strideW,
                      .left = resolved.left,
@@ -60,10 +61,7 @@ DepthwiseWindow DepthwiseLines::windowOf(int64_t unit, ptrdiff_t& first) const {
     return window;
 }
 
-Status supports(const DepthwiseConv2d& node, const Graph& graph, const Node& whole) {
-    if (node.multiplier != 1) {
-        return unsupported("has no kernel for a depth multiplier other than 1");
-    }
+Status supports(const DepthwiseConv2d& /*node*/, const Graph& graph, const Node& whole) {
     return supportsWeights(graph, whole);
 }
 

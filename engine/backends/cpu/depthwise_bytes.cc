@@ -32,6 +32,11 @@ class ShapedQuantizedDepthwise final : public UnitKernel {
         HALYARD_ASSIGN_OR_RETURN(mPaddingLine, mMemory.add(mChannels, 1));
         HALYARD_ASSIGN_OR_RETURN(
                 mTaps, mMemory.add(static_cast<size_t>(definition.taps()), sizeof(const uint8_t*)));
+        if (mLines.multiplier() > 1) {
+            HALYARD_ASSIGN_OR_RETURN(
+                    mStrip,
+                    mMemory.add(static_cast<size_t>(definition.filterH * mLines.widenedLine()), 1));
+        }
         return finish(mLines.units(), mLines.unitOperations(), definition.threads);
     }
 
@@ -43,6 +48,11 @@ class ShapedQuantizedDepthwise final : public UnitKernel {
         QuantizedDepthwiseLine line;
         line.window = mLines.windowOf(unit, first);
         line.x = call.input(0).as<uint8_t>() + first;
+        if (mLines.multiplier() > 1) {
+            auto* strip = reinterpret_cast<uint8_t*>(memory + mStrip);
+            mLines.widen(line.x, strip, line.window, [](uint8_t value) { return value; });
+            line.x = strip;
+        }
         line.padding = padding;
         line.taps = reinterpret_cast<const uint8_t**>(memory + mTaps);
         line.flip = mFlip;
@@ -64,6 +74,7 @@ class ShapedQuantizedDepthwise final : public UnitKernel {
     size_t mChannels = 0;
     size_t mPaddingLine = 0;
     size_t mTaps = 0;
+    size_t mStrip = 0;
 };
 
 class QuantizedDepthwiseKernel final : public StepKernel {

@@ -25,10 +25,13 @@ class ShapedFloatDepthwise final : public UnitKernel {
     // Halves are widened on the way in and narrowed on the way out.
     Status create(bool halves, int64_t filterH, size_t threads) {
         mHalves = halves;
-        if (halves) {
+        mWidens = halves || mLines.multiplier() > 1;
+        if (mWidens) {
             HALYARD_ASSIGN_OR_RETURN(
-                    mInput,
-                    mMemory.add(static_cast<size_t>(filterH * mLines.inputLine()), sizeof(float)));
+                    mInput, mMemory.add(static_cast<size_t>(filterH * mLines.widenedLine()),
+                                        sizeof(float)));
+        }
+        if (halves) {
             HALYARD_ASSIGN_OR_RETURN(
                     mOutput, mMemory.add(static_cast<size_t>(mLines.outputLine()), sizeof(float)));
         }
@@ -44,22 +47,21 @@ class ShapedFloatDepthwise final : public UnitKernel {
         line.low = mRange.low;
         line.high = mRange.high;
         const ptrdiff_t to = mLines.lineOf(unit) * mLines.outputLine();
+        auto* strip = reinterpret_cast<float*>(memory + mInput);
         if (!mHalves) {
             line.x = call.input(0).as<float>() + first;
             line.y = call.output(0).as<float>() + to;
+            if (mWidens) {
+                mLines.widen(line.x, strip, line.window, [](float value) { return value; });
+                line.x = strip;
+            }
             mForm.compute(line);
             return;
         }
-        const ptrdiff_t length = mLines.inputLine();
-        auto* x = reinterpret_cast<float*>(memory + mInput);
+        mLines.widen(call.input(0).as<Half>() + first, strip, line.window,
+                     [](Half value) { return toFloat(value); });
+        line.x = strip;
         line.y = reinterpret_cast<float*>(memory + mOutput);
-        for (int64_t i = line.window.firstRow; i < line.window.endRow; ++i) {
-            const Half* from = call.input(0).as<Half>() + first + i * line.window.row;
-            std::transform(from, from + length, x + i * length,
-                           [](Half value) { return toFloat(value); });
-        }
-        line.x = x;
-        line.window.row = length;
         mForm.compute(line);
         const ptrdiff_t begin = line.window.firstPixel * line.window.channels;
         const ptrdiff_t end = line.window.endPixel * line.window.channels;
@@ -72,6 +74,7 @@ class ShapedFloatDepthwise final : public UnitKernel {
     const PackedConstant mPanels;
     const DepthwiseLines mLines;
     bool mHalves = false;
+    bool mWidens = false;
     size_t mInput = 0;
     size_t mOutput = 0;
 };

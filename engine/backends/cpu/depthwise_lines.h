@@ -39,13 +39,35 @@ class DepthwiseLines {
     int64_t units() const { return mCount * mUnitsPerLine; }
     int64_t unitOperations() const { return mUnitPixels * pixelOperations(); }
     int64_t lineOf(int64_t unit) const { return unit / mUnitsPerLine; }
-    // Elements of a line.
-    int64_t inputLine() const { return mWindow.inputW * mWindow.channels; }
+    // Elements of a line, and of one that has a channel for each of the output's.
+    int64_t inputLine() const { return mWindow.inputW * mInputC; }
+    int64_t widenedLine() const { return mWindow.inputW * mWindow.channels; }
+    // Output channels that read one input channel.
+    int64_t multiplier() const { return mWindow.channels / mInputC; }
     int64_t outputLine() const { return mWindow.outputW * mWindow.channels; }
 
     // The windows of a unit; `first` is where the line that the filter's row 0 reads, or would
     // read, starts in the input.
     DepthwiseWindow windowOf(int64_t unit, ptrdiff_t& first) const;
+
+    // Copies the lines of x that the window reads to `strip`, which has room for as many widened
+    // ones as the filter has rows, and has the window read them there. convert(T) gives an element
+    // of the strip.
+    template <typename T, typename To, typename Convert>
+    void widen(const T* x, To* strip, DepthwiseWindow& window, Convert convert) const {
+        for (int64_t i = window.firstRow; i < window.endRow; ++i) {
+            const T* from = x + i * window.row;
+            To* to = strip + i * widenedLine();
+            if (multiplier() == 1) {
+                std::transform(from, from + inputLine(), to, convert);
+                continue;
+            }
+            for (int64_t element = 0; element < inputLine(); ++element) {
+                to = std::fill_n(to, multiplier(), convert(from[element]));
+            }
+        }
+        window.row = widenedLine();
+    }
 
   private:
     int64_t pixelOperations() const {
@@ -53,6 +75,7 @@ class DepthwiseLines {
     }
 
     DepthwiseWindow mWindow;
+    int64_t mInputC = 1;
     int64_t mUnitPixels = 1, mUnitsPerLine = 1;
     int64_t mCount = 0;
     int64_t mOutputH = 1, mInputH = 1;

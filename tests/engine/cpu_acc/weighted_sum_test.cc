@@ -190,8 +190,9 @@ Layer randomLayer(RandomValues& random, Kind kind, DataType x, DataType weights)
     const int32_t depth = kind == Kind::DEPTHWISE && random.integer(0, 3) == 0
                                   ? 32
                                   : random.integer(1, wide ? 80 : 20) * groups;
-    const int32_t channels =
-            kind == Kind::DEPTHWISE ? depth : random.integer(1, wide ? 90 : 20) * groups;
+    const int32_t multiplier = random.coin() ? 1 : random.integer(2, 4);
+    const int32_t channels = kind == Kind::DEPTHWISE ? depth * multiplier
+                                                     : random.integer(1, wide ? 90 : 20) * groups;
     Types types = typesFor(random, x, weights, channels, kind == Kind::DEPTHWISE ? 3 : 0);
     Layer layer;
     types.bias.shape = {channels};
@@ -210,7 +211,8 @@ Layer randomLayer(RandomValues& random, Kind kind, DataType x, DataType weights)
                          depth};
         if (kind == Kind::DEPTHWISE) {
             types.weights.shape = {1, filterH, filterW, channels};
-            layer.descriptor = DepthwiseConv2d{.window = window, .activation = activation};
+            layer.descriptor = DepthwiseConv2d{
+                    .window = window, .multiplier = multiplier, .activation = activation};
         } else {
             types.weights.shape = {channels, filterH, filterW, depth / groups};
             layer.descriptor = Conv2d{.window = window, .groups = groups, .activation = activation};
