@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <optional>
+
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/product.h"
 #include "engine/backends/cpu/weights.h"
+#include "engine/backends/cpu/winograd.h"
 
 namespace halyard::engine::cpu {
 
@@ -13,6 +16,9 @@ Status supports(const Conv2d& /*node*/, const Graph& graph, const Node& whole) {
 Result<std::unique_ptr<const StepKernel>> compile(const Conv2d& node,
                                                   const KernelArguments& arguments,
                                                   InstructionSet set) {
+    if (const std::optional<int32_t> side = fastestWinograd(node, arguments)) {
+        return compileWinograd(node, *side, arguments, set);
+    }
     return compileProduct(
             {.window = &node.window, .groups = node.groups, .activation = node.activation},
             arguments, set);

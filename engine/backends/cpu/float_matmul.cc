@@ -69,6 +69,8 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
             HALYARD_UNROLL
             for (int v = 0; v < kV; ++v) {
                 columns[v] = hn::Load(kFloats, w + v * panelLength);
+                // For the second cache: the panels behind these, which mostly come next.
+                __builtin_prefetch(w + (kV + v) * panelLength, 0, 2);
             }
             w += lanes;
             HALYARD_UNROLL
