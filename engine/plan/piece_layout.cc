@@ -14,13 +14,32 @@ class LayoutBuilder {
   public:
     explicit LayoutBuilder(std::shared_ptr<const Graph> graph) { mLayout.graph = std::move(graph); }
 
-    Result<PieceLayout> build(const Piece& piece) {
+    Result<PieceLayout> build(const Piece& piece, std::span<const FusedNodes> fused) {
         for (size_t i = 0; i < piece.inputs.size(); ++i) {
             mLayout.inputs.push_back(
                     add({.id = piece.inputs[i], .role = LocalTensor::Role::INPUT, .position = i}));
         }
-        for (const NodeId id : piece.nodes) {
-            HALYARD_RETURN_IF_ERROR(addNode(mLayout.graph->node(id)));
+        std::vector<const FusedNodes*> fusedOf(piece.nodes.size(), nullptr);
+        for (const FusedNodes& nodes : fused) {
+            for (const size_t node : nodes) {
+                fusedOf[node] = &nodes;
+            }
+        }
+        mLayout.stepOf.resize(piece.nodes.size());
+        for (size_t i = 0; i < piece.nodes.size(); ++i) {
+            const FusedNodes alone = {i};
+            const FusedNodes& nodes = fusedOf[i] == nullptr ? alone : *fusedOf[i];
+            if (nodes.back() != i) {
+                continue;
+            }
+            const size_t step = mLayout.steps.size();
+            mLayout.steps.emplace_back();
+            for (const size_t node : nodes) {
+                mLayout.stepOf[node] = step;
+                HALYARD_RETURN_IF_ERROR(
+                        addNode(mLayout.graph->node(piece.nodes[node]), node == nodes.back()));
+            }
+            finishStep();
         }
         for (size_t i = 0; i < piece.outputs.size(); ++i) {
             const auto found = mLocals.find(piece.outputs[i]);
@@ -28,6 +47,9 @@ class LayoutBuilder {
                 return internalError("the piece does not write its output " + std::to_string(i));
             }
             LocalTensor& tensor = mLayout.tensors[found->second];
+            if (tensor.role == LocalTensor::Role::INSIDE) {
+                return internalError("a step keeps an output of the piece to itself");
+            }
             tensor.role = LocalTensor::Role::OUTPUT;
             tensor.position = i;
             mLayout.outputs.push_back(found->second);
@@ -43,13 +65,16 @@ class LayoutBuilder {
         return local;
     }
 
-    Status addNode(const Node& node) {
-        const size_t step = mLayout.nodes.size();
-        LocalNode& local = mLayout.nodes.emplace_back();
+    // To the last step.
+    Status addNode(const Node& node, bool isLast) {
+        const size_t index = mLayout.steps.size() - 1;
+        LocalStep& step = mLayout.steps.back();
+        LocalNode& local = step.nodes.emplace_back();
         local.node = &node;
         for (const TensorId id : node.inputs) {
             if (id == kNoTensor) {
                 local.inputs.push_back(kNoLocal);
+                step.inputs.push_back(kNoLocal);
                 continue;
             }
             auto found = mLocals.find(id);
@@ -61,15 +86,33 @@ class LayoutBuilder {
                 add({.id = id, .role = LocalTensor::Role::CONSTANT});
                 found = mLocals.find(id);
             }
-            mLayout.tensors[found->second].lastStep = step;
+            LocalTensor& tensor = mLayout.tensors[found->second];
             local.inputs.push_back(found->second);
+            if (tensor.role != LocalTensor::Role::INSIDE) {
+                step.inputs.push_back(found->second);
+            } else if (tensor.firstStep != index) {
+                return internalError(node.label + " reads what a step keeps to itself");
+            }
+            tensor.lastStep = index;
         }
         for (const TensorId id : node.outputs) {
-            local.outputs.push_back(add({.id = id, .firstStep = step, .lastStep = step}));
+            local.outputs.push_back(
+                    add({.id = id,
+                         .role = isLast ? LocalTensor::Role::INTERNAL : LocalTensor::Role::INSIDE,
+                         .firstStep = index,
+                         .lastStep = index}));
+            (isLast ? step.outputs : step.inside).push_back(local.outputs.back());
         }
-        mLayout.mostInputs = std::max(mLayout.mostInputs, local.inputs.size());
-        mLayout.mostOutputs = std::max(mLayout.mostOutputs, local.outputs.size());
         return {};
+    }
+
+    void finishStep() {
+        LocalStep& step = mLayout.steps.back();
+        for (size_t i = 1; i < step.nodes.size(); ++i) {
+            step.others.push_back(step.nodes[i].node);
+        }
+        mLayout.mostInputs = std::max(mLayout.mostInputs, step.inputs.size());
+        mLayout.mostOutputs = std::max(mLayout.mostOutputs, step.outputs.size());
     }
 
     PieceLayout mLayout;
@@ -78,8 +121,9 @@ class LayoutBuilder {
 
 }  // namespace
 
-Result<PieceLayout> layOut(std::shared_ptr<const Graph> graph, const Piece& piece) {
-    return LayoutBuilder(std::move(graph)).build(piece);
+Result<PieceLayout> layOut(std::shared_ptr<const Graph> graph, const Piece& piece,
+                           std::span<const FusedNodes> fused) {
+    return LayoutBuilder(std::move(graph)).build(piece, fused);
 }
 
 }  // namespace halyard::engine

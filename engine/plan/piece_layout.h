@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PieceLayout: the tensors that the nodes of one piece read and write, numbered from 0, and which
-// of them cross the piece's boundary.
+// PieceLayout: the tensors that the nodes of one piece read and write, numbered from 0, which of
+// them cross the piece's boundary, and the steps that the nodes are computed in.
 
 #pragma once
 
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/base/status.h"
@@ -23,11 +24,12 @@ using LocalId = size_t;
 inline constexpr LocalId kNoLocal = std::numeric_limits<LocalId>::max();
 
 struct LocalTensor {
-    enum class Role : uint8_t { CONSTANT, INPUT, OUTPUT, INTERNAL };
+    // INSIDE: of a step, whose kernel keeps it where it likes.
+    enum class Role : uint8_t { CONSTANT, INPUT, OUTPUT, INTERNAL, INSIDE };
     TensorId id = kNoTensor;
     Role role = Role::INTERNAL;
     size_t position = 0;   // in Piece::inputs or Piece::outputs
-    size_t firstStep = 0;  // INTERNAL: indices of the nodes that write it first
+    size_t firstStep = 0;  // INTERNAL: indices of the steps that write it first
     size_t lastStep = 0;   // and read it last
 };
 
@@ -37,13 +39,25 @@ struct LocalNode {
     std::vector<LocalId> outputs;
 };
 
+// What one kernel computes: one node, or several whose tensors in between nobody else reads. Runs
+// where the last of them stands.
+struct LocalStep {
+    std::vector<LocalNode> nodes;
+    // Of all nodes in their order, but for tensors inside.
+    std::vector<LocalId> inputs;
+    std::vector<LocalId> inside;      // outputs of the nodes but the last
+    std::vector<LocalId> outputs;     // of the last
+    std::vector<const Node*> others;  // the nodes behind the first
+};
+
 struct PieceLayout {
     std::shared_ptr<const Graph> graph;
     std::vector<LocalTensor> tensors;
-    std::vector<LocalNode> nodes;
+    std::vector<LocalStep> steps;
+    std::vector<size_t> stepOf;    // per node of the piece
     std::vector<LocalId> inputs;   // as Piece::inputs
     std::vector<LocalId> outputs;  // as Piece::outputs
-    size_t mostInputs = 0;         // of any one node
+    size_t mostInputs = 0;         // of any one step
     size_t mostOutputs = 0;
 
     const TensorType& graphType(LocalId local) const {
@@ -51,7 +65,12 @@ struct PieceLayout {
     }
 };
 
-// INTERNAL if the piece reads what neither it nor anything before it has written.
-Result<PieceLayout> layOut(std::shared_ptr<const Graph> graph, const Piece& piece);
+// Positions in Piece::nodes, ascending, of nodes that become one step.
+using FusedNodes = std::vector<size_t>;
+
+// INTERNAL if the piece reads what neither it nor anything before it has written, or what a step
+// keeps to itself. `fused` has every node at most once.
+Result<PieceLayout> layOut(std::shared_ptr<const Graph> graph, const Piece& piece,
+                           std::span<const FusedNodes> fused = {});
 
 }  // namespace halyard::engine

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a piece that runs step by step consists of: kernels, which are chosen for a node when it is
-// compiled and made for its shapes when they are known.
+// What a piece that runs step by step consists of: kernels, which are chosen for a node, or several
+// that are computed together, when it is compiled and made for its shapes when they are known.
 
 #pragma once
 
@@ -21,6 +21,9 @@ namespace halyard::engine {
 struct KernelArguments {
     const Graph& graph;
     const Node& node;
+    // Nodes that the kernel computes with it. Its inputs are those of all of them, in order, but
+    // for tensors inside; its outputs are the last one's.
+    std::span<const Node* const> others;
     ConstantStore& constants;
     // Constants whose copy in the store replaces them for this node are added here, once for each
     // input that reads them.
@@ -30,13 +33,14 @@ struct KernelArguments {
     CompileOptions options = {};
 };
 
-// The types of a node, every shape known but for outputs that are found by running.
+// The types of a step, every shape known but for outputs that are found by running.
 struct StepTypes {
     std::span<const TensorType* const> inputs;  // null: left out
     std::span<const TensorType* const> outputs;
+    std::span<const TensorType* const> inside = {};  // outputs of the nodes before the last
 };
 
-// Computes one node with tensors of fixed shapes. Immutable, thread-safe.
+// Computes one step with tensors of fixed shapes. Immutable, thread-safe.
 class ShapedKernel {
   public:
     virtual ~ShapedKernel() = default;
@@ -51,7 +55,7 @@ class EmptyKernel final : public ShapedKernel {
     Status run(KernelCall& /*call*/) const override { return {}; }
 };
 
-// Computes one node, of any shapes. Immutable, thread-safe; outlives what it makes.
+// Computes one step, of any shapes. Immutable, thread-safe; outlives what it makes.
 class StepKernel {
   public:
     virtual ~StepKernel() = default;

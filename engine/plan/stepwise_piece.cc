@@ -16,12 +16,12 @@ namespace halyard::engine {
 namespace {
 
 // Between two looks at the checkpoint while specialising.
-constexpr size_t kNodesPerCheck = 256;
+constexpr size_t kStepsPerCheck = 256;
 
 // What a piece is compiled to.
 struct Steps {
     PieceLayout layout;
-    std::vector<std::unique_ptr<const StepKernel>> kernels;  // per node
+    std::vector<std::unique_ptr<const StepKernel>> kernels;  // per step
     std::vector<TensorId> packed;
 };
 
@@ -31,10 +31,11 @@ struct StepwiseState : public PieceState {
     std::vector<ReusedBuffer> found;  // per local tensor: memory where only the run knows the size
     std::vector<TensorType> types;    // per local tensor, where any node is open
     std::vector<void*> data;          // the same; null where the plan or the caller gave a place
-    std::vector<ConstTensorView> inputs;  // what a node is handed
+    std::vector<ConstTensorView> inputs;  // what a step is handed
     std::vector<TensorView> outputs;
+    std::vector<ConstTensorView> known;  // of a node of an open step
     std::vector<TensorType> inferred;
-    std::vector<const TensorType*> stepTypes;  // of an open node
+    std::vector<const TensorType*> stepTypes;  // of an open step
 };
 
 class StepwisePiece : public ShapedPiece {
@@ -58,7 +59,7 @@ class StepwisePiece : public ShapedPiece {
     Status inferTypes(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint);
     Status specializeKernels(const Checkpoint& checkpoint);
     Status planWorkspace();
-    bool isOpen(const LocalNode& node) const;
+    bool isOpen(const LocalStep& step) const;
     bool isPresent(LocalId local) const { return local != kNoLocal && mPresent[local]; }
     // What a checker of shapes may know of a tensor before the run.
     KnownInput known(LocalId local) const {
@@ -73,11 +74,11 @@ class StepwisePiece : public ShapedPiece {
     const PieceLayout& mLayout;
     std::vector<TensorType> mTypes;  // per local tensor; unknown extents where only a run can tell
     std::vector<bool> mPresent;      // per local tensor: false for inputs that were left out
-    std::vector<bool> mOpen;         // per node
+    std::vector<bool> mOpen;         // per step
     bool mAnyOpen = false;
-    std::vector<std::shared_ptr<const ShapedKernel>> mKernels;  // per node; null where it is open
+    std::vector<std::shared_ptr<const ShapedKernel>> mKernels;  // per step; null where it is open
     std::vector<size_t> mOffsets;        // per local tensor: in the workspace, where it lies there
-    std::vector<size_t> mKernelOffsets;  // per node: of its kernel's own memory
+    std::vector<size_t> mKernelOffsets;  // per step: of its kernel's own memory
     std::vector<TensorType> mOutputTypes;
     size_t mWorkspaceBytes = 0;
 };
@@ -103,24 +104,25 @@ Status StepwisePiece::inferTypes(std::span<const TensorType* const> inputs,
     }
     std::vector<KnownInput> views;
     std::vector<TensorType> outputs;
-    for (size_t step = 0; step < mLayout.nodes.size(); ++step) {
-        if (step % kNodesPerCheck == 0) {
+    for (size_t step = 0; step < mLayout.steps.size(); ++step) {
+        if (step % kStepsPerCheck == 0) {
             HALYARD_RETURN_IF_ERROR(checkpoint.check("while shapes were inferred"));
         }
-        const LocalNode& node = mLayout.nodes[step];
-        views.clear();
-        for (const LocalId local : node.inputs) {
-            views.push_back(known(local));
+        for (const LocalNode& node : mLayout.steps[step].nodes) {
+            views.clear();
+            for (const LocalId local : node.inputs) {
+                views.push_back(known(local));
+            }
+            outputs.clear();
+            for (const LocalId local : node.outputs) {
+                outputs.push_back(mTypes[local]);
+            }
+            HALYARD_RETURN_IF_ERROR(inferShapes(*node.node, views, outputs));
+            for (size_t i = 0; i < outputs.size(); ++i) {
+                mTypes[node.outputs[i]].shape = outputs[i].shape;
+            }
         }
-        outputs.clear();
-        for (const LocalId local : node.outputs) {
-            outputs.push_back(mTypes[local]);
-        }
-        HALYARD_RETURN_IF_ERROR(inferShapes(*node.node, views, outputs));
-        for (size_t i = 0; i < outputs.size(); ++i) {
-            mTypes[node.outputs[i]].shape = outputs[i].shape;
-        }
-        mOpen.push_back(isOpen(node));
+        mOpen.push_back(isOpen(mLayout.steps[step]));
         mAnyOpen = mAnyOpen || mOpen.back();
     }
     for (const LocalId local : mLayout.outputs) {
@@ -129,37 +131,43 @@ Status StepwisePiece::inferTypes(std::span<const TensorType* const> inputs,
     return {};
 }
 
-bool StepwisePiece::isOpen(const LocalNode& node) const {
+bool StepwisePiece::isOpen(const LocalStep& step) const {
     const auto unknown = [&](LocalId local) {
         return isPresent(local) && !mTypes[local].shape.isFullyKnown();
     };
-    return std::ranges::any_of(node.inputs, unknown) || std::ranges::any_of(node.outputs, unknown);
+    return std::ranges::any_of(step.inputs, unknown) || std::ranges::any_of(step.inside, unknown) ||
+           std::ranges::any_of(step.outputs, unknown);
 }
 
 Status StepwisePiece::specializeKernels(const Checkpoint& checkpoint) {
     std::vector<const TensorType*> inputs;
     std::vector<const TensorType*> outputs;
-    mKernels.resize(mLayout.nodes.size());
-    for (size_t step = 0; step < mLayout.nodes.size(); ++step) {
-        if (step % kNodesPerCheck == 0) {
+    std::vector<const TensorType*> inside;
+    mKernels.resize(mLayout.steps.size());
+    for (size_t step = 0; step < mLayout.steps.size(); ++step) {
+        if (step % kStepsPerCheck == 0) {
             HALYARD_RETURN_IF_ERROR(checkpoint.check("while kernels were made ready"));
         }
         if (mOpen[step]) {
             continue;
         }
-        const LocalNode& node = mLayout.nodes[step];
+        const LocalStep& nodes = mLayout.steps[step];
         inputs.clear();
-        for (const LocalId local : node.inputs) {
+        for (const LocalId local : nodes.inputs) {
             inputs.push_back(isPresent(local) ? &mTypes[local] : nullptr);
         }
         outputs.clear();
-        for (const LocalId local : node.outputs) {
+        for (const LocalId local : nodes.outputs) {
             outputs.push_back(&mTypes[local]);
         }
-        Result<std::shared_ptr<const ShapedKernel>> kernel =
-                mSteps->kernels[step]->specialize({.inputs = inputs, .outputs = outputs});
+        inside.clear();
+        for (const LocalId local : nodes.inside) {
+            inside.push_back(&mTypes[local]);
+        }
+        Result<std::shared_ptr<const ShapedKernel>> kernel = mSteps->kernels[step]->specialize(
+                {.inputs = inputs, .outputs = outputs, .inside = inside});
         if (!kernel.ok()) {
-            return kernel.status().withContext(node.node->label);
+            return kernel.status().withContext(nodes.nodes.front().node->label);
         }
         mKernels[step] = *std::move(kernel);
     }
@@ -208,17 +216,17 @@ class StepwisePiece::Run {
     }
 
     Status run(size_t step) {
-        const LocalNode& node = mLayout.nodes[step];
+        const LocalStep& nodes = mLayout.steps[step];
         mState.inputs.clear();
-        for (const LocalId local : node.inputs) {
+        for (const LocalId local : nodes.inputs) {
             mState.inputs.push_back(viewOf(local));
         }
-        Allocator allocator(*this, node);
+        Allocator allocator(*this, nodes.nodes.back());
         if (mPiece.mOpen[step]) {
-            HALYARD_RETURN_IF_ERROR(close(node, allocator));
+            HALYARD_RETURN_IF_ERROR(close(nodes, allocator));
         }
         mState.outputs.clear();
-        for (const LocalId local : node.outputs) {
+        for (const LocalId local : nodes.outputs) {
             mState.outputs.push_back({.type = &typeOf(local), .data = writableDataOf(local)});
         }
         KernelCall call({.inputs = mState.inputs,
@@ -232,9 +240,9 @@ class StepwisePiece::Run {
         const Status status = compute(step, call);
         mState.scratch.clear();
         if (status.ok() && mPiece.mOpen[step]) {
-            return checkFound(node);
+            return checkFound(nodes.nodes.back());
         }
-        return status.withContext(node.node->label);
+        return status.withContext(nodes.nodes.front().node->label);
     }
 
     uint64_t bytesMoved() const {
@@ -270,11 +278,17 @@ class StepwisePiece::Run {
         for (const TensorView& output : mState.outputs) {
             types.push_back(output.type);
         }
+        for (const LocalId local : mLayout.steps[step].inside) {
+            types.push_back(&typeOf(local));
+        }
         const std::span<const TensorType* const> all = types;
+        const size_t inputs = mState.inputs.size();
+        const size_t outputs = mState.outputs.size();
         HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<const ShapedKernel> made,
                                  mPiece.mSteps->kernels[step]->specialize(
-                                         {.inputs = all.first(mState.inputs.size()),
-                                          .outputs = all.subspan(mState.inputs.size())}));
+                                         {.inputs = all.first(inputs),
+                                          .outputs = all.subspan(inputs, outputs),
+                                          .inside = all.subspan(inputs + outputs)}));
         if (made->workspaceBytes() > 0) {
             HALYARD_ASSIGN_OR_RETURN(const std::span<std::byte> workspace,
                                      call.scratch<std::byte>(made->workspaceBytes()));
@@ -333,23 +347,37 @@ class StepwisePiece::Run {
             case LocalTensor::Role::INTERNAL:
                 view.data = writableDataOf(local);
                 break;
+            case LocalTensor::Role::INSIDE:
+                break;
         }
         return view;
     }
 
-    // Infers the shapes of an open node, now that its inputs are there, and gives its outputs
+    // Infers the shapes of an open step, now that its inputs are there, and gives its outputs
     // memory where that tells their shapes.
-    Status close(const LocalNode& node, OutputAllocator& allocator) {
-        mState.inferred.clear();
-        for (const LocalId local : node.outputs) {
-            mState.inferred.push_back(mState.types[local]);
+    Status close(const LocalStep& step, OutputAllocator& allocator) {
+        for (const LocalNode& node : step.nodes) {
+            mState.known.clear();
+            for (const LocalId local : node.inputs) {
+                mState.known.push_back(viewOf(local));
+            }
+            mState.inferred.clear();
+            for (const LocalId local : node.outputs) {
+                mState.inferred.push_back(mState.types[local]);
+            }
+            HALYARD_RETURN_IF_ERROR(inferShapes(*node.node, mState.known, mState.inferred));
+            if (&node != &step.nodes.back()) {
+                for (size_t i = 0; i < node.outputs.size(); ++i) {
+                    mState.types[node.outputs[i]].shape = mState.inferred[i].shape;
+                }
+            }
         }
-        HALYARD_RETURN_IF_ERROR(inferShapes(*node.node, mState.inputs, mState.inferred));
-        for (size_t i = 0; i < node.outputs.size(); ++i) {
+        const LocalNode& last = step.nodes.back();
+        for (size_t i = 0; i < last.outputs.size(); ++i) {
             if (mState.inferred[i].shape.isFullyKnown()) {
                 HALYARD_RETURN_IF_ERROR(allocator.allocate(i, mState.inferred[i].shape)
                                                 .status()
-                                                .withContext(node.node->label));
+                                                .withContext(last.node->label));
             }
         }
         return {};
@@ -409,8 +437,8 @@ Status StepwisePiece::run(const RunArguments& arguments) const {
         return internalError("a piece was run with the wrong number of tensors or bytes");
     }
     Run run(*this, arguments, static_cast<StepwiseState&>(*arguments.state));
-    for (size_t step = 0; step < mLayout.nodes.size(); ++step) {
-        const Node& node = *mLayout.nodes[step].node;
+    for (size_t step = 0; step < mLayout.steps.size(); ++step) {
+        const Node& node = *mLayout.steps[step].nodes.front().node;
         if (arguments.checkpoint.expired()) {
             return arguments.checkpoint.check("before " + node.label);
         }
@@ -421,6 +449,7 @@ Status StepwisePiece::run(const RunArguments& arguments) const {
         const auto begin = std::chrono::steady_clock::now();
         HALYARD_RETURN_IF_ERROR(run.run(step));
         arguments.trace->record({.node = &node,
+                                 .fused = mLayout.steps[step].others,
                                  .kernel = mSteps->kernels[step]->name(),
                                  .time = std::chrono::steady_clock::now() - begin,
                                  .bytes = run.bytesMoved()});
@@ -449,7 +478,9 @@ class CompiledStepwise : public CompiledPiece {
     }
 
     std::span<const TensorId> packed() const override { return mSteps->packed; }
-    std::string_view kernelOf(size_t node) const override { return mSteps->kernels[node]->name(); }
+    std::string_view kernelOf(size_t node) const override {
+        return mSteps->kernels[mSteps->layout.stepOf[node]]->name();
+    }
 
   private:
     std::shared_ptr<const Steps> mSteps;
@@ -458,23 +489,26 @@ class CompiledStepwise : public CompiledPiece {
 }  // namespace
 
 Result<std::unique_ptr<const CompiledPiece>> compileStepwise(const CompileArguments& arguments,
-                                                             const CompileKernel& compileKernel) {
-    HALYARD_ASSIGN_OR_RETURN(PieceLayout layout, layOut(arguments.graph, arguments.piece));
+                                                             const CompileKernel& compileKernel,
+                                                             std::span<const FusedNodes> fused) {
+    HALYARD_ASSIGN_OR_RETURN(PieceLayout layout, layOut(arguments.graph, arguments.piece, fused));
     Steps steps = {.layout = std::move(layout), .kernels = {}, .packed = {}};
-    for (const LocalNode& node : steps.layout.nodes) {
-        if (steps.kernels.size() % kNodesPerCheck == 0) {
+    for (const LocalStep& step : steps.layout.steps) {
+        const Node& node = *step.nodes.front().node;
+        if (steps.kernels.size() % kStepsPerCheck == 0) {
             HALYARD_RETURN_IF_ERROR(arguments.checkpoint.check("while kernels were chosen"));
         }
         Result<std::unique_ptr<const StepKernel>> kernel =
                 compileKernel(KernelArguments{.graph = *arguments.graph,
-                                              .node = *node.node,
+                                              .node = node,
+                                              .others = step.others,
                                               .constants = arguments.constants,
                                               .packed = steps.packed,
                                               .threads = arguments.threads->threadCount(),
                                               .checkpoint = arguments.checkpoint,
                                               .options = arguments.options});
         if (!kernel.ok()) {
-            return kernel.status().withContext(node.node->label);
+            return kernel.status().withContext(node.label);
         }
         steps.kernels.push_back(*std::move(kernel));
     }

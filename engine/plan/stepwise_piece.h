@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Running a piece step by step: one kernel per node, in order, with the tensors between them in the
-// workspace. For any backend that has kernels for nodes.
+// Running a piece step by step: one kernel per step, in order, with the tensors between them in the
+// workspace. A step is a node, or several of which the backend says that it computes them together.
+// For any backend that has kernels for nodes.
 //
 // Nodes whose shapes follow from the piece's inputs are planned. A node whose shapes depend on
 // data, and whatever comes after it, is "open": its shapes are inferred when the run gets there, or
@@ -12,11 +13,13 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "engine/base/status.h"
 #include "engine/plan/backend.h"
 #include "engine/plan/kernel_call.h"
+#include "engine/plan/piece_layout.h"
 #include "engine/plan/step_kernel.h"
 
 namespace halyard::engine {
@@ -30,13 +33,14 @@ struct Kernel {
 // The kernel of a node; what a backend whose kernels need no preparation consists of.
 using FindKernel = Kernel (*)(const Node& node);
 
-// The kernel of a node, compiled. INTERNAL for a node that the backend does not support.
+// The kernel of a step, compiled. INTERNAL for a node that the backend does not support.
 using CompileKernel =
         std::function<Result<std::unique_ptr<const StepKernel>>(const KernelArguments&)>;
 
-// A piece for whose every node there is a kernel.
-Result<std::unique_ptr<const CompiledPiece>> compileStepwise(const CompileArguments& arguments,
-                                                             const CompileKernel& compileKernel);
+// A piece for whose every node there is a kernel. Those of `fused` are compiled together.
+Result<std::unique_ptr<const CompiledPiece>> compileStepwise(
+        const CompileArguments& arguments, const CompileKernel& compileKernel,
+        std::span<const FusedNodes> fused = {});
 Result<std::unique_ptr<const CompiledPiece>> compileStepwise(const CompileArguments& arguments,
                                                              FindKernel findKernel);
 
