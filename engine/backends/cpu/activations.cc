@@ -11,6 +11,7 @@
 
 #include "engine/backends/cpu/byte_lookup.h"
 #include "engine/backends/cpu/chunks.h"
+#include "engine/backends/cpu/epilogue.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/numerics/byte_tables.h"
@@ -145,6 +146,28 @@ Result<std::unique_ptr<const StepKernel>> compile(const Activate& node,
     const ActivateFloats* form = HALYARD_CPU_CHOOSE(set, activateFloats)();
     return plainKernel(arguments, toString(set),
                        [node, form](KernelCall& call) { return activate(node, *form, call); });
+}
+
+EpilogueStage stageOf(const Activate& node, const TensorType& x, const TensorType& output,
+                      InstructionSet set) {
+    if (isOfBytes(x.type)) {
+        return [table = activationTable(node, x, output), form = lookUpBytes(set)](
+                       std::byte* elements, const std::byte* /*addend*/, int64_t count) {
+            auto* bytes = reinterpret_cast<uint8_t*>(elements);
+            form(table, bytes, bytes, count);
+        };
+    }
+    const ActivateFloats* form = HALYARD_CPU_CHOOSE(set, activateFloats)();
+    if (x.type == DataType::FLOAT16) {
+        return [node, form](std::byte* elements, const std::byte* /*addend*/, int64_t count) {
+            auto* halves = reinterpret_cast<Half*>(elements);
+            form->halves(node, halves, halves, count);
+        };
+    }
+    return [node, form](std::byte* elements, const std::byte* /*addend*/, int64_t count) {
+        auto* floats = reinterpret_cast<float*>(elements);
+        form->floats(node, floats, floats, count);
+    };
 }
 
 }  // namespace halyard::engine::cpu

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "engine/backends/cpu/element_forms.h"
+#include "engine/backends/cpu/epilogue.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/numerics/activation_range.h"
@@ -283,6 +284,36 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace halyard::engine::cpu {
+namespace {
+
+Combination combinationOf(const Binary& node, const TensorType& a, const TensorType& b,
+                          const TensorType& output) {
+    Combination combination = {
+            .function = node.function, .range = rangeOf(node.activation), .quantized = {}};
+    if (isOfBytes(output.type)) {
+        const float scale = output.quantization.scale;
+        const float ratioA = multiplier(a.quantization.scale, 1.0F, scale);
+        const float ratioB = multiplier(b.quantization.scale, 1.0F, scale);
+        combination.quantized = {
+                .a = a.quantization,
+                .b = b.quantization,
+                .output = output.quantization,
+                .type = rangeOf(output.type),
+                .bounds = rangeOf(node.activation, output),
+                .ratioA = ratioA,
+                .ratioB = ratioB,
+                .productRatio = multiplier(a.quantization.scale, b.quantization.scale, scale),
+                .sum = ScaledSum::of(ratioA, ratioB)};
+    }
+    return combination;
+}
+
+Combine formOf(DataType type, InstructionSet set) {
+    const CombineForms& forms = *HALYARD_CPU_CHOOSE(set, combineForms)();
+    return type == DataType::BOOL8 ? forms.bools : forms.rows.of(type);
+}
+
+}  // namespace
 
 Status supports(const Binary& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
     return {};
@@ -292,31 +323,26 @@ Result<std::unique_ptr<const StepKernel>> compile(const Binary& node,
                                                   const KernelArguments& arguments,
                                                   InstructionSet set) {
     const TensorType& output = outputType(arguments.graph, arguments.node);
-    const CombineForms& forms = *HALYARD_CPU_CHOOSE(set, combineForms)();
-    const Combine form = output.type == DataType::BOOL8 ? forms.bools : forms.rows.of(output.type);
-    Combination combination = {
-            .function = node.function, .range = rangeOf(node.activation), .quantized = {}};
-    if (isOfBytes(output.type)) {
-        const Quantization& a = inputType(arguments.graph, arguments.node, 0).quantization;
-        const Quantization& b = inputType(arguments.graph, arguments.node, 1).quantization;
-        const float scale = output.quantization.scale;
-        const float ratioA = multiplier(a.scale, 1.0F, scale);
-        const float ratioB = multiplier(b.scale, 1.0F, scale);
-        combination.quantized = {.a = a,
-                                 .b = b,
-                                 .output = output.quantization,
-                                 .type = rangeOf(output.type),
-                                 .bounds = rangeOf(node.activation, output),
-                                 .ratioA = ratioA,
-                                 .ratioB = ratioB,
-                                 .productRatio = multiplier(a.scale, b.scale, scale),
-                                 .sum = ScaledSum::of(ratioA, ratioB)};
-    }
+    const Combine form = formOf(output.type, set);
+    const Combination combination =
+            combinationOf(node, inputType(arguments.graph, arguments.node, 0),
+                          inputType(arguments.graph, arguments.node, 1), output);
     const int64_t operations = node.function == Binary::Function::POW ? 64 : 1;
     return plainKernel(arguments, toString(set), [combination, form, operations](KernelCall& call) {
         return forEachRow(call, operations,
                           [&](const CombinedRow& row) { form(combination, row); });
     });
+}
+
+EpilogueStage stageOf(const Binary& node, const TensorType& a, const TensorType& b,
+                      const TensorType& output, bool replacesFirst, InstructionSet set) {
+    return [combination = combinationOf(node, a, b, output), form = formOf(output.type, set),
+            replacesFirst](std::byte* elements, const std::byte* addend, int64_t count) {
+        form(combination, {.a = replacesFirst ? elements : addend,
+                           .b = replacesFirst ? addend : elements,
+                           .to = elements,
+                           .count = count});
+    };
 }
 
 }  // namespace halyard::engine::cpu

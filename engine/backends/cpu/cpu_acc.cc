@@ -5,6 +5,7 @@
 #include <string>
 #include <variant>
 
+#include "engine/backends/cpu/fusion.h"
 #include "engine/backends/cpu/instruction_set.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/plan/stepwise_piece.h"
@@ -35,9 +36,10 @@ class CpuAcc : public Backend {
 
     Result<std::unique_ptr<const CompiledPiece>> compile(
             const CompileArguments& arguments) const override {
-        return compileStepwise(arguments, [set = mSet](const KernelArguments& own) {
-            return compileNode(own, set);
-        });
+        return compileStepwise(
+                arguments,
+                [set = mSet](const KernelArguments& own) { return compileNode(own, set); },
+                cpu::findFusions(*arguments.graph, arguments.piece));
     }
 
   private:

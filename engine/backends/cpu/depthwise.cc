@@ -74,6 +74,7 @@ Result<std::unique_ptr<const StepKernel>> compile(const DepthwiseConv2d& node,
                                             .filterH = weights[1],
                                             .filterW = weights[2],
                                             .channels = weights[3],
+                                            .epilogue = Epilogue::of(arguments, set),
                                             .threads = arguments.threads};
     arguments.packed.push_back(whole.inputs[1]);
     arguments.packed.push_back(whole.inputs[2]);

@@ -18,9 +18,9 @@ namespace {
 
 class ShapedQuantizedDepthwise final : public UnitKernel {
   public:
-    ShapedQuantizedDepthwise(const QuantizedDepthwise& form, PackedConstant panels,
-                             const DepthwiseLines& lines)
-        : mForm(form), mPanels(panels), mLines(lines) {}
+    ShapedQuantizedDepthwise(const QuantizedDepthwise& form, const DepthwiseDefinition& definition,
+                             PackedConstant panels, const DepthwiseLines& lines)
+        : mForm(form), mEpilogue(definition.epilogue), mPanels(panels), mLines(lines) {}
 
     Status create(const DepthwiseDefinition& definition, const TensorType& x,
                   const TensorType& output) {
@@ -62,9 +62,11 @@ class ShapedQuantizedDepthwise final : public UnitKernel {
         line.low = mRange.low;
         line.high = mRange.high;
         mForm.compute(line);
+        mEpilogue.apply(call, mLines.outputRows(unit));
     }
 
     const QuantizedDepthwise& mForm;
+    const Epilogue mEpilogue;
     const PackedConstant mPanels;
     const DepthwiseLines mLines;
     uint8_t mFlip = 0;
@@ -84,7 +86,8 @@ class QuantizedDepthwiseKernel final : public StepKernel {
         : mForm(form),
           mDefinition(definition),
           mPanels(panels),
-          mName("acc::depthwise_8bit " + std::string(toString(set))) {}
+          mName("acc::depthwise_8bit " + std::string(toString(set)) + mDefinition.epilogue.name()) {
+    }
 
     std::string_view name() const override { return mName; }
 
@@ -129,8 +132,9 @@ class QuantizedDepthwiseKernel final : public StepKernel {
         HALYARD_ASSIGN_OR_RETURN(const DepthwiseLines lines,
                                  DepthwiseLines::create(mDefinition, types.inputs[0]->shape,
                                                         types.outputs[0]->shape));
-        auto kernel = std::make_shared<ShapedQuantizedDepthwise>(mForm, mPanels, lines);
-        HALYARD_RETURN_IF_ERROR(kernel->create(mDefinition, *types.inputs[0], *types.outputs[0]));
+        auto kernel =
+                std::make_shared<ShapedQuantizedDepthwise>(mForm, mDefinition, mPanels, lines);
+        HALYARD_RETURN_IF_ERROR(kernel->create(mDefinition, *types.inputs[0], resultOf(types)));
         return std::shared_ptr<const ShapedQuantizedDepthwise>(std::move(kernel));
     }
 

@@ -18,9 +18,13 @@ namespace {
 
 class ShapedFloatDepthwise final : public UnitKernel {
   public:
-    ShapedFloatDepthwise(const FloatDepthwise& form, Activation activation, PackedConstant panels,
-                         const DepthwiseLines& lines)
-        : mForm(form), mRange(rangeOf(activation)), mPanels(panels), mLines(lines) {}
+    ShapedFloatDepthwise(const FloatDepthwise& form, const DepthwiseDefinition& definition,
+                         PackedConstant panels, const DepthwiseLines& lines)
+        : mForm(form),
+          mRange(rangeOf(definition.node.activation)),
+          mEpilogue(definition.epilogue),
+          mPanels(panels),
+          mLines(lines) {}
 
     // Halves are widened on the way in and narrowed on the way out.
     Status create(bool halves, int64_t filterH, size_t threads) {
@@ -56,6 +60,7 @@ class ShapedFloatDepthwise final : public UnitKernel {
                 line.x = strip;
             }
             mForm.compute(line);
+            mEpilogue.apply(call, mLines.outputRows(unit));
             return;
         }
         mLines.widen(call.input(0).as<Half>() + first, strip, line.window,
@@ -67,10 +72,12 @@ class ShapedFloatDepthwise final : public UnitKernel {
         const ptrdiff_t end = line.window.endPixel * line.window.channels;
         std::transform(line.y + begin, line.y + end, call.output(0).as<Half>() + to + begin,
                        [](float value) { return toHalf(value); });
+        mEpilogue.apply(call, mLines.outputRows(unit));
     }
 
     const FloatDepthwise& mForm;
     const RealRange mRange;
+    const Epilogue mEpilogue;
     const PackedConstant mPanels;
     const DepthwiseLines mLines;
     bool mHalves = false;
@@ -86,7 +93,8 @@ class FloatDepthwiseKernel final : public StepKernel {
         : mForm(form),
           mDefinition(definition),
           mPanels(panels),
-          mName("acc::depthwise_float " + std::string(toString(set))) {}
+          mName("acc::depthwise_float " + std::string(toString(set)) +
+                mDefinition.epilogue.name()) {}
 
     std::string_view name() const override { return mName; }
 
@@ -116,8 +124,7 @@ class FloatDepthwiseKernel final : public StepKernel {
         HALYARD_ASSIGN_OR_RETURN(const DepthwiseLines lines,
                                  DepthwiseLines::create(mDefinition, types.inputs[0]->shape,
                                                         types.outputs[0]->shape));
-        auto kernel = std::make_shared<ShapedFloatDepthwise>(mForm, mDefinition.node.activation,
-                                                             mPanels, lines);
+        auto kernel = std::make_shared<ShapedFloatDepthwise>(mForm, mDefinition, mPanels, lines);
         HALYARD_RETURN_IF_ERROR(kernel->create(types.inputs[0]->type == DataType::FLOAT16,
                                                mDefinition.filterH, mDefinition.threads));
         return std::shared_ptr<const ShapedFloatDepthwise>(std::move(kernel));

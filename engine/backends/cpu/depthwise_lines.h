@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "engine/backends/cpu/depthwise_line.h"
+#include "engine/backends/cpu/epilogue.h"
 #include "engine/backends/cpu/instruction_set.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
@@ -24,6 +25,7 @@ struct DepthwiseDefinition {
     int64_t filterH = 1;
     int64_t filterW = 1;
     int64_t channels = 1;
+    Epilogue epilogue;
     size_t threads = 1;
 
     int64_t taps() const { return filterH * filterW; }
@@ -45,6 +47,16 @@ class DepthwiseLines {
     // Output channels that read one input channel.
     int64_t multiplier() const { return mWindow.channels / mInputC; }
     int64_t outputLine() const { return mWindow.outputW * mWindow.channels; }
+
+    // Of the output, those that a unit computes.
+    EpilogueRows outputRows(int64_t unit) const {
+        const int64_t first = unit % mUnitsPerLine * mUnitPixels;
+        const int64_t count = std::min(mUnitPixels, mWindow.outputW - first);
+        return {.begin = lineOf(unit) * outputLine() + first * mWindow.channels,
+                .rows = count,
+                .row = mWindow.channels,
+                .columns = mWindow.channels};
+    }
 
     // The windows of a unit; `first` is where the line that the filter's row 0 reads, or would
     // read, starts in the input.

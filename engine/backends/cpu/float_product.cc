@@ -25,6 +25,7 @@ class ShapedFloatProduct final : public UnitKernel {
           mFilter(definition.filter),
           mRange(rangeOf(definition.activation)),
           mPanels(panels),
+          mEpilogue(definition.epilogue),
           mPlan(std::move(plan)) {}
 
     // Halves are widened on the way in and narrowed on the way out.
@@ -77,6 +78,7 @@ class ShapedFloatProduct final : public UnitKernel {
             block.cLine = mPlan.cLine();
             block.cRow = mPlan.cRow();
             mForm.compute(block);
+            mEpilogue.apply(call, mPlan.outputRows(unit));
             return;
         }
         auto* result = reinterpret_cast<float*>(memory + mResult);
@@ -93,12 +95,14 @@ class ShapedFloatProduct final : public UnitKernel {
                                [](float value) { return toHalf(value); });
             }
         }
+        mEpilogue.apply(call, mPlan.outputRows(unit));
     }
 
     const FloatMatmul& mForm;
     const ProductFilter mFilter;
     const RealRange mRange;
     const PackedConstant mPanels;
+    const Epilogue mEpilogue;
     const ProductPlan mPlan;
     bool mHalves = false;
     size_t mStrip = 0;
@@ -112,8 +116,8 @@ class FloatProduct final : public StepKernel {
         : mForm(form),
           mDefinition(std::move(definition)),
           mPanels(panels),
-          mName("acc::product_float " + std::string(form.tile) + " " + std::string(toString(set))) {
-    }
+          mName("acc::product_float " + std::string(form.tile) + " " + std::string(toString(set)) +
+                mDefinition.epilogue.name()) {}
 
     std::string_view name() const override { return mName; }
 
@@ -147,11 +151,13 @@ class FloatProduct final : public StepKernel {
         HALYARD_ASSIGN_OR_RETURN(
                 const ProductShape shape,
                 mDefinition.shapeFor(types.inputs[0]->shape, types.outputs[0]->shape));
-        HALYARD_ASSIGN_OR_RETURN(ProductPlan plan,
-                                 ProductPlan::create(shape, {.tileRows = mForm.tileRows,
-                                                             .tileColumns = mForm.tileLanes,
-                                                             .alwaysStrip = halves,
-                                                             .threads = mDefinition.threads}));
+        HALYARD_ASSIGN_OR_RETURN(
+                ProductPlan plan,
+                ProductPlan::create(shape, {.tileRows = mForm.tileRows,
+                                            .tileColumns = mForm.tileLanes,
+                                            .alwaysStrip = halves,
+                                            .readsResults = !mDefinition.epilogue.empty(),
+                                            .threads = mDefinition.threads}));
         auto kernel =
                 std::make_shared<ShapedFloatProduct>(mForm, mDefinition, mPanels, std::move(plan));
         HALYARD_RETURN_IF_ERROR(kernel->create(halves, mDefinition.threads));

@@ -63,6 +63,7 @@ Result<std::unique_ptr<const StepKernel>> compileProduct(const ProductNode& node
     ProductDefinition definition;
     definition.activation = node.activation;
     definition.filter = filterOf(node, weights, bytes ? quantizedMatmul(set).depthGroup : 1);
+    definition.epilogue = Epilogue::of(arguments, set);
     definition.threads = arguments.threads;
     if (node.window != nullptr) {
         definition.window = *node.window;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "engine/backends/cpu/epilogue.h"
 #include "engine/backends/cpu/instruction_set.h"
 #include "engine/backends/cpu/product.h"
 #include "engine/backends/cpu/product_plan.h"
@@ -36,6 +37,7 @@ struct ProductDefinition {
     int64_t filterH = 1, filterW = 1;
     Activation activation = Activation::NONE;
     ProductFilter filter;
+    Epilogue epilogue;
     size_t threads = 1;
 
     Result<ProductShape> shapeFor(const Shape& x, const Shape& output) const;

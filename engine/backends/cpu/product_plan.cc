@@ -3,6 +3,7 @@
 #include "engine/backends/cpu/product_plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "engine/base/checked_math.h"
@@ -13,6 +14,8 @@ namespace {
 // Of the left matrix in one unit: what stays in the cache next to the processor's registers while
 // all columns go by.
 constexpr int64_t kUnitBytes = int64_t{96} << 10;
+// And of its result, where that is read again: what stays in the next cache.
+constexpr int64_t kResultBytes = int64_t{128} << 10;
 // So many units per thread even out what threads are late by.
 constexpr int64_t kUnitsPerThread = 4;
 // Multiply-adds that are worth a unit of their own.
@@ -65,10 +68,14 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
     const int64_t bytes = static_cast<int64_t>(traits.elementBytes);
     const int64_t rowBytes = std::max<int64_t>(taps * plan.mRunLength * bytes, 1);
     const int64_t lineBytes = std::max<int64_t>(s.inputW * s.inputC * bytes, 1);
+    const int64_t resultBytes = std::max<int64_t>(s.outputC * bytes, 1);
+    const int64_t mostRows = traits.readsResults ? std::max<int64_t>(kResultBytes / resultBytes, 1)
+                                                 : std::numeric_limits<int64_t>::max();
     const bool oneLine = s.outputH == 1 && s.filterW == 1;
     const int64_t rowOperations = std::max<int64_t>(taps * plan.mRunLength * plan.mGroupColumns, 1);
     const int64_t mostTiles =
-            oneLine ? std::clamp<int64_t>(kUnitBytes / rowBytes / traits.tileRows, 1, 64)
+            oneLine ? std::clamp<int64_t>(
+                              std::min(kUnitBytes / rowBytes, mostRows) / traits.tileRows, 1, 64)
                     : s.outputW;
     plan.mRowsPerUnit =
             traits.tileRows *
@@ -77,8 +84,10 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
     plan.mLinesPerUnit = 1;
     if (!oneLine && plan.mRowsPerUnit == s.outputW) {
         const int64_t most = kMostOperations / (rowOperations * s.outputW);
-        plan.mLinesPerUnit = std::clamp<int64_t>(std::min(kUnitBytes / lineBytes - s.filterH, most),
-                                                 1, s.outputH);
+        plan.mLinesPerUnit =
+                std::clamp<int64_t>(std::min({kUnitBytes / lineBytes - s.filterH, most,
+                                              mostRows / std::max<int64_t>(s.outputW, 1)}),
+                                    1, s.outputH);
     }
     const int64_t threads = static_cast<int64_t>(traits.threads);
     const int64_t wanted = threads == 1 ? 1 : threads * kUnitsPerThread;

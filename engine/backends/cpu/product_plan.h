@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/backends/cpu/epilogue.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
 #include "engine/graph/tensor.h"
@@ -38,9 +39,10 @@ struct ProductShape {
 struct ProductTraits {
     int64_t tileRows = 1;
     int64_t tileColumns = 1;
-    int64_t runMultiple = 1;   // a run's length is a multiple of this, padded by the strip
-    size_t elementBytes = 4;   // of the left matrix
-    bool alwaysStrip = false;  // the input is not what the product reads
+    int64_t runMultiple = 1;    // a run's length is a multiple of this, padded by the strip
+    size_t elementBytes = 4;    // of the left matrix
+    bool alwaysStrip = false;   // the input is not what the product reads
+    bool readsResults = false;  // once more, when a unit is done
     size_t threads = 1;
 };
 
@@ -81,6 +83,14 @@ class ProductPlan {
     // Where the unit's first row starts in the input, where that is read in place.
     ptrdiff_t inputOffset(const ProductUnit& unit) const;
     ptrdiff_t outputOffset(const ProductUnit& unit) const;
+    EpilogueRows outputRows(const ProductUnit& unit) const {
+        return {.begin = outputOffset(unit),
+                .lines = unit.lines,
+                .line = cLine(),
+                .rows = unit.rows,
+                .row = cRow(),
+                .columns = unit.columns};
+    }
 
     // Copies to the strip what a unit reads, with `padding` where there is no input.
     // convert(From) gives an element of the strip.

@@ -24,6 +24,7 @@ class ShapedQuantizedProduct final : public UnitKernel {
         : mForm(form),
           mFilter(definition.filter),
           mPanels(panels),
+          mEpilogue(definition.epilogue),
           mPlan(std::move(plan)),
           mZeros(zeros) {}
 
@@ -93,11 +94,13 @@ class ShapedQuantizedProduct final : public UnitKernel {
             block.rowSums = reinterpret_cast<int32_t*>(memory + mRowSums);
         }
         mForm.compute(block);
+        mEpilogue.apply(call, mPlan.outputRows(unit));
     }
 
     const QuantizedMatmul& mForm;
     const ProductFilter mFilter;
     const PackedConstant mPanels;
+    const Epilogue mEpilogue;
     const ProductPlan mPlan;
     const ByteZeros mZeros;
     bool mSigned = false;
@@ -117,7 +120,8 @@ class QuantizedProduct final : public StepKernel {
           mDefinition(std::move(definition)),
           mPanels(panels),
           mZeros(zeros),
-          mName("acc::product_8bit " + std::string(form.tile) + " " + std::string(toString(set))) {}
+          mName("acc::product_8bit " + std::string(form.tile) + " " + std::string(toString(set)) +
+                mDefinition.epilogue.name()) {}
 
     std::string_view name() const override { return mName; }
 
@@ -163,11 +167,12 @@ class QuantizedProduct final : public StepKernel {
                                             .runMultiple = mForm.depthGroup,
                                             .elementBytes = mForm.bytes ? size_t{1} : size_t{2},
                                             .alwaysStrip = !mForm.bytes || mZeros.flipX != 0,
+                                            .readsResults = !mDefinition.epilogue.empty(),
                                             .threads = mDefinition.threads}));
         auto kernel = std::make_shared<ShapedQuantizedProduct>(mForm, mDefinition, mPanels,
                                                                std::move(plan), mZeros);
         HALYARD_RETURN_IF_ERROR(
-                kernel->create(x, *types.outputs[0], mDefinition.activation, mDefinition.threads));
+                kernel->create(x, resultOf(types), mDefinition.activation, mDefinition.threads));
         return std::shared_ptr<const ShapedQuantizedProduct>(std::move(kernel));
     }
 

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/cpu/fusion.h"
+
+#include <cstddef>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+
+namespace halyard::engine::cpu {
+namespace {
+
+// Who reads the tensors of a piece.
+class Readers {
+  public:
+    Readers(const Graph& graph, const Piece& piece) {
+        for (size_t i = 0; i < piece.nodes.size(); ++i) {
+            for (const TensorId input : graph.node(piece.nodes[i]).inputs) {
+                if (input != kNoTensor) {
+                    Reader& reader = mReaders[input];
+                    ++reader.count;
+                    reader.node = i;
+                }
+            }
+        }
+        // Whoever reads an output of the piece counts as two.
+        for (const TensorId output : piece.outputs) {
+            mReaders[output].count += 2;
+        }
+    }
+
+    // The one node that reads the tensor, once, by its position in the piece.
+    std::optional<size_t> onlyReader(TensorId tensor) const {
+        const auto found = mReaders.find(tensor);
+        return found == mReaders.end() || found->second.count != 1
+                       ? std::nullopt
+                       : std::optional(found->second.node);
+    }
+
+  private:
+    struct Reader {
+        size_t count = 0;
+        size_t node = 0;
+    };
+    std::unordered_map<TensorId, Reader> mReaders;
+};
+
+bool hasEpilogue(const Node& node) {
+    return node.kind() == NodeKind::Conv2d || node.kind() == NodeKind::FullyConnected ||
+           node.kind() == NodeKind::DepthwiseConv2d;
+}
+
+// Whether the elements of a node's result become those of the next node's one by one.
+bool isStage(const Graph& graph, const Node& node, TensorId result, bool mayAdd) {
+    const TensorType& from = graph.tensor(result).type;
+    const TensorType& to = graph.tensor(node.outputs[0]).type;
+    if (from.type != to.type) {
+        return false;
+    }
+    if (std::holds_alternative<Activate>(node.descriptor)) {
+        return true;
+    }
+    const auto* binary = std::get_if<Binary>(&node.descriptor);
+    if (binary == nullptr || binary->function != Binary::Function::ADD || !mayAdd) {
+        return false;
+    }
+    // Without broadcasting, which only known shapes tell.
+    const TensorType& a = graph.tensor(node.inputs[0]).type;
+    const TensorType& b = graph.tensor(node.inputs[1]).type;
+    return a.type == b.type && a.shape.isFullyKnown() && a.shape == b.shape;
+}
+
+}  // namespace
+
+std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece) {
+    const Readers readers(graph, piece);
+    std::vector<FusedNodes> fusions;
+    std::vector<bool> taken(piece.nodes.size(), false);
+    for (size_t i = 0; i < piece.nodes.size(); ++i) {
+        const Node& first = graph.node(piece.nodes[i]);
+        if (!hasEpilogue(first)) {
+            continue;
+        }
+        FusedNodes nodes = {i};
+        TensorId last = first.outputs[0];
+        bool mayAdd = true;
+        while (const std::optional<size_t> next = readers.onlyReader(last)) {
+            const Node& node = graph.node(piece.nodes[*next]);
+            if (taken[*next] || !isStage(graph, node, last, mayAdd)) {
+                break;
+            }
+            mayAdd = mayAdd && node.kind() != NodeKind::Binary;
+            nodes.push_back(*next);
+            taken[*next] = true;
+            last = node.outputs[0];
+        }
+        if (nodes.size() > 1) {
+            fusions.push_back(std::move(nodes));
+        }
+    }
+    return fusions;
+}
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which nodes of a piece CpuAcc computes together.
+
+#pragma once
+
+#include <vector>
+
+#include "engine/graph/graph.h"
+#include "engine/plan/backend.h"
+#include "engine/plan/piece_layout.h"
+
+namespace halyard::engine::cpu {
+
+// Convolutions and fully connected layers with the additions and activations after them, where
+// nobody else reads what lies in between.
+std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece);
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Additions and activations that CpuAcc computes with the convolution or the fully connected layer
+// before them: results are CpuRef's, node by node.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/backends/cpu/cpu_acc.h"
+#include "engine/backends/cpu/instruction_set.h"
+#include "engine/backends/ref/cpu_ref.h"
+#include "engine/plan/profile.h"
+#include "engine/plan/program.h"
+#include "tests/engine/allocation_count.h"
+#include "tests/engine/cpu_acc/guarded_memory.h"
+#include "tests/engine/ref/random_values.h"
+
+namespace halyard::engine {
+namespace {
+
+using cpu::InstructionSet;
+using ref_test::RandomValues;
+using ref_test::typeOf;
+using ref_test::Values;
+
+enum class Kind { CONVOLUTION, POINTWISE, DEPTHWISE, FULLY_CONNECTED };
+
+// A graph and what its inputs are.
+struct Model {
+    Graph graph;
+    std::vector<Values> inputs;
+
+    TensorId addInput(const Values& values, bool unknownShape = false) {
+        TensorType type = values.type;
+        if (unknownShape) {
+            type.shape[0] = kUnknownDimension;
+        }
+        inputs.push_back(values);
+        return graph.addTensor(type);
+    }
+    TensorId addNode(NodeDescriptor descriptor, std::vector<TensorId> from, TensorType type) {
+        type.shape = Shape::unknownRank();
+        const TensorId result = graph.addTensor(type);
+        graph.addNode({.descriptor = std::move(descriptor),
+                       .inputs = std::move(from),
+                       .outputs = {result},
+                       .label = "node " + std::to_string(graph.nodes().size()),
+                       .sources = {static_cast<uint32_t>(graph.nodes().size())}});
+        return result;
+    }
+    void finish(std::vector<TensorId> in, std::vector<TensorId> out) {
+        graph.setInputs(std::move(in));
+        graph.setOutputs(std::move(out));
+    }
+};
+
+std::shared_ptr<const Program> build(const Model& model, const Backend& backend, size_t threads) {
+    const BackendList backends = {&backend};
+    return Program::build(model.graph, backends, std::make_shared<ThreadPool>(threads)).value();
+}
+
+struct Outcome {
+    std::vector<std::vector<uint8_t>> outputs;
+    size_t allocations = 0;  // of a second run, on this thread
+};
+
+Outcome run(const Model& model, const std::shared_ptr<const Program>& program) {
+    Execution execution(program);
+    std::list<GuardedMemory> memory;
+    std::vector<InputBinding> in;
+    for (const Values& values : model.inputs) {
+        in.push_back(
+                {.bytes = memory.emplace_back(values.bytes).bytes(), .shape = values.type.shape});
+    }
+    const std::vector<OutputBinding> none(model.graph.outputs().size());
+    ExecutionReport report;
+    const Status first = execution.run(in, none, {}, &report);
+    EXPECT_TRUE(first.ok() || first.code() == StatusCode::OUTPUT_TOO_SMALL) << first.toString();
+    std::vector<OutputBinding> out;
+    for (size_t i = 0; i < none.size(); ++i) {
+        TensorType type = model.graph.tensor(model.graph.outputs()[i]).type;
+        type.shape = report.outputs.at(i).shape;
+        out.push_back({.bytes = memory.emplace_back(type.byteSize().value()).bytes()});
+    }
+    EXPECT_TRUE(execution.run(in, out, {}, &report).ok());
+    Outcome outcome;
+    const size_t before = allocationCount();
+    EXPECT_TRUE(execution.run(in, out, {}, &report).ok());
+    outcome.allocations = allocationCount() - before;
+    for (const OutputBinding& binding : out) {
+        outcome.outputs.emplace_back(binding.bytes.begin(), binding.bytes.end());
+    }
+    return outcome;
+}
+
+size_t stepsWithEpilogue(const Program& program) {
+    return static_cast<size_t>(
+            std::ranges::count_if(program.placement(), [](const NodePlacement& node) {
+                return node.kernel.find(" + ") != std::string::npos;
+            }));
+}
+
+void expectClose(const std::vector<uint8_t>& actual, const std::vector<uint8_t>& expected,
+                 DataType type) {
+    ASSERT_EQ(actual.size(), expected.size());
+    if (!isFloat(type)) {
+        EXPECT_EQ(actual, expected);
+        return;
+    }
+    const TensorType row =
+            typeOf(type, {static_cast<int32_t>(expected.size() / elementSize(type))});
+    const std::vector<double> a = ref_test::stored({.type = row, .bytes = actual});
+    const std::vector<double> e = ref_test::stored({.type = row, .bytes = expected});
+    const double tolerance = type == DataType::FLOAT16 ? 4e-3 : 5e-5;
+    for (size_t i = 0; i < e.size(); ++i) {
+        ASSERT_NEAR(a[i], e[i], tolerance * std::max(1.0, std::abs(e[i]))) << "element " << i;
+    }
+}
+
+// On every instruction set, `fused` nodes are part of a step with an epilogue.
+void expectSameAsReference(const Model& model, size_t fused) {
+    const auto reference = makeCpuRef();
+    const Outcome expected = run(model, build(model, *reference, 1));
+    for (const InstructionSet set : cpu::availableInstructionSets()) {
+        const auto tuned = makeCpuAcc(set);
+        for (size_t threads = 1; threads <= 4; ++threads) {
+            SCOPED_TRACE(std::string(toString(set)) + ", threads: " + std::to_string(threads));
+            const auto program = build(model, *tuned, threads);
+            EXPECT_EQ(stepsWithEpilogue(*program), fused);
+            const Outcome actual = run(model, program);
+            EXPECT_EQ(actual.allocations, 0U);
+            for (size_t i = 0; i < expected.outputs.size(); ++i) {
+                expectClose(actual.outputs[i], expected.outputs[i],
+                            model.graph.tensor(model.graph.outputs()[i]).type.type);
+            }
+        }
+    }
+}
+
+// Where a producer's result is, and what it is like.
+struct Producer {
+    TensorId x = kNoTensor;
+    TensorId result = kNoTensor;
+    TensorType type;  // with its shape
+};
+
+struct ProducerOptions {
+    bool keepsShape = false;  // the result has the shape of x
+    bool unknownShape = false;
+};
+
+Producer addProducer(Model& model, RandomValues& random, Kind kind, DataType type,
+                     const ProducerOptions& options = {}) {
+    const bool wide = random.integer(0, 2) == 0;
+    const int32_t depth = random.integer(1, wide ? 70 : 20);
+    const int32_t channels = options.keepsShape || kind == Kind::DEPTHWISE
+                                     ? depth
+                                     : random.integer(1, wide ? 90 : 20);
+    const int32_t stride = options.keepsShape || kind == Kind::POINTWISE ? 1 : random.integer(1, 2);
+    const int32_t filter = kind == Kind::POINTWISE ? 1 : 1 + 2 * random.integer(0, 2);
+    const auto activation = static_cast<Activation>(random.integer(0, 3));
+    const bool bytes = !isFloat(type);
+    TensorType x = bytes ? random.quantization(type, 0.02F) : typeOf(type, {});
+    TensorType weights = bytes ? random.quantization(type, 0.01F) : typeOf(type, {});
+    TensorType bias = typeOf(bytes ? DataType::INT32 : type, {channels});
+    bias.quantization.scale = bytes ? x.quantization.scale * weights.quantization.scale : 0.0F;
+    Producer producer;
+    producer.type = bytes ? random.quantization(type, 0.3F) : typeOf(type, {});
+    const Window2d window = {.padding = PaddingScheme::SAME, .strideH = stride, .strideW = stride};
+    NodeDescriptor descriptor;
+    if (kind == Kind::FULLY_CONNECTED) {
+        x.shape = {random.integer(1, 40), depth};
+        weights.shape = {channels, depth};
+        producer.type.shape = {x.shape[0], channels};
+        descriptor = FullyConnected{.activation = activation};
+    } else {
+        x.shape = {random.integer(1, 3), random.integer(1, 17), random.integer(1, 17), depth};
+        producer.type.shape = {x.shape[0], (x.shape[1] + stride - 1) / stride,
+                               (x.shape[2] + stride - 1) / stride, channels};
+        if (kind == Kind::DEPTHWISE) {
+            weights.shape = {1, filter, filter, channels};
+            descriptor = DepthwiseConv2d{.window = window, .activation = activation};
+        } else {
+            weights.shape = {channels, filter, filter, depth};
+            descriptor = Conv2d{.window = window, .activation = activation};
+        }
+    }
+    producer.x = model.addInput(random.values(x), options.unknownShape);
+    const auto constant = [&](const Values& values) {
+        return model.graph.addConstant(values.type, {.owner = nullptr, .bytes = values.bytes})
+                .value();
+    };
+    std::vector<int32_t> biases(static_cast<size_t>(channels));
+    for (int32_t& element : biases) {
+        element = random.integer(-9000, 9000);
+    }
+    const TensorId w = constant(random.values(weights));
+    const TensorId b = constant(bytes ? ref_test::pack(bias, biases) : random.values(bias));
+    producer.result = model.addNode(descriptor, {producer.x, w, b}, producer.type);
+    return producer;
+}
+
+// The type of a function's result.
+TensorType activatedType(RandomValues& random, Activate::Function function, TensorType x) {
+    if (isFloat(x.type)) {
+        return x;
+    }
+    const int32_t zero = x.type == DataType::QUANT8_ASYMM_SIGNED ? -128 : 0;
+    switch (function) {
+        case Activate::Function::LOGISTIC:
+            x.quantization.scale = 1.0F / 256;
+            x.quantization.zeroPoint = zero;
+            break;
+        case Activate::Function::HARD_SWISH:
+            x.quantization = random.quantization(x.type, 0.1F).quantization;
+            break;
+        default:
+            break;
+    }
+    return x;
+}
+
+constexpr Activate::Function kFunctions[] = {Activate::Function::HARD_SWISH,
+                                             Activate::Function::LOGISTIC, Activate::Function::RELU,
+                                             Activate::Function::RELU6, Activate::Function::RELU1};
+
+class Epilogues : public testing::TestWithParam<DataType> {
+  protected:
+    static constexpr int kRounds = 8;
+
+    template <typename Body>
+    void forRounds(Body body) {
+        RandomValues random;
+        SCOPED_TRACE(random.seedText());
+        for (int round = 0; round < kRounds && !HasFailure(); ++round) {
+            const auto kind = static_cast<Kind>(round % 4);
+            SCOPED_TRACE("round " + std::to_string(round));
+            body(random, kind);
+        }
+    }
+    TensorType randomSumType(RandomValues& random, TensorType like) const {
+        if (!isFloat(like.type)) {
+            like.quantization = random.quantization(like.type, 0.3F).quantization;
+        }
+        return like;
+    }
+};
+
+TEST_P(Epilogues, AddEitherOperandAndActivate) {
+    forRounds([&](RandomValues& random, Kind kind) {
+        Model model;
+        const Producer producer = addProducer(model, random, kind, GetParam());
+        const TensorId addend = model.addInput(random.values(randomSumType(random, producer.type)));
+        std::vector<TensorId> operands = {producer.result, addend};
+        if (random.coin()) {
+            std::swap(operands[0], operands[1]);
+        }
+        TensorType type = randomSumType(random, producer.type);
+        const auto activation = static_cast<Activation>(random.integer(0, 3));
+        TensorId result =
+                model.addNode(Binary{.function = Binary::Function::ADD, .activation = activation},
+                              operands, type);
+        size_t fused = 2;
+        if (random.coin()) {
+            const Activate::Function function = kFunctions[random.integer(0, 4)];
+            type = activatedType(random, function, type);
+            result = model.addNode(Activate{.function = function}, {result}, type);
+            ++fused;
+        }
+        model.finish({producer.x, addend}, {result});
+        expectSameAsReference(model, fused);
+    });
+}
+
+TEST_P(Epilogues, AddTheProducersOwnInput) {
+    forRounds([&](RandomValues& random, Kind kind) {
+        Model model;
+        const Producer producer =
+                addProducer(model, random, kind, GetParam(), {.keepsShape = true});
+        const TensorId result =
+                model.addNode(Binary{.function = Binary::Function::ADD},
+                              {producer.x, producer.result}, randomSumType(random, producer.type));
+        model.finish({producer.x}, {result});
+        expectSameAsReference(model, 2);
+    });
+}
+
+TEST_P(Epilogues, AddWhatAnotherProducerMakesJustOnce) {
+    forRounds([&](RandomValues& random, Kind kind) {
+        Model model;
+        const Producer a = addProducer(model, random, kind, GetParam(), {.keepsShape = true});
+        // Of the same x, by a filter that is a copy.
+        const Node first = model.graph.nodes()[0];
+        const TensorId b = model.addNode(first.descriptor, first.inputs, a.type);
+        const TensorId result = model.addNode(Binary{.function = Binary::Function::ADD},
+                                              {a.result, b}, randomSumType(random, a.type));
+        model.finish({a.x}, {result});
+        expectSameAsReference(model, 2);
+    });
+}
+
+TEST_P(Epilogues, ActivateForAnyShapes) {
+    forRounds([&](RandomValues& random, Kind kind) {
+        Model model;
+        const Producer producer =
+                addProducer(model, random, kind, GetParam(), {.unknownShape = random.coin()});
+        const Activate::Function function = kFunctions[random.integer(0, 4)];
+        const TensorId result = model.addNode(Activate{.function = function}, {producer.result},
+                                              activatedType(random, function, producer.type));
+        model.finish({producer.x}, {result});
+        expectSameAsReference(model, 2);
+    });
+}
+
+TEST_P(Epilogues, LeaveAloneWhatOthersSee) {
+    forRounds([&](RandomValues& random, Kind kind) {
+        for (int variant = 0; variant < 4; ++variant) {
+            SCOPED_TRACE("variant " + std::to_string(variant));
+            Model model;
+            const Producer producer =
+                    addProducer(model, random, kind, GetParam(), {.unknownShape = variant == 3});
+            std::vector<TensorId> inputs = {producer.x};
+            std::vector<TensorId> outputs;
+            TensorId addend = producer.result;
+            if (variant != 1) {
+                TensorType type = randomSumType(random, producer.type);
+                if (variant == 2) {  // broadcast
+                    type.shape = {producer.type.shape[producer.type.shape.rank() - 1]};
+                }
+                addend = model.addInput(random.values(type));
+                inputs.push_back(addend);
+            }
+            const TensorId sum =
+                    model.addNode(Binary{.function = Binary::Function::ADD},
+                                  {producer.result, addend}, randomSumType(random, producer.type));
+            outputs.push_back(sum);
+            if (variant == 0) {
+                outputs.push_back(producer.result);
+            }
+            model.finish(inputs, outputs);
+            expectSameAsReference(model, 0);
+        }
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(, Epilogues,
+                         testing::Values(DataType::FLOAT32, DataType::FLOAT16,
+                                         DataType::QUANT8_ASYMM, DataType::QUANT8_ASYMM_SIGNED),
+                         [](const testing::TestParamInfo<DataType>& instance) {
+                             return std::string(toString(instance.param));
+                         });
+
+// A step of several nodes is one line of a profile, and names all of them.
+TEST(EpiloguesInProfiles, NameAllNodesOfTheStep) {
+    RandomValues random;
+    Model model;
+    const Producer producer = addProducer(model, random, Kind::POINTWISE, DataType::FLOAT32);
+    const TensorId addend = model.addInput(random.values(producer.type));
+    const TensorId sum = model.addNode(Binary{.function = Binary::Function::ADD},
+                                       {producer.result, addend}, producer.type);
+    const TensorId result = model.addNode(Activate{.function = Activate::Function::HARD_SWISH},
+                                          {sum}, producer.type);
+    model.finish({producer.x, addend}, {result});
+    const auto tuned = makeCpuAcc();
+    const auto program = build(model, *tuned, 1);
+    Profile profile(program);
+    Execution execution(program);
+    std::vector<InputBinding> in;
+    for (const Values& values : model.inputs) {
+        in.push_back({.bytes = values.bytes, .shape = values.type.shape});
+    }
+    std::vector<uint8_t> bytes(producer.type.byteSize().value());
+    const OutputBinding out = {.bytes = bytes};
+    ASSERT_TRUE(execution.run(in, {&out, 1}, {.trace = &profile}, nullptr).ok());
+    profile.endRun();
+    const std::vector<NodeProfile> nodes = profile.nodes();
+    ASSERT_EQ(nodes.size(), 1U);
+    EXPECT_EQ(nodes[0].placement, (std::vector<size_t>{0, 1, 2}));
+    EXPECT_NE(nodes[0].kernel.find(" + Binary + Activate"), std::string::npos) << nodes[0].kernel;
+}
+
+}  // namespace
+}  // namespace halyard::engine
