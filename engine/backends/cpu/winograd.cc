@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/backends/cpu/epilogue.h"
 #include "engine/backends/cpu/float_matmul.h"
 #include "engine/backends/cpu/weights.h"
 #include "engine/backends/cpu/winograd_tiles.h"
@@ -58,13 +59,15 @@ struct FilterLayout {
 class ShapedWinograd final : public ShapedKernel {
   public:
     ShapedWinograd(const WinogradTiles& tiles, const FloatMatmul& matmul, RealRange range,
-                   FilterLayout filters, PackedConstant panels, PackedConstant bias)
+                   FilterLayout filters, PackedConstant panels, PackedConstant bias,
+                   const Epilogue& epilogue)
         : mTiles(tiles),
           mMatmul(matmul),
           mRange(range),
           mFilters(filters),
           mPanels(panels),
-          mBias(bias) {}
+          mBias(bias),
+          mEpilogue(epilogue) {}
 
     Status create(const Shape& x, const Shape& output, const ResolvedWindow& window,
                   size_t threads) {
@@ -213,6 +216,12 @@ class ShapedWinograd final : public ShapedKernel {
                                         .position = mFilters.position()},
                                        output);
             }
+            mEpilogue.apply(call, {.begin = output.to - call.output(0).as<float>(),
+                                   .lines = output.lines,
+                                   .line = output.line,
+                                   .rows = output.pixels,
+                                   .row = output.pixel,
+                                   .columns = output.channels});
         }
     }
 
@@ -222,6 +231,7 @@ class ShapedWinograd final : public ShapedKernel {
     const FilterLayout mFilters;
     const PackedConstant mPanels;
     const PackedConstant mBias;
+    const Epilogue mEpilogue;
     int64_t mInputH = 0, mInputW = 0;
     int64_t mOutputH = 0, mOutputW = 0;
     int64_t mTop = 0, mLeft = 0;
@@ -237,7 +247,8 @@ class ShapedWinograd final : public ShapedKernel {
 class Winograd final : public StepKernel {
   public:
     Winograd(const Conv2d& node, const WinogradTiles& tiles, InstructionSet set,
-             FilterLayout filters, PackedConstant panels, PackedConstant bias, size_t threads)
+             FilterLayout filters, PackedConstant panels, PackedConstant bias, Epilogue epilogue,
+             size_t threads)
         : mWindow(node.window),
           mRange(rangeOf(node.activation)),
           mTiles(tiles),
@@ -245,10 +256,11 @@ class Winograd final : public StepKernel {
           mFilters(filters),
           mPanels(panels),
           mBias(bias),
+          mEpilogue(std::move(epilogue)),
           mThreads(threads) {
         const std::string side = std::to_string(tiles.side);
         mName = "acc::winograd_float " + side + "x" + side + " " + std::string(mMatmul.tile) + " " +
-                std::string(toString(set));
+                std::string(toString(set)) + mEpilogue.name();
     }
 
     std::string_view name() const override { return mName; }
@@ -261,8 +273,8 @@ class Winograd final : public StepKernel {
         }
         HALYARD_ASSIGN_OR_RETURN(const ResolvedWindow window,
                                  resolveWindow(mWindow, x[1], x[2], 3, 3));
-        auto kernel =
-                std::make_shared<ShapedWinograd>(mTiles, mMatmul, mRange, mFilters, mPanels, mBias);
+        auto kernel = std::make_shared<ShapedWinograd>(mTiles, mMatmul, mRange, mFilters, mPanels,
+                                                       mBias, mEpilogue);
         HALYARD_RETURN_IF_ERROR(kernel->create(x, output, window, mThreads));
         return std::shared_ptr<const ShapedKernel>(std::move(kernel));
     }
@@ -309,6 +321,7 @@ class Winograd final : public StepKernel {
     const FilterLayout mFilters;
     const PackedConstant mPanels;
     const PackedConstant mBias;
+    const Epilogue mEpilogue;
     const size_t mThreads;
     std::string mName;
 };
@@ -407,8 +420,9 @@ Result<std::unique_ptr<const StepKernel>> compileWinograd(const Conv2d& node, in
                                     }));
     arguments.packed.push_back(arguments.node.inputs[1]);
     arguments.packed.push_back(arguments.node.inputs[2]);
-    return std::unique_ptr<const StepKernel>(std::make_unique<Winograd>(
-            node, tiles, set, layout, panels, packedBias, arguments.threads));
+    return std::unique_ptr<const StepKernel>(
+            std::make_unique<Winograd>(node, tiles, set, layout, panels, packedBias,
+                                       Epilogue::of(arguments, set), arguments.threads));
 }
 
 }  // namespace halyard::engine::cpu

@@ -358,6 +358,30 @@ INSTANTIATE_TEST_SUITE_P(, Epilogues,
                          });
 
 // A step of several nodes is one line of a profile, and names all of them.
+TEST(EpiloguesOfWinograd, AddAndActivateTiles) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    Model model;
+    // Tiles pass the edge, and columns are of two chunks and a part.
+    const Shape picture = {2, 33, 31, 40};
+    const TensorType type = typeOf(DataType::FLOAT32, picture);
+    const TensorId x = model.addInput(random.values(type));
+    const TensorId addend = model.addInput(random.values(type));
+    const auto constant = [&](Shape shape) {
+        const Values values = random.values(typeOf(DataType::FLOAT32, shape));
+        return model.graph.addConstant(values.type, {.owner = nullptr, .bytes = values.bytes})
+                .value();
+    };
+    const TensorId product = model.addNode(Conv2d{.window = {.padding = PaddingScheme::SAME}},
+                                           {x, constant({40, 3, 3, 40}), constant({40})}, type);
+    const TensorId sum = model.addNode(Binary(), {addend, product}, type);
+    model.finish({x, addend}, {model.addNode(Activate{.function = Activate::Function::HARD_SWISH},
+                                             {sum}, type)});
+    const auto tuned = makeCpuAcc();
+    EXPECT_NE(build(model, *tuned, 1)->placement()[0].kernel.find("winograd"), std::string::npos);
+    expectSameAsReference(model, 3);
+}
+
 TEST(EpiloguesInProfiles, NameAllNodesOfTheStep) {
     RandomValues random;
     Model model;
