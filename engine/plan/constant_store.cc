@@ -25,6 +25,20 @@ Result<PackedConstant> ConstantStore::add(size_t bytes, Fill fill) {
     return place;
 }
 
+Result<PackedConstant> ConstantStore::addOnce(std::string layout, std::span<const Bytes> sources,
+                                              size_t bytes, Fill fill) {
+    Key key = {std::move(layout), {}};
+    for (const Bytes& source : sources) {
+        key.second.emplace_back(source.data(), source.size());
+    }
+    if (const auto found = mShared.find(key); found != mShared.end()) {
+        return found->second;
+    }
+    HALYARD_ASSIGN_OR_RETURN(const PackedConstant place, add(bytes, std::move(fill)));
+    mShared.emplace(std::move(key), place);
+    return place;
+}
+
 Result<AlignedBuffer> ConstantStore::fill(const std::shared_ptr<Budget>& memory,
                                           const Checkpoint& checkpoint) {
     Result<AlignedBuffer> block = AlignedBuffer::allocate(mBytes, kTensorAlignment, memory);
@@ -37,6 +51,7 @@ Result<AlignedBuffer> ConstantStore::fill(const std::shared_ptr<Budget>& memory,
                 block->bytes().subspan(entry.place.offset, entry.place.bytes), checkpoint));
     }
     mEntries.clear();
+    mShared.clear();
     return block;
 }
 

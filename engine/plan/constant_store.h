@@ -9,8 +9,11 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
@@ -34,6 +37,7 @@ struct PackedConstant {
 // Collects while a program is compiled. One thread at a time.
 class ConstantStore {
   public:
+    using Bytes = std::span<const std::byte>;
     // Writes a constant's bytes. Called once at most, before the program runs, while the graph's
     // constants still are what they were at compile(). The checkpoint is to be polled: a constant
     // may be as large as memory is (Checkpoint::check, copyInChunks).
@@ -42,6 +46,11 @@ class ConstantStore {
     // Room for `bytes` bytes at a multiple of kTensorAlignment. RESOURCE_EXHAUSTED if the store
     // could not be addressed.
     Result<PackedConstant> add(size_t bytes, Fill fill);
+
+    // The same, but once for all calls with the same sources and the same layout: for what several
+    // nodes make of the same constants. The layout names all that the bytes depend on, besides.
+    Result<PackedConstant> addOnce(std::string layout, std::span<const Bytes> sources, size_t bytes,
+                                   Fill fill);
 
     size_t bytes() const { return mBytes; }
     // The block, reserved from `memory` (null: not limited) before it is allocated, and filled.
@@ -53,7 +62,11 @@ class ConstantStore {
         PackedConstant place;
         Fill fill;
     };
+    // What addOnce() was called with: where the sources lie, which tells them apart.
+    using Key = std::pair<std::string, std::vector<std::pair<const std::byte*, size_t>>>;
+
     std::vector<Entry> mEntries;
+    std::map<Key, PackedConstant> mShared;
     size_t mBytes = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -198,6 +199,25 @@ TEST(Compile, ThatFailsFailsTheBuildWithTheBackendsName) {
     graph.setOutputs({addActivate(graph, x)});
     EXPECT_EQ(Program::build(graph, {&backend}, nullptr).status().message(),
               "Fake: is out of order");
+}
+
+TEST(ConstantStore, PacksTheSameSourcesOnce) {
+    const std::array<std::byte, 8> weights = {};
+    const std::array<ConstantStore::Bytes, 1> sources = {ConstantStore::Bytes(weights)};
+    const std::array<ConstantStore::Bytes, 1> part = {ConstantStore::Bytes(weights).first(4)};
+    int fills = 0;
+    const auto fill = [&](auto, const auto&) {
+        ++fills;
+        return Status();
+    };
+    ConstantStore store;
+    const PackedConstant first = store.addOnce("columns", sources, 100, fill).value();
+    EXPECT_EQ(store.addOnce("columns", sources, 100, fill).value().offset, first.offset);
+    EXPECT_NE(store.addOnce("rows", sources, 100, fill).value().offset, first.offset);
+    EXPECT_NE(store.addOnce("columns", part, 100, fill).value().offset, first.offset);
+    EXPECT_NE(store.add(100, fill).value().offset, first.offset);
+    store.fill(nullptr, {}).value();
+    EXPECT_EQ(fills, 4);
 }
 
 }  // namespace
