@@ -87,6 +87,9 @@ Status checkShapes(std::span<const KnownInput> inputs, Extents& extents);
 
 Status checkClips(float cellClip, float projectionClip);
 
+// Keeps a row whose elements are all the same from a division by zero where it is normalised.
+inline constexpr float kLayerNormEpsilon = 1e-8F;
+
 // The binary logarithm of the scale of a QuantizedLstm's cell state, which is shifted, not
 // multiplied: a whole number from -15 to -9. A scale may be off by what a decimal fraction of six
 // digits loses.

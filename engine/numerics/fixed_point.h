@@ -132,9 +132,21 @@ constexpr int16_t constant(double value, int fraction = 15) {
     return static_cast<int16_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
 }
 
+inline constexpr int16_t kExpOfMinusEighth = constant(0.88249690258459546);
+// Each the square of the one before, but for the rounding.
+inline constexpr int16_t kExpOfPowers[] = {
+        constant(0.77880078307140487),     // exp(-1/4)
+        constant(0.60653065971263342),     // exp(-1/2)
+        constant(0.36787944117144233),     // exp(-1)
+        constant(0.13533528323661269),     // exp(-2)
+        constant(0.018315638888734179),    // exp(-4)
+        constant(0.00033546262790251185),  // exp(-8)
+        constant(1.1253517471925911e-07),  // exp(-16)
+};
+
 // exp(x) for x in [-1/4, 0), Q0.15 both: four terms of the series around -1/8.
 inline int16_t expOfQuarter(int16_t x) {
-    constexpr int16_t kCentre = constant(0.88249690258459546);  // exp(-1/8)
+    constexpr int16_t kCentre = kExpOfMinusEighth;
     constexpr int16_t kThird = constant(1.0 / 3.0);
     const int16_t d = narrow(x + constant(1.0 / 8.0));
     const int16_t d2 = multiply(d, d);
@@ -161,18 +173,9 @@ inline int16_t expOfNegative(int16_t x, int integerBits) {
     const int quarters = rest - x;
     int16_t result = expOfQuarter(shiftLeft(narrow(rest), integerBits));
     // Each bit of the number of quarters multiplies by a constant.
-    constexpr int16_t kPowers[] = {
-            constant(0.77880078307140487),     // exp(-1/4)
-            constant(0.60653065971263342),     // exp(-1/2)
-            constant(0.36787944117144233),     // exp(-1)
-            constant(0.13533528323661269),     // exp(-2)
-            constant(0.018315638888734179),    // exp(-4)
-            constant(0.00033546262790251185),  // exp(-8)
-            constant(1.1253517471925911e-07),  // exp(-16)
-    };
-    for (int bit = 0; bit < std::min<int>(integerBits + 2, std::size(kPowers)); ++bit) {
+    for (int bit = 0; bit < std::min<int>(integerBits + 2, std::size(kExpOfPowers)); ++bit) {
         if ((quarters & (quarter << bit)) != 0) {
-            result = multiply(result, kPowers[bit]);
+            result = multiply(result, kExpOfPowers[bit]);
         }
     }
     return result;

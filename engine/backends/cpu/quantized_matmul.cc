@@ -167,6 +167,7 @@ struct Tile {
     const std::byte* panels;
     size_t panelBytes;
     uint8_t* c;
+    int32_t* sums;           // null: none are wanted
     const int32_t* rowSums;  // of the tile's first row; null: none
     size_t last;             // lanes of the last vector that count
 };
@@ -261,6 +262,20 @@ HWY_INLINE void storeTile(const Tile& tile, const IntVector (&sums)[kR][kV]) {
 }
 #endif
 
+template <int kR, int kV>
+HWY_INLINE void storeSums(const Tile& tile, const IntVector (&sums)[kR][kV]) {
+    const size_t lanes = hn::Lanes(kInts);
+    HALYARD_UNROLL
+    for (int r = 0; r < kR; ++r) {
+        HALYARD_UNROLL
+        for (int v = 0; v < kV; ++v) {
+            storeFirst(sums[r][v], kInts,
+                       tile.sums + r * tile.block.cRow + static_cast<ptrdiff_t>(v * lanes),
+                       v + 1 < kV ? lanes : tile.last);
+        }
+    }
+}
+
 // -------------------------------------------------------------------------------------------------
 
 // What a row's sums start with: the biases, and what the weights' zero point makes of the row.
@@ -328,7 +343,11 @@ void computeTile(const Tile& tile) {
             }
         }
     }
-    storeTile(tile, sums);
+    if (tile.sums != nullptr) {
+        storeSums(tile, sums);
+    } else {
+        storeTile(tile, sums);
+    }
 }
 
 #if HWY_TARGET == HWY_NEON
@@ -416,7 +435,7 @@ void computePanels(const QuantizedBlock& block, int64_t column, const std::byte*
             static_cast<size_t>(std::min(block.columns - column - (kV - 1) * lanes, lanes));
     for (int64_t line = 0; line < block.lines; ++line) {
         const auto* a = static_cast<const typename Dot::Element*>(block.a) + line * block.aLine;
-        uint8_t* c = block.c + line * block.cLine + column;
+        const ptrdiff_t c = line * block.cLine + column;
         constexpr int64_t kMost = kV == kVectorsOfFew ? kFewRows : kRows;
         for (int64_t row = 0; row < block.rows; row += kMost) {
             const int64_t rows = std::min(block.rows - row, kMost);
@@ -425,7 +444,8 @@ void computePanels(const QuantizedBlock& block, int64_t column, const std::byte*
                      .a = a + row * block.aRow,
                      .panels = panels,
                      .panelBytes = panelBytes,
-                     .c = c + row * block.cRow,
+                     .c = block.sums != nullptr ? nullptr : block.c + c + row * block.cRow,
+                     .sums = block.sums == nullptr ? nullptr : block.sums + c + row * block.cRow,
                      .rowSums = block.rowSums == nullptr ? nullptr
                                                          : block.rowSums + line * block.rows + row,
                      .last = last});

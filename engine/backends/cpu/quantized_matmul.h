@@ -37,6 +37,9 @@ struct QuantizedBlock {
     int32_t zeroPoint = 0;  // of the output
     int32_t low = 0;        // and its bounds
     int32_t high = 0;
+    // Where the sums themselves are wanted: they go here, in the place of c, and nothing is
+    // rounded.
+    int32_t* sums = nullptr;
     // Where weights are bytes with a zero point: that, with room for a sum per row of all lines.
     int32_t weightsZero = 0;
     int32_t* rowSums = nullptr;

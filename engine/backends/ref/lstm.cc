@@ -19,9 +19,6 @@ namespace {
 
 using Function = LstmAttributes::Function;
 
-// Keeps a row whose elements are all the same from a division by zero.
-constexpr float kLayerNormEpsilon = 1e-8F;
-
 float apply(Function function, float value) {
     switch (function) {
         case Function::NONE:
@@ -185,7 +182,7 @@ Status Cell::normalize(const Gate& gate, std::span<float> row) {
         squares += difference * difference;
     }));
     const float variance = squares / static_cast<float>(mUnits);
-    const float inverse = 1.0F / std::sqrt(variance + kLayerNormEpsilon);
+    const float inverse = 1.0F / std::sqrt(variance + lstm::kLayerNormEpsilon);
     return mCall.forEach(mUnits, 1, [&](int64_t i) {
         float& element = row[static_cast<size_t>(i)];
         element = (element - mean) * inverse * gate.layerNorm[i] + gate.bias[i];

@@ -73,6 +73,7 @@ struct Setting {
     size_t threads = 1;
     bool steeringIsConstant = true;
     bool shapesAreKnown = true;
+    uint64_t constantInputs = 0;  // a bit for each input that the graph has the values of
 };
 
 // UNSUPPORTED if CpuAcc does not take the node. `outputs` are types whose shapes don't count.
@@ -94,7 +95,8 @@ inline Result<std::vector<Values>> evaluateTuned(const NodeDescriptor& descripto
             continue;
         }
         const Values& values = *inputs[i];
-        if (signature.steers(i) && setting.steeringIsConstant) {
+        const bool isConstant = (setting.constantInputs >> i & 1) != 0;
+        if (isConstant || (signature.steers(i) && setting.steeringIsConstant)) {
             node.inputs.push_back(
                     graph->addConstant(values.type, {.owner = nullptr, .bytes = values.bytes})
                             .value());
@@ -192,14 +194,16 @@ inline double toleranceOf(DataType type) {
 inline testing::AssertionResult agrees(const NodeDescriptor& node,
                                        const std::vector<std::optional<Values>>& inputs,
                                        const std::vector<TensorType>& outputs,
-                                       std::optional<double> tolerance = std::nullopt) {
+                                       std::optional<double> tolerance = std::nullopt,
+                                       uint64_t constantInputs = 0) {
     const Result<std::vector<Values>> expected = ref_test::evaluateAll(node, inputs, outputs);
     for (const cpu::InstructionSet set : cpu::availableInstructionSets()) {
         for (int variant = 0; variant < 3; ++variant) {
             const Setting setting = {.set = set,
                                      .threads = variant == 0 ? size_t{1} : size_t{3},
                                      .steeringIsConstant = variant != 1,
-                                     .shapesAreKnown = variant == 0};
+                                     .shapesAreKnown = variant == 0,
+                                     .constantInputs = constantInputs};
             const std::string where = std::string(cpu::toString(set)) + ", " +
                                       std::to_string(setting.threads) + " threads, variant " +
                                       std::to_string(variant) + ": ";
