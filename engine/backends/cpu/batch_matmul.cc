@@ -7,91 +7,75 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
+
+#include "engine/backends/cpu/batch_matmul.h"
 
 #include "engine/backends/cpu/float_matmul.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/backends/cpu/strided_copy.h"
-#include "engine/backends/ref/kernels.h"
-#include "engine/base/checked_math.h"
+#include "engine/backends/cpu/thread_memory.h"
+#include "engine/base/half.h"
 
 namespace halyard::engine::cpu {
 namespace {
 
-// A longer sum is left to the reference, which looks out for the checkpoint inside.
-constexpr int64_t kMostDepth = 1 << 16;
-
-struct Extents {
-    Shape batchA, batchB, batch;  // before the last two
-    int64_t rows = 0, depth = 0, columns = 0;
-};
-
-Shape batchOf(const Shape& shape) {
-    return Shape(shape.extents().first(shape.rank() - 2));
-}
-
-Extents extentsOf(const BatchMatmul& node, const Shape& a, const Shape& b, const Shape& output) {
-    const size_t rank = output.rank();
-    return {.batchA = batchOf(a),
-            .batchB = batchOf(b),
-            .batch = batchOf(output),
-            .rows = output[rank - 2],
-            .depth = a[node.transposeA ? rank - 2 : rank - 1],
-            .columns = output[rank - 1]};
-}
-
-// Which of the input's matrices serves number `index` of the result's. An extent of 1 serves all.
-int64_t matrixOf(const Shape& input, const Shape& batch, int64_t index) {
-    int64_t number = 0;
-    int64_t stride = 1;
-    for (size_t axis = batch.rank(); axis-- > 0;) {
-        number += input[axis] == 1 ? 0 : index % batch[axis] * stride;
-        stride *= input[axis];
-        index /= batch[axis];
-    }
-    return number;
-}
-
+// Multiplies floats, or halves that are widened while matrices are packed and narrowed when they
+// are stored.
+template <typename T>
 class ShapedBatchMatmul final : public ShapedKernel {
   public:
-    ShapedBatchMatmul(const BatchMatmul& node, InstructionSet set, Extents extents)
-        : mNode(node), mSet(set), mForm(floatMatmul(set)), mExtents(std::move(extents)) {}
+    ShapedBatchMatmul(const BatchMatmul& node, InstructionSet set, MatrixExtents extents)
+        : mNode(node),
+          mSet(set),
+          mForm(floatMatmul(set)),
+          mExtents(std::move(extents)),
+          mTileColumns(4 * mForm.tileLanes) {}
 
-    Status create() {
+    Status create(size_t threads) {
         mMatrixLength = mForm.panels(mExtents.columns) * mForm.panelLength(mExtents.depth);
-        const auto countA = static_cast<size_t>(
-                mNode.transposeA ? countOf(mExtents.batchA) * mExtents.rows * mExtents.depth : 0);
-        const std::optional<size_t> packed = checkedMultiply(
-                static_cast<size_t>(countOf(mExtents.batchB)), static_cast<size_t>(mMatrixLength));
-        const std::optional<size_t> count =
-                packed.has_value() ? checkedAdd(*packed, countA) : std::nullopt;
-        const std::optional<size_t> bytes =
-                count.has_value() ? checkedMultiply(*count, sizeof(float)) : std::nullopt;
-        if (!bytes.has_value()) {
-            return Status(StatusCode::RESOURCE_EXHAUSTED, "its memory is out of reach");
-        }
-        mPacked = *packed;
-        mBytes = *bytes;
+        const auto tile = static_cast<size_t>(kHalves ? mForm.tileRows * mTileColumns : 0);
+        HALYARD_ASSIGN_OR_RETURN(mTile, mThreads.add(tile, sizeof(float)));
+        HALYARD_ASSIGN_OR_RETURN(const size_t ofThreads, mThreads.bytesOf(threads));
+        HALYARD_RETURN_IF_ERROR(mRun.add(ofThreads, 1).status());
+        HALYARD_ASSIGN_OR_RETURN(mPanels,
+                                 mRun.add(static_cast<size_t>(countOf(mExtents.batchB)),
+                                          static_cast<size_t>(mMatrixLength) * sizeof(float)));
+        const int64_t rows = packsA() ? countOf(mExtents.batchA) * mExtents.rows : 0;
+        HALYARD_ASSIGN_OR_RETURN(mRows,
+                                 mRun.add(static_cast<size_t>(rows),
+                                          static_cast<size_t>(mExtents.depth) * sizeof(float)));
+        HALYARD_ASSIGN_OR_RETURN(mBytes, mRun.bytesOf(1));
         return {};
     }
 
     size_t workspaceBytes() const override { return mBytes; }
 
     Status run(KernelCall& call) const override {
-        auto* const panels = reinterpret_cast<float*>(call.workspace().data());
+        auto* const panels = reinterpret_cast<float*>(mRun.of(call, 0) + mPanels);
+        auto* const rows = reinterpret_cast<float*>(mRun.of(call, 0) + mRows);
         HALYARD_RETURN_IF_ERROR(pack(call, panels));
-        const float* a = call.input(0).as<float>();
-        if (mNode.transposeA) {
-            HALYARD_RETURN_IF_ERROR(transpose(call, panels + mPacked));
-            a = panels + mPacked;
+        if constexpr (kHalves) {
+            HALYARD_RETURN_IF_ERROR(widen(call, rows));
+            return multiply(call, rows, panels);
+        } else {
+            if (mNode.transposeA) {
+                HALYARD_RETURN_IF_ERROR(transpose(call, rows));
+                return multiply(call, rows, panels);
+            }
+            return multiply(call, call.input(0).as<float>(), panels);
         }
-        return multiply(call, a, panels);
     }
 
   private:
+    static constexpr bool kHalves = std::is_same_v<T, Half>;
+
+    bool packsA() const { return kHalves || mNode.transposeA; }
+
     Status pack(KernelCall& call, float* panels) const {
-        const auto* b = call.input(1).as<float>();
+        const auto* b = call.input(1).as<T>();
         const int64_t depth = mExtents.depth;
         const int64_t columns = mExtents.columns;
         const int64_t lanes = mForm.lanes;
@@ -102,19 +86,38 @@ class ShapedBatchMatmul final : public ShapedKernel {
                     for (int64_t i = begin; i < end; ++i) {
                         const int64_t column = i % each * lanes;
                         const int64_t count = std::min(lanes, columns - column);
-                        const float* from = b + i / each * depth * columns +
-                                            (mNode.transposeB ? column * depth : column);
+                        const T* from = b + i / each * depth * columns +
+                                        (mNode.transposeB ? column * depth : column);
                         float* to = panels + i * mForm.panelLength(depth);
                         std::fill(to, to + mForm.panelLength(depth), 0.0F);
                         to += lanes;  // no bias
                         for (int64_t k = 0; k < depth; ++k, to += lanes) {
                             if (!mNode.transposeB) {
-                                std::copy(from + k * columns, from + k * columns + count, to);
+                                std::transform(from + k * columns, from + k * columns + count, to,
+                                               [](T value) { return toReal(value); });
                                 continue;
                             }
                             for (int64_t lane = 0; lane < count; ++lane) {
-                                to[lane] = from[lane * depth + k];
+                                to[lane] = toReal(from[lane * depth + k]);
                             }
+                        }
+                    }
+                });
+    }
+
+    Status widen(KernelCall& call, float* to) const {
+        const auto* a = call.input(0).as<T>();
+        const int64_t rows = mExtents.rows;
+        const int64_t depth = mExtents.depth;
+        const int64_t step = mNode.transposeA ? rows : 1;
+        return call.inParallel(
+                countOf(mExtents.batchA) * rows, depth * 2,
+                [=, this](int64_t begin, int64_t end, size_t /*worker*/) {
+                    for (int64_t i = begin; i < end; ++i) {
+                        const T* from = a + (mNode.transposeA ? i / rows * rows * depth + i % rows
+                                                              : i * depth);
+                        for (int64_t k = 0; k < depth; ++k) {
+                            to[i * depth + k] = toReal(from[k * step]);
                         }
                     }
                 });
@@ -131,15 +134,15 @@ class ShapedBatchMatmul final : public ShapedKernel {
 
     Status multiply(KernelCall& call, const float* a, const float* panels) const {
         static constexpr ptrdiff_t kRun[] = {0};
-        auto* output = call.output(0).as<float>();
+        auto* output = call.output(0).as<T>();
         const int64_t tileRows = mForm.tileRows;
-        const int64_t tileColumns = 4 * mForm.tileLanes;
+        const int64_t tileColumns = mTileColumns;
         const int64_t down = (mExtents.rows + tileRows - 1) / tileRows;
         const int64_t across = (mExtents.columns + tileColumns - 1) / tileColumns;
         const int64_t operations = tileRows * (mExtents.depth + 8) * 8;
         return call.inParallel(
                 countOf(mExtents.batch) * across * down, operations,
-                [&](int64_t begin, int64_t end, size_t /*worker*/) {
+                [&](int64_t begin, int64_t end, size_t worker) {
                     for (int64_t i = begin; i < end; ++i) {
                         const int64_t matrix = i / down / across;
                         const int64_t row = i % down * tileRows;
@@ -156,39 +159,50 @@ class ShapedBatchMatmul final : public ShapedKernel {
                         block.panels = panels + ofB * mMatrixLength +
                                        column / mForm.lanes * mForm.panelLength(mExtents.depth);
                         block.columns = std::min(tileColumns, mExtents.columns - column);
-                        block.c =
-                                output + (matrix * mExtents.rows + row) * mExtents.columns + column;
-                        block.cRow = mExtents.columns;
                         block.low = -std::numeric_limits<float>::infinity();
                         block.high = std::numeric_limits<float>::infinity();
-                        mForm.compute(block);
+                        T* const to =
+                                output + (matrix * mExtents.rows + row) * mExtents.columns + column;
+                        if constexpr (kHalves) {
+                            block.c = reinterpret_cast<float*>(mThreads.of(call, worker) + mTile);
+                            block.cRow = tileColumns;
+                            mForm.compute(block);
+                            narrow(block, to);
+                        } else {
+                            block.c = to;
+                            block.cRow = mExtents.columns;
+                            mForm.compute(block);
+                        }
                     }
                 });
+    }
+
+    void narrow(const FloatBlock& block, T* to) const {
+        for (int64_t row = 0; row < block.rows; ++row) {
+            const float* const from = block.c + row * block.cRow;
+            std::transform(from, from + block.columns, to + row * mExtents.columns,
+                           [](float value) { return fromReal<T>(value); });
+        }
     }
 
     const BatchMatmul mNode;
     const InstructionSet mSet;
     const FloatMatmul& mForm;
-    const Extents mExtents;
+    const MatrixExtents mExtents;
+    const int64_t mTileColumns;
     int64_t mMatrixLength = 0;  // floats of a packed matrix
-    size_t mPacked = 0;         // floats of all
+    ThreadMemory mThreads;      // of each thread, at the start of the workspace
+    size_t mTile = 0;
+    ThreadMemory mRun;  // of all of them
+    size_t mPanels = 0;
+    size_t mRows = 0;
     size_t mBytes = 0;
-};
-
-// What is too long for one tile.
-class ReferenceBatchMatmul final : public ShapedKernel {
-  public:
-    explicit ReferenceBatchMatmul(const BatchMatmul& node) : mNode(node) {}
-    Status run(KernelCall& call) const override { return ref::run(mNode, call); }
-
-  private:
-    const BatchMatmul mNode;
 };
 
 class FloatBatchMatmul final : public StepKernel {
   public:
-    FloatBatchMatmul(std::string name, const BatchMatmul& node, InstructionSet set)
-        : mName(std::move(name)), mNode(node), mSet(set) {}
+    FloatBatchMatmul(std::string name, const BatchMatmul& node, InstructionSet set, size_t threads)
+        : mName(std::move(name)), mNode(node), mSet(set), mThreads(threads) {}
 
     std::string_view name() const override { return mName; }
 
@@ -197,29 +211,36 @@ class FloatBatchMatmul final : public StepKernel {
         if (countOf(output) == 0) {
             return std::shared_ptr<const ShapedKernel>(std::make_shared<EmptyKernel>());
         }
-        const Extents extents =
+        const MatrixExtents extents =
                 extentsOf(mNode, types.inputs[0]->shape, types.inputs[1]->shape, output);
-        if (extents.depth > kMostDepth) {
+        if (extents.depth > kMostMatrixDepth) {
             return std::shared_ptr<const ShapedKernel>(
                     std::make_shared<ReferenceBatchMatmul>(mNode));
         }
-        auto kernel = std::make_shared<ShapedBatchMatmul>(mNode, mSet, extents);
-        HALYARD_RETURN_IF_ERROR(kernel->create());
-        return std::shared_ptr<const ShapedKernel>(std::move(kernel));
+        return types.inputs[0]->type == DataType::FLOAT16 ? shaped<Half>(extents)
+                                                          : shaped<float>(extents);
     }
 
   private:
+    template <typename T>
+    Result<std::shared_ptr<const ShapedKernel>> shaped(const MatrixExtents& extents) const {
+        auto kernel = std::make_shared<ShapedBatchMatmul<T>>(mNode, mSet, extents);
+        HALYARD_RETURN_IF_ERROR(kernel->create(mThreads));
+        return std::shared_ptr<const ShapedKernel>(std::move(kernel));
+    }
+
     const std::string mName;
     const BatchMatmul mNode;
     const InstructionSet mSet;
+    const size_t mThreads;
 };
 
 }  // namespace
 
 Status supports(const BatchMatmul& /*node*/, const Graph& graph, const Node& whole) {
     const DataType type = inputType(graph, whole).type;
-    if (type != DataType::FLOAT32) {
-        return unsupported("multiplies computed matrices of FLOAT32, not of " +
+    if (!isFloat(type) && !isOfBytes(type)) {
+        return unsupported("multiplies computed matrices of floats and of bytes, not of " +
                            std::string(toString(type)));
     }
     return {};
@@ -228,10 +249,13 @@ Status supports(const BatchMatmul& /*node*/, const Graph& graph, const Node& who
 Result<std::unique_ptr<const StepKernel>> compile(const BatchMatmul& node,
                                                   const KernelArguments& arguments,
                                                   InstructionSet set) {
+    if (isOfBytes(inputType(arguments.graph, arguments.node).type)) {
+        return compileQuantizedBatchMatmul(node, arguments, set);
+    }
     return std::unique_ptr<const StepKernel>(std::make_unique<FloatBatchMatmul>(
             kernelName(arguments,
                        std::string(floatMatmul(set).tile) + " " + std::string(toString(set))),
-            node, set));
+            node, set, arguments.threads));
 }
 
 }  // namespace halyard::engine::cpu
