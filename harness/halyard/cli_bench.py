@@ -1,33 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command bench: our engine and its peers on the models of the zoo."""
 
-import datetime
-import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
 
 from halyard import zoo
 from halyard.bench import machine, peers
 from halyard.bench.benchmark import Benchmark, PreparedFiles
-from halyard.bench.results import ModelResult, Skipped
-from halyard.bench.table import (
-    print_left_out,
-    print_model,
-    print_nodes,
-    print_peaks,
-    print_peers,
-    print_summary,
-)
+from halyard.bench.burners import Burners
+from halyard.bench.report import Report
+from halyard.bench.results import Skipped
+from halyard.bench.table import print_clients, print_model, print_nodes, print_peers
 from halyard.cli_device import check_writable
-from halyard.errors import ConfigError, HalyardError
+from halyard.errors import ConfigError
 from halyard.subject import Subject
 from halyard.terminal import Terminal
 from halyard.zoo import DataType
 
+# Exit code, as a shell has it for SIGINT.
+_INTERRUPTED = 130
 _TYPES = "float32,quant8_signed"
 
 
@@ -68,6 +64,24 @@ _TYPES = "float32,quant8_signed"
     type=click.IntRange(1, 100_000),
     help="Executions of each engine that count. Slow engines get fewer.",
 )
+@click.option(
+    "--clients",
+    metavar="LIST",
+    help="Also so many clients of one service at the same time, beside as many processes of LiteRT,"
+    " and one of high priority beside others of low; 1,2,4,8 for instance.",
+)
+@click.option(
+    "--burn",
+    default=0,
+    metavar="N",
+    type=click.IntRange(0, 64),
+    help="So many processes burn a core each while engines are timed.",
+)
+@click.option(
+    "--cpus",
+    metavar="LIST",
+    help="The cores that all engines, and what burns, have; 0,1 for instance. Left out: all.",
+)
 @click.option("--profile", is_flag=True, help="Tell what each node takes, once all are timed.")
 @click.option(
     "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
@@ -82,13 +96,18 @@ def bench(
     backends: str | None,
     peer_names: str | None,
     runs: int,
+    clients: str | None,
+    burn: int,
+    cpus: str | None,
     profile: bool,
     json_path: Path | None,
 ) -> None:
     """Times models on this machine, beside other engines on the same weights."""
     names = _known(models, "--models", zoo.NAMES) if models is not None else list(zoo.NAMES)
     data_types = [DataType(name) for name in _known(types, "--types", list(map(str, DataType)))]
-    counts = _thread_counts(threads)
+    counts = _numbers(threads, "--threads", 1, 64)
+    client_counts = _numbers(clients, "--clients", 1, 32) if clients is not None else []
+    cores = _numbers(cpus, "--cpus", 0, 1023) if cpus is not None else []
     asked = _names(backends, "--backends") if backends is not None else []
     chosen = list(peers.PEERS)
     if peer_names is not None:
@@ -105,79 +124,78 @@ def bench(
     with terminal.step("Looking for peers"):
         found = peers.find(chosen, required=peer_names is not None)
     print_peers(terminal, found)
-    with terminal.step("Measuring the machine's peak"):
-        peaks = machine.measure_peaks(counts)
-    benchmark = Benchmark(
-        terminal=terminal,
-        peers=[entry.peer for entry in found if entry.available],
-        backends=asked,
-        runs=runs,
-        versions={entry.peer.name: entry.version for entry in found},
-        profile=profile,
-    )
-    results: list[ModelResult] = []
-    skipped: list[Skipped] = []
-    for name in names:
-        for data_type in data_types:
-            subject = Subject.of_zoo(name, data_type, size, width)
-            try:
-                with terminal.step(f"Building {subject}"):
-                    files = PreparedFiles(subject, benchmark.peers)
-            except ConfigError as error:
-                skipped.append(Skipped(name, data_type, str(error)))
-                terminal.detail(str(error))
-                continue
-            with files:
-                for count in counts:
-                    result = benchmark.measure(files, count)
-                    print_model(terminal, result, peaks[count])
-                    print_nodes(terminal, result, peaks[count])
-                    results.append(result)
-    with terminal.step("Measuring the machine's peak again"):
-        peaks = {count: peaks[count].better(machine.measure_peak(count)) for count in counts}
-    terminal.heading("The machine's peak")
-    print_peaks(terminal, peaks)
-    terminal.heading("Summary")
-    print_summary(terminal, results, peaks)
-    print_left_out(terminal, results)
-    # What a peer can't do, or does wrong, is told and leaves it out: it is no fault of ours.
-    failed = any(result.ours.failed for result in results)
-    ok = bool(results) and not failed and not (types_asked and skipped)
-    if json_path is not None:
-        content = {
-            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "machine": {
-                **machine.describe(),
-                "peaks": [vars(peak) for peak in peaks.values()],
-            },
-            "backends": asked,
-            "runs": runs,
-            "peers": [
-                {
-                    "name": entry.peer.name,
-                    "title": entry.peer.title,
-                    "version": entry.version,
-                    "missing": entry.reason,
-                }
-                for entry in found
-            ],
-            "ok": ok,
-            "results": [result.as_json(peaks[result.threads]) for result in results],
-            "skipped": [
-                {"model": item.model, "type": str(item.data_type), "reason": item.reason}
-                for item in skipped
-            ],
-        }
-        _write_json(json_path, content)
-    if not ok:
+    with _pinned(cores), Burners(burn) as burners:
+        with terminal.step("Measuring the machine's peak"):
+            peaks = machine.measure_peaks(counts)
+        report = Report(found, peaks, asked, runs, burners=burn, types_required=types_asked)
+        benchmark = Benchmark(
+            terminal=terminal,
+            peers=[entry.peer for entry in found if entry.available],
+            backends=asked,
+            runs=runs,
+            versions={entry.peer.name: entry.version for entry in found},
+            profile=profile,
+            clients=client_counts,
+            burners=burners,
+        )
+        subjects = [
+            Subject.of_zoo(name, data_type, size, width)
+            for name in names
+            for data_type in data_types
+        ]
+        try:
+            _measure(terminal, benchmark, subjects, counts, report)
+        except KeyboardInterrupt:
+            sys.exit(_INTERRUPTED)
+        finally:
+            # Also of a run that is interrupted, or that something else ends.
+            if report.complete or report.results:
+                report.print_end(terminal)
+            if json_path is not None:
+                report.write(json_path)
+    if not report.ok:
         sys.exit(1)
 
 
-def _write_json(path: Path, content: dict[str, Any]) -> None:
+def _measure(
+    terminal: Terminal,
+    benchmark: Benchmark,
+    subjects: Sequence[Subject],
+    counts: Sequence[int],
+    report: Report,
+) -> None:
+    for subject in subjects:
+        try:
+            with terminal.step(f"Building {subject}"):
+                files = PreparedFiles(subject, benchmark.peers)
+        except ConfigError as error:
+            report.skipped.append(Skipped(subject.name, subject.data_type, str(error)))
+            terminal.detail(str(error))
+            continue
+        with files:
+            for count in counts:
+                result = benchmark.measure(files, count, report.results)
+                print_model(terminal, result, report.peaks[count])
+                print_clients(terminal, result)
+                print_nodes(terminal, result, report.peaks[count])
+    with terminal.step("Measuring the machine's peak again"):
+        for count in counts:
+            report.peaks[count] = report.peaks[count].better(machine.measure_peak(count))
+    report.complete = True
+
+
+@contextmanager
+def _pinned(cores: Sequence[int]) -> Iterator[None]:
+    """All that is started meanwhile has these cores; none: those that there are."""
+    before = os.sched_getaffinity(0)
+    if cores and not set(cores) <= before:
+        there = ",".join(map(str, sorted(before)))
+        raise ConfigError(f"--cpus names a core that is not to be had; there are {there}")
+    os.sched_setaffinity(0, cores or before)
     try:
-        path.write_text(json.dumps(content, indent=2) + "\n")
-    except OSError as error:
-        raise HalyardError(f"{path}: {error.strerror}") from error
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def _names(text: str, option: str) -> list[str]:
@@ -197,9 +215,9 @@ def _known(text: str, option: str, known: Sequence[str]) -> list[str]:
     return names
 
 
-def _thread_counts(text: str) -> list[int]:
-    names = _names(text, "--threads")
+def _numbers(text: str, option: str, low: int, high: int) -> list[int]:
+    names = _names(text, option)
     for name in names:
-        if not name.isascii() or not name.isdigit() or not 1 <= int(name) <= 64:
-            raise ConfigError(f"--threads takes numbers from 1 to 64, not {name!r}")
+        if not name.isascii() or not name.isdigit() or not low <= int(name) <= high:
+            raise ConfigError(f"{option} takes numbers from {low} to {high}, not {name!r}")
     return [int(name) for name in names]

@@ -2,6 +2,7 @@
 """What the commands print: steps with their time, results, tables."""
 
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from rich.text import Text
 
 # A log has no width: a line that is broken or cut there is worse than a long one.
 _LOG_WIDTH = 100_000
+# Seconds of a step without a line in a log after which it says what it is busy with.
+_SILENCE = 20.0
 # Between two columns.
 _GAP = 2
 
@@ -24,11 +27,13 @@ class Step:
     def __init__(self, title: str, status: Status) -> None:
         self._title = title
         self._status = status
+        self.text = ""
         self.outcome = ""
         self.failed = False  # it is over, but not as it should be
 
     def now(self, text: str) -> None:
         """Shows what it is busy with."""
+        self.text = text
         self._status.update(escape(f"{self._title}: {text}"))
 
     def transfer(self, done: int, total: int) -> None:
@@ -37,9 +42,11 @@ class Step:
 
 
 class Terminal:
-    """Steps show a spinner on a terminal; in a log each is one line when it is over."""
+    """Steps show a spinner on a terminal; in a log each is one line when it is over, and one every
+    now and then if it takes long."""
 
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(self, console: Console | None = None, *, silence: float = _SILENCE) -> None:
+        self._silence = silence
         width = None if sys.stdout.isatty() else _LOG_WIDTH
         self.console = console or Console(highlight=False, soft_wrap=True, width=width, emoji=False)
 
@@ -49,7 +56,8 @@ class Terminal:
         with self.console.status(escape(title)) as status:
             step = Step(title, status)
             try:
-                yield step
+                with self._reminders(step, title):
+                    yield step
             except BaseException:
                 self.console.print(f"[red]✗[/red] {escape(title)}")
                 raise
@@ -57,6 +65,28 @@ class Terminal:
         outcome = f": {step.outcome}" if step.outcome else ""
         mark = "[red]✗[/red]" if step.failed else "[green]✓[/green]"
         self.console.print(f"{mark} {escape(title + outcome)} [dim]({seconds:.1f} s)[/dim]")
+
+    @contextmanager
+    def _reminders(self, step: Step, title: str) -> Iterator[None]:
+        """Lines in a log while the step goes on. From a thread: it may be in one long call."""
+        if self.console.is_terminal:
+            yield
+            return
+        over = threading.Event()
+        start = time.monotonic()
+
+        def remind() -> None:
+            while not over.wait(self._silence):
+                busy = f": {step.text}" if step.text else ""
+                self.detail(f"{title}{busy} (since {time.monotonic() - start:.0f} s)")
+
+        thread = threading.Thread(target=remind, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     def heading(self, text: str) -> None:
         self.console.print(f"\n[bold]{text}[/bold]")

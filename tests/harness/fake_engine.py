@@ -41,6 +41,16 @@ def prepared(outputs: Path, deed: str) -> pb.CaseResult:
     return result
 
 
+def loaded(from_ns: int, until_ns: int, deed: str) -> pb.CaseResult:
+    """Without a pause from before the window to behind it, by its own clock."""
+    if deed == "fails under load":
+        return pb.CaseResult(failed_stage=pb.STAGE_EXECUTE, message="out of breath")
+    example = pb.ExampleResult()
+    for begin in range(from_ns - NANOSECONDS // 2, until_ns, NANOSECONDS):
+        example.timings.add(begin_ns=begin, wall_ns=NANOSECONDS)
+    return pb.CaseResult(examples=[example])
+
+
 def main() -> None:
     _, _, outputs, deed = sys.argv
     if deed == "dies":
@@ -55,7 +65,11 @@ def main() -> None:
     if deed == "refuses":
         return
     for line in sys.stdin:
-        _, count, _ = line.split()
+        command, *words = line.split()
+        if command == "load":
+            send(loaded(int(words[0]), int(words[1]), deed))
+            continue
+        count = words[0]
         if deed == "dies later" and int(count) > 1:
             os.kill(os.getpid(), signal.SIGKILL)
         times = [pb.Timing(wall_ns=NANOSECONDS) for _ in range(int(count))]

@@ -39,7 +39,7 @@ void load(const LoadingClient& client, const ExecuteSettings& settings, const Lo
             loaded.outcome = std::move(answer.outcome);
             return;
         }
-        if (begin >= window.from) {
+        if (end > window.from) {
             loaded.runs.push_back({.begin = begin, .end = end});
         }
         begin = Clock::now();

@@ -17,15 +17,15 @@ struct LoadingClient {
     const TargetRequest& request;
 };
 
-// When they do so, and from when on executions count.
+// When they do so, and from when on they are told of.
 struct LoadWindow {
     std::chrono::steady_clock::time_point from;
     std::chrono::steady_clock::time_point until;
 };
 
 // Every client begins at once, on a thread of its own, and begins no execution after the window.
-// Adds an example per client to `result`, with the times of the executions that began in it. The
-// outcome is that of the first client, in their order, of which one failed.
+// Adds an example per client to `result`, with the times of the executions that lie in it, whole or
+// in part. The outcome is that of the first client, in their order, of which one failed.
 Outcome executeTogether(std::span<const LoadingClient> clients, const ExecuteSettings& settings,
                         const LoadWindow& window, pb::CaseResult& result);
 

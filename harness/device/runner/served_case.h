@@ -21,8 +21,8 @@ namespace halyard::runner {
 //   profile COUNT WARMUP   those of each of its nodes
 //   load FROM UNTIL COUNT  the first COUNT clients execute at the same time, each on a thread of
 //                          its own, again and again from now to UNTIL; one example per client holds
-//                          the times of those executions that begin at FROM or later. Both are
-//                          nanoseconds of CLOCK_MONOTONIC. Afterwards outputs have to be, bit for
+//                          the times of those that end after FROM. Both are nanoseconds of
+//                          CLOCK_MONOTONIC. Afterwards outputs have to be, bit for
 //                          bit, those of the first execution.
 // Fails for an unreadable bundle, for a line that makes no sense, for several clients of a service,
 // and where a result can't be written.

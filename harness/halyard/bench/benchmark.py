@@ -13,23 +13,23 @@ from pathlib import Path
 from typing import Self
 
 from halyard import delimited, native
-from halyard.bench import turns
+from halyard.bench import clients, turns
+from halyard.bench.burners import Burners
+from halyard.bench.clients import ManyClients
 from halyard.bench.engine_process import EngineDied, EngineProcess
 from halyard.bench.multiply_adds import multiply_adds
 from halyard.bench.peers import Peer
 from halyard.bench.results import OURS, EngineResult, ModelResult
-from halyard.compare import compare
+from halyard.compare import Difference, compare
 from halyard.errors import HalyardError
 from halyard.measurement import absent, allowed_steps, disagreements, shares, status_name
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
 from halyard.subject import Reference, Repetitions, Subject
-from halyard.terminal import Step, Terminal
+from halyard.terminal import Terminal
 
 # Seconds between two turns: what the one before has left to do on other cores ends.
 _GAP = 0.02
-# Seconds without a line in a log after which it says what is being done.
-_SILENCE = 20.0
 # Milliseconds of a first execution after which no second one is needed to plan with.
 _LONG = 2000.0
 # Seconds of executions in which nodes are timed, at most.
@@ -52,12 +52,7 @@ class PreparedFiles:
         )
         # The peers have the model from a file of their own.
         self.case = self._file("case", delimited.write([pb.TestCase(examples=[example])]))
-        options = pb.RunOptions(
-            mode=pb.EXECUTION_MODE_SYNC,
-            preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
-            priority=pb.PRIORITY_MEDIUM,
-        )
-        self.options = self._file("options", options.SerializeToString())
+        self.options = self._options("options")
         self.models: dict[str, Path] = {}
         self.refusals: dict[str, str] = {}
         for peer in peers:
@@ -74,26 +69,27 @@ class PreparedFiles:
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    def with_clients(self, priorities: Sequence[pb.Priority], *, share_process: bool) -> Path:
+        """Options of a runner that has a client of each of these priorities."""
+        name = "options.process" if share_process else "options.processes"
+        return self._options(name, priorities, share_process=share_process)
+
+    def _options(
+        self, name: str, priorities: Sequence[pb.Priority] = (), *, share_process: bool = False
+    ) -> Path:
+        options = pb.RunOptions(
+            mode=pb.EXECUTION_MODE_SYNC,
+            preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
+            priority=pb.PRIORITY_MEDIUM,
+            clients=priorities,
+            clients_share_process=share_process,
+        )
+        return self._file(name, options.SerializeToString())
+
     def _file(self, name: str, content: bytes) -> Path:
         path = self._folder / name
         path.write_bytes(content)
         return path
-
-
-class _Progress:
-    """What a step is busy with: on a terminal always, in a log only if it takes long."""
-
-    def __init__(self, terminal: Terminal, step: Step) -> None:
-        self._terminal = terminal
-        self._step = step
-        self._last = time.monotonic()
-
-    def now(self, text: str) -> None:
-        self._step.now(text)
-        now = time.monotonic()
-        if not self._terminal.console.is_terminal and now - self._last > _SILENCE:
-            self._last = now
-            self._terminal.detail(text)
 
 
 @dataclass(frozen=True)
@@ -106,9 +102,14 @@ class Benchmark:
     runs: int = 50
     versions: dict[str, str] = field(default_factory=dict)
     profile: bool = False  # also what each node takes, once all times are taken
+    clients: Sequence[int] = ()  # also so many clients at the same time
+    burners: Burners | None = None  # that burn while anything is timed
 
-    def measure(self, files: PreparedFiles, threads: int) -> ModelResult:
-        """What fails is in the result; engines that fail are out before any time is taken."""
+    def measure(
+        self, files: PreparedFiles, threads: int, into: list[ModelResult] | None = None
+    ) -> ModelResult:
+        """What fails is in the result; engines that fail are out before any time is taken. `into`
+        has the result as soon as there are times: what is interrupted keeps them."""
         subject = files.subject
         runnable = subject.runnable
         title = f"{subject}, {threads} thread{'s' if threads > 1 else ''}"
@@ -135,10 +136,15 @@ class Benchmark:
         ]
         with contextlib.ExitStack() as stack:
             processes = self._prepare(stack, title, files, threads, result, reference)
+            if into is not None:
+                into.append(result)
             if OURS in processes:
-                self._time(title, processes, result)
+                with self._burning():
+                    self._time(title, processes, result)
                 if self.profile and result.ours.times_ms:
                     self._profile(title, processes[OURS], result)
+        if self.clients and result.ours.times_ms:
+            self._measure_clients(title, files, result, reference)
         if not result.ours.times_ms:
             for engine in result.engines[1:]:
                 engine.reason = engine.reason or "not timed: Halyard failed before"
@@ -160,11 +166,10 @@ class Benchmark:
                 commands[peer.name] = peer.command(files.models[peer.name], files.case, threads)
         processes = {}
         with self.terminal.step(f"{title}: preparing and checking") as step:
-            progress = _Progress(self.terminal, step)
             for engine in result.engines:
                 if engine.name not in commands:
                     continue
-                progress.now(engine.title)
+                step.now(engine.title)
                 process = stack.enter_context(EngineProcess(engine.title, commands[engine.name]))
                 try:
                     prepared = process.prepared()
@@ -196,7 +201,6 @@ class Benchmark:
     def _time(self, title: str, processes: dict[str, EngineProcess], result: ModelResult) -> None:
         engines = {engine.name: engine for engine in result.engines}
         with self.terminal.step(f"{title}: timing") as step:
-            progress = _Progress(self.terminal, step)
             milliseconds = {}
             for name, process in processes.items():
                 first = engines[name].first_ms or 0.0
@@ -212,7 +216,7 @@ class Benchmark:
                     engine = engines[turn.engine]
                     if engine.failed:
                         continue
-                    progress.now(f"round {number + 1} of {len(rounds)}, {engine.title}")
+                    step.now(f"round {number + 1} of {len(rounds)}, {engine.title}")
                     time.sleep(_GAP)
                     expected = milliseconds[turn.engine] * (turn.count + turn.warmup) / 100
                     try:
@@ -240,13 +244,70 @@ class Benchmark:
                 result.ours.fail(str(error))
                 step.failed = True
 
-    def _runner(self, files: PreparedFiles, threads: int) -> Sequence[str | Path]:
+    def _burning(self) -> contextlib.AbstractContextManager[None]:
+        return self.burners.burning() if self.burners is not None else contextlib.nullcontext()
+
+    def _measure_clients(
+        self, title: str, files: PreparedFiles, result: ModelResult, reference: Reference
+    ) -> None:
+        """Beside the peer that is LiteRT, or the best one where LiteRT has no times."""
+        many = result.clients = ManyClients()
+        timed = {engine.name: engine for engine in result.engines[1:] if engine.times_ms}
+        engine = timed.get("litert", result.best_peer)
+        most = max(self.clients)
+
+        def check(example: pb.ExampleResult) -> Sequence[str]:
+            return _compared(files.subject, reference, example)[1]
+
+        with (
+            contextlib.ExitStack() as stack,
+            self.terminal.step(f"{title}: {most} clients") as step,
+        ):
+            step.now("preparing and checking")
+            sides: dict[str, clients.Side] = {}
+            try:
+                high = [pb.PRIORITY_HIGH, *[pb.PRIORITY_LOW] * (most - 1)]
+                kinds = {
+                    "ours": files.with_clients([pb.PRIORITY_MEDIUM] * most, share_process=False),
+                    clients.HIGH_BESIDE_LOW: files.with_clients(high, share_process=True),
+                }
+                for name, options in kinds.items():
+                    command = self._runner(files, result.threads, options)
+                    sides[name] = clients.start(
+                        stack, result.ours.title, [command], check, clients_inside=True
+                    )
+            except HalyardError as error:
+                many.reason, many.failed, step.failed = str(error), True, True
+                return
+            if engine is None:
+                many.reason = "no peer has times"
+            else:
+                [peer] = [peer for peer in self.peers if peer.name == engine.name]
+                command = peer.command(files.models[peer.name], files.case, result.threads)
+                try:
+                    sides["peer"] = clients.start(
+                        stack, peer.title, [command] * most, check, clients_inside=False
+                    )
+                    many.peer, many.peer_title = peer.name, peer.title
+                except HalyardError as error:
+                    many.reason = str(error)
+            slowest = max(item.median_ms or 0.0 for item in (result.ours, engine or result.ours))
+            try:
+                with self._burning():
+                    reason = clients.measure(sides, self.clients, slowest, many.results, step.now)
+                    many.reason = many.reason or reason
+            except EngineDied as error:
+                many.reason, many.failed, step.failed = str(error), True, True
+
+    def _runner(
+        self, files: PreparedFiles, threads: int, options: Path | None = None
+    ) -> Sequence[str | Path]:
         command: list[str | Path] = [
             native.program(native.RUNNER),
             "--serve",
             *("--target", Target.in_process().name),
             *("--bundle", files.bundle),
-            *("--options", files.options),
+            *("--options", options or files.options),
             *("--results", "/dev/stdout"),
             *("--number-of-threads", str(threads)),
         ]
@@ -277,17 +338,24 @@ def _take(
     engine.first_ms = prepared.examples[0].timings[0].wall_ns / 1e6
     engine.peak_memory_bytes = prepared.memory.peak_rss_bytes
     engine.base_memory_bytes = prepared.memory.base_rss_bytes
-    outputs = subject.runnable.output_arrays(prepared.examples[0])
-    if reference.outputs is None:
+    engine.differences, problems = _compared(subject, reference, prepared.examples[0])
+    if engine.differences is None:
         engine.notes.append(f"its outputs are not compared: {reference.reason}")
-        return
-    engine.differences = [
-        compare(info, wanted, found)
-        for info, wanted, found in zip(
-            subject.runnable.outputs, reference.outputs, outputs, strict=True
-        )
-    ]
-    model = subject.runnable.model
-    problems = disagreements(engine.differences, len(model.main.operations), allowed_steps(model))
     if problems:
         engine.fail("; ".join(problems))
+
+
+def _compared(
+    subject: Subject, reference: Reference, example: pb.ExampleResult
+) -> tuple[Sequence[Difference] | None, Sequence[str]]:
+    """How far the outputs are from the reference's, where it has any, and what is wrong with it."""
+    runnable = subject.runnable
+    outputs = runnable.output_arrays(example)
+    if reference.outputs is None:
+        return None, []
+    differences = [
+        compare(info, wanted, found)
+        for info, wanted, found in zip(runnable.outputs, reference.outputs, outputs, strict=True)
+    ]
+    operations = len(runnable.model.main.operations)
+    return differences, disagreements(differences, operations, allowed_steps(runnable.model))

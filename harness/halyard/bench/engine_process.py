@@ -71,7 +71,20 @@ class EngineProcess:
         """What each node took in so many executions. Only our runner tells."""
         return self._command(f"profile {count} {warmup}", expected_s).profile
 
+    def start_load(self, from_ns: int, until_ns: int, clients: int = 1) -> None:
+        """Lets so many of its clients execute from now on; finish_load() is to follow."""
+        self._send(f"load {from_ns} {until_ns} {clients}")
+
+    def finish_load(self, *, expected_s: float = 0.0) -> list[Sequence[pb.Timing]]:
+        """By client: the executions that lie in the time, whole or in part."""
+        result = self._receive(expected_s)
+        return [example.timings for example in result.examples]
+
     def _command(self, line: str, expected_s: float) -> pb.CaseResult:
+        self._send(line)
+        return self._receive(expected_s)
+
+    def _send(self, line: str) -> None:
         self._signal(signal.SIGCONT)
         assert self._process.stdin is not None
         try:
@@ -79,6 +92,8 @@ class EngineProcess:
             self._process.stdin.flush()
         except OSError as error:
             raise self._died("it takes no more commands") from error
+
+    def _receive(self, expected_s: float) -> pb.CaseResult:
         result = self._answer(expected_s)
         self._signal(signal.SIGSTOP)
         if result.failed_stage != pb.STAGE_NONE:

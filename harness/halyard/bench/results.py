@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from halyard.bench.clients import ManyClients
 from halyard.bench.machine import Peak
 from halyard.compare import Difference
 from halyard.profile import node_times
@@ -100,6 +101,7 @@ class ModelResult:
     reference: str  # whose outputs the others are compared with; empty: there is none
     engines: list[EngineResult] = field(default_factory=list)
     profile: Sequence[pb.NodeProfile] = ()  # ours; empty unless it was asked for
+    clients: ManyClients | None = None  # unless they were asked for
 
     @property
     def ours(self) -> EngineResult:
@@ -127,6 +129,11 @@ class ModelResult:
             return None
         return 2 * self.multiply_adds / (engine.median_ms / 1e3) / most
 
+    @property
+    def failed(self) -> bool:
+        """By our fault."""
+        return self.ours.failed or (self.clients is not None and self.clients.failed)
+
     def as_json(self, peak: Peak) -> dict[str, Any]:
         best = self.best_peer
         engines = {
@@ -144,6 +151,13 @@ class ModelResult:
             "ratio_to_best_peer": self.ratio_to_best_peer,
             "best_peer": best.name if best else None,
             "engines": engines,
+            "clients": None
+            if self.clients is None
+            else {
+                "peer": self.clients.peer or None,
+                "reason": self.clients.reason,
+                "results": [result.as_json() for result in self.clients.results],
+            },
             "profile": [time.as_json() for time in node_times(self.profile, peak)],
         }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from halyard.bench.clients import Latencies
 from halyard.bench.machine import Peak
 from halyard.bench.peers import FoundPeer
 from halyard.bench.results import EngineResult, ModelResult, disagreement
@@ -13,9 +14,14 @@ from halyard.terminal import Terminal
 
 
 def print_peers(terminal: Terminal, found: Sequence[FoundPeer]) -> None:
+    """Before anything takes long: who wants ratios need not wait for a run without them."""
     for entry in found:
         text = entry.version if entry.available else f"left out: {entry.reason}"
         terminal.detail(f"{entry.peer.title:12}  {text}")
+    if not any(entry.available for entry in found):
+        terminal.line("No peer is there: there will be times, and no ratios.")
+    elif any(entry.peer.name == "litert" and not entry.available for entry in found):
+        terminal.line("LiteRT is not there: outputs are not compared with anything.")
 
 
 def print_peaks(terminal: Terminal, peaks: Mapping[int, Peak]) -> None:
@@ -62,6 +68,46 @@ def print_model(terminal: Terminal, result: ModelResult, peak: Peak) -> None:
 
 def _differs(engine: EngineResult) -> bool:
     return engine.failed and engine.differences is not None
+
+
+def print_clients(terminal: Terminal, result: ModelResult) -> None:
+    """A line for each side of each number of clients."""
+    many = result.clients
+    if many is None:
+        return
+    rows = []
+    for entry in many.results:
+        ratio = "" if entry.ratio is None else f"{entry.ratio:.2f}"
+        tail = "" if entry.tail_ratio is None else f"{entry.tail_ratio:.2f}"
+        rows += [
+            _clients_row(entry.clients, result.ours.title, entry.ours, ratio, tail),
+            _clients_row(entry.clients, many.peer_title, entry.peer),
+            _clients_row(1, "  high priority, beside", entry.high),
+            _clients_row(entry.clients - 1, "  low priority", entry.low),
+        ]
+    numbers = ["clients", "per s", "median", "p90", "p99", "ratio", "of p99"]
+    terminal.table(
+        ["clients", "of", *numbers[1:]],
+        [row for row in rows if row[2]],
+        numbers=numbers,
+    )
+    if many.reason:
+        terminal.detail(f"{'PROBLEM  ' if many.failed else ''}{many.reason}")
+
+
+def _clients_row(
+    clients: int, title: str, latencies: Latencies, ratio: str = "", tail: str = ""
+) -> list[str]:
+    """Without figures where none were measured."""
+    measured = bool(latencies.times_ms)
+    return [
+        str(clients),
+        title,
+        f"{latencies.throughput:.1f}" if measured else "",
+        *(_milliseconds(latencies.percentile_ms(percent)) for percent in (50, 90, 99)),
+        ratio,
+        tail,
+    ]
 
 
 def print_nodes(terminal: Terminal, result: ModelResult, peak: Peak) -> None:

@@ -73,6 +73,25 @@ def _status(name: str) -> int:
     return 0
 
 
+def _load(runtime: Runtime, from_ns: int, until_ns: int) -> pb.CaseResult:
+    """What `load` of halyard-runner does, for the one client of this process."""
+    before = [output.tobytes() for output in runtime.outputs()]
+    example = pb.ExampleResult()
+    times = []
+    while (begin := time.monotonic_ns()) < until_ns:
+        runtime.execute()
+        end = time.monotonic_ns()
+        if end > from_ns:
+            times.append((begin, end - begin))
+    for begin, wall in times:
+        example.timings.add(begin_ns=begin, wall_ns=wall)
+    result = pb.CaseResult(examples=[example])
+    if before != [output.tobytes() for output in runtime.outputs()]:
+        result.failed_stage = pb.STAGE_EXECUTE
+        result.message = "the outputs beside other clients are not those of the first execution"
+    return result
+
+
 def main(arguments: Sequence[str]) -> int:
     if arguments[1] == "--version":
         try:
@@ -96,9 +115,14 @@ def main(arguments: Sequence[str]) -> int:
     if runtime is None:
         return 0
     for line in sys.stdin:
-        _, count, warmup = line.split()
-        _timed(runtime, int(warmup))
-        timings = _timed(runtime, int(count))
+        command, *words = line.split()
+        numbers = [int(word) for word in words]
+        if command == "load":
+            send(_load(runtime, numbers[0], numbers[1]))
+            continue
+        count, warmup = numbers
+        _timed(runtime, warmup)
+        timings = _timed(runtime, count)
         send(pb.CaseResult(target=name, examples=[pb.ExampleResult(timings=timings)]))
     return 0
 

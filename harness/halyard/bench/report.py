@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All that a run of the benchmark found out: in words as it goes, and as JSON in the end."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from halyard.bench import machine
+from halyard.bench.machine import Peak
+from halyard.bench.peers import FoundPeer
+from halyard.bench.results import ModelResult, Skipped
+from halyard.bench.table import print_left_out, print_peaks, print_summary
+from halyard.errors import HalyardError
+from halyard.terminal import Terminal
+
+
+@dataclass
+class Report:
+    """Grows with each model; `complete` once nothing is left to do."""
+
+    found: Sequence[FoundPeer]
+    peaks: dict[int, Peak]
+    backends: Sequence[str]
+    runs: int
+    burners: int = 0
+    types_required: bool = False  # a model that does not come in a type is a failure
+    results: list[ModelResult] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    complete: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """What a peer can't do, or does wrong, is told and leaves it out: no fault of ours."""
+        failed = any(result.failed for result in self.results)
+        skipped = self.types_required and bool(self.skipped)
+        return self.complete and bool(self.results) and not failed and not skipped
+
+    def print_end(self, terminal: Terminal) -> None:
+        terminal.heading("The machine's peak")
+        print_peaks(terminal, self.peaks)
+        terminal.heading("Summary")
+        print_summary(terminal, self.results, self.peaks)
+        print_left_out(terminal, self.results)
+        if not self.complete:
+            terminal.line("It did not come to its end: this is what was measured until then.")
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "machine": {
+                **machine.describe(),
+                "cpus": sorted(os.sched_getaffinity(0)),
+                "peaks": [vars(peak) for peak in self.peaks.values()],
+            },
+            "backends": list(self.backends),
+            "runs": self.runs,
+            "burners": self.burners,
+            "peers": [
+                {
+                    "name": entry.peer.name,
+                    "title": entry.peer.title,
+                    "version": entry.version,
+                    "missing": entry.reason,
+                }
+                for entry in self.found
+            ],
+            "ok": self.ok,
+            "complete": self.complete,
+            "results": [result.as_json(self.peaks[result.threads]) for result in self.results],
+            "skipped": [
+                {"model": item.model, "type": str(item.data_type), "reason": item.reason}
+                for item in self.skipped
+            ],
+        }
+
+    def write(self, path: Path) -> None:
+        try:
+            path.write_text(json.dumps(self.as_json(), indent=2) + "\n")
+        except OSError as error:
+            raise HalyardError(f"{path}: {error.strerror}") from error
