@@ -7,6 +7,7 @@
 
 #include "engine/backends/cpu/fusion.h"
 #include "engine/backends/cpu/instruction_set.h"
+#include "engine/backends/cpu/inverted_residual.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/plan/stepwise_piece.h"
 
@@ -39,13 +40,17 @@ class CpuAcc : public Backend {
         return compileStepwise(
                 arguments,
                 [set = mSet](const KernelArguments& own) { return compileNode(own, set); },
-                cpu::findFusions(*arguments.graph, arguments.piece));
+                cpu::findFusions(*arguments.graph, arguments.piece, mSet));
     }
 
   private:
     static Result<std::unique_ptr<const StepKernel>> compileNode(const KernelArguments& arguments,
                                                                  InstructionSet set) {
         const Node& node = arguments.node;
+        if (!arguments.others.empty() &&
+            arguments.others.front()->kind() == NodeKind::DepthwiseConv2d) {
+            return cpu::compileInvertedResidual(arguments, set);
+        }
         switch (node.kind()) {
 #define HALYARD_TUNED_KERNEL(Descriptor) \
     case NodeKind::Descriptor:           \

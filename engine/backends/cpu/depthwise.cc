@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <variant>
 
 #include "engine/backends/cpu/depthwise_lines.h"
 #include "engine/backends/cpu/kernels.h"
@@ -65,17 +66,22 @@ Status supports(const DepthwiseConv2d& /*node*/, const Graph& graph, const Node&
     return supportsWeights(graph, whole);
 }
 
-Result<std::unique_ptr<const StepKernel>> compile(const DepthwiseConv2d& node,
+DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments) {
+    const Shape& weights = typeOf(arguments, arguments.node.inputs[1]).shape;
+    return {.node = *std::get_if<DepthwiseConv2d>(&arguments.node.descriptor),
+            .filterH = weights[1],
+            .filterW = weights[2],
+            .channels = weights[3],
+            .epilogue = {},
+            .threads = arguments.threads};
+}
+
+Result<std::unique_ptr<const StepKernel>> compile(const DepthwiseConv2d& /*node*/,
                                                   const KernelArguments& arguments,
                                                   InstructionSet set) {
     const Node& whole = arguments.node;
-    const Shape& weights = typeOf(arguments, whole.inputs[1]).shape;
-    const DepthwiseDefinition definition = {.node = node,
-                                            .filterH = weights[1],
-                                            .filterW = weights[2],
-                                            .channels = weights[3],
-                                            .epilogue = Epilogue::of(arguments, set),
-                                            .threads = arguments.threads};
+    DepthwiseDefinition definition = depthwiseDefinition(arguments);
+    definition.epilogue = Epilogue::of(arguments, set);
     arguments.packed.push_back(whole.inputs[1]);
     arguments.packed.push_back(whole.inputs[2]);
     return isOfBytes(typeOf(arguments, whole.inputs[0]).type)

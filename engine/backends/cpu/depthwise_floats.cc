@@ -138,10 +138,9 @@ class FloatDepthwiseKernel final : public StepKernel {
 
 }  // namespace
 
-Result<std::unique_ptr<const StepKernel>> compileFloatDepthwise(
-        const DepthwiseDefinition& definition, const KernelArguments& arguments,
-        InstructionSet set) {
-    const FloatDepthwise& form = floatDepthwise(set);
+Result<PackedConstant> packFloatDepthwise(const FloatDepthwise& form,
+                                          const DepthwiseDefinition& definition,
+                                          const KernelArguments& arguments) {
     HALYARD_ASSIGN_OR_RETURN(
             const size_t bytes,
             packedBytes((definition.channels + form.lanes - 1) / form.lanes,
@@ -155,10 +154,16 @@ Result<std::unique_ptr<const StepKernel>> compileFloatDepthwise(
                                               reinterpret_cast<float*>(to.data()), checkpoint);
         });
     };
-    HALYARD_ASSIGN_OR_RETURN(
-            const PackedConstant packed,
-            halves ? packAs(constantOf<Half>(arguments, 1), constantOf<Half>(arguments, 2))
-                   : packAs(constantOf<float>(arguments, 1), constantOf<float>(arguments, 2)));
+    return halves ? packAs(constantOf<Half>(arguments, 1), constantOf<Half>(arguments, 2))
+                  : packAs(constantOf<float>(arguments, 1), constantOf<float>(arguments, 2));
+}
+
+Result<std::unique_ptr<const StepKernel>> compileFloatDepthwise(
+        const DepthwiseDefinition& definition, const KernelArguments& arguments,
+        InstructionSet set) {
+    const FloatDepthwise& form = floatDepthwise(set);
+    HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
+                             packFloatDepthwise(form, definition, arguments));
     return std::unique_ptr<const StepKernel>(
             std::make_unique<FloatDepthwiseKernel>(form, set, definition, packed));
 }

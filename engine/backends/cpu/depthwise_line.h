@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "engine/backends/cpu/instruction_set.h"
@@ -47,6 +48,10 @@ inline InnerPixels innerPixels(const DepthwiseWindow& window) {
 struct FloatDepthwiseLine {
     DepthwiseWindow window;
     const float* x = nullptr;  // the line that the filter's row 0 reads, or would read
+    // Of a ring of lines: the first row of the filter that is found at the ring's beginning, and
+    // how long the ring is.
+    int64_t wrapRow = std::numeric_limits<int64_t>::max();
+    ptrdiff_t wrapLength = 0;
     const float* panels = nullptr;
     float* y = nullptr;
     float low = 0.0F;

@@ -94,6 +94,14 @@ class DepthwiseLines {
     int64_t mTop = 0, mStrideH = 1, mDilationH = 1;
 };
 
+// Of a depthwise convolution, without what follows it.
+DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments);
+
+// Packs inputs 1 and 2 of a node of floats or halves.
+Result<PackedConstant> packFloatDepthwise(const FloatDepthwise& form,
+                                          const DepthwiseDefinition& definition,
+                                          const KernelArguments& arguments);
+
 // For floats, and for 8 bits.
 Result<std::unique_ptr<const StepKernel>> compileFloatDepthwise(
         const DepthwiseDefinition& definition, const KernelArguments& arguments,

@@ -16,13 +16,12 @@ constexpr int64_t kChunk = 1 << 11;
 
 }  // namespace
 
-Epilogue Epilogue::of(const KernelArguments& arguments, InstructionSet set) {
+Epilogue Epilogue::of(const Graph& graph, TensorId result, std::span<const Node* const> nodes,
+                      size_t inputs, InstructionSet set) {
     Epilogue epilogue;
-    const Graph& graph = arguments.graph;
-    TensorId last = arguments.node.outputs[0];
-    size_t inputs = arguments.node.inputs.size();
+    TensorId last = result;
     epilogue.mElementBytes = elementSize(graph.tensor(last).type.type);
-    for (const Node* node : arguments.others) {
+    for (const Node* node : nodes) {
         const TensorType& output = graph.tensor(node->outputs[0]).type;
         if (const auto* activate = std::get_if<Activate>(&node->descriptor)) {
             epilogue.mStages.push_back(stageOf(*activate, graph.tensor(last).type, output, set));

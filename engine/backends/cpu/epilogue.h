@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,15 @@ struct EpilogueRows {
 // Immutable, thread-safe.
 class Epilogue {
   public:
-    // Of KernelArguments::others; with none of them it does nothing.
-    static Epilogue of(const KernelArguments& arguments, InstructionSet set);
+    // Of nodes that follow `result`; with none of them it does nothing. Their first other input is
+    // the step's input number `inputs`.
+    static Epilogue of(const Graph& graph, TensorId result, std::span<const Node* const> nodes,
+                       size_t inputs, InstructionSet set);
+    // Of KernelArguments::others.
+    static Epilogue of(const KernelArguments& arguments, InstructionSet set) {
+        return of(arguments.graph, arguments.node.outputs[0], arguments.others,
+                  arguments.node.inputs.size(), set);
+    }
 
     bool empty() const { return mStages.empty(); }
     // " + Binary + Activate": behind a kernel's name.

@@ -30,6 +30,12 @@ struct Block {
     size_t count;         // channels
 };
 
+// Where the block's first channel lies in a row of the filter.
+HWY_INLINE const float* rowOf(const Block& block, int64_t i) {
+    const float* row = block.x + i * block.line.window.row;
+    return i < block.line.wrapRow ? row : row - block.line.wrapLength;
+}
+
 HWY_INLINE FloatVector clamp(const FloatDepthwiseLine& line, FloatVector value) {
     return keepWithin(value, hn::Set(kFloats, line.low), hn::Set(kFloats, line.high));
 }
@@ -42,7 +48,7 @@ void computeSome(const Block& block, int64_t begin, int64_t end) {
         const int64_t start = pixel * window.strideW - window.left;
         FloatVector sum = hn::Load(kFloats, block.panels);
         for (int64_t i = window.firstRow; i < window.endRow; ++i) {
-            const float* row = block.x + i * window.row;
+            const float* row = rowOf(block, i);
             const float* weights =
                     block.panels + static_cast<size_t>(1 + i * window.filterW) * lanes;
             for (int64_t j = 0; j < window.filterW; ++j) {
@@ -68,8 +74,7 @@ void computeInner(const Block& block, int64_t begin, int64_t end) {
     const float* rows[kH];
     HALYARD_UNROLL
     for (int i = 0; i < kH; ++i) {
-        rows[i] =
-                block.x + i * window.row + (begin * window.strideW - window.left) * window.channels;
+        rows[i] = rowOf(block, i) + (begin * window.strideW - window.left) * window.channels;
         HALYARD_UNROLL
         for (int j = 0; j < kW; ++j) {
             weights[i][j] =

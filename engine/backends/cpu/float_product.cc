@@ -172,11 +172,8 @@ class FloatProduct final : public StepKernel {
 
 }  // namespace
 
-Result<std::unique_ptr<const StepKernel>> compileFloatProduct(ProductDefinition definition,
-                                                              const KernelArguments& arguments,
-                                                              InstructionSet set) {
-    const FloatMatmul& form = floatMatmul(set);
-    const ProductFilter& filter = definition.filter;
+Result<PackedConstant> packFloatProduct(const FloatMatmul& form, const ProductFilter& filter,
+                                        const KernelArguments& arguments) {
     const int64_t panels = form.panels(filter.groupChannels()) * filter.groups;
     HALYARD_ASSIGN_OR_RETURN(
             const size_t bytes,
@@ -190,10 +187,16 @@ Result<std::unique_ptr<const StepKernel>> compileFloatProduct(ProductDefinition 
                                               reinterpret_cast<float*>(to.data()), checkpoint);
                 });
     };
-    HALYARD_ASSIGN_OR_RETURN(
-            const PackedConstant packed,
-            halves ? packAs(constantOf<Half>(arguments, 1), constantOf<Half>(arguments, 2))
-                   : packAs(constantOf<float>(arguments, 1), constantOf<float>(arguments, 2)));
+    return halves ? packAs(constantOf<Half>(arguments, 1), constantOf<Half>(arguments, 2))
+                  : packAs(constantOf<float>(arguments, 1), constantOf<float>(arguments, 2));
+}
+
+Result<std::unique_ptr<const StepKernel>> compileFloatProduct(ProductDefinition definition,
+                                                              const KernelArguments& arguments,
+                                                              InstructionSet set) {
+    const FloatMatmul& form = floatMatmul(set);
+    HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
+                             packFloatProduct(form, definition.filter, arguments));
     return std::unique_ptr<const StepKernel>(
             std::make_unique<FloatProduct>(form, set, std::move(definition), packed));
 }

@@ -8,6 +8,8 @@
 #include <utility>
 #include <variant>
 
+#include "engine/backends/cpu/inverted_residual.h"
+
 namespace halyard::engine::cpu {
 namespace {
 
@@ -71,19 +73,45 @@ bool isStage(const Graph& graph, const Node& node, TensorId result, bool mayAdd)
     return a.type == b.type && a.shape.isFullyKnown() && a.shape == b.shape;
 }
 
+// The inverted residual block that a node begins, if it pays.
+std::optional<FusedNodes> blockFrom(const Graph& graph, const Piece& piece, const Readers& readers,
+                                    size_t expansion, InstructionSet set) {
+    const auto after = [&](size_t node) {
+        return readers.onlyReader(graph.node(piece.nodes[node]).outputs[0]);
+    };
+    const std::optional<size_t> depthwise = after(expansion);
+    const std::optional<size_t> projection =
+            depthwise.has_value() ? after(*depthwise) : std::nullopt;
+    if (!projection.has_value() || !paysAsOne(graph,
+                                              {.expansion = graph.node(piece.nodes[expansion]),
+                                               .depthwise = graph.node(piece.nodes[*depthwise]),
+                                               .projection = graph.node(piece.nodes[*projection])},
+                                              set)) {
+        return std::nullopt;
+    }
+    return FusedNodes{expansion, *depthwise, *projection};
+}
+
 }  // namespace
 
-std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece) {
+std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece, InstructionSet set) {
     const Readers readers(graph, piece);
     std::vector<FusedNodes> fusions;
     std::vector<bool> taken(piece.nodes.size(), false);
     for (size_t i = 0; i < piece.nodes.size(); ++i) {
         const Node& first = graph.node(piece.nodes[i]);
-        if (!hasEpilogue(first)) {
+        if (taken[i] || !hasEpilogue(first)) {
             continue;
         }
         FusedNodes nodes = {i};
         TensorId last = first.outputs[0];
+        if (const auto block = blockFrom(graph, piece, readers, i, set)) {
+            nodes = *block;
+            last = graph.node(piece.nodes[nodes.back()]).outputs[0];
+            for (const size_t node : nodes) {
+                taken[node] = true;
+            }
+        }
         bool mayAdd = true;
         while (const std::optional<size_t> next = readers.onlyReader(last)) {
             const Node& node = graph.node(piece.nodes[*next]);

@@ -6,14 +6,15 @@
 
 #include <vector>
 
+#include "engine/backends/cpu/instruction_set.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/backend.h"
 #include "engine/plan/piece_layout.h"
 
 namespace halyard::engine::cpu {
 
-// Convolutions and fully connected layers with the additions and activations after them, where
-// nobody else reads what lies in between.
-std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece);
+// Inverted residual blocks where that pays, and convolutions and fully connected layers; each with
+// the additions and activations after them, where nobody else reads what lies in between.
+std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece, InstructionSet set);
 
 }  // namespace halyard::engine::cpu

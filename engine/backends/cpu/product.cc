@@ -54,6 +54,11 @@ ProductFilter filterOf(const ProductNode& node, const Shape& weights, int64_t mu
     return filter;
 }
 
+ProductFilter productFilter(const Conv2d& node, const KernelArguments& arguments) {
+    return filterOf({.window = &node.window, .groups = node.groups, .activation = node.activation},
+                    typeOf(arguments, arguments.node.inputs[1]).shape, 1);
+}
+
 Result<std::unique_ptr<const StepKernel>> compileProduct(const ProductNode& node,
                                                          const KernelArguments& arguments,
                                                          InstructionSet set) {

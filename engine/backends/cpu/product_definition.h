@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "engine/backends/cpu/epilogue.h"
+#include "engine/backends/cpu/float_matmul.h"
 #include "engine/backends/cpu/instruction_set.h"
 #include "engine/backends/cpu/product.h"
 #include "engine/backends/cpu/product_plan.h"
@@ -58,6 +59,13 @@ void forEachLane(const ProductFilter& filter, int64_t lanes, int64_t panel, Plac
               lane);
     }
 }
+
+// Of a convolution, for the float product.
+ProductFilter productFilter(const Conv2d& node, const KernelArguments& arguments);
+
+// Packs inputs 1 and 2 of a node of floats or halves.
+Result<PackedConstant> packFloatProduct(const FloatMatmul& form, const ProductFilter& filter,
+                                        const KernelArguments& arguments);
 
 // For floats, and for 8 bits. The constants are inputs 1 and 2 of the node.
 Result<std::unique_ptr<const StepKernel>> compileFloatProduct(ProductDefinition definition,
