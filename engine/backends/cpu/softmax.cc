@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
@@ -118,9 +119,15 @@ HWY_INLINE void softmaxOf(const Normalization& normalization, const T* from, T* 
     const auto distance = [&](int64_t i, auto there) HWY_ATTR {
         return hn::Mul(beta, hn::Sub(loadFloats(from + i, there), largest));
     };
+    // Powers are kept where the results will be, unless those are too narrow for them or need none.
+    const bool keeps = std::is_same_v<T, float> && normalization.norm == Norm::SOFTMAX;
     FloatVector sum = hn::Zero(kFloats);
     rows.forEach([&](int64_t i, auto there) HWY_ATTR {
-        sum = orElse(hn::Add(sum, exponential(distance(i, there))), sum, there);
+        const FloatVector power = exponential(distance(i, there));
+        sum = orElse(hn::Add(sum, power), sum, there);
+        if (keeps) {
+            storeFloats(power, to + i, there);
+        }
     });
     sum = rows.together(sum, [](float a, float b) HWY_ATTR { return a + b; });
     if (normalization.norm == Norm::LOG_SOFTMAX) {
@@ -135,7 +142,9 @@ HWY_INLINE void softmaxOf(const Normalization& normalization, const T* from, T* 
         return;
     }
     rows.forEach([&](int64_t i, auto there) HWY_ATTR {
-        storeFloats(hn::Div(exponential(distance(i, there)), sum), to + i, there);
+        const FloatVector power =
+                keeps ? loadFloats(to + i, there) : exponential(distance(i, there));
+        storeFloats(hn::Div(power, sum), to + i, there);
     });
 }
 
