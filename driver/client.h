@@ -19,6 +19,7 @@
 
 #include "driver/call_gate.h"
 #include "driver/execute/idle_executions.h"
+#include "driver/execute/precedence.h"
 #include "driver/scheduler.h"
 #include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
@@ -83,6 +84,8 @@ class Client {
     // The process has died: work that waits is told so and never runs, work that runs stops at its
     // next checkpoint, and nothing new begins. Any thread, any number of times.
     void end();
+    // Of its executions while they run.
+    Precedence& precedence() const { return mPrecedence; }
     // Set by end(); outlived by the client.
     const std::atomic<bool>& ended() const { return mEnded; }
     // UNAVAILABLE once it has ended.
@@ -102,6 +105,7 @@ class Client {
     const Account mAccount;
     const std::shared_ptr<IdleExecutions> mIdle;
     const Shares mShares;
+    mutable Precedence mPrecedence;
     std::atomic<bool> mEnded = false;
     mutable std::mutex mMutex;
     std::shared_ptr<void> mWitness;

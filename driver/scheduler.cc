@@ -12,21 +12,10 @@
 #include <tuple>
 #include <vector>
 
+#include "driver/execute/precedence.h"
+
 namespace halyard::driver {
 namespace {
-
-// Highest first.
-size_t rankOf(Priority priority) {
-    switch (priority) {
-        case Priority::HIGH:
-            return 0;
-        case Priority::MEDIUM:
-            return 1;
-        case Priority::LOW:
-            return 2;
-    }
-    return 1;
-}
 
 Status deadlinePassed() {
     return {StatusCode::DEADLINE_EXCEEDED, "the deadline passed while others were running"};
@@ -133,7 +122,7 @@ struct Scheduler::Queue : std::enable_shared_from_this<Queue> {
 
     // Whose turn it is; null if nobody's.
     Waiter* next() const {
-        for (size_t rank = 0; rank < Share::kPriorities; ++rank) {
+        for (size_t rank = 0; rank < kPriorities; ++rank) {
             const Share* best = nullptr;
             for (const Share* share : waitingShares) {
                 if (!share->mWaiting[rank].empty() && mayRun(*share) &&

@@ -19,6 +19,7 @@
 #include <optional>
 #include <utility>
 
+#include "driver/execute/precedence.h"
 #include "driver/model/codes.h"
 #include "engine/base/checkpoint.h"
 #include "engine/base/status.h"
@@ -99,8 +100,6 @@ class Scheduler::Share : public std::enable_shared_from_this<Share> {
 
   private:
     friend class Scheduler;
-    static constexpr size_t kPriorities = 3;
-
     const std::shared_ptr<Queue> mQueue;
     // Guarded by the queue's mutex.
     std::array<WaiterList, kPriorities> mWaiting;  // highest priority first

@@ -161,6 +161,8 @@ struct PreparedModel::State {
         const TimeLimit limit = device->timeLimit(options.deadline);
         runOptions.deadline = limit.deadline();
         runOptions.cancelled = &client->ended();
+        const Precedence::Turn turn(client->precedence(), priority);
+        runOptions.stop = &turn;
         runOptions.trace = options.trace;
         runOptions.loopTimeout = std::min(options.loopTimeout, kMaxLoopTimeout);
         result.status = limit.explain(reused.execution.run(

@@ -29,8 +29,10 @@ class ClientTest : public testing::Test {
     }
 
     Result<std::shared_ptr<PreparedModel>> prepare(const std::shared_ptr<Client>& client,
-                                                   const Model& model) {
+                                                   const Model& model,
+                                                   Priority priority = Priority::MEDIUM) {
         PrepareOptions prepareOptions;
+        prepareOptions.priority = priority;
         prepareOptions.client = client;
         return mDevice->prepare(model, HalVersion::V1_3, prepareOptions);
     }

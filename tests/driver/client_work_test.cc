@@ -45,6 +45,29 @@ TEST_F(ClientWork, FindASlotThoughAnotherTakesAllThatItGets) {
     greedy->end();
 }
 
+TEST_F(ClientWork, OfLowerPriorityStandsStillWhileTheClientsOwnOfAHigherOneRuns) {
+    const std::shared_ptr<Client> client = mDevice->client(kGreedy);
+    const std::shared_ptr<Client> other = mDevice->client(kModest);
+    const Model loop = loopModel(OperationType::MINIMUM);
+    const std::shared_ptr<PreparedModel> high = prepare(client, loop, Priority::HIGH).value();
+    const std::shared_ptr<PreparedModel> low = prepare(client, loop, Priority::LOW).value();
+    const std::shared_ptr<PreparedModel> others = prepare(other, loop, Priority::LOW).value();
+    const Endless first(*high);
+    const Endless second(*others);
+    awaitRunning(*client, 1);
+    awaitRunning(*other, 1);
+    const Endless third(*low);
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (client->precedence().waiting() == 0 && std::chrono::steady_clock::now() < patience) {
+        std::this_thread::yield();
+    }
+    EXPECT_EQ(client->precedence().waiting(), 1U);
+    EXPECT_EQ(other->precedence().waiting(), 0U) << "priorities count among one client's models";
+    client->end();
+    other->end();
+    EXPECT_EQ(third.done().get().code(), StatusCode::UNAVAILABLE);
+}
+
 TEST_F(ClientWork, ThatDieTakeTheirWorkWithThem) {
     const std::shared_ptr<Client> client = mDevice->client(kGreedy);
     const std::shared_ptr<PreparedModel> loop =
