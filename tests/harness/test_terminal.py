@@ -2,6 +2,7 @@
 """What commands print, as a terminal of some width shows it."""
 
 import io
+import time
 
 import pytest
 from rich.console import Console
@@ -49,3 +50,17 @@ def test_a_step_that_failed_has_no_tick() -> None:
         raise ZeroDivisionError
     lines = [line for line in shown.getvalue().splitlines() if line[:1] in "✓✗"]
     assert [line[:5] for line in lines] == ["✓ One", "✗ Two", "✗ Thr"]
+
+
+def test_a_long_step_says_in_a_log_what_it_is_busy_with() -> None:
+    console = Console(file=io.StringIO(), width=200)
+    assert isinstance(console.file, io.StringIO)
+    until = time.monotonic() + 20
+    with Terminal(console, silence=0.01).step("Counting") as step:
+        step.now("to three [3]")
+        while "Counting: to three [3] (since" not in console.file.getvalue():
+            assert time.monotonic() < until, console.file.getvalue()
+            time.sleep(0.01)
+    printed = console.file.getvalue()
+    time.sleep(0.05)
+    assert console.file.getvalue() == printed, "nothing once it is over"
