@@ -59,6 +59,8 @@ struct Options {
     engine::FloatPrecision precision = engine::FloatPrecision::FLOAT32;
     // --no-optimize: graphs run as they were lowered, to find out whether a pass is to blame.
     bool optimize = true;
+    // -a: results may leave the tolerance of float32 where that is faster.
+    bool fastMath = false;
     // --dump-graph: a folder that receives the graphs of models (graph_dump.h); empty: none.
     std::string graphDumpDirectory;
 };

@@ -53,6 +53,7 @@ constexpr option kLongOptions[] = {
         {"backend-hint", required_argument, nullptr, BACKEND_HINT},
         {"backend-dir", required_argument, nullptr, BACKEND_DIR},
         {"seccomp", required_argument, nullptr, SECCOMP},
+        {"enable-fast-math", no_argument, nullptr, 'a'},
         {"unsupported-operations", required_argument, nullptr, 'u'},
         {"request-inputs-and-outputs-dump-dir", required_argument, nullptr, 'd'},
         {"fp16-enabled", no_argument, nullptr, 'f'},
@@ -170,7 +171,7 @@ Result<ServiceOptions> parseServiceOptions(int argc, char** argv) {
     // Where getopt stands in an earlier list of arguments is forgotten.
     optind = 0;
     int letter = 0;
-    while ((letter = getopt_long(argc, argv, ":c:n:vVhu:d:f", kLongOptions, nullptr)) != -1) {
+    while ((letter = getopt_long(argc, argv, ":c:n:vVhau:d:f", kLongOptions, nullptr)) != -1) {
         switch (letter) {
             case 'c': {
                 if (firstCompute) {
@@ -198,6 +199,9 @@ Result<ServiceOptions> parseServiceOptions(int argc, char** argv) {
                 break;
             case 'h':
                 options.action = ServiceOptions::Action::PRINT_HELP;
+                break;
+            case 'a':
+                options.driver.fastMath = true;
                 break;
             case 'u':
                 HALYARD_RETURN_IF_ERROR(
@@ -339,6 +343,8 @@ std::string serviceHelp() {
            "                               enforce: end with a line that names the call; log: "
            "have\n"
            "                               the kernel's log tell; off, the default: nothing\n"
+           "  -a, --enable-fast-math       compute float32 as fast as can be, with rougher "
+           "results\n"
            "  -u, --unsupported-operations LIST\n"
            "                               operations to report as unsupported, by name or code,\n"
            "                               separated by commas or spaces. (Arm's driver takes the\n"

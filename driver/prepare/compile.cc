@@ -105,7 +105,8 @@ Result<std::shared_ptr<const engine::Program>> buildProgram(DeviceState& state,
                              buildAnalyzed(state, model, std::move(analyzed),
                                            {.threads = state.threads,
                                             .memory = client.account().memory,
-                                            .checkpoint = checkpoint}));
+                                            .checkpoint = checkpoint,
+                                            .compile = {.fastMath = state.options.fastMath}}));
     for (size_t i = 0; i < model.pools.size(); ++i) {
         HALYARD_RETURN_IF_ERROR(checkIntact(*model.pools[i], "model", i));
     }

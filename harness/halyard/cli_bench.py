@@ -52,6 +52,13 @@ _TYPES = "float32,quant8_signed"
     help="Ours, in order of preference. If none of them runs a node, that is a failure.",
 )
 @click.option(
+    "-a",
+    "--enable-fast-math",
+    "fast_math",
+    is_flag=True,
+    help="Let ours compute with rougher results that are faster.",
+)
+@click.option(
     "--peers",
     "peer_names",
     metavar="LIST",
@@ -94,6 +101,7 @@ def bench(
     width: float,
     threads: str,
     backends: str | None,
+    fast_math: bool,
     peer_names: str | None,
     runs: int,
     clients: str | None,
@@ -127,13 +135,22 @@ def bench(
     with _pinned(cores), Burners(burn) as burners:
         with terminal.step("Measuring the machine's peak"):
             peaks = machine.measure_peaks(counts)
-        report = Report(found, peaks, asked, runs, burners=burn, types_required=types_asked)
+        report = Report(
+            found,
+            peaks,
+            asked,
+            runs,
+            fast_math=fast_math,
+            burners=burn,
+            types_required=types_asked,
+        )
         benchmark = Benchmark(
             terminal=terminal,
             peers=[entry.peer for entry in found if entry.available],
             backends=asked,
             runs=runs,
             versions={entry.peer.name: entry.version for entry in found},
+            fast_math=fast_math,
             profile=profile,
             clients=client_counts,
             burners=burners,

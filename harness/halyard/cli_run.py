@@ -133,6 +133,13 @@ def _subject(
     help="In order of preference, with commas between. A run on any other is a failure.",
 )
 @click.option("--threads", type=click.IntRange(0, 64), default=0, help="0: one per core.")
+@click.option(
+    "-a",
+    "--enable-fast-math",
+    "fast_math",
+    is_flag=True,
+    help="Take rougher results that are faster.",
+)
 @click.option("--mode", default="async", show_default=True, type=click.Choice(["async", "sync"]))
 @click.option("--repeat", default=10, show_default=True, type=click.IntRange(1, 100_000))
 @click.option("--warmup", default=1, show_default=True, type=click.IntRange(0, 100_000))
@@ -178,6 +185,7 @@ def run(
     hal: str | None,
     backends: str | None,
     threads: int,
+    fast_math: bool,
     mode: str,
     repeat: int,
     warmup: int,
@@ -200,7 +208,11 @@ def run(
         "--request-inputs-and-outputs-dump-dir": dump_folder,
     }
     if instance is not None:
-        refused = {**service_options, "--threads": threads or None}
+        refused = {
+            **service_options,
+            "--threads": threads or None,
+            "--enable-fast-math": fast_math or None,
+        }
         _refuse(refused, "is for a service that is started here, not with --instance")
     if config.kind == "host":
         _refuse({**service_options, "--instance": instance}, "needs a service, and so a device")
@@ -230,7 +242,9 @@ def run(
     versions = choice.carrying(required)
     measurements: list[Measurement] = []
     with open_shown(terminal, name) as device:
-        series = _Series(terminal, device, subject, options, asked, threads, peak, placement)
+        series = _Series(
+            terminal, device, subject, options, asked, threads, fast_math, peak, placement
+        )
         if instance is not None:
             measurements = series.run(Target.hidl(instance), versions)
         elif not device.has_binder:
@@ -246,6 +260,7 @@ def run(
                     instance=service_name or config.service.instance,
                     backends=asked,
                     threads=threads or None,
+                    fast_math=fast_math,
                     unsupported=_names(unsupported, "--unsupported-operations"),
                     arguments=arguments,
                 )
@@ -280,6 +295,7 @@ class _Series:
     options: pb.RunOptions
     backends: Sequence[str]
     threads: int
+    fast_math: bool = False
     peak: Peak | None = None
     placement: bool = False
 
@@ -300,6 +316,7 @@ class _Series:
                     options,
                     backends=self.backends,
                     threads=self.threads,
+                    fast_math=self.fast_math,
                     properties=properties,
                     peak=self.peak,
                 )

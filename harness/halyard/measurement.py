@@ -194,6 +194,7 @@ def measure(
     *,
     backends: Sequence[str] = (),
     threads: int = 0,
+    fast_math: bool = False,
     properties: Mapping[str, str] | None = None,
     peak: Peak | None = None,
 ) -> Measurement:
@@ -203,7 +204,9 @@ def measure(
     profile."""
     model = subject.runnable
     case = pb.TestCase(name=str(subject), model=model.model, examples=[model.example(subject.seed)])
-    [result] = run_cases(device, [case], options, target, backends=backends, threads=threads)
+    [result] = run_cases(
+        device, [case], options, target, backends=backends, threads=threads, fast_math=fast_math
+    )
     differences = None
     reference = Reference()
     problems = failures(result)

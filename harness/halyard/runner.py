@@ -56,16 +56,18 @@ def run_cases(
     *,
     backends: Sequence[str] = (),
     threads: int = 0,
+    fast_math: bool = False,
     on_push: Progress | None = None,
 ) -> list[pb.CaseResult]:
     """One result per case, in the cases' order, when all have ended. A case that fails is a result;
     DeviceError is for a runner that can't run or a target that can't be reached.
 
-    `backends` and `threads` (0: the default) are for an in-process target: a service has its own.
-    Nothing happens on the device meanwhile but the cases, so this is the way to measure time.
+    `backends`, `threads` (0: the default) and `fast_math` are for an in-process target: a service
+    has its own. Nothing happens on the device meanwhile but the cases, so this is the way to
+    measure time.
     """
     with _pushed(device, cases, options, on_push) as run:
-        command = run.command(target, _driver_words(backends, threads))
+        command = run.command(target, _driver_words(backends, threads, fast_math))
         per_case = options.timeout_s or _DEFAULT_TIMEOUT
         ended = device.shell(command, timeout=_MARGIN + per_case * len(cases))
         _check(ended, target)
@@ -151,12 +153,14 @@ def _pushed(
             device.shell(f'rm -f "$ROOT"{run.path}.*')
 
 
-def _driver_words(backends: Sequence[str], threads: int) -> list[str]:
+def _driver_words(backends: Sequence[str], threads: int, fast_math: bool = False) -> list[str]:
     words = []
     if backends:
         words.append(f"-c {shlex.quote(','.join(backends))}")
     if threads:
         words.append(f"--number-of-threads {threads}")
+    if fast_math:
+        words.append("--enable-fast-math")
     return words
 
 

@@ -54,6 +54,7 @@ TEST(ServiceOptions, ReadEachOptionIntoItsOwnPlace) {
                                           "/libraries",
                                           "--bf16-enabled",
                                           "--no-optimize",
+                                          "--enable-fast-math",
                                           "--dump-graph",
                                           "graphs"})
                                            .value();
@@ -71,6 +72,7 @@ TEST(ServiceOptions, ReadEachOptionIntoItsOwnPlace) {
     EXPECT_EQ(options.driver.dumpDirectory, "folder");
     EXPECT_EQ(options.driver.precision, engine::FloatPrecision::BFLOAT16);
     EXPECT_FALSE(options.driver.optimize);
+    EXPECT_TRUE(options.driver.fastMath);
     EXPECT_EQ(options.driver.graphDumpDirectory, "graphs");
     EXPECT_TRUE(options.verbose);
     EXPECT_EQ(options.action, ServiceOptions::Action::SERVE);

@@ -233,6 +233,14 @@ def test_the_runner_serves_a_case(served: Sequence[str | Path]) -> None:
         assert all(time > 0 for time in process.run(4, 2))
 
 
+def test_only_ours_is_told_of_fast_math() -> None:
+    terminal = Terminal(Console(file=io.StringIO()))
+    with PreparedFiles(SUBJECT, []) as files:
+        for wanted in (True, False):
+            command = Benchmark(terminal, [], fast_math=wanted)._runner(files, 1)
+            assert ("--enable-fast-math" in command) == wanted
+
+
 def test_an_engine_that_is_stopped_does_not_outlive_a_harness_that_is_killed(
     served: Sequence[str | Path],
 ) -> None:

@@ -177,6 +177,61 @@ def test_the_passes_run_unless_told_not_to(files: Files) -> None:
     assert [list(row.operations) for row in result.placement] == [[0], [1]]
 
 
+def convolution_case() -> pb.TestCase:
+    """A filter of 3x3 over so many pixels and channels that transforms pay."""
+    case = pb.TestCase(name="convolution", model=pb.Model())
+    model = case.model
+    weights = np.full((64, 3, 3, 64), 0.01, np.float32)
+    bias = np.zeros(64, np.float32)
+    model.pools.append(weights.tobytes() + bias.tobytes())
+    model.operand_values = np.array([1, 1, 1, 0], np.int32).tobytes()
+    picture = (1, 28, 28, 64)
+    constant = pb.OPERAND_LIFE_TIME_CONSTANT_REFERENCE
+    add = model.main.operands.add
+    add(type=FLOATS, dimensions=picture, lifetime=pb.OPERAND_LIFE_TIME_SUBGRAPH_INPUT)
+    add(
+        type=FLOATS,
+        dimensions=weights.shape,
+        lifetime=constant,
+        location=pb.DataLocation(length=weights.nbytes),
+    )
+    add(
+        type=FLOATS,
+        dimensions=bias.shape,
+        lifetime=constant,
+        location=pb.DataLocation(offset=weights.nbytes, length=bias.nbytes),
+    )
+    for scalar in range(4):  # padding, both strides, activation
+        add(
+            type=pb.OPERAND_TYPE_INT32,
+            lifetime=pb.OPERAND_LIFE_TIME_CONSTANT_COPY,
+            location=pb.DataLocation(offset=4 * scalar, length=4),
+        )
+    add(type=FLOATS, dimensions=picture, lifetime=pb.OPERAND_LIFE_TIME_SUBGRAPH_OUTPUT)
+    model.main.operations.add(
+        type=pb.OPERATION_TYPE_CONV_2D, inputs=[0, 1, 2, 3, 4, 5, 6], outputs=[7]
+    )
+    model.main.input_indexes.append(0)
+    model.main.output_indexes.append(7)
+    values = np.zeros(picture, np.float32)
+    case.examples.add(
+        inputs=[pb.InputValue(data=values.tobytes())],
+        outputs=[pb.OutputBuffer(byte_size=values.nbytes)],
+    )
+    return case
+
+
+@pytest.mark.parametrize("option", ["-a", "--enable-fast-math"])
+def test_rough_kernels_run_where_fast_math_is_asked_for(files: Files, option: str) -> None:
+    def kernel(*more: str) -> str:
+        (result,) = files.run([convolution_case()], None, "-c", "CpuAcc", *more)
+        (row,) = result.placement
+        return row.kernel
+
+    assert kernel().startswith("acc::winograd_float 2x2")
+    assert kernel(option).startswith("acc::winograd_float 4x4")
+
+
 def test_graphs_are_dumped_where_asked_for(files: Files, tmp_path: Path) -> None:
     graphs = tmp_path / "graphs"
     graphs.mkdir()

@@ -57,7 +57,7 @@ def test_each_case_has_a_result_in_order(device: HostDevice) -> None:
     assert results[0].message.endswith("repeat=3")
 
 
-def test_backends_threads_and_target_reach_the_runner(device: HostDevice) -> None:
+def test_backends_threads_fast_math_and_target_reach_the_runner(device: HostDevice) -> None:
     [result] = run_cases(
         device,
         CASES[:1],
@@ -65,8 +65,14 @@ def test_backends_threads_and_target_reach_the_runner(device: HostDevice) -> Non
         Target.hidl("some-name"),
         backends=["CpuAcc", "CpuRef"],
         threads=3,
+        fast_math=True,
     )
-    for words in ("--target hidl:some-name", "-c CpuAcc,CpuRef", "--number-of-threads 3"):
+    for words in (
+        "--target hidl:some-name",
+        "-c CpuAcc,CpuRef",
+        "--number-of-threads 3",
+        "--enable-fast-math",
+    ):
         assert words in result.message
 
 

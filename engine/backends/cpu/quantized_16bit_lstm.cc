@@ -210,7 +210,8 @@ Result<std::unique_ptr<const StepKernel>> compile(const Quantized16BitLstm& /*no
     HALYARD_ASSIGN_OR_RETURN(definition.factor, factorOf(arguments.graph, arguments.node));
     definition.units = weights.shape[0];
     definition.inputSize = weights.shape[1];
-    definition.bytes = ByteColumns::of(inputType(arguments.graph, arguments.node, kX), weights);
+    definition.bytes =
+            ByteColumns::of(form, inputType(arguments.graph, arguments.node, kX), weights);
     definition.threads = arguments.threads;
     PackedByteColumns columns = {
             .bytes = definition.bytes, .sources = {}, .columns = definition.units};

@@ -25,7 +25,7 @@ class ShapedQuantizedBatchMatmul final : public ShapedKernel {
         : mNode(node),
           mForm(quantizedMatmul(set)),
           mRequantize(fixedRequantize(set)),
-          mBytes(ByteColumns::of(*types.inputs[0], *types.inputs[1])),
+          mBytes(ByteColumns::of(mForm, *types.inputs[0], *types.inputs[1])),
           mExtents(std::move(extents)),
           mDepth(paddedDepth(mForm, mExtents.depth)),
           mPanelsOfMatrix(mForm.panels(mExtents.columns)),

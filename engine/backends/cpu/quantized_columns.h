@@ -32,8 +32,9 @@ struct ByteColumns {
     bool rowsAreSigned = false;
     bool columnsAreSigned = false;
 
-    static ByteColumns of(const TensorType& rows, const TensorType& columns) {
-        return {.zeros = byteZerosOf(rows, columns),
+    static ByteColumns of(const QuantizedMatmul& form, const TensorType& rows,
+                          const TensorType& columns) {
+        return {.zeros = byteZerosOf(rows, columns, form.signedLeft),
                 .rowsZero = rows.quantization.zeroPoint,
                 .columnsZero = columns.quantization.zeroPoint,
                 .rowsAreSigned = rows.type == DataType::QUANT8_ASYMM_SIGNED,

@@ -444,13 +444,13 @@ Result<std::unique_ptr<const StepKernel>> compile(const QuantizedLstm& node,
     definition.units = type(ref::kForgetGate.weights).shape[0];
     definition.inputSize = type(ref::kForgetGate.weights).shape[1];
     definition.outputSize = type(ref::kForgetGate.recurrentWeights).shape[1];
-    definition.input = ByteColumns::of(type(lstm::kX), type(ref::kForgetGate.weights));
-    definition.recurrent =
-            ByteColumns::of(type(lstm::kOutputState), type(ref::kForgetGate.recurrentWeights));
+    definition.input = ByteColumns::of(form, type(lstm::kX), type(ref::kForgetGate.weights));
+    definition.recurrent = ByteColumns::of(form, type(lstm::kOutputState),
+                                           type(ref::kForgetGate.recurrentWeights));
     if (definition.projects) {
         TensorType hidden = type(lstm::kOutputState);
         hidden.quantization.zeroPoint = node.hiddenZeroPoint;
-        definition.hidden = ByteColumns::of(hidden, type(lstm::kProjectionWeights));
+        definition.hidden = ByteColumns::of(form, hidden, type(lstm::kProjectionWeights));
     }
     definition.threads = arguments.threads;
     HALYARD_RETURN_IF_ERROR(Packer(arguments, form, definition).pack());

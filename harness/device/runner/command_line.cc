@@ -34,6 +34,7 @@ constexpr const char* kUsage =
         "  --max-memory MIB       that its executions may take together; 0: half of the machine's\n"
         "  -f, --fp16-enabled, --bf16-enabled\n"
         "                         of an in-process target, as the service has them\n"
+        "  -a, --enable-fast-math let an in-process target compute with rougher results\n"
         "  --no-optimize          run models on an in-process target without the passes\n"
         "  --dump-graph DIR       write the graphs of an in-process target's first 100 models "
         "there,\n"
@@ -164,7 +165,7 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
         REPORT,
         HOSTILE
     };
-    constexpr std::array<option, 28> kOptions = {{
+    constexpr std::array<option, 29> kOptions = {{
             {"target", required_argument, nullptr, TARGET},
             {"bundle", required_argument, nullptr, BUNDLE},
             {"options", required_argument, nullptr, OPTIONS},
@@ -180,6 +181,7 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
             {"min-nodes-per-partition", required_argument, nullptr, MIN_NODES_PER_PARTITION},
             {"fp16-enabled", no_argument, nullptr, 'f'},
             {"bf16-enabled", no_argument, nullptr, BF16_ENABLED},
+            {"enable-fast-math", no_argument, nullptr, 'a'},
             {"no-optimize", no_argument, nullptr, NO_OPTIMIZE},
             {"dump-graph", required_argument, nullptr, DUMP_GRAPH},
             {"jobs", required_argument, nullptr, JOBS},
@@ -197,7 +199,7 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
     }};
     CommandLine line;
     int choice = 0;
-    while ((choice = getopt_long(argc, argv, "c:fvh", kOptions.data(), nullptr)) != -1) {
+    while ((choice = getopt_long(argc, argv, "ac:fvh", kOptions.data(), nullptr)) != -1) {
         const std::string_view value = optarg != nullptr ? optarg : "";
         switch (choice) {
             case TARGET:
@@ -258,6 +260,9 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
                 break;
             case BF16_ENABLED:
                 line.driver.precision = engine::FloatPrecision::BFLOAT16;
+                break;
+            case 'a':
+                line.driver.fastMath = true;
                 break;
             case NO_OPTIMIZE:
                 line.driver.optimize = false;

@@ -101,6 +101,7 @@ class Benchmark:
     backends: Sequence[str] = ()
     runs: int = 50
     versions: dict[str, str] = field(default_factory=dict)
+    fast_math: bool = False  # ours may give rougher results
     profile: bool = False  # also what each node takes, once all times are taken
     clients: Sequence[int] = ()  # also so many clients at the same time
     burners: Burners | None = None  # that burn while anything is timed
@@ -311,6 +312,8 @@ class Benchmark:
             *("--results", "/dev/stdout"),
             *("--number-of-threads", str(threads)),
         ]
+        if self.fast_math:
+            command.append("--enable-fast-math")
         return [*command, "-c", ",".join(self.backends)] if self.backends else command
 
 

@@ -28,6 +28,7 @@ class Report:
     peaks: dict[int, Peak]
     backends: Sequence[str]
     runs: int
+    fast_math: bool = False  # ours may give rougher results
     burners: int = 0
     types_required: bool = False  # a model that does not come in a type is a failure
     results: list[ModelResult] = field(default_factory=list)
@@ -59,6 +60,7 @@ class Report:
                 "peaks": [vars(peak) for peak in self.peaks.values()],
             },
             "backends": list(self.backends),
+            "fast_math": self.fast_math,
             "runs": self.runs,
             "burners": self.burners,
             "peers": [

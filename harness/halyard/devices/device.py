@@ -50,6 +50,7 @@ class ServiceOptions:
     backends: Sequence[str] = ()  # -c; none: the service's own default
     threads: int | None = None  # --number-of-threads
     verbose: bool = True  # -v
+    fast_math: bool = False  # -a
     unsupported: Sequence[int | str] = ()  # -u, codes or names
     seccomp: str | None = None  # --seccomp; left out: see VirtualDevice.start_service()
     arguments: Sequence[str] = ()  # any others
@@ -65,6 +66,8 @@ class ServiceOptions:
             words += ["-c", ",".join(self.backends)]
         if self.threads is not None:
             words += ["--number-of-threads", str(self.threads)]
+        if self.fast_math:
+            words.append("-a")
         if self.unsupported:
             words += ["-u", ",".join(str(code) for code in self.unsupported)]
         if self.seccomp is not None:

@@ -113,6 +113,39 @@ TEST(Optimizing, FailsNoModelThatPreparesWithoutIt) {
     }
 }
 
+// CpuRef, which notes what it was asked for.
+class NotesFastMath : public engine::Backend {
+  public:
+    explicit NotesFastMath(bool& asked) : mAsked(asked) {}
+
+    std::string_view name() const override { return "NotesFastMath"; }
+    Status supports(const engine::Graph& graph, engine::NodeId node) const override {
+        return mCpuRef->supports(graph, node);
+    }
+    Result<std::unique_ptr<const engine::CompiledPiece>> compile(
+            const engine::CompileArguments& arguments) const override {
+        mAsked = arguments.options.fastMath;
+        return mCpuRef->compile(arguments);
+    }
+
+  private:
+    bool& mAsked;
+    const std::unique_ptr<const engine::Backend> mCpuRef = engine::makeCpuRef();
+};
+
+TEST(FastMath, IsAskedOfBackendsWhereTheDeviceIsStartedWithIt) {
+    for (const bool wanted : {true, false}) {
+        bool asked = !wanted;
+        std::vector<std::unique_ptr<const engine::Backend>> backends;
+        backends.push_back(std::make_unique<NotesFastMath>(asked));
+        Options options;
+        options.fastMath = wanted;
+        const auto device = Device::create(options, std::move(backends)).value();
+        ASSERT_TRUE(device->prepare(sumModel(), HalVersion::V1_3, {}).ok());
+        EXPECT_EQ(asked, wanted);
+    }
+}
+
 // 4 elements as [9]: once the sum is folded, everybody can tell that no run will do it.
 TEST(Optimizing, LeavesItToARunToFailOnSizesThatContradictEachOther) {
     const OperandSpec one = {OperandType::TENSOR_INT32, {1}};
