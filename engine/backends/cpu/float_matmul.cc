@@ -35,22 +35,25 @@ constexpr std::string_view kTile = "8x2";
 constexpr int kRows = 6;
 constexpr std::string_view kTile = "6x2";
 #endif
+constexpr int kHalf = kRows / 2;
 constexpr int kVectors = 2;
 // A few rows leave registers, and sums to wait for: they take more columns at once.
 constexpr int kFewRows = 3;
 constexpr int kVectorsOfFew = 4;
 
-// The tile of kR rows and kV vectors. The last vector has `last` lanes that count.
-template <int kR, int kV>
+// The tile of kR rows in each of kL lines, and kV vectors. The last vector has `last` lanes that
+// count.
+template <int kL, int kR, int kV>
 HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float* panels,
                             size_t panelLength, float* c, size_t last) {
     const size_t lanes = hn::Lanes(kFloats);
-    FloatVector sums[kR][kV];
+    constexpr int kAll = kL * kR;
+    FloatVector sums[kAll][kV];
     HALYARD_UNROLL
     for (int v = 0; v < kV; ++v) {
         const FloatVector bias = hn::Load(kFloats, panels + v * panelLength);
         HALYARD_UNROLL
-        for (int r = 0; r < kR; ++r) {
+        for (int r = 0; r < kAll; ++r) {
             sums[r][v] = bias;
         }
     }
@@ -59,10 +62,10 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
     constexpr int kBases = (kR + 2) / 3;
     const ptrdiff_t row = block.aRow;
     for (const ptrdiff_t run : block.runs) {
-        const float* bases[kBases];
+        const float* bases[kL * kBases];
         HALYARD_UNROLL
-        for (int b = 0; b < kBases; ++b) {
-            bases[b] = a + run + 3 * b * row;
+        for (int b = 0; b < kL * kBases; ++b) {
+            bases[b] = a + run + b / kBases * block.aLine + 3 * (b % kBases) * row;
         }
         for (int64_t k = 0; k < block.runLength; ++k) {
             FloatVector columns[kV];
@@ -74,15 +77,16 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
             }
             w += lanes;
             HALYARD_UNROLL
-            for (int r = 0; r < kR; ++r) {
-                const FloatVector x = hn::Set(kFloats, bases[r / 3][r % 3 * row]);
+            for (int r = 0; r < kAll; ++r) {
+                const int b = r / kR * kBases + r % kR / 3;
+                const FloatVector x = hn::Set(kFloats, bases[b][r % kR % 3 * row]);
                 HALYARD_UNROLL
                 for (int v = 0; v < kV; ++v) {
                     sums[r][v] = hn::MulAdd(x, columns[v], sums[r][v]);
                 }
             }
             HALYARD_UNROLL
-            for (int b = 0; b < kBases; ++b) {
+            for (int b = 0; b < kL * kBases; ++b) {
                 ++bases[b];
             }
         }
@@ -90,8 +94,8 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
     const FloatVector low = hn::Set(kFloats, block.low);
     const FloatVector high = hn::Set(kFloats, block.high);
     HALYARD_UNROLL
-    for (int r = 0; r < kR; ++r) {
-        float* to = c + r * block.cRow;
+    for (int r = 0; r < kAll; ++r) {
+        float* to = c + r / kR * block.cLine + r % kR * block.cRow;
         HALYARD_UNROLL
         for (int v = 0; v < kV; ++v) {
             const FloatVector y = keepWithin(sums[r][v], low, high);
@@ -109,9 +113,9 @@ struct Tile {
     size_t last;
 };
 
-template <int kR, int kV>
+template <int kR, int kV, int kL = 1>
 void tile(const Tile& t) {
-    computeTile<kR, kV>(t.block, t.a, t.panels, t.panelLength, t.c, t.last);
+    computeTile<kL, kR, kV>(t.block, t.a, t.panels, t.panelLength, t.c, t.last);
 }
 
 template <int kV, int... kR>
@@ -131,7 +135,19 @@ void computePanels(const FloatBlock& block, int64_t column, const float* panels,
     const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
     const auto last =
             static_cast<size_t>(std::min(block.columns - column - (kV - 1) * lanes, lanes));
-    for (int64_t line = 0; line < block.lines; ++line) {
+    int64_t line = 0;
+    // Short lines two at a time: the columns of a step are loaded for twice as many rows.
+    if constexpr (kV == kVectors) {
+        for (; block.rows == kHalf && line + 2 <= block.lines; line += 2) {
+            tile<kHalf, kV, 2>({.block = block,
+                                .a = block.a + line * block.aLine,
+                                .panels = panels,
+                                .panelLength = panelLength,
+                                .c = block.c + line * block.cLine + column,
+                                .last = last});
+        }
+    }
+    for (; line < block.lines; ++line) {
         const float* a = block.a + line * block.aLine;
         float* c = block.c + line * block.cLine + column;
         constexpr int64_t kMost = kV == kVectorsOfFew ? kFewRows : kRows;

@@ -302,6 +302,24 @@ TEST(WeightedSumsOfBytes, AreExactAtTheEndsOfTheirRange) {
     }
 }
 
+// Lines that are half as long as a tile of some instruction set: two of them are one.
+TEST(WeightedSumsOfFloats, OfShortLinesAreTheReferences) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const int32_t width : {3, 4, 7}) {
+        for (const int32_t height : {1, 2, 5}) {
+            SCOPED_TRACE(std::to_string(height) + "x" + std::to_string(width));
+            Layer layer;
+            layer.descriptor = Conv2d{.window = {.padding = PaddingScheme::SAME}};
+            layer.x = random.values(typeOf(DataType::FLOAT32, {2, height, width, 5}));
+            layer.weights = random.values(typeOf(DataType::FLOAT32, {50, 3, 3, 5}));
+            layer.bias = random.values(typeOf(DataType::FLOAT32, {50}));
+            layer.output = typeOf(DataType::FLOAT32, {});
+            expectSameAsReference(layer);
+        }
+    }
+}
+
 // With weights as they are, what does not lie on the input takes no part, and what does goes
 // through as IEEE 754 has it.
 TEST(WeightedSumsOfFloats, PassOnWhatIsNoNumber) {

@@ -63,7 +63,7 @@ class Forced final : public Backend {
 struct Layer {
     Conv2d node;
     Values x, weights, bias;
-    bool shapeAtRunTime = false;
+    std::vector<size_t> axesAtRunTime = {};  // of x
     bool relaxed = false;
 };
 
@@ -93,16 +93,17 @@ Layer randomLayer(RandomValues& random) {
         window.left = random.integer(0, 4);
         window.right = random.integer(0, 4);
     }
-    layer.shapeAtRunTime = random.integer(0, 3) == 0;
+    if (random.integer(0, 3) == 0) {
+        layer.axesAtRunTime = {0, 1, 2};
+    }
     return layer;
 }
 
 Graph graphOf(const Layer& layer) {
     Graph graph;
     TensorType x = layer.x.type;
-    if (layer.shapeAtRunTime) {
-        x.shape[0] = kUnknownDimension;
-        x.shape[1] = kUnknownDimension;
+    for (const size_t axis : layer.axesAtRunTime) {
+        x.shape[axis] = kUnknownDimension;
     }
     const auto constant = [&](const Values& values) {
         return graph.addConstant(values.type, {.owner = nullptr, .bytes = values.bytes}).value();
@@ -391,9 +392,12 @@ TEST(WinogradChoice, LeavesOutWhatTransformsAreNotFor) {
     other = good;
     other.weights = random.values(typeOf(DataType::FLOAT32, {64, 3, 5, 64}));
     EXPECT_FALSE(isWinograd(other));
-    other = good;
-    other.shapeAtRunTime = true;
-    EXPECT_FALSE(isWinograd(other));
+    // The batch may be unknown, as there is one picture at least.
+    for (const size_t axis : {0, 1, 2}) {
+        other = good;
+        other.axesAtRunTime = {axis};
+        EXPECT_EQ(isWinograd(other), axis == 0) << axis;
+    }
 }
 
 TEST(WinogradChoice, LeavesOutFiltersThatCanNotBeTransformed) {
