@@ -3,6 +3,7 @@
 #include "engine/backends/cpu/inverted_residual.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -30,12 +31,16 @@ constexpr int64_t kMostRingBytes = int64_t{640} << 10;
 // that come from the second cache.
 constexpr int64_t kPassPixels = 56;
 constexpr int64_t kFewestPassLines = 2;
+// Multiply-adds that a line of the expanded picture takes, at most.
+constexpr int64_t kMostLineOperations = int64_t{1} << 24;
 
 bool isPointwise(const Conv2d& node, const Shape& weights) {
     const Window2d& window = node.window;
+    const bool pads =
+            window.padding == PaddingScheme::EXPLICIT &&
+            (window.top != 0 || window.bottom != 0 || window.left != 0 || window.right != 0);
     return node.groups == 1 && weights[1] == 1 && weights[2] == 1 && window.strideH == 1 &&
-           window.strideW == 1 && window.top == 0 && window.bottom == 0 && window.left == 0 &&
-           window.right == 0;
+           window.strideW == 1 && !pads;
 }
 
 // How many neighbouring channels lie together in the ring: whole tiles of the product if the
@@ -57,9 +62,9 @@ int64_t blockOf(const FloatMatmul& form, int64_t channels) {
 // The extents of a block.
 struct Extents {
     int64_t batches = 1;
-    int64_t height = 1, width = 1;  // of the input and of the expanded picture
+    int64_t height = 1, width = 1;  // of the expanded picture
     int64_t outputHeight = 1, outputWidth = 1;
-    int64_t depth = 1;     // channels of the input
+    int64_t depth = 1;     // elements of the input that one of the expanded picture is made of
     int64_t expanded = 1;  // channels between
     int64_t channels = 1;  // of the output
     int64_t filter = 1;    // lines that a window has
@@ -67,12 +72,12 @@ struct Extents {
     int64_t block = 1;     // blockOf(expanded)
 
     static Extents of(const FloatMatmul& form, const Shape& x, const Shape& middle,
-                      const Shape& output, const Window2d& window, int64_t filter) {
+                      const Shape& output, const Window2d& window, int64_t filter, int64_t depth) {
         Extents e;
         e.batches = x[0];
-        e.height = x[1];
-        e.width = x[2];
-        e.depth = x[3];
+        e.height = middle[1];
+        e.width = middle[2];
+        e.depth = depth;
         e.outputHeight = output[1];
         e.outputWidth = output[2];
         e.expanded = middle[3];
@@ -106,11 +111,12 @@ struct RingContent {
 };
 
 struct Definition {
-    ProductFilter expansion;
+    ProductDefinition expansion;
+    bool isPointwise = true;  // the expansion
     RealRange expansionRange;
     DepthwiseDefinition depthwise;
     RealRange depthwiseRange;
-    ProductFilter projection;
+    ProductDefinition projection;
     RealRange projectionRange;
     PackedConstant expansionPanels, depthwisePanels, projectionPanels;
     Epilogue epilogue;
@@ -128,15 +134,20 @@ class ShapedInvertedResidual final : public ShapedKernel {
           mExtents(extents),
           mWindow(window) {}
 
-    Status create() {
+    // `plan`: how an expansion by more than one pixel reads the input.
+    Status create(std::optional<ProductPlan> plan) {
         const Extents& e = mExtents;
+        mPlan = std::move(plan);
+        if (mPlan.has_value() && mPlan->usesStrip()) {
+            HALYARD_ASSIGN_OR_RETURN(mStrip, mMemory.add(mPlan->stripLength(), sizeof(float)));
+        }
         HALYARD_ASSIGN_OR_RETURN(mContent, mMemory.add(1, sizeof(RingContent)));
         HALYARD_ASSIGN_OR_RETURN(mRing,
                                  mMemory.add(static_cast<size_t>(e.ringLength()), sizeof(float)));
         HALYARD_ASSIGN_OR_RETURN(mPass,
                                  mMemory.add(static_cast<size_t>(e.passLength()), sizeof(float)));
         HALYARD_ASSIGN_OR_RETURN(mBytes, mMemory.bytesOf(mDefinition.threads));
-        mExpansionRuns.push_back(0);
+        mPointwiseRuns.push_back(0);
         for (int64_t channel = 0; channel < e.expanded; channel += e.block) {
             mProjectionRuns.push_back(channel * e.passLines() * e.outputWidth);
         }
@@ -177,12 +188,12 @@ class ShapedInvertedResidual final : public ShapedKernel {
         if (content.batch != batch || first < content.first || first > content.end) {
             content = {.batch = batch, .first = first, .end = first};
         }
-        auto* const ring = reinterpret_cast<float*>(memory + mRing);
         if (content.end < end) {
-            expand(call, batch, content.end, end, ring);
+            expand(call, batch, content.end, end, memory);
             content.end = end;
             content.first = std::max(content.first, end - e.ringLines());
         }
+        const auto* const ring = reinterpret_cast<const float*>(memory + mRing);
         auto* const middle = reinterpret_cast<float*>(memory + mPass);
         for (int64_t i = 0; i < lines; ++i) {
             filter(call, top + i * e.stride, ring, middle + i * e.outputWidth * e.block);
@@ -193,32 +204,50 @@ class ShapedInvertedResidual final : public ShapedKernel {
 
     // Lines [begin, end) of the expanded picture, to where they belong in the ring.
     void expand(const KernelCall& call, int64_t batch, int64_t begin, int64_t end,
-                float* ring) const {
+                std::byte* memory) const {
         const Extents& e = mExtents;
+        const auto* x = call.input(0).as<float>();
+        auto* const ring = reinterpret_cast<float*>(memory + mRing);
         FloatBlock block;
-        block.aLine = e.width * e.depth;
-        block.aRow = e.depth;
-        block.runs = mExpansionRuns;
-        block.runLength = e.depth;
         block.rows = e.width;
         block.columns = e.block;
         block.cLine = e.ringLine();
         block.cRow = e.block;
         block.low = mDefinition.expansionRange.low;
         block.high = mDefinition.expansionRange.high;
-        const float* panels = floatsOf(call, mDefinition.expansionPanels);
-        const int64_t blockPanels =
-                e.block / mProduct.lanes * mProduct.panelLength(mDefinition.expansion.depth());
-        for (int64_t channel = 0; channel < e.expanded; channel += e.block) {
-            block.panels = panels;
-            for (int64_t line = begin; line < end; line += block.lines) {
-                const int64_t slot = line % e.ringLines();
-                block.lines = std::min(end - line, e.ringLines() - slot);
-                block.a = call.input(0).as<float>() + (batch * e.height + line) * e.width * e.depth;
+        for (int64_t line = begin; line < end; line += block.lines) {
+            const int64_t slot = line % e.ringLines();
+            block.lines = std::min(end - line, e.ringLines() - slot);
+            if (!mPlan.has_value()) {
+                block.a = x + (batch * e.height + line) * e.width * e.depth;
+                block.aLine = e.width * e.depth;
+                block.aRow = e.depth;
+                block.runs = mPointwiseRuns;
+                block.runLength = e.depth;
+            } else {
+                block.lines = std::min(block.lines, mPlan->linesPerUnit());
+                const ProductUnit unit = {.batch = batch,
+                                          .line = line,
+                                          .lines = block.lines,
+                                          .rows = e.width,
+                                          .columns = e.expanded};
+                block.a = x + mPlan->inputOffset(unit);
+                if (mPlan->usesStrip()) {
+                    auto* const strip = reinterpret_cast<float*>(memory + mStrip);
+                    mPlan->fillStrip(unit, x, strip, 0.0F, [](float value) { return value; });
+                    block.a = strip;
+                }
+                block.aLine = mPlan->aLine();
+                block.aRow = mPlan->aRow();
+                block.runs = mPlan->runs();
+                block.runLength = mPlan->runLength();
+            }
+            block.panels = floatsOf(call, mDefinition.expansionPanels);
+            for (int64_t channel = 0; channel < e.expanded; channel += e.block) {
                 block.c = ring + slot * e.ringLine() + channel * e.width;
                 mProduct.compute(block);
+                block.panels += e.block / mProduct.lanes * mProduct.panelLength(e.depth);
             }
-            panels += blockPanels;
         }
     }
 
@@ -226,7 +255,9 @@ class ShapedInvertedResidual final : public ShapedKernel {
     void filter(const KernelCall& call, int64_t top, const float* ring, float* to) const {
         const Extents& e = mExtents;
         const Window2d& node = mDefinition.depthwise.node.window;
-        const int64_t slot = (top + e.ringLines()) % e.ringLines();
+        // Where the line `top` is, or would be: padding may begin any number of lines before the
+        // first.
+        const int64_t slot = (top % e.ringLines() + e.ringLines()) % e.ringLines();
         FloatDepthwiseLine line;
         line.window = {.filterH = e.filter,
                        .filterW = mDefinition.depthwise.filterW,
@@ -288,9 +319,11 @@ class ShapedInvertedResidual final : public ShapedKernel {
     const Definition& mDefinition;  // of the kernel that made this one
     const Extents mExtents;
     const ResolvedWindow mWindow;
-    std::vector<ptrdiff_t> mExpansionRuns;
+    std::optional<ProductPlan> mPlan;
+    std::vector<ptrdiff_t> mPointwiseRuns;
     std::vector<ptrdiff_t> mProjectionRuns;
     ThreadMemory mMemory;
+    size_t mStrip = 0;
     size_t mContent = 0;
     size_t mRing = 0;
     size_t mPass = 0;
@@ -317,16 +350,26 @@ class InvertedResidualKernel final : public StepKernel {
     Result<std::shared_ptr<const ShapedInvertedResidual>> make(const StepTypes& types) const {
         const Shape& x = types.inputs[0]->shape;
         const DepthwiseDefinition& depthwise = mDefinition.depthwise;
-        HALYARD_ASSIGN_OR_RETURN(const ResolvedWindow window,
-                                 resolveWindow(depthwise.node.window, x[1], x[2],
-                                               static_cast<int32_t>(depthwise.filterH),
-                                               static_cast<int32_t>(depthwise.filterW)));
+        HALYARD_ASSIGN_OR_RETURN(
+                const ResolvedWindow window,
+                resolveWindow(depthwise.node.window, types.inside[0]->shape[1],
+                              types.inside[0]->shape[2], static_cast<int32_t>(depthwise.filterH),
+                              static_cast<int32_t>(depthwise.filterW)));
+        const Shape& middle = types.inside[0]->shape;
+        const ProductDefinition& expansion = mDefinition.expansion;
+        std::optional<ProductPlan> plan;
+        if (!mDefinition.isPointwise) {
+            HALYARD_ASSIGN_OR_RETURN(const ProductShape shape, expansion.shapeFor(x, middle));
+            HALYARD_ASSIGN_OR_RETURN(
+                    plan, ProductPlan::create(shape, {.tileRows = mProduct.tileRows,
+                                                      .tileColumns = mProduct.tileLanes}));
+        }
         auto kernel = std::make_shared<ShapedInvertedResidual>(
                 mProduct, mDepthwise, mDefinition,
-                Extents::of(mProduct, x, types.inside[0]->shape, types.outputs[0]->shape,
-                            depthwise.node.window, depthwise.filterH),
+                Extents::of(mProduct, x, middle, types.outputs[0]->shape, depthwise.node.window,
+                            depthwise.filterH, expansion.filter.depth()),
                 window);
-        HALYARD_RETURN_IF_ERROR(kernel->create());
+        HALYARD_RETURN_IF_ERROR(kernel->create(std::move(plan)));
         return std::shared_ptr<const ShapedInvertedResidual>(std::move(kernel));
     }
 
@@ -354,14 +397,21 @@ bool paysAsOne(const Graph& graph, const InvertedResidual& block, InstructionSet
     const Window2d& window = depthwise->window;
     if (x.type != DataType::FLOAT32 || !x.shape.isFullyKnown() || !middle.isFullyKnown() ||
         !output.isFullyKnown() || depthwise->multiplier != 1 || window.dilationH != 1 ||
-        window.dilationW != 1 || !isPointwise(*expansion, typeOfInput(block.expansion, 1).shape) ||
+        window.dilationW != 1 || expansion->groups != 1 ||
         !isPointwise(*projection, typeOfInput(block.projection, 1).shape)) {
         return false;
     }
     const Shape& filter = typeOfInput(block.depthwise, 1).shape;
-    const Extents e = Extents::of(floatMatmul(set), x.shape, middle, output, window, filter[1]);
+    const Shape& weights = typeOfInput(block.expansion, 1).shape;
+    const int64_t depth = int64_t{weights[1]} * weights[2] * weights[3];
+    const Extents e =
+            Extents::of(floatMatmul(set), x.shape, middle, output, window, filter[1], depth);
     constexpr int64_t kBytes = sizeof(float);
-    return e.block > 0 && e.outputHeight > 0 && e.outputWidth > 0 &&
+    // An expansion by more than one pixel takes a line at a time.
+    if (e.width * depth * e.expanded > kMostLineOperations) {
+        return false;
+    }
+    return e.block > 0 && e.height > 1 && e.outputHeight > 0 && e.outputWidth > 0 &&
            e.height * e.ringLine() * kBytes >= kFewestExpandedBytes &&
            (e.ringLength() + e.passLength()) * kBytes <= kMostRingBytes;
 }
@@ -386,20 +436,27 @@ Result<std::unique_ptr<const StepKernel>> compileInvertedResidual(const KernelAr
     const auto& expansion = *std::get_if<Conv2d>(&arguments.node.descriptor);
     const auto& projection = *std::get_if<Conv2d>(&last.descriptor);
     Definition definition;
-    definition.expansion = productFilter(expansion, argumentsOf(arguments.node));
+    definition.expansion =
+            productDefinition({.window = &expansion.window, .activation = expansion.activation},
+                              argumentsOf(arguments.node), 1);
+    definition.isPointwise =
+            isPointwise(expansion, graph.tensor(arguments.node.inputs[1]).type.shape);
     definition.expansionRange = rangeOf(expansion.activation);
     definition.depthwise = depthwiseDefinition(argumentsOf(middle));
     definition.depthwiseRange = rangeOf(definition.depthwise.node.activation);
-    definition.projection = productFilter(projection, argumentsOf(last));
+    definition.projection =
+            productDefinition({.window = &projection.window, .activation = projection.activation},
+                              argumentsOf(last), 1);
     definition.projectionRange = rangeOf(projection.activation);
     definition.threads = arguments.threads;
     HALYARD_ASSIGN_OR_RETURN(
             definition.expansionPanels,
-            packFloatProduct(product, definition.expansion, argumentsOf(arguments.node)));
+            packFloatProduct(product, definition.expansion.filter, argumentsOf(arguments.node)));
     HALYARD_ASSIGN_OR_RETURN(definition.depthwisePanels,
                              packFloatDepthwise(lines, definition.depthwise, argumentsOf(middle)));
-    HALYARD_ASSIGN_OR_RETURN(definition.projectionPanels,
-                             packFloatProduct(product, definition.projection, argumentsOf(last)));
+    HALYARD_ASSIGN_OR_RETURN(
+            definition.projectionPanels,
+            packFloatProduct(product, definition.projection.filter, argumentsOf(last)));
     size_t inputs = 1;
     for (const Node* node : {&arguments.node, &middle, &last}) {
         arguments.packed.push_back(node->inputs[1]);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Inverted residual blocks of floats: a convolution by one pixel that gives a picture more channels
-// (the expansion), a depthwise convolution of them, and one by one pixel that gives fewer (the
-// projection), with what may follow it in its store. The expanded picture is never there as a
-// whole: each thread computes some lines of it at a time into a ring that stays in the cache.
+// Inverted residual blocks of floats: a convolution that gives a picture more channels (the
+// expansion, mostly by one pixel), a depthwise convolution of them, and one by one pixel that gives
+// fewer (the projection), with what may follow it in its store. The expanded picture is never there
+// as a whole: each thread computes some lines of it at a time into a ring that stays in the cache.
 
 #pragma once
 

@@ -54,27 +54,29 @@ ProductFilter filterOf(const ProductNode& node, const Shape& weights, int64_t mu
     return filter;
 }
 
-ProductFilter productFilter(const Conv2d& node, const KernelArguments& arguments) {
-    return filterOf({.window = &node.window, .groups = node.groups, .activation = node.activation},
-                    typeOf(arguments, arguments.node.inputs[1]).shape, 1);
-}
-
-Result<std::unique_ptr<const StepKernel>> compileProduct(const ProductNode& node,
-                                                         const KernelArguments& arguments,
-                                                         InstructionSet set) {
-    const Node& whole = arguments.node;
-    const Shape& weights = typeOf(arguments, whole.inputs[1]).shape;
-    const bool bytes = isOfBytes(typeOf(arguments, whole.inputs[0]).type);
+ProductDefinition productDefinition(const ProductNode& node, const KernelArguments& arguments,
+                                    int64_t multiple) {
+    const Shape& weights = typeOf(arguments, arguments.node.inputs[1]).shape;
     ProductDefinition definition;
     definition.activation = node.activation;
-    definition.filter = filterOf(node, weights, bytes ? quantizedMatmul(set).depthGroup : 1);
-    definition.epilogue = Epilogue::of(arguments, set);
+    definition.filter = filterOf(node, weights, multiple);
     definition.threads = arguments.threads;
     if (node.window != nullptr) {
         definition.window = *node.window;
         definition.filterH = weights[1];
         definition.filterW = weights[2];
     }
+    return definition;
+}
+
+Result<std::unique_ptr<const StepKernel>> compileProduct(const ProductNode& node,
+                                                         const KernelArguments& arguments,
+                                                         InstructionSet set) {
+    const Node& whole = arguments.node;
+    const bool bytes = isOfBytes(typeOf(arguments, whole.inputs[0]).type);
+    ProductDefinition definition =
+            productDefinition(node, arguments, bytes ? quantizedMatmul(set).depthGroup : 1);
+    definition.epilogue = Epilogue::of(arguments, set);
     arguments.packed.push_back(whole.inputs[1]);
     arguments.packed.push_back(whole.inputs[2]);
     return bytes ? compileQuantizedProduct(std::move(definition), arguments, set)

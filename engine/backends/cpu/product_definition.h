@@ -60,8 +60,10 @@ void forEachLane(const ProductFilter& filter, int64_t lanes, int64_t panel, Plac
     }
 }
 
-// Of a convolution, for the float product.
-ProductFilter productFilter(const Conv2d& node, const KernelArguments& arguments);
+// Of arguments.node, without what follows it. A run of its filter is padded to a multiple of
+// `multiple`.
+ProductDefinition productDefinition(const ProductNode& node, const KernelArguments& arguments,
+                                    int64_t multiple);
 
 // Packs inputs 1 and 2 of a node of floats or halves.
 Result<PackedConstant> packFloatProduct(const FloatMatmul& form, const ProductFilter& filter,

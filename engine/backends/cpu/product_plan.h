@@ -66,6 +66,8 @@ class ProductPlan {
     int64_t unitOperations() const;
     // Rows, and elements of the output.
     int64_t unitRows() const { return mLinesPerUnit * mRowsPerUnit; }
+    // Of whole lines where no line takes more than a unit may.
+    int64_t linesPerUnit() const { return mLinesPerUnit; }
     int64_t unitElements() const { return unitRows() * mColumnsPerUnit; }
 
     bool usesStrip() const { return mUsesStrip; }

@@ -361,6 +361,7 @@ INSTANTIATE_TEST_SUITE_P(, Epilogues,
 struct BlockOptions {
     enum class Residual { NONE, OWN_INPUT, OTHER };
     Residual residual = Residual::NONE;
+    bool widerExpansion = false;  // by more than one pixel
     bool unknownShape = false;
     bool readTwice = false;    // the expanded picture is
     bool showsMiddle = false;  // the filtered picture is an output of the model
@@ -396,9 +397,10 @@ Model randomBlock(RandomValues& random, const BlockOptions& options) {
     const int32_t batches = random.integer(1, 2);
     const TensorId x = model.addInput(random.values(floats({batches, height, width, depth})),
                                       options.unknownShape);
-    const TensorId wide =
-            model.addNode(Conv2d{.activation = activation()},
-                          {x, constant({expanded, 1, 1, depth}), constant({expanded})}, floats({}));
+    const int32_t reach = options.widerExpansion ? random.integer(2, 3) : 1;
+    const TensorId wide = model.addNode(
+            Conv2d{.window = {.padding = PaddingScheme::SAME}, .activation = activation()},
+            {x, constant({expanded, reach, reach, depth}), constant({expanded})}, floats({}));
     const TensorId filtered = model.addNode(
             DepthwiseConv2d{.window = window, .activation = activation()},
             {wide, constant({1, filter, filter, expanded}), constant({expanded})}, floats({}));
@@ -466,10 +468,10 @@ void expectBlock(const Model& model, size_t nodes) {
 TEST(InvertedResiduals, AreComputedAsOne) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
-    for (int round = 0; round < 6 && !testing::Test::HasFailure(); ++round) {
+    for (int round = 0; round < 9 && !testing::Test::HasFailure(); ++round) {
         SCOPED_TRACE("round " + std::to_string(round));
         const auto residual = static_cast<BlockOptions::Residual>(round % 3);
-        expectBlock(randomBlock(random, {.residual = residual}),
+        expectBlock(randomBlock(random, {.residual = residual, .widerExpansion = round >= 6}),
                     residual == BlockOptions::Residual::NONE ? 3 : 4);
     }
 }
