@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -176,35 +177,78 @@ class QuantizedProduct final : public StepKernel {
         return std::shared_ptr<const ShapedQuantizedProduct>(std::move(kernel));
     }
 
+    // Puts the weights of one channel, which lie at `from`, where the groups of its lane are, from
+    // `to` on, and padding where there are none (`from` is null: no channel). convert(uint8_t)
+    // gives a weight. Returns their sum, modulo 2^32. Prepare time is spent here.
+    template <int kGroup, typename T, typename Convert>
+    static uint32_t placeWeights(const ProductFilter& filter, int64_t lanes, const uint8_t* from,
+                                 T padding, T* to, Convert convert) {
+        const int64_t length = from == nullptr ? 0 : filter.runLength;
+        const int64_t whole = length / kGroup * kGroup;
+        uint32_t sum = 0;
+        const auto place = [&](auto weightOf) {
+            T group[kGroup];
+            for (int64_t i = 0; i < kGroup; ++i) {
+                group[i] = weightOf(i);
+                sum += static_cast<uint32_t>(int32_t{group[i]});
+            }
+            std::memcpy(to, group, sizeof(group));
+            to += lanes * kGroup;
+        };
+        for (int64_t run = 0; run < filter.runs; ++run) {
+            for (int64_t first = 0; first < whole; first += kGroup) {
+                const uint8_t* at = from + first;
+                place([&](int64_t i) { return convert(at[i]); });
+            }
+            for (int64_t first = whole; first < filter.paddedRun; first += kGroup) {
+                place([&](int64_t i) {
+                    return first + i < length ? convert(from[first + i]) : padding;
+                });
+            }
+            from += length;  // none: 0
+        }
+        return sum;
+    }
+
+    // The same with as many elements in a group as the form has.
+    template <typename T, typename Convert>
+    static uint32_t placeLane(const QuantizedMatmul& form, const ProductFilter& filter,
+                              const uint8_t* from, T padding, std::byte* weights, int64_t lane,
+                              Convert convert) {
+        T* const to = reinterpret_cast<T*>(weights) + lane * form.depthGroup;
+        switch (form.depthGroup) {
+            case 1:
+                return placeWeights<1>(filter, form.lanes, from, padding, to, convert);
+            case 2:
+                return placeWeights<2>(filter, form.lanes, from, padding, to, convert);
+            default:
+                return placeWeights<4>(filter, form.lanes, from, padding, to, convert);
+        }
+    }
+
     static void packLane(const QuantizedMatmul& form, const ProductFilter& filter,
                          const Source& source, std::byte* panel, int64_t channel, int64_t lane) {
         auto* biases = reinterpret_cast<int32_t*>(panel);
         auto* multipliers = reinterpret_cast<float*>(biases + form.lanes);
         std::byte* const weights = reinterpret_cast<std::byte*>(multipliers + form.lanes);
-        const uint8_t* from = source.weights + std::max<int64_t>(channel, 0) * filter.depth();
+        const uint8_t* from = channel < 0 ? nullptr : source.weights + channel * filter.depth();
         uint32_t sum = 0;  // of the weights as they are packed
-        for (int64_t run = 0; run < filter.runs; ++run) {
-            for (int64_t i = 0; i < filter.paddedRun; ++i) {
-                const int64_t k = run * filter.paddedRun + i;
-                const int64_t at = (k / form.depthGroup * form.lanes + lane) * form.depthGroup +
-                                   k % form.depthGroup;
-                const bool real = channel >= 0 && i < filter.runLength;
-                const uint8_t byte = real ? from[run * filter.runLength + i] : uint8_t{0};
-                if (form.bytes) {
-                    // In place of what is not there, what counts as zero.
-                    const int32_t weight =
-                            !real ? source.zeros.weights
-                                  : static_cast<int8_t>(byte ^ source.zeros.flipWeights);
-                    sum += static_cast<uint32_t>(weight);
-                    reinterpret_cast<int8_t*>(weights)[at] = static_cast<int8_t>(weight);
-                } else {
-                    const int32_t value = source.isSigned
-                                                  ? static_cast<int32_t>(static_cast<int8_t>(byte))
-                                                  : static_cast<int32_t>(byte);
-                    reinterpret_cast<int16_t*>(weights)[at] =
-                            static_cast<int16_t>(real ? value - source.weightsZero : 0);
-                }
-            }
+        if (form.bytes) {
+            // In place of what is not there, what counts as zero.
+            sum = placeLane(form, filter, from, static_cast<int8_t>(source.zeros.weights), weights,
+                            lane, [flip = source.zeros.flipWeights](uint8_t byte) {
+                                return static_cast<int8_t>(byte ^ flip);
+                            });
+        } else if (source.isSigned) {
+            placeLane(form, filter, from, int16_t{0}, weights, lane,
+                      [zero = source.weightsZero](uint8_t byte) {
+                          return static_cast<int16_t>(static_cast<int8_t>(byte) - zero);
+                      });
+        } else {
+            placeLane(form, filter, from, int16_t{0}, weights, lane,
+                      [zero = source.weightsZero](uint8_t byte) {
+                          return static_cast<int16_t>(byte - zero);
+                      });
         }
         // With x and w as they are packed: the sum of (x - x0) * (w - w0) is that of x * w, less
         // x0 times the sum of w, less w0 times the sum of x, which only the run knows.
