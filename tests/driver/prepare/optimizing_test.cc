@@ -64,6 +64,19 @@ TEST(Optimizing, RunsThePassesUnlessToldNotTo) {
     EXPECT_EQ(doubled(*lowered), (std::vector<float>{0, 4}));
 }
 
+TEST(Optimizing, ReducesPrecisionWhereAnOptionAsksAndNotForARelaxedModelAlone) {
+    Model relaxed = sumModel();
+    relaxed.relaxComputationFloat32toFloat16 = true;
+    const auto exact = *makeDevice()->prepare(relaxed, HalVersion::V1_3, {});
+    EXPECT_FALSE(contains(exact->report(), "\tCast\t")) << exact->report();
+
+    Options options;
+    options.precision = engine::FloatPrecision::FLOAT16;
+    const auto reduced = *makeDevice(options)->prepare(sumModel(), HalVersion::V1_3, {});
+    EXPECT_TRUE(contains(reduced->report(), "\tCast\t")) << reduced->report();
+    EXPECT_EQ(doubled(*reduced), (std::vector<float>{0, 4}));
+}
+
 // CpuRef, but that it refuses sums with an activation, or finds no room for them.
 class NoFusedSums : public engine::Backend {
   public:
