@@ -14,6 +14,10 @@ namespace {
 // Of the left matrix in one unit: what stays in the cache next to the processor's registers while
 // all columns go by.
 constexpr int64_t kUnitBytes = int64_t{96} << 10;
+// More where the right matrix is so large that it comes from far away, each time that a unit goes
+// through it: this share of that one, and at most so much.
+constexpr int64_t kUnitShare = 8;
+constexpr int64_t kMostUnitBytes = int64_t{512} << 10;
 // And of its result, where that is read again: what stays in the next cache.
 constexpr int64_t kResultBytes = int64_t{128} << 10;
 // So many units per thread even out what threads are late by.
@@ -69,13 +73,17 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
     const int64_t rowBytes = std::max<int64_t>(taps * plan.mRunLength * bytes, 1);
     const int64_t lineBytes = std::max<int64_t>(s.inputW * s.inputC * bytes, 1);
     const int64_t resultBytes = std::max<int64_t>(s.outputC * bytes, 1);
-    const int64_t mostRows = traits.readsResults ? std::max<int64_t>(kResultBytes / resultBytes, 1)
-                                                 : std::numeric_limits<int64_t>::max();
+    const int64_t unitBytes =
+            std::clamp(rowBytes * plan.mGroupColumns / kUnitShare, kUnitBytes, kMostUnitBytes);
+    const int64_t mostRows =
+            traits.readsResults
+                    ? std::max<int64_t>(std::max(kResultBytes, unitBytes) / resultBytes, 1)
+                    : std::numeric_limits<int64_t>::max();
     const bool oneLine = s.outputH == 1 && s.filterW == 1;
     const int64_t rowOperations = std::max<int64_t>(taps * plan.mRunLength * plan.mGroupColumns, 1);
     const int64_t mostTiles =
             oneLine ? std::clamp<int64_t>(
-                              std::min(kUnitBytes / rowBytes, mostRows) / traits.tileRows, 1, 64)
+                              std::min(unitBytes / rowBytes, mostRows) / traits.tileRows, 1, 64)
                     : s.outputW;
     plan.mRowsPerUnit =
             traits.tileRows *
@@ -85,7 +93,7 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
     if (!oneLine && plan.mRowsPerUnit == s.outputW) {
         const int64_t most = kMostOperations / (rowOperations * s.outputW);
         plan.mLinesPerUnit =
-                std::clamp<int64_t>(std::min({kUnitBytes / lineBytes - s.filterH, most,
+                std::clamp<int64_t>(std::min({unitBytes / lineBytes - s.filterH, most,
                                               mostRows / std::max<int64_t>(s.outputW, 1)}),
                                     1, s.outputH);
     }
