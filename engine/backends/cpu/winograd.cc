@@ -352,16 +352,14 @@ std::optional<int32_t> fastestWinograd(const Conv2d& node, const KernelArguments
     constexpr int64_t kFetch = 18;
     // What is saved has to be worth the memory.
     constexpr double kWorthwhile = 0.8;
-    // Vectors should be full, and so should tiles of the product.
-    constexpr int64_t kFewestChannels = 16;
+    // Few enough for a unit of work to take no more than some milliseconds.
     constexpr int64_t kMostChannels = 4096;
     const Shape& output = typeOf(arguments, arguments.node.outputs[0]).shape;
     const Shape& filter = typeOf(arguments, arguments.node.inputs[1]).shape;
     const int64_t columns = filter[0];
     const int64_t channels = filter[3];
     if (!output.hasKnownRank() || output[1] == kUnknownDimension ||
-        output[2] == kUnknownDimension || std::min(columns, channels) < kFewestChannels ||
-        std::max(columns, channels) > kMostChannels) {
+        output[2] == kUnknownDimension || std::max(columns, channels) > kMostChannels) {
         return std::nullopt;
     }
     const int64_t batches = output[0] == kUnknownDimension ? 1 : output[0];

@@ -361,6 +361,8 @@ TEST(WinogradChoice, IsTakenWhereItSaves) {
     EXPECT_FALSE(isWinograd(randomLayer(random, {1, 56, 56, 8}, 64)));
     EXPECT_FALSE(isWinograd(randomLayer(random, {1, 56, 56, 64}, 8)));
     EXPECT_FALSE(isWinograd(randomLayer(random, {1, 3, 3, 64}, 64)));
+    // So many that a unit of work would take long.
+    EXPECT_FALSE(isWinograd(randomLayer(random, {1, 14, 14, 4100}, 32)));
 }
 
 TEST(WinogradChoice, TakesSquaresOfFourOnlyWhereRoughResultsWill) {
