@@ -278,6 +278,15 @@ HWY_INLINE void storeSums(const Tile& tile, const IntVector (&sums)[kR][kV]) {
 
 // -------------------------------------------------------------------------------------------------
 
+template <int kR, int kV>
+HWY_INLINE void storeResult(const Tile& tile, const IntVector (&sums)[kR][kV]) {
+    if (tile.sums != nullptr) {
+        storeSums(tile, sums);
+    } else {
+        storeTile(tile, sums);
+    }
+}
+
 // What a row's sums start with: the biases, and what the weights' zero point makes of the row.
 template <int kR, int kV>
 HWY_INLINE void startSums(const Tile& tile, IntVector (&sums)[kR][kV]) {
@@ -343,11 +352,7 @@ void computeTile(const Tile& tile) {
             }
         }
     }
-    if (tile.sums != nullptr) {
-        storeSums(tile, sums);
-    } else {
-        storeTile(tile, sums);
-    }
+    storeResult(tile, sums);
 }
 
 #if HWY_TARGET == HWY_NEON
@@ -401,7 +406,7 @@ void computeSquares(const Tile& tile) {
             sums[r][v] = hn::Add(sums[r][v], IntVector(vreinterpretq_s32_s64(row)));
         }
     }
-    storeTile(tile, sums);
+    storeResult(tile, sums);
 }
 #endif
 
