@@ -221,8 +221,10 @@ class QuantizedProduct final : public StepKernel {
                 return placeWeights<1>(filter, form.lanes, from, padding, to, convert);
             case 2:
                 return placeWeights<2>(filter, form.lanes, from, padding, to, convert);
-            default:
+            case 4:
                 return placeWeights<4>(filter, form.lanes, from, padding, to, convert);
+            default:
+                return placeWeights<8>(filter, form.lanes, from, padding, to, convert);
         }
     }
 
