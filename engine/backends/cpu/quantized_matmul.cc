@@ -75,10 +75,10 @@ using Products = PairProducts;
 using Products = SingleProducts;
 #endif
 
-#if HWY_TARGET == HWY_AVX3
-// Four products of unsigned and signed bytes: vpdpbusd, of which Highway 1.0.3 does not know.
-struct ByteProducts {
-    using Element = uint8_t;
+// What instructions for four products of bytes have in common.
+template <typename ByteT>
+struct FourBytes {
+    using Element = ByteT;
     using Weight = int8_t;
     using Weights = hn::Vec<hn::Repartition<int8_t, Ints>>;
     static constexpr int kGroup = 4;
@@ -91,6 +91,11 @@ struct ByteProducts {
         std::memcpy(&four, from, sizeof(four));
         return hn::Set(kInts, four);
     }
+};
+
+#if HWY_TARGET == HWY_AVX3
+// Four products of unsigned and signed bytes: vpdpbusd, of which Highway 1.0.3 does not know.
+struct ByteProducts : FourBytes<uint8_t> {
     static HWY_INLINE IntVector add(IntVector sum, IntVector group, Weights weights) {
         asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(group.raw), "v"(weights.raw));
         return sum;
@@ -104,20 +109,7 @@ struct ByteProducts {
 #define HALYARD_ARM_PRODUCTS ".arch armv8.2-a+crypto+dotprod+i8mm\n\t"
 
 // Four products of signed bytes: sdot, of which Highway 1.0.3 does not know.
-struct SignedProducts {
-    using Element = int8_t;
-    using Weight = int8_t;
-    using Weights = hn::Vec<hn::Repartition<int8_t, Ints>>;
-    static constexpr int kGroup = 4;
-
-    static HWY_INLINE Weights load(const Weight* from) {
-        return hn::Load(hn::Repartition<int8_t, Ints>(), from);
-    }
-    static HWY_INLINE IntVector group(const Element* from) {
-        int32_t four = 0;
-        std::memcpy(&four, from, sizeof(four));
-        return hn::Set(kInts, four);
-    }
+struct SignedProducts : FourBytes<int8_t> {
     static HWY_INLINE IntVector add(IntVector sum, IntVector group, Weights weights) {
         asm(HALYARD_ARM_PRODUCTS "sdot %0.4s, %1.16b, %2.16b"
             : "+w"(sum.raw)
