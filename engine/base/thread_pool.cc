@@ -24,9 +24,9 @@ namespace {
 // some cores fetch lines in pairs.
 constexpr size_t kApart = 128;
 
-// More than most gaps between the steps of a run, and a few times what it costs to sleep and wake
-// (about 5 us each way).
-constexpr std::chrono::microseconds kSpin(20);
+// More than most gaps between the phases of a run, and a few times what it costs to sleep and wake:
+// 5 us each way on a processor of its own, 30 and more where that is a virtual one.
+constexpr std::chrono::microseconds kSpin(200);
 constexpr int kPausesPerLook = 16;  // at the clock
 
 // A phase is cut into units, each one or more grains long, and a range is [begin, end) of units.

@@ -40,8 +40,8 @@ class ThreadPool {
 // elsewhere. Nothing here allocates, but for the message of a failure.
 //
 // The workers wake in the lease's first phase that is large enough to share, look out for the next
-// one for some microseconds and then sleep on a futex, at once when the lease ends. They do not
-// look out where the thread that took the lease may use fewer cores than the pool has threads.
+// one for some hundred microseconds and then sleep on a futex, at once when the lease ends. They do
+// not look out where the thread that took the lease may use fewer cores than the pool has threads.
 class ThreadLease {
   public:
     // Never waits: where `pool` is null or leased to someone else, the lease has one thread.
