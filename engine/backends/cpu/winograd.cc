@@ -27,6 +27,9 @@ constexpr int64_t kLine = kTensorAlignment / sizeof(float);
 // the second cache. Filters that do not fit there are better read less often.
 constexpr int64_t kFewestWindowBytes = int64_t{512} << 10;
 constexpr int64_t kMostWindowBytes = int64_t{1} << 20;
+// Filters that stay in the second cache beside them: then a thread multiplies the windows that it
+// transformed, mostly, and does not fetch them from another one's cache.
+constexpr int64_t kFewFilterBytes = int64_t{1536} << 10;
 // Of a thread's products before they are transformed back.
 constexpr int64_t kProductBytes = int64_t{64} << 10;
 
@@ -85,6 +88,7 @@ class ShapedWinograd final : public ShapedKernel {
         const int64_t filterBytes = mFilters.chunks() * mFilters.chunk() * int64_t{sizeof(float)};
         const int64_t windowBytes =
                 std::clamp(filterBytes / 4, kFewestWindowBytes, kMostWindowBytes);
+        mSharesFilters = filterBytes > kFewFilterBytes;
         mAtOnce = std::min(mCount, shareOf(mCount, windowBytes / rowBytes, mMatmul.tileRows));
         // The gaps keep what lies at the same place of each position, or row, from sharing a place
         // in the cache.
@@ -123,17 +127,18 @@ class ShapedWinograd final : public ShapedKernel {
                         }
                     }));
             const int64_t shares = ceilDivide(count, mRows);
+            const int64_t chunks = mFilters.chunks();
             const int64_t multiplying =
                     mRows * mTiles.positions() * mFilters.channels * mFilters.chunkColumns();
             HALYARD_RETURN_IF_ERROR(call.inParallel(
-                    mFilters.chunks() * shares, multiplying,
-                    [&](int64_t begin, int64_t end, size_t worker) {
+                    chunks * shares, multiplying, [&](int64_t begin, int64_t end, size_t worker) {
                         float* const own = products + static_cast<int64_t>(worker) * mRows * mRow;
                         for (int64_t i = begin; i < end; ++i) {
-                            // Neighbours share filters.
-                            const int64_t row = i % shares * mRows;
-                            multiply(call, i / shares, windows, first, row,
-                                     std::min(mRows, count - row), own);
+                            const int64_t chunk = mSharesFilters ? i / shares : i % chunks;
+                            const int64_t share = mSharesFilters ? i % shares : i / chunks;
+                            const int64_t row = share * mRows;
+                            multiply(call, chunk, windows, first, row, std::min(mRows, count - row),
+                                     own);
                         }
                     }));
         }
@@ -239,6 +244,7 @@ class ShapedWinograd final : public ShapedKernel {
     int64_t mCount = 0;                // of all
     int64_t mAtOnce = 0;               // transformed before they are multiplied
     int64_t mRows = 0;                 // multiplied before they are transformed back
+    bool mSharesFilters = false;       // neighbouring units do, rather than windows
     ptrdiff_t mPosition = 0;           // elements of one position of the transformed windows
     ptrdiff_t mRow = 0;                // and of one tile's products
     size_t mBytes = 0;
