@@ -67,6 +67,11 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
     plan.mRunLength = roundUp(run, traits.runMultiple);
     plan.mUsesStrip = traits.alwaysStrip || !staysInside(s) || plan.mRunLength != run;
 
+    // What is cut finely is the smaller matrix's share of the work, so that units share the larger
+    // one: weights that come from far away are then read once, and not once for some rows.
+    const bool cutsColumns = taps * plan.mRunLength * plan.mGroupColumns >
+                             s.batches * s.inputH * s.inputW * groupDepth;
+
     // Rows first: as many as the cache takes. A strip holds lines, which several output lines
     // share where windows overlap.
     const int64_t bytes = static_cast<int64_t>(traits.elementBytes);
@@ -80,11 +85,19 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
                     ? std::max<int64_t>(std::max(kResultBytes, unitBytes) / resultBytes, 1)
                     : std::numeric_limits<int64_t>::max();
     const bool oneLine = s.outputH == 1 && s.filterW == 1;
-    const int64_t rowOperations = std::max<int64_t>(taps * plan.mRunLength * plan.mGroupColumns, 1);
-    const int64_t mostTiles =
-            oneLine ? std::clamp<int64_t>(
-                              std::min(unitBytes / rowBytes, mostRows) / traits.tileRows, 1, 64)
-                    : s.outputW;
+    const int64_t fewestColumns =
+            cutsColumns ? std::min(traits.tileColumns, plan.mGroupColumns) : plan.mGroupColumns;
+    const int64_t rowOperations = std::max<int64_t>(taps * plan.mRunLength * fewestColumns, 1);
+    // A last unit of few rows would read the weights for little.
+    const int64_t tiles = ceilDivide(s.outputW, traits.tileRows);
+    int64_t mostTiles = s.outputW;
+    if (oneLine) {
+        mostTiles = std::clamp<int64_t>(std::min(unitBytes / rowBytes, mostRows) / traits.tileRows,
+                                        1, 64);
+        if (tiles <= mostTiles + mostTiles / 4) {
+            mostTiles = tiles;
+        }
+    }
     plan.mRowsPerUnit =
             traits.tileRows *
             std::clamp<int64_t>(kMostOperations / rowOperations / traits.tileRows, 1, mostTiles);
@@ -106,33 +119,37 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
         return s.batches * ceilDivide(s.outputH, plan.mLinesPerUnit) *
                ceilDivide(s.outputW, plan.mRowsPerUnit);
     };
-    while (rowUnits() < wanted && plan.mLinesPerUnit > 1 &&
-           operations(plan.mLinesPerUnit / 2 * s.outputW, plan.mGroupColumns) > kFewestOperations) {
-        plan.mLinesPerUnit = ceilDivide(plan.mLinesPerUnit, 2);
+    const auto cutRows = [&] {
+        while (rowUnits() < wanted && plan.mLinesPerUnit > 1 &&
+               operations(plan.mLinesPerUnit / 2 * s.outputW, plan.mColumnsPerUnit) >
+                       kFewestOperations) {
+            plan.mLinesPerUnit = ceilDivide(plan.mLinesPerUnit, 2);
+        }
+        while (oneLine && rowUnits() < wanted && plan.mRowsPerUnit > traits.tileRows &&
+               s.outputW > traits.tileRows &&
+               operations(plan.mRowsPerUnit / 2, plan.mColumnsPerUnit) > kFewestOperations) {
+            plan.mRowsPerUnit = roundUp(plan.mRowsPerUnit / 2, traits.tileRows);
+        }
+    };
+    const auto cutColumns = [&] {
+        const int64_t all = operations(plan.mLinesPerUnit * plan.mRowsPerUnit, plan.mGroupColumns);
+        const int64_t worthwhile =
+                std::min(ceilDivide(wanted, rowUnits() * s.groups), all / kFewestOperations);
+        const int64_t cuts = std::max<int64_t>({ceilDivide(all, kMostOperations), worthwhile, 1});
+        plan.mColumnsPerUnit =
+                std::min(roundUp(ceilDivide(plan.mGroupColumns, cuts), traits.tileColumns),
+                         plan.mGroupColumns);
+    };
+    plan.mColumnsPerUnit = plan.mGroupColumns;
+    if (!cutsColumns) {
+        cutRows();
     }
-    while (oneLine && rowUnits() < wanted && plan.mRowsPerUnit > traits.tileRows &&
-           s.outputW > traits.tileRows &&
-           operations(plan.mRowsPerUnit / 2, plan.mGroupColumns) > kFewestOperations) {
-        plan.mRowsPerUnit = roundUp(plan.mRowsPerUnit / 2, traits.tileRows);
-    }
-    plan.mColumnsPerUnit = std::clamp<int64_t>(
-            kMostOperations /
-                    std::max<int64_t>(operations(plan.mLinesPerUnit * plan.mRowsPerUnit, 1), 1) /
-                    traits.tileColumns * traits.tileColumns,
-            std::min(traits.tileColumns, plan.mGroupColumns), plan.mGroupColumns);
-    while (rowUnits() * s.groups * ceilDivide(plan.mGroupColumns, plan.mColumnsPerUnit) < wanted &&
-           plan.mColumnsPerUnit > traits.tileColumns &&
-           operations(plan.mLinesPerUnit * plan.mRowsPerUnit, plan.mColumnsPerUnit / 2) >
-                   kFewestOperations) {
-        plan.mColumnsPerUnit = roundUp(plan.mColumnsPerUnit / 2, traits.tileColumns);
-    }
+    cutColumns();
     plan.mLineGroups = ceilDivide(s.outputH, plan.mLinesPerUnit);
     plan.mRowGroups = ceilDivide(s.outputW, plan.mRowsPerUnit);
     plan.mColumnGroupsOfGroup = ceilDivide(plan.mGroupColumns, plan.mColumnsPerUnit);
     plan.mColumnGroups = s.groups * plan.mColumnGroupsOfGroup;
-    // What neighbouring units share is better the larger of the two matrices.
-    plan.mRowsFirst = taps * plan.mRunLength * plan.mGroupColumns >
-                      s.batches * s.inputH * s.inputW * s.inputC;
+    plan.mRowsFirst = cutsColumns;
 
     int64_t lineStride = s.inputW * s.inputC;
     if (plan.mUsesStrip) {
