@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "engine/backends/cpu/depthwise_line.h"
 #include "engine/backends/cpu/depthwise_lines.h"
+#include "engine/backends/cpu/depthwise_patches.h"
 #include "engine/backends/cpu/unit_kernel.h"
 #include "engine/backends/cpu/weights.h"
 #include "engine/base/half.h"
@@ -89,10 +91,11 @@ class ShapedFloatDepthwise final : public UnitKernel {
 class FloatDepthwiseKernel final : public StepKernel {
   public:
     FloatDepthwiseKernel(const FloatDepthwise& form, InstructionSet set,
-                         const DepthwiseDefinition& definition, PackedConstant panels)
+                         const DepthwiseDefinition& definition, PackedConstant panels, bool mayPad)
         : mForm(form),
           mDefinition(definition),
           mPanels(panels),
+          mMayPad(mayPad),
           mName("acc::depthwise_float " + std::string(toString(set)) +
                 mDefinition.epilogue.name()) {}
 
@@ -120,19 +123,28 @@ class FloatDepthwiseKernel final : public StepKernel {
     }
 
   private:
-    Result<std::shared_ptr<const ShapedFloatDepthwise>> make(const StepTypes& types) const {
+    Result<std::shared_ptr<const ShapedKernel>> make(const StepTypes& types) const {
+        const TensorType& x = *types.inputs[0];
+        const Shape& output = types.outputs[0]->shape;
+        if (mMayPad && x.shape[3] == mDefinition.channels) {
+            HALYARD_ASSIGN_OR_RETURN(const std::optional<DepthwisePatches> patches,
+                                     DepthwisePatches::create(mDefinition, mForm, x.shape, output));
+            if (patches.has_value()) {
+                return shapePatches(*patches, mForm, mDefinition, mPanels);
+            }
+        }
         HALYARD_ASSIGN_OR_RETURN(const DepthwiseLines lines,
-                                 DepthwiseLines::create(mDefinition, types.inputs[0]->shape,
-                                                        types.outputs[0]->shape));
+                                 DepthwiseLines::create(mDefinition, x.shape, output));
         auto kernel = std::make_shared<ShapedFloatDepthwise>(mForm, mDefinition, mPanels, lines);
-        HALYARD_RETURN_IF_ERROR(kernel->create(types.inputs[0]->type == DataType::FLOAT16,
-                                               mDefinition.filterH, mDefinition.threads));
-        return std::shared_ptr<const ShapedFloatDepthwise>(std::move(kernel));
+        HALYARD_RETURN_IF_ERROR(kernel->create(x.type == DataType::FLOAT16, mDefinition.filterH,
+                                               mDefinition.threads));
+        return std::shared_ptr<const ShapedKernel>(std::move(kernel));
     }
 
     const FloatDepthwise& mForm;
     const DepthwiseDefinition mDefinition;
     const PackedConstant mPanels;
+    const bool mMayPad;  // with zeros, which any weight may be multiplied with
     const std::string mName;
 };
 
@@ -164,8 +176,14 @@ Result<std::unique_ptr<const StepKernel>> compileFloatDepthwise(
     const FloatDepthwise& form = floatDepthwise(set);
     HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
                              packFloatDepthwise(form, definition, arguments));
+    bool mayPad = false;
+    if (typeOf(arguments, arguments.node.inputs[0]).type == DataType::FLOAT32) {
+        const auto* const weights = constantOf<float>(arguments, 1);
+        mayPad = std::all_of(weights, weights + definition.taps() * definition.channels,
+                             [](float weight) { return std::isfinite(weight); });
+    }
     return std::unique_ptr<const StepKernel>(
-            std::make_unique<FloatDepthwiseKernel>(form, set, definition, packed));
+            std::make_unique<FloatDepthwiseKernel>(form, set, definition, packed, mayPad));
 }
 
 }  // namespace halyard::engine::cpu

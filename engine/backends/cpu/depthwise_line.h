@@ -58,9 +58,32 @@ struct FloatDepthwiseLine {
     float high = 0.0F;
 };
 
+// Some lines of the output, in some blocks of channels. The windows are read from a copy that has
+// zeros where they reach beside the input, so that all of them are whole: weights have to be
+// finite.
+struct FloatDepthwisePatch {
+    int64_t side = 3;  // of the filter: 3 or 5
+    int64_t strideH = 1, strideW = 1;
+    int64_t inputH = 1, inputW = 1;
+    int64_t top = 0, left = 0;  // of the first window in the picture; below 0 in the padding
+    int64_t lines = 1, outputW = 1;
+    int64_t channels = 1;  // of the picture
+    int64_t firstBlock = 0, endBlock = 1;
+    const float* x = nullptr;  // the picture
+    const float* panels = nullptr;
+    float* copy = nullptr;  // as many vectors as there are pixels in the copy, aligned as one
+    float* y = nullptr;     // the first of the lines
+    float low = 0.0F;
+    float high = 0.0F;
+
+    int64_t copyW() const { return (outputW - 1) * strideW + side; }
+    int64_t copyH() const { return (lines - 1) * strideH + side; }
+};
+
 struct FloatDepthwise {
     int64_t lanes = 1;  // channels of a block
     void (*compute)(const FloatDepthwiseLine& line) = nullptr;
+    void (*computePatch)(const FloatDepthwisePatch& patch) = nullptr;
 
     int64_t panelLength(int64_t taps) const { return (taps + 1) * lanes; }
 };

@@ -64,37 +64,60 @@ void computeSome(const Block& block, int64_t begin, int64_t end) {
     }
 }
 
-// Pixels whose window lies on the input as a whole; all lanes count. The weights stay in registers.
-template <int kH, int kW>
+// Weights that stay in registers while pixels go by.
+template <int kSide>
+struct Filter {
+    FloatVector bias;
+    FloatVector weights[kSide][kSide];
+
+    explicit HWY_INLINE Filter(const float* panels) : bias(hn::Load(kFloats, panels)) {
+        HALYARD_UNROLL
+        for (int i = 0; i < kSide; ++i) {
+            HALYARD_UNROLL
+            for (int j = 0; j < kSide; ++j) {
+                panels += hn::Lanes(kFloats);
+                weights[i][j] = hn::Load(kFloats, panels);
+            }
+        }
+    }
+
+    // Of the window whose rows begin at `rows`, with so many elements from a column to the next.
+    HWY_INLINE FloatVector sumOf(const float* const (&rows)[kSide], ptrdiff_t column) const {
+        FloatVector sum = bias;
+        HALYARD_UNROLL
+        for (int i = 0; i < kSide; ++i) {
+            HALYARD_UNROLL
+            for (int j = 0; j < kSide; ++j) {
+                sum = hn::MulAdd(hn::LoadU(kFloats, rows[i] + j * column), weights[i][j], sum);
+            }
+        }
+        return sum;
+    }
+};
+
+template <int kSide>
+HWY_INLINE void advance(const float* (&rows)[kSide], ptrdiff_t step) {
+    HALYARD_UNROLL
+    for (int i = 0; i < kSide; ++i) {
+        rows[i] += step;
+    }
+}
+
+// Pixels whose window lies on the input as a whole; all lanes count.
+template <int kSide>
 void computeInner(const Block& block, int64_t begin, int64_t end) {
     const DepthwiseWindow& window = block.line.window;
-    const size_t lanes = hn::Lanes(kFloats);
-    const FloatVector bias = hn::Load(kFloats, block.panels);
-    FloatVector weights[kH][kW];
-    const float* rows[kH];
+    const Filter<kSide> filter(block.panels);
+    const float* rows[kSide];
     HALYARD_UNROLL
-    for (int i = 0; i < kH; ++i) {
+    for (int i = 0; i < kSide; ++i) {
         rows[i] = rowOf(block, i) + (begin * window.strideW - window.left) * window.channels;
-        HALYARD_UNROLL
-        for (int j = 0; j < kW; ++j) {
-            weights[i][j] =
-                    hn::Load(kFloats, block.panels + static_cast<size_t>(1 + i * kW + j) * lanes);
-        }
     }
     float* y = block.y + begin * window.channels;
     const ptrdiff_t step = window.strideW * window.channels;
     for (int64_t pixel = begin; pixel < end; ++pixel) {
-        FloatVector sum = bias;
-        HALYARD_UNROLL
-        for (int i = 0; i < kH; ++i) {
-            HALYARD_UNROLL
-            for (int j = 0; j < kW; ++j) {
-                sum = hn::MulAdd(hn::LoadU(kFloats, rows[i] + j * window.column), weights[i][j],
-                                 sum);
-            }
-            rows[i] += step;
-        }
-        hn::StoreU(clamp(block.line, sum), kFloats, y);
+        hn::StoreU(clamp(block.line, filter.sumOf(rows, window.column)), kFloats, y);
+        advance(rows, step);
         y += window.channels;
     }
 }
@@ -119,8 +142,64 @@ void compute(const FloatDepthwiseLine& line) {
             continue;
         }
         computeSome(block, window.firstPixel, first);
-        three ? computeInner<3, 3>(block, first, end) : computeInner<5, 5>(block, first, end);
+        three ? computeInner<3>(block, first, end) : computeInner<5>(block, first, end);
         computeSome(block, end, window.endPixel);
+    }
+}
+
+// The part of the picture that the windows reach, one vector a pixel, with zeros around it.
+void copyBlock(const FloatDepthwisePatch& patch, const float* x, size_t count) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
+    const int64_t width = patch.copyW();
+    const int64_t begin = std::clamp<int64_t>(-patch.left, 0, width);
+    const int64_t end = std::clamp(patch.inputW - patch.left, begin, width);
+    float* to = patch.copy;
+    for (int64_t line = patch.top; line < patch.top + patch.copyH(); ++line) {
+        if (line < 0 || line >= patch.inputH) {
+            to = std::fill_n(to, width * lanes, 0.0F);
+            continue;
+        }
+        to = std::fill_n(to, begin * lanes, 0.0F);
+        const float* from = x + (line * patch.inputW + patch.left + begin) * patch.channels;
+        for (int64_t pixel = begin; pixel < end; ++pixel) {
+            hn::Store(loadFirst(kFloats, from, count), kFloats, to);
+            from += patch.channels;
+            to += lanes;
+        }
+        to = std::fill_n(to, (width - end) * lanes, 0.0F);
+    }
+}
+
+template <int kSide>
+void computeBlock(const FloatDepthwisePatch& patch, const float* panels, float* y, size_t count) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
+    const Filter<kSide> filter(panels);
+    const FloatVector low = hn::Set(kFloats, patch.low);
+    const FloatVector high = hn::Set(kFloats, patch.high);
+    for (int64_t line = 0; line < patch.lines; ++line) {
+        const float* rows[kSide];
+        HALYARD_UNROLL
+        for (int i = 0; i < kSide; ++i) {
+            rows[i] = patch.copy + (line * patch.strideH + i) * patch.copyW() * lanes;
+        }
+        for (int64_t pixel = 0; pixel < patch.outputW; ++pixel) {
+            storeFirst(keepWithin(filter.sumOf(rows, lanes), low, high), kFloats, y, count);
+            advance(rows, patch.strideW * lanes);
+            y += patch.channels;
+        }
+    }
+}
+
+void computePatch(const FloatDepthwisePatch& patch) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
+    const int64_t panelLength = (patch.side * patch.side + 1) * lanes;
+    for (int64_t block = patch.firstBlock; block < patch.endBlock; ++block) {
+        const int64_t channel = block * lanes;
+        const auto count = static_cast<size_t>(std::min(lanes, patch.channels - channel));
+        const float* const panels = patch.panels + block * panelLength;
+        copyBlock(patch, patch.x + channel, count);
+        patch.side == 3 ? computeBlock<3>(patch, panels, patch.y + channel, count)
+                        : computeBlock<5>(patch, panels, patch.y + channel, count);
     }
 }
 
@@ -128,7 +207,8 @@ void compute(const FloatDepthwiseLine& line) {
 
 const FloatDepthwise* floatDepthwiseForm() {
     static const FloatDepthwise kForm = {.lanes = static_cast<int64_t>(hn::Lanes(kFloats)),
-                                         .compute = compute};
+                                         .compute = compute,
+                                         .computePatch = computePatch};
     return &kForm;
 }
 

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -317,6 +318,80 @@ TEST(WeightedSumsOfFloats, OfShortLinesAreTheReferences) {
             layer.output = typeOf(DataType::FLOAT32, {});
             expectSameAsReference(layer);
         }
+    }
+}
+
+// Pictures of which much is edge; the tallest is cut, and so are 150 channels.
+TEST(WeightedSumsOfFloats, OfSmallPicturesAreTheReferences) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const int32_t side : {3, 5}) {
+        for (const int32_t stride : {1, 2}) {
+            for (const auto& [height, width, channels] :
+                 {std::array{7, 7, 150}, std::array{5, 12, 16}, std::array{60, 14, 37}}) {
+                SCOPED_TRACE("side " + std::to_string(side) + ", stride " + std::to_string(stride) +
+                             ", height " + std::to_string(height));
+                Window2d window = randomWindow(random);
+                window.strideH = stride;
+                window.strideW = 3 - stride;
+                window.dilationH = window.dilationW = 1;
+                Layer layer;
+                layer.descriptor =
+                        DepthwiseConv2d{.window = window, .activation = Activation::RELU6};
+                layer.x = random.values(typeOf(DataType::FLOAT32, {2, height, width, channels}));
+                layer.weights = random.values(typeOf(DataType::FLOAT32, {1, side, side, channels}));
+                layer.bias = random.values(typeOf(DataType::FLOAT32, {channels}));
+                layer.output = typeOf(DataType::FLOAT32, {});
+                expectSameAsReference(layer);
+            }
+        }
+    }
+}
+
+// More weights than there is to multiply with them: threads share the columns.
+TEST(WeightedSumsOfManyWeights, AreTheReferencesForFewRows) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const auto& [x, weights] :
+         {std::pair(DataType::FLOAT32, DataType::FLOAT32),
+          std::pair(DataType::QUANT8_ASYMM_SIGNED, DataType::QUANT8_SYMM_PER_CHANNEL)}) {
+        for (const int32_t side : {1, 3}) {
+            for (const int32_t rows : {1, 5, 9}) {
+                SCOPED_TRACE(std::to_string(side) + ", rows " + std::to_string(rows));
+                constexpr int32_t kDepth = 130;
+                constexpr int32_t kChannels = 1001;
+                Types types = typesFor(random, x, weights, kChannels, 0);
+                types.x.shape = {1, rows, 7, kDepth};
+                types.weights.shape = {kChannels, side, side, kDepth};
+                types.bias.shape = {kChannels};
+                Layer layer;
+                layer.descriptor = Conv2d{.window = {.padding = PaddingScheme::SAME}};
+                layer.x = random.values(types.x);
+                layer.weights = random.values(types.weights);
+                layer.bias = isFloat(x)
+                                     ? random.values(types.bias)
+                                     : ref_test::pack(types.bias, std::vector<int32_t>(kChannels));
+                layer.output = types.output;
+                expectSameAsReference(layer);
+            }
+        }
+    }
+}
+
+// What does not lie on the input is no zero either: it would make a NaN of an infinite weight.
+TEST(WeightedSumsOfFloats, LeaveOutInfiniteWeightsBesideTheInput) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const int32_t side : {3, 5}) {
+        Layer layer;
+        layer.descriptor = DepthwiseConv2d{.window = {.padding = PaddingScheme::SAME}};
+        std::vector<float> weights(static_cast<size_t>(side * side * 20), 0.5F);
+        weights[3] = INFINITY;
+        layer.x = random.values(typeOf(DataType::FLOAT32, {1, 7, 7, 20}));
+        layer.weights = ref_test::floats({1, side, side, 20}, weights);
+        layer.bias = random.values(typeOf(DataType::FLOAT32, {20}));
+        layer.output = typeOf(DataType::FLOAT32, {});
+        expectSameAsReference(layer);
     }
 }
 
