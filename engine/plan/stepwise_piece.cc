@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/graph/shape_inference.h"
-#include "engine/plan/arena.h"
 #include "engine/plan/piece_layout.h"
+#include "engine/plan/workspace_plan.h"
 
 namespace halyard::engine {
 namespace {
@@ -46,11 +46,11 @@ class StepwisePiece : public ShapedPiece {
     Status create(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint) {
         HALYARD_RETURN_IF_ERROR(inferTypes(inputs, checkpoint));
         HALYARD_RETURN_IF_ERROR(specializeKernels(checkpoint));
-        return planWorkspace();
+        return planMemory();
     }
 
     std::span<const TensorType> outputTypes() const override { return mOutputTypes; }
-    size_t workspaceBytes() const override { return mWorkspaceBytes; }
+    size_t workspaceBytes() const override { return mWorkspace.bytes; }
     Status run(const RunArguments& arguments) const override;
 
   private:
@@ -58,7 +58,7 @@ class StepwisePiece : public ShapedPiece {
 
     Status inferTypes(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint);
     Status specializeKernels(const Checkpoint& checkpoint);
-    Status planWorkspace();
+    Status planMemory();
     bool isOpen(const LocalStep& step) const;
     bool isPresent(LocalId local) const { return local != kNoLocal && mPresent[local]; }
     // What a checker of shapes may know of a tensor before the run.
@@ -77,10 +77,8 @@ class StepwisePiece : public ShapedPiece {
     std::vector<bool> mOpen;         // per step
     bool mAnyOpen = false;
     std::vector<std::shared_ptr<const ShapedKernel>> mKernels;  // per step; null where it is open
-    std::vector<size_t> mOffsets;        // per local tensor: in the workspace, where it lies there
-    std::vector<size_t> mKernelOffsets;  // per step: of its kernel's own memory
+    WorkspacePlan mWorkspace;
     std::vector<TensorType> mOutputTypes;
-    size_t mWorkspaceBytes = 0;
 };
 
 Status StepwisePiece::inferTypes(std::span<const TensorType* const> inputs,
@@ -174,32 +172,12 @@ Status StepwisePiece::specializeKernels(const Checkpoint& checkpoint) {
     return {};
 }
 
-Status StepwisePiece::planWorkspace() {
-    std::vector<ArenaBlock> blocks;
-    std::vector<size_t*> places;  // of each block: where its offset goes
-    mOffsets.resize(mTypes.size(), 0);
-    mKernelOffsets.resize(mKernels.size(), 0);
-    for (size_t step = 0; step < mKernels.size(); ++step) {
-        const size_t bytes = mKernels[step] == nullptr ? 0 : mKernels[step]->workspaceBytes();
-        if (bytes > 0) {
-            blocks.push_back({.bytes = bytes, .firstStep = step, .lastStep = step});
-            places.push_back(&mKernelOffsets[step]);
-        }
+Status StepwisePiece::planMemory() {
+    std::vector<size_t> kernelBytes;
+    for (const std::shared_ptr<const ShapedKernel>& kernel : mKernels) {
+        kernelBytes.push_back(kernel == nullptr ? 0 : kernel->workspaceBytes());
     }
-    for (LocalId local = 0; local < mTypes.size(); ++local) {
-        const LocalTensor& tensor = mLayout.tensors[local];
-        if (tensor.role == LocalTensor::Role::INTERNAL && mTypes[local].shape.isFullyKnown()) {
-            HALYARD_ASSIGN_OR_RETURN(const size_t bytes, mTypes[local].byteSize());
-            blocks.push_back(
-                    {.bytes = bytes, .firstStep = tensor.firstStep, .lastStep = tensor.lastStep});
-            places.push_back(&mOffsets[local]);
-        }
-    }
-    HALYARD_ASSIGN_OR_RETURN(const ArenaPlan plan, planArena(blocks));
-    for (size_t i = 0; i < places.size(); ++i) {
-        *places[i] = plan.offsets[i];
-    }
-    mWorkspaceBytes = plan.bytes;
+    HALYARD_ASSIGN_OR_RETURN(mWorkspace, planWorkspace(mLayout, mTypes, mOpen, kernelBytes));
     return {};
 }
 
@@ -266,7 +244,7 @@ class StepwisePiece::Run {
     Status compute(size_t step, KernelCall& call) {
         const ShapedKernel* kernel = mPiece.mKernels[step].get();
         if (kernel != nullptr) {
-            call.setWorkspace(mArguments.workspace.subspan(mPiece.mKernelOffsets[step],
+            call.setWorkspace(mArguments.workspace.subspan(mPiece.mWorkspace.kernels[step],
                                                            kernel->workspaceBytes()));
             return kernel->run(call);
         }
@@ -327,7 +305,7 @@ class StepwisePiece::Run {
         const LocalTensor& tensor = mLayout.tensors[local];
         return tensor.role == LocalTensor::Role::OUTPUT
                        ? mArguments.outputs[tensor.position].data
-                       : mArguments.workspace.data() + mPiece.mOffsets[local];
+                       : mArguments.workspace.data() + mPiece.mWorkspace.tensors[local];
     }
 
     ConstTensorView viewOf(LocalId local) const {
@@ -433,7 +411,7 @@ class StepwisePiece::Run {
 Status StepwisePiece::run(const RunArguments& arguments) const {
     if (arguments.inputs.size() != mLayout.inputs.size() ||
         arguments.outputs.size() != mLayout.outputs.size() ||
-        arguments.workspace.size() < mWorkspaceBytes || arguments.state == nullptr) {
+        arguments.workspace.size() < mWorkspace.bytes || arguments.state == nullptr) {
         return internalError("a piece was run with the wrong number of tensors or bytes");
     }
     Run run(*this, arguments, static_cast<StepwiseState&>(*arguments.state));
@@ -442,8 +420,13 @@ Status StepwisePiece::run(const RunArguments& arguments) const {
         if (arguments.checkpoint.expired()) {
             return arguments.checkpoint.check("before " + node.label);
         }
+        const bool inPlace = mWorkspace.inPlace[step];
         if (arguments.trace == nullptr) {
-            HALYARD_RETURN_IF_ERROR(run.run(step));
+            HALYARD_RETURN_IF_ERROR(inPlace ? Status() : run.run(step));
+            continue;
+        }
+        if (inPlace) {
+            arguments.trace->record({.node = &node, .kernel = "in place"});
             continue;
         }
         const auto begin = std::chrono::steady_clock::now();

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which tensors of a piece lie inside others in the workspace, because the node between them would
+// only copy: what is reshaped, and what is joined one behind the other.
+
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "engine/graph/tensor.h"
+#include "engine/plan/piece_layout.h"
+
+namespace halyard::engine {
+
+// Nothing else changes a tensor once it is written, so one that lies in another may be read for as
+// long as that one is.
+struct SharedPlaces {
+    // Bytes behind the beginning of a tensor that lies in no other, maybe the tensor itself.
+    struct Place {
+        LocalId host = kNoLocal;
+        size_t offset = 0;
+    };
+    std::vector<Place> places;  // per local tensor
+    std::vector<bool> inPlace;  // per step: its output is there once its inputs are
+    bool hasJoins = false;
+};
+
+// `types` are those of the layout's tensors; isOpen says of each step whether only a run knows its
+// shapes. With `joins`, a tensor that others are joined to has its memory from the first of them
+// on; without, only reshaping is done in place.
+SharedPlaces sharePlaces(const PieceLayout& layout, std::span<const TensorType> types,
+                         const std::vector<bool>& isOpen, bool joins);
+
+}  // namespace halyard::engine
