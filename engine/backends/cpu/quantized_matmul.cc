@@ -33,22 +33,6 @@ constexpr Bytes kBytes;
 // Element: of the left matrix. Weight: of the packed one. A step multiplies a group of kGroup
 // neighbours of a row with as many weights of each lane and adds the products to the lane's sum.
 
-// One product of 16 bits at a time, in 32 bits.
-struct SingleProducts {
-    using Element = int16_t;
-    using Weight = int16_t;
-    using Weights = IntVector;
-    static constexpr int kGroup = 1;
-
-    static HWY_INLINE Weights load(const Weight* from) {
-        return hn::PromoteTo(kInts, hn::Load(hn::Rebind<int16_t, Ints>(), from));
-    }
-    static HWY_INLINE IntVector group(const Element* from) { return hn::Set(kInts, *from); }
-    static HWY_INLINE IntVector add(IntVector sum, IntVector group, Weights weights) {
-        return hn::Add(sum, hn::Mul(group, weights));
-    }
-};
-
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSE4
 // Two products of 16 bits: pmaddwd.
 struct PairProducts {
@@ -72,6 +56,21 @@ struct PairProducts {
 };
 using Products = PairProducts;
 #else
+// One product of 16 bits at a time, in 32 bits.
+struct SingleProducts {
+    using Element = int16_t;
+    using Weight = int16_t;
+    using Weights = IntVector;
+    static constexpr int kGroup = 1;
+
+    static HWY_INLINE Weights load(const Weight* from) {
+        return hn::PromoteTo(kInts, hn::Load(hn::Rebind<int16_t, Ints>(), from));
+    }
+    static HWY_INLINE IntVector group(const Element* from) { return hn::Set(kInts, *from); }
+    static HWY_INLINE IntVector add(IntVector sum, IntVector group, Weights weights) {
+        return hn::Add(sum, hn::Mul(group, weights));
+    }
+};
 using Products = SingleProducts;
 #endif
 
