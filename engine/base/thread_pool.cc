@@ -136,7 +136,9 @@ struct ThreadPool::State {
 
     // The holder's own, but for `failure`, which belongs to whoever sets `failed`, and `inPhase`,
     // which bodies read.
-    alignas(kApart) std::atomic<bool> taken = false;
+    alignas(kApart) std::atomic<size_t> leases =
+            0;  // with those that were too late for the threads
+    std::atomic<bool> taken = false;
     uint64_t phase = 0;
     bool woken = false;  // since the lease began
     bool inPhase = false;
@@ -376,30 +378,36 @@ size_t ThreadPool::threadCount() const {
     return mState->threads;
 }
 
-ThreadLease::ThreadLease(ThreadPool::State* state)
-    : mState(state), mThreads(state == nullptr ? 1 : state->threads) {}
+ThreadLease::ThreadLease(ThreadPool::State* pool, ThreadPool::State* state)
+    : mPool(pool), mState(state), mThreads(state == nullptr ? 1 : state->threads) {}
 
 ThreadLease ThreadLease::take(ThreadPool* pool) {
-    if (pool == nullptr || pool->mState->threads == 1 ||
-        pool->mState->taken.exchange(true, std::memory_order_acquire)) {
-        return ThreadLease(nullptr);
+    if (pool == nullptr || pool->mState->threads == 1) {
+        return {nullptr, nullptr};
     }
-    return ThreadLease(pool->mState.get());
+    ThreadPool::State* const state = pool->mState.get();
+    state->leases.fetch_add(1, std::memory_order_relaxed);
+    const bool isLate = state->taken.exchange(true, std::memory_order_acquire);
+    return {state, isLate ? nullptr : state};
 }
 
 ThreadLease::~ThreadLease() {
-    if (mState == nullptr) {
+    if (mPool == nullptr) {
         return;
     }
-    if (mState->woken) {
-        mState->woken = false;
-        mState->signal.store(mState->phase * 2, std::memory_order_relaxed);
+    if (mState != nullptr) {
+        if (mState->woken) {
+            mState->woken = false;
+            mState->signal.store(mState->phase * 2, std::memory_order_relaxed);
+        }
+        mState->taken.store(false, std::memory_order_release);
     }
-    mState->taken.store(false, std::memory_order_release);
+    mPool->leases.fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool ThreadLease::runsInline() const {
-    return mState == nullptr || mState->inPhase;
+    return mState == nullptr || mState->inPhase ||
+           mState->leases.load(std::memory_order_relaxed) >= mState->threads;
 }
 
 size_t ThreadLease::worker() const {

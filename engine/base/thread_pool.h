@@ -42,6 +42,9 @@ class ThreadPool {
 // The workers wake in the lease's first phase that is large enough to share, look out for the next
 // one for some hundred microseconds and then sleep on a futex, at once when the lease ends. They do
 // not look out where the thread that took the lease may use fewer cores than the pool has threads.
+//
+// While there are as many leases as the pool has threads, each has its own thread alone: workers
+// would take time from the others and have phases wait for them.
 class ThreadLease {
   public:
     // Never waits: where `pool` is null or leased to someone else, the lease has one thread.
@@ -49,7 +52,8 @@ class ThreadLease {
     // Returns the pool.
     ~ThreadLease();
     ThreadLease(ThreadLease&& other) noexcept
-        : mState(std::exchange(other.mState, nullptr)),
+        : mPool(std::exchange(other.mPool, nullptr)),
+          mState(std::exchange(other.mState, nullptr)),
           mThreads(std::exchange(other.mThreads, 1)) {}
     ThreadLease& operator=(ThreadLease&&) = delete;
 
@@ -95,12 +99,13 @@ class ThreadLease {
         }
     }
 
-    explicit ThreadLease(ThreadPool::State* state);
+    ThreadLease(ThreadPool::State* pool, ThreadPool::State* state);
     bool runsInline() const;
     size_t worker() const;
     Status run(Loop loop, int64_t tiles, int64_t grain);
 
     friend struct ThreadPool::State;
+    ThreadPool::State* mPool;   // null where there is none
     ThreadPool::State* mState;  // null for one thread
     size_t mThreads;
 };

@@ -168,6 +168,32 @@ TEST(ThreadPool, LeasesToOneAndLetsTheOthersRunInline) {
     EXPECT_EQ(ThreadLease::take(nullptr).threadCount(), 1U);
 }
 
+TEST(ThreadPool, LeavesItsThreadsAloneWhileThereAreLeasesForAll) {
+    ThreadPool pool(2);
+    ThreadLease lease = ThreadLease::take(&pool);
+    const auto runsOnBoth = [&] {
+        std::atomic<bool> other = false;
+        // Long enough for the other thread to come, if it does.
+        EXPECT_TRUE(lease.parallelFor(200, 1, [&](int64_t, int64_t, size_t worker) {
+                             std::this_thread::sleep_for(std::chrono::microseconds(100));
+                             other = other || worker == 1;
+                         }).ok());
+        return other.load();
+    };
+    EXPECT_TRUE(runsOnBoth());
+    {
+        const ThreadLease second = ThreadLease::take(&pool);
+        EXPECT_FALSE(runsOnBoth());
+    }
+    EXPECT_TRUE(runsOnBoth());
+    // One that moved away is no lease any more.
+    ThreadLease third = ThreadLease::take(&pool);
+    std::optional<ThreadLease> moved(std::move(third));
+    EXPECT_FALSE(runsOnBoth());
+    moved.reset();
+    EXPECT_TRUE(runsOnBoth());
+}
+
 TEST(ThreadPool, MovesALeaseWithoutReturningThePool) {
     ThreadPool pool(2);
     ThreadLease first = ThreadLease::take(&pool);
