@@ -24,10 +24,11 @@ std::vector<OperationDefinition> collect() {
     return table;
 }
 
-// Built by the first caller and never changed.
+// Built by the first caller and never changed, nor destroyed: threads that prepare models may
+// outlive main().
 const std::vector<OperationDefinition>& operationTable() {
-    static const std::vector<OperationDefinition> table = collect();
-    return table;
+    static const auto* const table = new std::vector<OperationDefinition>(collect());
+    return *table;
 }
 
 Status validateOperation(const Model& model, const Subgraph& subgraph, const Operation& operation,

@@ -11,18 +11,19 @@
 namespace halyard::driver {
 namespace {
 
+// Neither is ever destroyed: threads that prepare models may outlive main().
 const Operand& absentOperand() {
-    static const Operand absent = [] {
-        Operand operand;
-        operand.lifetime = OperandLifeTime::NO_VALUE;
+    static const auto* const absent = [] {
+        auto* const operand = new Operand;
+        operand->lifetime = OperandLifeTime::NO_VALUE;
         return operand;
     }();
-    return absent;
+    return *absent;
 }
 
 const OperandView& absentView() {
-    static const OperandView absent = {.operand = &absentOperand()};
-    return absent;
+    static const auto* const absent = new OperandView{.operand = &absentOperand()};
+    return *absent;
 }
 
 std::vector<OperandType> typesOf(const Subgraph& subgraph, const std::vector<uint32_t>& indexes) {

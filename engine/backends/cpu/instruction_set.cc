@@ -80,8 +80,9 @@ Result<InstructionSet> parseInstructionSet(std::string_view name) {
 }
 
 std::span<const InstructionSet> availableInstructionSets() {
-    static const std::vector<InstructionSet> kAvailable = detect();
-    return kAvailable;
+    // Never destroyed: threads that prepare models may outlive main().
+    static const auto* const available = new std::vector<InstructionSet>(detect());
+    return *available;
 }
 
 InstructionSet bestInstructionSet() {
