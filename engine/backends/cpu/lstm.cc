@@ -5,21 +5,19 @@
 // and projects what comes out.
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "engine/backends/cpu/float_matmul.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/lstm_cell.h"
+#include "engine/backends/cpu/lstm_definition.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/backends/cpu/row_product.h"
 #include "engine/backends/cpu/thread_memory.h"
 #include "engine/backends/ref/lstm_gates.h"
-#include "engine/base/checked_math.h"
 #include "engine/graph/recurrence.h"
 
 namespace halyard::engine::cpu {
@@ -27,222 +25,6 @@ namespace {
 
 // Longer sums are left to the reference, which looks out for the checkpoint inside.
 constexpr int64_t kMostDepth = 1 << 16;
-
-constexpr std::array kGates = {ref::kInputGate, ref::kForgetGate, ref::kCellGate, ref::kOutputGate};
-
-// What the weights say, wherever they are read from.
-struct Definition {
-    LstmAttributes attributes;
-    bool coupled = false;
-    bool halves = false;
-    bool projects = false;
-    int64_t inputSize = 0;   // k
-    int64_t units = 0;       // n
-    int64_t outputSize = 0;  // m
-    int64_t lanes = 1;
-    // Packed: the gates' columns as lstm_cell.h has them.
-    PackedConstant input;
-    PackedConstant recurrent;
-    PackedConstant projection;
-    std::optional<PackedConstant> peepholes;
-    std::optional<PackedConstant> layerNorm;
-    std::optional<PackedConstant> biases;  // of normalised gates
-
-    int64_t gates() const { return coupled ? 3 : 4; }
-    int64_t vectors() const { return (units + lanes - 1) / lanes; }  // of units
-    int64_t paddedUnits() const { return vectors() * lanes; }
-    int64_t columns() const { return vectors() * gates() * lanes; }
-};
-
-template <typename T>
-const T* constantOrNull(const KernelArguments& arguments, std::optional<size_t> input) {
-    if (!input.has_value() || arguments.node.inputs[*input] == kNoTensor) {
-        return nullptr;
-    }
-    return reinterpret_cast<const T*>(
-            arguments.graph.tensor(arguments.node.inputs[*input]).constant.bytes.data());
-}
-
-// ---- Packing ------------------------------------------------------------------------------------
-
-// Columns of `depth` weights each, some times a whole panel of lanes for each of the sources.
-template <typename T>
-struct PackedColumns {
-    struct Source {
-        const T* weights = nullptr;
-        const T* bias = nullptr;  // null: zeros
-    };
-    std::vector<Source> sources;
-    int64_t columns = 0;  // of each source
-    int64_t depth = 0;
-    int64_t lanes = 1;
-
-    int64_t panels() const { return (columns + lanes - 1) / lanes; }
-    std::optional<size_t> bytes() const {
-        const std::optional<size_t> count = checkedMultiply(
-                static_cast<size_t>(panels()) * sources.size() * static_cast<size_t>(lanes),
-                static_cast<size_t>(depth + 1));
-        return count.has_value() ? checkedMultiply(*count, sizeof(float)) : std::nullopt;
-    }
-    Status fill(std::span<std::byte> to, const Checkpoint& checkpoint) const {
-        auto* panel = reinterpret_cast<float*>(to.data());
-        for (int64_t i = 0; i < panels(); ++i) {
-            for (const Source& source : sources) {
-                HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-                for (int64_t lane = 0; lane < lanes; ++lane) {
-                    const int64_t column = i * lanes + lane;
-                    const bool real = column < columns;
-                    panel[lane] =
-                            real && source.bias != nullptr ? toReal(source.bias[column]) : 0.0F;
-                    const T* from = source.weights + (real ? column * depth : 0);
-                    for (int64_t k = 0; k < depth; ++k) {
-                        panel[(k + 1) * lanes + lane] = real ? toReal(from[k]) : 0.0F;
-                    }
-                }
-                panel += (depth + 1) * lanes;
-            }
-        }
-        return {};
-    }
-};
-
-// A column without weights for each source: vectors for all gates.
-template <typename T>
-struct PackedVectors {
-    std::vector<const T*> sources;  // null: zeros
-    int64_t count = 0;
-    int64_t lanes = 1;
-
-    size_t bytes() const {
-        const int64_t vectors = (count + lanes - 1) / lanes;
-        return static_cast<size_t>(vectors * lanes) * sources.size() * sizeof(float);
-    }
-    Status fill(std::span<std::byte> to, const Checkpoint& checkpoint) const {
-        HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-        auto* vector = reinterpret_cast<float*>(to.data());
-        for (int64_t first = 0; first < count; first += lanes) {
-            for (const T* source : sources) {
-                for (int64_t i = first; i < first + lanes; ++i) {
-                    *vector++ = source != nullptr && i < count ? toReal(source[i]) : 0.0F;
-                }
-            }
-        }
-        return {};
-    }
-};
-
-// Packs a node's weights, once for all nodes that have the same ones.
-template <typename T>
-class Packer {
-  public:
-    Packer(const KernelArguments& arguments, Definition& definition, int64_t lanes)
-        : mArguments(arguments), mDefinition(definition) {
-        mDefinition.lanes = lanes;
-    }
-
-    Status pack() {
-        std::span<const ref::GateInputs> gates = kGates;
-        if (mDefinition.coupled) {
-            gates = gates.subspan(1);
-        }
-        const bool normalizes = constant(ref::kForgetGate.layerNorm) != nullptr;
-        const bool peeps = constant(ref::kForgetGate.peephole) != nullptr;
-        Columns input = columns(mDefinition.units, mDefinition.inputSize);
-        Columns recurrent = columns(mDefinition.units, mDefinition.outputSize);
-        Vectors peepholes = vectors();
-        Vectors norms = vectors();
-        Vectors biases = vectors();
-        for (const ref::GateInputs& gate : gates) {
-            const T* const bias = constant(gate.bias);
-            input.sources.push_back(
-                    {.weights = constant(gate.weights), .bias = normalizes ? nullptr : bias});
-            recurrent.sources.push_back(
-                    {.weights = constant(gate.recurrentWeights), .bias = nullptr});
-            peepholes.sources.push_back(constant(gate.peephole));
-            norms.sources.push_back(constant(gate.layerNorm));
-            biases.sources.push_back(bias);
-        }
-        HALYARD_ASSIGN_OR_RETURN(mDefinition.input, add(std::move(input)));
-        HALYARD_ASSIGN_OR_RETURN(mDefinition.recurrent, add(std::move(recurrent)));
-        if (peeps) {
-            HALYARD_ASSIGN_OR_RETURN(mDefinition.peepholes, add(std::move(peepholes)));
-        }
-        if (normalizes) {
-            HALYARD_ASSIGN_OR_RETURN(mDefinition.layerNorm, add(std::move(norms)));
-            HALYARD_ASSIGN_OR_RETURN(mDefinition.biases, add(std::move(biases)));
-        }
-        if (mDefinition.projects) {
-            Columns projection = columns(mDefinition.outputSize, mDefinition.units);
-            projection.sources.push_back({.weights = constant(lstm::kProjectionWeights),
-                                          .bias = constant(lstm::kProjectionBias)});
-            HALYARD_ASSIGN_OR_RETURN(mDefinition.projection, add(std::move(projection)));
-        }
-        return {};
-    }
-
-  private:
-    using Columns = PackedColumns<T>;
-    using Vectors = PackedVectors<T>;
-
-    Columns columns(int64_t count, int64_t depth) const {
-        return {.sources = {}, .columns = count, .depth = depth, .lanes = mDefinition.lanes};
-    }
-    Vectors vectors() const {
-        return {.sources = {}, .count = mDefinition.units, .lanes = mDefinition.lanes};
-    }
-
-    // Null where it was left out. The node reads it no more.
-    const T* constant(std::optional<size_t> input) {
-        const T* const data = constantOrNull<T>(mArguments, input);
-        if (data != nullptr && std::ranges::find(mTaken, *input) == mTaken.end()) {
-            mTaken.push_back(*input);
-            mArguments.packed.push_back(mArguments.node.inputs[*input]);
-        }
-        return data;
-    }
-
-    Result<PackedConstant> add(Columns columns) {
-        const std::optional<size_t> bytes = columns.bytes();
-        if (!bytes.has_value()) {
-            return Status(StatusCode::RESOURCE_EXHAUSTED, "its packed weights are out of reach");
-        }
-        std::vector<ConstantStore::Bytes> sources;
-        for (const auto& source : columns.sources) {
-            const auto count = static_cast<size_t>(columns.columns);
-            sources.push_back(bytesOf(source.weights, count * static_cast<size_t>(columns.depth)));
-            sources.push_back(bytesOf(source.bias, count));
-        }
-        return addOnce("columns", sources, *bytes, std::move(columns));
-    }
-    Result<PackedConstant> add(Vectors vectors) {
-        std::vector<ConstantStore::Bytes> sources;
-        for (const T* source : vectors.sources) {
-            sources.push_back(bytesOf(source, static_cast<size_t>(vectors.count)));
-        }
-        const size_t bytes = vectors.bytes();
-        return addOnce("vectors", sources, bytes, std::move(vectors));
-    }
-    template <typename Packed>
-    Result<PackedConstant> addOnce(const std::string& kind,
-                                   std::span<const ConstantStore::Bytes> sources, size_t bytes,
-                                   Packed packed) {
-        return mArguments.constants.addOnce(
-                "lstm " + kind + (mDefinition.halves ? " of halves" : ""), sources, bytes,
-                [packed = std::move(packed)](std::span<std::byte> to,
-                                             const Checkpoint& checkpoint) {
-                    return packed.fill(to, checkpoint);
-                });
-    }
-    static ConstantStore::Bytes bytesOf(const T* data, size_t count) {
-        return std::as_bytes(std::span(data, data == nullptr ? 0 : count));
-    }
-
-    const KernelArguments& mArguments;
-    Definition& mDefinition;
-    std::vector<size_t> mTaken;
-};
-
-// ---- Running ------------------------------------------------------------------------------------
 
 // Where things lie in the tensors of a call.
 struct Layout {
@@ -260,12 +42,12 @@ struct Layout {
 
 class ShapedLstm final : public ShapedKernel {
   public:
-    ShapedLstm(const Definition& definition, const FloatMatmul& form, const LstmCell& cell,
+    ShapedLstm(const LstmDefinition& definition, const FloatMatmul& form, const LstmCell& cell,
                Layout layout)
         : mDefinition(definition), mForm(form), mCell(cell), mLayout(layout) {}
 
     Status create() {
-        const Definition& d = mDefinition;
+        const LstmDefinition& d = mDefinition;
         // Enough rows for the product to be a fast one.
         mSteps = std::clamp<int64_t>(4 * mForm.tileRows / std::max<int64_t>(mLayout.batch, 1), 1,
                                      std::max<int64_t>(mLayout.steps, 1));
@@ -306,7 +88,7 @@ class ShapedLstm final : public ShapedKernel {
 
     template <typename T>
     Status runAs(KernelCall& call) const {
-        const Definition& d = mDefinition;
+        const LstmDefinition& d = mDefinition;
         const auto at = [&](size_t offset) {
             return reinterpret_cast<float*>(mMemory.of(call, 0) + offset);
         };
@@ -438,7 +220,7 @@ class ShapedLstm final : public ShapedKernel {
     // What the gates take of x, in `count` steps: rows of [step, element].
     template <typename T>
     Status multiplyInput(KernelCall& call, const Buffers& b, int64_t first, int64_t count) const {
-        const Definition& d = mDefinition;
+        const LstmDefinition& d = mDefinition;
         const T* const x = call.input(lstm::kX).as<T>() +
                            (mLayout.firstRow + first * mLayout.rowsOfStep) * d.inputSize;
         const int64_t batch = mLayout.batch;
@@ -490,7 +272,7 @@ class ShapedLstm final : public ShapedKernel {
     // `step` of those whose sums there are; `row` is its first one's in the output.
     template <typename T>
     Status takeStep(KernelCall& call, Buffers& b, int64_t step, int64_t outputRow) const {
-        const Definition& d = mDefinition;
+        const LstmDefinition& d = mDefinition;
         const int64_t batch = mLayout.batch;
         const int64_t gates = d.gates();
         auto* const output = call.output(mLayout.output).as<T>();
@@ -551,7 +333,7 @@ class ShapedLstm final : public ShapedKernel {
                         });
     }
 
-    const Definition& mDefinition;
+    const LstmDefinition& mDefinition;
     const FloatMatmul& mForm;
     const LstmCell& mCell;
     const Layout mLayout;
@@ -586,7 +368,8 @@ Layout layoutOf(const LstmSequence& node, const Shape& x) {
 template <typename Descriptor>
 class FloatLstm final : public StepKernel {
   public:
-    FloatLstm(std::string name, const Descriptor& node, Definition definition, InstructionSet set)
+    FloatLstm(std::string name, const Descriptor& node, LstmDefinition definition,
+              InstructionSet set)
         : mName(std::move(name)), mNode(node), mDefinition(std::move(definition)), mSet(set) {}
 
     std::string_view name() const override { return mName; }
@@ -601,7 +384,7 @@ class FloatLstm final : public StepKernel {
   private:
     const std::string mName;
     const Descriptor mNode;
-    const Definition mDefinition;
+    const LstmDefinition mDefinition;
     const InstructionSet mSet;
 };
 
@@ -632,7 +415,7 @@ Result<std::unique_ptr<const StepKernel>> compileLstm(const Descriptor& node,
                                                       InstructionSet set) {
     const Node& whole = arguments.node;
     const Shape& forget = inputType(arguments.graph, whole, ref::kForgetGate.weights).shape;
-    Definition definition;
+    LstmDefinition definition;
     definition.attributes = node.attributes;
     definition.coupled = whole.inputs[ref::kInputGate.weights] == kNoTensor;
     definition.halves = inputType(arguments.graph, whole).type == DataType::FLOAT16;
@@ -641,9 +424,8 @@ Result<std::unique_ptr<const StepKernel>> compileLstm(const Descriptor& node,
     definition.inputSize = forget[1];
     definition.outputSize =
             inputType(arguments.graph, whole, ref::kForgetGate.recurrentWeights).shape[1];
-    const int64_t lanes = floatMatmul(set).lanes;
-    HALYARD_RETURN_IF_ERROR(definition.halves ? Packer<Half>(arguments, definition, lanes).pack()
-                                              : Packer<float>(arguments, definition, lanes).pack());
+    definition.lanes = floatMatmul(set).lanes;
+    HALYARD_RETURN_IF_ERROR(packWeights(arguments, definition));
     const std::string form = std::string(floatMatmul(set).tile) + " " + std::string(toString(set));
     return std::unique_ptr<const StepKernel>(std::make_unique<FloatLstm<Descriptor>>(
             kernelName(arguments, form), node, std::move(definition), set));

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an LSTM of floats is compiled to, next to its packed weights.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "engine/base/status.h"
+#include "engine/graph/nodes.h"
+#include "engine/plan/constant_store.h"
+#include "engine/plan/step_kernel.h"
+
+namespace halyard::engine::cpu {
+
+// What the weights say, wherever they are read from.
+struct LstmDefinition {
+    LstmAttributes attributes;
+    bool coupled = false;
+    bool halves = false;
+    bool projects = false;
+    int64_t inputSize = 0;   // k
+    int64_t units = 0;       // n
+    int64_t outputSize = 0;  // m
+    int64_t lanes = 1;
+    // Packed: the gates' columns as lstm_cell.h has them.
+    PackedConstant input;
+    PackedConstant recurrent;
+    PackedConstant projection;
+    std::optional<PackedConstant> peepholes;
+    std::optional<PackedConstant> layerNorm;
+    std::optional<PackedConstant> biases;  // of normalised gates
+
+    int64_t gates() const { return coupled ? 3 : 4; }
+    int64_t vectors() const { return (units + lanes - 1) / lanes; }  // of units
+    int64_t paddedUnits() const { return vectors() * lanes; }
+    int64_t columns() const { return vectors() * gates() * lanes; }
+};
+
+// Adds the node's weights to the store, once for all nodes that have the same ones, and says in the
+// definition, of which the rest is there, where they are. RESOURCE_EXHAUSTED where they could not
+// be addressed.
+Status packWeights(const KernelArguments& arguments, LstmDefinition& definition);
+
+}  // namespace halyard::engine::cpu
