@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -299,7 +300,8 @@ TEST(SchedulerClients, TakeTurnsWithinAPriority) {
 }
 
 TEST(SchedulerClients, WithFewestRunningComeFirst) {
-    std::vector<std::string> order;
+    std::mutex mutex;
+    std::vector<std::string> order;  // written by several threads
     {
         Scheduler scheduler(3, 3);
         const auto many = scheduler.makeShare();
@@ -307,9 +309,12 @@ TEST(SchedulerClients, WithFewestRunningComeFirst) {
         Hog two(*many, 2);
         Hog single(*one, 1);
         const Awaited<bool> done;
-        const auto note = [&order, done](const char* name) {
-            return [&order, done, name](const Status& /*turn*/) {
-                order.emplace_back(name);
+        const auto note = [&mutex, &order, done](const char* name) {
+            return [&mutex, &order, done, name](const Status& /*turn*/) {
+                {
+                    const std::lock_guard lock(mutex);
+                    order.emplace_back(name);
+                }
                 done.set(true);
             };
         };
@@ -317,12 +322,14 @@ TEST(SchedulerClients, WithFewestRunningComeFirst) {
         EXPECT_TRUE(one->post(Priority::LOW, {}, note("one")).ok());
         two.release();  // both have one now, and this one was served last
         done.get();
+        const std::lock_guard lock(mutex);
         EXPECT_EQ(order.front(), "many") << "of equals, who was served longest ago";
     }
 }
 
 TEST(SchedulerClients, WithFewestRunningComeFirstThoughTheyWereServedLast) {
-    std::vector<std::string> order;
+    std::mutex mutex;
+    std::vector<std::string> order;  // written by several threads
     {
         Scheduler scheduler(4, 4);
         const auto many = scheduler.makeShare();
@@ -331,9 +338,12 @@ TEST(SchedulerClients, WithFewestRunningComeFirstThoughTheyWereServedLast) {
         auto single = std::make_unique<Hog>(*one, 1);
         auto last = std::make_unique<Hog>(*one, 1);
         const Awaited<bool> done;
-        const auto note = [&order, done](const char* name) {
-            return [&order, done, name](const Status& /*turn*/) {
-                order.emplace_back(name);
+        const auto note = [&mutex, &order, done](const char* name) {
+            return [&mutex, &order, done, name](const Status& /*turn*/) {
+                {
+                    const std::lock_guard lock(mutex);
+                    order.emplace_back(name);
+                }
                 done.set(true);
             };
         };
@@ -341,7 +351,10 @@ TEST(SchedulerClients, WithFewestRunningComeFirstThoughTheyWereServedLast) {
         EXPECT_TRUE(one->post(Priority::LOW, {}, note("one")).ok());
         last = nullptr;  // one has one left, and was served after many was
         done.get();
-        EXPECT_EQ(order.front(), "one");
+        {
+            const std::lock_guard lock(mutex);
+            EXPECT_EQ(order.front(), "one");
+        }
         single = nullptr;
     }
 }
