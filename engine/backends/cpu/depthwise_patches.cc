@@ -15,10 +15,10 @@ namespace {
 constexpr int64_t kMostCopyBytes = int64_t{24} << 10;
 // Lines that are worth the copy, of which neighbouring patches share some.
 constexpr int64_t kFewestLines = 4;
-// So many units per thread even out what threads are late by, and so many blocks make an epilogue's
-// rows long.
+// So many units per thread even out what threads are late by; fewer make an epilogue's rows longer.
 constexpr int64_t kUnitsPerThread = 4;
-constexpr int64_t kMostBlocks = 8;
+constexpr int64_t kUnitsWithEpilogue = 2;
+constexpr int64_t kMostBlocks = 16;
 
 int64_t ceilDivide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
@@ -98,10 +98,14 @@ Result<std::optional<DepthwisePatches>> DepthwisePatches::create(
     patches.mLineGroups = ceilDivide(output[1], patch.lines);
     patches.mAllBlocks = ceilDivide(patch.channels, form.lanes);
     const auto threads = static_cast<int64_t>(definition.threads);
-    const int64_t wanted = threads == 1 ? 1 : threads * kUnitsPerThread;
-    const int64_t most = patches.mPictures * patches.mLineGroups * patches.mAllBlocks /
-                         std::max<int64_t>(wanted, 1);
-    patches.mBlocks = std::clamp<int64_t>(most, 1, std::min(kMostBlocks, patches.mAllBlocks));
+    const int64_t wanted = threads == 1
+                                   ? 1
+                                   : threads * (definition.epilogue.empty() ? kUnitsPerThread
+                                                                            : kUnitsWithEpilogue);
+    const int64_t groups =
+            std::clamp(ceilDivide(wanted, patches.mPictures * patches.mLineGroups),
+                       ceilDivide(patches.mAllBlocks, kMostBlocks), patches.mAllBlocks);
+    patches.mBlocks = ceilDivide(patches.mAllBlocks, groups);
     patches.mBlockGroups = ceilDivide(patches.mAllBlocks, patches.mBlocks);
     return std::optional<DepthwisePatches>(patches);
 }

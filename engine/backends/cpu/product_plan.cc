@@ -20,6 +20,11 @@ constexpr int64_t kUnitShare = 8;
 constexpr int64_t kMostUnitBytes = int64_t{512} << 10;
 // And of its result, where that is read again: what stays in the next cache.
 constexpr int64_t kResultBytes = int64_t{128} << 10;
+// Weights that stay in the second cache while rows go by, and how many more of them than of inputs
+// there are where columns are cut; short pieces of rows are slow to read again.
+constexpr int64_t kFewWeightBytes = int64_t{256} << 10;
+constexpr int64_t kMoreWeights = 2;
+constexpr int64_t kMoreWeightsOfRead = 4;
 // So many units per thread even out what threads are late by.
 constexpr int64_t kUnitsPerThread = 4;
 // Multiply-adds that are worth a unit of their own.
@@ -67,10 +72,13 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
     plan.mRunLength = roundUp(run, traits.runMultiple);
     plan.mUsesStrip = traits.alwaysStrip || !staysInside(s) || plan.mRunLength != run;
 
-    // What is cut finely is the smaller matrix's share of the work, so that units share the larger
-    // one: weights that come from far away are then read once, and not once for some rows.
-    const bool cutsColumns = taps * plan.mRunLength * plan.mGroupColumns >
-                             s.batches * s.inputH * s.inputW * groupDepth;
+    // Weights that come from far away and are by far the larger matrix are read once, and not once
+    // for some rows: then the columns are cut.
+    const int64_t weights = taps * plan.mRunLength * plan.mGroupColumns;
+    const int64_t pixels = s.batches * s.inputH * s.inputW * groupDepth;
+    const bool cutsColumns =
+            weights * static_cast<int64_t>(traits.elementBytes) > kFewWeightBytes &&
+            weights / (traits.readsResults ? kMoreWeightsOfRead : kMoreWeights) > pixels;
 
     // Rows first: as many as the cache takes. A strip holds lines, which several output lines
     // share where windows overlap.
@@ -149,7 +157,8 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
     plan.mRowGroups = ceilDivide(s.outputW, plan.mRowsPerUnit);
     plan.mColumnGroupsOfGroup = ceilDivide(plan.mGroupColumns, plan.mColumnsPerUnit);
     plan.mColumnGroups = s.groups * plan.mColumnGroupsOfGroup;
-    plan.mRowsFirst = cutsColumns;
+    // What neighbouring units share is better the larger of the two matrices.
+    plan.mRowsFirst = cutsColumns || weights > pixels;
 
     int64_t lineStride = s.inputW * s.inputC;
     if (plan.mUsesStrip) {
