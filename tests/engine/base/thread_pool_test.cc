@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -171,14 +172,21 @@ TEST(ThreadPool, LeasesToOneAndLetsTheOthersRunInline) {
 TEST(ThreadPool, LeavesItsThreadsAloneWhileThereAreLeasesForAll) {
     ThreadPool pool(2);
     ThreadLease lease = ThreadLease::take(&pool);
+    // Two ranges that wait for each other, for as long as it takes unless they never meet.
     const auto runsOnBoth = [&] {
-        std::atomic<bool> other = false;
-        // Long enough for the other thread to come, if it does.
-        EXPECT_TRUE(lease.parallelFor(200, 1, [&](int64_t, int64_t, size_t worker) {
-                             std::this_thread::sleep_for(std::chrono::microseconds(100));
-                             other = other || worker == 1;
+        std::set<size_t> workers;
+        std::mutex mutex;
+        std::condition_variable came;
+        EXPECT_TRUE(lease.parallelFor(2, 1, [&](int64_t begin, int64_t end, size_t worker) {
+                             std::unique_lock lock(mutex);
+                             workers.insert(worker);
+                             came.notify_all();
+                             if (end - begin == 1) {
+                                 came.wait_for(lock, std::chrono::seconds(60),
+                                               [&] { return workers.size() == 2; });
+                             }
                          }).ok());
-        return other.load();
+        return workers.size() == 2;
     };
     EXPECT_TRUE(runsOnBoth());
     {
