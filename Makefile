@@ -102,9 +102,7 @@ programs: build/.installed
 
 test-native: build/.installed
 	@cmake --build $(BUILD) --target halyard_tests
-	@rm -rf $(BUILD)/results
-	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j$$(nproc) \
-	    --output-junit results/programs.xml | tail -n 20; exit $${PIPESTATUS[0]}
+	@tests/programs.sh $(BUILD)
 
 # One folder's C++ tests; with T=Softmax those that have it in their names.
 test-engine test-driver test-hal test-programs: test-%: build/.installed
@@ -141,10 +139,9 @@ arm64_tests := engine driver programs
 test-arm64: programs arm64
 	@cmake --build build/arm64 --target hal_tests $(addsuffix _tests,$(arm64_tests))
 	@for cpu in cortex-a53 max; do \
-	    echo "C++ tests on $$cpu"; rm -rf build/arm64/results; \
-	    QEMU_CPU=$$cpu ctest --test-dir build/arm64 --output-on-failure --no-tests=error \
-	        -j$$(nproc) -R '^($(subst $(space),|,$(arm64_tests)))_tests' | tail -n 40; \
-	    [ $${PIPESTATUS[0]} = 0 ] || exit 1; done
+	    echo "C++ tests on $$cpu"; \
+	    QEMU_CPU=$$cpu tests/programs.sh build/arm64 \
+	        -R '^($(subst $(space),|,$(arm64_tests)))_tests' || exit 1; done
 	@$(pytest) --no-sample tests/arm64
 
 # The same tests on sanitizer builds: the C++ units, and the Python tests with sanitized programs.

@@ -28,9 +28,7 @@ export ASAN_OPTIONS=$every:detect_leaks=1:abort_on_error=0:quarantine_size_mb=8
 export UBSAN_OPTIONS=$every:print_stacktrace=1
 export TSAN_OPTIONS=$every:halt_on_error=1
 failed=0
-rm -rf "$build/results"
-ctest --test-dir "$build" --output-on-failure --no-tests=error -j"$(nproc)" \
-    --output-junit results/programs.xml | tail -n 20 || failed=1
+tests/programs.sh "$build" || failed=1
 export HALYARD_NATIVE_DIR=$PWD/$build
 .venv/bin/python -m pytest tests/harness --junit-xml "$results/python.xml" || failed=1
 if [ "$preset" = asan+ubsan ]; then

@@ -32,9 +32,8 @@ def test_includes_point_down() -> None:
         allowed = MAY_INCLUDE.get(file.parts[0])
         if allowed is None:
             continue
-        for target in re.findall(r'^#include "(\w+)/', (ROOT / file).read_text(), re.MULTILINE):
-            if target not in allowed:
-                upward.append(f"{file} includes {target}/")
+        targets = re.findall(r'^#include "(\w+)/', (ROOT / file).read_text(), re.MULTILINE)
+        upward.extend(f"{file} includes {target}/" for target in targets if target not in allowed)
     assert upward == []
 
 
