@@ -84,14 +84,13 @@ struct Cell {
     bool projectionBias;
 };
 
-Values scaled(Values values, float factor) {
-    auto* const elements = reinterpret_cast<float*>(values.bytes.data());
-    if (values.type.type == DataType::FLOAT32) {
-        for (size_t i = 0; i < values.bytes.size() / sizeof(float); ++i) {
-            elements[i] *= factor;
-        }
+Values scaled(const Values& values, float factor) {
+    std::vector<float> elements;
+    for (const double element : ref_test::stored(values)) {
+        elements.push_back(static_cast<float>(element) * factor);
     }
-    return values;
+    return values.type.type == DataType::FLOAT16 ? ref_test::halves(values.type.shape, elements)
+                                                 : ref_test::floats(values.type.shape, elements);
 }
 
 Inputs floatInputs(RandomValues& random, const Cell& cell, DataType type, const Shape& x,
