@@ -39,6 +39,11 @@ Status verifyPerChannel(const TensorType& type) {
 }
 
 Status verifyQuantization(const TensorType& type) {
+    if (type.type != DataType::QUANT8_SYMM_PER_CHANNEL &&
+        type.quantization.channelScales.size() > 0) {
+        return invalidArgument("a tensor of " + std::string(toString(type.type)) +
+                               " has scales for its channels");
+    }
     if (!isQuantized(type.type)) {
         return {};
     }

@@ -53,6 +53,7 @@ class Examiner {
             if (!model.has_value()) {
                 return;
             }
+            mDevice = seed / 32 % 4 == 0 ? mCpuRef : mCpuAcc;
             mRewriting = seed % 4 == 0;
             mSeed = seed;
             const auto lowest = driver::lowestVersion(*model);
@@ -146,7 +147,9 @@ class Examiner {
         }
     }
 
-    const std::shared_ptr<driver::Device> mDevice = makeDevice(2);
+    const std::shared_ptr<driver::Device> mCpuAcc = makeDevice(2);
+    const std::shared_ptr<driver::Device> mCpuRef = makeDevice(2, {"CpuRef"});
+    std::shared_ptr<driver::Device> mDevice;  // one of them
     Rewriter mRewriter;
     bool mRewriting = false;
     uint32_t mSeed = 0;

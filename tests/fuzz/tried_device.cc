@@ -3,15 +3,17 @@
 #include "tests/fuzz/tried_device.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/driver/sample_models.h"
 #include "tests/fuzz/finding.h"
 
 namespace halyard::fuzz {
 
-std::shared_ptr<driver::Device> makeDevice(size_t threads) {
+std::shared_ptr<driver::Device> makeDevice(size_t threads, std::vector<std::string> backends) {
     driver::Options options;
-    options.backends = {"CpuRef"};
+    options.backends = std::move(backends);
     options.threads = threads;
     options.maxMemoryMib = 16;
     return driver::Device::create(options).value();

@@ -7,14 +7,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "driver/device.h"
 
 namespace halyard::fuzz {
 
-// With CpuRef alone and little memory.
-std::shared_ptr<driver::Device> makeDevice(size_t threads);
+// With little memory, on CpuAcc and CpuRef for what that leaves or on the backends that are named.
+std::shared_ptr<driver::Device> makeDevice(size_t threads, std::vector<std::string> backends = {
+                                                                   "CpuAcc", "CpuRef"});
 
 // Whether no model is alive and no memory taken.
 bool isIdle(const driver::Device& device);

@@ -203,6 +203,15 @@ TEST_F(Verifier, RejectsPerChannelScalesThatDoNotFitTheShape) {
     expectInvalid("tensor 3: a channel's scale is not positive and finite");
 }
 
+TEST_F(Verifier, RejectsScalesOfChannelsInATypeThatHasOne) {
+    graph.addTensor(
+            {.type = DataType::QUANT8_ASYMM,
+             .shape = {2, 3},
+             .quantization = {
+                     .scale = 1, .zeroPoint = 0, .channelScales = {1, 2}, .channelDim = 0}});
+    expectInvalid("tensor 3: a tensor of QUANT8_ASYMM has scales for its channels");
+}
+
 // ---- Constants that steer -----------------------------------------------------------------------
 
 // x [2, 6] is reshaped to what a constant in a pool of a client says.
