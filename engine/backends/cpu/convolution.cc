@@ -10,7 +10,7 @@
 namespace halyard::engine::cpu {
 
 Status supports(const Conv2d& /*node*/, const Graph& graph, const Node& whole) {
-    return supportsWeights(graph, whole);
+    return supportsSums(graph, whole);
 }
 
 Result<std::unique_ptr<const StepKernel>> compile(const Conv2d& node,
@@ -25,7 +25,7 @@ Result<std::unique_ptr<const StepKernel>> compile(const Conv2d& node,
 }
 
 Status supports(const FullyConnected& /*node*/, const Graph& graph, const Node& whole) {
-    return supportsWeights(graph, whole);
+    return supportsSums(graph, whole);
 }
 
 Result<std::unique_ptr<const StepKernel>> compile(const FullyConnected& node,

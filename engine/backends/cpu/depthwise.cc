@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <variant>
 
 #include "engine/backends/cpu/depthwise_lines.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/weights.h"
 #include "engine/graph/shape_inference.h"
+#include "engine/numerics/elements.h"
 
 namespace halyard::engine::cpu {
 namespace {
@@ -63,7 +65,12 @@ DepthwiseWindow DepthwiseLines::windowOf(int64_t unit, ptrdiff_t& first) const {
 }
 
 Status supports(const DepthwiseConv2d& /*node*/, const Graph& graph, const Node& whole) {
-    return supportsWeights(graph, whole);
+    HALYARD_RETURN_IF_ERROR(supportsWeights(graph, whole));
+    const int64_t terms = countOf(graph.tensor(whole.inputs[1]).type.shape);
+    return terms <= kMostTermsOfPixel
+                   ? Status()
+                   : unsupported("multiplies at most " + std::to_string(kMostTermsOfPixel) +
+                                 " weights with a pixel");
 }
 
 DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments) {

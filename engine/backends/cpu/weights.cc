@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 
 #include "engine/base/checked_math.h"
 #include "engine/numerics/requantize.h"
@@ -27,6 +28,19 @@ Status supportsWeights(const Graph& graph, const Node& node) {
         const float weightScale = scaleOf(quantization, static_cast<int64_t>(i));
         if (!std::isfinite(multiplier(x.quantization.scale, weightScale, outputScale))) {
             return unsupported("has no kernel for scales whose product is out of range");
+        }
+    }
+    return {};
+}
+
+Status supportsSums(const Graph& graph, const Node& node) {
+    HALYARD_RETURN_IF_ERROR(supportsWeights(graph, node));
+    const Shape& weights = graph.tensor(node.inputs[1]).type.shape;
+    int64_t terms = 1;
+    for (const int32_t extent : weights.extents().subspan(1)) {
+        terms *= extent;
+        if (terms > kMostTerms) {
+            return unsupported("sums at most " + std::to_string(kMostTerms) + " products");
         }
     }
     return {};

@@ -73,7 +73,8 @@ struct Setting {
     size_t threads = 1;
     bool steeringIsConstant = true;
     bool shapesAreKnown = true;
-    uint64_t constantInputs = 0;  // a bit for each input that the graph has the values of
+    uint64_t constantInputs = 0;          // a bit for each input that the graph has the values of
+    const StopCondition* stop = nullptr;  // asked in one run, after which there is no other
 };
 
 // UNSUPPORTED if CpuAcc does not take the node. `outputs` are types whose shapes don't count.
@@ -147,13 +148,13 @@ inline Result<std::vector<Values>> evaluateTuned(const NodeDescriptor& descripto
                               .constants = constants.bytes(),
                               .state = state.get(),
                               .threads = &lease,
-                              .checkpoint = {},
+                              .checkpoint = Checkpoint().unless(setting.stop),
                               .memory = nullptr};
     HALYARD_RETURN_IF_ERROR(shaped->run(run));
     // What shapes known beforehand leave to do needs no memory.
     const bool known = std::ranges::all_of(
             found, [](const TensorType& type) { return type.shape.isFullyKnown(); });
-    if (known) {
+    if (known && setting.stop == nullptr) {
         const size_t before = allocationCount();
         HALYARD_RETURN_IF_ERROR(shaped->run(run));
         EXPECT_EQ(allocationCount(), before) << "while it ran";
