@@ -7,6 +7,7 @@
 #include "engine/backends/cpu/bounds-inl.h"
 #include "engine/backends/cpu/float_matmul.h"
 #include "engine/backends/cpu/partial_vectors-inl.h"
+#include "engine/backends/cpu/weight_prefetch.h"
 
 #include <algorithm>
 #include <array>
@@ -45,7 +46,8 @@ constexpr int kVectorsOfFew = 4;
 // count.
 template <int kL, int kR, int kV>
 HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float* panels,
-                            size_t panelLength, float* c, size_t last) {
+                            size_t panelLength, float* c, size_t last,
+                            const WeightPrefetch& prefetch) {
     const size_t lanes = hn::Lanes(kFloats);
     constexpr int kAll = kL * kR;
     FloatVector sums[kAll][kV];
@@ -58,6 +60,7 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
         }
     }
     const float* w = panels + lanes;
+    const std::byte* ahead = prefetch.ahead;
     // Three rows to a pointer, which x86 can address by the distance between them and twice that.
     constexpr int kBases = (kR + 2) / 3;
     const ptrdiff_t row = block.aRow;
@@ -72,10 +75,10 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
             HALYARD_UNROLL
             for (int v = 0; v < kV; ++v) {
                 columns[v] = hn::Load(kFloats, w + v * panelLength);
-                // For the second cache: the panels behind these, which mostly come next.
-                __builtin_prefetch(w + (kV + v) * panelLength, 0, 2);
+                __builtin_prefetch(ahead + v * panelLength * sizeof(float), 0, 2);
             }
             w += lanes;
+            ahead += prefetch.step;
             HALYARD_UNROLL
             for (int r = 0; r < kAll; ++r) {
                 const int b = r / kR * kBases + r % kR / 3;
@@ -111,11 +114,12 @@ struct Tile {
     size_t panelLength;
     float* c;
     size_t last;
+    WeightPrefetch prefetch;
 };
 
 template <int kR, int kV, int kL = 1>
 void tile(const Tile& t) {
-    computeTile<kL, kR, kV>(t.block, t.a, t.panels, t.panelLength, t.c, t.last);
+    computeTile<kL, kR, kV>(t.block, t.a, t.panels, t.panelLength, t.c, t.last, t.prefetch);
 }
 
 template <int kV, int... kR>
@@ -135,6 +139,12 @@ void computePanels(const FloatBlock& block, int64_t column, const float* panels,
     const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
     const auto last =
             static_cast<size_t>(std::min(block.columns - column - (kV - 1) * lanes, lanes));
+    constexpr int64_t kMost = kV == kVectorsOfFew ? kFewRows : kRows;
+    const bool takesLinesInPairs = kV == kVectors && block.rows == kHalf;
+    const int64_t tiles = takesLinesInPairs ? (block.lines + 1) / 2
+                                            : block.lines * ((block.rows + kMost - 1) / kMost);
+    WeightPrefetch prefetch(reinterpret_cast<const std::byte*>(panels + kV * panelLength),
+                            panelLength * sizeof(float), lanes * int64_t{sizeof(float)}, tiles);
     int64_t line = 0;
     // Short lines two at a time: the columns of a step are loaded for twice as many rows.
     if constexpr (kV == kVectors) {
@@ -144,13 +154,14 @@ void computePanels(const FloatBlock& block, int64_t column, const float* panels,
                                 .panels = panels,
                                 .panelLength = panelLength,
                                 .c = block.c + line * block.cLine + column,
-                                .last = last});
+                                .last = last,
+                                .prefetch = prefetch});
+            prefetch.next();
         }
     }
     for (; line < block.lines; ++line) {
         const float* a = block.a + line * block.aLine;
         float* c = block.c + line * block.cLine + column;
-        constexpr int64_t kMost = kV == kVectorsOfFew ? kFewRows : kRows;
         for (int64_t row = 0; row < block.rows; row += kMost) {
             const int64_t rows = std::min(block.rows - row, kMost);
             kTiles<kV>[static_cast<size_t>(rows - 1)]({.block = block,
@@ -158,7 +169,9 @@ void computePanels(const FloatBlock& block, int64_t column, const float* panels,
                                                        .panels = panels,
                                                        .panelLength = panelLength,
                                                        .c = c + row * block.cRow,
-                                                       .last = last});
+                                                       .last = last,
+                                                       .prefetch = prefetch});
+            prefetch.next();
         }
     }
 }

@@ -7,6 +7,7 @@
 #include "engine/backends/cpu/integer_products-inl.h"
 #include "engine/backends/cpu/partial_vectors-inl.h"
 #include "engine/backends/cpu/quantized_matmul.h"
+#include "engine/backends/cpu/weight_prefetch.h"
 
 #include <algorithm>
 #include <array>
@@ -48,6 +49,7 @@ struct Tile {
     int32_t* sums;           // null: none are wanted
     const int32_t* rowSums;  // of the tile's first row; null: none
     size_t last;             // lanes of the last vector that count
+    WeightPrefetch prefetch;
 };
 
 // ---- The way back to 8 bits, as numerics/requantize.h has it ------------------------------------
@@ -201,6 +203,7 @@ void computeTile(const Tile& tile) {
     const size_t panelWeights = tile.panelBytes / sizeof(Weight);
     const auto* w = reinterpret_cast<const Weight*>(tile.panels +
                                                     lanes * (sizeof(int32_t) + sizeof(float)));
+    const std::byte* ahead = tile.prefetch.ahead;
     constexpr int kBases = (kR + 2) / 3;
     const ptrdiff_t row = block.aRow;
     for (const ptrdiff_t run : block.runs) {
@@ -214,8 +217,10 @@ void computeTile(const Tile& tile) {
             HALYARD_UNROLL
             for (int v = 0; v < kV; ++v) {
                 columns[v] = Dot::load(w + v * panelWeights);
+                __builtin_prefetch(ahead + v * tile.panelBytes, 0, 2);
             }
             w += lanes * Dot::kGroup;
+            ahead += tile.prefetch.step;
             HALYARD_UNROLL
             for (int r = 0; r < kR; ++r) {
                 const IntVector group = Dot::group(bases[r / 3] + r % 3 * row);
@@ -316,10 +321,13 @@ void computePanels(const QuantizedBlock& block, int64_t column, const std::byte*
     const auto lanes = static_cast<int64_t>(hn::Lanes(kInts));
     const auto last =
             static_cast<size_t>(std::min(block.columns - column - (kV - 1) * lanes, lanes));
+    constexpr int64_t kMost = kV == kVectorsOfFew ? kFewRows : kRows;
+    WeightPrefetch prefetch(panels + kV * panelBytes, panelBytes,
+                            lanes * Dot::kGroup * int64_t{sizeof(typename Dot::Weight)},
+                            block.lines * ((block.rows + kMost - 1) / kMost));
     for (int64_t line = 0; line < block.lines; ++line) {
         const auto* a = static_cast<const typename Dot::Element*>(block.a) + line * block.aLine;
         const ptrdiff_t c = line * block.cLine + column;
-        constexpr int64_t kMost = kV == kVectorsOfFew ? kFewRows : kRows;
         for (int64_t row = 0; row < block.rows; row += kMost) {
             const int64_t rows = std::min(block.rows - row, kMost);
             kTiles<Dot, kV>[static_cast<size_t>(rows - 1)](
@@ -331,7 +339,9 @@ void computePanels(const QuantizedBlock& block, int64_t column, const std::byte*
                      .sums = block.sums == nullptr ? nullptr : block.sums + c + row * block.cRow,
                      .rowSums = block.rowSums == nullptr ? nullptr
                                                          : block.rowSums + line * block.rows + row,
-                     .last = last});
+                     .last = last,
+                     .prefetch = prefetch});
+            prefetch.next();
         }
     }
 }
