@@ -12,13 +12,6 @@
 #include "engine/numerics/elements.h"
 
 namespace halyard::engine::cpu {
-namespace {
-
-// Multiply-adds of a unit, at most: nobody asks in its midst whether it is time to stop.
-constexpr int64_t kMostOperations = int64_t{1} << 24;
-
-}  // namespace
-
 Result<DepthwiseLines> DepthwiseLines::create(const DepthwiseDefinition& definition, const Shape& x,
                                               const Shape& output) {
     const Window2d& window = definition.node.window;
@@ -44,7 +37,7 @@ Result<DepthwiseLines> DepthwiseLines::create(const DepthwiseDefinition& definit
                      .inputW = x[2],
                      .outputW = output[2],
                      .channels = output[3]};
-    lines.mUnitPixels = std::clamp<int64_t>(kMostOperations / lines.pixelOperations(), 1,
+    lines.mUnitPixels = std::clamp<int64_t>(kMostDepthwiseTerms / lines.pixelOperations(), 1,
                                             lines.mWindow.outputW);
     lines.mUnitsPerLine = (lines.mWindow.outputW + lines.mUnitPixels - 1) / lines.mUnitPixels;
     return lines;
@@ -67,9 +60,9 @@ DepthwiseWindow DepthwiseLines::windowOf(int64_t unit, ptrdiff_t& first) const {
 Status supports(const DepthwiseConv2d& /*node*/, const Graph& graph, const Node& whole) {
     HALYARD_RETURN_IF_ERROR(supportsWeights(graph, whole));
     const int64_t terms = countOf(graph.tensor(whole.inputs[1]).type.shape);
-    return terms <= kMostTermsOfPixel
+    return terms <= kMostDepthwiseTerms
                    ? Status()
-                   : unsupported("multiplies at most " + std::to_string(kMostTermsOfPixel) +
+                   : unsupported("multiplies at most " + std::to_string(kMostDepthwiseTerms) +
                                  " weights with a pixel");
 }
 

@@ -16,10 +16,11 @@
 
 namespace halyard::engine::cpu {
 
-// Of a sum, and of the sums of a pixel that are computed together: nobody asks in their midst
-// whether it is time to stop, which the reference does. Neither is near what networks have.
+// Of a sum, and of the sums of a depthwise unit, which has a pixel at least: nobody asks in their
+// midst whether it is time to stop, which the reference does. No network comes near with one sum or
+// one pixel.
 inline constexpr int64_t kMostTerms = int64_t{1} << 20;
-inline constexpr int64_t kMostTermsOfPixel = int64_t{1} << 24;
+inline constexpr int64_t kMostDepthwiseTerms = int64_t{1} << 24;
 
 // Whether weights and bias are constants, and 8-bit scales such that results are numbers.
 Status supportsWeights(const Graph& graph, const Node& node);

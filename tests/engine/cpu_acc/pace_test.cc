@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <ostream>
 #include <set>
 #include <string>
 #include <string_view>
@@ -19,12 +18,20 @@
 #include "engine/graph/recurrence.h"
 #include "tests/engine/counting_condition.h"
 #include "tests/engine/cpu_acc/tuned.h"
+#include "tests/engine/large_node.h"
 
 namespace halyard::engine::cpu_test {
 namespace {
 
+using cpu::kMostDepthwiseTerms;
 using cpu::kMostTerms;
-using cpu::kMostTermsOfPixel;
+using ref_test::b8;
+using ref_test::f32;
+using ref_test::i32;
+using ref_test::ints;
+using ref_test::kindsOf;
+using ref_test::LargeNode;
+using ref_test::q8;
 using Inputs = std::vector<std::optional<Values>>;
 
 // Multiply-adds of a product between two looks, at most, and elements that are read or written:
@@ -34,39 +41,6 @@ constexpr int64_t kElements = int64_t{1} << 22;
 constexpr int32_t kMany = 1 << 23;
 constexpr int32_t kSide = 1 << 11;  // two of them are half as many
 constexpr size_t kLooksOfMany = kMany / kElements;
-
-struct Case {
-    std::string name;
-    NodeDescriptor node;
-    Inputs inputs;
-    std::vector<TensorType> outputs = {};  // empty: one, of FLOAT32
-    size_t fewestLooks = kLooksOfMany;
-    uint64_t constants = 0;  // as Setting has them
-};
-
-void PrintTo(const Case& each, std::ostream* stream) {
-    *stream << each.name;
-}
-
-// Their bytes come when they are needed.
-Values zeros(DataType type, Shape shape) {
-    return {.type = typeOf(type, shape, isQuantized(type) ? 1.0F : 0.0F), .bytes = {}};
-}
-Values f32(Shape shape) {
-    return zeros(DataType::FLOAT32, shape);
-}
-Values q8(Shape shape) {
-    return zeros(DataType::QUANT8_ASYMM, shape);
-}
-Values i32(Shape shape) {
-    return zeros(DataType::INT32, shape);
-}
-Values b8(Shape shape) {
-    return zeros(DataType::BOOL8, shape);
-}
-Values ints(Shape shape, const std::vector<int32_t>& elements) {
-    return ref_test::ints(shape, elements);
-}
 
 // A bit for each of the inputs [first, end).
 uint64_t bits(size_t first, size_t end) {
@@ -98,7 +72,7 @@ uint64_t lstmWeights() {
     return weights;
 }
 
-Case quantizedLstm(int32_t batch, int32_t units) {
+LargeNode quantizedLstm(int32_t batch, int32_t units) {
     const auto s8 = [](DataType type, Shape shape, float scale) {
         return Values{.type = typeOf(type, shape, scale), .bytes = {}};
     };
@@ -124,7 +98,7 @@ Case quantizedLstm(int32_t batch, int32_t units) {
             .constants = lstmWeights()};
 }
 
-Case quantized16BitLstm(int32_t batch, int32_t units) {
+LargeNode quantized16BitLstm(int32_t batch, int32_t units) {
     const TensorType x = typeOf(DataType::QUANT8_ASYMM, {batch, units}, 1.0F / 128, 128);
     const TensorType cell = typeOf(DataType::QUANT16_SYMM, {batch, units}, 1.0F / 2048);
     Inputs inputs(15);
@@ -145,7 +119,7 @@ Case quantized16BitLstm(int32_t batch, int32_t units) {
             .constants = bits(1, 13)};
 }
 
-std::vector<Case> cases() {
+std::vector<LargeNode> cases() {
     const std::vector<TensorType> quant8 = {q8({}).type};
     const std::vector<TensorType> int32 = {i32({}).type};
     const std::vector<TensorType> bool8 = {b8({}).type};
@@ -190,8 +164,8 @@ std::vector<Case> cases() {
              bits(1, 3)},
             {"DepthwiseConv2dOfTwoPixels",
              DepthwiseConv2d{.window = same},
-             {q8({1, 1, 2, kMostTermsOfPixel / 2}), q8({1, 1, 2, kMostTermsOfPixel / 2}),
-              i32({kMostTermsOfPixel / 2})},
+             {q8({1, 1, 2, kMostDepthwiseTerms / 2}), q8({1, 1, 2, kMostDepthwiseTerms / 2}),
+              i32({kMostDepthwiseTerms / 2})},
              quant8,
              2,
              bits(1, 3)},
@@ -258,20 +232,11 @@ std::vector<Case> cases() {
     };
 }
 
-class TunedPace : public testing::TestWithParam<Case> {
+class TunedPace : public testing::TestWithParam<LargeNode> {
   protected:
     static Status run(const StopCondition& stop) {
-        const Case& param = GetParam();
-        Inputs inputs = param.inputs;
-        for (std::optional<Values>& input : inputs) {
-            if (input.has_value()) {
-                input->bytes.resize(*input->type.byteSize());
-            }
-        }
-        inputs.resize(std::max(inputs.size(), signatureOf(param.node).inputs.size()));
-        const std::vector<TensorType> outputs =
-                param.outputs.empty() ? std::vector{f32({}).type} : param.outputs;
-        return evaluateTuned(param.node, inputs, outputs,
+        const LargeNode& param = GetParam();
+        return evaluateTuned(param.node, param.allInputs(), param.allOutputs(),
                              {.set = cpu::availableInstructionSets().back(),
                               .constantInputs = param.constants,
                               .stop = &stop})
@@ -283,7 +248,8 @@ TEST_P(TunedPace, IsKept) {
     const CountingCondition never;
     const Status whole = run(never);
     ASSERT_TRUE(whole.ok()) << whole.toString();
-    EXPECT_GE(never.asked(), GetParam().fewestLooks);
+    const size_t fewest = GetParam().fewestLooks;
+    EXPECT_GE(never.asked(), fewest == 0 ? kLooksOfMany : fewest);
     // Told to stop in the middle, it does no more.
     const CountingCondition half(never.asked() / 2);
     const Status stopped = run(half);
@@ -295,16 +261,12 @@ INSTANTIATE_TEST_SUITE_P(Kernels, TunedPace, testing::ValuesIn(cases()),
                          [](const auto& param) { return param.param.name; });
 
 TEST(TunedPace, IsTriedOnEveryKindOfNode) {
-    std::set<std::string_view> tried;
-    for (const Case& each : cases()) {
-        tried.insert(toString(static_cast<NodeKind>(each.node.index())));
-    }
     const std::set<std::string_view> kernels = {
 #define HALYARD_TUNED_KERNEL(Descriptor) #Descriptor,
 #include "engine/backends/cpu/kernels.inc"
 #undef HALYARD_TUNED_KERNEL
     };
-    EXPECT_EQ(tried, kernels);
+    EXPECT_EQ(kindsOf(cases()), kernels);
 }
 
 // What would take one unit too long is the reference's, which looks within a sum.

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <ostream>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "engine/base/checkpoint.h"
+#include "tests/engine/large_node.h"
 #include "tests/engine/ref/evaluation.h"
 
 namespace halyard::engine::ref_test {
@@ -24,27 +24,7 @@ namespace {
 // Enough elements for the deadline to be looked at more than once.
 constexpr int32_t kMany = 1 << 19;
 
-// Their bytes come when they are needed.
-Values zeros(DataType type, Shape shape) {
-    return {.type = typeOf(type, shape, isQuantized(type) ? 1.0F : 0.0F), .bytes = {}};
-}
-
-struct Case {
-    std::string name;
-    NodeDescriptor node;
-    std::vector<Values> inputs;
-    std::vector<TensorType> outputs = {};  // empty: one, of FLOAT32
-};
-
-void PrintTo(const Case& each, std::ostream* stream) {
-    *stream << each.name;
-}
-
-std::vector<Case> cases() {
-    const auto f32 = [](Shape shape) { return zeros(DataType::FLOAT32, shape); };
-    const auto q8 = [](Shape shape) { return zeros(DataType::QUANT8_ASYMM, shape); };
-    const auto i32 = [](Shape shape) { return zeros(DataType::INT32, shape); };
-    const auto b8 = [](Shape shape) { return zeros(DataType::BOOL8, shape); };
+std::vector<LargeNode> cases() {
     const std::vector<TensorType> quant8 = {q8({}).type};
     const std::vector<TensorType> int32 = {i32({}).type};
     const std::vector<TensorType> bool8 = {b8({}).type};
@@ -58,7 +38,7 @@ std::vector<Case> cases() {
                                                 i32({}).type};
     Values otherScale = q8(row);
     otherScale.type.quantization.scale = 0.5F;
-    Values halfImage = zeros(DataType::FLOAT16, image);
+    Values halfImage = f16(image);
     return {
             {"Activate", Activate(), {f32(row)}},
             {"ActivateQuantized", Activate(), {q8(row)}, quant8},
@@ -228,26 +208,17 @@ std::vector<Case> cases() {
             {"UnaryInt", Unary(), {i32(row)}, int32},
             {"WideningOfHalves",
              Conv2d(),
-             {halfImage, zeros(DataType::FLOAT16, {1, 1, 1, 1}), zeros(DataType::FLOAT16, {1})},
+             {halfImage, f16({1, 1, 1, 1}), f16({1})},
              {halfImage.type}},
     };
 }
 
-class EveryKind : public testing::TestWithParam<Case> {
+class EveryKind : public testing::TestWithParam<LargeNode> {
   protected:
     // Runs the node until the checkpoint says that it must stop.
     static Status run(const Checkpoint& checkpoint) {
-        const Case& param = GetParam();
-        std::vector<std::optional<Values>> inputs;
-        for (const Values& input : param.inputs) {
-            inputs.emplace_back(input);
-            inputs.back()->bytes.resize(*input.type.byteSize());
-        }
-        inputs.resize(std::max(inputs.size(), signatureOf(param.node).inputs.size()));
-        const std::vector<TensorType> outputs =
-                param.outputs.empty() ? std::vector{zeros(DataType::FLOAT32, {}).type}
-                                      : param.outputs;
-        return evaluateAll(param.node, inputs, outputs, checkpoint).status();
+        const LargeNode& param = GetParam();
+        return evaluateAll(param.node, param.allInputs(), param.allOutputs(), checkpoint).status();
     }
 };
 
@@ -267,11 +238,9 @@ INSTANTIATE_TEST_SUITE_P(Deadline, EveryKind, testing::ValuesIn(cases()),
 TEST(Deadline, IsTriedOnEveryKindOfNode) {
     // Rank writes one number. Lstm runs the step that lstm_test.cc stops in LstmSequence; the
     // quantised LSTMs, whose loops are of the same kind, are not tried.
-    std::set<std::string_view> tried = {"Rank", "Lstm", "LstmSequence", "QuantizedLstm",
-                                        "Quantized16BitLstm"};
-    for (const Case& each : cases()) {
-        tried.insert(toString(static_cast<NodeKind>(each.node.index())));
-    }
+    std::set<std::string_view> tried = kindsOf(cases());
+    tried.merge(std::set<std::string_view>{"Rank", "Lstm", "LstmSequence", "QuantizedLstm",
+                                           "Quantized16BitLstm"});
     const std::set<std::string_view> kernels = {
 #define HALYARD_REFERENCE_KERNEL(Descriptor) #Descriptor,
 #include "engine/backends/ref/kernels.inc"
@@ -290,9 +259,7 @@ TEST(Deadline, StopsAHugeNode) {
             floats({8}, std::vector<float>(8))};
     const auto soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
     const Conv2d node = {.window = {.padding = PaddingScheme::SAME}};
-    EXPECT_EQ(evaluateAll(node, inputs, {zeros(DataType::FLOAT32, {}).type}, Checkpoint(soon))
-                      .status()
-                      .code(),
+    EXPECT_EQ(evaluateAll(node, inputs, {f32({}).type}, Checkpoint(soon)).status().code(),
               StatusCode::DEADLINE_EXCEEDED);
 }
 

@@ -8,12 +8,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <vector>
 
 #include "engine/graph/recurrence.h"
 #include "tests/engine/counting_condition.h"
+#include "tests/engine/large_node.h"
 #include "tests/engine/ref/evaluation.h"
 
 namespace halyard::engine::ref_test {
@@ -26,37 +26,8 @@ constexpr size_t kFewestQuestions = kHuge >> 20;
 
 using Inputs = std::vector<std::optional<Values>>;
 
-struct Case {
-    std::string name;
-    NodeDescriptor node;
-    Inputs inputs;
-    std::vector<TensorType> outputs = {};  // empty: one, of FLOAT32
-};
-
-void PrintTo(const Case& each, std::ostream* stream) {
-    *stream << each.name;
-}
-
-// Their bytes come when they are needed.
-Values zeros(DataType type, Shape shape, float scale = 1.0F, int32_t zeroPoint = 0) {
-    return {.type = isQuantized(type) ? typeOf(type, shape, scale, zeroPoint) : typeOf(type, shape),
-            .bytes = {}};
-}
-Values f32(Shape shape) {
-    return zeros(DataType::FLOAT32, shape);
-}
-Values f16(Shape shape) {
-    return zeros(DataType::FLOAT16, shape);
-}
-Values q8(Shape shape) {
-    return zeros(DataType::QUANT8_ASYMM, shape);
-}
-Values i32(Shape shape) {
-    return zeros(DataType::INT32, shape);
-}
-
 // Without input gate, peepholes and whatever else may be left out. `x` and `units`: sizes.
-Case lstmCase(const std::string& name, int32_t x, int32_t units) {
+LargeNode lstmCase(const std::string& name, int32_t x, int32_t units) {
     Inputs inputs(lstm::kAux);
     inputs[lstm::kX] = f32({1, x});
     for (const size_t gate :
@@ -78,7 +49,7 @@ Case lstmCase(const std::string& name, int32_t x, int32_t units) {
     return {name, Lstm(), inputs, std::vector<TensorType>(4, f32({}).type)};
 }
 
-Case quantizedLstmCase(const std::string& name, int32_t x, int32_t units) {
+LargeNode quantizedLstmCase(const std::string& name, int32_t x, int32_t units) {
     const auto q8s = [](Shape shape) { return zeros(DataType::QUANT8_ASYMM_SIGNED, shape, 0.01F); };
     const auto weights = [](Shape shape) { return zeros(DataType::QUANT8_SYMM, shape, 0x1p-8F); };
     Inputs inputs(lstm::kAux);
@@ -105,7 +76,7 @@ Case quantizedLstmCase(const std::string& name, int32_t x, int32_t units) {
             {q8s({}).type, inputs[lstm::kCellState]->type, q8s({}).type}};
 }
 
-Case quantized16BitLstmCase() {
+LargeNode quantized16BitLstmCase() {
     const auto x = [](Shape shape) { return zeros(DataType::QUANT8_ASYMM, shape, 0x1p-7F, 128); };
     Inputs inputs = {x({1, kHuge})};
     for (int gate = 0; gate < 4; ++gate) {
@@ -126,7 +97,7 @@ Case quantized16BitLstmCase() {
     return {"Quantized16BitLstm", Quantized16BitLstm(), inputs, outputs};
 }
 
-std::vector<Case> cases() {
+std::vector<LargeNode> cases() {
     const Shape deep = {1, 1, 1, kHuge};
     const Shape wide = {1, kSide, kSide, 1};
     const std::vector<TensorType> quant8 = {q8({}).type};
@@ -219,20 +190,13 @@ std::vector<Case> cases() {
     };
 }
 
-class Pace : public testing::TestWithParam<Case> {
+class Pace : public testing::TestWithParam<LargeNode> {
   protected:
     static Status run(const StopCondition& condition) {
-        const Case& param = GetParam();
-        Inputs inputs = param.inputs;
-        for (std::optional<Values>& input : inputs) {
-            if (input.has_value()) {
-                input->bytes.resize(*input->type.byteSize());
-            }
-        }
-        inputs.resize(std::max(inputs.size(), signatureOf(param.node).inputs.size()));
-        const std::vector<TensorType> outputs =
-                param.outputs.empty() ? std::vector{f32({}).type} : param.outputs;
-        return evaluateAll(param.node, inputs, outputs, Checkpoint().unless(&condition)).status();
+        const LargeNode& param = GetParam();
+        return evaluateAll(param.node, param.allInputs(), param.allOutputs(),
+                           Checkpoint().unless(&condition))
+                .status();
     }
 };
 
