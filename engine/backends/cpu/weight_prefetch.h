@@ -18,11 +18,12 @@ struct WeightPrefetch {
     ptrdiff_t step;
     ptrdiff_t share;
 
-    // `behind`: the next panel, of so many bytes, of which a tile takes `stepBytes` at once.
+    // `behind`: the next panel, of so many bytes, of which a tile takes `stepBytes` at once. There
+    // are no tiles where there are no rows.
     WeightPrefetch(const std::byte* behind, size_t bytes, int64_t stepBytes, int64_t tiles)
         : ahead(behind),
-          step(std::max<ptrdiff_t>(stepBytes / tiles, 1)),
-          share(static_cast<ptrdiff_t>(bytes) / tiles) {}
+          step(std::max<ptrdiff_t>(stepBytes / std::max<int64_t>(tiles, 1), 1)),
+          share(static_cast<ptrdiff_t>(bytes) / std::max<int64_t>(tiles, 1)) {}
 
     void next() { ahead += share; }
 };
