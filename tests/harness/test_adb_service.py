@@ -175,6 +175,11 @@ def is_alive(pid: int) -> bool:
     return qemu.start_time(pid) is not None
 
 
+def left_on(link: FakeLink) -> list[str]:
+    """The folders of services on the device."""
+    return [path.name for path in link.path(WORK_FOLDER).glob("service-*")]
+
+
 def test_what_a_killed_run_left_is_ended_and_its_name_taken_over(
     device: AdbDevice, link: FakeLink, programs: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -259,8 +264,48 @@ def test_an_interrupted_start_leaves_nothing(
     monkeypatch.setattr(AdbService, "_wait_until_registered", interrupted)
     with pytest.raises(SystemExit):
         device.start_service()
-    assert service_folder.found(device) == []
+    assert left_on(link) == []
     assert not is_alive(pids[0])
+
+
+def test_an_interrupted_stop_leaves_nothing(
+    device: AdbDevice, link: FakeLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: AdbService) -> bool:
+        raise KeyboardInterrupt
+
+    service = device.start_service()
+    monkeypatch.setattr(AdbService, "is_running", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        service.stop()
+    assert left_on(link) == []
+    assert not is_alive(service.pid)
+
+
+def test_a_shell_that_writes_meanwhile_does_not_keep_the_folder(
+    device: AdbDevice, link: FakeLink, tmp_path: Path
+) -> None:
+    # The shell of the service tells its exit code after the files are gone, before the folder is.
+    write(
+        tmp_path / "remove",
+        '#!/bin/sh\nrm -f "$1"/*\necho 137 2>/dev/null >"${1%.gone}/exit"\nrmdir "$1"\n',
+    )
+    link.answers["rm -rf"] = str(tmp_path / "remove")
+    service = device.start_service()
+    folder = service_folder.found(device)[0].path
+    service_folder.kill_and_remove(device, folder)
+    assert left_on(link) == []
+    assert not is_alive(service.pid)
+
+
+def test_what_an_interrupted_removal_left_is_removed(device: AdbDevice, link: FakeLink) -> None:
+    service = device.start_service()
+    link.answers["rm -rf"] = "false"
+    service.stop()
+    assert len(left_on(link)) == 1
+    del link.answers["rm -rf"]
+    service_folder.end_leftovers(device)
+    assert left_on(link) == []
 
 
 def test_a_full_disk_is_told_and_nothing_is_left(

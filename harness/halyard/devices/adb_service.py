@@ -194,6 +194,13 @@ class AdbService:
         return values
 
     def stop(self) -> int:
+        try:
+            return self._stop()
+        except (KeyboardInterrupt, SystemExit):
+            self._clear(self._device, self._folder)
+            raise
+
+    def _stop(self) -> int:
         for signal in ("TERM", "KILL"):
             if not self.is_running():
                 break

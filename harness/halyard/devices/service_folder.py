@@ -21,6 +21,8 @@ from halyard.vm import qemu
 # The log of the service that ended last.
 LAST_LOG = f"{WORK_FOLDER}/service.log"
 _PREFIX = f"{WORK_FOLDER}/service-"
+# The end of a folder's name once it is being removed.
+_GONE = ".gone"
 _END_TIMEOUT = 5.0
 _POLL = 0.05
 # What a runner that was killed left is removed after so many minutes.
@@ -123,8 +125,9 @@ def end_leftovers(device: Device) -> list[ServiceFolder]:
         if _is_running(device, folder):
             _end(device, folder)
             ended.append(folder)
-        device.shell(f"rm -rf {folder.path}")
+        device.shell(_remove_command(folder.path))
     device.shell(
+        f"rm -rf {_PREFIX}*{_GONE}; "
         f"find {WORK_FOLDER} -maxdepth 1 -name 'run-*' -mmin +{_OLD_RUN} -exec rm -f {{}} \\; "
         "2>/dev/null; true"
     )
@@ -174,11 +177,25 @@ def launch_command(path: str, command: Sequence[str]) -> str:
     )
 
 
+def _remove_command(path: str, before: str = ":") -> str:
+    """The shell command that removes a folder. The shell of the service may still write into it,
+    which would keep it from being removed; so it is renamed first. `before` runs in between."""
+    return f"mv {path} {path}{_GONE} 2>/dev/null && {{ {before}; rm -rf {path}{_GONE}; }}"
+
+
 def kill_and_remove(device: Device, path: str) -> None:
-    """Of a service that is not known to have started."""
-    device.shell(f"[ -s {path}/pid ] && kill -9 $(cut -d' ' -f1 {path}/pid); rm -rf {path}")
+    """Of a service that is not known to have started. Its shell ends one whose process it can't
+    note any more; one that is noted is killed here, and has ended then."""
+    pid = f"{path}{_GONE}/pid"
+    device.shell(
+        _remove_command(
+            path,
+            f"[ -s {pid} ] && p=$(cut -d' ' -f1 {pid}) && kill -9 $p && "
+            "for i in $(seq 50); do kill -0 $p 2>/dev/null || break; sleep 0.1; done",
+        )
+    )
 
 
 def remove(device: Device, path: str) -> None:
     """Keeps the log for those who ask for it later."""
-    device.shell(f"mv -f {path}/log {LAST_LOG} 2>/dev/null; rm -rf {path}")
+    device.shell(f"mv -f {path}/log {LAST_LOG} 2>/dev/null; {_remove_command(path)}")
