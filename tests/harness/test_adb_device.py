@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """AdbDevice on a connection that can be told to fail."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from halyard import native
 from halyard.devices.adb import AdbDevice
+from halyard.devices.device import WORK_FOLDER, Progress
 from halyard.errors import (
     CommandFailed,
     CommandTimeout,
@@ -14,7 +16,7 @@ from halyard.errors import (
     DeviceUnreachable,
     ProgramMissing,
 )
-from tests.harness.fake_link import FakeLink, LinkBroken, LinkTimeout
+from tests.harness.fake_link import FakeLink, LinkBroken, LinkError, LinkTimeout
 
 
 @pytest.fixture
@@ -164,3 +166,63 @@ def test_a_program_is_pushed_once_and_again_when_it_changes(
     assert len(link.pushed) == 2
     assert link.path(remote).read_text() == "second"
     assert link.path(remote).stat().st_mode & 0o777 == 0o755
+
+
+class HalfwayLink(FakeLink):
+    """Calls `halfway` once in the middle of a push, and then goes on."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.halfway: Callable[[], object] | None = None
+
+    def push(self, local: Path, remote: str, timeout: float, progress: Progress | None) -> None:
+        halfway, self.halfway = self.halfway, None
+        if halfway is None:
+            super().push(local, remote, timeout, progress)
+            return
+        content = local.read_bytes()
+        self.path(remote).write_bytes(content[: len(content) // 2])
+        halfway()
+        with self.path(remote).open("ab") as file:
+            file.write(content[len(content) // 2 :])
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "native").mkdir()
+    path = tmp_path / "native" / native.RUNNER
+    path.write_text("a program")
+    monkeypatch.setenv("HALYARD_NATIVE_DIR", str(path.parent))
+    return path
+
+
+def test_two_runs_that_push_a_program_at_once_both_have_it(tmp_path: Path, program: Path) -> None:
+    link = HalfwayLink(tmp_path / "device")
+    seen: list[str] = []
+
+    def push_from_another_run() -> None:
+        remote = AdbDevice(link, "two").put_program(native.RUNNER)
+        seen.append(link.path(remote).read_text())
+
+    link.halfway = push_from_another_run
+    remote = AdbDevice(link, "one").put_program(native.RUNNER)
+    seen.append(link.path(remote).read_text())
+    assert seen == [program.read_text()] * 2
+    assert [path.name for path in link.path(WORK_FOLDER).iterdir()] == [native.RUNNER]
+
+
+@pytest.mark.parametrize(
+    "failure", [LinkError("No space left on device"), SystemExit(143)], ids=["full", "ended"]
+)
+def test_a_program_that_is_half_pushed_is_removed(
+    tmp_path: Path, program: Path, failure: BaseException
+) -> None:
+    link = HalfwayLink(tmp_path / "device")
+
+    def fail() -> None:
+        raise failure
+
+    link.halfway = fail
+    with pytest.raises((DeviceError, SystemExit)):
+        AdbDevice(link, "one").put_program(native.RUNNER)
+    assert list(link.path(WORK_FOLDER).iterdir()) == []

@@ -77,7 +77,7 @@ def write(path: Path, text: str) -> None:
 def test_a_service_that_is_not_on_the_device_is_pushed(device: AdbDevice, link: FakeLink) -> None:
     with device.start_service():
         pass
-    assert any(native.SERVICE in pushed for pushed in link.pushed)
+    assert link.path(f"{WORK_FOLDER}/{native.SERVICE}").is_file()
 
 
 def test_a_service_on_the_device_is_used(device: AdbDevice, link: FakeLink, registry: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_service_on_the_device_is_used(device: AdbDevice, link: FakeLink, regi
     write(there, SERVICE.format(registry=registry, code=0))
     with device.start_service():
         pass
-    assert not any(native.SERVICE in pushed for pushed in link.pushed)
+    assert not link.path(f"{WORK_FOLDER}/{native.SERVICE}").exists()
 
 
 def test_a_started_service_is_registered_and_ends_in_order(device: AdbDevice) -> None:

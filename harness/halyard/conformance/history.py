@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -38,7 +39,7 @@ class History:
             else:
                 failed.add(outcome.name)
         content = json.dumps({"failed": sorted(failed)}, indent=1)
-        part = self._path.with_suffix(".new")
+        part = self._path.with_suffix(f".{os.getpid()}")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             part.write_text(content)

@@ -2,6 +2,7 @@
 """A device behind adb: a phone on USB or TCP, or the virtual device."""
 
 import contextlib
+import secrets
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -192,14 +193,22 @@ class AdbDevice:
             remote = f"{WORK_FOLDER}/{local.name}"
             there = self.shell(f"sha256sum {shlex.quote(remote)}").stdout.split()
             if there[:1] != [native.digest(local)]:
-                # A program that runs can't be written, but it can be replaced.
-                self.push(local, f"{remote}.new")
-                self.shell(
-                    f"chmod 755 {shlex.quote(remote)}.new && "
-                    f"mv -f {shlex.quote(remote)}.new {shlex.quote(remote)}"
-                ).check()
+                self._replace_program(local, remote)
             self._programs[name] = remote
         return self._programs[name]
+
+    def _replace_program(self, local: Path, remote: str) -> None:
+        """A program that runs can't be written, but it can be replaced; and a file that another
+        run is still writing can't be run, so each pushes to one of its own."""
+        new = f"{WORK_FOLDER}/run-{secrets.token_hex(4)}.program"
+        try:
+            self.push(local, new)
+            self.shell(f"chmod 755 {new} && mv -f {new} {shlex.quote(remote)}").check()
+        except BaseException:
+            # What failed first is what the caller has to know.
+            with contextlib.suppress(DeviceError):
+                self.shell(f"rm -f {new}")
+            raise
 
     def _uname(self) -> str:
         """What its kernel calls its processor, which tells whose programs it runs."""

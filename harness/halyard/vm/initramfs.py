@@ -3,7 +3,6 @@
 
 import hashlib
 import shlex
-import shutil
 import tempfile
 from collections.abc import Mapping
 from importlib import resources
@@ -108,11 +107,9 @@ def busybox_of(machine: Machine, cache: Path | None = None) -> Path:
             Packages(machine.debian, cache or folders.cache()).unpack(
                 ["busybox-static"], Path(folder)
             )
-            new = kept.with_suffix(".new")
             # Since Debian 13 it lies below usr.
             [found] = (path for path in Path(folder).glob("**/bin/busybox") if path.is_file())
-            shutil.copy(found, new)
-            new.replace(kept)
+            found.replace(kept)
     return kept
 
 
