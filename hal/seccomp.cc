@@ -100,6 +100,8 @@ constexpr Row kAllowed[] = {
         {__NR_prctl, "names of threads, and of bionic's mappings",
          oneOf(0, {PR_SET_NAME, kNameMapping})},
         {__NR_sched_getaffinity, "how many threads to compute with"},
+        {__NR_sched_setaffinity, "keeping these apart"},
+        {__NR_getcpu, "the same, where neither rseq nor the vDSO tells"},
         {__NR_gettid, "the log's lines; bionic's locks"},
         {__NR_getpid, "getDebugInfo; abort()"},
         {__NR_getuid, "the account of this process"},

@@ -89,14 +89,20 @@ bool spinUntil(Done done, Meanwhile meanwhile) {
     return false;
 }
 
-// How many cores the calling thread may use.
-size_t usableCores() {
+// The cores that the calling thread may use; none where the system does not tell.
+cpu_set_t usableCores() {
     cpu_set_t cores;
     CPU_ZERO(&cores);
-    if (sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) > 0) {
-        return static_cast<size_t>(CPU_COUNT(&cores));
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0) {
+        CPU_ZERO(&cores);
     }
-    return std::max(1U, std::thread::hardware_concurrency());
+    return cores;
+}
+
+size_t countOf(const cpu_set_t& cores) {
+    const int count = CPU_COUNT(&cores);
+    return count > 0 ? static_cast<size_t>(count)
+                     : std::max(1U, std::thread::hardware_concurrency());
 }
 
 // What a thread is to the pool whose worker it is.
@@ -109,6 +115,7 @@ struct ThreadPool::State {
     struct alignas(kApart) Worker {
         std::atomic<uint64_t> units = 0;   // what it has yet to begin
         std::atomic<uint32_t> asleep = 0;  // a futex: 1 while it sleeps, set to 0 to wake it
+        std::atomic<pid_t> id = 0;         // as the kernel counts threads; 0 until it has started
         State* state = nullptr;
         size_t index = 0;
         pthread_t thread = {};
@@ -143,6 +150,8 @@ struct ThreadPool::State {
     bool woken = false;  // since the lease began
     bool inPhase = false;
     Status failure;
+    cpu_set_t cores = {};  // which it may use, as of the lease's first phase
+    int avoided = -1;      // the core that the workers were told to keep off
 
     size_t threads = 1;
     std::unique_ptr<Worker[]> workers;  // [0]: whoever holds the lease
@@ -153,6 +162,7 @@ struct ThreadPool::State {
     Units stealHalf(size_t thief, uint64_t phaseNow);
     uint32_t work(size_t self, uint64_t phaseNow);
     void help(size_t self, uint64_t phaseNow);
+    void keepWorkersApart();
     void open(ThreadLease::Loop loop, int64_t count, int64_t unit, int64_t units);
     void awaitAll(uint32_t done);
 };
@@ -193,6 +203,7 @@ void* ThreadPool::State::serve(void* argument) {
     State& state = *worker.state;
     workerOf = &state;
     workerIndex = worker.index;
+    worker.id.store(gettid(), std::memory_order_relaxed);
     uint64_t seen = 0;
     while (true) {
         seen = state.awaitSignal(worker, seen);
@@ -292,10 +303,41 @@ uint32_t ThreadPool::State::work(size_t self, uint64_t phaseNow) {
     }
 }
 
+// A worker that wakes on the core of the thread that woke it may stay there for tens of
+// milliseconds, while another core idles: the scheduler moves threads that sleep and wake late. So
+// the workers are told to use any core but that one. A system that refuses loses nothing else.
+void ThreadPool::State::keepWorkersApart() {
+    const int core = sched_getcpu();
+    if (core == avoided || core < 0 || core >= CPU_SETSIZE) {
+        return;
+    }
+    cpu_set_t others = cores;
+    CPU_CLR(core, &others);
+    if (CPU_COUNT(&others) == 0) {
+        return;
+    }
+    avoided = core;
+    for (size_t i = 1; i < threads; ++i) {
+        if (const pid_t id = workers[i].id.load(std::memory_order_relaxed); id != 0) {
+            sched_setaffinity(id, sizeof others, &others);
+        } else {
+            avoided = -1;
+        }
+    }
+}
+
 void ThreadPool::State::open(ThreadLease::Loop loop, int64_t count, int64_t unit, int64_t units) {
     if (!woken) {
         woken = true;
-        spins.store(threads <= usableCores(), std::memory_order_relaxed);
+        const cpu_set_t now = usableCores();
+        if (!CPU_EQUAL(&now, &cores)) {
+            cores = now;
+            avoided = -1;
+        }
+        spins.store(threads <= countOf(cores), std::memory_order_relaxed);
+    }
+    if (spins.load(std::memory_order_relaxed)) {
+        keepWorkersApart();
     }
     inPhase = true;
     phase = (phase + 1) % (kMostPhases - 1);
@@ -346,7 +388,7 @@ void ThreadPool::State::awaitAll(uint32_t done) {
 
 ThreadPool::ThreadPool(size_t threads) : mState(std::make_unique<State>()) {
     if (threads == 0) {
-        threads = usableCores();
+        threads = countOf(usableCores());
     }
     State& state = *mState;
     state.workers = std::make_unique<State::Worker[]>(threads);

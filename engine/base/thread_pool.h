@@ -41,7 +41,8 @@ class ThreadPool {
 //
 // The workers wake in the lease's first phase that is large enough to share, look out for the next
 // one for some hundred microseconds and then sleep on a futex, at once when the lease ends. They do
-// not look out where the thread that took the lease may use fewer cores than the pool has threads.
+// not look out where the thread that took the lease may use fewer cores than the pool has threads;
+// else they run on the cores that it may use, but for the one it is on.
 //
 // While there are as many leases as the pool has threads, each has its own thread alone: workers
 // would take time from the others and have phases wait for them.

@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "driver/device.h"
+#include "engine/base/thread_pool.h"
 #include "hal/binder/guarded_mapping.h"
 #include "hal/log_sink.h"
 #include "tests/hal/add_model.h"
@@ -163,6 +164,24 @@ TEST(SeccompDeathTest, LetsTheAllocatorAndThreadsWork) {
         std::array<uint8_t, 16> bytes = {};
         return getrandom(bytes.data(), bytes.size(), 0) == 16 &&
                std::thread::hardware_concurrency() > 0 && sysconf(_SC_PHYS_PAGES) > 0;
+    };
+    EXPECT_EXIT(filtered(work), ::testing::ExitedWithCode(kDone), "");
+}
+
+TEST(SeccompDeathTest, LetsThreadsComputeTogether) {
+    const auto work = [] {
+        ThreadPool pool(2);
+        ThreadLease lease = ThreadLease::take(&pool);
+        std::atomic<int> came = 0;
+        // Each waits for the other, so that both have started by the second phase.
+        const auto meet = [&](int64_t, int64_t, size_t) {
+            for (++came; came % 2 != 0;) {
+                sched_yield();
+            }
+        };
+        unsigned core = 0;
+        return lease.parallelFor(2, 1, meet).ok() && lease.parallelFor(2, 1, meet).ok() &&
+               syscall(__NR_getcpu, &core, nullptr, nullptr) == 0;
     };
     EXPECT_EXIT(filtered(work), ::testing::ExitedWithCode(kDone), "");
 }

@@ -314,6 +314,56 @@ TEST(ThreadPool, WorksWhereItHasFewerCoresThanThreads) {
     }).join();
 }
 
+// In each phase the worker may use every core that the lease's thread may, but for the one that
+// thread is on; it may move meanwhile, but hardly in half of the phases.
+TEST(ThreadPool, KeepsWorkersOffTheCoreOfTheLease) {
+    cpu_set_t all;
+    ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    if (CPU_COUNT(&all) < 2) {
+        GTEST_SKIP() << "one core";
+    }
+    constexpr int kLeases = 50;
+    constexpr int kPhases = 2;
+    int apart = 0;
+    std::set<int> left;
+    ThreadPool pool(2);
+    std::thread([&] {
+        for (int round = 0; round < kLeases; ++round) {
+            // All cores, or two.
+            cpu_set_t cores = all;
+            for (int core = 0; round % 2 == 1 && CPU_COUNT(&cores) > 2; ++core) {
+                CPU_CLR(core, &cores);
+            }
+            ASSERT_EQ(sched_setaffinity(0, sizeof cores, &cores), 0);
+            ThreadLease lease = ThreadLease::take(&pool);
+            for (int phase = 0; phase < kPhases; ++phase) {
+                const int core = sched_getcpu();
+                left.insert(core);
+                cpu_set_t expected = cores;
+                CPU_CLR(core, &expected);
+                Meeting meeting(2);
+                const Status status = lease.parallelFor(2, 1, [&](int64_t, int64_t, size_t worker) {
+                    cpu_set_t mine;
+                    if (worker == 1 && sched_getaffinity(0, sizeof mine, &mine) == 0 &&
+                        CPU_EQUAL(&mine, &expected)) {
+                        ++apart;
+                    }
+                    meeting.attend();
+                });
+                ASSERT_TRUE(status.ok());
+                if (phase + 1 == kPhases) {
+                    break;
+                }
+                // Away from here, and back to having the choice.
+                ASSERT_EQ(sched_setaffinity(0, sizeof expected, &expected), 0);
+                ASSERT_EQ(sched_setaffinity(0, sizeof cores, &cores), 0);
+            }
+        }
+    }).join();
+    EXPECT_GE(apart, kLeases * kPhases * 4 / 5);
+    EXPECT_GE(left.size(), 2U);
+}
+
 // Many short leases and phases by several callers at once, some of which fail, nest or pause for
 // longer than workers spin. Each phase's body lives on its caller's stack and checks that it is
 // called while the phase is open, for tiles of that phase.
