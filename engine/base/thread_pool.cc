@@ -183,8 +183,9 @@ uint64_t ThreadPool::State::awaitSignal(Worker& worker, uint64_t seen) {
                 break;
             }
         }
-        // Either this thread sees the next signal below, or who gives it sees `asleep`.
-        worker.asleep.store(1, std::memory_order_seq_cst);
+        // Either this thread sees the next signal below, or who gives it sees `asleep`. Both write
+        // by exchange: QEMU runs a load-acquire of Arm ahead of the store-release before it.
+        worker.asleep.exchange(1, std::memory_order_seq_cst);
         now = signal.load(std::memory_order_seq_cst);
         if (isOver(now)) {
             worker.asleep.store(0, std::memory_order_relaxed);
@@ -355,7 +356,7 @@ void ThreadPool::State::open(ThreadLease::Loop loop, int64_t count, int64_t unit
                 .end = static_cast<uint32_t>(static_cast<size_t>(units) * (i + 1) / shares)};
         workers[i].units.store(share.pack(), std::memory_order_relaxed);
     }
-    signal.store(phase * 2 | kLeased, std::memory_order_seq_cst);
+    signal.exchange(phase * 2 | kLeased, std::memory_order_seq_cst);
     for (size_t i = 1; i < shares; ++i) {
         if (workers[i].asleep.load(std::memory_order_seq_cst) != 0 &&
             workers[i].asleep.exchange(0, std::memory_order_acq_rel) != 0) {
