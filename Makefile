@@ -81,8 +81,8 @@ build/.environment: pyproject.toml build/.packages
 build/.installed: build/.environment CMakeLists.txt harness/proto/halyard.proto
 	@echo "Installing the package from the checkout (log: build/install.log)"
 	@set -o pipefail; $(VENV)/bin/pip install -v --disable-pip-version-check --no-deps \
-	    --no-build-isolation -C build.targets=halyard_messages_python \
-	    -C install.components=messages --editable . 2>&1 | tee build/install.log | \
+	    --no-build-isolation --config-settings build.targets=halyard_messages_python \
+	    --config-settings install.components=messages --editable . 2>&1 | tee build/install.log | \
 	    { grep --line-buffered -oE '\*\*\* .*|-- (Configuring|Build files).*|\[[0-9]+/[0-9]+\] .*' \
 	    || true; } || { tail -60 build/install.log; exit 1; }
 	@touch $@
