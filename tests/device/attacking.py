@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on a virtual device, and an honest client beside them."""
+"""Attacks on a virtual device, and an honest client beside them.
+
+An attack is carried out by root, as whom the honest client calls, unless its words say
+`--uid STRANGER`.
+"""
 
 import itertools
 import os
@@ -19,6 +23,9 @@ ROOT = Path(__file__).parents[2]
 _POLL = 0.5
 # Seconds that an attack has to get under way before the honest client starts.
 _LEAD = 3
+# An app's user, unlike that of the honest client, who is root.
+STRANGER = 10066
+
 # Seconds that an honest client waits for an answer. An emulated service with a sanitizer is many
 # times slower.
 _PATIENCE = 30
@@ -46,20 +53,30 @@ def attacker_program() -> Path:
 
 
 @dataclass(frozen=True)
+class Latency:
+    """What an honest client waited for calls of one kind, in microseconds."""
+
+    calls: int
+    median: int
+    p99: int
+    worst: int
+
+
+@dataclass(frozen=True)
 class Fight:
     """What became of an honest client beside an attack."""
 
     attack: str  # what the attack said; empty: there was none
     failure: str  # of the honest client; empty: all its calls were answered
-    worst: Mapping[str, int]  # microseconds, by kind of call
-    calls: Mapping[str, int]
+    latencies: Mapping[str, Latency]  # by kind of call
 
 
 class Attacker:
     """The program on a device, against one service."""
 
-    def __init__(self, device: VirtualDevice, service: Service) -> None:
+    def __init__(self, device: VirtualDevice, service: Service, *, quiet: bool = False) -> None:
         self._device = device
+        self._quiet = quiet
         self._target = shlex.quote(f"hidl:{service.instance}")
         self._patience = _PATIENCE_SANITIZED if device.machine.sanitized else _PATIENCE
         self._remote = f"{WORK_FOLDER}/halyard-attacker"
@@ -79,8 +96,12 @@ class Attacker:
     def run(self, *words: str | int, timeout: float = 120.0) -> str:
         """One to its end. CommandFailed if it could not be carried out."""
         said = self._device.shell(self.command(*words), timeout).check().stdout
-        print(said)
+        self._tell(said)
         return said
+
+    def _tell(self, text: str) -> None:
+        if not self._quiet:
+            print(text)
 
     def start(self, *words: str | int) -> "Running":
         return Running(self._device, self.command(*words))
@@ -97,22 +118,25 @@ class Attacker:
             time.sleep(_LEAD)
             fight = self._judge("--seconds", seconds, "--against", calls)
             said = running.said()
-        print(f"the attack: {said.strip()}")
+        self._tell(f"the attack: {said.strip()}")
         return replace(fight, attack=said)
 
     def _judge(self, *words: str | int) -> Fight:
         steady = self.command("steady", "--patience", self._patience, *words)
         # A call of each kind, all of which may take as long.
         done = self._device.shell(steady, 8 * self._patience)
-        print(done.stdout, done.stderr)
-        rows = [line.split("\t") for line in done.stdout.splitlines() if line.count("\t") == 3]
-        worst = {row[0]: int(row[3]) for row in rows}
-        print("worst, in milliseconds:", {kind: us / 1000 for kind, us in worst.items()})
+        self._tell(done.stderr)
+        rows = [line.split("\t") for line in done.stdout.splitlines() if line.count("\t") == 4]
+        latencies = {kind: Latency(*(int(number) for number in rest)) for kind, *rest in rows}
+        for kind, latency in latencies.items():
+            self._tell(
+                f"{kind}: median {latency.median / 1000:.1f} ms, 99th percentile "
+                f"{latency.p99 / 1000:.1f} ms, worst {latency.worst / 1000:.1f} ms"
+            )
         return Fight(
             attack="",
             failure="" if done.exit_code == 0 else done.stderr.strip() or "it died",
-            worst=worst,
-            calls={row[0]: int(row[1]) for row in rows},
+            latencies=latencies,
         )
 
 
@@ -146,7 +170,7 @@ def assert_served(fight: Fight, kinds: Sequence[str] = ()) -> None:
     """Every call was answered: those of `kinds`, or all that an honest client makes."""
     assert fight.failure == ""
     for kind in kinds:
-        assert fight.calls.get(kind, 0) > 0, f"{kind} was never called"
+        assert kind in fight.latencies, f"{kind} was never called"
 
 
 def start_threads(device: VirtualDevice, service: Service) -> None:

@@ -4,13 +4,17 @@
 // one that keeps them while they do.
 
 #include <getopt.h>
+#include <grp.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,9 +31,11 @@ constexpr std::array<std::span<const NamedAttack> (*)(), 6> kGroups = {
 
 int usage() {
     fputs("Usage: halyard-attacker --target hidl:INSTANCE [--seconds N] [--clients N] [--seed N]\n"
-          "                        [--against NAME] [--processes N] [--patience N] ATTACK\n"
+          "                        [--against NAME] [--processes N] [--patience N] [--uid N]\n"
+          "                        ATTACK\n"
           "With --processes as many accounts carry it out at once, each with --clients of its "
           "own.\n"
+          "--uid: the user that carries it out, as an app has one of its own; takes root.\n"
           "--patience: the seconds that an honest client waits for an answer.\n"
           "Exit status: 0 done, 1 it could not be done or an honest call failed.\n",
           stderr);
@@ -51,6 +57,16 @@ int carryOut(const NamedAttack& attack, const Settings& settings) {
     return done.ok() ? 0 : 1;
 }
 
+// Group and user, for good: what needs root is not done any more.
+bool becomeUser(uid_t uid) {
+    if (setgroups(0, nullptr) == 0 && setresgid(uid, uid, uid) == 0 &&
+        setresuid(uid, uid, uid) == 0) {
+        return true;
+    }
+    fprintf(stderr, "halyard-attacker: --uid %u: %s\n", uid, strerror(errno));
+    return false;
+}
+
 // In as many processes, which are as many accounts of the service's. 0: all could.
 int carryOutInProcesses(const NamedAttack& attack, const Settings& settings, int processes) {
     for (int i = 0; i < processes; ++i) {
@@ -67,7 +83,7 @@ int carryOutInProcesses(const NamedAttack& attack, const Settings& settings, int
 }
 
 int run(int argc, char** argv) {
-    constexpr std::array<option, 8> kOptions = {{
+    constexpr std::array<option, 9> kOptions = {{
             {"target", required_argument, nullptr, 't'},
             {"seconds", required_argument, nullptr, 's'},
             {"clients", required_argument, nullptr, 'c'},
@@ -75,10 +91,12 @@ int run(int argc, char** argv) {
             {"against", required_argument, nullptr, 'a'},
             {"processes", required_argument, nullptr, 'p'},
             {"patience", required_argument, nullptr, 'w'},
+            {"uid", required_argument, nullptr, 'u'},
             {},
     }};
     Settings settings;
     int processes = 1;
+    std::optional<uid_t> user;
     int choice = 0;
     while ((choice = getopt_long(argc, argv, "", kOptions.data(), nullptr)) != -1) {
         switch (choice) {
@@ -106,12 +124,18 @@ int run(int argc, char** argv) {
             case 'p':
                 processes = atoi(optarg);
                 break;
+            case 'u':
+                user = static_cast<uid_t>(strtoul(optarg, nullptr, 10));
+                break;
             default:
                 return usage();
         }
     }
     if (optind + 1 != argc || settings.instance.empty()) {
         return usage();
+    }
+    if (user.has_value() && !becomeUser(*user)) {
+        return 1;
     }
     signal(SIGPIPE, SIG_IGN);
     setvbuf(stdout, nullptr, _IOLBF, 0);

@@ -46,9 +46,11 @@ class Stopwatches {
     void print() {
         for (auto& [kind, times] : mTimes) {
             std::ranges::sort(times);
-            printf("%s\t%zu\t%lld\t%lld\n", kind.c_str(), times.size(),
-                   static_cast<long long>(times[times.size() / 2]),
-                   static_cast<long long>(times.back()));
+            const auto share = [&times](size_t percent) {
+                return static_cast<long long>(times[(times.size() - 1) * percent / 100]);
+            };
+            printf("%s\t%zu\t%lld\t%lld\t%lld\n", kind.c_str(), times.size(), share(50), share(99),
+                   share(100));
         }
         printf("refused by the kernel, and made again: %zu\n", mRefused);
     }
