@@ -8,7 +8,6 @@ SHELL := /bin/bash
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 BUILD := build/release
-SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 # The models are small: BLAS threads would only wait for one another.
 export OPENBLAS_NUM_THREADS := 1
@@ -52,18 +51,7 @@ build/.packages-bench: tests/benchmarks/apt-packages.txt build/.packages
 build/.packages-arm64: apt-packages-arm64.txt build/.packages
 build/.packages build/.packages-fuzz build/.packages-bench build/.packages-arm64:
 	@mkdir -p build
-	@missing=$$(grep -Ev '^(#|$$)' $< | while read -r name; do \
-	    dpkg-query -W -f '$${db:Status-Abbrev}' "$$name" 2>/dev/null | grep -q '^ii' \
-	    || echo "$$name"; done); \
-	if [ -n "$$missing" ]; then \
-	    echo "Installing Debian packages:" $$missing; \
-	    $(SUDO) apt-get update -qq && \
-	    $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
-	        --no-install-recommends $$missing >build/apt.log 2>&1 \
-	    || { tail -20 build/apt.log; exit 1; }; \
-	elif ! ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1; then \
-	    $(SUDO) apt-get update -qq; \
-	fi
+	@tests/packages.sh $< build/apt.log
 	@touch $@
 
 # The environment follows pyproject.toml's dependency lists; the package itself comes after.
