@@ -5,6 +5,11 @@
 # so a change takes no new installation; ninja builds what a target needs, and no more.
 
 SHELL := /bin/bash
+# Which Python the environment is made with: Debian's own, never the one that comes first on PATH.
+# Its version and pip are known (python3, python3-venv of apt-packages.txt), and where the same ones
+# are used everywhere, what one machine's lack can't be hidden by another's. Another one can be
+# named: make SYSTEM_PYTHON=/opt/python3.12/bin/python3.
+SYSTEM_PYTHON := /usr/bin/python3
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 BUILD := build/release
@@ -25,8 +30,9 @@ BENCH :=
 space := $(subst ,, )
 pytest = $(PYTHON) -m pytest $(if $(K),-k '$(K)') $(if $(OP),--operation '$(OP)')
 
-.PHONY: demo test programs arm64 test-arm64 test-native test-engine test-driver test-hal test-programs test-golden \
-    test-python test-device test-attacks test-asan test-tsan fuzz bench lint tidy format clean
+.PHONY: demo test programs install-checkout arm64 test-arm64 test-native test-engine test-driver test-hal \
+    test-programs test-golden test-python test-device test-attacks test-asan test-tsan fuzz \
+    bench lint tidy format clean
 
 demo: programs
 	@$(VENV)/bin/halyard demo
@@ -54,26 +60,32 @@ build/.packages build/.packages-fuzz build/.packages-bench build/.packages-arm64
 	@tests/packages.sh $< build/apt.log
 	@touch $@
 
-# The environment follows pyproject.toml's dependency lists; the package itself comes after.
-build/.environment: pyproject.toml build/.packages
-	@echo "Setting up $(VENV)"
-	@[ -x $(PYTHON) ] || python3 -m venv $(VENV)
+# The environment follows pyproject.toml's dependency lists; the package itself comes after. One that
+# another Python made, or that lay in another folder when it was made, is made anew.
+$(shell tests/environment.sh --check $(VENV) $(SYSTEM_PYTHON) || rm -f $(VENV)/.set-up)
+$(VENV)/.set-up: pyproject.toml build/.packages
+	@tests/environment.sh $(VENV) $(SYSTEM_PYTHON)
 	@$(PYTHON) tests/dependencies.py pyproject.toml >build/requirements.txt
 	@set -o pipefail; $(VENV)/bin/pip install --disable-pip-version-check --progress-bar off \
 	    -r build/requirements.txt 2>&1 | tee build/environment.log | \
-	    { grep --line-buffered -E '^(Collecting|Building|Installing) ' | cut -c1-100 || true; } \
+	    sed -unE 's/^((Collecting|Building|Installing) .{0,80}).*/  \1/p' \
 	    || { tail -20 build/environment.log; exit 1; }
 	@touch $@
 
 # Only the messages are built for it: programs come from $(BUILD), Python files from the checkout.
-build/.installed: build/.environment CMakeLists.txt harness/proto/halyard.proto
+build/.installed: $(VENV)/.set-up CMakeLists.txt harness/proto/halyard.proto
 	@echo "Installing the package from the checkout (log: build/install.log)"
-	@set -o pipefail; $(VENV)/bin/pip install -v --disable-pip-version-check --no-deps \
-	    --no-build-isolation --config-settings build.targets=halyard_messages_python \
-	    --config-settings install.components=messages --editable . 2>&1 | tee build/install.log | \
-	    { grep --line-buffered -oE '\*\*\* .*|-- (Configuring|Build files).*|\[[0-9]+/[0-9]+\] .*' \
-	    || true; } || { tail -60 build/install.log; exit 1; }
+	@$(MAKE) --no-print-directory install-checkout LOG=build/install.log
 	@touch $@
+
+# On its own for a test, which gives it an environment, a build folder and a log of its own.
+install-checkout:
+	@set -o pipefail; $(VENV)/bin/pip install -v --disable-pip-version-check --no-deps \
+	    --no-build-isolation --config-settings build-dir=$(BUILD) \
+	    --config-settings build.targets=halyard_messages_python \
+	    --config-settings install.components=messages --editable . 2>&1 | tee $(LOG) | \
+	    { grep --line-buffered -oE '\*\*\* .*|-- (Configuring|Build files).*|\[[0-9]+/[0-9]+\] .*' \
+	    || true; } || { tail -60 $(LOG); exit 1; }
 
 # Debian's arm64 libraries. The system need not know the architecture, and nothing is installed.
 build/.sysroot-arm64: build/.packages-arm64 | build/.installed
@@ -145,7 +157,7 @@ test-tsan: build/.installed
 fuzz: build/.packages-fuzz
 	@cmake --preset fuzz >build/fuzz.log || { cat build/fuzz.log; exit 1; }
 	@cmake --build build/fuzz --target halyard_fuzzers
-	@python3 tests/fuzz/run.py build/fuzz --seconds $(FUZZ_SECONDS) $(if $(FUZZ),--target $(FUZZ))
+	@$(SYSTEM_PYTHON) tests/fuzz/run.py build/fuzz --seconds $(FUZZ_SECONDS) $(if $(FUZZ),--target $(FUZZ))
 
 # ---- benchmark ----------------------------------------------------------------------------------
 
