@@ -23,6 +23,7 @@ from halyard import native, operations
 from halyard.conformance import Case, Verdict
 from halyard.conformance.suite import Suite
 from halyard.errors import HalyardError
+from tests import collected
 
 _ARGUMENTS = ("golden_case", "derived_case", "any_case")
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "conformance"
@@ -233,6 +234,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_SEED] = random.randrange(2**32) if given is None else int(given)
     config.stash[_PLUGIN] = GoldenTests(config)
     config.pluginmanager.register(config.stash[_PLUGIN], "golden cases")
+    config.pluginmanager.register(collected, "whole runs")
 
 
 @pytest.fixture(scope="session")
