@@ -61,11 +61,13 @@ def devices() -> None:
     rows = []
     for machine in MACHINES.values():
         what = "this machine" if machine.is_here() else f"QEMU's {machine.name} programs"
-        rows.append([f"host{machine.suffix}", what, "the driver runs in the runner's process"])
+        state = native.lacking(machine.uname) or "the driver runs in the runner's process"
+        rows.append([f"host{machine.suffix}", what, state])
     for machine in MACHINES.values():
         running = Resident(machine=machine).running()
-        there = f"runs on port {running.port}" if running else "is booted when it is needed"
-        rows.append([f"vm{machine.suffix}", f"virtual device, {machine.name}", there])
+        state = f"runs on port {running.port}" if running else "is booted when it is needed"
+        state = state if running else native.lacking(machine.uname) or state
+        rows.append([f"vm{machine.suffix}", f"virtual device, {machine.name}", state])
     try:
         rows += [[serial, "USB", ""] for serial in usb_serials()]
         note = ""

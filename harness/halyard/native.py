@@ -39,13 +39,32 @@ def program(name: str, machine: str | None = None) -> Path:
             hint = "install the package again"
         elif machine is None or machine == platform.machine():
             hint = "build it there with ninja, or name another build in HALYARD_NATIVE_DIR"
-        else:
-            hint = (
-                f"in a checkout, `make {_CROSS_BUILDS[machine]}` builds it; "
-                f"{_variable(machine)} names another build"
+        elif _INSTALLED.is_dir() and _variable(machine) not in os.environ:
+            raise ProgramMissing(
+                f"the package that is installed has no programs for {machine}: "
+                f"{_how_to_get(machine)}"
             )
+        else:
+            hint = _how_to_get(machine)
         raise ProgramMissing(f"{path} is missing: {hint}")
     return path
+
+
+def _how_to_get(machine: str) -> str:
+    return (
+        f"in a checkout, `make {_CROSS_BUILDS[machine]}` builds them; {_variable(machine)} names "
+        "the folder of another build"
+    )
+
+
+def lacking(machine: str) -> str:
+    """In a few words, that there are no programs for a machine; empty if there are."""
+    try:
+        program(RUNNER, machine)
+    except ProgramMissing:
+        target = _CROSS_BUILDS.get(machine, "programs")
+        return f"no programs for it: `make {target}` in a checkout"
+    return ""
 
 
 def folder(machine: str | None = None) -> Path:

@@ -2,6 +2,7 @@
 """The wheel that `pip install .` builds: complete without the checkout. All other tests run the
 package and the programs of the checkout."""
 
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -68,12 +69,19 @@ def test_all_that_it_needs_lies_in_it(installed: Path) -> None:
         assert Path(place).exists()
 
 
+def test_it_is_for_every_python_and_one_machine(installed: Path) -> None:
+    [wheel] = installed.glob("halyard-*.dist-info/WHEEL")
+    assert f"\nTag: py3-none-linux_{platform.machine()}\n" in wheel.read_text()
+
+
 def test_its_command_runs_its_programs(installed: Path) -> None:
     main = "from halyard.cli import main; main()"
     table = run(installed, main, "operations", "--markdown")
     assert table in (ROOT / "README.md").read_text()
     devices = run(installed, main, "devices")
     assert str(installed / "halyard" / "device-configs" / "virtual.yaml") in devices
+    lines = [line for line in devices.splitlines() if "no programs for it" in line]
+    assert [line.split()[0] for line in lines] == ["host-arm64", "vm-arm64"]
 
 
 def test_a_user_s_own_spec_and_test_run_with_it(installed: Path, tmp_path: Path) -> None:

@@ -15,10 +15,11 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from halyard import cli, cli_run, litert, measurement, native, subject, terminal
-from halyard.devices import Device
-from halyard.errors import ConfigError
+from halyard.devices import Device, config_of, open_config
+from halyard.errors import ConfigError, ProgramMissing
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
+from halyard.vm import kernel
 from halyard.zoo import DataType, forward
 
 Invoke = Callable[..., Result]
@@ -69,6 +70,37 @@ def test_devices_lists_host_vm_and_configurations(invoke: Invoke) -> None:
     assert result.exit_code == 0
     for word in ("host", "vm", "virtual.yaml"):
         assert word in result.output
+
+
+def test_devices_says_which_have_no_programs(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for machine in ("", "_AARCH64"):
+        folder = tmp_path / f"programs{machine}"
+        folder.mkdir()
+        (folder / native.RUNNER).touch()
+        monkeypatch.setenv(f"HALYARD_NATIVE_DIR{machine}", str(folder))
+    assert "no programs" not in invoke("devices").output
+    (folder / native.RUNNER).unlink()
+    lines = invoke("devices").output.splitlines()
+    lacking = [line.split()[0] for line in lines if "no programs for it: `make arm64`" in line]
+    assert lacking == ["host-arm64", "vm-arm64"]
+
+
+@pytest.mark.parametrize("device", ["host-arm64", "vm-arm64"])
+def test_a_package_without_a_device_s_programs_says_so_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
+) -> None:
+    def find(*_: object) -> None:
+        raise AssertionError("a kernel is looked for")
+
+    monkeypatch.setattr(kernel, "find", find)
+    monkeypatch.delenv("HALYARD_NATIVE_DIR_AARCH64", raising=False)
+    monkeypatch.setattr(native, "_INSTALLED", tmp_path)
+    monkeypatch.setattr(native, "_CHECKOUT", tmp_path / "nowhere")
+    lacks = pytest.raises(ProgramMissing, match=r"no programs for aarch64: .*make arm64")
+    with lacks, open_config(config_of(device)) as opened:
+        opened.put_program(native.RUNNER)
 
 
 @pytest.mark.parametrize("columns", [None, 80])

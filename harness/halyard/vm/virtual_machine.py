@@ -99,9 +99,10 @@ def boot(
 ) -> tuple[qemu.Qemu, VirtualMachine]:
     """Starts one whose files lie in `folder`, and waits until `probe` succeeds."""
     watch = _Stopwatch(on_stage)
+    # First of all: the kernel may be downloaded for half a minute.
+    programs = initramfs.native_programs(options.machine)
     found = kernel.find(options.machine, folders.cache())
     watch.over("kernel found")
-    programs = initramfs.native_programs(options.machine)
     sanitized = sanitizers.sanitized(programs.values())
     root = folder / "initramfs"
     root.write_bytes(
