@@ -13,8 +13,9 @@ The cases are not part of this repository: HALYARD_CONFORMANCE names their folde
 import os
 import random
 import subprocess
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -235,6 +236,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_PLUGIN] = GoldenTests(config)
     config.pluginmanager.register(config.stash[_PLUGIN], "golden cases")
     config.pluginmanager.register(collected, "whole runs")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What these tests and their programs put into the folder for temporary files is gone in the
+    end, also where a test killed one of them. The folder is their own, since others use /tmp."""
+    folder = tmp_path_factory.mktemp("temporary")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr(tempfile, "tempdir", None)
+        yield
+    assert sorted(path.name for path in folder.glob("halyard-*")) == []
 
 
 @pytest.fixture(scope="session")

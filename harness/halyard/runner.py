@@ -139,18 +139,19 @@ def _pushed(
     options: pb.RunOptions,
     on_push: Progress | None,
 ) -> Iterator[_Run]:
-    """Pushes the cases; takes away afterwards whatever files there are of the run."""
+    """Pushes the cases; takes away afterwards whatever files there are of the run. On this machine
+    there are none while it lasts, which a harness that is killed would leave."""
     run = _Run(device.put_program(native.RUNNER), f"{WORK_FOLDER}/run-{secrets.token_hex(4)}")
-    with tempfile.TemporaryDirectory(prefix="halyard-run-") as name:
-        local = Path(name)
-        (local / "bundle").write_bytes(delimited.write(cases))
-        (local / "options").write_bytes(options.SerializeToString())
-        try:
+    try:
+        with tempfile.TemporaryDirectory(prefix="halyard-run-") as name:
+            local = Path(name)
+            (local / "bundle").write_bytes(delimited.write(cases))
+            (local / "options").write_bytes(options.SerializeToString())
             device.push(local / "bundle", f"{run.path}.bundle", progress=on_push)
             device.push(local / "options", f"{run.path}.options")
-            yield run
-        finally:
-            device.shell(f'rm -f "$ROOT"{run.path}.*')
+        yield run
+    finally:
+        device.shell(f'rm -f "$ROOT"{run.path}.*')
 
 
 def _driver_words(backends: Sequence[str], threads: int, fast_math: bool = False) -> list[str]:

@@ -2,6 +2,7 @@
 """Running cases, with a script that stands for halyard-runner."""
 
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,6 +80,20 @@ def test_backends_threads_fast_math_and_target_reach_the_runner(device: HostDevi
 def test_nothing_is_left_on_the_device(device: HostDevice) -> None:
     run_cases(device, CASES, pb.RunOptions(), Target.in_process())
     assert [path for path in device.root.rglob("*") if path.is_file()] == []
+
+
+def test_nothing_lies_on_this_machine_while_cases_run(
+    device: HostDevice, program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A harness that is killed then leaves nothing."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    program.write_text(f"#!/bin/sh\nls {folder} >&2\nexit 1\n")
+    program.chmod(0o755)
+    with pytest.raises(DeviceError) as caught:
+        run_cases(device, CASES, pb.RunOptions(), Target.in_process())
+    assert caught.value.stderr == ""
 
 
 def test_a_result_that_is_missing_is_an_error(device: HostDevice) -> None:
