@@ -5,7 +5,7 @@ Where the programs were built with sanitizers, what these find on the device fai
 running, and what they find as the device ends, the last one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
@@ -54,16 +54,30 @@ def assert_nothing_found(device: VirtualDevice) -> None:
 
 
 @pytest.fixture(scope="session")
-def device(pytestconfig: pytest.Config) -> Iterator[VirtualDevice]:
+def say(pytestconfig: pytest.Config) -> Callable[[str], None]:
+    """Prints a line while a test runs, past what captures its output: for what takes long."""
+    plugins = pytestconfig.pluginmanager
+    reporter = plugins.get_plugin("terminalreporter")
+    capture = plugins.get_plugin("capturemanager")
+
+    def write(text: str) -> None:
+        if reporter is not None and capture is not None:
+            with capture.global_and_fixture_disabled():
+                reporter.ensure_newline()
+                reporter.write_line(text, flush=True)
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def device(say: Callable[[str], None]) -> Iterator[VirtualDevice]:
     with VirtualDevice.boot(VmOptions(timeout=180)) as device:
         machine = device.machine
         stages = ", ".join(f"{name} {seconds:.1f}" for name, seconds in machine.stages.items())
-        reporter = pytestconfig.pluginmanager.get_plugin("terminalreporter")
-        if reporter is not None:
-            reporter.write_line(
-                f"\nvirtual device at {device.serial}: Linux {machine.kernel}, "
-                f"booted in {machine.boot_seconds:.1f} s ({stages})"
-            )
+        say(
+            f"virtual device at {device.serial}: Linux {machine.kernel}, "
+            f"booted in {machine.boot_seconds:.1f} s ({stages})"
+        )
         yield device
         assert_nothing_found(device)
 

@@ -4,6 +4,7 @@
 `python -m tests.soak` is the long one, which watches slopes.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,12 @@ MOST_BINDER_THREADS = 64
 
 
 @pytest.mark.slow
-def test_mixed_load_leaves_the_service_as_it_was(device: VirtualDevice) -> None:
+def test_mixed_load_leaves_the_service_as_it_was(
+    device: VirtualDevice, say: Callable[[str], None]
+) -> None:
     with device.start_service(ServiceOptions(instance="halyard-soaked")) as service:
         cases = sampled_cases(load_specs(SPECS), 20, seed=1)
-        soaked = soak(device, service, cases, seconds=30, warm_up=5, spells=3)
+        soaked = soak(device, service, cases, seconds=30, warm_up=5, spells=3, on_stage=say)
         assert service.is_running(), service.log()
     assert soaked.end.models == 0
     assert soaked.end.reserved == 0

@@ -6,6 +6,7 @@ Exit code 0 if nothing did, 1 if the interval of a slope lies wholly above what 
 
 import argparse
 import contextlib
+import functools
 import secrets
 import sys
 from pathlib import Path
@@ -47,6 +48,7 @@ def main() -> int:
             warm_up=min(_WARM_UP, seconds / 5),
             spells=_SPELLS,
             on_rest=show if arguments.verbose else lambda _: None,
+            on_stage=functools.partial(print, flush=True),
         )
         alive = service.is_running()
         print("the service lived to the end" if alive else service.log()[-2000:])

@@ -83,22 +83,26 @@ def soak(
     warm_up: float,
     spells: int,
     on_rest: Callable[[ServiceFootprint], None] = lambda _: None,
+    on_stage: Callable[[str], None] = lambda _: None,
 ) -> Soaked:
     """The load lasts `seconds`, in as many spells. Before it the service starts all of its threads,
-    and has a heavier load for `warm_up` seconds."""
+    and has a heavier load for `warm_up` seconds. `on_stage` hears what begins."""
     rests = []
 
     def rest() -> None:
         rests.append(quiet(device, service))
         on_rest(rests[-1])
 
+    on_stage("starting all of the service's threads")
     start_threads(device, service)
+    on_stage(f"warming up, {warm_up:.0f} s and the clients' last rounds")
     with tempfile.TemporaryDirectory(prefix="halyard-soak-") as name:
         with Load(device, service, cases, Path(name), _WARMING_CLIENTS):
             time.sleep(warm_up)
         rest()
         load = Load(device, service, cases, Path(name))
-        for _ in range(spells):
+        for spell in range(1, spells + 1):
+            on_stage(f"load {spell} of {spells}, {seconds / spells:.0f} s and the last rounds")
             with load:
                 time.sleep(seconds / spells)
             rest()
