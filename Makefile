@@ -27,12 +27,14 @@ FUZZ_SECONDS := 60
 FUZZ :=
 # More options for halyard bench: BENCH='--models mobilenet_v2'.
 BENCH :=
+# What test-fresh runs, and how: FRESH='--user demo arm64' as an ordinary user with sudo.
+FRESH := demo
 space := $(subst ,, )
 pytest = $(PYTHON) -m pytest $(if $(K),-k '$(K)') $(if $(OP),--operation '$(OP)')
 
-.PHONY: demo test programs install-checkout arm64 test-arm64 test-native test-engine test-driver test-hal \
-    test-programs test-golden test-python test-device test-attacks test-asan test-tsan fuzz \
-    bench lint tidy format clean
+.PHONY: demo test programs install-checkout arm64 test-arm64 test-native test-engine test-driver \
+    test-hal test-programs test-golden test-python test-device test-attacks test-fresh test-asan test-tsan \
+    fuzz bench lint tidy format clean
 
 demo: programs
 	@$(VENV)/bin/halyard demo
@@ -143,6 +145,11 @@ test-arm64: programs arm64
 	    QEMU_CPU=$$cpu tests/programs.sh build/arm64 \
 	        -R '^($(subst $(space),|,$(arm64_tests)))_tests' || exit 1; done
 	@$(pytest) --no-sample tests/arm64
+
+# What is committed, on a bare Debian 12 that is made for it: everything is fetched and built anew,
+# which takes half an hour (tests/fresh.py).
+test-fresh:
+	@$(SYSTEM_PYTHON) tests/fresh.py $(FRESH)
 
 # The same tests on sanitizer builds: the C++ units, and the Python tests with sanitized programs.
 test-asan: build/.installed
