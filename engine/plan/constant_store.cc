@@ -25,18 +25,12 @@ Result<PackedConstant> ConstantStore::add(size_t bytes, Fill fill) {
     return place;
 }
 
-Result<PackedConstant> ConstantStore::addOnce(std::string layout, std::span<const Bytes> sources,
-                                              size_t bytes, Fill fill) {
-    Key key = {std::move(layout), {}};
-    for (const Bytes& source : sources) {
-        key.second.emplace_back(source.data(), source.size());
+Status ConstantStore::checkSize(const PackedConstant& place, size_t bytes) {
+    if (place.bytes == bytes) {
+        return {};
     }
-    if (const auto found = mShared.find(key); found != mShared.end()) {
-        return found->second;
-    }
-    HALYARD_ASSIGN_OR_RETURN(const PackedConstant place, add(bytes, std::move(fill)));
-    mShared.emplace(std::move(key), place);
-    return place;
+    return internalError("a packed constant takes " + std::to_string(bytes) +
+                         " bytes where the same recipe made one of " + std::to_string(place.bytes));
 }
 
 Result<AlignedBuffer> ConstantStore::fill(const std::shared_ptr<Budget>& memory,

@@ -7,12 +7,13 @@
 
 #pragma once
 
+#include <compare>
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -34,10 +35,19 @@ struct PackedConstant {
     }
 };
 
+// All that a packed constant is made of: where its sources lie and every number that decides which
+// byte of them goes where. fill() reads nothing else, so that recipes which compare equal make the
+// same bytes; the comparison is the defaulted one, which no member can be left out of.
+template <typename T>
+concept PackingRecipe = std::three_way_comparable<T, std::strong_ordering> &&
+        requires(const T& recipe, std::span<std::byte> to, const Checkpoint& checkpoint) {
+    { recipe.bytes() } -> std::same_as<Result<size_t>>;
+    { recipe.fill(to, checkpoint) } -> std::same_as<Status>;
+};
+
 // Collects while a program is compiled. One thread at a time.
 class ConstantStore {
   public:
-    using Bytes = std::span<const std::byte>;
     // Writes a constant's bytes. Called once at most, before the program runs, while the graph's
     // constants still are what they were at compile(). The checkpoint is to be polled: a constant
     // may be as large as memory is (Checkpoint::check, copyInChunks).
@@ -47,10 +57,24 @@ class ConstantStore {
     // could not be addressed.
     Result<PackedConstant> add(size_t bytes, Fill fill);
 
-    // The same, but once for all calls with the same sources and the same layout: for what several
-    // nodes make of the same constants. The layout names all that the bytes depend on, besides.
-    Result<PackedConstant> addOnce(std::string layout, std::span<const Bytes> sources, size_t bytes,
-                                   Fill fill);
+    // The same, but once for all recipes that are equal: for what several nodes make of the same
+    // constants. Sources that only overlap, or are cut into other rows, are others.
+    template <PackingRecipe Recipe>
+    Result<PackedConstant> addOnce(Recipe recipe) {
+        HALYARD_ASSIGN_OR_RETURN(const size_t bytes, recipe.bytes());
+        std::map<Recipe, PackedConstant>& shared = sharedBy<Recipe>();
+        if (const auto found = shared.find(recipe); found != shared.end()) {
+            HALYARD_RETURN_IF_ERROR(checkSize(found->second, bytes));
+            return found->second;
+        }
+        HALYARD_ASSIGN_OR_RETURN(
+                const PackedConstant place,
+                add(bytes, [recipe](std::span<std::byte> to, const Checkpoint& checkpoint) {
+                    return recipe.fill(to, checkpoint);
+                }));
+        shared.emplace(std::move(recipe), place);
+        return place;
+    }
 
     size_t bytes() const { return mBytes; }
     // The block, reserved from `memory` (null: not limited) before it is allocated, and filled.
@@ -62,11 +86,30 @@ class ConstantStore {
         PackedConstant place;
         Fill fill;
     };
-    // What addOnce() was called with: where the sources lie, which tells them apart.
-    using Key = std::pair<std::string, std::vector<std::pair<const std::byte*, size_t>>>;
+    // The recipes of one type, by the address of a variable that there is once for each.
+    struct AnyShared {
+        virtual ~AnyShared() = default;
+    };
+    template <typename Recipe>
+    struct Shared final : AnyShared {
+        std::map<Recipe, PackedConstant> places;
+    };
+    template <typename Recipe>
+    static constexpr char kTypeOf = 0;
+
+    template <typename Recipe>
+    std::map<Recipe, PackedConstant>& sharedBy() {
+        std::unique_ptr<AnyShared>& shared = mShared[&kTypeOf<Recipe>];
+        if (shared == nullptr) {
+            shared = std::make_unique<Shared<Recipe>>();
+        }
+        return static_cast<Shared<Recipe>&>(*shared).places;
+    }
+    // A place of another size would be read beyond its end.
+    static Status checkSize(const PackedConstant& place, size_t bytes);
 
     std::vector<Entry> mEntries;
-    std::map<Key, PackedConstant> mShared;
+    std::map<const char*, std::unique_ptr<AnyShared>> mShared;
     size_t mBytes = 0;
 };
 

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <optional>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/backends/cpu/weights.h"
 #include "engine/backends/ref/lstm_gates.h"
-#include "engine/base/checked_math.h"
 #include "engine/numerics/elements.h"
 
 namespace halyard::engine::cpu {
@@ -28,24 +28,26 @@ const T* constantOrNull(const KernelArguments& arguments, std::optional<size_t> 
             arguments.graph.tensor(arguments.node.inputs[*input]).constant.bytes.data());
 }
 
-// Columns of `depth` weights each, some times a whole panel of lanes for each of the sources.
+// Columns of `depth` weights each, some times a whole panel of lanes for each of the sources. A
+// PackingRecipe, as the next is.
 template <typename T>
 struct PackedColumns {
     struct Source {
         const T* weights = nullptr;
         const T* bias = nullptr;  // null: zeros
+        friend auto operator<=>(const Source&, const Source&) = default;
     };
     std::vector<Source> sources;
     int64_t columns = 0;  // of each source
     int64_t depth = 0;
     int64_t lanes = 1;
 
+    friend auto operator<=>(const PackedColumns&, const PackedColumns&) = default;
+
     int64_t panels() const { return (columns + lanes - 1) / lanes; }
-    std::optional<size_t> bytes() const {
-        const std::optional<size_t> count = checkedMultiply(
-                static_cast<size_t>(panels()) * sources.size() * static_cast<size_t>(lanes),
-                static_cast<size_t>(depth + 1));
-        return count.has_value() ? checkedMultiply(*count, sizeof(float)) : std::nullopt;
+    Result<size_t> bytes() const {
+        return packedBytes(panels() * static_cast<int64_t>(sources.size()),
+                           lanes * (depth + 1) * static_cast<int64_t>(sizeof(float)));
     }
     Status fill(std::span<std::byte> to, const Checkpoint& checkpoint) const {
         auto* panel = reinterpret_cast<float*>(to.data());
@@ -76,9 +78,11 @@ struct PackedVectors {
     int64_t count = 0;
     int64_t lanes = 1;
 
-    size_t bytes() const {
-        const int64_t vectors = (count + lanes - 1) / lanes;
-        return static_cast<size_t>(vectors * lanes) * sources.size() * sizeof(float);
+    friend auto operator<=>(const PackedVectors&, const PackedVectors&) = default;
+
+    Result<size_t> bytes() const {
+        return packedBytes((count + lanes - 1) / lanes * static_cast<int64_t>(sources.size()),
+                           lanes * static_cast<int64_t>(sizeof(float)));
     }
     Status fill(std::span<std::byte> to, const Checkpoint& checkpoint) const {
         HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
@@ -122,20 +126,21 @@ class Packer {
             norms.sources.push_back(constant(gate.layerNorm));
             biases.sources.push_back(bias);
         }
-        HALYARD_ASSIGN_OR_RETURN(mDefinition.input, add(std::move(input)));
-        HALYARD_ASSIGN_OR_RETURN(mDefinition.recurrent, add(std::move(recurrent)));
+        ConstantStore& store = mArguments.constants;
+        HALYARD_ASSIGN_OR_RETURN(mDefinition.input, store.addOnce(std::move(input)));
+        HALYARD_ASSIGN_OR_RETURN(mDefinition.recurrent, store.addOnce(std::move(recurrent)));
         if (peeps) {
-            HALYARD_ASSIGN_OR_RETURN(mDefinition.peepholes, add(std::move(peepholes)));
+            HALYARD_ASSIGN_OR_RETURN(mDefinition.peepholes, store.addOnce(std::move(peepholes)));
         }
         if (normalizes) {
-            HALYARD_ASSIGN_OR_RETURN(mDefinition.layerNorm, add(std::move(norms)));
-            HALYARD_ASSIGN_OR_RETURN(mDefinition.biases, add(std::move(biases)));
+            HALYARD_ASSIGN_OR_RETURN(mDefinition.layerNorm, store.addOnce(std::move(norms)));
+            HALYARD_ASSIGN_OR_RETURN(mDefinition.biases, store.addOnce(std::move(biases)));
         }
         if (mDefinition.projects) {
             Columns projection = columns(mDefinition.outputSize, mDefinition.units);
             projection.sources.push_back({.weights = constant(lstm::kProjectionWeights),
                                           .bias = constant(lstm::kProjectionBias)});
-            HALYARD_ASSIGN_OR_RETURN(mDefinition.projection, add(std::move(projection)));
+            HALYARD_ASSIGN_OR_RETURN(mDefinition.projection, store.addOnce(std::move(projection)));
         }
         return {};
     }
@@ -159,42 +164,6 @@ class Packer {
             mArguments.packed.push_back(mArguments.node.inputs[*input]);
         }
         return data;
-    }
-
-    Result<PackedConstant> add(Columns columns) {
-        const std::optional<size_t> bytes = columns.bytes();
-        if (!bytes.has_value()) {
-            return Status(StatusCode::RESOURCE_EXHAUSTED, "its packed weights are out of reach");
-        }
-        std::vector<ConstantStore::Bytes> sources;
-        for (const auto& source : columns.sources) {
-            const auto count = static_cast<size_t>(columns.columns);
-            sources.push_back(bytesOf(source.weights, count * static_cast<size_t>(columns.depth)));
-            sources.push_back(bytesOf(source.bias, count));
-        }
-        return addOnce("columns", sources, *bytes, std::move(columns));
-    }
-    Result<PackedConstant> add(Vectors vectors) {
-        std::vector<ConstantStore::Bytes> sources;
-        for (const T* source : vectors.sources) {
-            sources.push_back(bytesOf(source, static_cast<size_t>(vectors.count)));
-        }
-        const size_t bytes = vectors.bytes();
-        return addOnce("vectors", sources, bytes, std::move(vectors));
-    }
-    template <typename Packed>
-    Result<PackedConstant> addOnce(const std::string& kind,
-                                   std::span<const ConstantStore::Bytes> sources, size_t bytes,
-                                   Packed packed) {
-        return mArguments.constants.addOnce(
-                "lstm " + kind + (mDefinition.halves ? " of halves" : ""), sources, bytes,
-                [packed = std::move(packed)](std::span<std::byte> to,
-                                             const Checkpoint& checkpoint) {
-                    return packed.fill(to, checkpoint);
-                });
-    }
-    static ConstantStore::Bytes bytesOf(const T* data, size_t count) {
-        return std::as_bytes(std::span(data, data == nullptr ? 0 : count));
     }
 
     const KernelArguments& mArguments;

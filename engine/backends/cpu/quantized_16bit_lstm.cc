@@ -214,7 +214,7 @@ Result<std::unique_ptr<const StepKernel>> compile(const Quantized16BitLstm& /*no
             ByteColumns::of(form, inputType(arguments.graph, arguments.node, kX), weights);
     definition.threads = arguments.threads;
     PackedByteColumns columns = {
-            .bytes = definition.bytes, .sources = {}, .columns = definition.units};
+            .form = &form, .zeros = definition.bytes, .sources = {}, .columns = definition.units};
     const auto constant = [&]<typename T>(size_t input, const T** to) {
         arguments.packed.push_back(arguments.node.inputs[input]);
         *to = constantOf<T>(arguments, input);
@@ -230,7 +230,7 @@ Result<std::unique_ptr<const StepKernel>> compile(const Quantized16BitLstm& /*no
         constant(kBias + gate, &source.bias);
         columns.sources.push_back(std::move(source));
     }
-    HALYARD_ASSIGN_OR_RETURN(definition.columns, columns.addTo(arguments.constants, form));
+    HALYARD_ASSIGN_OR_RETURN(definition.columns, arguments.constants.addOnce(std::move(columns)));
     return std::unique_ptr<const StepKernel>(std::make_unique<Lstm16Bit>(
             kernelName(arguments, std::string(form.tile) + " " + std::string(toString(set))),
             std::move(definition), set));

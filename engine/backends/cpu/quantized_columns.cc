@@ -3,10 +3,6 @@
 #include "engine/backends/cpu/quantized_columns.h"
 
 #include <algorithm>
-#include <optional>
-#include <string>
-
-#include "engine/base/checked_math.h"
 
 namespace halyard::engine::cpu {
 
@@ -87,42 +83,19 @@ int64_t PackedByteColumns::depth() const {
     return depth;
 }
 
-Result<PackedConstant> PackedByteColumns::addTo(ConstantStore& store,
-                                                const QuantizedMatmul& form) const {
-    const auto panels = static_cast<size_t>(form.panels(columns)) * sources.size();
-    const std::optional<size_t> size = checkedMultiply(
-            panels, static_cast<size_t>(form.panelBytes(paddedDepth(form, depth()))));
-    if (!size.has_value()) {
-        return Status(StatusCode::RESOURCE_EXHAUSTED, "its packed weights are out of reach");
-    }
-    std::vector<ConstantStore::Bytes> all;
-    for (const Source& source : sources) {
-        for (const Source::Part& part : source.parts) {
-            all.push_back(std::as_bytes(
-                    std::span(part.weights, static_cast<size_t>(columns * part.depth))));
-        }
-        all.push_back(std::as_bytes(
-                std::span(source.bias, source.bias == nullptr ? 0 : static_cast<size_t>(columns))));
-    }
-    const std::string layout = "columns of bytes, zeros " + std::to_string(bytes.zeros.x) + " " +
-                               std::to_string(bytes.columnsZero) +
-                               (bytes.columnsAreSigned ? " signed" : " unsigned");
-    return store.addOnce(
-            layout, all, *size,
-            [columns = *this, &form](std::span<std::byte> to, const Checkpoint& checkpoint) {
-                return columns.fill(form, to, checkpoint);
-            });
+Result<size_t> PackedByteColumns::bytes() const {
+    const int64_t panels = form->panels(columns) * static_cast<int64_t>(sources.size());
+    return packedBytes(panels, form->panelBytes(paddedDepth(*form, depth())));
 }
 
-Status PackedByteColumns::fill(const QuantizedMatmul& form, std::span<std::byte> to,
-                               const Checkpoint& checkpoint) const {
+Status PackedByteColumns::fill(std::span<std::byte> to, const Checkpoint& checkpoint) const {
     std::ranges::fill(to, std::byte{0});
     std::byte* panel = to.data();
     std::vector<ColumnPart> parts;
-    for (int64_t first = 0; first < columns; first += form.lanes) {
+    for (int64_t first = 0; first < columns; first += form->lanes) {
         for (const Source& source : sources) {
             HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-            for (int64_t lane = 0; lane < std::min(form.lanes, columns - first); ++lane) {
+            for (int64_t lane = 0; lane < std::min(form->lanes, columns - first); ++lane) {
                 const int64_t column = first + lane;
                 parts.clear();
                 for (const Source::Part& part : source.parts) {
@@ -130,10 +103,10 @@ Status PackedByteColumns::fill(const QuantizedMatmul& form, std::span<std::byte>
                                      .step = 1,
                                      .depth = part.depth});
                 }
-                packColumn(form, bytes, parts, source.bias == nullptr ? 0 : source.bias[column],
+                packColumn(*form, zeros, parts, source.bias == nullptr ? 0 : source.bias[column],
                            panel, lane);
             }
-            panel += form.panelBytes(paddedDepth(form, depth()));
+            panel += form->panelBytes(paddedDepth(*form, depth()));
         }
     }
     return {};

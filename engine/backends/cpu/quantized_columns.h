@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,7 +14,7 @@
 #include "engine/backends/cpu/quantized_matmul.h"
 #include "engine/backends/cpu/weights.h"
 #include "engine/base/checkpoint.h"
-#include "engine/plan/constant_store.h"
+#include "engine/base/status.h"
 
 namespace halyard::engine::cpu {
 
@@ -31,6 +32,8 @@ struct ByteColumns {
     int32_t columnsZero = 0;
     bool rowsAreSigned = false;
     bool columnsAreSigned = false;
+
+    friend auto operator<=>(const ByteColumns&, const ByteColumns&) = default;
 
     static ByteColumns of(const QuantizedMatmul& form, const TensorType& rows,
                           const TensorType& columns) {
@@ -63,7 +66,8 @@ void packColumn(const QuantizedMatmul& form, const ByteColumns& bytes,
 void fillRow(const QuantizedMatmul& form, const ByteColumns& bytes, const uint8_t* from,
              int64_t count, std::byte* to);
 
-// Columns of several matrices, which a kernel's nodes share: by turns a panel of each of them.
+// Columns of several matrices, which a kernel's nodes share: by turns a panel of each of them. A
+// PackingRecipe.
 struct PackedByteColumns {
     // A matrix whose columns consist of a column of each part, one after the other, all of which
     // lie as the rows of a tensor.
@@ -71,22 +75,24 @@ struct PackedByteColumns {
         struct Part {
             const uint8_t* weights = nullptr;
             int64_t depth = 0;
+            friend auto operator<=>(const Part&, const Part&) = default;
         };
         std::vector<Part> parts;
         const int32_t* bias = nullptr;  // null: zeros
+        friend auto operator<=>(const Source&, const Source&) = default;
     };
 
-    ByteColumns bytes;
+    const QuantizedMatmul* form = nullptr;
+    ByteColumns zeros;
     std::vector<Source> sources;
     int64_t columns = 0;  // of each source
 
-    int64_t depth() const;
-    // In the store, once for all that is the same.
-    Result<PackedConstant> addTo(ConstantStore& store, const QuantizedMatmul& form) const;
+    friend auto operator<=>(const PackedByteColumns&, const PackedByteColumns&) = default;
 
-  private:
-    Status fill(const QuantizedMatmul& form, std::span<std::byte> to,
-                const Checkpoint& checkpoint) const;
+    int64_t depth() const;
+    // RESOURCE_EXHAUSTED where that is out of reach.
+    Result<size_t> bytes() const;
+    Status fill(std::span<std::byte> to, const Checkpoint& checkpoint) const;
 };
 
 }  // namespace halyard::engine::cpu

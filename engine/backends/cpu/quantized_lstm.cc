@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <compare>
 #include <limits>
 #include <optional>
 #include <string>
@@ -324,6 +325,32 @@ class ByteLstm final : public StepKernel {
     const InstructionSet mSet;
 };
 
+// A vector of weights of each gate by turns.
+struct PackedPeepholes {
+    std::vector<const int16_t*> gates;  // null: zeros
+    int64_t units = 0;
+    int64_t lanes = 1;
+
+    friend auto operator<=>(const PackedPeepholes&, const PackedPeepholes&) = default;
+
+    int64_t vectors() const { return (units + lanes - 1) / lanes; }
+    Result<size_t> bytes() const {
+        return packedBytes(vectors() * static_cast<int64_t>(gates.size()),
+                           lanes * static_cast<int64_t>(sizeof(int32_t)));
+    }
+    Status fill(std::span<std::byte> to, const Checkpoint& checkpoint) const {
+        auto* weight = reinterpret_cast<int32_t*>(to.data());
+        for (int64_t first = 0; first < units; first += lanes) {
+            for (const int16_t* gate : gates) {
+                for (int64_t i = first; i < first + lanes; ++i) {
+                    *weight++ = gate != nullptr && i < units ? gate[i] : 0;
+                }
+            }
+        }
+        return checkpoint.check("while weights were packed");
+    }
+};
+
 // Packs a node's weights, once for all nodes that have the same ones.
 class Packer {
   public:
@@ -331,29 +358,27 @@ class Packer {
         : mArguments(arguments), mForm(form), mDefinition(definition) {}
 
     Status pack() {
-        PackedByteColumns input = {
-                .bytes = mDefinition.input, .sources = {}, .columns = mDefinition.units};
-        PackedByteColumns recurrent = {
-                .bytes = mDefinition.recurrent, .sources = {}, .columns = mDefinition.units};
-        std::vector<const int16_t*> peepholes;
+        PackedByteColumns input = columns(mDefinition.input, mDefinition.units);
+        PackedByteColumns recurrent = columns(mDefinition.recurrent, mDefinition.units);
+        PackedPeepholes peepholes = {.gates = {}, .units = mDefinition.units, .lanes = mForm.lanes};
         for (const ref::GateInputs& gate : gatesOf(mArguments.node)) {
             input.sources.push_back(source(gate.weights, mDefinition.inputSize, gate.bias));
             recurrent.sources.push_back(
                     source(gate.recurrentWeights, mDefinition.outputSize, std::nullopt));
-            peepholes.push_back(constant<int16_t>(gate.peephole));
+            peepholes.gates.push_back(constant<int16_t>(gate.peephole));
         }
         ConstantStore& store = mArguments.constants;
-        HALYARD_ASSIGN_OR_RETURN(mDefinition.inputColumns, input.addTo(store, mForm));
-        HALYARD_ASSIGN_OR_RETURN(mDefinition.recurrentColumns, recurrent.addTo(store, mForm));
-        if (peepholes.back() != nullptr) {
-            HALYARD_ASSIGN_OR_RETURN(mDefinition.peepholes, addPeepholes(std::move(peepholes)));
+        HALYARD_ASSIGN_OR_RETURN(mDefinition.inputColumns, store.addOnce(std::move(input)));
+        HALYARD_ASSIGN_OR_RETURN(mDefinition.recurrentColumns, store.addOnce(std::move(recurrent)));
+        if (peepholes.gates.back() != nullptr) {
+            HALYARD_ASSIGN_OR_RETURN(mDefinition.peepholes, store.addOnce(std::move(peepholes)));
         }
         if (mDefinition.projects) {
-            PackedByteColumns projection = {
-                    .bytes = mDefinition.hidden, .sources = {}, .columns = mDefinition.outputSize};
+            PackedByteColumns projection = columns(mDefinition.hidden, mDefinition.outputSize);
             projection.sources.push_back(
                     source(lstm::kProjectionWeights, mDefinition.units, lstm::kProjectionBias));
-            HALYARD_ASSIGN_OR_RETURN(mDefinition.projectionColumns, projection.addTo(store, mForm));
+            HALYARD_ASSIGN_OR_RETURN(mDefinition.projectionColumns,
+                                     store.addOnce(std::move(projection)));
         }
         return {};
     }
@@ -374,29 +399,8 @@ class Packer {
                 .bias = constant<int32_t>(bias)};
     }
 
-    Result<PackedConstant> addPeepholes(std::vector<const int16_t*> gates) {
-        const auto units = static_cast<size_t>(mDefinition.units);
-        const auto lanes = static_cast<size_t>(mForm.lanes);
-        const auto vectors = static_cast<size_t>(mForm.panels(mDefinition.units));
-        std::vector<ConstantStore::Bytes> sources;
-        for (const int16_t* gate : gates) {
-            sources.push_back(std::as_bytes(std::span(gate, gate == nullptr ? 0 : units)));
-        }
-        const size_t bytes = vectors * lanes * gates.size() * sizeof(int32_t);
-        return mArguments.constants.addOnce(
-                "peepholes of 16 bits", sources, bytes,
-                [gates = std::move(gates), units, lanes](std::span<std::byte> to,
-                                                         const Checkpoint& checkpoint) {
-                    auto* weight = reinterpret_cast<int32_t*>(to.data());
-                    for (size_t first = 0; first < units; first += lanes) {
-                        for (const int16_t* gate : gates) {
-                            for (size_t i = first; i < first + lanes; ++i) {
-                                *weight++ = gate != nullptr && i < units ? gate[i] : 0;
-                            }
-                        }
-                    }
-                    return checkpoint.check("while weights were packed");
-                });
+    PackedByteColumns columns(const ByteColumns& zeros, int64_t count) const {
+        return {.form = &mForm, .zeros = zeros, .sources = {}, .columns = count};
     }
 
     const KernelArguments& mArguments;

@@ -6,8 +6,10 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "engine/base/checked_math.h"
+#include "engine/numerics/finite.h"
 #include "engine/numerics/requantize.h"
 
 namespace halyard::engine::cpu {
@@ -44,6 +46,20 @@ Status supportsSums(const Graph& graph, const Node& node) {
         }
     }
     return {};
+}
+
+bool padsWhatIsNotFinite(const Graph& graph, const Node& convolution) {
+    const auto* const node = std::get_if<Conv2d>(&convolution.descriptor);
+    if (node == nullptr) {
+        return false;
+    }
+    const Window2d& window = node->window;
+    const bool pads =
+            window.padding == PaddingScheme::SAME ||
+            (window.padding == PaddingScheme::EXPLICIT &&
+             (window.top != 0 || window.bottom != 0 || window.left != 0 || window.right != 0));
+    const Tensor& weights = graph.tensor(convolution.inputs[1]);
+    return pads && !areFinite(weights.type.type, weights.constant.bytes);
 }
 
 Result<size_t> packedBytes(int64_t panels, int64_t panelBytes) {

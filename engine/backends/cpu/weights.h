@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 
@@ -27,6 +28,10 @@ Status supportsWeights(const Graph& graph, const Node& node);
 // The same, where an element of the output is a sum over the weights of one index of axis 0.
 Status supportsSums(const Graph& graph, const Node& node);
 
+// Whether a convolution has weights that are not finite and windows that may reach beyond the
+// picture: the product would multiply them with zeros there, which the reference leaves out.
+bool padsWhatIsNotFinite(const Graph& graph, const Node& convolution);
+
 inline float scaleOf(const Quantization& weights, int64_t channel) {
     return weights.channelScales.size() > 0 ? weights.channelScales[static_cast<size_t>(channel)]
                                             : weights.scale;
@@ -42,6 +47,8 @@ struct ByteZeros {
     int32_t weights = 0;
     uint8_t flipX = 0;  // what an input byte is combined with, by exclusive or
     uint8_t flipWeights = 0;
+
+    friend auto operator<=>(const ByteZeros&, const ByteZeros&) = default;
 };
 
 // `signedInputs`: the processor multiplies those.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <compare>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -201,23 +202,65 @@ TEST(Compile, ThatFailsFailsTheBuildWithTheBackendsName) {
               "Fake: is out of order");
 }
 
-TEST(ConstantStore, PacksTheSameSourcesOnce) {
+// Rows of a matrix, filled with their number.
+struct Rows {
+    const std::byte* source = nullptr;
+    size_t rows = 0;
+    size_t columns = 0;
+
+    friend auto operator<=>(const Rows&, const Rows&) = default;
+    Result<size_t> bytes() const { return rows * columns; }
+    Status fill(std::span<std::byte> to, const Checkpoint& /*checkpoint*/) const {
+        return fillWith(to, static_cast<int>(rows));
+    }
+};
+
+// The same members: another type is another recipe.
+struct Columns : Rows {
+    friend auto operator<=>(const Columns&, const Columns&) = default;
+};
+
+TEST(ConstantStore, PacksWhatEqualRecipesMakeOnce) {
     const std::array<std::byte, 8> weights = {};
-    const std::array<ConstantStore::Bytes, 1> sources = {ConstantStore::Bytes(weights)};
-    const std::array<ConstantStore::Bytes, 1> part = {ConstantStore::Bytes(weights).first(4)};
-    int fills = 0;
-    const auto fill = [&](auto, const auto&) {
-        ++fills;
-        return Status();
-    };
+    const Rows recipe = {.source = weights.data(), .rows = 2, .columns = 4};
     ConstantStore store;
-    const PackedConstant first = store.addOnce("columns", sources, 100, fill).value();
-    EXPECT_EQ(store.addOnce("columns", sources, 100, fill).value().offset, first.offset);
-    EXPECT_NE(store.addOnce("rows", sources, 100, fill).value().offset, first.offset);
-    EXPECT_NE(store.addOnce("columns", part, 100, fill).value().offset, first.offset);
-    EXPECT_NE(store.add(100, fill).value().offset, first.offset);
-    store.fill(nullptr, {}).value();
-    EXPECT_EQ(fills, 4);
+    const PackedConstant first = store.addOnce(recipe).value();
+    EXPECT_EQ(store.addOnce(recipe).value().offset, first.offset);
+    EXPECT_EQ(store.bytes(), kTensorAlignment);
+    // The same bytes of the same source, cut into other rows; other bytes of it; another layout.
+    std::vector<PackedConstant> others;
+    others.push_back(
+            store.addOnce(Rows{.source = weights.data(), .rows = 4, .columns = 2}).value());
+    others.push_back(
+            store.addOnce(Rows{.source = weights.data() + 1, .rows = 2, .columns = 4}).value());
+    others.push_back(store.addOnce(Columns{recipe}).value());
+    EXPECT_EQ(store.bytes(), 4 * kTensorAlignment);
+    const AlignedBuffer block = store.fill(nullptr, {}).value();
+    EXPECT_EQ(first.in(block.bytes()).front(), std::byte{2});
+    EXPECT_EQ(others[0].in(block.bytes()).front(), std::byte{4});
+    EXPECT_EQ(others[1].in(block.bytes()).front(), std::byte{2});
+    EXPECT_EQ(others[2].in(block.bytes()).front(), std::byte{2});
+}
+
+// A recipe that leaves a number out of its comparison.
+struct Forgetful {
+    size_t size = 0;
+
+    friend std::strong_ordering operator<=>(const Forgetful& /*a*/, const Forgetful& /*b*/) {
+        return std::strong_ordering::equal;
+    }
+    friend bool operator==(const Forgetful& /*a*/, const Forgetful& /*b*/) { return true; }
+    Result<size_t> bytes() const { return size; }
+    Status fill(std::span<std::byte> /*to*/, const Checkpoint& /*checkpoint*/) const { return {}; }
+};
+
+TEST(ConstantStore, RefusesAnEqualRecipeOfAnotherSize) {
+    ConstantStore store;
+    ASSERT_TRUE(store.addOnce(Forgetful{100}).ok());
+    const Status status = store.addOnce(Forgetful{101}).status();
+    EXPECT_EQ(status.code(), StatusCode::INTERNAL);
+    EXPECT_EQ(status.message(),
+              "a packed constant takes 101 bytes where the same recipe made one of 100");
 }
 
 }  // namespace
