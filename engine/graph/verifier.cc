@@ -195,51 +195,68 @@ class Verifier {
                 return unsupported("graphs are nested more than " + std::to_string(kMaxNesting) +
                                    " deep");
             }
-            // Nodes may share a graph, but each gets a copy: a few that share each other's would
-            // otherwise grow beyond all bounds.
-            mNestedNodes += nested->graph->nodes().size();
-            if (mNestedNodes > kMaxNestedNodes) {
-                return unsupported("the graphs inside hold more than " +
-                                   std::to_string(kMaxNestedNodes) + " nodes");
-            }
-            Result<Reservation> room =
-                    Reservation::create(mCopies.memory(), bookkeepingBytes(*nested->graph));
-            if (!room.ok()) {
-                return room.status().withContext("the copy of a graph inside");
-            }
-            HALYARD_RETURN_IF_ERROR(mCheckpoint.check("while the graph was verified"));
-            const auto held = std::make_shared<NestedCopy>(
-                    NestedCopy{.graph = *nested->graph, .reservation = std::move(*room)});
-            Graph& copy = held->graph;
+            const Graph& original = *nested->graph;
+            std::span<const TensorId> values;
             if (isBranch) {
-                HALYARD_RETURN_IF_ERROR(narrowInputs(
-                        copy, std::span(node.inputs).subspan(node.inputs.empty() ? 0 : 1)));
+                values = std::span(node.inputs).subspan(node.inputs.empty() ? 0 : 1);
+                HALYARD_RETURN_IF_ERROR(checkCount(original, values));
             }
-            HALYARD_RETURN_IF_ERROR(
-                    Verifier(copy, mCopies, mCheckpoint, mDepth + 1, mNestedNodes).run());
-            nested->graph = std::shared_ptr<const Graph>(held, &held->graph);
+            Result<std::shared_ptr<const Graph>> copy = verifiedCopy(original, values);
+            if (isBranch && copy.status().code() == StatusCode::INVALID_ARGUMENT) {
+                // With these values it can't be run, and perhaps it never is: it stays as it was
+                // written, if that is right in itself.
+                copy = verifiedCopy(original, {});
+            }
+            HALYARD_ASSIGN_OR_RETURN(nested->graph, std::move(copy));
         }
         return {};
     }
 
-    Status narrowInputs(Graph& nested, std::span<const TensorId> values) const {
-        if (values.size() != nested.inputs().size()) {
-            return invalidArgument("a graph with " + std::to_string(nested.inputs().size()) +
-                                   " inputs is given " + std::to_string(values.size()));
+    // Of a graph inside, whose inputs are narrowed to what is known of the values, if any.
+    Result<std::shared_ptr<const Graph>> verifiedCopy(const Graph& original,
+                                                      std::span<const TensorId> values) {
+        // Nodes may share a graph, but each gets a copy: a few that share each other's would
+        // otherwise grow beyond all bounds.
+        mNestedNodes += original.nodes().size();
+        if (mNestedNodes > kMaxNestedNodes) {
+            return unsupported("the graphs inside hold more than " +
+                               std::to_string(kMaxNestedNodes) + " nodes");
         }
+        Result<Reservation> room =
+                Reservation::create(mCopies.memory(), bookkeepingBytes(original));
+        if (!room.ok()) {
+            return room.status().withContext("the copy of a graph inside");
+        }
+        HALYARD_RETURN_IF_ERROR(mCheckpoint.check("while the graph was verified"));
+        const auto held = std::make_shared<NestedCopy>(
+                NestedCopy{.graph = original, .reservation = std::move(*room)});
+        narrowInputs(held->graph, values);
+        HALYARD_RETURN_IF_ERROR(
+                Verifier(held->graph, mCopies, mCheckpoint, mDepth + 1, mNestedNodes).run());
+        return std::shared_ptr<const Graph>(held, &held->graph);
+    }
+
+    static Status checkCount(const Graph& nested, std::span<const TensorId> values) {
+        return values.size() == nested.inputs().size()
+                       ? Status()
+                       : invalidArgument("a graph with " + std::to_string(nested.inputs().size()) +
+                                         " inputs is given " + std::to_string(values.size()));
+    }
+
+    // Where the two contradict each other, inference of the node says so.
+    void narrowInputs(Graph& nested, std::span<const TensorId> values) const {
         for (size_t i = 0; i < values.size(); ++i) {
             const TensorId inner = nested.inputs()[i];
             if (values[i] == kNoTensor || inner >= nested.tensors().size()) {
                 continue;
             }
             Shape& shape = nested.mutableTensor(inner).type.shape;
-            Result<Shape> merged = mergeShapes(shape, mGraph.tensor(values[i]).type.shape);
-            if (!merged.ok()) {
-                return merged.status().withContext("value " + std::to_string(i));
+            if (const Result<Shape> merged =
+                        mergeShapes(shape, mGraph.tensor(values[i]).type.shape);
+                merged.ok()) {
+                shape = *merged;
             }
-            shape = *merged;
         }
-        return {};
     }
 
     Status keepSteeringPrivate(const Node& node) {

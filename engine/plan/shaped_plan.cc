@@ -36,7 +36,7 @@ class ShapePlanner {
             }
             HALYARD_RETURN_IF_ERROR(std::holds_alternative<PieceStep>(step.work)
                                             ? planPiece(step, planned)
-                                            : planNested(step));
+                                            : planInside(step));
         }
         HALYARD_RETURN_IF_ERROR(planMemory());
         return std::shared_ptr<const ShapedPlan>(std::move(mPlan));
@@ -89,8 +89,10 @@ class ShapePlanner {
         return {};
     }
 
-    // Plans the graphs inside, whose caches then have what a run will ask for.
-    Status planNested(const Step& step) const {
+    // Plans the graphs inside, whose caches then have what a run will ask for. Only values tell
+    // which of them a run takes: one that can't be planned for these shapes fails there, and only
+    // if it is taken.
+    Status planInside(const Step& step) const {
         std::vector<MaybeShape> shapes;
         for (const SlotId id : step.inputs) {
             const bool present = id != kNoSlot && mPlan->slots[id].present;
@@ -108,9 +110,12 @@ class ShapePlanner {
             first = loop.condition.get();
             second = loop.body.get();
         }
-        for (const Schedule* nested : {first, second}) {
-            HALYARD_RETURN_IF_ERROR(
-                    nested->planFor(values, mCheckpoint).status().withContext(step.label));
+        for (const Schedule* inside : {first, second}) {
+            const Status planned = inside->planFor(values, mCheckpoint).status();
+            if (planned.code() == StatusCode::INTERNAL ||
+                planned.code() == StatusCode::DEADLINE_EXCEEDED) {
+                return planned.withContext(step.label);
+            }
         }
         return {};
     }

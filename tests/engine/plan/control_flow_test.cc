@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -330,6 +331,177 @@ TEST_F(ControlFlow, LeavesOutWhatABranchCanDoWithout) {
                         &report)
                         .ok());
     EXPECT_EQ(report.outputs[0].shape, Shape({2, 1}));
+}
+
+// ---- What does not run and does not fit
+// ----------------------------------------------------------
+
+// x + [1, 1, 1], which takes 3 elements or 1.
+std::shared_ptr<const Graph> addingThree() {
+    Graph graph;
+    const TensorId x = graph.addTensor(float32({kUnknownDimension}));
+    const TensorId ones = addConstant<float>(graph, float32({3}), {1, 1, 1});
+    graph.setInputs({x});
+    graph.setOutputs({addSum(graph, x, ones, "operation 0 (ADD)")});
+    return shared(std::move(graph));
+}
+
+std::shared_ptr<const Graph> rectifying() {
+    Graph graph;
+    const TensorId x = graph.addTensor(float32({kUnknownDimension}));
+    graph.setInputs({x});
+    graph.setOutputs({addActivate(graph, x, "operation 0 (RELU)")});
+    return shared(std::move(graph));
+}
+
+// condition, x -> then(x) or otherwise(x)
+Graph either(std::shared_ptr<const Graph> then, std::shared_ptr<const Graph> otherwise,
+             Shape shape = {kUnknownDimension}) {
+    Graph graph;
+    const TensorId condition = graph.addTensor(bool8());
+    const TensorId x = graph.addTensor(float32(shape));
+    const TensorId y = graph.addTensor(float32(Shape::unknownRank()));
+    graph.addNode({.descriptor = If{.then = {std::move(then)}, .otherwise = {std::move(otherwise)}},
+                   .inputs = {condition, x},
+                   .outputs = {y},
+                   .label = "operation 0 (IF)",
+                   .sources = {0}});
+    graph.setInputs({condition, x});
+    graph.setOutputs({y});
+    return graph;
+}
+
+// In 4 elements, of which addingThree() takes none.
+class BranchThatDoesNotFit : public ControlFlow, public testing::WithParamInterface<bool> {
+  protected:
+    static Shape shape() { return GetParam() ? Shape({4}) : Shape({kUnknownDimension}); }
+
+    Status run(uint8_t condition, Floats& y) {
+        const Floats x = {-1, 2, -3, 4};
+        y.assign(4, 77);
+        const std::vector<uint8_t> bytes = {condition};
+        return runOnce(*execution, {bindInput(bytes), bindInput(x)}, {bindOutput(y)}, &report);
+    }
+    void expectRectified() {
+        Floats y;
+        const Status status = run(0, y);
+        ASSERT_TRUE(status.ok()) << status.toString();
+        EXPECT_EQ(y, (Floats{0, 2, 0, 4}));
+        EXPECT_EQ(report.outputs[0].shape, Shape({4}));
+    }
+    void expectRefused(const std::string& place) {
+        Floats y;
+        const Status status = run(1, y);
+        EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
+        EXPECT_TRUE(status.message().starts_with(place)) << status.message();
+        EXPECT_NE(status.message().find("operation 0 (ADD)"), std::string::npos)
+                << status.message();
+    }
+};
+
+TEST_P(BranchThatDoesNotFit, FailsOnlyWhereItIsTaken) {
+    build(either(addingThree(), rectifying(), shape()));
+    for (int round = 0; round < 2; ++round) {
+        expectRectified();
+        expectRefused("operation 0 (IF): then: ");
+    }
+}
+
+TEST_P(BranchThatDoesNotFit, FailsOnlyWhereItIsTakenInAnother) {
+    // The branches of both lie in a branch, next to one that fits.
+    const auto inside = shared(either(addingThree(), rectifying()));
+    Graph passing;
+    const TensorId innerCondition = passing.addTensor(bool8());
+    const TensorId innerX = passing.addTensor(float32({kUnknownDimension}));
+    passing.setInputs({innerCondition, innerX});
+    passing.setOutputs({addActivate(passing, innerX)});
+    Graph graph;
+    const TensorId outer = graph.addTensor(bool8());
+    const TensorId inner = graph.addTensor(bool8());
+    const TensorId x = graph.addTensor(float32(shape()));
+    const TensorId y = graph.addTensor(float32(Shape::unknownRank()));
+    graph.addNode({.descriptor = If{.then = {inside}, .otherwise = {shared(std::move(passing))}},
+                   .inputs = {outer, inner, x},
+                   .outputs = {y},
+                   .label = "operation 7 (IF)",
+                   .sources = {7}});
+    graph.setInputs({outer, inner, x});
+    graph.setOutputs({y});
+    build(std::move(graph));
+    const Floats in = {-1, 2, -3, 4};
+    const std::vector<uint8_t> yes = {1};
+    const std::vector<uint8_t> no = {0};
+    for (const auto& [first, second] : {std::pair(no, yes), std::pair(yes, no)}) {
+        Floats out(4);
+        const Status status =
+                runOnce(*execution, {bindInput(first), bindInput(second), bindInput(in)},
+                        {bindOutput(out)});
+        ASSERT_TRUE(status.ok()) << status.toString();
+        EXPECT_EQ(out, (Floats{0, 2, 0, 4}));
+    }
+    Floats out(4);
+    const Status status =
+            runOnce(*execution, {bindInput(yes), bindInput(yes), bindInput(in)}, {bindOutput(out)});
+    EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_TRUE(status.message().starts_with("operation 7 (IF): then: operation 0 (IF): then: "))
+            << status.message();
+}
+
+TEST_P(BranchThatDoesNotFit, FailsOnlyWhereALoopRunsIt) {
+    // x is a count of rounds, too: as long as it is not above 0 in its first element nothing runs.
+    Graph condition;
+    const TensorId x = condition.addTensor(float32({kUnknownDimension}));
+    const TensorId begin = addConstant<int32_t>(condition, int32({1}), {0});
+    const TensorId size = addConstant<int32_t>(condition, int32({1}), {1});
+    const TensorId first = addNode(condition, Slice(), {x, begin, size});
+    const TensorId zero = addConstant<float>(condition, float32({1}), {0});
+    const TensorId positive = condition.addTensor(bool8());
+    condition.addNode({.descriptor = Compare{.function = Compare::Function::GREATER},
+                       .inputs = {first, zero},
+                       .outputs = {positive},
+                       .label = "operation 1 (GREATER)",
+                       .sources = {1}});
+    condition.setInputs({x});
+    condition.setOutputs({positive});
+    Graph graph;
+    const TensorId value = graph.addTensor(float32(shape()));
+    const TensorId result = graph.addTensor(float32(Shape::unknownRank()));
+    graph.addNode({.descriptor = While{.condition = {shared(std::move(condition))},
+                                       .body = {addingThree()}},
+                   .inputs = {value},
+                   .outputs = {result},
+                   .label = "operation 0 (WHILE)",
+                   .sources = {0}});
+    graph.setInputs({value});
+    graph.setOutputs({result});
+    build(std::move(graph));
+    const Floats ended = {-1, 2, 3, 4};
+    Floats out(4);
+    const Status status = runOnce(*execution, {bindInput(ended)}, {bindOutput(out)}, &report);
+    ASSERT_TRUE(status.ok()) << status.toString();
+    EXPECT_EQ(out, ended);
+    EXPECT_EQ(report.outputs[0].shape, Shape({4}));
+    const Floats going = {1, 2, 3, 4};
+    const Status refused = runOnce(*execution, {bindInput(going)}, {bindOutput(out)});
+    EXPECT_EQ(refused.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_TRUE(refused.message().starts_with("operation 0 (WHILE): body: ")) << refused.message();
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, BranchThatDoesNotFit, testing::Bool(),
+                         [](const auto& known) { return known.param ? "Known" : "Open"; });
+
+TEST_F(ControlFlow, GivesABranchThatFitsSomeShapesThose) {
+    build(either(addingThree(), rectifying()));
+    const std::vector<uint8_t> yes = {1};
+    for (const size_t count : {3U, 4U, 1U, 2U, 3U}) {
+        const Floats x(count, 5);
+        Floats y(std::max<size_t>(count, 3));
+        const Status status = runOnce(*execution, {bindInput(yes), bindInput(x)}, {bindOutput(y)});
+        EXPECT_EQ(status.ok(), count == 3 || count == 1) << status.toString();
+        if (status.ok()) {
+            EXPECT_EQ(y, Floats(3, 6));
+        }
+    }
 }
 
 }  // namespace
