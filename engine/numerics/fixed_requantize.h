@@ -23,7 +23,7 @@ class FixedRequantization {
   public:
     FixedRequantization(const Quantization& a, const Quantization& b, const Quantization& output)
         : mZeroPoint(output.zeroPoint) {
-        const double product = a.scale * b.scale;
+        const double product = scaleProduct(a.scale, b.scale);
         const Result<fixed_point::Multiplier> factor =
                 fixed_point::quantizeMultiplier(product / static_cast<double>(output.scale));
         // A larger factor takes every sum but 0 beyond the range, as the largest one does.

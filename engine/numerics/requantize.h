@@ -16,7 +16,9 @@
 // (MEAN), interpolation.h (RESIZE_BILINEAR), hard_swish.h and fixed_requantize.h (BATCH_MATMUL). A
 // network of many layers makes several steps of one that differs early on.
 //
-// NaN becomes the zero point (the real 0), infinity the end of the range.
+// NaN becomes the zero point (the real 0), infinity the end of the range. No number of bytes comes
+// to NaN: scales whose product float32 can't hold, and those so far apart that it loses what lies
+// between them, are taken into account in double precision.
 
 #pragma once
 
@@ -35,9 +37,23 @@ struct QuantizedRange {
     int32_t high = 0;
 };
 
+// In float32 where that holds it.
+inline double scaleProduct(float a, float b) {
+    const float product = a * b;
+    return std::isnormal(product) ? static_cast<double>(product)
+                                  : static_cast<double>(a) * static_cast<double>(b);
+}
+
 inline float multiplier(float inputScale, float weightScale, float outputScale) {
     const float product = inputScale * weightScale;
-    return product / outputScale;
+    return std::isnormal(product) ? product / outputScale
+                                  : static_cast<float>(scaleProduct(inputScale, weightScale) /
+                                                       static_cast<double>(outputScale));
+}
+
+// Whether one step of an input is more than an 8-bit output can hold.
+inline bool isBeyondOutput(float inputScale, float outputScale) {
+    return !(inputScale / outputScale < 0x1p8F);
 }
 
 // `value` is the real value divided by the scale. The result is meant for storing: it fits the type
@@ -50,6 +66,13 @@ inline int32_t roundAndClamp(float value, int32_t zeroPoint, QuantizedRange rang
     // an integer in range.
     const float low = static_cast<float>(range.low - zeroPoint);
     const float high = static_cast<float>(range.high - zeroPoint);
+    return static_cast<int32_t>(std::nearbyint(std::clamp(value, low, high))) + zeroPoint;
+}
+
+// The same of a number that no float32 has to hold; never NaN.
+inline int32_t roundAndClampDouble(double value, int32_t zeroPoint, QuantizedRange range) {
+    const double low = range.low - zeroPoint;
+    const double high = range.high - zeroPoint;
     return static_cast<int32_t>(std::nearbyint(std::clamp(value, low, high))) + zeroPoint;
 }
 

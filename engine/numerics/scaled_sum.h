@@ -16,6 +16,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "engine/numerics/requantize.h"
+
 namespace halyard::engine {
 
 struct ScaledSum {
@@ -43,6 +45,23 @@ struct ScaledSum {
     // Of the differences from the zero points, up to 255 either way; less the output's zero point.
     int32_t operator()(int32_t a, int32_t b) const {
         return (a * multiplierA + b * multiplierB + (1 << (shift - 1))) >> shift;
+    }
+};
+
+// The same where a ratio is too large for that: as real numbers in double precision, which holds
+// every ratio of two scales and what 255 steps of it are. In float32 the ratio may be infinite, and
+// nothing times infinity no number.
+struct FarScaledSum {
+    double ratioA = 0.0;
+    double ratioB = 0.0;
+
+    static FarScaledSum of(float scaleA, float scaleB, float outputScale) {
+        return {.ratioA = static_cast<double>(scaleA) / static_cast<double>(outputScale),
+                .ratioB = static_cast<double>(scaleB) / static_cast<double>(outputScale)};
+    }
+
+    int32_t operator()(int32_t a, int32_t b, int32_t zeroPoint, QuantizedRange range) const {
+        return roundAndClampDouble(a * ratioA + b * ratioB, zeroPoint, range);
     }
 };
 

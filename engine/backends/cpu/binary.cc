@@ -29,10 +29,8 @@ struct QuantizedCombination {
     Quantization output;
     QuantizedRange type;    // what the output can hold
     QuantizedRange bounds;  // the same, activated
-    float ratioA = 0.0F;
-    float ratioB = 0.0F;
     float productRatio = 0.0F;
-    std::optional<ScaledSum> sum;
+    std::optional<ScaledSum> sum;  // there for ADD and SUB
 };
 
 struct Combination {
@@ -112,7 +110,7 @@ void combineFloats(const Combination& combination, const CombinedRow& row) {
     });
 }
 
-// By scaled_sum.h, or where the scales are too far apart for that as a sum of floats.
+// By scaled_sum.h.
 template <typename T>
 void addBytes(const Combination& combination, const CombinedRow& row) {
     const QuantizedCombination& numbers = combination.quantized;
@@ -122,20 +120,6 @@ void addBytes(const Combination& combination, const CombinedRow& row) {
     const auto load = [](const T* from, auto there) HWY_ATTR { return loadInts(from, there); };
     const auto store = [](IntVector value, T* to, auto there)
                                HWY_ATTR { storeInts(value, to, there); };
-    if (!numbers.sum.has_value()) {
-        const FloatVector scaleA = hn::Set(kFloats, numbers.ratioA);
-        const FloatVector scaleB = hn::Set(kFloats, subtracts ? -numbers.ratioB : numbers.ratioB);
-        const Rounding round(numbers.output.zeroPoint, numbers.bounds);
-        combineRow<T, T>(
-                row, load,
-                [&](IntVector a, IntVector b) HWY_ATTR {
-                    const FloatVector x = hn::ConvertTo(kFloats, hn::Sub(a, zeroA));
-                    const FloatVector y = hn::ConvertTo(kFloats, hn::Sub(b, zeroB));
-                    return round(hn::Add(hn::Mul(x, scaleA), hn::Mul(y, scaleB)));
-                },
-                store);
-        return;
-    }
     const ScaledSum& sum = *numbers.sum;
     const IntVector multiplierA = hn::Set(kInts, sum.multiplierA);
     const IntVector multiplierB = hn::Set(kInts, subtracts ? -sum.multiplierB : sum.multiplierB);
@@ -286,24 +270,26 @@ HWY_AFTER_NAMESPACE();
 namespace halyard::engine::cpu {
 namespace {
 
+std::optional<ScaledSum> sumOf(const TensorType& a, const TensorType& b, const TensorType& output) {
+    const float scale = output.quantization.scale;
+    return ScaledSum::of(multiplier(a.quantization.scale, 1.0F, scale),
+                         multiplier(b.quantization.scale, 1.0F, scale));
+}
+
 Combination combinationOf(const Binary& node, const TensorType& a, const TensorType& b,
                           const TensorType& output) {
     Combination combination = {
             .function = node.function, .range = rangeOf(node.activation), .quantized = {}};
     if (isOfBytes(output.type)) {
         const float scale = output.quantization.scale;
-        const float ratioA = multiplier(a.quantization.scale, 1.0F, scale);
-        const float ratioB = multiplier(b.quantization.scale, 1.0F, scale);
         combination.quantized = {
                 .a = a.quantization,
                 .b = b.quantization,
                 .output = output.quantization,
                 .type = rangeOf(output.type),
                 .bounds = rangeOf(node.activation, output),
-                .ratioA = ratioA,
-                .ratioB = ratioB,
                 .productRatio = multiplier(a.quantization.scale, b.quantization.scale, scale),
-                .sum = ScaledSum::of(ratioA, ratioB)};
+                .sum = sumOf(a, b, output)};
     }
     return combination;
 }
@@ -315,7 +301,14 @@ Combine formOf(DataType type, InstructionSet set) {
 
 }  // namespace
 
-Status supports(const Binary& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
+Status supports(const Binary& node, const Graph& graph, const Node& whole) {
+    const TensorType& output = outputType(graph, whole);
+    const bool adds =
+            node.function == Binary::Function::ADD || node.function == Binary::Function::SUB;
+    if (adds && isOfBytes(output.type) &&
+        !sumOf(inputType(graph, whole, 0), inputType(graph, whole, 1), output).has_value()) {
+        return unsupported("adds no bytes one step of which is more than the output holds");
+    }
     return {};
 }
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/backends/cpu/byte_types.h"
 #include "engine/backends/cpu/element_forms.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
@@ -219,9 +220,14 @@ Status pool(const Pool2d& node, const Pooling& pooling, PoolWindow form, KernelC
 
 }  // namespace
 
-Status supports(const Pool2d& node, const Graph& /*graph*/, const Node& /*whole*/) {
+Status supports(const Pool2d& node, const Graph& graph, const Node& whole) {
     if (int64_t{node.filterH} * node.filterW > kMostPixels) {
         return unsupported("pools windows of at most " + std::to_string(kMostPixels) + " pixels");
+    }
+    const TensorType& x = inputType(graph, whole);
+    if (node.function == Pool2d::Function::AVERAGE && isOfBytes(x.type) &&
+        isBeyondOutput(x.quantization.scale, outputType(graph, whole).quantization.scale)) {
+        return unsupported("has no mean of bytes one step of which is more than the output holds");
     }
     return {};
 }

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/backends/cpu/byte_types.h"
 #include "engine/backends/cpu/element_forms.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
@@ -405,7 +406,12 @@ Status Reduction::run(const ReducedShape& shape, KernelCall& call) const {
 
 }  // namespace
 
-Status supports(const Reduce& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
+Status supports(const Reduce& node, const Graph& graph, const Node& whole) {
+    const TensorType& x = inputType(graph, whole);
+    if (node.function == Reduce::Function::MEAN && isOfBytes(x.type) &&
+        isBeyondOutput(x.quantization.scale, outputType(graph, whole).quantization.scale)) {
+        return unsupported("has no mean of bytes one step of which is more than the output holds");
+    }
     return {};
 }
 

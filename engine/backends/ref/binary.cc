@@ -85,9 +85,7 @@ int32_t apply(Function function, int32_t a, int32_t b) {
     }
 }
 
-// ADD and SUB follow scaled_sum.h. Where the scales are too far apart for that, both inputs are
-// taken into the output's scale, each by one float32 product, and their float32 sum is rounded
-// once. MUL is an exact product of integers, requantised.
+// ADD and SUB follow scaled_sum.h. MUL is an exact product of integers, requantised.
 class QuantizedBinary {
   public:
     QuantizedBinary(Function function, const TensorType& a, const TensorType& b,
@@ -96,15 +94,12 @@ class QuantizedBinary {
           mZeroA(a.quantization.zeroPoint),
           mZeroB(b.quantization.zeroPoint),
           mZero(output.quantization.zeroPoint),
-          mScaleA(multiplier(a.quantization.scale, 1.0F, output.quantization.scale)),
-          mScaleB(multiplier(b.quantization.scale, 1.0F, output.quantization.scale)),
+          mSum(ScaledSum::of(multiplier(a.quantization.scale, 1.0F, output.quantization.scale),
+                             multiplier(b.quantization.scale, 1.0F, output.quantization.scale))),
+          mFarSum(FarScaledSum::of(a.quantization.scale, b.quantization.scale,
+                                   output.quantization.scale)),
           mProductScale(multiplier(a.quantization.scale, b.quantization.scale,
-                                   output.quantization.scale)) {
-        mSum = ScaledSum::of(mScaleA, mScaleB);
-        if (function == Function::SUB) {
-            mScaleB = -mScaleB;
-        }
-    }
+                                   output.quantization.scale)) {}
 
     static bool knows(Function function) {
         return function == Function::ADD || function == Function::SUB || function == Function::MUL;
@@ -113,14 +108,12 @@ class QuantizedBinary {
     int32_t operator()(int32_t a, int32_t b, QuantizedRange range) const {
         const int32_t x = a - mZeroA;
         const int32_t y = b - mZeroB;
-        if (mFunction != Function::MUL && mSum) {
-            const int32_t sum = (*mSum)(x, mFunction == Function::SUB ? -y : y);
-            return std::clamp(sum + mZero, range.low, range.high);
+        if (mFunction == Function::MUL) {
+            return roundAndClamp(static_cast<float>(x * y) * mProductScale, mZero, range);
         }
-        const float value = mFunction == Function::MUL ? static_cast<float>(x * y) * mProductScale
-                                                       : static_cast<float>(x) * mScaleA +
-                                                                 static_cast<float>(y) * mScaleB;
-        return roundAndClamp(value, mZero, range);
+        const int32_t addend = mFunction == Function::SUB ? -y : y;
+        return mSum ? std::clamp((*mSum)(x, addend) + mZero, range.low, range.high)
+                    : mFarSum(x, addend, mZero, range);
     }
 
   private:
@@ -128,10 +121,9 @@ class QuantizedBinary {
     int32_t mZeroA;
     int32_t mZeroB;
     int32_t mZero;
-    float mScaleA;
-    float mScaleB;
-    float mProductScale;
     std::optional<ScaledSum> mSum;
+    FarScaledSum mFarSum;
+    float mProductScale;
 };
 
 // Calls body(i, a, b) for every element of the output: with its index and those of the elements of
