@@ -11,6 +11,7 @@
 
 #include "engine/base/half.h"
 #include "engine/graph/steering_input.h"
+#include "engine/numerics/finite.h"
 
 namespace halyard::engine {
 namespace {
@@ -157,6 +158,10 @@ class FoldPads : public Rule {
         }
         const TensorType& x = typeOf(pad->inputs[0]);
         const TensorType& padded = typeOf(node.inputs[0]);
+        // Zeros of a tensor make a NaN of an infinite weight; a window leaves out what lies beside.
+        if (!isPool && isFloat(x.type) && !areWeightsFinite(node)) {
+            return false;
+        }
         const std::optional<SpatialPad> spatial = spatialPadOf(from(), *pad);
         if (!spatial.has_value() || x.type != padded.type ||
             !(x.quantization == padded.quantization) || !padded.shape.hasKnownRank() ||
@@ -178,6 +183,11 @@ class FoldPads : public Rule {
     }
 
   private:
+    bool areWeightsFinite(const Node& node) const {
+        const Tensor& weights = from().tensor(node.inputs[1]);
+        return weights.isConstant() && areFinite(weights.type.type, weights.constant.bytes);
+    }
+
     bool widen(Node& node, const Node& pad, const SpatialPad& spatial, const Shape& padded) const {
         if (auto* pool = std::get_if<Pool2d>(&node.descriptor)) {
             return pool->function == Pool2d::Function::MAX &&

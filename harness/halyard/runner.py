@@ -57,17 +57,19 @@ def run_cases(
     backends: Sequence[str] = (),
     threads: int = 0,
     fast_math: bool = False,
+    driver_options: Sequence[str] = (),
     on_push: Progress | None = None,
 ) -> list[pb.CaseResult]:
     """One result per case, in the cases' order, when all have ended. A case that fails is a result;
     DeviceError is for a runner that can't run or a target that can't be reached.
 
-    `backends`, `threads` (0: the default) and `fast_math` are for an in-process target: a service
-    has its own. Nothing happens on the device meanwhile but the cases, so this is the way to
-    measure time.
+    `backends`, `threads` (0: the default), `fast_math` and `driver_options`, which are the runner's
+    own words, are for an in-process target: a service has its own. Nothing happens on the device
+    meanwhile but the cases, so this is the way to measure time.
     """
     with _pushed(device, cases, options, on_push) as run:
-        command = run.command(target, _driver_words(backends, threads, fast_math))
+        words = [*_driver_words(backends, threads, fast_math), *map(shlex.quote, driver_options)]
+        command = run.command(target, words)
         per_case = options.timeout_s or _DEFAULT_TIMEOUT
         ended = device.shell(command, timeout=_MARGIN + per_case * len(cases))
         _check(ended, target)

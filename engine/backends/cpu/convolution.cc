@@ -3,9 +3,11 @@
 #include <optional>
 
 #include "engine/backends/cpu/kernels.h"
+#include "engine/backends/cpu/plain_kernel.h"
 #include "engine/backends/cpu/product.h"
 #include "engine/backends/cpu/weights.h"
 #include "engine/backends/cpu/winograd.h"
+#include "engine/backends/ref/kernels.h"
 
 namespace halyard::engine::cpu {
 
@@ -16,6 +18,11 @@ Status supports(const Conv2d& /*node*/, const Graph& graph, const Node& whole) {
 Result<std::unique_ptr<const StepKernel>> compile(const Conv2d& node,
                                                   const KernelArguments& arguments,
                                                   InstructionSet set) {
+    // Nothing is fused with such a node, unless another process has just changed the weights.
+    if (arguments.others.empty() && padsWhatIsNotFinite(arguments.graph, arguments.node)) {
+        return plainKernel(arguments, "reference",
+                           [node](KernelCall& call) { return ref::run(node, call); });
+    }
     if (const std::optional<int32_t> side = fastestWinograd(node, arguments)) {
         return compileWinograd(node, *side, arguments, set);
     }

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "engine/backends/cpu/inverted_residual.h"
+#include "engine/backends/cpu/weights.h"
 
 namespace halyard::engine::cpu {
 namespace {
@@ -48,9 +49,9 @@ class Readers {
     std::unordered_map<TensorId, Reader> mReaders;
 };
 
-bool hasEpilogue(const Node& node) {
-    return node.kind() == NodeKind::Conv2d || node.kind() == NodeKind::FullyConnected ||
-           node.kind() == NodeKind::DepthwiseConv2d;
+bool hasEpilogue(const Graph& graph, const Node& node) {
+    return node.kind() == NodeKind::FullyConnected || node.kind() == NodeKind::DepthwiseConv2d ||
+           (node.kind() == NodeKind::Conv2d && !padsWhatIsNotFinite(graph, node));
 }
 
 // Whether the elements of a node's result become those of the next node's one by one.
@@ -100,7 +101,7 @@ std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece, Inst
     std::vector<bool> taken(piece.nodes.size(), false);
     for (size_t i = 0; i < piece.nodes.size(); ++i) {
         const Node& first = graph.node(piece.nodes[i]);
-        if (taken[i] || !hasEpilogue(first)) {
+        if (taken[i] || !hasEpilogue(graph, first)) {
             continue;
         }
         FusedNodes nodes = {i};

@@ -392,6 +392,23 @@ TEST(WeightedSumsOfFloats, LeaveOutInfiniteWeightsBesideTheInput) {
         layer.bias = random.values(typeOf(DataType::FLOAT32, {20}));
         layer.output = typeOf(DataType::FLOAT32, {});
         expectSameAsReference(layer);
+        for (const DataType type : {DataType::FLOAT32, DataType::FLOAT16}) {
+            std::vector<float> filters(static_cast<size_t>(12 * side * side * 4), 0.5F);
+            filters[0] = INFINITY;
+            filters.back() = std::nanf("");
+            for (const auto& window :
+                 {Window2d{.padding = PaddingScheme::SAME},
+                  Window2d{.padding = PaddingScheme::EXPLICIT, .left = 1, .strideW = 2}}) {
+                layer.descriptor = Conv2d{.window = window};
+                layer.x = random.values(typeOf(type, {1, 7, 7, 4}));
+                layer.weights = type == DataType::FLOAT32
+                                        ? ref_test::floats({12, side, side, 4}, filters)
+                                        : ref_test::halves({12, side, side, 4}, filters);
+                layer.bias = random.values(typeOf(type, {12}));
+                layer.output = typeOf(type, {});
+                expectSameAsReference(layer);
+            }
+        }
     }
 }
 

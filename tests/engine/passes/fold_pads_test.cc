@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <vector>
 
 #include "tests/engine/passes/pass_testing.h"
 
@@ -70,6 +71,21 @@ TEST(FoldPads, KeepsWhatIsNotZeroOrNotSpatial) {
     const TensorId edges = mirrored.node(Pad{.mode = Pad::Mode::REFLECT},
                                          {z, mirrored.paddings(kAround), kNoTensor});
     EXPECT_EQ(after(foldPads, mirrored.build({convolve(mirrored, edges, {})})).nodes().size(), 2U);
+}
+
+// A zero of a tensor makes a NaN of them, and a window leaves out what lies beside the picture.
+TEST(FoldPads, StaysWhereWeightsAreNotFinite) {
+    for (const float special :
+         {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+        TestGraph test;
+        const TensorId x = test.input(floatType({1, 4, 4, 2}));
+        const TensorId padded = test.node(Pad(), {x, test.paddings(kAround), kNoTensor});
+        std::vector<float> weights(size_t{3} * 9 * 2, 0.5F);
+        weights.back() = special;
+        const TensorId filter = test.constant(ref_test::floats({3, 3, 3, 2}, weights));
+        const TensorId y = test.node(Conv2d(), {padded, filter, test.constant(floatType({3}))});
+        EXPECT_EQ(after(foldPads, test.build({y})).nodes().size(), 2U);
+    }
 }
 
 TEST(FoldPads, KeepsAZeroThatIsNotTheRealOne) {
