@@ -6,6 +6,7 @@ A case follows from a seed, its operation and its number alone, so that it can b
 """
 
 from tests.random_models import (  # noqa: F401
+    controlling,
     detecting,
     elementwise,
     normalizing,
@@ -16,6 +17,7 @@ from tests.random_models import (  # noqa: F401
     selecting,
     windowed,
 )
+from tests.random_models.aliasing import generate_aliased
 from tests.random_models.sketch import GENERATORS, RandomCase, generate
 
-__all__ = ["GENERATORS", "RandomCase", "generate"]
+__all__ = ["GENERATORS", "RandomCase", "generate", "generate_aliased"]
