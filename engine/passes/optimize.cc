@@ -49,7 +49,7 @@ constexpr int kMostRounds = 4;
 constexpr size_t kGrowth = 4;
 constexpr size_t kFreeGrowth = size_t{1} << 20;
 
-// Bytes of constants by where they lie: what several share counts once.
+// Bytes of constants by where they begin.
 using ConstantExtents = std::map<const uint8_t*, size_t>;
 
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the verifier lets graphs be nested
@@ -70,9 +70,15 @@ void addConstants(const Graph& graph, ConstantExtents& extents) {
 size_t allowanceOf(const Graph& graph) {
     ConstantExtents extents;
     addConstants(graph, extents);
+    // What several share counts once, also where they only overlap.
     size_t bytes = 0;
-    for (const auto& [address, size] : extents) {
-        bytes += size;
+    const uint8_t* counted = nullptr;
+    for (const auto& [begin, size] : extents) {
+        const uint8_t* const end = begin + size;
+        if (counted == nullptr || counted < end) {
+            bytes += static_cast<size_t>(end - std::max(begin, counted));
+            counted = end;
+        }
     }
     return kGrowth * bytes + kFreeGrowth;
 }

@@ -4,14 +4,12 @@ two operations of a kind, in one model, whose weights overlap."""
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from halyard.model import dtype_of
 from halyard.proto import halyard_pb2 as pb
 from tests import reference
-from tests.random_models.sketch import RandomCase, generate
+from tests.random_models.sketch import GENERATORS, RandomCase, Sketch, generate
 
 # Those whose constants are weights: any of the type's values will do for one.
 OPERATIONS = (
@@ -34,14 +32,14 @@ OPERATIONS = (
 _CONSTANTS = (pb.OPERAND_LIFE_TIME_CONSTANT_COPY, pb.OPERAND_LIFE_TIME_CONSTANT_REFERENCE)
 _PLACES = 3
 _ALIGNMENT = 64
-# Cases that are looked through for one that goes with another.
-_MOST_PARTNERS = 16
+# Those that decide extents.
+_EARLY_DRAWS = 5
 
 
 def generate_aliased(operation: str, seed: int, number: int) -> RandomCase:
     """The same case for the same arguments."""
     source = np.random.default_rng([seed, number, len(operation)])
-    cases = _partners(operation, seed, number * _MOST_PARTNERS)
+    cases = _partners(operation, seed, number)
     test_case = pb.TestCase(name=f"{operation}_ALIASED_{number}")
     test_case.examples.add()
     for case in cases:
@@ -59,34 +57,51 @@ def generate_aliased(operation: str, seed: int, number: int) -> RandomCase:
     )
 
 
+class _Recorded(Sketch):
+    """Keeps the whole numbers that were drawn."""
+
+    def __init__(self, operation: str, source: np.random.Generator) -> None:
+        super().__init__(operation, source)
+        self.drawn: list[int] = []
+
+    def integer(self, low: int, high: int) -> int:
+        self.drawn.append(super().integer(low, high))
+        return self.drawn[-1]
+
+
+class _Swapped(Sketch):
+    """Draws the same, but for two numbers that take each other's place."""
+
+    def __init__(
+        self, operation: str, source: np.random.Generator, drawn: list[int], pair: tuple[int, int]
+    ) -> None:
+        super().__init__(operation, source)
+        self._drawn = drawn
+        self._places = {pair[0]: pair[1], pair[1]: pair[0]}
+        self._count = 0
+
+    def integer(self, low: int, high: int) -> int:
+        own = super().integer(low, high)
+        other = self._places.get(self._count)
+        self._count += 1
+        return own if other is None else min(max(self._drawn[other], low), high)
+
+
 def _partners(operation: str, seed: int, number: int) -> list[RandomCase]:
-    """Two cases: if there are such, with weights of as many elements in other rows."""
-    first = generate(operation, seed, number)
-    for at in range(1, _MOST_PARTNERS):
-        second = generate(operation, seed, number + at)
-        if _sizes(first) == _sizes(second) and _shapes(first) != _shapes(second):
-            break
-    return [first, second]
+    """Two cases that differ in which of two extents comes first, so that weights with as many
+    elements have other rows."""
 
+    def source() -> np.random.Generator:
+        return np.random.default_rng([seed, number, len(operation)])
 
-def _shapes(case: RandomCase) -> set[tuple[int, tuple[int, ...]]]:
-    """Of the weights, by their types."""
-    return {
-        (operand.type, tuple(operand.dimensions))
-        for operand in case.test_case.model.main.operands
-        if len(operand.dimensions) > 1 and operand.lifetime != pb.OPERAND_LIFE_TIME_SUBGRAPH_OUTPUT
-    }
-
-
-def _sizes(case: RandomCase) -> set[tuple[int, int]]:
-    # But for the data and the states, whose sizes are those of the batch.
-    model = case.test_case.model
-    weights = model.main.operations[0].inputs[1:9]
-    return {
-        (model.main.operands[index].type, math.prod(model.main.operands[index].dimensions))
-        for index in weights
-        if len(model.main.operands[index].dimensions) > 1
-    }
+    recorded = _Recorded(operation, source())
+    first = GENERATORS[operation](recorded)
+    early = range(min(_EARLY_DRAWS, len(recorded.drawn)))
+    pairs = [(a, b) for a in early for b in early if recorded.drawn[a] < recorded.drawn[b]]
+    if not pairs:
+        return [first, generate(operation, seed, number)]
+    pair = pairs[int(source().integers(len(pairs)))]
+    return [first, GENERATORS[operation](_Swapped(operation, source(), recorded.drawn, pair))]
 
 
 def _append(test_case: pb.TestCase, other: pb.TestCase) -> None:
