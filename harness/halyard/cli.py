@@ -1,47 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `halyard`. Exit codes: 0 all went well, 1 something failed, 2 a wrong command."""
 
-import errno
+import io
 import logging
 import signal
 import subprocess
 import sys
-from typing import Any
 
 import click
 
 from halyard import demo as demonstration
-from halyard import native, operations
+from halyard import native, operations, zoo
 from halyard.cli_bench import bench
 from halyard.cli_conformance import conformance
 from halyard.cli_files import log, pull, push, shell
+from halyard.cli_group import Program, examples, flush
 from halyard.cli_run import run, save
 from halyard.cli_vm import vm
+from halyard.devices import config_of
 from halyard.devices.adb_link import LinkBroken, usb_serials
 from halyard.errors import ConfigError, HalyardError
 from halyard.terminal import Terminal
 from halyard.vm.machine import MACHINES
 from halyard.vm.virtual_machine import Resident
 
-
-class _Group(click.Group):
-    """Turns what the harness raises into a message and an exit code."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except ConfigError as error:
-            raise click.UsageError(str(error)) from error
-        except HalyardError as error:
-            raise click.ClickException(str(error)) from error
-        except OSError as error:
-            # A reader of our output that is gone is click's to handle.
-            if error.errno == errno.EPIPE:
-                raise
-            raise click.ClickException(f"on this machine: {error}") from error
+_EPILOG = (
+    examples(
+        "halyard devices",
+        "halyard run --model mobilenet_v2 --type quant8",
+        "halyard run --device vm --hal 1.0..1.3",
+        "halyard conformance my_op.mod.py",
+    )
+    + "\n\nEach command has a --help with examples. Exit codes: 0 all went well, 1 something "
+    "failed, 2 a wrong command, 130 and 143 ended by Ctrl-C and SIGTERM."
+)
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Program, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="halyard")
 @click.option("-v", "--verbose", is_flag=True, help="Log what is done.")
 def cli(*, verbose: bool) -> None:
@@ -82,12 +77,22 @@ def devices() -> None:
         terminal.line(str(path))
 
 
-@cli.command()
-@click.option("--device", "name", default="vm", show_default=True)
-@click.option("--size", default=96, show_default=True)
-@click.option("--width", default=0.35, show_default=True)
+@cli.command(epilog=examples("halyard demo", "halyard demo --device SERIAL --size 224 --width 1"))
+@click.option(
+    "--device",
+    "name",
+    default="vm",
+    show_default=True,
+    metavar="vm|vm-arm64|SERIAL|HOST:PORT|YAML",
+    help="Where: the virtual device, a phone, or a device configuration.",
+)
+@click.option("--size", default=96, show_default=True, help="Of the image, in pixels.")
+@click.option("--width", default=0.35, show_default=True, help="Of the layers, as a factor.")
 def demo(name: str, size: int, width: float) -> None:
     """MobileNetV2 from Python, over adb and binder, through the engine and back."""
+    zoo.check(size, width)
+    if config_of(name).kind == "host":
+        raise ConfigError("the demo needs a service, and so a device: --device vm, or a phone")
     if not demonstration.run(Terminal(), name, size, width):
         sys.exit(1)
 
@@ -110,5 +115,16 @@ def list_operations(*, markdown: bool) -> None:
 def main() -> None:
     # So that what was started is ended and what was made is removed.
     for ending in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, lambda number, _: sys.exit(128 + number))
-    cli()
+        if signal.getsignal(ending) is not signal.SIG_IGN:
+            signal.signal(ending, lambda number, _: sys.exit(128 + number))
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):
+        # A name that is no UTF-8, or an output that can't show all, ends no command.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        cli()
+    except SystemExit as end:
+        # Output that got lost is a failure, unless something worse is told already.
+        sys.exit(end.code if flush() or end.code else 1)

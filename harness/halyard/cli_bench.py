@@ -10,24 +10,30 @@ from pathlib import Path
 import click
 
 from halyard import zoo
+from halyard.backends import parse as parse_backends
 from halyard.bench import machine, peers
 from halyard.bench.benchmark import Benchmark, PreparedFiles
 from halyard.bench.burners import Burners
 from halyard.bench.report import Report
 from halyard.bench.results import Skipped
 from halyard.bench.table import print_clients, print_model, print_nodes, print_peers
-from halyard.cli_device import check_writable
+from halyard.cli_group import INTERRUPTED, examples
 from halyard.errors import ConfigError
+from halyard.output_file import check_writable
 from halyard.subject import Subject
 from halyard.terminal import Terminal
 from halyard.zoo import DataType
 
-# Exit code, as a shell has it for SIGINT.
-_INTERRUPTED = 130
 _TYPES = "float32,quant8_signed"
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "halyard bench --models mobilenet_v2 --types quant8_signed --threads 1",
+        "halyard bench --models mobilenet_v1,resnet_50 --peers litert --json out.json",
+        "halyard bench --models mobilenet_v2 --clients 1,4 --profile",
+    )
+)
 @click.option(
     "--models",
     metavar="LIST",
@@ -116,7 +122,8 @@ def bench(
     counts = _numbers(threads, "--threads", 1, 64)
     client_counts = _numbers(clients, "--clients", 1, 32) if clients is not None else []
     cores = _numbers(cpus, "--cpus", 0, 1023) if cpus is not None else []
-    asked = _names(backends, "--backends") if backends is not None else []
+    asked = parse_backends(backends)
+    zoo.check(size, width)
     chosen = list(peers.PEERS)
     if peer_names is not None:
         by_name = {peer.name: peer for peer in peers.PEERS}
@@ -163,7 +170,7 @@ def bench(
         try:
             _measure(terminal, benchmark, subjects, counts, report)
         except KeyboardInterrupt:
-            sys.exit(_INTERRUPTED)
+            sys.exit(INTERRUPTED)
         finally:
             # Also of a run that is interrupted, or that something else ends.
             if report.complete or report.results:

@@ -6,10 +6,14 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from halyard.backends import parse as parse_backends
+from halyard.cli_device import METAVAR as DEVICES
+from halyard.cli_group import INTERRUPTED, examples
 from halyard.conformance.collection import collect
 from halyard.conformance.console import Progress, print_report
 from halyard.conformance.driver import Driver
@@ -17,37 +21,45 @@ from halyard.conformance.expectations import Expectations
 from halyard.conformance.history import History
 from halyard.conformance.outcome import Outcome, Status, outcome_of
 from halyard.conformance.plan import Plan, make_plan, parse_versions
-from halyard.conformance.reports import Report, check_writable, write_json, write_junit
+from halyard.conformance.reports import Report, write_json, write_junit
 from halyard.conformance.run import SECONDS_PER_CASE, RunSettings, run
 from halyard.conformance.selection import Selection
-from halyard.devices import config_of
+from halyard.devices import check_there, config_of
+from halyard.devices.config import check_instance
 from halyard.errors import ConfigError, DeviceError, HalyardError
+from halyard.hal_version import METAVAR, NEWEST, check_reachable
+from halyard.output_file import check_writable
 from halyard.terminal import Terminal
 
 _EXISTING = click.Path(exists=True, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_INTERRUPTED = 130
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "halyard conformance my_op.mod.py",
+        "halyard conformance --device vm --specs DIR --hal 1.2..1.3 --junit report.xml",
+        "halyard conformance --goldens DIR -k 'conv2d and not relaxed' --last-failed",
+    )
+)
 @click.argument("files", nargs=-1, type=_EXISTING, metavar="[FILE]...")
 @click.option(
     "--device",
     "name",
     default="host",
     show_default=True,
-    metavar="host|vm|SERIAL|HOST:PORT|YAML",
+    metavar=DEVICES,
     help="Where the driver is.",
 )
 @click.option("--goldens", multiple=True, type=_EXISTING, help="Golden cases: a folder or a file.")
 @click.option("--specs", multiple=True, type=_EXISTING, help="Specs: a folder or a file.")
 @click.option(
     "--hal",
-    metavar="1.0|1.1|1.2|1.3|A..B|all|lowest",
+    metavar=f"{METAVAR}|lowest",
     help="HAL versions: each case runs through each that can carry it, or the lowest that can. "
-    "Left out: the newest.",
+    f"{NEWEST}",
 )
-@click.option("--backends", default="", metavar="NAMES", help="In order of preference.")
+@click.option("--backends", metavar="NAMES", help="In order of preference.")
 @click.option(
     "--derived",
     default="all",
@@ -77,7 +89,7 @@ def conformance(
     goldens: tuple[Path, ...],
     specs: tuple[Path, ...],
     hal: str | None,
-    backends: str,
+    backends: str | None,
     derived: str,
     expression: str,
     operations: str,
@@ -98,17 +110,29 @@ def conformance(
             check_writable(path)
     config = config_of(name)
     versions = parse_versions(hal)
+    check_reachable(hal or "", versions.versions, config)
     selection = Selection.of(expression, operations, types)
-    chosen_backends = [item.strip() for item in backends.split(",")] if backends else []
-    if not all(chosen_backends):
-        raise ConfigError("--backends has an empty name")
+    chosen_backends = parse_backends(backends, known=config.kind != "adb")
+    if instance is not None:
+        if config.kind == "host":
+            raise ConfigError("--instance needs a service, and so a device")
+        if chosen_backends:
+            raise ConfigError("--backends is for a service that is started here, not --instance")
+        check_instance(instance, "--instance")
+    check_there(config)
     if not (files or goldens or specs):
         raise ConfigError("name cases: FILEs, --goldens or --specs")
     terminal = Terminal()
+    problems: list[str] = []
     with terminal.step("Reading cases") as step:
-        cases = collect(goldens, specs, derived=derived == "all", rest=files)
+        cases = collect(goldens, specs, derived=derived == "all", rest=files, problems=problems)
         wanted = selection.of_cases(cases)
         step.outcome = f"{len(wanted)} of {len(cases)}"
+        step.failed = bool(problems)
+    for problem in problems:
+        terminal.detail(problem)
+    if not wanted:
+        raise (HalyardError if problems else ConfigError)("no case is left to run")
     history = History(name)
     with ExitStack() as stack:
         with terminal.step(f"Opening {name}") as step:
@@ -129,16 +153,17 @@ def conformance(
         expectations = Expectations(config.expected_failures)
         settings = RunSettings(seconds_per_case=timeout, jobs=jobs)
         report, error = _run(terminal, driver, plan, expectations, settings)
+        report = replace(report, unreadable=problems)
     history.keep(report.outcomes)
     print_report(terminal, report)
     for write, path in ((write_json, json_path), (write_junit, junit_path)):
         if path is not None:
             write(path, report)
             terminal.line(f"report: {path}")
-    if isinstance(error, HalyardError):
-        raise error
+    if isinstance(error, KeyboardInterrupt):
+        sys.exit(INTERRUPTED)
     if error is not None:
-        sys.exit(_INTERRUPTED)
+        raise error
     if not report.is_good:
         sys.exit(1)
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How commands name a device and open it."""
 
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 import click
 
-from halyard.devices import Device, config_of, open_config
+from halyard.devices import Device, config_of, open_config, vm_options
 from halyard.devices.config import DeviceConfig
 from halyard.errors import ConfigError
 from halyard.terminal import Terminal
@@ -19,7 +20,8 @@ device_option = click.option(
     default="host",
     show_default=True,
     metavar=METAVAR,
-    help="Where: this machine, the virtual device, a phone, or a device configuration.",
+    help="Where: this machine, the virtual device (QEMU, booted for the command unless halyard vm "
+    "start left one), both of them as arm64, a phone, or a device configuration.",
 )
 
 # For what stays on the device after the command: host and a vm that is booted for it keep nothing.
@@ -32,15 +34,19 @@ lasting_device_option = click.option(
 )
 
 
-def open_shown(terminal: Terminal, name: str) -> Device:
+@contextmanager
+def open_shown(terminal: Terminal, name: str, config: DeviceConfig) -> Iterator[Device]:
     """Opens it, and shows what takes long."""
-    config = config_of(name)
-    if config.kind == "host":
-        return open_config(config)
-    with terminal.step(f"Opening {name}") as step:
-        device = open_config(config, lambda stage, seconds: step.now(f"{stage} {seconds:.1f} s"))
-        step.outcome = device.serial
-    return device
+    with ExitStack() as stack:
+        if config.kind == "host":
+            yield stack.enter_context(open_config(config))
+            return
+        with terminal.step(f"Opening {name}") as step:
+            device = stack.enter_context(
+                open_config(config, lambda stage, seconds: step.now(f"{stage} {seconds:.1f} s"))
+            )
+            step.outcome = device.serial
+        yield device
 
 
 def open_lasting(name: str) -> Device:
@@ -57,27 +63,17 @@ def check_lasting(config: DeviceConfig) -> None:
             "the host keeps nothing: its folder is there for one run. Name a device that stays: "
             "--device vm (after halyard vm start), or a phone's serial"
         )
-    machine = config.emulated()
-    if config.kind == "virtual" and Resident(machine=machine).running() is None:
+    if config.kind != "virtual":
+        return
+    machine = Resident(machine=config.emulated()).running()
+    if machine is None:
         raise ConfigError(
             "the virtual device does not run, and one that is booted for this command would be "
             "gone with all that is on it: halyard vm start"
         )
-
-
-def check_writable(path: Path) -> None:
-    """ConfigError where a file can't be written, before work is done whose result goes there."""
-    folder = path.parent
-    if path.is_dir():
-        raise ConfigError(f"{path}: is a folder")
-    if not folder.is_dir():
-        raise ConfigError(f"{path}: {folder} is not a folder")
-    # To open it tells what permissions alone do not: read-only file systems, above all.
-    was_there = path.exists()
-    try:
-        with path.open("ab"):
-            pass
-        if not was_there:
-            path.unlink()
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
+    differs = machine.differences(vm_options(config), config.asked)
+    if differs:
+        raise ConfigError(
+            f"the virtual device that runs has {'; '.join(differs)}, and one that is booted for "
+            "this command would be gone with all that is on it"
+        )

@@ -12,13 +12,17 @@ from typing import TypeVar
 
 import click
 
-from halyard import hal_version, zoo
+from halyard import hal_version, operations, output_file, zoo
+from halyard.backends import parse as parse_backends
 from halyard.bench import machine
 from halyard.bench.machine import Peak
-from halyard.cli_device import check_lasting, check_writable, device_option, open_shown
+from halyard.cli_device import check_lasting, device_option, open_shown
+from halyard.cli_group import examples
 from halyard.devices import Device, Service, ServiceOptions, config_of
-from halyard.errors import ConfigError, DeviceError, HalyardError
+from halyard.devices.config import DeviceConfig, check_instance
+from halyard.errors import ConfigError, DeviceError
 from halyard.measurement import Measurement, measure
+from halyard.output_file import check_writable
 from halyard.proto import halyard_pb2 as pb
 from halyard.report import print_measurement, print_operations
 from halyard.runner import Target
@@ -60,6 +64,15 @@ class HalChoice:
     versions: Sequence[pb.HalVersion]
     required: bool
 
+    def check(self, config: DeviceConfig, subject: Subject | FileSubject) -> None:
+        """ConfigError for what can be told before a large model is built: the version that a model
+        of the zoo needs is that of a small one of its kind."""
+        hal_version.check_reachable(self.text, self.versions, config)
+        if self.versions and isinstance(subject, Subject):
+            small = subject.smallest()
+            if small != subject:
+                self.carrying(hal_version.lowest_version(small.runnable.model))
+
     def carrying(self, lowest: int) -> list[pb.HalVersion]:
         """The versions that carry a model that needs `lowest`."""
         chosen = [version for version in self.versions if version >= lowest]
@@ -95,6 +108,8 @@ def _subject(
 ) -> Subject | FileSubject:
     """A name of the zoo; else a file. Options of the zoo's models have no say in a file's."""
     if model in zoo.NAMES:
+        zoo.check(size, width)
+        zoo.check_type(model, DataType(type_name))
         return Subject.of_zoo(model, DataType(type_name), size, width, seed)
     path = Path(model)
     if not path.is_file():
@@ -110,7 +125,13 @@ def _subject(
     return FileSubject(path, seed)
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "halyard run --model mobilenet_v2 --type quant8",
+        "halyard run --device vm --hal 1.0..1.3 --json result.json",
+        "halyard run --model model.pb --device SERIAL --placement",
+    )
+)
 @click.option(
     "--model",
     default="mobilenet_v2",
@@ -119,12 +140,15 @@ def _subject(
     help=f"Of the zoo ({', '.join(zoo.NAMES)}), or a file that halyard save wrote.",
 )
 @_model_options
-@click.option("--seed", default=0, show_default=True, help="Of the input.")
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), help="Of the input."
+)
 @device_option
 @click.option(
     "--hal",
-    metavar="1.0|1.1|1.2|1.3|A..B|all",
-    help="HAL version, a range of them, or all that can carry the model. Left out: the newest.",
+    metavar=hal_version.METAVAR,
+    help="HAL version, a range of them, or all of HIDL's that can carry the model. "
+    f"{hal_version.NEWEST}",
 )
 @click.option(
     "-c",
@@ -199,9 +223,15 @@ def run(
 ) -> None:
     """Runs a model on a device and compares it with LiteRT."""
     choice = parse_hal(hal)
-    asked = _names(backends, "--backends")
-    subject = _subject(model, type_name, size, width, seed)
     config = config_of(name)
+    # A phone may have a service of its own, and that knows what it has.
+    asked = parse_backends(backends, known=config.kind != "adb")
+    subject = _subject(model, type_name, size, width, seed)
+    choice.check(config, subject)
+    for option, instance_name in (("--instance", instance), ("--service-name", service_name)):
+        if instance_name is not None:
+            check_instance(instance_name, option)
+    turned_off = _operations(unsupported)
     service_options = {
         "--service-name": service_name,
         "--unsupported-operations": unsupported,
@@ -232,16 +262,17 @@ def run(
         profile=repeat if profile else 0,
     )
     terminal = Terminal()
-    peak = None
-    if profile:
-        with terminal.step("Measuring the machine's peak"):
-            peak = machine.measure_peak(threads or os.cpu_count() or 1)
-    with terminal.step(f"Building {subject}") as step:
-        required = hal_version.lowest_version(subject.runnable.model)
-        step.outcome = f"needs HAL {hal_version.format(required)}"
-    versions = choice.carrying(required)
     measurements: list[Measurement] = []
-    with open_shown(terminal, name) as device:
+    # A device that is not there is told before a model is built, which takes longer.
+    with open_shown(terminal, name, config) as device:
+        with terminal.step(f"Building {subject}") as step:
+            required = hal_version.lowest_version(subject.runnable.model)
+            step.outcome = f"needs HAL {hal_version.format(required)}"
+        versions = choice.carrying(required)
+        peak = None
+        if profile:
+            with terminal.step("Measuring the machine's peak"):
+                peak = machine.measure_peak(threads or os.cpu_count() or 1)
         series = _Series(
             terminal, device, subject, options, asked, threads, fast_math, peak, placement
         )
@@ -261,7 +292,7 @@ def run(
                     backends=asked,
                     threads=threads or None,
                     fast_math=fast_math,
-                    unsupported=_names(unsupported, "--unsupported-operations"),
+                    unsupported=turned_off,
                     arguments=arguments,
                 )
             ) as service:
@@ -272,11 +303,13 @@ def run(
         sys.exit(1)
 
 
-def _names(text: str | None, option: str) -> list[str]:
+def _operations(text: str | None) -> list[str]:
+    """What -u names: operations, or their codes, with commas between."""
     names = [item.strip() for item in text.split(",")] if text is not None else []
-    if not all(names):
-        raise ConfigError(f"{option} has an empty name")
-    return names
+    for name in names:
+        if not (name.isascii() and name.isdigit()):
+            operations.check_name(name, "--unsupported-operations")
+    return [name.upper() for name in names]
 
 
 def _refuse(options: dict[str, str | int | None], reason: str) -> None:
@@ -354,14 +387,23 @@ def _write_json(path: Path, measurements: Sequence[Measurement]) -> None:
     """An object; a list of them if several HAL versions were run."""
     objects = [measurement.as_json() for measurement in measurements]
     content = objects[0] if len(objects) == 1 else objects
-    try:
-        path.write_text(json.dumps(content, indent=2) + "\n")
-    except OSError as error:
-        raise HalyardError(f"{path}: {error.strerror}") from error
+    output_file.write(path, (json.dumps(content, indent=2) + "\n").encode())
 
 
-@click.command()
-@click.option("--model", default="mobilenet_v2", show_default=True, type=click.Choice(zoo.NAMES))
+@click.command(
+    epilog=examples(
+        "halyard save --model mobilenet_v2 --type quant8 model.pb",
+        "halyard run --model model.pb --device vm",
+    )
+)
+@click.option(
+    "--model",
+    default="mobilenet_v2",
+    show_default=True,
+    type=click.Choice(zoo.NAMES),
+    metavar="NAME",
+    help=f"Of {', '.join(zoo.NAMES)}.",
+)
 @_model_options
 @click.argument("path", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
 def save(*, model: str, type_name: str, size: int | None, width: float, path: Path) -> None:
@@ -371,8 +413,5 @@ def save(*, model: str, type_name: str, size: int | None, width: float, path: Pa
     subject = Subject.of_zoo(model, DataType(type_name), size, width)
     with terminal.step(f"Building {subject}"):
         data = subject.runnable.model.SerializeToString()
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise HalyardError(f"{path}: {error.strerror}") from error
+    output_file.write(path, data)
     terminal.line(f"{path}: {len(data)} bytes; halyard run --model {path} runs it")

@@ -6,16 +6,19 @@ import time
 
 import click
 
+from halyard import folders
 from halyard.cli_files import run_or_converse
+from halyard.cli_group import Group, examples
 from halyard.devices.virtual import VirtualDevice, answers
 from halyard.errors import HalyardError
 from halyard.terminal import Terminal
 from halyard.vm import initramfs
+from halyard.vm.accelerator import Accel, Kvm
 from halyard.vm.machine import MACHINES, X86_64, Machine
 from halyard.vm.virtual_machine import Resident, VirtualMachine, VmOptions
 
 
-@click.group()
+@click.group(cls=Group)
 @click.option(
     "--machine",
     default=X86_64.name,
@@ -27,24 +30,39 @@ from halyard.vm.virtual_machine import Resident, VirtualMachine, VmOptions
 def vm(context: click.Context, machine: str) -> None:
     """A virtual device that stays until it is stopped.
 
-    It boots Debian's kernel. Where none is installed, and for another architecture, the first start
-    fetches its package (70 MB) and keeps it; after that no network is needed.
+    Commands with --device vm use it while it runs, and boot one of their own otherwise. It boots
+    Debian's kernel. Where none is installed, and for another architecture, the first start fetches
+    its package (70 MB) and keeps it; after that no network is needed.
     """
     context.obj = MACHINES[machine]
 
 
-@vm.command()
-@click.option("--memory", default=1024, show_default=True, type=click.IntRange(256), help="MiB.")
+@vm.command(epilog=examples("halyard vm start --memory 2048", "halyard vm start --accel tcg"))
+@click.option(
+    "--memory", default=1024, show_default=True, type=click.IntRange(256, 65536), help="MiB."
+)
 @click.option("--processors", default=2, show_default=True, type=click.IntRange(1, 64))
+@click.option(
+    "--accel",
+    default=Accel.AUTO.value,
+    show_default=True,
+    type=click.Choice([each.value for each in Accel]),
+    help="kvm; tcg, which emulates; or auto: KVM where a guest boots with it.",
+)
 @click.pass_obj
-def start(chosen: Machine, memory: int, processors: int) -> None:
+def start(chosen: Machine, memory: int, processors: int, accel: str) -> None:
     """Boots it, unless it runs."""
     terminal = Terminal()
+    context = click.get_current_context()
+    given = click.core.ParameterSource.COMMANDLINE
+    asked = [name for name in context.params if context.get_parameter_source(name) is given]
+    options = VmOptions(machine=chosen, memory=memory, processors=processors, accel=Accel(accel))
     with terminal.step("Booting the virtual device") as step:
         machine, is_new = Resident(machine=chosen).start(
-            VmOptions(machine=chosen, memory=memory, processors=processors),
+            options,
             answers,
             lambda stage, seconds: step.now(f"{stage} {seconds:.1f} s"),
+            asked=asked,
         )
         step.outcome = f"adb at 127.0.0.1:{machine.port}" if is_new else "it runs already"
     _describe(terminal, machine)
@@ -81,12 +99,20 @@ def shell(chosen: Machine, command: tuple[str, ...]) -> None:
         run_or_converse(device, command)
 
 
+def _processor(machine: VirtualMachine) -> str:
+    if not machine.is_emulated:
+        return "this machine's (KVM)"
+    failure = Kvm(folders.cache() / "kvm.json").failure()
+    return "emulated: its times are no real device's" + (f" (KVM: {failure})" if failure else "")
+
+
 def _describe(terminal: Terminal, machine: VirtualMachine) -> None:
     minutes = (time.time() - machine.started) / 60
     stages = ", ".join(f"{name} {seconds:.1f}" for name, seconds in machine.stages.items())
     terminal.detail(f"adb       127.0.0.1:{machine.port}")
     terminal.detail(f"kernel    {machine.kernel}")
     terminal.detail(f"process   {machine.pid}, for {minutes:.0f} min")
+    terminal.detail(f"processor {_processor(machine)}")
     terminal.detail(f"console   {machine.console}")
     terminal.detail(f"booted in {machine.boot_seconds:.1f} s ({stages})")
     if machine.programs != initramfs.digest(initramfs.native_programs(machine.machine)):

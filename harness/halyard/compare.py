@@ -30,13 +30,23 @@ class Difference:
     nonzero: int = 0
     largest: float = 0.0
     is_half: bool = False  # a float16 tensor
+    nans: int = 0  # elements that are NaN on both sides, which counts as equal
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether there is no number to compare: a model that went wrong on both sides."""
+        return 0 < self.count == self.nans
 
     def text(self) -> str:
         """One line for a report."""
+        if self.says_nothing:
+            return f"{self.name}: all of {self.count} are NaN on both sides: nothing is compared"
         exact = (
             f"{100 * self.exact_share:.2f} % of {self.count} exact, "
             f"where {self.nonzero} are not zero"
         )
+        if self.nans:
+            exact += f" and {self.nans} are NaN on both sides"
         if self.max_steps is not None:
             steps = "1 step" if self.max_steps == 1 else f"{self.max_steps} steps"
             return f"{self.name}: largest difference {steps}, {exact}"
@@ -59,8 +69,11 @@ def compare(info: TensorInfo, expected: Array, actual: Array) -> Difference:
         return Difference(info.name, 0, 0.0, 0.0, 0 if info.quantized else None, 1.0)
     is_float = np.issubdtype(info.dtype, np.floating)
     same = np.equal(expected, actual)
+    nans = 0
     if is_float:
-        same |= np.isnan(expected) & np.isnan(actual)
+        both = np.isnan(expected) & np.isnan(actual)
+        nans = int(np.count_nonzero(both))
+        same |= both
     wanted, found = info.dequantize(expected), info.dequantize(actual)
     with np.errstate(invalid="ignore"):
         error = np.where(same, 0.0, np.abs(found - wanted))
@@ -79,7 +92,8 @@ def compare(info: TensorInfo, expected: Array, actual: Array) -> Difference:
         float(relative.max()),
         steps,
         float(same.mean()),
-        nonzero=int(np.count_nonzero(wanted)),
+        nonzero=int(np.count_nonzero(wanted) - np.count_nonzero(np.isnan(wanted))),
         largest=float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0)),
         is_half=info.dtype == np.float16,
+        nans=nans,
     )

@@ -3,9 +3,12 @@
 
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from halyard import hal_version, litert, native
-from halyard.devices import Device, Service, ServiceOptions, VirtualDevice, config_of, open_config
+from halyard.cli_device import open_shown
+from halyard.devices import Device, Service, ServiceOptions, VirtualDevice, config_of
 from halyard.measurement import Measurement, Subject, measure
 from halyard.proto import halyard_pb2 as pb
 from halyard.report import agreement, placement, times
@@ -58,21 +61,18 @@ def _show_build(terminal: Terminal) -> None:
         terminal.detail(f"results are not compared: {litert.MISSING}")
 
 
-def _open(terminal: Terminal, name: str) -> Device:
-    with terminal.step(f"Opening {name}") as step:
-        device = open_config(
-            config_of(name), lambda stage, seconds: step.now(f"{stage} {seconds:.1f} s")
-        )
-        step.outcome = f"adb at {device.serial}"
-    if isinstance(device, VirtualDevice):
-        machine = device.machine
-        stages = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in machine.stages.items())
-        own = "booted" if device.is_own else "runs already; it booted"
-        terminal.detail(f"{own} in {machine.boot_seconds:.1f} s: {stages}")
-    kernel = device.shell("uname -srm").stdout.strip()
-    nodes = device.shell("ls /dev/*binder").stdout.split()
-    terminal.detail(f"{kernel}; {', '.join(nodes)}")
-    return device
+@contextmanager
+def _open(terminal: Terminal, name: str) -> Iterator[Device]:
+    with open_shown(terminal, name, config_of(name)) as device:
+        if isinstance(device, VirtualDevice):
+            machine = device.machine
+            stages = ", ".join(f"{name} {seconds:.1f}" for name, seconds in machine.stages.items())
+            own = "booted" if device.is_own else "runs already; it booted"
+            terminal.detail(f"{own} in {machine.boot_seconds:.1f} s: {stages}")
+        kernel = device.shell("uname -srm").stdout.strip()
+        nodes = device.shell("ls /dev/*binder").stdout.split()
+        terminal.detail(f"{kernel}; {', '.join(nodes)}")
+        yield device
 
 
 def _show_service(terminal: Terminal, service: Service) -> None:
@@ -141,13 +141,18 @@ def _show_summary(terminal: Terminal, measurements: list[Measurement]) -> None:
                 f"{measurement.result.prepare_ns / 1e6:.1f}",
             ]
         )
+    emulated = any(measurement.emulated for measurement in measurements)
     numbers = ["exact", "ms per inference", "ms to prepare"]
     terminal.table(["type", "HAL", "result", "largest difference", *numbers], rows, numbers)
+    if emulated:
+        terminal.line("The device is emulated: its times are no real one's.")
 
 
 def _error(measurement: Measurement) -> str:
     if not measurement.differences:
         return "-"
+    if any(difference.says_nothing for difference in measurement.differences):
+        return "all NaN"
     worst = max(measurement.differences, key=lambda difference: difference.max_abs_error)
     if worst.max_steps is not None:
         return f"{worst.max_steps} steps" if worst.max_steps != 1 else "1 step"

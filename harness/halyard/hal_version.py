@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from halyard import delimited, native
+from halyard.devices.config import DeviceConfig
 from halyard.errors import ConfigError, HalyardError
 from halyard.proto import halyard_pb2 as pb
 
@@ -20,6 +21,14 @@ AIDL = (
     pb.HAL_VERSION_AIDL_2,
     pb.HAL_VERSION_AIDL_3,
     pb.HAL_VERSION_AIDL_4,
+)
+
+
+# For the help of --hal.
+METAVAR = "1.0|1.1|1.2|1.3|AIDL-1..AIDL-4|A..B|all"
+NEWEST = (
+    "Left out: the newest that is there: 1.3 of a service; in-process (the host) AIDL-4, as the "
+    "driver knows the rules of AIDL's versions, too, but no service speaks them yet."
 )
 
 
@@ -39,6 +48,15 @@ def format(version: int) -> str:
     if version >= pb.HAL_VERSION_AIDL_1:
         return f"AIDL-{version - pb.HAL_VERSION_AIDL_1 + 1}"
     return f"{version // 10}.{version % 10}"
+
+
+def check_reachable(text: str, versions: Sequence[pb.HalVersion], config: DeviceConfig) -> None:
+    """ConfigError where --hal asks a service for nothing but AIDL's versions, which it lacks."""
+    if config.kind != "host" and versions and not set(versions) & set(ALL):
+        raise ConfigError(
+            f"--hal {text}: the service speaks HIDL 1.0 to 1.3; what AIDL changed is there "
+            "in-process only (--device host)"
+        )
 
 
 def lowest_versions(models: Sequence[pb.Model]) -> list[pb.HalVersion]:

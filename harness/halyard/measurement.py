@@ -73,6 +73,7 @@ class Measurement:
     problems: Sequence[str] = field(default=())  # why it is no success
     notes: Sequence[str] = field(default=())  # what the user should know all the same
     peak: Peak | None = None  # of the machine, for the profile
+    emulated: bool = False  # whether the device's processor is, so that times say little
 
     @property
     def ok(self) -> bool:
@@ -125,7 +126,11 @@ class Measurement:
         result, execution = self.result, self.execution
         return {
             "model": self.subject.as_json(),
-            "device": {"serial": self.device, "properties": dict(self.device_properties)},
+            "device": {
+                "serial": self.device,
+                "emulated": self.emulated,
+                "properties": dict(self.device_properties),
+            },
             "target": result.target,
             "driver": result.version_string,
             "hal": self.hal,
@@ -180,6 +185,7 @@ class Measurement:
                     "max_relative_error": difference.max_relative_error,
                     "max_steps": difference.max_steps,
                     "exact_share": difference.exact_share,
+                    "nan": difference.nans,
                 }
                 for difference in self.differences
             ],
@@ -235,6 +241,7 @@ def measure(
         problems=problems,
         notes=[] if strange else absent(result.placement, backends),
         peak=peak,
+        emulated=device.is_emulated,
     )
 
 

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The driver's operation table, as the service prints it (--list-operations)."""
 
+import difflib
 import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from halyard.errors import HalyardError
+from halyard.errors import ConfigError, HalyardError
+from halyard.proto import halyard_pb2 as pb
+
+_NAMES = [each.name for each in pb.OperationType.DESCRIPTOR.values]
 
 COLUMNS = ("operation", "from HAL", "types that it computes with, and the HAL version of each")
 
@@ -30,6 +34,22 @@ def parse(text: str) -> list[OperationRow]:
         ]
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise HalyardError(f"the operation list is not understood: {error}") from error
+
+
+def check_name(name: str, option: str) -> None:
+    """ConfigError for a name that is no operation's, with those that are like it."""
+    known = [text.removeprefix("OPERATION_TYPE_") for text in _NAMES]
+    if name.upper() not in known:
+        raise ConfigError(f"{option}: no {name!r}{likely(name, known)}")
+
+
+def likely(name: str, known: Sequence[str]) -> str:
+    """What a wrong name may have meant, as the end of a sentence; all names, if they are few."""
+    near = difflib.get_close_matches(name.upper(), known, n=4, cutoff=0.5)
+    near += [each for each in known if name.upper() in each and each not in near][:4]
+    if len(known) <= 20:
+        return f"; there are {', '.join(known)}"
+    return f"; there are {', '.join(near)} and others" if near else ""
 
 
 def _types(

@@ -78,6 +78,9 @@ def _has_cases(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # What can't be meant is told before a test runs.
+    if any(_option(config, name) for name in _OPTIONS):
+        _session(config)
     if _has_cases(config):
         from halyard.conformance.pytest_cases import CasePlugin
 

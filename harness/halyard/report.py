@@ -59,9 +59,10 @@ def times(measurement: Measurement) -> str:
     if wall is None:
         return "unknown"
     runs = _counted(len(wall.values), "run")
+    how = "emulated: " if measurement.emulated else ""
     text = (
-        f"median {wall.median:.2f} ms (min {min(wall.values):.2f}, max {max(wall.values):.2f}, "
-        f"first {wall.first:.2f}; {runs})"
+        f"{how}median {wall.median:.2f} ms (min {min(wall.values):.2f}, "
+        f"max {max(wall.values):.2f}, first {wall.first:.2f}; {runs})"
     )
     if measurement.in_driver is not None:
         text += f", of which in the driver {measurement.in_driver.median:.2f} ms"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Protocol, Self
@@ -20,6 +20,7 @@ from halyard.model import Array, byte_size
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite import NotExpressible
 from halyard.zoo import (
+    MIN_SIZE,
     DataType,
     RunnableModel,
     ZooModel,
@@ -85,6 +86,10 @@ class Subject:
     ) -> Self:
         """Of the published size unless another is asked for."""
         return cls(name, data_type, default_size(name) if size is None else size, width, seed)
+
+    def smallest(self) -> Self:
+        """The same architecture in the same type, built at once."""
+        return replace(self, size=MIN_SIZE, width=0.1)
 
     @property
     def zoo_model(self) -> ZooModel:

@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from rich.console import Console
 from rich.markup import escape
@@ -49,21 +49,24 @@ class Terminal:
         self._silence = silence
         width = None if sys.stdout.isatty() else _LOG_WIDTH
         self.console = console or Console(highlight=False, soft_wrap=True, width=width, emoji=False)
+        self._good, self._bad, self._spinner = _marks(self.console.encoding)
 
     @contextmanager
     def step(self, title: str) -> Iterator[Step]:
         start = time.monotonic()
-        with self.console.status(escape(title)) as status:
+        with self.console.status(escape(title), spinner=self._spinner) as status:
             step = Step(title, status)
             try:
                 with self._reminders(step, title):
                     yield step
             except BaseException:
-                self.console.print(f"[red]✗[/red] {escape(title)}")
+                # Where nothing can be printed any more, what went wrong before is still to be told.
+                with suppress(OSError):
+                    self.console.print(f"[red]{self._bad}[/red] {escape(title)}")
                 raise
         seconds = time.monotonic() - start
         outcome = f": {step.outcome}" if step.outcome else ""
-        mark = "[red]✗[/red]" if step.failed else "[green]✓[/green]"
+        mark = f"[red]{self._bad}[/red]" if step.failed else f"[green]{self._good}[/green]"
         self.console.print(f"{mark} {escape(title + outcome)} [dim]({seconds:.1f} s)[/dim]")
 
     @contextmanager
@@ -78,7 +81,11 @@ class Terminal:
         def remind() -> None:
             while not over.wait(self._silence):
                 busy = f": {step.text}" if step.text else ""
-                self.detail(f"{title}{busy} (since {time.monotonic() - start:.0f} s)")
+                try:
+                    self.detail(f"{title}{busy} (since {time.monotonic() - start:.0f} s)")
+                except OSError:
+                    # The end of the step will say so.
+                    return
 
         thread = threading.Thread(target=remind, daemon=True)
         thread.start()
@@ -117,6 +124,16 @@ class Terminal:
         for row in rows:
             table.add_row(*map(Text, row))
         self.console.print(table)
+
+
+def _marks(encoding: str) -> tuple[str, str, str]:
+    """What stands before a step that went well and one that failed, and the name of rich's spinner,
+    as an output of that encoding can show them."""
+    try:
+        "✓✗⠋".encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return "ok", "FAILED", "line"
+    return "✓", "✗", "dots"
 
 
 def _widths(cells: Sequence[Sequence[str]], room: int) -> list[int] | None:

@@ -14,7 +14,19 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from halyard import cli, cli_run, litert, measurement, native, subject, terminal
+from halyard import (
+    cli,
+    cli_run,
+    cli_vm,
+    hal_version,
+    litert,
+    measurement,
+    native,
+    subject,
+    terminal,
+    zoo,
+)
+from halyard.bench import machine
 from halyard.devices import Device, config_of, open_config
 from halyard.errors import ConfigError, ProgramMissing
 from halyard.proto import halyard_pb2 as pb
@@ -45,16 +57,81 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
         ["run", "--width", "-1"],
         ["run", "--size", "32", "--width", "0.1", "--device", "no:device:x"],
         ["run", "--size", "32", "--width", "0.1", "--backends", "CpuRef,"],
+        ["run", "--seed", "-1"],
+        ["run", "--size", "100000"],
+        ["run", "--width", "nan"],
+        ["run", "--backends", "CpuRef,NoSuch"],
+        ["run", "--device", "nosuch"],
+        ["run", "--device", "vm", "-n", "bad name!"],
+        ["run", "--device", "vm", "--instance", "a/b"],
+        ["run", "--device", "vm", "-u", "NO_SUCH"],
+        ["run", "--device", "vm", "--hal", "AIDL-2"],
+        ["run", "--model", "lstm_speech", "--type", "quant8"],
+        ["bench", "--width", "nan"],
+        ["bench", "--size", "1"],
+        ["bench", "--backends", "NoSuch"],
+        ["demo", "--size", "1"],
+        ["demo", "--device", "host"],
         ["push", "/no/such/file", "/data/x"],
         ["vm", "start", "--memory", "1"],
         ["no-such-command"],
     ],
     ids=" ".join,
 )
-def test_a_wrong_command_line_exits_with_2(invoke: Invoke, words: list[str]) -> None:
+def test_a_wrong_command_line_exits_with_2_before_any_work(
+    invoke: Invoke, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work(*_: Any, **named: Any) -> Any:
+        if named.get("width", 0.1) > 0.1:
+            pytest.fail("a model is built")
+        return zoo.build(*_, **named)
+
+    monkeypatch.setattr(subject, "build", work)
+    monkeypatch.setattr(machine, "measure_peak", lambda _: pytest.fail("the peak is measured"))
     result = invoke(*words)
     assert result.exit_code == 2, result.output
     assert "Error: " in result.output
+    [_, error] = result.output.split("Error: ")
+    assert len(error.splitlines()) == 1
+
+
+def test_the_hal_version_is_checked_with_a_small_model(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+
+    def build(*words: Any, **named: Any) -> Any:
+        sizes.append(named["size"])
+        return zoo.build(*words, **named)
+
+    subject._built.cache_clear()
+    monkeypatch.setattr(subject, "build", build)
+    result = invoke("run", "--type", "quant8_signed", "--hal", "1.0")
+    assert (result.exit_code, sizes) == (2, [zoo.MIN_SIZE])
+    assert "--hal 1.0: the model needs HAL 1.3 or newer" in result.output
+
+
+@pytest.mark.parametrize("name", zoo.NAMES)
+def test_a_small_model_needs_what_a_larger_one_does(name: str) -> None:
+    for data_type in zoo.data_types(name):
+        small = subject.Subject.of_zoo(name, data_type, 16, 0.25)
+        assert hal_version.lowest_version(small.runnable.model) == hal_version.lowest_version(
+            small.smallest().runnable.model
+        )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(), *((name,) for name in cli.cli.commands), *(("vm", name) for name in cli_vm.vm.commands)],
+    ids=" ".join,
+)
+def test_help_cuts_nothing_off(invoke: Invoke, words: tuple[str, ...]) -> None:
+    result = invoke(*words, "--help")
+    assert result.exit_code == 0
+    assert "..." not in result.output.replace("[COMMAND]...", "").replace("ARGS]...", "").replace(
+        "[FILE]...", ""
+    )
+    assert max(map(len, result.output.splitlines())) <= 80
 
 
 def test_a_virtual_device_that_does_not_run_is_told(invoke: Invoke) -> None:
@@ -477,6 +554,19 @@ def test_options_of_the_zoo_do_not_go_with_a_file(invoke: Invoke, tmp_path: Path
     result = invoke("run", "--model", path, "--type", "quant8")
     assert result.exit_code == 2
     assert "--type is for models of the zoo" in result.output
+
+
+def test_save_leaves_what_was_there_where_the_disk_is_full(
+    invoke: Invoke, tmp_path: Path, full_disk: Callable[[Path], Callable[[], None]]
+) -> None:
+    fill = full_disk(tmp_path / "small")
+    path = tmp_path / "small/model"
+    path.write_bytes(b"before")
+    fill()
+    result = invoke("save", *SMALL[1:], path)
+    assert (result.exit_code, "No space left" in result.output) == (1, True)
+    assert path.read_bytes() == b"before"
+    assert sorted(each.name for each in path.parent.iterdir()) == ["filling", "model"]
 
 
 def test_save_tells_a_folder_that_is_not_there(invoke: Invoke, tmp_path: Path) -> None:

@@ -189,8 +189,8 @@ def test_backends_reach_the_driver(invoke: Invoke, folder: Path) -> None:
     words = ("--goldens", folder, *PLAIN, "-k", "add")
     assert invoke(*words, "--backends", "CpuRef").exit_code == 0
     refused = invoke(*words, "--backends", "NoSuchBackend")
-    assert refused.exit_code == 1
-    assert "unknown backend NoSuchBackend" in refused.output
+    assert refused.exit_code == 2
+    assert "no 'NoSuchBackend', there are CpuRef, CpuAcc" in refused.output
 
 
 # ---- hangs, interruptions -----------------------------------------------------------------------
@@ -297,6 +297,11 @@ def test_what_failed_last_time_can_be_run_again(
         (["{goldens}", "-k", "and"], "a word is missing"),
         (["{goldens}", "-k", "nothing_of_that_name"], "no case is left"),
         (["{goldens}", "--backends", "CpuRef,"], "empty name"),
+        (["{goldens}", "--operations", "CONV2D"], "no 'CONV2D'; there are CONV_2D, "),
+        (["{goldens}", "--types", "QUANT8"], "no 'QUANT8'; there are FLOAT32, "),
+        (["{goldens}", "--instance", "mine"], "needs a service"),
+        (["{goldens}", "--device", "vm", "--instance", "x", "--backends", "CpuRef"], "not --inst"),
+        (["{goldens}", "--device", "nosuch"], "'nosuch' is no device"),
         (["{goldens}", "--device", "no:device:x"], "is no device"),
         (["{goldens}", "--json", "/no/such/folder/report.json"], "No such file"),
         (["{goldens}", "--junit", "/proc/report.xml"], "/proc/report.xml"),
@@ -322,6 +327,53 @@ def test_a_report_that_was_there_stays_until_the_end(
     other = tmp_path / "other.json"
     assert invoke("--goldens", folder, "--hal", "1.9", "--json", other).exit_code == 2
     assert not other.exists()
+
+
+SPEC = """
+x = Input("x", ("TENSOR_FLOAT32", [2]))
+y = Output("y", ("TENSOR_FLOAT32", [2]))
+model = Model().Operation("RELU", x).To(y)
+Example({x: [1.0, -2.0], y: [1.0, 0.0]})
+"""
+
+
+def test_a_spec_that_can_not_be_read_is_told_and_the_others_run(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    specs = tmp_path / "specs"
+    specs.mkdir()
+    (specs / "a.mod.py").write_text("this is no spec")
+    (specs / "b.mod.py").write_text(SPEC)
+    (specs / "c.mod.py").write_text("x = 1 / 0")
+    reports = ("--json", tmp_path / "json", "--junit", tmp_path / "xml")
+    result = invoke("--specs", specs, *PLAIN, *reports)
+    assert result.exit_code == 1
+    assert "1 passed in" in result.output
+    content = json.loads((tmp_path / "json").read_text())
+    assert [Path(each.partition(":")[0]).name for each in content["unreadable"]] == [
+        "a.mod.py",
+        "c.mod.py",
+    ]
+    suite = ET.parse(tmp_path / "xml").getroot()[0]
+    assert (suite.attrib["tests"], suite.attrib["errors"]) == ("3", "2")
+
+
+def test_golden_data_and_specs_are_not_taken_for_each_other(invoke: Invoke, folder: Path) -> None:
+    spec = folder / "add.mod.py"
+    for words, message in (
+        (["--specs", folder], "name it as --goldens"),
+        (["--specs", folder / "index.json"], "golden data is named by --goldens"),
+    ):
+        result = invoke(*words)
+        assert (result.exit_code, message in " ".join(result.output.split())) == (2, True)
+    spec.write_text(SPEC)
+    (folder / "index.json").unlink()
+    for words, message in (
+        (["--goldens", spec], "is a spec: name it without --goldens"),
+        (["--goldens", folder], "specs lie there, which are named by --specs"),
+    ):
+        result = invoke(*words)
+        assert (result.exit_code, message in " ".join(result.output.split())) == (2, True)
 
 
 def test_golden_data_that_is_none_is_told(invoke: Invoke, tmp_path: Path) -> None:

@@ -37,6 +37,15 @@ def test_an_error_is_relative_to_nothing_where_zero_is_expected() -> None:
     assert (difference.max_abs_error, difference.max_relative_error) == (0.5, 0.0)
 
 
+def test_nothing_but_nan_on_both_sides_is_no_agreement() -> None:
+    difference = compare(FLOATS, floats(*[np.nan] * 3), floats(*[np.nan] * 3))
+    assert difference.says_nothing
+    assert difference.text() == "out: all of 3 are NaN on both sides: nothing is compared"
+    some = compare(FLOATS, floats(1, np.nan, 0), floats(1, np.nan, 0))
+    assert not some.says_nothing
+    assert some.text().endswith("of 3 exact, where 1 are not zero and 1 are NaN on both sides")
+
+
 @pytest.mark.parametrize(
     ("expected", "actual"), [(np.nan, 1.0), (1.0, np.nan), (np.inf, 1.0), (np.inf, -np.inf)]
 )

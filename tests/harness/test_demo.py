@@ -8,7 +8,7 @@ from typing import Any, Self
 import pytest
 from rich.console import Console
 
-from halyard import demo, native
+from halyard import cli_device, demo, native
 from halyard.devices import CommandResult
 from halyard.errors import ProgramMissing
 from halyard.measurement import Measurement, Subject
@@ -81,7 +81,7 @@ def show(monkeypatch: pytest.MonkeyPatch) -> Show:
             return Measurement(subject, device.serial, {}, result, None, problems=problems)
 
         monkeypatch.setattr(demo, "measure", measured)
-        monkeypatch.setattr(demo, "open_config", lambda *_: FakeDevice(exit_code))
+        monkeypatch.setattr(cli_device, "open_config", lambda *_: FakeDevice(exit_code))
         shown = io.StringIO()
         terminal = Terminal(Console(file=shown, width=1000, highlight=False))
         return demo.run(terminal, "vm", 32, 0.1), shown.getvalue()

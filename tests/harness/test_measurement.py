@@ -333,7 +333,11 @@ def test_json_holds_what_a_report_needs() -> None:
         "width": 0.35,
         "seed": 0,
     }
-    assert written["device"] == {"serial": "SERIAL7", "properties": {"ro.a": "1"}}
+    assert written["device"] == {
+        "serial": "SERIAL7",
+        "emulated": False,
+        "properties": {"ro.a": "1"},
+    }
     assert (written["hal"], written["status"], written["ok"]) == ("1.2", "NONE", True)
     assert written["agreement"]["with"] == "LiteRT"
     assert written["agreement"]["outputs"][0]["max_steps"] == 1

@@ -118,8 +118,35 @@ def test_options_reach_the_cases(folder: Path) -> None:
     found = re.findall(r"::(\S+) PASSED", said)
     assert found == [f"my_op{v}[{hal}]" for v in ("", "_relaxed") for hal in ("1.2", "1.3")]
     code, said = run_pytest(folder, "my_op.mod.py", "--backends=NoSuchBackend")
-    assert code == 1
-    assert "unknown backend NoSuchBackend" in said
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert said == "ERROR: --backends: no 'NoSuchBackend', there are CpuRef, CpuAcc, GpuAcc\n\n"
+
+
+@pytest.mark.parametrize("name", ["my_op.mod.py", "test_my_op.py"])
+def test_a_device_that_is_not_there_is_told_in_a_line(folder: Path, name: str) -> None:
+    code, said = run_pytest(folder, name, "--device=nosuch")
+    assert code == 2
+    [line] = [line for line in said.splitlines() if "is no device" in line]
+    assert "host, vm, host-arm64, vm-arm64" in line
+    assert "Traceback" not in said
+    assert len(said.splitlines()) < 20
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--goldens=my_op.mod.py"], "my_op.mod.py is a spec: name it without --goldens"),
+        (["--specs=test_my_op.py"], "a spec's name ends in .mod.py"),
+        (["--hal=AIDL-1", "--device=vm", "my_op.mod.py"], "in-process only"),
+    ],
+)
+def test_options_that_make_no_sense_are_told_in_a_line(
+    folder: Path, words: list[str], message: str
+) -> None:
+    code, said = run_pytest(folder, *words)
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert message in said
+    assert len(said.strip().splitlines()) == 1
 
 
 def test_a_case_that_fails_tells_why_without_a_traceback(folder: Path) -> None:

@@ -25,7 +25,7 @@ uint64_t nanosecondsSince(Clock::time_point start) {
 void fail(pb::CaseResult& result, pb::Stage stage, const Outcome& outcome) {
     result.set_failed_stage(outcome.targetDied ? pb::STAGE_CRASH : stage);
     result.set_status(static_cast<pb::ErrorStatus>(outcome.status));
-    result.set_message(outcome.message);
+    result.set_message(reasonOf(outcome));
 }
 
 // Shape of an output: what the target reports, else what the request or the model says.
@@ -122,10 +122,10 @@ void runExamples(PreparedTarget& prepared, const pb::TestCase& testCase,
         executed.set_name(example.name());
         const Outcome outcome = runExample(prepared, testCase, example, options, result, executed);
         executed.set_status(static_cast<pb::ErrorStatus>(outcome.status));
-        executed.set_message(outcome.message);
+        executed.set_message(reasonOf(outcome));
         if (!outcome.ok() && result.failed_stage() == pb::STAGE_NONE) {
             fail(result, pb::STAGE_EXECUTE, outcome);
-            result.set_message(name + ": " + outcome.message);
+            result.set_message(name + ": " + reasonOf(outcome));
         }
         if (outcome.targetDied) {
             result.set_failed_stage(pb::STAGE_CRASH);
@@ -136,6 +136,12 @@ void runExamples(PreparedTarget& prepared, const pb::TestCase& testCase,
 }
 
 }  // namespace
+
+std::string reasonOf(const Outcome& outcome) {
+    const std::string status = std::string(driver::nameOf(outcome.status)) + ": ";
+    return outcome.message.starts_with(status) ? outcome.message.substr(status.size())
+                                               : outcome.message;
+}
 
 pb::CaseResult beginResult(const pb::TestCase& testCase, const std::string& targetName,
                            driver::HalVersion version) {

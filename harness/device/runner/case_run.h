@@ -20,6 +20,9 @@ namespace halyard::runner {
 // message that names the step ("preparing").
 using Progress = std::function<void(const pb::CaseResult& result)>;
 
+// What an outcome says beside its status, which often stands before it.
+std::string reasonOf(const Outcome& outcome);
+
 // Fills in what does not depend on how the case ends.
 pb::CaseResult beginResult(const pb::TestCase& testCase, const std::string& targetName,
                            driver::HalVersion version);

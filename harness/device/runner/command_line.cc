@@ -50,6 +50,7 @@ constexpr const char* kUsage =
         "                         --number-of-threads at most, and end\n"
         "  --lowest-hal           run nothing: each result holds the lowest HAL version that can\n"
         "                         carry the case; only --bundle and --results are needed\n"
+        "  --list-backends        print the backends that -c may name, one a line, and end\n"
         "  --list-services        print interface/name of what hwservicemanager knows, and end\n"
         "  --report               print what a hidl: target says about itself, and end\n"
         "  -v, --verbose          log more\n"
@@ -161,11 +162,12 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
         SERVE,
         MEASURE_PEAK,
         LOWEST_HAL,
+        LIST_BACKENDS,
         LIST_SERVICES,
         REPORT,
         HOSTILE
     };
-    constexpr std::array<option, 29> kOptions = {{
+    constexpr std::array<option, 30> kOptions = {{
             {"target", required_argument, nullptr, TARGET},
             {"bundle", required_argument, nullptr, BUNDLE},
             {"options", required_argument, nullptr, OPTIONS},
@@ -189,6 +191,7 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
             {"serve", no_argument, nullptr, SERVE},
             {"measure-peak", no_argument, nullptr, MEASURE_PEAK},
             {"lowest-hal", no_argument, nullptr, LOWEST_HAL},
+            {"list-backends", no_argument, nullptr, LIST_BACKENDS},
             {"list-services", no_argument, nullptr, LIST_SERVICES},
             {"report", no_argument, nullptr, REPORT},
             // For the tests that show that a service survives bad clients.
@@ -286,6 +289,9 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
             case LOWEST_HAL:
                 line.action = CommandLine::Action::LOWEST_HAL;
                 break;
+            case LIST_BACKENDS:
+                line.action = CommandLine::Action::LIST_BACKENDS;
+                break;
             case LIST_SERVICES:
                 line.action = CommandLine::Action::LIST_SERVICES;
                 break;
@@ -310,7 +316,8 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
         return invalidArgument(std::string("unexpected argument ") + argv[optind]);
     }
     HALYARD_RETURN_IF_ERROR(checkBackends(line.driver));
-    if (line.action != CommandLine::Action::LIST_SERVICES &&
+    if (line.action != CommandLine::Action::LIST_BACKENDS &&
+        line.action != CommandLine::Action::LIST_SERVICES &&
         line.action != CommandLine::Action::MEASURE_PEAK) {
         HALYARD_RETURN_IF_ERROR(checkComplete(line));
     }

@@ -17,6 +17,7 @@ struct CommandLine {
         RUN,
         SERVE,
         LOWEST_HAL,
+        LIST_BACKENDS,
         LIST_SERVICES,
         MEASURE_PEAK,
         REPORT,

@@ -101,6 +101,13 @@ int printPeak(const CommandLine& line) {
     return ATTEMPTED;
 }
 
+int printBackends() {
+    for (const std::string_view name : driver::knownBackends()) {
+        printf("%.*s\n", static_cast<int>(name.size()), name.data());
+    }
+    return ATTEMPTED;
+}
+
 int printServices() {
     const Result<std::vector<std::string>> names = listServices(kFirstConnect);
     if (!names.ok()) {
@@ -132,9 +139,8 @@ int runProgram(int argc, char** argv, MakeDevice* makeDevice) {
         line->makeDevice = makeDevice;
     }
     if (!line.ok()) {
-        complain(line.status().message(), USAGE);
-        fputs(usage(), stderr);
-        return USAGE;
+        return complain(std::string(line.status().message()) + " (--help lists the options)",
+                        USAGE);
     }
     // What the driver refuses is in the results; its log would repeat it.
     setLogThreshold(line->verbose ? LogLevel::VERBOSE : LogLevel::ERROR);
@@ -142,6 +148,8 @@ int runProgram(int argc, char** argv, MakeDevice* makeDevice) {
         case CommandLine::Action::HELP:
             fputs(usage(), stdout);
             return ATTEMPTED;
+        case CommandLine::Action::LIST_BACKENDS:
+            return printBackends();
         case CommandLine::Action::LIST_SERVICES:
             return printServices();
         case CommandLine::Action::MEASURE_PEAK:

@@ -31,7 +31,7 @@ constexpr std::chrono::milliseconds kConnect(5000);
 pb::CaseResult failed(pb::CaseResult result, pb::Stage stage, const Outcome& outcome) {
     result.set_failed_stage(stage);
     result.set_status(static_cast<pb::ErrorStatus>(outcome.status));
-    result.set_message(outcome.message);
+    result.set_message(reasonOf(outcome));
     return result;
 }
 

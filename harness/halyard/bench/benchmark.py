@@ -180,7 +180,8 @@ class Benchmark:
                     engine.fail(str(error))
                 if not engine.reason:
                     processes[engine.name] = process
-            step.failed = any(engine.failed for engine in result.engines)
+            # A peer that disagrees, or dies, is told below; it is no failure of ours.
+            step.failed = result.ours.failed
         return processes
 
     def _judge_placement(self, engine: EngineResult, prepared: pb.CaseResult) -> None:
@@ -228,7 +229,7 @@ class Benchmark:
                         engine.fail(str(error))
                     else:
                         engine.times_ms += [nanoseconds / 1e6 for nanoseconds in times]
-            step.failed = any(engine.failed for engine in result.engines)
+            step.failed = result.ours.failed
             ratio = result.ratio_to_best_peer
             best = result.best_peer
             if ratio is not None and best is not None:

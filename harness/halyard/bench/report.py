@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from halyard import output_file
 from halyard.bench import machine
 from halyard.bench.machine import Peak
 from halyard.bench.peers import FoundPeer
 from halyard.bench.results import ModelResult, Skipped
 from halyard.bench.table import print_left_out, print_peaks, print_summary
-from halyard.errors import HalyardError
 from halyard.terminal import Terminal
 
 
@@ -82,7 +82,4 @@ class Report:
         }
 
     def write(self, path: Path) -> None:
-        try:
-            path.write_text(json.dumps(self.as_json(), indent=2) + "\n")
-        except OSError as error:
-            raise HalyardError(f"{path}: {error.strerror}") from error
+        output_file.write(path, (json.dumps(self.as_json(), indent=2) + "\n").encode())

@@ -79,6 +79,7 @@ class EngineResult:
                     "max_abs_error": difference.max_abs_error,
                     "max_steps": difference.max_steps,
                     "exact_share": difference.exact_share,
+                    "nan": difference.nans,
                 }
                 for difference in self.differences
             ],
@@ -177,6 +178,8 @@ def disagreement(result: EngineResult) -> str:
         return "-"
     steps = [item.max_steps for item in result.differences if item.max_steps is not None]
     errors = [item.max_abs_error for item in result.differences if item.max_steps is None]
+    if any(item.says_nothing for item in result.differences):
+        return "all NaN"
     if all(item.exact_share == 1.0 for item in result.differences):
         return "exact"
     words = [f"{max(errors):.1e}"] if errors else []

@@ -17,17 +17,38 @@ SPEC_SUFFIX = ".mod.py"
 
 
 def collect(
-    goldens: Sequence[Path], specs: Sequence[Path], *, derived: bool, rest: Sequence[Path] = ()
+    goldens: Sequence[Path],
+    specs: Sequence[Path],
+    *,
+    derived: bool,
+    rest: Sequence[Path] = (),
+    problems: list[str] | None = None,
 ) -> list[Case]:
     """The cases, each followed by those that can be derived from it. Names are unique: a case that
     two sources have alike is there once, and the second of two that differ is named NAME_2.
 
-    `rest`: files and folders of either kind. HalyardError for what is not there or not understood.
+    `rest`: files and folders of either kind. ConfigError for what is not there or of another kind,
+    HalyardError for what is not understood; with `problems` that is added there, and the other
+    files are read.
     """
-    own = [case for path in goldens for case in golden.load(path)]
-    own += [case for path in specs for case in load_specs(path)]
+    loads: list[tuple[Callable[[Path], list[Case]], Path]] = []
+    for path in goldens:
+        loads += [(golden.load, file) for file in golden_files(path)]
+    for path in specs:
+        loads += [(load_specs, file) for file in spec_files(path)]
     for path in rest:
-        own += golden.load(path) if _is_golden(path) else load_specs(path)
+        if _is_golden(path):
+            loads += [(golden.load, file) for file in golden_files(path)]
+        else:
+            loads += [(load_specs, file) for file in spec_files(path)]
+    own: list[Case] = []
+    for load, path in loads:
+        try:
+            own += load(path)
+        except HalyardError as error:
+            if problems is None:
+                raise
+            problems.append(str(error))
     return expanded(own, derived=derived)
 
 
@@ -56,17 +77,41 @@ def _is_golden(path: Path) -> bool:
 
 def load_specs(path: Path) -> list[Case]:
     """The cases of a spec file, or of all that lie in a folder and its folders."""
-    load, files = _spec_loader()
+    load, _ = _spec_loader()
+    return [case for file in spec_files(path) for case in load(file)]
+
+
+def spec_files(path: Path) -> list[Path]:
+    """The specs in a folder and its folders, or the one file. ConfigError where there is none."""
+    _, files = _spec_loader()
     if not path.exists():
         raise ConfigError(f"{path} is not there")
     if path.is_dir():
         found = files(path)
         if not found:
-            raise ConfigError(f"{path}: no spec ({SPEC_SUFFIX}) lies there")
-        return [case for file in found for case in load(file)]
+            hint = ": name it as --goldens" if _is_golden(path) else ""
+            raise ConfigError(f"{path}: no spec ({SPEC_SUFFIX}) lies there{hint}")
+        return found
     if not is_spec(path):
-        raise ConfigError(f"{path}: a spec's name ends in {SPEC_SUFFIX}")
-    return load(path)
+        hint = ", and golden data is named by --goldens" if _is_golden(path) else ""
+        raise ConfigError(f"{path}: a spec's name ends in {SPEC_SUFFIX}{hint}")
+    return [path]
+
+
+def golden_files(path: Path) -> list[Path]:
+    """The files of golden data that a folder lists, or the one file. ConfigError where it can't be
+    any."""
+    if not path.exists():
+        raise ConfigError(f"{path} is not there")
+    if is_spec(path):
+        raise ConfigError(f"{path} is a spec: name it without --goldens, or by --specs")
+    if not path.is_dir():
+        return [path]
+    if not _is_golden(path):
+        _, files = _spec_loader()
+        hint = ": specs lie there, which are named by --specs" if files(path) else ""
+        raise ConfigError(f"{path}: no golden data (index.json) lies there{hint}")
+    return golden.files(path)
 
 
 def _spec_loader() -> tuple[Callable[[Path], list[Case]], Callable[[Path], list[Path]]]:

@@ -99,6 +99,10 @@ def print_report(terminal: Terminal, report: Report) -> None:
     )
     if report.left_out:
         terminal.line(f"{report.left_out} cases need another HAL version, and did not run")
+    if report.unreadable:
+        terminal.line(f"not read: {len(report.unreadable)} of the files")
+        for problem in report.unreadable:
+            terminal.detail(problem)
     if report.ended:
         missing = report.planned - len(report.outcomes)
         terminal.line(f"{missing} of {report.planned} cases did not run: {report.ended}")

@@ -9,18 +9,35 @@ from pathlib import Path
 
 import pytest
 
+from halyard.backends import parse as parse_backends
 from halyard.conformance import golden
 from halyard.conformance.case import Case
 from halyard.conformance.case_runner import CaseFailed, CaseRunner
-from halyard.conformance.collection import expanded, is_spec, load_specs
+from halyard.conformance.collection import (
+    expanded,
+    golden_files,
+    is_spec,
+    load_specs,
+    spec_files,
+)
 from halyard.conformance.driver import Driver
 from halyard.conformance.expectations import Expectations
 from halyard.conformance.outcome import Outcome, Status, outcome_of
 from halyard.conformance.plan import Planned, make_plan, parse_versions
 from halyard.conformance.run import run
 from halyard.devices import config_of
-from halyard.errors import HalyardError
+from halyard.errors import (
+    ConfigError,
+    DeviceUnreachable,
+    HalyardError,
+    ProgramMissing,
+    VmError,
+)
+from halyard.hal_version import check_reachable
 from halyard.proto import halyard_pb2 as pb
+
+# As of the command `halyard`; pytest's own code for it is that of an interruption.
+_WRONG_COMMAND = 2
 
 
 class CaseSession:
@@ -43,15 +60,25 @@ class CaseSession:
         try:
             self._config = config_of(device)
             self.versions = parse_versions(hal)
+            check_reachable(hal or "", self.versions.versions, self._config)
+            known = self._config.kind != "adb"
+            self._backends = parse_backends(backends or None, known=known)
+            for path in self.goldens:
+                golden_files(path)
+            for path in self.specs:
+                spec_files(path)
         except HalyardError as error:
             raise pytest.UsageError(str(error)) from error
         self.expectations = Expectations(self._config.expected_failures)
-        self._backends = [name.strip() for name in backends.split(",") if name.strip()]
         self._opened: Driver | None = None
 
     @cached_property
     def driver(self) -> Driver:
-        self._opened = Driver.open(self._config, backends=self._backends)
+        try:
+            self._opened = Driver.open(self._config, backends=self._backends)
+        except (ConfigError, DeviceUnreachable, ProgramMissing, VmError) as error:
+            # No test that needs the device can run, and none is to blame.
+            pytest.exit(f"--device={self.device}: {error}", _WRONG_COMMAND)
         return self._opened
 
     def case_runner(self) -> CaseRunner:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from halyard import output_file
 from halyard.conformance.outcome import Outcome, Status, count
-from halyard.errors import ConfigError, HalyardError
 
 # What XML 1.0 can't hold.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -27,11 +27,13 @@ class Report:
     planned: int  # cases that were to run
     left_out: int  # cases that no wanted HAL version can carry
     ended: str = ""  # why it ended before its end
+    unreadable: Sequence[str] = ()  # files whose cases could not be read, and why
 
     @property
     def is_good(self) -> bool:
-        """Whether nothing failed, and all was run."""
-        return not self.ended and all(outcome.status.is_good for outcome in self.outcomes)
+        """Whether nothing failed, and all was read and run."""
+        told = bool(self.ended or self.unreadable)
+        return not told and all(outcome.status.is_good for outcome in self.outcomes)
 
     def as_json(self) -> dict[str, object]:
         counts = {status.value: number for status, number in count(self.outcomes).items()}
@@ -43,25 +45,15 @@ class Report:
             "planned": self.planned,
             "left_out": self.left_out,
             "ended_early": self.ended,
+            "unreadable": list(self.unreadable),
             **counts,
             "cases": [outcome.as_json() for outcome in self.outcomes],
         }
 
 
-def check_writable(path: Path) -> None:
-    """ConfigError if no report can be written there. Leaves what is there as it is."""
-    existed = path.exists()
-    try:
-        with path.open("a"):
-            pass
-        if not existed:
-            path.unlink()
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
-
-
 def write_json(path: Path, report: Report) -> None:
-    _write(path, json.dumps(report.as_json(), indent=1, allow_nan=False) + "\n")
+    text = json.dumps(report.as_json(), indent=1, allow_nan=False) + "\n"
+    output_file.write(path, text.encode())
 
 
 def write_junit(path: Path, report: Report) -> None:
@@ -70,9 +62,9 @@ def write_junit(path: Path, report: Report) -> None:
     suite = ET.Element(
         "testsuite",
         name=f"halyard conformance {report.device}",
-        tests=str(len(report.outcomes)),
+        tests=str(len(report.outcomes) + len(report.unreadable)),
         failures=str(counts[Status.FAILED] + counts[Status.XPASSED]),
-        errors=str(counts[Status.CRASHED]),
+        errors=str(counts[Status.CRASHED] + len(report.unreadable)),
         skipped=str(counts[Status.UNSUPPORTED] + counts[Status.XFAILED]),
         time=f"{report.seconds:.3f}",
     )
@@ -87,9 +79,12 @@ def write_junit(path: Path, report: Report) -> None:
         kind = _JUNIT_KINDS.get(outcome.status)
         if kind is not None:
             ET.SubElement(test, kind, message=_text(outcome.message), type=outcome.stage)
+    for problem in report.unreadable:
+        test = ET.SubElement(suite, "testcase", classname="halyard", name="a file of cases")
+        ET.SubElement(test, "error", message=_text(problem), type="read")
     top = ET.Element("testsuites")
     top.append(suite)
-    _write(path, ET.tostring(top, encoding="unicode", xml_declaration=True) + "\n")
+    output_file.write(path, ET.tostring(top, encoding="utf-8", xml_declaration=True) + b"\n")
 
 
 _JUNIT_KINDS = {
@@ -103,10 +98,3 @@ _JUNIT_KINDS = {
 
 def _text(text: str) -> str:
     return _NOT_XML.sub("?", text)
-
-
-def _write(path: Path, content: str) -> None:
-    try:
-        path.write_text(content)
-    except OSError as error:
-        raise HalyardError(f"{path}: {error.strerror}") from error

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from halyard.conformance.case import Case
 from halyard.errors import ConfigError
+from halyard.operations import check_name, likely
+from halyard.proto import halyard_pb2 as pb
 
 _TOKEN = re.compile(r"\s*(?:(?P<bracket>[()])|(?P<word>(?:\w|:|\+|-|\.|\[|\]|\\|/)+))")
 
@@ -101,11 +103,18 @@ class Selection:
     @classmethod
     def of(cls, expression: str, operations: str, types: str) -> Selection:
         """From the command line: names with commas between, in any case, with TENSOR_ or not."""
+        matcher(expression)
         names = _names("--operations", operations)
-        type_names = _names("--types", types)
-        return cls(
-            expression, names, frozenset(name.removeprefix("TENSOR_") for name in type_names)
-        )
+        for name in sorted(names):
+            check_name(name, "--operations")
+        type_names = {name.removeprefix("TENSOR_") for name in _names("--types", types)}
+        prefix = "OPERAND_TYPE_TENSOR_"
+        there = [each.name for each in pb.OperandType.DESCRIPTOR.values]
+        known = [name.removeprefix(prefix) for name in there if name.startswith(prefix)]
+        for name in sorted(type_names):
+            if name not in known:
+                raise ConfigError(f"--types: no {name!r}{likely(name, known)}")
+        return cls(expression, names, frozenset(type_names))
 
     def of_cases(self, cases: Iterable[Case]) -> list[Case]:
         """The cases with a wanted name, any of the operations and a tensor of any of the types."""

@@ -4,6 +4,7 @@
 from pathlib import Path
 
 from halyard.devices.adb import AdbDevice
+from halyard.devices.adb_link import LinkBroken, usb_serials
 from halyard.devices.config import DeviceConfig, load
 from halyard.devices.device import (
     WORK_FOLDER,
@@ -29,10 +30,16 @@ __all__ = [
     "Service",
     "ServiceOptions",
     "VirtualDevice",
+    "check_there",
     "config_of",
     "open_config",
     "open_device",
+    "vm_options",
 ]
+
+
+# Without those that are named by what they are on.
+_NAMES = [f"{kind}{machine.suffix}" for machine in MACHINES.values() for kind in ("host", "vm")]
 
 
 def config_of(name: str) -> DeviceConfig:
@@ -53,10 +60,20 @@ def config_of(name: str) -> DeviceConfig:
         return DeviceConfig(kind="adb", transport="tcp", host=host, port=int(port))
     if not name or colon or "/" in name:
         raise ConfigError(
-            f"{name!r} is no device: give host, vm, host-arm64, vm-arm64, a serial, "
-            "HOST:PORT or a YAML file"
+            f"{name!r} is no device: give {', '.join(_NAMES)}, a serial, HOST:PORT or a YAML file"
         )
     return DeviceConfig(kind="adb", transport="usb", serial=name)
+
+
+def vm_options(config: DeviceConfig) -> VmOptions:
+    """What a configuration says of a virtual device."""
+    return VmOptions(
+        machine=config.emulated(),
+        memory=config.memory,
+        processors=config.processors,
+        properties=config.properties,
+        accel=config.accel,
+    )
 
 
 def open_config(config: DeviceConfig, on_stage: StageListener | None = None) -> Device:
@@ -64,19 +81,32 @@ def open_config(config: DeviceConfig, on_stage: StageListener | None = None) -> 
     if config.kind == "host":
         return HostDevice(config.emulated() if config.machine else None, config.cpu)
     if config.kind == "virtual":
-        options = VmOptions(
-            machine=config.emulated(),
-            memory=config.memory,
-            processors=config.processors,
-            properties=config.properties,
-        )
-        return VirtualDevice.open(options, on_stage)
+        return VirtualDevice.open(vm_options(config), on_stage, asked=config.asked)
     if config.transport == "tcp":
         device = AdbDevice.tcp(config.host or "", config.port, config.key)
     else:
+        check_there(config)
         device = AdbDevice.usb(config.serial, config.key)
     device.connect()
     return device
+
+
+def check_there(config: DeviceConfig) -> None:
+    """ConfigError, with what there is, for a phone that is not on USB: any word may be a serial."""
+    if config.kind != "adb" or config.transport != "usb":
+        return
+    serial = config.serial
+    try:
+        there = usb_serials()
+        found = f"on USB there is {', '.join(there)}" if there else "no phone is found on USB"
+    except LinkBroken as error:
+        there, found = [], str(error)
+    if serial not in there and (serial is not None or not there):
+        asked = f"{serial!r} is no device" if serial is not None else "there is no phone"
+        raise ConfigError(
+            f"{asked}: {found} (an adb server may hold it: adb kill-server). Other names are "
+            f"{', '.join(_NAMES)}, HOST:PORT and YAML files: halyard devices"
+        )
 
 
 def open_device(name: str, on_stage: StageListener | None = None) -> Device:

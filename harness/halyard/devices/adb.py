@@ -32,6 +32,10 @@ class AdbDevice:
 
     has_binder = True
 
+    @property
+    def is_emulated(self) -> bool:
+        return False
+
     def __init__(
         self,
         link: AdbLink,

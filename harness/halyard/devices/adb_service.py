@@ -66,6 +66,12 @@ class AdbService:
                 left.owner,
             )
         there = device.shell(f"[ -x {shlex.quote(options.program)} ]").exit_code == 0
+        if not there and options.program != ServiceOptions.program:
+            raise ServiceError(
+                "there is no such program on the device",
+                serial=device.serial,
+                command=options.program,
+            )
         if not there:
             options = replace(options, program=device.put_program(native.SERVICE))
         cls._wait_for_name(device, options)

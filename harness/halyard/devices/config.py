@@ -4,6 +4,7 @@
 kind: adb                  # host, virtual or adb
 machine: arm64             # host, virtual: x86_64 or arm64, emulated; left out: host: this machine
 cpu: cortex-a53            # host with another machine: the processor that QEMU emulates
+accel: auto                # virtual: kvm, tcg (emulated), or auto: KVM where a guest boots with it
 transport: usb             # adb: usb or tcp
 serial: 0A1B2C3D           # usb: which phone; left out: the only one
 host: 192.168.0.7          # tcp
@@ -13,13 +14,14 @@ memory: 1024               # virtual: MiB
 processors: 2              # virtual
 properties:                # virtual: what getprop answers beside the defaults
   ro.build.version.sdk: 30
-service:                   # where the service lies on the device, and its name
+service:                   # virtual, adb: where the service lies on the device, and its name
   program: /vendor/bin/hw/android.hardware.neuralnetworks@1.3-service-halyard
   instance: halyard-default
 expected_failures:         # conformance cases that fail here: patterns of names, and why
   conv_quant8_*: rounds halves up
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -29,6 +31,7 @@ import yaml
 
 from halyard.devices.device import ServiceOptions
 from halyard.errors import ConfigError
+from halyard.vm.accelerator import Accel
 from halyard.vm.machine import MACHINES, X86_64, Machine
 
 Kind = Literal["host", "virtual", "adb"]
@@ -36,10 +39,15 @@ Transport = Literal["usb", "tcp"]
 
 _ALLOWED: Mapping[str, frozenset[str]] = {
     "host": frozenset({"machine", "cpu"}),
-    "virtual": frozenset({"machine", "memory", "processors", "properties"}),
-    "adb": frozenset({"transport", "serial", "host", "port", "key"}),
+    "virtual": frozenset({"machine", "accel", "memory", "processors", "properties", "service"}),
+    "adb": frozenset({"transport", "serial", "host", "port", "key", "service"}),
 }
-_COMMON = frozenset({"kind", "service", "expected_failures"})
+_COMMON = frozenset({"kind", "expected_failures"})
+# Of a phone, those that only one of the transports has.
+_OF_TRANSPORT: Mapping[str, frozenset[str]] = {
+    "usb": frozenset({"serial"}),
+    "tcp": frozenset({"host", "port"}),
+}
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,7 @@ class DeviceConfig:
     kind: Kind
     machine: str | None = None  # one of MACHINES
     cpu: str | None = None
+    accel: Accel = Accel.AUTO
     transport: Transport = "usb"
     serial: str | None = None
     host: str | None = None
@@ -63,6 +72,8 @@ class DeviceConfig:
     properties: Mapping[str, str] = field(default_factory=dict)
     service: ServiceConfig = ServiceConfig()
     expected_failures: Mapping[str, str] = field(default_factory=dict)
+    # The fields that a file sets: a virtual device that runs has to be as these say.
+    asked: frozenset[str] = frozenset()
 
     def emulated(self) -> Machine:
         """What a virtual device is, or a host stands for."""
@@ -94,6 +105,10 @@ def parse(content: object) -> DeviceConfig:
         values["machine"] = _one_of(top, "machine", tuple(MACHINES))
     if "cpu" in top:
         values["cpu"] = _text(top["cpu"], "cpu")
+        if "machine" not in top or MACHINES[values["machine"]].is_here():
+            raise ConfigError("cpu is for a machine that is emulated: name another one by machine")
+    if "accel" in top:
+        values["accel"] = Accel(_one_of(top, "accel", tuple(Accel)))
     for name in ("serial", "host"):
         if name in top:
             # A serial such as 0123 unquoted is an octal number to YAML.
@@ -115,13 +130,26 @@ def parse(content: object) -> DeviceConfig:
         pattern: _text(reason, f"expected_failures.{pattern}")
         for pattern, reason in expected.items()
     }
+    if "instance" in service:
+        check_instance(str(service["instance"]), "service.instance")
     values["service"] = ServiceConfig(
         **{name: _text(value, f"service.{name}") for name, value in service.items()}
     )
-    config = DeviceConfig(**values)
+    config = DeviceConfig(**values, asked=frozenset(top))
+    other = _OF_TRANSPORT["usb" if config.transport == "tcp" else "tcp"]
+    for name in sorted(other & set(top)):
+        raise ConfigError(f"{name} is not for a device on {config.transport}")
     if config.kind == "adb" and config.transport == "tcp" and config.host is None:
         raise ConfigError("host is missing: a device on tcp needs it")
     return config
+
+
+def check_instance(name: str, what: str) -> None:
+    """ConfigError for what can't be a service's name."""
+    if not re.fullmatch(r"[A-Za-z0-9_.:@+-]{1,100}", name):
+        raise ConfigError(
+            f"{what}: {name!r} is no name of a service; it may have letters, digits and _.:@+-"
+        )
 
 
 def _mapping(value: object, name: str) -> dict[str, object]:

@@ -124,6 +124,11 @@ class Device(Protocol):
         """Whether a service can be started and reached through binder."""
         ...
 
+    @property
+    def is_emulated(self) -> bool:
+        """Whether its processor is: times say nothing of a real one then."""
+        ...
+
     def push(self, local: Path, remote: str, *, progress: Progress | None = None) -> None:
         """Copies a file onto the device with its mode. Makes the folder it goes into."""
         ...

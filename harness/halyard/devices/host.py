@@ -49,6 +49,10 @@ class HostDevice:
         self.root = Path(self._folder.name)
         self.path(WORK_FOLDER).mkdir(parents=True)
 
+    @property
+    def is_emulated(self) -> bool:
+        return bool(self._emulator)
+
     def path(self, remote: str) -> Path:
         """Where a device path lies on this machine. It can't leave the root."""
         path = (self.root / remote.lstrip("/")).resolve()

@@ -3,7 +3,7 @@
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Self
 
@@ -45,11 +45,24 @@ class VirtualDevice(AdbDevice):
         self._release = release
 
     @classmethod
-    def open(cls, options: VmOptions | None = None, on_stage: StageListener | None = None) -> Self:
-        """The resident one of that architecture if it runs; else one of its own."""
+    def open(
+        cls,
+        options: VmOptions | None = None,
+        on_stage: StageListener | None = None,
+        *,
+        asked: Collection[str] = (),
+    ) -> Self:
+        """The resident one of that architecture if it runs, and is as the options say of what is
+        asked for: fields of theirs; else one of its own."""
         options = options or VmOptions()
         machine = Resident(machine=options.machine).running()
-        return cls(machine) if machine is not None else cls.boot(options, on_stage)
+        if machine is None:
+            return cls.boot(options, on_stage)
+        differs = machine.differences(options, asked)
+        if differs:
+            _LOG.warning("the virtual device that runs has %s: booting another", "; ".join(differs))
+            return cls.boot(options, on_stage)
+        return cls(machine)
 
     @classmethod
     def boot(cls, options: VmOptions | None = None, on_stage: StageListener | None = None) -> Self:
@@ -57,6 +70,10 @@ class VirtualDevice(AdbDevice):
         with contextlib.ExitStack() as stack:
             machine = stack.enter_context(booted(options or VmOptions(), answers, on_stage))
             return cls(machine, stack.pop_all().close)
+
+    @property
+    def is_emulated(self) -> bool:
+        return self.machine.is_emulated
 
     @property
     def is_own(self) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machines that can be emulated, as data: all that differs between architectures."""
+"""The machines that a virtual device can be, as data: all that differs between architectures."""
 
 import platform
 from collections.abc import Mapping
@@ -17,7 +17,8 @@ class Machine:
     qemu_package: str
     qemu_user: str  # the program that runs this machine's programs on another
     qemu_user_package: str
-    arguments: tuple[str, ...]
+    arguments: tuple[str, ...]  # emulated
+    kvm_arguments: tuple[str, ...]  # where this machine runs it itself
     net_device: str
     console: str
     # What the kernel is told beyond the console: all of it saves time under emulation, where
@@ -58,6 +59,7 @@ X86_64 = Machine(
     # Not microvm, which boots sooner: it has no HPET, so that on a busy host the kernel can't
     # calibrate a clock, and measures time in ticks or stops.
     arguments=("-machine", "pc", "-cpu", "max"),
+    kvm_arguments=("-machine", "pc", "-cpu", "host"),
     net_device="virtio-net-pci,romfile=",
     console="ttyS0",
     kernel_arguments=(
@@ -93,6 +95,7 @@ ARM64 = Machine(
     # Pointer authentication is emulated by a cipher that costs more than all else, unless QEMU is
     # allowed one of its own.
     arguments=("-machine", "virt,gic-version=3", "-cpu", "max,pauth-impdef=on"),
+    kvm_arguments=("-machine", "virt,gic-version=host", "-cpu", "host"),
     net_device="virtio-net-pci,romfile=",
     console="ttyAMA0",
     kernel_arguments=(

@@ -31,6 +31,7 @@ class QemuOptions:
     memory: int = 1024  # MiB
     processors: int = 2
     guest_port: int = 5555
+    kvm: bool = False  # instead of emulation
 
 
 def command_line(options: QemuOptions, monitor: int) -> list[str]:
@@ -48,17 +49,21 @@ def command_line(options: QemuOptions, monitor: int) -> list[str]:
     network = f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:0-10.0.2.15:{options.guest_port}"
     return [
         machine.qemu,
-        *machine.arguments,
-        *("-accel", "tcg,thread=multi"),
+        *(machine.kvm_arguments if options.kvm else machine.arguments),
+        *("-accel", "kvm" if options.kvm else "tcg,thread=multi"),
         *("-smp", str(options.processors), "-m", str(options.memory)),
         *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"),
         *("-kernel", str(options.kernel), "-initrd", str(options.initramfs)),
         *("-append", " ".join(kernel_arguments)),
         *("-netdev", network, "-device", f"{machine.net_device},netdev=net"),
-        *("-serial", f"file:{options.console}"),
+        *("-serial", _serial(options.console)),
         *("-chardev", f"socket,id=monitor,fd={monitor}"),
         *("-mon", "chardev=monitor,mode=control"),
     ]
+
+
+def _serial(console: Path) -> str:
+    return f"file:{console}"
 
 
 @dataclass
@@ -191,6 +196,20 @@ def start_time(pid: int) -> int | None:
     # The name, in parentheses, may hold anything; the fields behind it are numbers.
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in {"Z", "X"} else int(fields[19])
+
+
+def with_console(console: Path) -> Sequence[int]:
+    """The processes of QEMU whose guest writes to that file: where nothing is left that knows them
+    by their ids."""
+    wanted = _serial(console).encode()
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+                if wanted in words and b"-netdev" in words:
+                    found.append(int(folder.name))
+    return found
 
 
 def end(pid: int, born: int, timeout: float = 5.0) -> None:

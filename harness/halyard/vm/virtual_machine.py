@@ -8,13 +8,14 @@ import logging
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from halyard import folders
-from halyard.errors import HalyardError, VmError
+from halyard.errors import ConfigError, HalyardError, VmError
 from halyard.vm import initramfs, kernel, qemu, sanitizers
+from halyard.vm.accelerator import Accel, Kvm
 from halyard.vm.machine import MACHINES, X86_64, Machine
 
 _LOG = logging.getLogger(__name__)
@@ -25,6 +26,8 @@ StageListener = Callable[[str, float], None]
 Probe = Callable[[int], None]
 
 _POLL = 0.02
+# Seconds that a guest on KVM, where its kernel starts in one, has until it says so.
+_KVM_FIRST_SIGN = 15.0
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class VmOptions:
     environment: Mapping[str, str] = field(default_factory=dict)
     timeout: float = 60.0  # seconds until adb answers
     machine: Machine = X86_64
+    accel: Accel = Accel.AUTO
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,28 @@ class VirtualMachine:
     stages: Mapping[str, float]  # seconds that each stage of its start took, in order
     sanitized: bool = False  # whether its programs were built with sanitizers
     architecture: str = X86_64.name  # one of MACHINES
+    memory: int = 0  # as in VmOptions; 0: not known
+    processors: int = 0
+    properties: Mapping[str, str] = field(default_factory=dict)
+    accel: str = Accel.TCG.value
+
+    @property
+    def is_emulated(self) -> bool:
+        return self.accel != Accel.KVM.value
+
+    def differences(self, options: VmOptions, asked: Collection[str]) -> list[str]:
+        """Where it is not what the options ask for, of those that are named."""
+        wanted = {
+            "memory": (self.memory, options.memory),
+            "processors": (self.processors, options.processors),
+            "properties": (dict(self.properties), dict(options.properties)),
+            "accel": (self.accel, options.accel.value),
+        }
+        return [
+            f"{name} {_told(here)}, not {_told(there)}"
+            for name, (here, there) in wanted.items()
+            if name in asked and here != there and there != Accel.AUTO.value
+        ]
 
     @property
     def boot_seconds(self) -> float:
@@ -116,27 +142,17 @@ def boot(
         )
     )
     watch.over("initramfs built")
-    console = folder / "console"
-    running = qemu.start(
-        qemu.QemuOptions(
-            machine=options.machine,
-            kernel=found.image,
-            initramfs=root,
-            console=console,
-            log=folder / "qemu.log",
-            memory=max(options.memory, sanitizers.MEMORY) if sanitized else options.memory,
-            processors=options.processors,
-        ),
-        outlive=outlive,
+    memory = max(options.memory, sanitizers.MEMORY) if sanitized else options.memory
+    files = qemu.QemuOptions(
+        machine=options.machine,
+        kernel=found.image,
+        initramfs=root,
+        console=folder / "console",
+        log=folder / "qemu.log",
+        memory=memory,
+        processors=options.processors,
     )
-    try:
-        watch.over("QEMU started")
-        _await_guest(running, console, watch, options.timeout)
-        _await_answer(running, console, probe, options.timeout)
-        watch.over("adb answers")
-    except BaseException:
-        running.stop()
-        raise
+    running, accel = _start(files, options, probe, watch, outlive=outlive)
     # QEMU has read it.
     root.unlink()
     return running, VirtualMachine(
@@ -150,7 +166,68 @@ def boot(
         stages=watch.stages,
         sanitized=sanitized,
         architecture=options.machine.name,
+        memory=options.memory,
+        processors=options.processors,
+        properties=options.properties,
+        accel=accel.value,
     )
+
+
+def _told(value: object) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    return ", ".join(f"{name}={each}" for name, each in sorted(value.items())) or "none"
+
+
+def _start(
+    files: qemu.QemuOptions,
+    options: VmOptions,
+    probe: Probe,
+    watch: "_Stopwatch",
+    *,
+    outlive: bool,
+) -> tuple[qemu.Qemu, Accel]:
+    """A guest that answers, on KVM where that works, unless the options say what to take."""
+    kvm = Kvm(folders.cache() / "kvm.json")
+    ways = kvm.ways(options.machine, options.accel)
+    for way in ways:
+        on_kvm = way is Accel.KVM
+        try:
+            running = _boot_guest(
+                replace(files, kvm=on_kvm), options.timeout, probe, watch, outlive=outlive
+            )
+        except VmError as error:
+            if not on_kvm:
+                raise
+            reason = error.message.splitlines()[0]
+            kvm.keep(reason)
+            if way is ways[-1]:
+                message = f"on KVM: {reason}; --accel tcg emulates"
+                raise VmError(message, console=error.console) from error
+            _LOG.info("no KVM, so it is emulated: %s", reason)
+            watch.over("KVM tried in vain")
+        else:
+            if on_kvm:
+                kvm.keep("")
+            return running, way
+    raise AssertionError("there is a way at least")
+
+
+def _boot_guest(
+    files: qemu.QemuOptions, timeout: float, probe: Probe, watch: "_Stopwatch", *, outlive: bool
+) -> qemu.Qemu:
+    running = qemu.start(files, outlive=outlive)
+    try:
+        watch.over("QEMU started")
+        # Where virtualisation is there but does not work, a guest may stand still from the start.
+        first_sign = min(_KVM_FIRST_SIGN, timeout) if files.kvm else timeout
+        _await_guest(running, files.console, watch, timeout, first_sign)
+        _await_answer(running, files.console, probe, timeout)
+        watch.over("adb answers")
+    except BaseException:
+        running.stop()
+        raise
+    return running
 
 
 class _Stopwatch:
@@ -168,9 +245,13 @@ class _Stopwatch:
             self._listener(stage, self.stages[stage])
 
 
-def _await_guest(running: qemu.Qemu, console: Path, watch: _Stopwatch, timeout: float) -> None:
-    """Until the guest says that adbd listens. A connection before that would hang in QEMU."""
-    end = time.monotonic() + timeout
+def _await_guest(
+    running: qemu.Qemu, console: Path, watch: _Stopwatch, timeout: float, first_sign: float
+) -> None:
+    """Until the guest says that adbd listens. A connection before that would hang in QEMU. It has
+    to say something within `first_sign` seconds."""
+    begin = time.monotonic()
+    end = begin + timeout
     seen = 0
     while True:
         ended = not running.is_running()
@@ -190,6 +271,8 @@ def _await_guest(running: qemu.Qemu, console: Path, watch: _Stopwatch, timeout: 
             raise VmError("QEMU ended while the device booted", console=qemu.tail(console))
         if time.monotonic() > end:
             raise VmError(f"the device did not boot in {timeout:g} s", console=qemu.tail(console))
+        if not seen and time.monotonic() > begin + first_sign:
+            raise VmError(f"the guest's kernel did not start in {first_sign:g} s")
         time.sleep(_POLL)
 
 
@@ -222,12 +305,24 @@ class Resident:
             return self._read()
 
     def start(
-        self, options: VmOptions, probe: Probe, on_stage: StageListener | None = None
+        self,
+        options: VmOptions,
+        probe: Probe,
+        on_stage: StageListener | None = None,
+        *,
+        asked: Collection[str] = (),
     ) -> tuple[VirtualMachine, bool]:
-        """The one that runs, or a new one; and whether it is new."""
+        """The one that runs, or a new one; and whether it is new. ConfigError if the one that runs
+        differs in what is asked for: fields of the options."""
         with self._locked():
             machine = self._read()
             if machine is not None:
+                differs = machine.differences(options, asked)
+                if differs:
+                    raise ConfigError(
+                        f"the virtual device that runs has {'; '.join(differs)}: "
+                        "halyard vm stop ends it"
+                    )
                 return machine, False
             shutil.rmtree(self._files, ignore_errors=True)
             self._files.mkdir(parents=True)
@@ -255,14 +350,29 @@ class Resident:
         return self._folder / "vm.json"
 
     def _read(self) -> VirtualMachine | None:
+        machine = self._recorded()
+        if machine is not None and not machine.is_running():
+            machine = None
+        self._end_others(machine)
+        return machine
+
+    def _recorded(self) -> VirtualMachine | None:
         try:
-            machine = VirtualMachine(**json.loads(self._record.read_text()))
+            return VirtualMachine(**json.loads(self._record.read_text()))
         except FileNotFoundError:
             return None
         except (ValueError, TypeError) as error:
             _LOG.warning("%s is not understood (%s) and is ignored", self._record, error)
             return None
-        return machine if machine.is_running() else None
+
+    def _end_others(self, machine: VirtualMachine | None) -> None:
+        """Whoever boots one holds the lock: what runs without a record was left by one that was
+        killed before it was done."""
+        for pid in qemu.with_console(self._files / "console"):
+            born = qemu.start_time(pid)
+            if born is not None and (machine is None or pid != machine.pid):
+                qemu.end(pid, born)
+                _LOG.warning("ended process %d, a virtual device whose start was killed", pid)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:

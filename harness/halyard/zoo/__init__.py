@@ -16,12 +16,16 @@ from halyard.zoo.zoo_model import (
 )
 
 __all__ = [
+    "MAX_SIZE",
+    "MIN_SIZE",
     "NAMES",
     "DataType",
     "RunnableModel",
     "TensorInfo",
     "ZooModel",
     "build",
+    "check",
+    "check_type",
     "data_types",
     "default_size",
     "tensor_infos",
@@ -29,8 +33,10 @@ __all__ = [
 
 NAMES = tuple(sorted(ARCHITECTURES))
 
-# The smallest image, or sequence, that leaves every architecture something to pool.
+# The smallest image, or sequence, that leaves every architecture something to pool; and the
+# largest, of which a network takes no more than a few GiB.
 MIN_SIZE = 8
+MAX_SIZE = 2048
 
 # The first of the inputs that ranges are taken from; apart from those of examples.
 _CALIBRATION_SEED = 1 << 41
@@ -44,6 +50,21 @@ def data_types(name: str) -> tuple[DataType, ...]:
 def default_size(name: str) -> int:
     """That of the network as it is published."""
     return ARCHITECTURES[name].size
+
+
+def check(size: int | None, width: float) -> None:
+    """ConfigError for a size or a width that no network is built with."""
+    if size is not None and not MIN_SIZE <= size <= MAX_SIZE:
+        raise ConfigError(f"--size {size}: from {MIN_SIZE} to {MAX_SIZE}")
+    if not 0 < width <= 4:
+        raise ConfigError(f"--width {width:g}: more than 0, at most 4")
+
+
+def check_type(name: str, data_type: DataType) -> None:
+    """ConfigError for a type that the network does not come in."""
+    known = data_types(name)
+    if data_type not in known:
+        raise ConfigError(f"{name} comes in {', '.join(map(str, known))}, not in {data_type}")
 
 
 def build(
@@ -65,15 +86,10 @@ def build(
     if name not in ARCHITECTURES:
         raise ConfigError(f"no model {name!r} in the zoo (one of {', '.join(NAMES)})")
     architecture = ARCHITECTURES[name]
-    if data_type not in architecture.types:
-        known = ", ".join(map(str, architecture.types))
-        raise ConfigError(f"{name} comes in {known}, not in {data_type}")
     size = architecture.size if size is None else size
+    check(size, width)
+    check_type(name, data_type)
     classes = architecture.classes if classes is None else classes
-    if size < MIN_SIZE:
-        raise ConfigError(f"size {size}: at least {MIN_SIZE}")
-    if not 0 < width <= 4:
-        raise ConfigError(f"width {width}: more than 0, at most 4")
     if classes < 2:
         raise ConfigError(f"{classes} classes: at least 2")
     model = architecture.compose(size, width, seed, classes)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The driver's backends, by name, as a person lists them."""
+
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+
+from halyard import native
+from halyard.errors import ConfigError, HalyardError
+
+
+def parse(text: str | None, *, known: bool = True) -> list[str]:
+    """What --backends names, with commas between; none where it is left out. ConfigError for a name
+    that is empty or that, with `known`, the driver of this package does not know."""
+    if text is None:
+        return []
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise ConfigError("--backends has an empty name")
+    for name in names if known else ():
+        if name not in _known():
+            raise ConfigError(f"--backends: no {name!r}, there are {', '.join(_known())}")
+    return names
+
+
+@cache
+def _known() -> Sequence[str]:
+    program = native.program(native.RUNNER)
+    done = subprocess.run([program, "--list-backends"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise HalyardError(f"{program} --list-backends failed: {done.stderr.strip()}")
+    return done.stdout.split()

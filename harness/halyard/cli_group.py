@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the commands are held together: their help, and what becomes of what they raise."""
+
+import contextlib
+import errno
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from halyard.errors import ConfigError, HalyardError
+
+# As shells have it.
+INTERRUPTED = 128 + signal.SIGINT
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+class Group(click.Group):
+    """Lists its commands without cutting off what they do."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        names = self.list_commands(ctx)
+        found = [(name, self.get_command(ctx, name)) for name in names]
+        rows = [(name, each.get_short_help_str(1000)) for name, each in found if each is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class Program(Group):
+    """Turns what the harness raises into a message and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ConfigError as error:
+            raise click.UsageError(str(error)) from error
+        except HalyardError as error:
+            raise click.ClickException(str(error)) from error
+        except MemoryError as error:
+            raise click.ClickException("on this machine: not enough memory") from error
+        except OSError as error:
+            # A reader of our output that is gone is click's to handle.
+            if error.errno == errno.EPIPE:
+                raise
+            raise click.ClickException(f"on this machine: {error}") from error
+
+    def main(  # type: ignore[override]
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        standalone_mode: bool = True,
+        **more: Any,
+    ) -> Any:
+        """As click's, but for the exit code of what was interrupted."""
+        if not standalone_mode:
+            return super().main(args, prog_name, standalone_mode=False, **more)
+        try:
+            code = super().main(args, prog_name, standalone_mode=False, **more) or 0
+        except click.ClickException as error:
+            code = error.exit_code
+            with contextlib.suppress(OSError):
+                error.show()
+        except (click.Abort, KeyboardInterrupt):
+            code = INTERRUPTED
+        except OSError as error:
+            # Help that can't be printed, for instance.
+            code = 1
+            with contextlib.suppress(OSError):
+                click.ClickException(f"on this machine: {error}").show()
+        sys.exit(code)
+
+
+def flush() -> bool:
+    """Whether all that was printed has gone out. What could not is dropped: Python would complain
+    of it once more when it ends."""
+    whole = True
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            whole = False
+            with contextlib.suppress(OSError), Path(os.devnull).open("w") as nowhere:
+                os.dup2(nowhere.fileno(), stream.fileno())
+    return whole
