@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
-from halyard import delimited, native
+from halyard import delimited, folders, native
 from halyard.devices.config import DeviceConfig
 from halyard.errors import ConfigError, HalyardError
 from halyard.proto import halyard_pb2 as pb
@@ -78,8 +76,8 @@ def lowest_version(model: pb.Model) -> pb.HalVersion:
 def _ask(models: Sequence[pb.Model]) -> list[pb.CaseResult]:
     """What this machine's runner says of the models, in one process."""
     program = native.program(native.RUNNER)
-    with tempfile.TemporaryDirectory(prefix="halyard-hal-") as name:
-        bundle, results = Path(name) / "bundle", Path(name) / "results"
+    with folders.Temporary("hal") as folder:
+        bundle, results = folder / "bundle", folder / "results"
         bundle.write_bytes(delimited.write(pb.TestCase(model=model) for model in models))
         done = subprocess.run(
             [program, "--lowest-hal", "--bundle", bundle, "--results", results],

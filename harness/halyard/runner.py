@@ -2,17 +2,15 @@
 """Runs cases on a device through halyard-runner: a bundle there, results back."""
 
 import contextlib
-import secrets
 import shlex
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Self
 
-from halyard import delimited, native
-from halyard.devices.device import WORK_FOLDER, CommandResult, Device, Progress
+from halyard import delimited, folders, native
+from halyard.devices import run_files
+from halyard.devices.device import CommandResult, Device, Progress
 from halyard.errors import DeviceError, HalyardError, RunnerDied, TargetUnreachable
 from halyard.proto import halyard_pb2 as pb
 
@@ -73,9 +71,9 @@ def run_cases(
         per_case = options.timeout_s or _DEFAULT_TIMEOUT
         ended = device.shell(command, timeout=_MARGIN + per_case * len(cases))
         _check(ended, target)
-        with tempfile.TemporaryDirectory(prefix="halyard-run-") as name:
-            device.pull(f"{run.path}.results", Path(name) / "results")
-            content = (Path(name) / "results").read_bytes()
+        with folders.Temporary("results") as folder:
+            device.pull(f"{run.path}.results", folder / "results")
+            content = (folder / "results").read_bytes()
     results = list(delimited.read(content, pb.CaseResult))
     if sorted(result.index for result in results) != list(range(len(cases))):
         raise _error(f"the runner gave {len(results)} results for {len(cases)} cases", ended)
@@ -142,11 +140,10 @@ def _pushed(
     on_push: Progress | None,
 ) -> Iterator[_Run]:
     """Pushes the cases; takes away afterwards whatever files there are of the run. On this machine
-    there are none while it lasts, which a harness that is killed would leave."""
-    run = _Run(device.put_program(native.RUNNER), f"{WORK_FOLDER}/run-{secrets.token_hex(4)}")
+    there are none while it lasts."""
+    run = _Run(device.put_program(native.RUNNER), run_files.new_run())
     try:
-        with tempfile.TemporaryDirectory(prefix="halyard-run-") as name:
-            local = Path(name)
+        with folders.Temporary("run") as local:
             (local / "bundle").write_bytes(delimited.write(cases))
             (local / "options").write_bytes(options.SerializeToString())
             device.push(local / "bundle", f"{run.path}.bundle", progress=on_push)

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from halyard import delimited, native
+from halyard import delimited, folders, native
 from halyard.bench import clients, turns
 from halyard.bench.burners import Burners
 from halyard.bench.clients import ManyClients
@@ -41,7 +39,8 @@ class PreparedFiles:
 
     def __init__(self, subject: Subject, peers: Sequence[Peer]) -> None:
         self.subject = subject
-        self._folder = Path(tempfile.mkdtemp(prefix="halyard-bench-"))
+        self._held = folders.Temporary("bench")
+        self._folder = self._held.path
         runnable = subject.runnable
         example = runnable.example(subject.seed)
         self.bundle = self._file(
@@ -67,7 +66,7 @@ class PreparedFiles:
         return self
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._held.close()
 
     def with_clients(self, priorities: Sequence[pb.Priority], *, share_process: bool) -> Path:
         """Options of a runner that has a client of each of these priorities."""

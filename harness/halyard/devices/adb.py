@@ -2,7 +2,6 @@
 """A device behind adb: a phone on USB or TCP, or the virtual device."""
 
 import contextlib
-import secrets
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -10,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Self, TypeVar
 
 from halyard import native
+from halyard.devices import run_files
 from halyard.devices.adb_link import (
     AdbLink,
     LinkBroken,
@@ -193,6 +193,9 @@ class AdbDevice:
 
     def put_program(self, name: str) -> str:
         if name not in self._programs:
+            if not self._programs:
+                # Before anything else of a run goes there.
+                run_files.remove_dead_runs(self)
             local = native.program(name, self._uname())
             remote = f"{WORK_FOLDER}/{local.name}"
             there = self.shell(f"sha256sum {shlex.quote(remote)}").stdout.split()
@@ -204,7 +207,7 @@ class AdbDevice:
     def _replace_program(self, local: Path, remote: str) -> None:
         """A program that runs can't be written, but it can be replaced; and a file that another
         run is still writing can't be run, so each pushes to one of its own."""
-        new = f"{WORK_FOLDER}/run-{secrets.token_hex(4)}.program"
+        new = f"{run_files.new_run()}.program"
         try:
             self.push(local, new)
             self.shell(f"chmod 755 {new} && mv -f {new} {shlex.quote(remote)}").check()

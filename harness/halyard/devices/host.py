@@ -8,13 +8,12 @@ import platform
 import shlex
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from halyard import native
+from halyard import folders, native
 from halyard.devices.device import WORK_FOLDER, CommandResult, Progress, Service, ServiceOptions
 from halyard.devices.shell import parse_properties, parse_temperature
 from halyard.errors import CommandTimeout, DeviceError, ProgramMissing, ServiceError
@@ -45,8 +44,8 @@ class HostDevice:
                     f"{machine.qemu_user} is missing: install Debian's {machine.qemu_user_package}"
                 )
             self._emulator = [program, "-cpu", cpu or "max"]
-        self._folder = tempfile.TemporaryDirectory(prefix="halyard-host-")
-        self.root = Path(self._folder.name)
+        self._folder = folders.Temporary("host")
+        self.root = self._folder.path
         self.path(WORK_FOLDER).mkdir(parents=True)
 
     @property
@@ -151,7 +150,7 @@ class HostDevice:
         )
 
     def close(self) -> None:
-        self._folder.cleanup()
+        self._folder.close()
 
     def __enter__(self) -> Self:
         return self

@@ -6,17 +6,13 @@ with its start time, so that another process with the same number is not taken f
 was killed leaves both; the next one ends that service and removes the folder.
 """
 
-import os
 import shlex
-import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Self
 
 from halyard.devices.device import WORK_FOLDER, Device
-from halyard.vm import qemu
+from halyard.devices.owner import Owner
 
 # The log of the service that ended last.
 LAST_LOG = f"{WORK_FOLDER}/service.log"
@@ -27,55 +23,6 @@ _END_TIMEOUT = 5.0
 _POLL = 0.05
 # What a runner that was killed left is removed after so many minutes.
 _OLD_RUN = 12 * 60
-
-
-@dataclass(frozen=True)
-class Owner:
-    """The process that started a service. `place`: its machine and process namespace."""
-
-    place: str
-    boot: str
-    pid: int
-    born: int
-
-    @classmethod
-    def here(cls) -> Self:
-        return cls(_place(), _boot(), os.getpid(), qemu.start_time(os.getpid()) or 0)
-
-    @classmethod
-    def parse(cls, text: str) -> Self | None:
-        try:
-            place, boot, pid, born = text.split()
-            return cls(place, boot, int(pid), int(born))
-        except ValueError:
-            return None
-
-    def text(self) -> str:
-        return f"{self.place} {self.boot} {self.pid} {self.born}"
-
-    def is_dead(self) -> bool:
-        """Whether it is known to have ended: nobody can tell of another machine's process."""
-        if self.place != _place():
-            return False
-        return self.boot != _boot() or qemu.start_time(self.pid) != self.born
-
-    def __str__(self) -> str:
-        return f"process {self.pid} on {self.place.partition('/')[0]}"
-
-
-def _place() -> str:
-    name = "".join(socket.gethostname().split()) or "localhost"
-    try:
-        return f"{name}/{Path('/proc/self/ns/pid').stat().st_ino}"
-    except OSError:
-        return name
-
-
-def _boot() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return "-"
 
 
 @dataclass(frozen=True)

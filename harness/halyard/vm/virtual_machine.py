@@ -6,7 +6,6 @@ import fcntl
 import json
 import logging
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -107,8 +106,8 @@ def booted(
     options: VmOptions, probe: Probe, on_stage: StageListener | None = None
 ) -> Iterator[VirtualMachine]:
     """One of one's own, stopped at the end of the context."""
-    with tempfile.TemporaryDirectory(prefix="halyard-vm-") as folder:
-        running, machine = boot(Path(folder), options, probe, on_stage, outlive=False)
+    with folders.Temporary("vm") as folder:
+        running, machine = boot(folder, options, probe, on_stage, outlive=False)
         try:
             yield machine
         finally:
