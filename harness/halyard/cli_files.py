@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 import click
 
 from halyard.cli_device import lasting_device_option, open_lasting
-from halyard.devices import WORK_FOLDER, Device
+from halyard.cli_group import examples
+from halyard.devices import WORK_FOLDER, AdbDevice, Device, transfer
 from halyard.devices.service_folder import LAST_LOG
 from halyard.errors import HalyardError
 from halyard.terminal import Terminal
@@ -18,34 +19,51 @@ from halyard.terminal import Terminal
 _PATIENCE = 3600
 
 
-@click.command()
-@click.argument("local", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.command(
+    epilog=examples(
+        "halyard push model.pb /data/local/tmp/ --device vm",
+        "halyard push folder /data/local/tmp/ --device SERIAL",
+    )
+)
+@click.argument("local", type=click.Path(exists=True, path_type=Path))
 @click.argument("remote")
 @lasting_device_option
 def push(local: Path, remote: str, name: str) -> None:
-    """Copies the file LOCAL onto the device, as REMOTE, or into it if it is a folder."""
+    """Copies LOCAL, a file or a folder, onto the device, as REMOTE, or into REMOTE if that is a
+    folder there."""
     terminal = Terminal()
+    # As adb: what a path ends in is its name, also of a folder that is given as `.`.
+    own_name = local.resolve().name
     with open_lasting(name) as device:
         if remote.endswith("/") or _is_folder(device, remote):
-            remote = f"{remote.rstrip('/')}/{local.name}"
+            remote = f"{remote.rstrip('/')}/{own_name}"
         with terminal.step(f"Pushing {local} to {remote}") as step:
-            device.push(local, remote, progress=step.transfer)
-            step.outcome = f"{local.stat().st_size} bytes"
+            if local.is_dir():
+                step.outcome = transfer.push_folder(device, local, remote, step.now)
+            else:
+                device.push(local, remote, progress=step.transfer)
+                step.outcome = f"{local.stat().st_size} bytes"
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "halyard pull /data/local/tmp/dump.txt --device vm",
+        "halyard pull /data/dumps results --device SERIAL",
+    )
+)
 @click.argument("remote")
 @click.argument("local", type=click.Path(path_type=Path), default=".")
 @lasting_device_option
 def pull(remote: str, local: Path, name: str) -> None:
-    """Copies the file REMOTE from the device, as LOCAL, or into it if it is a folder."""
+    """Copies REMOTE, a file or a folder, from the device, as LOCAL, or into LOCAL if that is a
+    folder here."""
     terminal = Terminal()
     if local.is_dir():
         local /= PurePosixPath(remote).name
-    with open_lasting(name) as device:
+    with open_lasting(name) as device, terminal.step(f"Pulling {remote} to {local}") as step:
         if _is_folder(device, remote):
-            raise HalyardError(f"{name}: {remote} is a folder; pull its files one by one")
-        with terminal.step(f"Pulling {remote} to {local}") as step:
+            step.outcome = transfer.pull_folder(device, remote, local, step.now)
+        else:
             device.pull(remote, local, progress=step.transfer)
             step.outcome = f"{local.stat().st_size} bytes"
 
@@ -54,11 +72,17 @@ def _is_folder(device: Device, remote: str) -> bool:
     return device.shell(f"[ -d {shlex.quote(remote)} ]").exit_code == 0
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command(
+    context_settings={"ignore_unknown_options": True},
+    epilog=examples(
+        "halyard shell --device vm -- ls -l /vendor/bin/hw",
+        "halyard shell --device SERIAL <script.sh",
+    ),
+)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @lasting_device_option
 def shell(command: tuple[str, ...], name: str) -> None:
-    """Runs COMMAND on the device, or what is typed, line by line. Exit code: the command's."""
+    """Runs COMMAND on the device, or a shell for all that is typed or comes in. Exit code: its."""
     with open_lasting(name) as device:
         run_or_converse(device, command)
 
@@ -66,7 +90,13 @@ def shell(command: tuple[str, ...], name: str) -> None:
 def run_or_converse(device: Device, command: tuple[str, ...]) -> None:
     if command:
         sys.exit(_run(device, " ".join(command)))
-    _converse(device)
+    # Only devices behind adb stay.
+    assert isinstance(device, AdbDevice)
+    sys.exit(device.converse(_input(), _show))
+
+
+def _input() -> int:
+    return sys.stdin.fileno()
 
 
 def _run(device: Device, command: str) -> int:
@@ -76,25 +106,13 @@ def _run(device: Device, command: str) -> int:
     return result.exit_code
 
 
-def _converse(device: Device) -> None:
-    """Each line is a shell of its own; the working folder is carried from one to the next."""
-    folder = "/"
-    marker = "halyard-folder "
-    while True:
-        try:
-            line = input(f"{device.serial}:{folder} # " if sys.stdin.isatty() else "")
-        except EOFError:
-            return
-        if line.strip() in {"exit", "logout"}:
-            return
-        result = device.shell(
-            f"cd {shlex.quote(folder)}; {line}\ncode=$?; echo {marker}$PWD; exit $code",
-            timeout=_PATIENCE,
-        )
-        output, found, place = result.stdout.rpartition(marker)
-        folder = place.strip() if found else folder
-        click.echo(output if found else result.stdout, nl=False)
-        click.echo(result.stderr, nl=False, err=True)
+def _show(output: bytes, error: bytes) -> None:
+    """As it comes: it may be half a character."""
+    for stream, data in ((sys.stdout, output), (sys.stderr, error)):
+        if data:
+            stream.flush()
+            stream.buffer.write(data)
+            stream.buffer.flush()
 
 
 @click.command()

@@ -91,7 +91,7 @@ def status(chosen: Machine) -> None:
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
 def shell(chosen: Machine, command: tuple[str, ...]) -> None:
-    """Runs COMMAND on it, or what is typed, line by line. Exit code: the command's."""
+    """Runs COMMAND on it, or a shell for all that is typed or comes in. Exit code: its."""
     machine = Resident(machine=chosen).running()
     if machine is None:
         raise HalyardError("the virtual device does not run: halyard vm start")

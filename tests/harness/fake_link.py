@@ -8,6 +8,7 @@ from pathlib import Path
 
 from halyard.devices.adb_link import LinkBroken, LinkError, LinkTimeout
 from halyard.devices.device import Progress
+from halyard.devices.shell_session import Sink
 
 
 class FakeLink:
@@ -68,6 +69,13 @@ class FakeLink:
         if not self.path(remote).is_file():
             raise LinkError(f"{remote}: No such file or directory")
         shutil.copy(self.path(remote), local)
+
+    def converse(self, source: int, sink: Sink, timeout: float) -> int:
+        self._check_open()
+        done = subprocess.run(["/bin/sh"], stdin=source, capture_output=True, timeout=30)
+        sink(done.stdout, b"")
+        sink(b"", done.stderr)
+        return done.returncode
 
     def _check_open(self) -> None:
         if not self.is_open:

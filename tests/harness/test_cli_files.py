@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from halyard import cli, cli_device
+from halyard import cli, cli_device, cli_files
 from halyard.devices import WORK_FOLDER
 from halyard.devices.adb import AdbDevice
 from halyard.devices.config import DeviceConfig
@@ -53,11 +53,9 @@ def test_files_go_there_and_back(invoke: Invoke, link: FakeLink, tmp_path: Path)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "name").read_bytes() == b"12345"
 
 
-def test_what_is_not_there_or_a_folder_is_told(invoke: Invoke, tmp_path: Path) -> None:
+def test_what_is_not_there_is_told(invoke: Invoke, tmp_path: Path) -> None:
     result = invoke("pull", "/data/none", tmp_path / "x", *PHONE)
     assert (result.exit_code, "No such file" in result.output) == (1, True)
-    result = invoke("pull", "/data/local", tmp_path / "x", *PHONE)
-    assert (result.exit_code, "is a folder" in result.output) == (1, True)
     assert not (tmp_path / "x").exists()
 
 
@@ -99,13 +97,60 @@ def test_a_command_gives_its_output_and_exit_code(invoke: Invoke) -> None:
     assert invoke("shell", *PHONE, "--", "expr", "1", "+", "2").stdout == "3\n"
 
 
-def test_lines_that_are_typed_keep_their_folder(
-    link: FakeLink, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+def test_what_comes_in_is_one_session(
+    invoke: Invoke, link: FakeLink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = iter(["cd /tmp", "pwd", "exit", "echo never"])
-    monkeypatch.setattr("builtins.input", lambda _: next(lines))
-    result = invoke("shell", *PHONE)
-    assert (result.exit_code, result.stdout) == (0, "/tmp\n")
+    (tmp_path / "script").write_text("cd /tmp\nx=5\nif true\nthen\n  echo $x\nfi\npwd\nexit 7\n")
+    with (tmp_path / "script").open() as script:
+        # click's runner has an input without a descriptor.
+        monkeypatch.setattr(cli_files, "_input", script.fileno)
+        result = invoke("shell", *PHONE)
+    assert (result.exit_code, result.stdout) == (7, "5\n/tmp\n")
+
+
+def test_folders_go_there_and_back(invoke: Invoke, link: FakeLink, tmp_path: Path) -> None:
+    tree = tmp_path / "a tree"
+    (tree / "sub/deep").mkdir(parents=True)
+    (tree / "empty").mkdir()
+    (tree / "one").write_bytes(b"1")
+    (tree / "sub/two 'quoted'").write_bytes(b"22")
+    (tree / "sub/deep/new\nline").write_bytes(b"333")
+    (tree / "link").symlink_to("one")
+    files = {
+        "one": b"1",
+        "link": b"1",
+        "sub/two 'quoted'": b"22",
+        "sub/deep/new\nline": b"333",
+    }
+    link.path("/data/there").mkdir()
+    for remote in ("/data/new", "/data/there"):
+        result = invoke("push", tree, remote, *PHONE)
+        assert result.exit_code == 0, result.output
+        assert "4 files, 7 bytes" in result.output
+    for place in ("/data/new", "/data/there/a tree"):
+        assert {name: link.path(f"{place}/{name}").read_bytes() for name in files} == files
+        assert link.path(f"{place}/empty").is_dir()
+    result = invoke("pull", "/data/new", tmp_path / "back", *PHONE)
+    assert result.exit_code == 0, result.output
+    assert "4 files, 7 bytes" in result.output
+    assert {name: (tmp_path / "back" / name).read_bytes() for name in files} == files
+    assert (tmp_path / "back/empty").is_dir()
+    (tmp_path / "into").mkdir()
+    assert invoke("pull", "/data/new", tmp_path / "into", *PHONE).exit_code == 0
+    assert (tmp_path / "into/new/one").read_bytes() == b"1"
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/outside"])
+def test_a_name_that_leads_out_of_the_folder_is_refused(
+    invoke: Invoke, link: FakeLink, tmp_path: Path, name: str
+) -> None:
+    link.path("/data/bad").mkdir()
+    link.answers["find . -mindepth 1 -type f -print0"] = f"printf '{name}\\0'"
+    result = invoke("pull", "/data/bad", tmp_path / "bad", *PHONE)
+    assert result.exit_code == 1
+    assert f"it names a file that lies elsewhere: {name}" in result.output
+    assert not (tmp_path / "outside").exists()
+    assert not (tmp_path / "bad").exists()
 
 
 def test_the_log_of_the_running_service_goes_before_that_of_the_last(

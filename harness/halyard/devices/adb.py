@@ -22,6 +22,7 @@ from halyard.devices.adb_link import (
 from halyard.devices.adb_service import AdbService
 from halyard.devices.device import WORK_FOLDER, CommandResult, Progress, Service, ServiceOptions
 from halyard.devices.shell import WrappedCommand, parse_properties, parse_temperature
+from halyard.devices.shell_session import Sink
 from halyard.errors import CommandTimeout, DeviceError, DeviceUnreachable
 
 T = TypeVar("T")
@@ -153,6 +154,12 @@ class AdbDevice:
             serial=self.serial,
         ).check()
         return stdout
+
+    def converse(self, source: int, sink: Sink) -> int:
+        """One shell for all of the input, which comes from a descriptor; its exit code."""
+        self.connect()
+        with self._reported("a shell", self._transfer_timeout):
+            return self._link.converse(source, sink, self._transfer_timeout)
 
     # ---- files ----------------------------------------------------------------------------------
 

@@ -27,11 +27,14 @@ from adb_shell.auth.sign_pythonrsa import PythonRSASigner
 from adb_shell.transport.tcp_transport import TcpTransport
 
 from halyard.devices.device import Progress
+from halyard.devices.shell_session import Sink, converse, destination
 from halyard.errors import HalyardError
 
 DEFAULT_KEY = Path("~/.android/adbkey")
 # Seconds that the person at a phone has to accept this machine's key.
 AUTHORIZATION_TIMEOUT = 30.0
+# Seconds that a look at USB waits while a shell has nothing to say.
+_USB_LOOK = 0.05
 
 
 class LinkError(HalyardError):
@@ -70,6 +73,11 @@ class AdbLink(Protocol):
 
     def pull(self, remote: str, local: Path, timeout: float, progress: Progress | None) -> None: ...
 
+    def converse(self, source: int, sink: Sink, timeout: float) -> int:
+        """A shell with the input from a descriptor (shell_session.converse); its exit code.
+        `timeout`: for each packet."""
+        ...
+
 
 class _Tcp(TcpTransport):  # type: ignore[misc]
     """The library's TCP transport with a deadline, whole writes and an end at end of file."""
@@ -81,6 +89,9 @@ class _Tcp(TcpTransport):  # type: ignore[misc]
     def connect(self, transport_timeout_s: float | None) -> None:
         super().connect(transport_timeout_s)
         self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def fileno(self) -> int:
+        return int(self._connection.fileno())
 
     def bulk_read(self, numbytes: int, transport_timeout_s: float | None) -> bytes:
         left = self._left(transport_timeout_s)
@@ -229,6 +240,11 @@ class LibraryLink:
                 read_timeout_s=timeout,
             )
 
+    def converse(self, source: int, sink: Sink, timeout: float) -> int:
+        with _translated():
+            stream = _LibraryStream(self._device, self._transport, destination(source), timeout)
+            return converse(stream, source, sink)
+
     @contextlib.contextmanager
     def _deadline(self, timeout: float) -> Iterator[None]:
         if isinstance(self._transport, _Tcp):
@@ -238,6 +254,41 @@ class LibraryLink:
         finally:
             if isinstance(self._transport, _Tcp):
                 self._transport.deadline = None
+
+
+class _LibraryStream:
+    """A stream to a service, of which the library has only one half: reading to the end."""
+
+    def __init__(self, device: _Library, transport: Any, service: str, timeout: float) -> None:
+        self._device = device
+        self._transport = transport
+        self._info = device._open(service.encode(), timeout, timeout, None)  # noqa: SLF001
+
+    def fileno(self) -> int | None:
+        return self._transport.fileno() if isinstance(self._transport, _Tcp) else None
+
+    def write(self, data: bytes) -> None:
+        self._send(constants.WRTE, data)
+
+    def read(self) -> tuple[bool, bytes] | None:
+        wanted = [constants.OKAY, constants.WRTE, constants.CLSE]
+        if not isinstance(self._transport, _Tcp):
+            self._info.transport_timeout_s = _USB_LOOK
+        try:
+            command, data = self._device._read_until(wanted, self._info)  # noqa: SLF001
+        except adb.UsbReadFailedError as error:
+            # USB can only be asked: libusb ends a look with this.
+            if "TIMEOUT" in str(error):
+                return False, b""
+            raise
+        if command == constants.CLSE:
+            self._send(constants.CLSE)
+            return None
+        return command == constants.OKAY, data
+
+    def _send(self, command: bytes, data: bytes = b"") -> None:
+        message = AdbMessage(command, self._info.local_id, self._info.remote_id, data)
+        self._device._io_manager.send(message, self._info)  # noqa: SLF001
 
 
 def tcp_link(host: str, port: int, key: Path | None = None) -> LibraryLink:
