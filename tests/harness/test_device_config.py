@@ -30,6 +30,12 @@ def test_fields_are_read(tmp_path: Path) -> None:
     assert config.service.program.startswith("/vendor/bin/hw/")
 
 
+def test_what_a_file_sets_is_known() -> None:
+    config = parse({"kind": "virtual", "memory": 1024, "accel": "tcg"})
+    assert config.asked == {"kind", "memory", "accel"}
+    assert config_of("vm").asked == frozenset()
+
+
 def test_properties_become_text() -> None:
     config = parse({"kind": "virtual", "properties": {"ro.build.version.sdk": 29, "ro.x": True}})
     assert config.properties == {"ro.build.version.sdk": "29", "ro.x": "true"}
@@ -56,6 +62,15 @@ def test_any_kind_of_device_may_have_expected_failures() -> None:
         ({"kind": "adb", "port": True}, "port is True"),
         ({"kind": "adb", "serial": 83}, "serial must be text; put it in quotes"),
         ({"kind": "virtual", "memory": "lots"}, "memory is 'lots'"),
+        ({"kind": "virtual", "accel": "xen"}, "accel is 'xen'; it must be one of auto, kvm, tcg"),
+        ({"kind": "host", "cpu": "cortex-a53"}, "cpu is for a machine that is emulated"),
+        ({"kind": "host", "service": {}}, "service is not a field of a device of kind host"),
+        ({"kind": "adb", "host": "phone"}, "host is not for a device on usb"),
+        (
+            {"kind": "adb", "transport": "tcp", "host": "phone", "serial": "X"},
+            "serial is not for a device on tcp",
+        ),
+        ({"kind": "adb", "service": {"instance": "a b"}}, "'a b' is no name of a service"),
         (
             {"kind": "virtual", "machine": "mips"},
             "machine is 'mips'; it must be one of x86_64, arm",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is made of a result: agreement, times, placement, JSON."""
 
+import dataclasses
 import io
 import json
 
@@ -83,7 +84,10 @@ def test_times_are_in_milliseconds() -> None:
         "median": 4.0,
         "max": 5.0,
     }
-    assert "median 4.00 ms" in times(measured())
+    assert times(measured()).startswith("median 4.00 ms")
+    emulated = dataclasses.replace(measured(), emulated=True)
+    assert times(emulated).startswith("emulated: median 4.00 ms")
+    assert emulated.as_json()["device"]["emulated"] is True
 
 
 def test_a_time_the_driver_does_not_know_is_left_out() -> None:

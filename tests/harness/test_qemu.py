@@ -60,6 +60,12 @@ def test_the_guest_is_reached_only_from_this_machine(tmp_path: Path) -> None:
     assert "console=ttyS0" in line
 
 
+def test_kvm_takes_the_processor_that_is_there(tmp_path: Path) -> None:
+    words = qemu.command_line(dataclasses.replace(options(tmp_path), kvm=True), monitor=7)
+    assert words[words.index("-accel") + 1] == "kvm"
+    assert words[words.index("-cpu") + 1] == "host"
+
+
 def test_an_arm64_machine_is_told_of_its_own_console(tmp_path: Path) -> None:
     words = qemu.command_line(options(tmp_path, ARM64), monitor=7)
     assert words[0] == "qemu-system-aarch64"

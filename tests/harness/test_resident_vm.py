@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 
+from halyard.cli_device import check_lasting
+from halyard.devices import VirtualDevice, open_config
+from halyard.devices.config import parse
+from halyard.errors import ConfigError
 from halyard.vm import qemu, virtual_machine
 from halyard.vm.machine import ARM64
 from halyard.vm.virtual_machine import Resident, VirtualMachine, VmOptions
@@ -21,7 +25,9 @@ class Boots:
     def __init__(self) -> None:
         self.processes: list[subprocess.Popen[bytes]] = []
 
-    def boot(self, folder: Path, *_: Any, outlive: bool) -> tuple[None, VirtualMachine]:
+    def boot(
+        self, folder: Path, options: VmOptions, *_: Any, outlive: bool
+    ) -> tuple[None, VirtualMachine]:
         assert outlive
         process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
         self.processes.append(process)
@@ -36,6 +42,9 @@ class Boots:
             programs="digest",
             started=0.0,
             stages={"kernel": 1.5, "adbd": 0.5},
+            memory=options.memory,
+            processors=options.processors,
+            properties=options.properties,
         )
 
 
@@ -98,6 +107,53 @@ def test_two_commands_at_a_time_boot_one(tmp_path: Path, boots: Boots) -> None:
     for thread in threads:
         thread.join()
     assert len({machine.pid for machine in started}) == len(boots.processes) == 1
+
+
+def test_one_that_runs_otherwise_than_asked_for_is_told(tmp_path: Path, boots: Boots) -> None:
+    Resident(tmp_path).start(VmOptions(memory=1024), no_probe)
+    more = VmOptions(memory=2048, processors=4)
+    with pytest.raises(ConfigError, match=r"has memory 1024, not 2048: halyard vm stop ends it"):
+        Resident(tmp_path).start(more, no_probe, asked=["memory"])
+    # What is not asked for is no matter.
+    assert not Resident(tmp_path).start(more, no_probe, asked=[])[1]
+    assert not Resident(tmp_path).start(VmOptions(memory=1024), no_probe, asked=["memory"])[1]
+    assert len(boots.processes) == 1
+
+
+def test_a_device_with_other_settings_gets_a_machine_of_its_own(
+    tmp_path: Path, boots: Boots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    resident, _ = Resident().start(VmOptions(memory=1024), no_probe)
+    own = []
+    monkeypatch.setattr(VirtualDevice, "boot", lambda *_: own.append(1))
+    for content in ({}, {"memory": 1024, "processors": 2}):
+        assert open_config(parse({"kind": "virtual", **content})).machine == resident
+    assert not own
+    for content in ({"memory": 2048}, {"properties": {"a": 1}}, {"accel": "kvm"}):
+        config = parse({"kind": "virtual", **content})
+        open_config(config)
+        with pytest.raises(ConfigError, match="the virtual device that runs has"):
+            check_lasting(config)
+    assert len(own) == 3
+
+
+LIKE_QEMU = "import time; time.sleep(60)"
+
+
+def test_one_whose_start_was_killed_is_ended(tmp_path: Path, boots: Boots) -> None:
+    """It has no record, as that is written once it answers."""
+    console = tmp_path / "files" / "console"
+    words = ["-netdev", "user", "-serial", f"file:{console}"]
+    with subprocess.Popen([sys.executable, "-c", LIKE_QEMU, *words]) as left:
+        assert Resident(tmp_path).running() is None
+        assert left.wait(timeout=20) == -15
+    machine, _ = Resident(tmp_path).start(VmOptions(), no_probe)
+    other = [*words[:-1], f"file:{tmp_path / 'other' / 'console'}"]
+    with subprocess.Popen([sys.executable, "-c", LIKE_QEMU, *other]) as unrelated:
+        assert Resident(tmp_path).running() == machine
+        assert unrelated.poll() is None
+        unrelated.kill()
 
 
 def test_stop_ends_the_process_and_the_record(tmp_path: Path, boots: Boots) -> None:

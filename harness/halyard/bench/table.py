@@ -59,9 +59,9 @@ def print_model(terminal: Terminal, result: ModelResult, peak: Peak) -> None:
     )
     for engine in result.engines:
         if engine.reason:
-            terminal.detail(
-                f"{'PROBLEM  ' if engine.failed else ''}{engine.title}: {engine.reason}"
-            )
+            # That a peer fails is no failure of ours.
+            kind = "PROBLEM  " if engine is result.ours else "left out  "
+            terminal.detail(f"{kind if engine.failed else ''}{engine.title}: {engine.reason}")
         for note in engine.notes:
             terminal.detail(f"note  {engine.title}: {note}")
 
