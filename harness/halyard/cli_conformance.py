@@ -39,7 +39,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     epilog=examples(
         "halyard conformance my_op.mod.py",
         "halyard conformance --device vm --specs DIR --hal 1.2..1.3 --junit report.xml",
-        "halyard conformance --goldens DIR -k 'conv2d and not relaxed' --last-failed",
+        "halyard conformance --goldens DIR -k 'conv2d and not relu' --last-failed",
     )
 )
 @click.argument("files", nargs=-1, type=_EXISTING, metavar="[FILE]...")

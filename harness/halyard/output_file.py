@@ -12,6 +12,8 @@ from halyard.errors import ConfigError, HalyardError
 def check_writable(path: Path) -> None:
     """ConfigError where a file can't be written, before work is done whose result goes there."""
     there = path.exists()
+    if not path.parent.is_dir():
+        raise ConfigError(f"{path}: {path.parent} is not a folder")
     try:
         if there and not (path.is_file() or path.is_dir()):
             # To open a pipe would wait for its reader.

@@ -303,7 +303,7 @@ def test_what_failed_last_time_can_be_run_again(
         (["{goldens}", "--device", "vm", "--instance", "x", "--backends", "CpuRef"], "not --inst"),
         (["{goldens}", "--device", "nosuch"], "'nosuch' is no device"),
         (["{goldens}", "--device", "no:device:x"], "is no device"),
-        (["{goldens}", "--json", "/no/such/folder/report.json"], "No such file"),
+        (["{goldens}", "--json", "/no/such/folder/report.json"], "is not a folder"),
         (["{goldens}", "--junit", "/proc/report.xml"], "/proc/report.xml"),
     ],
 )
