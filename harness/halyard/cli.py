@@ -17,7 +17,7 @@ from halyard.cli_files import log, pull, push, shell
 from halyard.cli_group import Program, examples, flush
 from halyard.cli_run import run, save
 from halyard.cli_vm import vm
-from halyard.devices import config_of
+from halyard.devices import check_there, config_of
 from halyard.devices.adb_link import LinkBroken, usb_serials
 from halyard.errors import ConfigError, HalyardError
 from halyard.terminal import Terminal
@@ -91,8 +91,10 @@ def devices() -> None:
 def demo(name: str, size: int, width: float) -> None:
     """MobileNetV2 from Python, over adb and binder, through the engine and back."""
     zoo.check(size, width)
-    if config_of(name).kind == "host":
+    config = config_of(name)
+    if config.kind == "host":
         raise ConfigError("the demo needs a service, and so a device: --device vm, or a phone")
+    check_there(config)
     if not demonstration.run(Terminal(), name, size, width):
         sys.exit(1)
 

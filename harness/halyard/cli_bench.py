@@ -122,6 +122,7 @@ def bench(
     counts = _numbers(threads, "--threads", 1, 64)
     client_counts = _numbers(clients, "--clients", 1, 32) if clients is not None else []
     cores = _numbers(cpus, "--cpus", 0, 1023) if cpus is not None else []
+    _check_cores(cores)
     asked = parse_backends(backends)
     zoo.check(size, width)
     chosen = list(peers.PEERS)
@@ -208,13 +209,17 @@ def _measure(
     report.complete = True
 
 
+def _check_cores(cores: Sequence[int]) -> None:
+    there = os.sched_getaffinity(0)
+    if not set(cores) <= there:
+        named = ",".join(map(str, sorted(there)))
+        raise ConfigError(f"--cpus names a core that is not to be had; there are {named}")
+
+
 @contextmanager
 def _pinned(cores: Sequence[int]) -> Iterator[None]:
     """All that is started meanwhile has these cores; none: those that there are."""
     before = os.sched_getaffinity(0)
-    if cores and not set(cores) <= before:
-        there = ",".join(map(str, sorted(before)))
-        raise ConfigError(f"--cpus names a core that is not to be had; there are {there}")
     os.sched_setaffinity(0, cores or before)
     try:
         yield

@@ -38,7 +38,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.command(
     epilog=examples(
         "halyard conformance my_op.mod.py",
-        "halyard conformance --device vm --specs DIR --hal 1.2..1.3 --junit report.xml",
+        "halyard conformance --device vm --specs DIR --hal 1.2..1.3 --junit out.xml",
         "halyard conformance --goldens DIR -k 'conv2d and not relu' --last-failed",
     )
 )

@@ -408,6 +408,8 @@ def _write_json(path: Path, measurements: Sequence[Measurement]) -> None:
 @click.argument("path", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
 def save(*, model: str, type_name: str, size: int | None, width: float, path: Path) -> None:
     """Writes a model of the zoo into FILE, as a serialised halyard.Model (halyard.proto)."""
+    zoo.check(size, width)
+    zoo.check_type(model, DataType(type_name))
     check_writable(path)
     terminal = Terminal()
     subject = Subject.of_zoo(model, DataType(type_name), size, width)

@@ -10,12 +10,19 @@ import tempfile
 import time
 from pathlib import Path
 
+from halyard.errors import HalyardError
+
 
 def _folder(variable: str, default: str) -> Path:
     # The specification: a relative path there is invalid and is to be ignored.
     given = Path(os.environ.get(variable, ""))
     folder = (given if given.is_absolute() else Path.home() / default) / "halyard"
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HalyardError(
+            f"{folder} can't be made: {error.strerror}; {variable} may name another place"
+        ) from error
     return folder
 
 

@@ -68,6 +68,10 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
         ["run", "--device", "vm", "-u", "NO_SUCH"],
         ["run", "--device", "vm", "--hal", "AIDL-2"],
         ["run", "--model", "lstm_speech", "--type", "quant8"],
+        ["save", "--size", "3", "/tmp/model"],
+        ["save", "--model", "lstm_speech", "--type", "quant8", "/tmp/model"],
+        ["demo", "--device", "nosuch"],
+        ["bench", "--cpus", "1023"],
         ["bench", "--width", "nan"],
         ["bench", "--size", "1"],
         ["bench", "--backends", "NoSuch"],
@@ -92,6 +96,7 @@ def test_a_wrong_command_line_exits_with_2_before_any_work(
     result = invoke(*words)
     assert result.exit_code == 2, result.output
     assert "Error: " in result.output
+    assert "✗" not in result.output or words[-1] == "nosuch"
     [_, error] = result.output.split("Error: ")
     assert len(error.splitlines()) == 1
 

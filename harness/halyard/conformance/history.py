@@ -11,6 +11,7 @@ from pathlib import Path
 
 from halyard import folders
 from halyard.conformance.outcome import Outcome
+from halyard.errors import HalyardError
 
 
 class History:
@@ -22,7 +23,10 @@ class History:
 
     def __init__(self, device: str, folder: Path | None = None) -> None:
         slug = re.sub(r"[^A-Za-z0-9_.-]+", "-", device).strip("-") or "device"
-        self._path = (folder or folders.cache() / "conformance") / f"{slug}.json"
+        try:
+            self._path = (folder or folders.cache() / "conformance") / f"{slug}.json"
+        except HalyardError:
+            self._path = Path(os.devnull)
 
     def failed(self) -> frozenset[str]:
         try:
@@ -38,6 +42,8 @@ class History:
                 failed.discard(outcome.name)
             else:
                 failed.add(outcome.name)
+        if not self._path.suffix:
+            return
         content = json.dumps({"failed": sorted(failed)}, indent=1)
         part = self._path.with_suffix(f".{os.getpid()}")
         try:

@@ -84,7 +84,9 @@ def load(path: Path) -> DeviceConfig:
     """Reads a file. ConfigError names the file, the field and what it may be."""
     try:
         content = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: {error}") from error
     try:
         return parse(content)
