@@ -23,9 +23,16 @@ def command(device: VirtualDevice, *words: str) -> list[str]:
     return [sys.executable, "-c", main, *words, "--device", device.serial]
 
 
-def halyard(device: VirtualDevice, *words: str) -> "subprocess.CompletedProcess[str]":
+def halyard(
+    device: VirtualDevice, *words: str, given: str = ""
+) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        command(device, *words), capture_output=True, text=True, env=os.environ, timeout=180
+        command(device, *words),
+        capture_output=True,
+        text=True,
+        input=given,
+        env=os.environ,
+        timeout=180,
     )
 
 
@@ -126,6 +133,7 @@ def test_the_next_run_takes_over_what_a_killed_one_left(device: VirtualDevice) -
     assert done.returncode == 0, done.stdout + done.stderr
     assert "which a run that died had left" in done.stderr
     assert not is_registered(device)
+    assert left_over(device) == [], "nor do files of the killed run stay"
 
 
 def test_an_interrupted_run_leaves_nothing(device: VirtualDevice) -> None:
@@ -137,6 +145,25 @@ def test_an_interrupted_run_leaves_nothing(device: VirtualDevice) -> None:
     assert "Traceback" not in output
     assert left_over(device) == before
     assert not is_registered(device)
+
+
+def test_a_script_has_one_shell(device: VirtualDevice) -> None:
+    script = "cd /data\nx=5\nfor i in 1 2; do\n  echo $x$i\ndone\npwd\nls /no/such >&2\nexit 7\n"
+    done = halyard(device, "shell", given=script)
+    assert (done.returncode, done.stdout) == (7, "51\n52\n/data\n")
+    assert "/no/such: No such file" in done.stderr
+
+
+def test_folders_go_there_and_back(device: VirtualDevice, tmp_path: Path) -> None:
+    (tmp_path / "tree/sub").mkdir(parents=True)
+    (tmp_path / "tree/sub/a file").write_text("content")
+    (tmp_path / "tree/empty").mkdir()
+    device.shell("rm -rf /data/pushed").check()
+    assert halyard(device, "push", str(tmp_path / "tree"), "/data/pushed").returncode == 0
+    done = halyard(device, "pull", "/data/pushed", str(tmp_path / "back"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "back/sub/a file").read_text() == "content"
+    assert (tmp_path / "back/empty").is_dir()
 
 
 def test_the_services_options_reach_it(device: VirtualDevice) -> None:

@@ -182,7 +182,7 @@ def test_cases_that_no_version_can_carry_are_told(invoke: Invoke, folder: Path) 
     write(folder, {"add": [addition(), addition(name="late", halVersion="V1_2")]})
     said = invoke("--goldens", folder, *PLAIN, "--hal", "1.0").output
     assert "1 passed" in said
-    assert "1 cases need another HAL version" in said
+    assert "1 case needs another HAL version" in said
 
 
 def test_backends_reach_the_driver(invoke: Invoke, folder: Path) -> None:

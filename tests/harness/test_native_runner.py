@@ -291,7 +291,7 @@ def test_an_invalid_model_fails_and_the_next_case_runs(files: Files) -> None:
     assert [result.name for result in results] == ["invalid", "good"]
     assert results[0].failed_stage == pb.STAGE_SUPPORT
     assert results[0].status == pb.ERROR_STATUS_INVALID_ARGUMENT
-    assert "operation 0" in results[0].message
+    assert results[0].message.startswith("operation 0"), "the status stands beside it"
     assert results[1].failed_stage == pb.STAGE_NONE
 
 
@@ -534,6 +534,20 @@ def test_lowest_hal_needs_a_bundle_and_results_only(files: Files) -> None:
     ended = run([*runner, *paths[:2]])
     assert ended.returncode == 1
     assert "--results" in ended.stderr
+
+
+@pytest.mark.parametrize("words", [["-c", "NoSuch"], ["--nonsense"], [], ["--jobs", "x"]])
+def test_a_wrong_command_line_is_told_in_a_line(words: list[str]) -> None:
+    ended = run([native.program("halyard-runner"), *words])
+    assert ended.returncode == 1
+    lines = [line for line in ended.stderr.splitlines() if "halyard-runner: " in line]
+    assert "(--help lists the options)" in lines[-1]
+    assert len(ended.stderr.splitlines()) <= 2, "getopt may have a word of its own"
+
+
+def test_the_backends_are_listed() -> None:
+    ended = run([native.program("halyard-runner"), "--list-backends"])
+    assert (ended.returncode, ended.stdout.split()[:2]) == (0, ["CpuRef", "CpuAcc"])
 
 
 def test_help_tells_the_usage() -> None:

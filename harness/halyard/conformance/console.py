@@ -73,6 +73,10 @@ def counts_text(counts: Counter[Status]) -> str:
     return ", ".join(f"{counts[status]} {status}" for status in shown)
 
 
+def _cases(count: int) -> str:
+    return "1 case" if count == 1 else f"{count} cases"
+
+
 def failure_line(outcome: Outcome) -> str:
     return f"{outcome.status.upper()} {outcome.name}: {_short(outcome.message)}"
 
@@ -98,7 +102,8 @@ def print_report(terminal: Terminal, report: Report) -> None:
         f"{report.device}, {report.target}: {counts_text(counts)} in {report.seconds:.1f} s"
     )
     if report.left_out:
-        terminal.line(f"{report.left_out} cases need another HAL version, and did not run")
+        need = "needs" if report.left_out == 1 else "need"
+        terminal.line(f"{_cases(report.left_out)} {need} another HAL version, and did not run")
     if report.unreadable:
         terminal.line(f"not read: {len(report.unreadable)} of the files")
         for problem in report.unreadable:
@@ -152,4 +157,4 @@ def _print_unsupported(terminal: Terminal, outcomes: Sequence[Outcome]) -> None:
         [(message, number)] = messages.most_common(1)
         others = messages.total() - number
         more = f" (and {others} with other reasons)" if others else ""
-        terminal.line(f"{operation} {type_name}: {messages.total()} cases: {message}{more}")
+        terminal.line(f"{operation} {type_name}: {_cases(messages.total())}: {message}{more}")
