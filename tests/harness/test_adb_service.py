@@ -365,3 +365,10 @@ def test_options_are_the_services() -> None:
         *("-n", "a-b"),
         *("-d", "/data/dump"),
     ]
+
+
+def test_a_program_that_a_configuration_names_is_not_replaced_by_ours(device: AdbDevice) -> None:
+    options = ServiceOptions(program="/vendor/bin/hw/of-the-vendor")
+    with pytest.raises(ServiceError, match="there is no such program on the device") as caught:
+        device.start_service(options)
+    assert caught.value.command == "/vendor/bin/hw/of-the-vendor"

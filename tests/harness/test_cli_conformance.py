@@ -208,7 +208,10 @@ def test_a_hang_fails_its_case_alone(invoke: Invoke, folder: Path, tmp_path: Pat
     assert "CRASHED endless: hang" in result.output
 
 
-def test_an_interruption_leaves_the_results_so_far(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interruption_leaves_the_results_so_far(
+    folder: Path, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
     # The first one's failure is the sign that cases run; so many more follow that the interruption
     # comes in time on a slow machine.
     hangs = [{**endless(), "name": f"endless_{i}"} for i in range(20)]
@@ -233,9 +236,9 @@ def test_an_interruption_leaves_the_results_so_far(folder: Path, tmp_path: Path)
             said += line
             if "endless_0" in line:
                 break
-        harness.send_signal(signal.SIGINT)
+        harness.send_signal(number)
         said += harness.stdout.read()
-        assert harness.wait(timeout=60) == 130, said
+        assert harness.wait(timeout=60) == code, said
     content = json.loads((tmp_path / "json").read_text())
     done = [case["name"] for case in content["cases"]]
     assert done[:2] == ["add", "endless_0"]
