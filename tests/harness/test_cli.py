@@ -174,11 +174,11 @@ def test_devices_lists_host_vm_and_configurations(invoke: Invoke) -> None:
 def test_devices_says_which_have_no_programs(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for machine in ("", "_AARCH64"):
-        folder = tmp_path / f"programs{machine}"
+    for suffix in ("", "_AARCH64"):
+        folder = tmp_path / f"programs{suffix}"
         folder.mkdir()
         (folder / native.RUNNER).touch()
-        monkeypatch.setenv(f"HALYARD_NATIVE_DIR{machine}", str(folder))
+        monkeypatch.setenv(f"HALYARD_NATIVE_DIR{suffix}", str(folder))
     assert "no programs" not in invoke("devices").output
     (folder / native.RUNNER).unlink()
     lines = invoke("devices").output.splitlines()
