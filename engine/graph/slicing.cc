@@ -27,16 +27,16 @@ int64_t clampIndex(int32_t index, int32_t extent, bool up) {
                                up ? extent : static_cast<int64_t>(extent) - 1);
 }
 
-Result<SliceRange> shrunkRange(int32_t begin, int32_t stride, int32_t extent, size_t axis) {
+// An axis goes if its slice, taken as any other's, walks up to one element.
+Status checkShrinks(int32_t stride, int64_t count, size_t axis) {
     if (stride < 1) {
         return invalidArgument("the stride of " + named(axis) + ", which goes, must be positive");
     }
-    if (begin < -extent || begin >= extent) {
-        return invalidArgument("index " + std::to_string(begin) + " is not in " + named(axis) +
-                               " of extent " + std::to_string(extent));
+    if (count != 1) {
+        return invalidArgument("the slice of " + named(axis) + ", which goes, has " +
+                               std::to_string(count) + " elements, not 1");
     }
-    return SliceRange{
-            .begin = begin < 0 ? begin + extent : begin, .stride = 1, .extent = 1, .shrunk = true};
+    return {};
 }
 
 bool marks(int32_t mask, size_t axis) {
@@ -108,27 +108,22 @@ Result<SliceRanges> readStridedSlice(const StridedSlice& node, std::span<const K
         }
         const bool up = stride > 0;
         const int32_t extent = x[axis];
-        const bool fromStart = marks(node.beginMask, axis);
-        if (marks(node.shrinkMask, axis)) {
-            const int32_t index = fromStart ? 0 : begins[axis];
-            HALYARD_ASSIGN_OR_RETURN(ranges[axis], shrunkRange(index, stride, extent, axis));
-            const int64_t end = clampIndex(ends[axis], extent, up);
-            if (!marks(node.endMask, axis) && end - ranges[axis].begin > stride) {
-                return invalidArgument("the slice of " + named(axis) +
-                                       ", which goes, has more than one element");
-            }
-            continue;
-        }
-        const int64_t begin = fromStart ? (up ? 0 : static_cast<int64_t>(extent) - 1)
-                                        : clampIndex(begins[axis], extent, up);
+        const int64_t begin = marks(node.beginMask, axis)
+                                      ? (up ? 0 : static_cast<int64_t>(extent) - 1)
+                                      : clampIndex(begins[axis], extent, up);
         const int64_t end =
                 marks(node.endMask, axis) ? (up ? extent : -1) : clampIndex(ends[axis], extent, up);
         const int64_t length = up ? end - begin : begin - end;
         const int64_t step = up ? stride : -static_cast<int64_t>(stride);
         const int64_t count = std::max<int64_t>(0, (length + step - 1) / step);
+        const bool shrinks = marks(node.shrinkMask, axis);
+        if (shrinks) {
+            HALYARD_RETURN_IF_ERROR(checkShrinks(stride, count, axis));
+        }
         ranges[axis] = {.begin = count == 0 ? 0 : static_cast<int32_t>(begin),
-                        .stride = stride,
-                        .extent = static_cast<int32_t>(count)};
+                        .stride = shrinks ? 1 : stride,
+                        .extent = static_cast<int32_t>(count),
+                        .shrunk = shrinks};
     }
     return ranges;
 }

@@ -40,24 +40,22 @@ def slice_(sketch: Sketch) -> RandomCase:
 @generator("STRIDED_SLICE")
 def strided_slice(sketch: Sketch) -> RandomCase:
     """Ends that lie beyond the tensor, negative ones, negative strides, and each of the masks. No
-    axis comes out empty."""
+    axis comes out empty, and one that goes has one element."""
     data = _data(sketch, sketch.shape(1, 4))
     begins, ends, strides = [], [], []
     begin_mask, end_mask, shrink_mask = 0, 0, 0
     for axis, extent in enumerate(data.dimensions):
         bit = 1 << axis
-        stride = sketch.pick((1, 1, 2, 3, -1, -2))
+        shrinks = sketch.chance(0.15)
         while True:
+            stride = sketch.pick((1, 1, 2, 3, extent) if shrinks else (1, 1, 2, 3, -1, -2))
             begin, end = (sketch.integer(-extent - 2, extent + 2) for _ in range(2))
             open_begin, open_end = sketch.chance(0.2), sketch.chance(0.2)
             whole = range(extent)
-            if whole[None if open_begin else begin : None if open_end else end : stride]:
+            part = whole[None if open_begin else begin : None if open_end else end : stride]
+            if len(part) == 1 or (part and not shrinks):
                 break
-        if sketch.chance(0.15):
-            shrink_mask |= bit
-            begin = sketch.integer(-extent, extent - 1)
-            end, stride = begin + 1, 1
-            open_begin = open_end = False
+        shrink_mask |= bit if shrinks else 0
         begin_mask |= bit if open_begin else 0
         end_mask |= bit if open_end else 0
         begins.append(begin)

@@ -24,21 +24,19 @@ def slice_(call: Call) -> Sequence[Array]:
 @operation("STRIDED_SLICE")
 def strided_slice(call: Call) -> Sequence[Array]:
     """Python's slices. A bit of begin_mask or end_mask leaves that end open; one of
-    shrink_axis_mask takes the element at begin, and the axis is gone."""
+    shrink_axis_mask takes away an axis whose slice is of one element."""
     data = call.real(0)
     begin_mask, end_mask, shrink_mask = (call.integer(index) for index in (4, 5, 6))
-    parts: list[slice | int] = []
-    for axis, (begin, end, stride) in enumerate(
-        zip(call.integers(1), call.integers(2), call.integers(3), strict=True)
-    ):
-        bit = 1 << axis
-        if shrink_mask & bit:
-            parts.append(begin)
-        else:
-            parts.append(
-                slice(None if begin_mask & bit else begin, None if end_mask & bit else end, stride)
-            )
-    result = data[tuple(parts)]
+    parts = [
+        slice(
+            None if begin_mask >> axis & 1 else begin, None if end_mask >> axis & 1 else end, stride
+        )
+        for axis, (begin, end, stride) in enumerate(
+            zip(call.integers(1), call.integers(2), call.integers(3), strict=True)
+        )
+    ]
+    shrunk = tuple(axis for axis in range(data.ndim) if shrink_mask >> axis & 1)
+    result = data[tuple(parts)].squeeze(shrunk)
     return [result.reshape(1) if result.ndim == 0 else result]
 
 

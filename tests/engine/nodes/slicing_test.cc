@@ -150,14 +150,31 @@ TEST(StridedSliceShapes, WithMasksGoToTheEnds) {
 }
 
 TEST(StridedSliceShapes, LoseTheAxesThatShrink) {
-    EXPECT_TRUE(gives(stridedSlice({.shrinkMask = 1}, {5, 6}, {-5, 2}, {0, 3}, {1, 1}), {1}));
+    EXPECT_TRUE(gives(stridedSlice({.shrinkMask = 1}, {5, 6}, {-5, 2}, {1, 3}, {1, 1}), {1}));
     EXPECT_TRUE(gives(stridedSlice({.shrinkMask = 2}, {5, 6}, {0, 2}, {5, 3}, {1, 1}), {5}));
     EXPECT_TRUE(gives(stridedSlice({.shrinkMask = 1}, {4}, {0}, {1}, {1}), {1}))
             << "one element, not a scalar";
-    EXPECT_TRUE(rejects(stridedSlice({.shrinkMask = 1}, {5}, {5}, {6}, {1}), "index 5"));
-    EXPECT_TRUE(rejects(stridedSlice({.shrinkMask = 1}, {5}, {-6}, {6}, {1}), "index -6"));
-    EXPECT_TRUE(rejects(stridedSlice({.shrinkMask = 1}, {5}, {0}, {6}, {-1}), "must be positive"));
-    EXPECT_TRUE(rejects(stridedSlice({.shrinkMask = 1}, {0}, {0}, {1}, {1}), "index 0"));
+}
+
+// Clamped as those of other axes are.
+TEST(StridedSliceShapes, ShrinkSlicesOfOneElement) {
+    const auto shrunk = [](int32_t begin, int32_t end, int32_t stride, StridedSlice node = {}) {
+        node.shrinkMask = 1;
+        return stridedSlice(node, {5, 2}, {begin, 0}, {end, 2}, {stride, 1});
+    };
+    for (const auto& one :
+         {shrunk(-9, 1, 1), shrunk(-9, -4, 1), shrunk(4, 9, 1), shrunk(-1, 5, 1), shrunk(2, 5, 3),
+          shrunk(0, 9, 9), shrunk(4, 4, 1, {.endMask = 1}), shrunk(3, 1, 1, {.beginMask = 1})}) {
+        EXPECT_TRUE(gives(one, {2}));
+    }
+    for (const auto& none : {shrunk(2, 2, 1), shrunk(-1, 0, 1), shrunk(5, 6, 1), shrunk(-9, -6, 1),
+                             shrunk(3, 0, 1, {.beginMask = 1})}) {
+        EXPECT_TRUE(rejects(none, "has 0 elements, not 1"));
+    }
+    EXPECT_TRUE(rejects(shrunk(1, 3, 1), "has 2 elements, not 1"));
+    EXPECT_TRUE(rejects(shrunk(0, 1, 1, {.endMask = 1}), "has 5 elements, not 1"));
+    EXPECT_TRUE(rejects(shrunk(1, 0, -1), "must be positive"));
+    EXPECT_TRUE(rejects(stridedSlice({.shrinkMask = 1}, {0}, {0}, {1}, {1}), "has 0 elements"));
 }
 
 TEST(StridedSliceShapes, KeepWhatIsUnknown) {

@@ -94,8 +94,12 @@ TEST(StridedSliceRef, WalksAsPythonDoes) {
     const Values x = floats({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
     EXPECT_TRUE(
             holds(evaluate(StridedSlice{.beginMask = 1, .endMask = 1, .shrinkMask = 2},
-                           {x, ints({2}, {0, 1}), ints({2}, {0, 0}), ints({2}, {-2, 1})}, kFloat),
+                           {x, ints({2}, {0, 1}), ints({2}, {0, 2}), ints({2}, {-2, 1})}, kFloat),
                   {8, 2}));
+    EXPECT_TRUE(
+            holds(evaluate(StridedSlice{.shrinkMask = 3},
+                           {x, ints({2}, {-9, 1}), ints({2}, {1, 9}), ints({2}, {1, 2})}, kFloat),
+                  {2}));
     EXPECT_TRUE(
             holds(evaluate(StridedSlice{.beginMask = 2, .endMask = 3},
                            {x, ints({2}, {-2, 0}), ints({2}, {0, 0}), ints({2}, {1, 2})}, kFloat),

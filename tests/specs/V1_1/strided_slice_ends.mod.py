@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Strides that go backwards, ends that lie beyond the tensor, each of the masks, and all axes
-# shrunk.
+# shrunk; an axis that would shrink is refused unless its slice is of one element.
 
 import numpy as np
 
@@ -11,7 +11,9 @@ SLICES = {
     "beyond": ([-9, 1, 0], [9, 9, -1], [1, 2, 1], 0, 0, 0, np.s_[:, 1::2, :-1]),
     "masked": ([1, 2, 9], [1, 0, -9], [1, 1, -1], 0b101, 0b011, 0, np.s_[:, 2:, ::-1]),
     "shrunk": ([1, -2, 0], [2, -1, 5], [1, 1, 2], 0, 0, 0b010, np.s_[1:2, -2, ::2]),
-    "shrunk_to_one": ([0, 3, -1], [1, 4, 0], [1, 1, 1], 0, 0, 0b111, np.s_[0, 3, -1]),
+    "shrunk_to_one": ([0, 3, -1], [1, 4, 5], [1, 1, 1], 0, 0, 0b111, np.s_[0, 3, -1]),
+    "shrunk_beyond": ([-9, 3, 1], [1, 9, 9], [1, 1, 4], 0, 0, 0b111, np.s_[0, 3, 1]),
+    "shrunk_masked": ([2, 3, 0], [1, 9, 5], [1, 1, 1], 0b001, 0b010, 0b011, np.s_[0, 3]),
 }
 for name, (begins, ends, strides, begin_mask, end_mask, shrink_mask, parts) in SLICES.items():
     expected = np.atleast_1d(values[parts])
@@ -22,3 +24,10 @@ for name, (begins, ends, strides, begin_mask, end_mask, shrink_mask, parts) in S
     Example({x: values.ravel().tolist(), z: expected.ravel().tolist()}).AddVariations(
         DataTypeConverter("quant8", scale=0.5, zeroPoint=64)
     )
+
+for name, (begin, end) in {"none": (2, 2), "before": (-1, 0), "two": (1, 3)}.items():
+    x = Input("x", "TENSOR_FLOAT32", "{3, 2}")
+    z = Output("z", "TENSOR_FLOAT32", "{2}")
+    vectors = [Parameter("v", "TENSOR_INT32", "{2}", v) for v in ([begin, 0], [end, 2], [1, 1])]
+    Model(f"refused_{name}").Operation("STRIDED_SLICE", x, *vectors, 0, 0, 1).To(z)
+    Example({x: [1, 2, 3, 4, 5, 6], z: [5, 6]}).ExpectFailure().DisableLifeTimeVariation()

@@ -10,7 +10,9 @@ SLICES = {
     "beyond": ([-9, 1, 0], [9, 9, -1], [1, 2, 1], 0, 0, 0, np.s_[:, 1::2, :-1]),
     "masked": ([1, 2, 9], [1, 0, -9], [1, 1, -1], 0b101, 0b011, 0, np.s_[:, 2:, ::-1]),
     "shrunk": ([1, -2, 0], [2, -1, 5], [1, 1, 2], 0, 0, 0b010, np.s_[1:2, -2, ::2]),
-    "shrunk_to_one": ([0, 3, -1], [1, 4, 0], [1, 1, 1], 0, 0, 0b111, np.s_[0, 3, -1]),
+    "shrunk_to_one": ([0, 3, -1], [1, 4, 5], [1, 1, 1], 0, 0, 0b111, np.s_[0, 3, -1]),
+    "shrunk_beyond": ([-9, 3, 1], [1, 9, 9], [1, 1, 4], 0, 0, 0b111, np.s_[0, 3, 1]),
+    "shrunk_masked": ([2, 3, 0], [1, 9, 5], [1, 1, 1], 0b001, 0b010, 0b011, np.s_[0, 3]),
 }
 for name, (begins, ends, strides, begin_mask, end_mask, shrink_mask, parts) in SLICES.items():
     expected = np.atleast_1d(values[parts])
