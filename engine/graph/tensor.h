@@ -45,7 +45,8 @@ int32_t maxValue(DataType type);
 // A dimension that is not known until the graph is given inputs, or until a node has run. Zero is
 // an ordinary extent: the tensor has no elements.
 inline constexpr int32_t kUnknownDimension = -1;
-inline constexpr size_t kMaxRank = 8;
+// NNAPI sets no limit. No kernel's work for an element grows with more than the rank.
+inline constexpr size_t kMaxRank = 16;
 
 // Extents, outermost first, or "rank unknown". A scalar has rank 0. Value type, no heap.
 class Shape {

@@ -22,9 +22,9 @@ extern "C" {
 #endif
 
 /* Changes whenever anything here does. */
-#define HALYARD_BACKEND_ABI_VERSION 1u
+#define HALYARD_BACKEND_ABI_VERSION 2u
 
-#define HALYARD_MAX_RANK 8
+#define HALYARD_MAX_RANK 16
 #define HALYARD_MESSAGE_SIZE 256
 
 /* What functions return. */

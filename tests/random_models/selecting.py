@@ -83,12 +83,17 @@ def gather(sketch: Sketch) -> RandomCase:
 @generator("PAD", "PAD_V2", "MIRROR_PAD")
 def pad(sketch: Sketch) -> RandomCase:
     mirrors = sketch.operation == "MIRROR_PAD"
-    data = _data(sketch, sketch.shape(1, 4), *([I32] if mirrors else []))
+    many_axes = mirrors and sketch.chance(0.1)
+    shape = sketch.shape(1, 4)
+    if many_axes:
+        shape = tuple(sketch.integer(1, 2) for _ in range(sketch.integer(5, 10)))
+    data = _data(sketch, shape, *([I32] if mirrors else []))
     symmetric = sketch.chance()
     margins = []
     for extent in data.dimensions:
         most = (extent if symmetric else extent - 1) if mirrors else 3
-        margins += [sketch.integer(0, min(most, 3)) for _ in range(2)]
+        sides = [sketch.integer(0, min(most, 1 if many_axes else 3)) for _ in range(2)]
+        margins += [sides[0], 0] if many_axes else sides
     rows = TensorType(I32, (len(data.dimensions), 2))
     inputs = [sketch.tensor(data), sketch.tensor(rows, np.array(margins))]
     if mirrors:

@@ -52,6 +52,7 @@ Status statusOf(int32_t code, const halyard_message& message) {
 }
 
 halyard_shape toAbi(const Shape& shape) {
+    static_assert(kMaxRank <= HALYARD_MAX_RANK);
     halyard_shape abi = {.rank = static_cast<int32_t>(shape.rank()), .extents = {}};
     std::ranges::copy(shape.extents(), abi.extents);
     return abi;

@@ -19,6 +19,11 @@
 namespace halyard::engine::nodes_test {
 
 constexpr int32_t kUnknown = kUnknownDimension;
+constexpr auto kMostAxes = static_cast<int32_t>(kMaxRank);
+
+inline Shape ones(size_t rank) {
+    return Shape(std::vector<int32_t>(rank, 1));
+}
 
 inline TensorType floats(Shape shape) {
     return {.type = DataType::FLOAT32, .shape = shape, .quantization = {}};

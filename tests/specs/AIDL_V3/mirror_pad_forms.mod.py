@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Reflection leaves the edge out and symmetry repeats it: as much padding as either allows, none,
-# and a different one on each side; rank 1 to 4; all types.
+# and a different one on each side; rank 1 to 4, 10 and 16; all types.
 
 import numpy as np
 
@@ -31,3 +31,9 @@ check(values[:6].reshape(2, 3), [[0, 2], [3, 1]], SYMMETRIC, "symmetric_sides")
 check(values.reshape(1, 2, 3, 2), [[0, 0], [1, 1], [2, 0], [0, 1]], REFLECT, "reflect_rank4")
 check(values.reshape(1, 2, 3, 2), [[1, 1], [0, 0], [1, 3], [2, 0]], SYMMETRIC, "symmetric_rank4")
 check(values.reshape(3, 4), [[0, 0], [0, 0]], REFLECT, "nothing")
+for rank in (10, 16):
+    ends = [[0, 0]] * (rank - 4)
+    shape = (2, 1, 3) + (1,) * (rank - 4) + (2,)
+    margins = [[1, 0], [0, 0], [0, 2], *ends, [1, 1]]
+    check(values.reshape(shape), margins, REFLECT, f"reflect_rank{rank}")
+    check(values.reshape(shape), margins, SYMMETRIC, f"symmetric_rank{rank}")
