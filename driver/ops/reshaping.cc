@@ -55,6 +55,13 @@ Status validateConcatenation(const OperationView& view) {
     return {};
 }
 
+// INT32 came with the stable AIDL interface.
+std::vector<TypeRow> reshapeTypes() {
+    std::vector<TypeRow> rows = elementTypes();
+    rows.push_back({AIDL_V2, {TENSOR_INT32, FLOAT32}});
+    return rows;
+}
+
 Status lowerReshape(Lowering& lowering) {
     return lowering.addNodeOf(engine::Reshape{}, {"input", "shape"});
 }
@@ -117,7 +124,7 @@ std::vector<OperationDefinition> reshapingOperations() {
              .forms = {{V1_0,
                         {tensor("input", kTensor), int32Tensor("shape")},
                         {tensor("output", kTensor)}}},
-             .rows = elementTypes(),
+             .rows = reshapeTypes(),
              .validate = validateReshape,
              .lower = lowerReshape},
             {.type = OperationType::EXPAND_DIMS,

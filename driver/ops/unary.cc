@@ -49,7 +49,10 @@ std::vector<OperationDefinition> unaryOperations() {
             unary<Function::NEG>(
                     OperationType::NEG,
                     {{V1_2, {TENSOR_FLOAT16}}, {V1_2, {TENSOR_FLOAT32}}, {V1_2, {TENSOR_INT32}}}),
-            unary<Function::RSQRT>(OperationType::RSQRT, floats),
+            unary<Function::RSQRT>(OperationType::RSQRT, {{V1_2, {TENSOR_FLOAT16}},
+                                                          {V1_2, {TENSOR_FLOAT32}},
+                                                          {AIDL_V3, {TENSOR_QUANT8_ASYMM}},
+                                                          {AIDL_V3, {TENSOR_QUANT8_ASYMM_SIGNED}}}),
             unary<Function::SIN>(OperationType::SIN, floats),
             unary<Function::SQRT>(OperationType::SQRT, floats),
     };

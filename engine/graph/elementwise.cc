@@ -63,6 +63,8 @@ const TypeSet& legalFor(Unary::Function function) {
             return kFloatsOrInt32;
         case Unary::Function::LOGICAL_NOT:
             return kBool8;
+        case Unary::Function::RSQRT:
+            return kReals;
         default:
             return kFloats;
     }

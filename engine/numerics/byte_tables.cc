@@ -68,6 +68,15 @@ ByteTable activationTable(const Activate& node, const TensorType& input, const T
     return table;
 }
 
+ByteTable rsqrtTable(const TensorType& input, const TensorType& output) {
+    ByteTable table{};
+    for (size_t byte = 0; byte < table.size(); ++byte) {
+        const float x = dequantize(numberOf(byte, input.type), input.quantization);
+        table[byte] = static_cast<uint8_t>(quantize(1.0F / std::sqrt(x), output));
+    }
+    return table;
+}
+
 ExponentialTable exponentialTable(float beta, float scale) {
     ExponentialTable table{};
     const double step = static_cast<double>(beta) * static_cast<double>(scale);

@@ -26,6 +26,9 @@ using ByteTable = std::array<uint8_t, 256>;
 // within one step of NNAPI's fixed point and tables otherwise.
 ByteTable activationTable(const Activate& node, const TensorType& input, const TensorType& output);
 
+// 1 / sqrt(x) likewise: the end of the range for 0, and as for every NaN the zero point below it.
+ByteTable rsqrtTable(const TensorType& input, const TensorType& output);
+
 // exp(-beta * scale * d) for every distance d between two bytes, in units of 2^-30. Integers, so
 // that their sum does not depend on its order.
 using ExponentialTable = std::array<uint32_t, 256>;

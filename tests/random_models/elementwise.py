@@ -21,15 +21,17 @@ from tests.random_models.sketch import (
     like,
 )
 
-_ALSO_INT32 = {"ABS", "NEG"}
+# Beside the floats.
+_MORE_TYPES = {"ABS": (I32,), "NEG": (I32,), "RSQRT": BYTES}
 
 
 @generator("ABS", "EXP", "FLOOR", "LOG", "NEG", "RSQRT", "SIN", "SQRT")
 def unary(sketch: Sketch) -> RandomCase:
-    types = (*FLOATS, I32) if sketch.operation in _ALSO_INT32 else FLOATS
+    types = (*FLOATS, *_MORE_TYPES.get(sketch.operation, ()))
     tensor = sketch.type_of(sketch.pick(types), sketch.shape(1, 4))
     values = sketch.stored(tensor, special=True)
-    return sketch.finish([sketch.tensor(tensor, values, constant=False)], like(tensor))
+    inputs = [sketch.tensor(tensor, values, constant=False)]
+    return sketch.finish(inputs, like(tensor), fit=[0] if tensor.type in BYTES else [])
 
 
 @generator("LOGICAL_NOT")

@@ -46,7 +46,7 @@ def reshape(sketch: Sketch) -> RandomCase:
     target.append(rest)
     if sketch.chance(0.4):
         target[sketch.integer(0, len(target) - 1)] = -1
-    data = _data(sketch, shape)
+    data = _data(sketch, shape, I32)
     return _close(sketch, data, [sketch.tensor(data), sketch.vector(target)])
 
 

@@ -210,6 +210,7 @@ class Sketch:
         real = reference.run(model, self._values)[position].astype(np.float64)
         operand.type = wanted
         low, high = _limits(wanted)
+        real = real[np.isfinite(real)]
         if not real.size:
             real = np.zeros(1)
         # Wider than the numbers, or narrower, so that some saturate.

@@ -117,14 +117,6 @@ Status activate(const Activate& node, const ActivateFloats& form, KernelCall& ca
     });
 }
 
-Status lookUp(const ByteTable& table, LookUpBytes form, KernelCall& call) {
-    const auto* from = call.input(0).as<uint8_t>();
-    auto* to = call.output(0).as<uint8_t>();
-    return forEachChunk(call, kChunk / 8, [&](int64_t first, int64_t count) {
-        form(table, from + first, to + first, count);
-    });
-}
-
 }  // namespace
 
 Status supports(const Activate& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
@@ -136,12 +128,9 @@ Result<std::unique_ptr<const StepKernel>> compile(const Activate& node,
                                                   InstructionSet set) {
     const TensorType& x = inputType(arguments.graph, arguments.node);
     if (isOfBytes(x.type)) {
-        const ByteTable table =
-                activationTable(node, x, outputType(arguments.graph, arguments.node));
-        return plainKernel(arguments, toString(set),
-                           [table, form = lookUpBytes(set)](KernelCall& call) {
-                               return lookUp(table, form, call);
-                           });
+        return byteLookupKernel(
+                arguments, activationTable(node, x, outputType(arguments.graph, arguments.node)),
+                set);
     }
     const ActivateFloats* form = HALYARD_CPU_CHOOSE(set, activateFloats)();
     return plainKernel(arguments, toString(set),

@@ -4,6 +4,9 @@
 
 #include "engine/backends/cpu/byte_lookup.h"
 
+#include "engine/backends/cpu/chunks.h"
+#include "engine/backends/cpu/plain_kernel.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -84,6 +87,19 @@ LookUpBytes lookUpBytes([[maybe_unused]] InstructionSet set) {
     }
 #endif
     return oneByOne;
+}
+
+Result<std::unique_ptr<const StepKernel>> byteLookupKernel(const KernelArguments& arguments,
+                                                           const ByteTable& table,
+                                                           InstructionSet set) {
+    return plainKernel(arguments, toString(set),
+                       [table, form = lookUpBytes(set)](KernelCall& call) {
+                           const auto* from = call.input(0).as<uint8_t>();
+                           auto* to = call.output(0).as<uint8_t>();
+                           return forEachChunk(call, kChunk / 8, [&](int64_t first, int64_t count) {
+                               form(table, from + first, to + first, count);
+                           });
+                       });
 }
 
 }  // namespace halyard::engine::cpu

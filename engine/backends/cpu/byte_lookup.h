@@ -5,9 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "engine/backends/cpu/instruction_set.h"
+#include "engine/base/status.h"
 #include "engine/numerics/byte_tables.h"
+#include "engine/plan/step_kernel.h"
 
 namespace halyard::engine::cpu {
 
@@ -15,5 +18,10 @@ namespace halyard::engine::cpu {
 using LookUpBytes = void (*)(const ByteTable& table, const uint8_t* from, uint8_t* to,
                              int64_t count);
 LookUpBytes lookUpBytes(InstructionSet set);
+
+// A kernel of one input and one output.
+Result<std::unique_ptr<const StepKernel>> byteLookupKernel(const KernelArguments& arguments,
+                                                           const ByteTable& table,
+                                                           InstructionSet set);
 
 }  // namespace halyard::engine::cpu

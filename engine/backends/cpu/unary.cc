@@ -11,6 +11,7 @@
 
 #include <cmath>
 
+#include "engine/backends/cpu/byte_lookup.h"
 #include "engine/backends/cpu/chunks.h"
 #include "engine/backends/cpu/element_forms.h"
 #include "engine/backends/cpu/kernels.h"
@@ -122,7 +123,12 @@ Status supports(const Unary& /*node*/, const Graph& /*graph*/, const Node& /*who
 Result<std::unique_ptr<const StepKernel>> compile(const Unary& node,
                                                   const KernelArguments& arguments,
                                                   InstructionSet set) {
-    const DataType type = inputType(arguments.graph, arguments.node).type;
+    const TensorType& x = inputType(arguments.graph, arguments.node);
+    if (isOfBytes(x.type)) {  // no other function takes them
+        return byteLookupKernel(arguments,
+                                rsqrtTable(x, outputType(arguments.graph, arguments.node)), set);
+    }
+    const DataType type = x.type;
     const ApplyUnary form = HALYARD_CPU_CHOOSE(set, unaryForms)()->of(type);
     return plainKernel(arguments, toString(set), [node, form, type](KernelCall& call) {
         const auto size = static_cast<int64_t>(elementSize(type));

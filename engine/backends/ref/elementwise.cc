@@ -44,6 +44,13 @@ int32_t apply(Unary::Function function, int32_t x) {
     return keep ? x : static_cast<int32_t>(0U - static_cast<uint32_t>(x));
 }
 
+Status lookUp(const ByteTable& table, KernelCall& call) {
+    const auto* x = call.input(0).as<uint8_t>();
+    auto* output = call.output(0).as<uint8_t>();
+    return call.forEach(countOf(call.output(0).shape()), 1,
+                        [&](int64_t i) { output[i] = table[x[i]]; });
+}
+
 }  // namespace
 
 Status run(const Activate& node, KernelCall& call) {
@@ -58,10 +65,7 @@ Status run(const Activate& node, KernelCall& call) {
             });
         });
     }
-    const ByteTable table = activationTable(node, type, *call.output(0).type);
-    const auto* x = call.input(0).as<uint8_t>();
-    auto* output = call.output(0).as<uint8_t>();
-    return call.forEach(count, 1, [&](int64_t i) { output[i] = table[x[i]]; });
+    return lookUp(activationTable(node, type, *call.output(0).type), call);
 }
 
 Status run(const Unary& node, KernelCall& call) {
@@ -70,6 +74,9 @@ Status run(const Unary& node, KernelCall& call) {
         const auto* x = call.input(0).as<int32_t>();
         auto* output = call.output(0).as<int32_t>();
         return call.forEach(count, 1, [&](int64_t i) { output[i] = apply(node.function, x[i]); });
+    }
+    if (node.function == Unary::Function::RSQRT && !isFloat(call.input(0).type->type)) {
+        return lookUp(rsqrtTable(*call.input(0).type, *call.output(0).type), call);
     }
     const RealReader x(call.input(0));
     const RealWriter output(call.output(0));

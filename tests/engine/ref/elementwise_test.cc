@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "tests/engine/ref/evaluation.h"
@@ -140,6 +141,18 @@ TEST(UnaryRef, LeavesTheRealNumbersAsIeeeSays) {
                       {-kInfinity, kNan, kInfinity}));
     EXPECT_TRUE(holds(evaluate(Unary{RSQRT}, {floats({3}, {0, -1, kInfinity})}, kFloat),
                       {kInfinity, kNan, 0}));
+}
+
+// From numpy, of 0.25, 1, 4, 0 and -0.125: the last but one ends the range, and the last, which is
+// NaN, is the zero point.
+TEST(UnaryRef, ComputesReciprocalRootsOfBytes) {
+    for (const auto& [type, highest] :
+         {std::pair{DataType::QUANT8_ASYMM, 255.0}, {DataType::QUANT8_ASYMM_SIGNED, 127.0}}) {
+        const TensorType x = typeOf(type, {5}, 0.125F, 10);
+        EXPECT_TRUE(holds(evaluate(Unary{Unary::Function::RSQRT},
+                                   {quantized(x, {12, 18, 42, 10, 9})}, typeOf(type, {}, 0.25F, 3)),
+                          {11, 7, 5, highest, 3}));
+    }
 }
 
 TEST(UnaryRef, RoundsFloat16Once) {
