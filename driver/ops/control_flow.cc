@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // IF and WHILE. Their rules are about the subgraphs that they refer to, which have the operation's
-// own inputs and outputs, with types, quantisation and specified dimensions that agree.
+// own inputs and outputs, with types, quantisation and specified dimensions that agree. An input
+// without a value makes no model invalid: AOSP's own driver looks at types alone, prepares an IF
+// without a condition, too, and fails in its execution. A subgraph is run without such an input.
 
 #include <algorithm>
 #include <span>
@@ -187,8 +189,8 @@ std::vector<OperationDefinition> controlFlowOperations() {
     return {
             {.type = OperationType::IF,
              .forms = {{V1_3,
-                        {tensor("condition", TENSOR_BOOL8), subgraph("then_model"),
-                         subgraph("else_model"), anything("inputs").repeated(0)},
+                        {tensor("condition", TENSOR_BOOL8).orOmitted(), subgraph("then_model"),
+                         subgraph("else_model"), anything("inputs").orOmitted().repeated(0)},
                         {anything("outputs").repeated()}}},
              .rows = {{V1_3, {}}},
              .validate = validateIf,
@@ -196,7 +198,7 @@ std::vector<OperationDefinition> controlFlowOperations() {
             {.type = OperationType::WHILE,
              .forms = {{V1_3,
                         {subgraph("condition_model"), subgraph("body_model"),
-                         anything("inputs").repeated()},
+                         anything("inputs").orOmitted().repeated()},
                         {anything("outputs").repeated()}}},
              .rows = {{V1_3, {}}},
              .validate = validateWhile,

@@ -93,7 +93,9 @@ Status checkBranch(const Graph& graph, std::string_view called, std::span<const 
 
 Status inferShapes(const If& node, std::span<const KnownInput> inputs,
                    std::span<TensorType> outputs) {
-    HALYARD_RETURN_IF_ERROR(checkCondition(*inputs[0].type));
+    if (inputs[0].present()) {
+        HALYARD_RETURN_IF_ERROR(checkCondition(*inputs[0].type));
+    }
     HALYARD_RETURN_IF_ERROR(checkPresent(node.then, "the first branch"));
     HALYARD_RETURN_IF_ERROR(checkPresent(node.otherwise, "the second branch"));
     const std::span<const KnownInput> values = inputs.subspan(1);

@@ -744,12 +744,12 @@ struct HeatmapMaxKeypoint {
 
 // ---- Control flow: run by the planner, by no backend --------------------------------------------
 
-// Inputs: condition BOOL8, one element; then what both graphs take as their inputs. Outputs: what
-// the graph that is run gives.
+// Inputs: condition BOOL8, one element, without which no run succeeds; then what both graphs take
+// as their inputs. Outputs: what the graph that is run gives.
 struct If {
     NestedGraph then;
     NestedGraph otherwise;
-    static constexpr InputSpec kInputs[] = {{"condition", kSteers},
+    static constexpr InputSpec kInputs[] = {{"condition", kSteers | kOmittable},
                                             {"values", kRepeats | kOmittable}};
     static constexpr OutputSpec kOutputs[] = {{"results", kRepeats | kFoundByRunning}};
     HALYARD_FIELDS(then, otherwise)

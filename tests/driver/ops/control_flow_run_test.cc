@@ -83,6 +83,69 @@ TEST(ControlFlow, TakesTheBranchThatTheConditionSays) {
     }
 }
 
+// Valid and prepared, as AOSP's own driver has it, which fails when the branch is to be chosen.
+TEST(ControlFlow, FailsToRunWithoutACondition) {
+    const auto withCondition = [](bool omitted) {
+        OperationModel model(OperationType::IF);
+        (omitted ? model.omitted(kFlag) : model.input(kFlag)).subgraph(0).subgraph(1);
+        return model.input(floats({2}))
+                .output(floats({2}))
+                .build({unary(OperationType::RELU), unary(OperationType::NEG)});
+    };
+    const Result<std::vector<bool>> supported =
+            makeDevice()->supportedOperations(withCondition(true), HalVersion::V1_3);
+    ASSERT_TRUE(supported.ok()) << supported.status().toString();
+    EXPECT_TRUE((*supported)[0]);
+    for (const bool omitted : {true, false}) {
+        const std::shared_ptr<PreparedModel> prepared = prepare(withCondition(omitted));
+        ASSERT_NE(prepared, nullptr);
+        RequestBuilder request;
+        if (!omitted) {
+            request.request().inputs.emplace_back().hasNoValue = true;
+        }
+        request.input<float>({-1, 2}).output(8);
+        const ExecutionResult result = prepared->execute(request.request(), HalVersion::V1_3, {});
+        EXPECT_EQ(result.status.code(), StatusCode::INVALID_ARGUMENT);
+        EXPECT_NE(result.status.message().find("the condition is left out"), std::string::npos)
+                << result.status.toString();
+    }
+}
+
+// SQUEEZE and TRANSPOSE do without a list of axes, RESHAPE can't do without a shape.
+TEST(ControlFlow, RunsABranchWithoutWhatTheOperationIsNotGiven) {
+    const OperandSpec list = {TENSOR_INT32, {1}};
+    const auto run = [&](OperationType then, OperationType otherwise, uint8_t flag) {
+        const auto branch = [&](OperationType type) {
+            return OperationModel(type)
+                    .input(floats({2}))
+                    .input(list)
+                    .output(floats({2}))
+                    .build()
+                    .main;
+        };
+        const std::shared_ptr<PreparedModel> prepared =
+                prepare(OperationModel(OperationType::IF)
+                                .input(kFlag)
+                                .subgraph(0)
+                                .subgraph(1)
+                                .input(floats({2}))
+                                .omitted(list)
+                                .output(floats({2}))
+                                .build({branch(then), branch(otherwise)}));
+        RequestBuilder request;
+        request.input<uint8_t>({flag}).input<float>({-1, 2}).output(8);
+        Status status = prepared->execute(request.request(), HalVersion::V1_3, {}).status;
+        EXPECT_EQ(request.result<float>(0, 2),
+                  status.ok() ? (std::vector<float>{-1, 2}) : (std::vector<float>{0, 0}));
+        return status.code();
+    };
+    for (const uint8_t flag : {0, 1}) {
+        EXPECT_EQ(run(OperationType::SQUEEZE, OperationType::TRANSPOSE, flag), StatusCode::OK);
+        EXPECT_EQ(run(OperationType::RESHAPE, OperationType::RESHAPE, flag),
+                  StatusCode::INVALID_ARGUMENT);
+    }
+}
+
 TEST(ControlFlow, LoopsAsLongAsTheConditionHolds) {
     const std::shared_ptr<PreparedModel> prepared = prepare(counting());
     ASSERT_NE(prepared, nullptr);

@@ -56,8 +56,8 @@ TEST(IfShapes, NeedOneBoolForACondition) {
     EXPECT_TRUE(rejects(branch(nothing, nothing, {0}).shape(), "one element"));
     EXPECT_TRUE(rejects(Asking(If{.then = nothing, .otherwise = nothing}).with(ints({1})).shape(),
                         "BOOL8"));
-    EXPECT_TRUE(rejects(Asking(If{.then = nothing, .otherwise = nothing}).without().shape(),
-                        "can't be left out"));
+    EXPECT_TRUE(Asking(If{.then = nothing, .otherwise = nothing}).without().shape().ok())
+            << "runs fail, models are valid";
 }
 
 TEST(IfShapes, NeedBranchesThatTakeTheValuesAndGiveTheResults) {
