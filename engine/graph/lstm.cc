@@ -175,12 +175,11 @@ Status inferShapes(const Lstm& node, std::span<const KnownInput> inputs,
     return {};
 }
 
-Status inferShapes(const LstmSequence& node, std::span<const KnownInput> inputs,
-                   std::span<TensorType> outputs) {
-    HALYARD_RETURN_IF_ERROR(checkSameFloats(inputs, outputs));
+namespace {
+
+Status inferSequence(const LstmSequence& node, std::span<const KnownInput> inputs,
+                     std::span<TensorType> outputs) {
     HALYARD_RETURN_IF_ERROR(lstm::checkParts(inputs));
-    HALYARD_RETURN_IF_ERROR(
-            lstm::checkClips(node.attributes.cellClip, node.attributes.projectionClip));
     lstm::Extents extents;
     int32_t time = kUnknownDimension;
     int32_t unread = kUnknownDimension;
@@ -198,6 +197,19 @@ Status inferShapes(const LstmSequence& node, std::span<const KnownInput> inputs,
     outputs[1].shape = {extents.batch, extents.output};
     outputs[2].shape = {extents.batch, extents.units};
     return {};
+}
+
+}  // namespace
+
+Status inferShapes(const LstmSequence& node, std::span<const KnownInput> inputs,
+                   std::span<TensorType> outputs) {
+    HALYARD_RETURN_IF_ERROR(checkSameFloats(inputs, outputs));
+    HALYARD_RETURN_IF_ERROR(
+            lstm::checkClips(node.attributes.cellClip, node.attributes.projectionClip));
+    return inferWithOrWithoutAuxWeights(inputs, lstm::kAuxToInputWeights,
+                                        [&](std::span<const KnownInput> present) {
+                                            return inferSequence(node, present, outputs);
+                                        });
 }
 
 }  // namespace halyard::engine

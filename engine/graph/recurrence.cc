@@ -52,9 +52,10 @@ Status inferShapes(const Rnn& /*node*/, std::span<const KnownInput> inputs,
     return {};
 }
 
-Status inferShapes(const RnnSequence& node, std::span<const KnownInput> inputs,
-                   std::span<TensorType> outputs) {
-    HALYARD_RETURN_IF_ERROR(checkSameFloats(inputs, outputs));
+namespace {
+
+Status inferSequence(const RnnSequence& node, std::span<const KnownInput> inputs,
+                     std::span<TensorType> outputs) {
     int32_t time = kUnknownDimension;
     int32_t batch = kUnknownDimension;
     int32_t size = kUnknownDimension;
@@ -84,6 +85,18 @@ Status inferShapes(const RnnSequence& node, std::span<const KnownInput> inputs,
     outputs[0].shape = sequenceShape(node.timeMajor, time, batch, units);
     outputs[1].shape = {batch, units};
     return {};
+}
+
+}  // namespace
+
+Status inferShapes(const RnnSequence& node, std::span<const KnownInput> inputs,
+                   std::span<TensorType> outputs) {
+    constexpr size_t kAuxWeights = 6;
+    HALYARD_RETURN_IF_ERROR(checkSameFloats(inputs, outputs));
+    return inferWithOrWithoutAuxWeights(inputs, kAuxWeights,
+                                        [&](std::span<const KnownInput> present) {
+                                            return inferSequence(node, present, outputs);
+                                        });
 }
 
 Status inferShapes(const Svdf& node, std::span<const KnownInput> inputs,

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
@@ -29,6 +30,27 @@ Status agreeSequence(const Shape& shape, std::string_view role, bool timeMajor, 
 // Whether a sequence takes aux instead of x.
 inline bool takesAuxForX(bool backward, const KnownInput& aux, const KnownInput& auxWeights) {
     return backward && aux.present() && !auxWeights.present();
+}
+
+// Infers the shapes of a sequence by `infer`, a function of inputs. What aux is for depends on
+// whether its weights, the inputs from `auxWeights` on, are there: where only a run will tell, its
+// shape has to fit one of the two.
+template <typename Infer>
+Status inferWithOrWithoutAuxWeights(std::span<const KnownInput> inputs, size_t auxWeights,
+                                    Infer infer) {
+    const Status with = infer(inputs);
+    if (with.ok()) {
+        return with;
+    }
+    std::vector<KnownInput> left(inputs.begin(), inputs.end());
+    bool differs = false;
+    for (size_t i = auxWeights; i < left.size(); ++i) {
+        if (left[i].present() && left[i].mayBeLeftOut) {
+            left[i] = {};
+            differs = true;
+        }
+    }
+    return differs && infer(left).ok() ? Status() : with;
 }
 
 namespace lstm {

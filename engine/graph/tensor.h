@@ -132,6 +132,8 @@ struct ConstTensorView {
     const TensorType* type = nullptr;
     const void* data = nullptr;
     const DeviceMemory* device = nullptr;  // null: `data` is ordinary memory
+    // A graph's input, before a run says whether it is there. Only shape inference asks.
+    bool mayBeLeftOut = false;
 
     bool present() const { return type != nullptr; }
     const Shape& shape() const { return type->shape; }

@@ -136,7 +136,8 @@ class Verifier {
           mCheckpoint(checkpoint),
           mDepth(depth),
           mNestedNodes(nestedNodes),
-          mHasValue(graph.tensors().size(), false) {}
+          mHasValue(graph.tensors().size(), false),
+          mIsInput(graph.tensors().size(), false) {}
 
     Status run() {
         for (TensorId i = 0; i < mHasValue.size(); ++i) {
@@ -147,6 +148,7 @@ class Verifier {
         for (size_t i = 0; i < mGraph.inputs().size(); ++i) {
             HALYARD_RETURN_IF_ERROR(
                     define(mGraph.inputs()[i]).withContext("graph input " + std::to_string(i)));
+            mIsInput[mGraph.inputs()[i]] = true;
         }
         for (NodeId id = 0; id < mGraph.nodes().size(); ++id) {
             if (id % kNodesPerCheck == 0) {
@@ -278,10 +280,11 @@ class Verifier {
     Status infer(const Node& node) {
         mInputs.clear();
         for (const TensorId id : node.inputs) {
-            mInputs.push_back(
-                    id == kNoTensor ? KnownInput()
-                                    : KnownInput{.type = &mGraph.tensor(id).type,
-                                                 .data = mGraph.tensor(id).constant.bytes.data()});
+            mInputs.push_back(id == kNoTensor
+                                      ? KnownInput()
+                                      : KnownInput{.type = &mGraph.tensor(id).type,
+                                                   .data = mGraph.tensor(id).constant.bytes.data(),
+                                                   .mayBeLeftOut = mIsInput[id]});
         }
         mOutputs.clear();
         for (const TensorId id : node.outputs) {
@@ -334,6 +337,7 @@ class Verifier {
     const size_t mDepth;
     size_t& mNestedNodes;
     std::vector<bool> mHasValue;
+    std::vector<bool> mIsInput;
     std::vector<KnownInput> mInputs;  // of the node at hand, as is the next
     std::vector<TensorType> mOutputs;
 };

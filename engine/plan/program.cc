@@ -10,6 +10,25 @@
 #include "engine/plan/shaped_plan.h"
 
 namespace halyard::engine {
+namespace {
+
+// Whether a run may leave out one of the graph's inputs: what the others are for may depend on it.
+bool mayBeRunWithout(const Graph& graph) {
+    const auto isInput = [&](TensorId id) {
+        return std::ranges::find(graph.inputs(), id) != graph.inputs().end();
+    };
+    return std::ranges::any_of(graph.nodes(), [&](const Node& node) {
+        const NodeSignature signature = signatureOf(node.descriptor);
+        for (size_t i = 0; i < node.inputs.size(); ++i) {
+            if ((signature.input(i)->traits & kOmittable) != 0 && isInput(node.inputs[i])) {
+                return true;
+            }
+        }
+        return false;
+    });
+}
+
+}  // namespace
 
 Result<std::shared_ptr<const Program>> Program::build(AnalyzedGraph analyzed,
                                                       const BackendList& backends,
@@ -41,9 +60,15 @@ Result<std::shared_ptr<const Program>> Program::build(AnalyzedGraph analyzed,
     }
     if (std::ranges::all_of(inputShapes,
                             [](const MaybeShape& shape) { return shape->isFullyKnown(); })) {
-        HALYARD_ASSIGN_OR_RETURN(state->schedule.staticPlan,
-                                 planShapes(state->schedule, inputShapes, options.checkpoint));
-        if (state->memory != nullptr) {
+        Result<std::shared_ptr<const ShapedPlan>> plan =
+                planShapes(state->schedule, inputShapes, options.checkpoint);
+        if (plan.ok()) {
+            state->schedule.staticPlan = std::move(plan).value();
+        } else if (plan.status().code() != StatusCode::INVALID_ARGUMENT ||
+                   !mayBeRunWithout(*graph)) {
+            return plan.status();
+        }
+        if (state->memory != nullptr && state->schedule.staticPlan != nullptr) {
             HALYARD_RETURN_IF_ERROR(state->memory->admits(state->schedule.staticPlan->arenaBytes)
                                             .withContext("the arena of an execution"));
         }

@@ -14,11 +14,13 @@ _CELL_ACTIVATIONS = (0, 1, 3, 4, 6)
 
 
 class _Cell:
-    """Makes operands of one float type, small enough that states do not run away."""
+    """Makes operands of one float type, small enough that states do not run away. What is left out
+    the model has not, or it has and the request leaves it out."""
 
     def __init__(self, sketch: Sketch) -> None:
         self.sketch = sketch
         self.type = sketch.pick(FLOATS)
+        self.left_out = sketch.chance(0.3)
 
     def tensor(self, *shape: int) -> int:
         dtype = np.float16 if self.type == F16 else np.float32
@@ -30,11 +32,13 @@ class _Cell:
         values = self.sketch.source.uniform(-1, 1, shape).astype(dtype)
         return self.sketch.tensor(TensorType(self.type, shape), values, constant=False)
 
-    def omitted(self) -> int:
-        return self.sketch.omitted(self.type)
+    def omitted(self, *shape: int) -> int:
+        if not self.left_out:
+            return self.sketch.omitted(self.type)
+        return self.sketch.left_out(TensorType(self.type, self.sketch.pick((shape, (0,)))))
 
     def optional(self, present: bool, *shape: int) -> int:
-        return self.tensor(*shape) if present else self.omitted()
+        return self.tensor(*shape) if present else self.omitted(*shape)
 
     @property
     def out(self) -> TensorType:
@@ -98,12 +102,13 @@ def bidirectional_sequence_rnn(sketch: Sketch) -> RandomCase:
     time_major, merge = sketch.chance(), sketch.chance()
     leading = (time, batch) if time_major else (batch, time)
     aux, aux_weights = sketch.pick(((False, False), (True, True), (True, False)))
+    aux_size = sketch.integer(1, 4)
     inputs = [cell.data(*leading, size)]
-    for units in (forward, backward):
-        inputs += [cell.tensor(units, size), cell.tensor(units, units), cell.tensor(units)]
+    for units, read in ((forward, size), (backward, aux_size if aux and not aux_weights else size)):
+        inputs += [cell.tensor(units, read), cell.tensor(units, units), cell.tensor(units)]
         inputs.append(cell.data(batch, units))
-    inputs.append(cell.data(*leading, size) if aux else cell.omitted())
-    inputs += [cell.optional(aux_weights, units, size) for units in (forward, backward)]
+    inputs.append(cell.data(*leading, aux_size) if aux else cell.omitted(*leading, aux_size))
+    inputs += [cell.optional(aux_weights, units, aux_size) for units in (forward, backward)]
     inputs.append(sketch.integer_scalar(sketch.pick(_ACTIVATIONS)))
     inputs += [sketch.flag(time_major), sketch.flag(merge)]
     outputs = (1 if merge else 2) + sketch.pick((0, 2))
@@ -123,11 +128,12 @@ class _Lstm(_Cell):
             self.units = sketch.integer(3, 6)
         self.output = sketch.integer(1, 4) if self.projection else self.units
 
-    def weights(self) -> list[int]:
-        """17 operands: input weights, recurrent weights, peepholes, biases, projection."""
+    def weights(self, size: int) -> list[int]:
+        """17 operands: weights of an input of that size, recurrent weights, peepholes, biases,
+        projection."""
         own_input = not self.cifg
-        inputs = [self.optional(own_input, self.units, self.size)]
-        inputs += [self.tensor(self.units, self.size) for _ in range(3)]
+        inputs = [self.optional(own_input, self.units, size)]
+        inputs += [self.tensor(self.units, size) for _ in range(3)]
         inputs.append(self.optional(own_input, self.units, self.output))
         inputs += [self.tensor(self.units, self.output) for _ in range(3)]
         inputs.append(self.optional(self.peephole and own_input, self.units))
@@ -158,7 +164,8 @@ class _Lstm(_Cell):
 def lstm(sketch: Sketch) -> RandomCase:
     """Output 0 is the driver's own scratch."""
     cell = _Lstm(sketch)
-    inputs = [cell.data(cell.batch, cell.size), *cell.weights(), *cell.states(), *cell.scalars()]
+    inputs = [cell.data(cell.batch, cell.size), *cell.weights(cell.size)]
+    inputs += [*cell.states(), *cell.scalars()]
     if cell.normed or sketch.chance():
         inputs += cell.norms()
     return sketch.finish(inputs, *[cell.out] * 4, ignored=[0])
@@ -168,7 +175,8 @@ def lstm(sketch: Sketch) -> RandomCase:
 def unidirectional_sequence_lstm(sketch: Sketch) -> RandomCase:
     cell, time, time_major = _Lstm(sketch), sketch.integer(1, 4), sketch.chance()
     leading = (time, cell.batch) if time_major else (cell.batch, time)
-    inputs = [cell.data(*leading, cell.size), *cell.weights(), *cell.states(), *cell.scalars()]
+    inputs = [cell.data(*leading, cell.size), *cell.weights(cell.size)]
+    inputs += [*cell.states(), *cell.scalars()]
     inputs += [sketch.flag(time_major), *cell.norms()]
     return sketch.finish(inputs, *[cell.out] * sketch.pick((1, 3)))
 
@@ -178,12 +186,14 @@ def bidirectional_sequence_lstm(sketch: Sketch) -> RandomCase:
     cell, time, time_major = _Lstm(sketch), sketch.integer(1, 3), sketch.chance()
     leading = (time, cell.batch) if time_major else (cell.batch, time)
     aux, aux_weights = sketch.pick(((False, False), (True, True), (True, False)))
-    inputs = [cell.data(*leading, cell.size), *cell.weights(), *cell.weights()]
+    aux_size = sketch.integer(1, 4)
+    inputs = [cell.data(*leading, cell.size), *cell.weights(cell.size)]
+    inputs += cell.weights(aux_size if aux and not aux_weights else cell.size)
     inputs += [*cell.states(), *cell.states()]
-    inputs.append(cell.data(*leading, cell.size) if aux else cell.omitted())
+    inputs.append(cell.data(*leading, aux_size) if aux else cell.omitted(*leading, aux_size))
     for _ in range(2):
-        inputs.append(cell.optional(aux_weights and not cell.cifg, cell.units, cell.size))
-        inputs += [cell.optional(aux_weights, cell.units, cell.size) for _ in range(3)]
+        inputs.append(cell.optional(aux_weights and not cell.cifg, cell.units, aux_size))
+        inputs += [cell.optional(aux_weights, cell.units, aux_size) for _ in range(3)]
     merge = sketch.chance()
     inputs += [*cell.scalars(), sketch.flag(merge), sketch.flag(time_major)]
     inputs += [*cell.norms(), *cell.norms()]

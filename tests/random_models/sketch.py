@@ -171,6 +171,11 @@ class Sketch:
         scale = 1.0 if operand_type in QUANTIZED else 0.0
         return self._builder.omitted(TensorType(operand_type, (), scale))
 
+    def left_out(self, tensor: TensorType) -> int:
+        """An input that the model has and the request does not bring."""
+        self._values.append(pb.InputValue(has_no_value=True))
+        return self._builder.input("", tensor)
+
     # ---- the case -------------------------------------------------------------------------------
 
     def finish(

@@ -15,7 +15,8 @@ Result<std::vector<Shape>> Asking::shapes() const {
     std::vector<KnownInput> inputs;
     for (const Input& input : mInputs) {
         inputs.push_back({.type = input.type.has_value() ? &*input.type : nullptr,
-                          .data = input.isKnown ? input.values.data() : nullptr});
+                          .data = input.isKnown ? input.values.data() : nullptr,
+                          .mayBeLeftOut = input.mayBeLeftOut});
     }
     const NodeSignature signature = signatureOf(mNode->descriptor);
     const auto mayBeLeftOut = [&](size_t input) {

@@ -75,6 +75,12 @@ class Asking {
         mInputs.push_back({.type = std::move(type), .values = std::move(values), .isKnown = true});
         return *this;
     }
+    // A graph's input, which a run may not bring.
+    Asking& withPerhaps(TensorType type) {
+        with(std::move(type));
+        mInputs.back().mayBeLeftOut = true;
+        return *this;
+    }
     Asking& withList(std::vector<int32_t> values) {
         const auto length = static_cast<int32_t>(values.size());
         return with(ints({length}), std::move(values));
@@ -98,6 +104,7 @@ class Asking {
         std::optional<TensorType> type;
         std::vector<int32_t> values;
         bool isKnown = false;
+        bool mayBeLeftOut = false;
     };
 
     std::shared_ptr<const Node> mNode;

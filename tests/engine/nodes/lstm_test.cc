@@ -216,6 +216,34 @@ TEST(LstmSequenceShapes, ReadTheAuxiliaryInputAloneBackwards) {
     EXPECT_TRUE(rejects(reading(false, {6, 2, 9}, {6, 2, 3}), "must be"));
 }
 
+// Whether there are auxiliary weights only a run tells: without them aux has k 3, with them l 7.
+TEST(LstmSequenceShapes, FitOneUseOfAnAuxiliaryInputWhoseWeightsMayBeLeftOut) {
+    const auto reading = [](bool backward, int32_t x, int32_t aux, bool perhaps = true) {
+        Asking asking(LstmSequence{.timeMajor = true, .backward = backward});
+        Inputs inputs = withAux(sequenceOf(true));
+        inputs[lstm::kX] = floats({6, 2, x});
+        inputs[lstm::kAux] = floats({6, 2, aux});
+        for (size_t i = 0; i < inputs.size(); ++i) {
+            if (perhaps && i >= lstm::kAuxToInputWeights) {
+                asking.withPerhaps(*inputs[i]);
+            } else {
+                asking.with(*inputs[i]);
+            }
+        }
+        return asking.giving(floats(kNoRank))
+                .giving(floats(kNoRank))
+                .giving(floats(kNoRank))
+                .shapes();
+    };
+    const std::vector<Shape> shapes = {{6, 2, 5}, {2, 5}, {2, 4}};
+    EXPECT_TRUE(gives(reading(true, 9, 3), shapes));
+    EXPECT_TRUE(gives(reading(true, 3, 7), shapes));
+    EXPECT_TRUE(gives(reading(false, 3, 9), shapes));
+    EXPECT_TRUE(rejects(reading(true, 9, 7), "must be"));
+    EXPECT_TRUE(rejects(reading(true, 9, 3, false), "must be"));
+    EXPECT_TRUE(rejects(reading(false, 3, 9, false), "must be"));
+}
+
 TensorType fixedPoint(Shape shape, float scale = 1.0F / 2048) {
     return typed(DataType::QUANT16_SYMM, shape, scale);
 }

@@ -103,6 +103,23 @@ TEST(RnnSequenceShapes, ReadTheAuxiliaryInputAloneBackwards) {
     EXPECT_TRUE(rejects(reading(false, {2, 5, 9}, {2, 5, 3}).shapes(), "the weights"));
 }
 
+// Whether there are auxiliary weights only a run tells: without them aux has k 3, with them l 6.
+TEST(RnnSequenceShapes, FitOneUseOfAnAuxiliaryInputWhoseWeightsMayBeLeftOut) {
+    const auto reading = [](bool backward, int32_t x, int32_t aux) {
+        std::vector<TensorType> inputs = rnnInputs();
+        inputs[0] = floats({2, 5, x});
+        return ask(RnnSequence{.backward = backward}, inputs, 2).with(floats({2, 5, aux}));
+    };
+    const TensorType weights = floats({4, 6});
+    const std::vector<Shape> shapes = {{2, 5, 4}, {2, 4}};
+    EXPECT_TRUE(gives(reading(true, 9, 3).withPerhaps(weights).shapes(), shapes));
+    EXPECT_TRUE(gives(reading(true, 3, 6).withPerhaps(weights).shapes(), shapes));
+    EXPECT_TRUE(gives(reading(false, 3, 9).withPerhaps(weights).shapes(), shapes));
+    EXPECT_TRUE(rejects(reading(true, 9, 6).withPerhaps(weights).shapes(), "the weights"));
+    EXPECT_TRUE(rejects(reading(true, 9, 3).with(weights).shapes(), "the auxiliary weights"));
+    EXPECT_TRUE(rejects(reading(false, 3, 9).with(weights).shapes(), "the auxiliary weights"));
+}
+
 // Rank 2 of 4 filters: 2 units; memory 5.
 Asking svdf(int32_t rank, Shape state) {
     return Asking(Svdf{.rank = rank})
