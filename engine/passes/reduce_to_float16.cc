@@ -64,6 +64,9 @@ class ReduceToFloat16 : public Rule {
     bool isFloat32(TensorId old) const {
         return old != kNoTensor && typeOf(old).type == DataType::FLOAT32;
     }
+    bool isGraphInput(TensorId old) const {
+        return std::ranges::find(from().inputs(), old) != from().inputs().end();
+    }
     TensorType halfType(TensorId old) const {
         TensorType type = typeOf(old);
         type.type = DataType::FLOAT16;
@@ -88,7 +91,9 @@ class ReduceToFloat16 : public Rule {
                 inputs.push_back(knownInput(from(), id));
                 continue;
             }
-            if (signature.steers(i)) {
+            // A run may leave out a graph's input, but nothing that is cast.
+            if (signature.steers(i) ||
+                ((signature.input(i)->traits & kOmittable) != 0 && isGraphInput(id))) {
                 return false;
             }
             inputs.push_back({.type = &types.emplace_back(halfType(id)), .data = nullptr});

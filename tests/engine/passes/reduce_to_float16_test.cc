@@ -144,6 +144,21 @@ TEST(ReduceToFloat16, LeavesQuantizedPartsAndWhatSteersAsTheyAre) {
     EXPECT_EQ(kindsOf(reduced(detection)), Kinds{"DetectionPostprocess"});
 }
 
+// Nothing casts what is not there.
+TEST(ReduceToFloat16, LeavesReadersOfInputsThatARunMayLeaveOut) {
+    const auto padded = [](bool byInput) {
+        TestGraph test;
+        const TensorId x =
+                test.node(Unary{.function = Unary::Function::NEG}, {test.input(floatType({2, 3}))});
+        const TensorId value =
+                byInput ? test.input(floatType({1})) : test.constant(ref_test::floats({1}, {0.5F}));
+        return kindsOf(
+                reduced(test.build({test.node(Pad(), {x, test.paddings({0, 1, 1, 0}), value})})));
+    };
+    EXPECT_EQ(padded(true), (Kinds{"Cast", "Unary", "Cast", "Pad"}));
+    EXPECT_EQ(padded(false), (Kinds{"Cast", "Unary", "Pad", "Cast"}));
+}
+
 TEST(ReduceToFloat16, LosesNoOperation) {
     TestGraph test;
     const TensorId x = test.input(floatType({1, 12, 12, 2}));
