@@ -13,6 +13,9 @@ namespace {
 
 // The one element of a BOOL8 tensor, in memory that only this run writes to.
 Result<bool> isTrue(const ConstTensorView& condition) {
+    if (!condition.present()) {
+        return invalidArgument("the condition is left out");
+    }
     HALYARD_ASSIGN_OR_RETURN(const int64_t count, condition.shape().elementCount());
     if (count != 1) {
         return invalidArgument("the condition has the shape " + condition.shape().toString() +

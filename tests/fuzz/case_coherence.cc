@@ -2,14 +2,21 @@
 
 #include "tests/fuzz/case_coherence.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/fuzz/case_content.h"
 #include "tests/fuzz/case_fields.h"
 #include "tests/fuzz/case_mutation.h"
 
 namespace halyard::fuzz {
+
+// Of a pool that grows for it.
+constexpr size_t kMostSharedBytes = size_t{1} << 16;
 
 void changeExtents(pb::Model& model, SeededChoices& choices) {
     const pb::Operand* chosen = anyOperand(*model.mutable_main(), choices);
@@ -95,6 +102,39 @@ void moveConstant(pb::TestCase& testCase, pb::Subgraph& subgraph, SeededChoices&
                   operand.lifetime() == pb::OPERAND_LIFE_TIME_CONSTANT_COPY);
         }
         return;
+    }
+}
+
+void shareConstant(pb::Model& model, SeededChoices& choices) {
+    std::vector<pb::Operand*> constants;
+    forEachOperand(model, [&](pb::Operand& operand) {
+        if (isConstant(operand) && !contentOf(model, operand).empty()) {
+            constants.push_back(&operand);
+        }
+    });
+    if (constants.size() < 2) {
+        return;
+    }
+    const pb::Operand& from = *constants[choices.below(constants.size())];
+    pb::Operand& to = *constants[choices.below(constants.size())];
+    if (choices.oneIn(3) && to.dimensions_size() > 1) {
+        to.mutable_dimensions()->SwapElements(0, to.dimensions_size() - 1);
+    }
+    const auto width = static_cast<uint32_t>(std::max<size_t>(elementBytes(to.type()), 1));
+    const uint32_t behind = choices.oneIn(2) ? 0 : choices.below(uint32_t{8}) * width;
+    const uint32_t length = to.location().length();
+    *to.mutable_location() = from.location();
+    to.mutable_location()->set_offset(from.location().offset() + behind);
+    to.mutable_location()->set_length(length);
+    to.set_lifetime(from.lifetime());
+    // As much as is read has to be there.
+    std::string& values =
+            from.lifetime() == pb::OPERAND_LIFE_TIME_CONSTANT_COPY
+                    ? *model.mutable_operand_values()
+                    : *model.mutable_pools(static_cast<int>(from.location().pool_index()));
+    const size_t end = size_t{to.location().offset()} + length;
+    if (values.size() < end && end < kMostSharedBytes) {
+        values.resize(end);
     }
 }
 

@@ -22,5 +22,7 @@ void repeatOperation(pb::Subgraph& subgraph, SeededChoices& choices);
 // A constant moves into a pool, into the model's own values, or among the inputs. `subgraph` is one
 // of the case's model.
 void moveConstant(pb::TestCase& testCase, pb::Subgraph& subgraph, SeededChoices& choices);
+// Lets a constant lie where another one does, or a little behind, perhaps as other rows.
+void shareConstant(pb::Model& model, SeededChoices& choices);
 
 }  // namespace halyard::fuzz

@@ -15,7 +15,7 @@ void mutateOnce(pb::TestCase& testCase, SeededChoices& choices) {
     pb::Subgraph& subgraph = referenced > 0 && choices.oneIn(2)
                                      ? *model.mutable_referenced(choices.below(referenced))
                                      : *model.mutable_main();
-    switch (choices.below(12)) {
+    switch (choices.below(14)) {
         case 0:
         case 1:
             changeOperand(subgraph, choices);
@@ -42,6 +42,10 @@ void mutateOnce(pb::TestCase& testCase, SeededChoices& choices) {
             break;
         case 10:
             moveConstant(testCase, subgraph, choices);
+            break;
+        case 11:
+        case 12:
+            shareConstant(model, choices);
             break;
         default:
             changeExamples(testCase, choices);

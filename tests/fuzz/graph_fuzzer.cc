@@ -3,7 +3,8 @@
 // The engine alone: graphs as bytes, verified, planned and run on CpuRef and on CpuAcc with each of
 // its instruction sets, chosen by the bytes. What must hold of every graph: what is written is read
 // back equal; a second run, and one with two threads, give the same; CpuAcc ends as CpuRef does,
-// with the same bytes where there are no real numbers; memory stays in its limit and is given back.
+// with the same bytes where there are no real numbers; where constants lie makes no difference;
+// memory stays in its limit and is given back.
 
 #include <algorithm>
 #include <chrono>
@@ -167,6 +168,14 @@ class Examiner {
         const std::optional<Attempt> actual = run(graph, {&tuned, mCpuRef.get()});
         if (expected.has_value() && actual.has_value()) {
             compareBackends(*expected, *actual, !hasRealNumbers(graph));
+        }
+        Graph sharing = graph;
+        if (actual.has_value() && shareConstants(sharing) > 0) {
+            const auto shared = run(sharing, {&tuned, mCpuRef.get()});
+            // It needs less memory.
+            if (shared.has_value() && actual->status.code() != StatusCode::RESOURCE_EXHAUSTED) {
+                compare(*actual, *shared, "constants that share memory give the same");
+            }
         }
     }
 

@@ -2,10 +2,13 @@
 
 #include "tests/fuzz/graph_mutation.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -46,7 +49,7 @@ class Mutation {
     Mutation(Graph& graph, SeededChoices& choices) : mGraph(graph), mChoices(choices) {}
 
     void run() {
-        switch (mChoices.below(11)) {
+        switch (mChoices.below(12)) {
             case 0:
             case 1:
             case 2:
@@ -70,6 +73,9 @@ class Mutation {
                 break;
             case 9:
                 repeatNode();
+                break;
+            case 10:
+                repeatConstant();
                 break;
             default:
                 changeBoundary();
@@ -259,6 +265,35 @@ class Mutation {
         }
     }
 
+    // Gives a constant what another one holds, or a part of it, perhaps as other rows:
+    // shareConstants() then lets them lie in the same memory.
+    void repeatConstant() {
+        std::vector<TensorId> constants;
+        for (TensorId id = 0; id < mGraph.tensors().size(); ++id) {
+            if (mGraph.tensor(id).isConstant() && !mGraph.tensor(id).constant.bytes.empty()) {
+                constants.push_back(id);
+            }
+        }
+        if (constants.size() < 2) {
+            return;
+        }
+        const TensorId from = constants[mChoices.below(constants.size())];
+        const TensorId to = constants[mChoices.below(constants.size())];
+        Shape& shape = mGraph.mutableTensor(to).type.shape;
+        if (mChoices.oneIn(3) && shape.hasKnownRank() && shape.rank() > 1) {
+            std::swap(shape[0], shape[shape.rank() - 1]);
+        }
+        const std::span<const uint8_t> source = mGraph.tensor(from).constant.bytes;
+        const size_t width = engine::elementSize(mGraph.tensor(to).type.type);
+        const size_t most = std::min<size_t>(source.size(), 8 * width);
+        const size_t begin = mChoices.oneIn(2) ? 0 : mChoices.below(most) / width * width;
+        std::vector<uint8_t> bytes(mGraph.tensor(to).constant.bytes.size());
+        for (size_t i = 0; i < bytes.size(); ++i) {
+            bytes[i] = source[(begin + i) % source.size()];
+        }
+        setConstant(to, std::move(bytes));
+    }
+
     // As many bytes as the type says, so that what was changed gets beyond the first checks.
     void repairConstants() {
         for (TensorId id = 0; id < mGraph.tensors().size(); ++id) {
@@ -353,12 +388,60 @@ class Mutation {
     int mCountdown = 0;
 };
 
+// The part of a constant before it that holds the same bytes, as its elements are aligned.
+std::optional<ConstantData> sameAs(const ConstantData& constant, size_t width,
+                                   const std::vector<ConstantData>& places) {
+    for (const ConstantData& place : places) {
+        const std::span<const uint8_t> all = place.bytes;
+        for (size_t at = 0; at + constant.bytes.size() <= all.size(); at += width) {
+            const auto part = all.subspan(at, constant.bytes.size());
+            if (std::ranges::equal(part, constant.bytes)) {
+                return ConstantData{.owner = place.owner, .bytes = part, .shared = constant.shared};
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): as deep as a graph that was read is nested
+size_t share(Graph& graph, std::vector<ConstantData>& places) {
+    size_t shared = 0;
+    for (TensorId id = 0; id < graph.tensors().size(); ++id) {
+        const engine::Tensor& tensor = graph.tensor(id);
+        if (!tensor.isConstant() || tensor.constant.bytes.empty() ||
+            tensor.constant.bytes.size() > kMostConstantBytes) {
+            continue;
+        }
+        if (auto same = sameAs(tensor.constant, engine::elementSize(tensor.type.type), places)) {
+            graph.replaceConstant(id, std::move(*same));
+            ++shared;
+        } else {
+            places.push_back(tensor.constant);
+        }
+    }
+    for (engine::NodeId id = 0; id < graph.nodes().size(); ++id) {
+        for (engine::NestedGraph* nested : engine::nestedGraphs(graph.mutableNode(id))) {
+            if (nested->graph != nullptr) {
+                auto inside = std::make_shared<Graph>(*nested->graph);
+                shared += share(*inside, places);
+                nested->graph = std::move(inside);
+            }
+        }
+    }
+    return shared;
+}
+
 }  // namespace
 
 void mutate(Graph& graph, SeededChoices& choices) {
     for (int times = 1 + choices.below(4); times > 0; --times) {
         Mutation(graph, choices).run();
     }
+}
+
+size_t shareConstants(Graph& graph) {
+    std::vector<ConstantData> places;
+    return share(graph, places);
 }
 
 }  // namespace halyard::fuzz

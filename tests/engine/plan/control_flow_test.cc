@@ -169,6 +169,17 @@ TEST_F(ControlFlow, RefusesAConditionWithoutAnElement) {
             StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_F(ControlFlow, RefusesAConditionThatIsLeftOut) {
+    build(branch({2}));
+    const Floats x = {1, 2};
+    Floats y(2);
+    InputBinding absent;
+    absent.present = false;
+    const Status status = runOnce(*execution, {absent, bindInput(x)}, {bindOutput(y)});
+    EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(status.message(), "operation 0 (IF): the condition is left out");
+}
+
 TEST_F(ControlFlow, LoopsUntilTheConditionFails) {
     build(loop({2}, {2}));
     const Floats sum = {1, 2};
