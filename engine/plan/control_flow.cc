@@ -60,11 +60,7 @@ Status ScheduleRun::takeResult(SlotId id, const ConstTensorView& result) {
 
 Status ScheduleRun::runIf(const Step& step, const IfStep& branch, StepState& state) {
     bindNested(std::span(step.inputs).subspan(1), state);
-    const ConstTensorView condition = viewOf(step.inputs.front());
-    if (!condition.present()) {
-        return invalidArgument("the condition is left out");
-    }
-    HALYARD_ASSIGN_OR_RETURN(const bool taken, isTrue(condition));
+    HALYARD_ASSIGN_OR_RETURN(const bool taken, isTrue(viewOf(step.inputs.front())));
     std::unique_ptr<ScheduleRun>& run = taken ? state.first : state.second;
     if (run == nullptr) {
         run = std::make_unique<ScheduleRun>(taken ? *branch.then : *branch.otherwise);
