@@ -92,8 +92,10 @@ Result<ObjectRef> ObjectTables::resolve(uint32_t type, uint64_t binderOrHandle,
     return ObjectRef(std::move(object));
 }
 
-BinderConnection::BinderConnection(std::shared_ptr<BinderKernel> kernel)
+BinderConnection::BinderConnection(std::shared_ptr<BinderKernel> kernel,
+                                   ReplyDescriptors descriptors)
     : mKernel(std::move(kernel)),
+      mReplyDescriptors(descriptors),
       mObjects(std::make_shared<ObjectTables>(mKernel)),
       mThreads([this](ThreadRole role) { serveUntilStopped(role); },
                [this] { mKernel->wakeThreads(); }) {
@@ -115,7 +117,7 @@ Status BinderConnection::becomeContextManager(std::shared_ptr<LocalObject> objec
     mObjects->local.keepAs(pointer, object);
     // Kernels that don't take a pointer for the context manager call it 0.
     mObjects->local.keepAs(0, object);
-    Status became = mKernel->becomeContextManager(pointer);
+    Status became = mKernel->becomeContextManager(pointer, object->takesDescriptors());
     if (!became.ok()) {
         mObjects->local.stopKeepingAs(pointer);
         mObjects->local.stopKeepingAs(0);
@@ -337,8 +339,10 @@ Result<std::unique_ptr<Reply>> BinderConnection::transact(
     if (target == nullptr) {
         return invalidArgument("binder: a call to a null object");
     }
-    HALYARD_ASSIGN_OR_RETURN(Answer answer, call(BinderThread::current(mKernel), *target, code,
-                                                 TF_ACCEPT_FDS, arguments));
+    const uint32_t flags =
+            mReplyDescriptors == ReplyDescriptors::TAKEN ? uint32_t{TF_ACCEPT_FDS} : 0;
+    HALYARD_ASSIGN_OR_RETURN(Answer answer,
+                             call(BinderThread::current(mKernel), *target, code, flags, arguments));
     HALYARD_RETURN_IF_ERROR(answer.received.status);
     std::unique_ptr<Reply> reply = std::move(answer.received.parcel);
     if ((answer.received.flags & TF_STATUS_CODE) != 0) {

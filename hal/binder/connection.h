@@ -39,7 +39,8 @@ class ObjectTables final : public ObjectResolver {
 // Over any BinderKernel; BinderProcess::open() gives one over a device.
 class BinderConnection final : public BinderProcess {
   public:
-    explicit BinderConnection(std::shared_ptr<BinderKernel> kernel);
+    explicit BinderConnection(std::shared_ptr<BinderKernel> kernel,
+                              ReplyDescriptors descriptors = ReplyDescriptors::TAKEN);
     ~BinderConnection() override;
 
     std::shared_ptr<RemoteObject> contextManager() override;
@@ -90,6 +91,7 @@ class BinderConnection final : public BinderProcess {
     Status checkDelivered(const binder_transaction_data& data) const;
 
     const std::shared_ptr<BinderKernel> mKernel;
+    const ReplyDescriptors mReplyDescriptors;
     const std::shared_ptr<ObjectTables> mObjects;
     std::shared_ptr<RemoteObject> mContextManager;  // everyone's handle 0
     std::atomic<bool> mToldOfUnknown = false;

@@ -74,16 +74,16 @@ class BinderDevice final : public BinderKernel {
                        : Status();
     }
 
-    Status becomeContextManager(uint64_t pointer) override {
+    Status becomeContextManager(uint64_t pointer, bool takesDescriptors) override {
         flat_binder_object object = {};
         object.hdr.type = BINDER_TYPE_BINDER;
-        object.flags = FLAT_BINDER_FLAG_ACCEPTS_FDS;
+        object.flags = takesDescriptors ? uint32_t{FLAT_BINDER_FLAG_ACCEPTS_FDS} : 0;
         object.binder = pointer;
         object.cookie = pointer;
         if (ioctl(mFd, BINDER_SET_CONTEXT_MGR_EXT, &object) == 0) {
             return {};
         }
-        // Kernels before 5.1 know only this form, whose object is 0 on the wire.
+        // Kernels before 5.1 know only this form, whose object is 0 on the wire, and takes none.
         int32_t unused = 0;
         if (errno == EINVAL && ioctl(mFd, BINDER_SET_CONTEXT_MGR, &unused) == 0) {
             return {};

@@ -44,6 +44,9 @@ class LocalObject : public std::enable_shared_from_this<LocalObject> {
     virtual WireStatus onTransact(IncomingCall& call) = 0;
     // The last remote user let go. Called on a binder thread; the object may still be sent again.
     virtual void onLastRelease() {}
+    // Whether calls may bring descriptors. Where not, the kernel refuses those that do, and nobody
+    // has to close what a caller sent: that may take as long as the caller likes.
+    virtual bool takesDescriptors() const { return true; }
 };
 
 // Tells of the death of an object's owner for as long as it lives, and keeps nothing else alive.

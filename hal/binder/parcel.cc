@@ -112,7 +112,10 @@ void ParcelWriter::writeObject(const ObjectRef& object) {
     flat_binder_object flat = {};
     flat.hdr.type = BINDER_TYPE_BINDER;
     if (const auto* local = std::get_if<std::shared_ptr<LocalObject>>(&object)) {
-        flat.flags = FLAT_BINDER_FLAG_ACCEPTS_FDS | kInheritRealTime;
+        flat.flags = kInheritRealTime;
+        if ((*local)->takesDescriptors()) {
+            flat.flags |= FLAT_BINDER_FLAG_ACCEPTS_FDS;
+        }
         flat.binder = reinterpret_cast<uintptr_t>(local->get());
         flat.cookie = flat.binder;
     } else if (const auto* remote = std::get_if<std::shared_ptr<RemoteObject>>(&object)) {

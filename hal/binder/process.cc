@@ -6,9 +6,11 @@
 
 namespace halyard::hal {
 
-Result<std::shared_ptr<BinderProcess>> BinderProcess::open(const std::string& path) {
+Result<std::shared_ptr<BinderProcess>> BinderProcess::open(const std::string& path,
+                                                           ReplyDescriptors descriptors) {
     HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<BinderKernel> kernel, BinderKernel::open(path));
-    return std::shared_ptr<BinderProcess>(std::make_shared<BinderConnection>(std::move(kernel)));
+    return std::shared_ptr<BinderProcess>(
+            std::make_shared<BinderConnection>(std::move(kernel), descriptors));
 }
 
 }  // namespace halyard::hal

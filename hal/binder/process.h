@@ -21,11 +21,16 @@ namespace halyard::hal {
 // The parcel that a call was answered with.
 using Reply = ReceivedParcel;
 
+// Whether what this process calls may answer with descriptors. The kernel fails the call where it
+// does and may not.
+enum class ReplyDescriptors : uint8_t { TAKEN, REFUSED };
+
 class BinderProcess {
   public:
     // Opens the device, checks the protocol version, maps the receive buffer (1 MiB - 2 pages).
     // UNAVAILABLE if there is no such device.
-    static Result<std::shared_ptr<BinderProcess>> open(const std::string& path);
+    static Result<std::shared_ptr<BinderProcess>> open(
+            const std::string& path, ReplyDescriptors descriptors = ReplyDescriptors::TAKEN);
     virtual ~BinderProcess() = default;
 
     // Handle 0: the service manager of this device.

@@ -296,6 +296,17 @@ TEST_F(IncomingCalls, ServesAsContextManagerUnderBothNames) {
     EXPECT_EQ(object->calls, 2);
 }
 
+TEST_F(IncomingCalls, TellsTheKernelWhetherTheContextManagerTakesDescriptors) {
+    class Refusing final : public ServedObject {
+      public:
+        bool takesDescriptors() const override { return false; }
+    };
+    ASSERT_TRUE(mConnection.becomeContextManager(std::make_shared<ServedObject>()).ok());
+    EXPECT_TRUE(kernel->contextManagerTakesDescriptors);
+    ASSERT_TRUE(mConnection.becomeContextManager(std::make_shared<Refusing>()).ok());
+    EXPECT_FALSE(kernel->contextManagerTakesDescriptors);
+}
+
 TEST_F(IncomingCalls, FreesWhatCameBeforeAReturnThatIsCutShort) {
     const auto object = std::make_shared<ServedObject>();
     send(object);

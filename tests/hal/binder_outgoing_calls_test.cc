@@ -46,6 +46,13 @@ TEST_F(OutgoingCalls, SendsAParcelAndGivesItsReply) {
     EXPECT_EQ(sent.buffers_size, 16u);
 }
 
+TEST_F(OutgoingCalls, LetsRepliesBringNoDescriptorsWhereNoneAreExpected) {
+    BinderConnection refusing(kernel, ReplyDescriptors::REFUSED);
+    EXPECT_TRUE(refusing.transact(refusing.contextManager(), 7, ParcelWriter()).ok());
+    const auto sent = kernel->sent(BC_TRANSACTION_SG).at(0).as<binder_transaction_data_sg>();
+    EXPECT_EQ(sent.transaction_data.flags & TF_ACCEPT_FDS, 0u);
+}
+
 TEST_F(OutgoingCalls, FreesAReplyWithItsOwner) {
     {
         Result<std::unique_ptr<Reply>> reply =

@@ -298,8 +298,9 @@ Status FakeKernel::setMaxThreads(uint32_t threads) {
     return maxThreadsFailure;
 }
 
-Status FakeKernel::becomeContextManager(uint64_t pointer) {
+Status FakeKernel::becomeContextManager(uint64_t pointer, bool takesDescriptors) {
     contextManager = pointer;
+    contextManagerTakesDescriptors = takesDescriptors;
     return contextManagerFailure;
 }
 

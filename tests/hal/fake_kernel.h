@@ -107,12 +107,13 @@ class FakeKernel final : public BinderKernel {
 
     Exchange writeRead(std::span<const uint8_t> commands, std::span<uint8_t> returns) override;
     Status setMaxThreads(uint32_t threads) override;
-    Status becomeContextManager(uint64_t pointer) override;
+    Status becomeContextManager(uint64_t pointer, bool takesDescriptors) override;
     void wakeThreads() override;
     void exitThread() override;
     bool inReceiveBuffer(uint64_t address, uint64_t size) const override;
 
     uint64_t contextManager = 0;
+    bool contextManagerTakesDescriptors = false;
 
   private:
     struct Thread {

@@ -27,9 +27,14 @@ using testing::SentParcel;
 
 class SomeObject : public LocalObject {
   public:
+    explicit SomeObject(bool takesDescriptors = true) : mTakesDescriptors(takesDescriptors) {}
+    bool takesDescriptors() const override { return mTakesDescriptors; }
     WireStatus onTransact(IncomingCall& /*call*/) override {
         return WireStatus::UNKNOWN_TRANSACTION;
     }
+
+  private:
+    const bool mTakesDescriptors;
 };
 
 // A parcel on its way, which tests damage.
@@ -176,6 +181,17 @@ TEST(Parcel, PassesDescriptors) {
     Result<ReceivedHandle> null = hidl::readNativeHandle(reader);
     ASSERT_TRUE(null.ok());
     EXPECT_FALSE(null->valid);
+}
+
+TEST(Parcel, TellsTheKernelWhichObjectsTakeDescriptors) {
+    for (const bool takes : {true, false}) {
+        ParcelWriter writer;
+        writer.writeObject(std::make_shared<SomeObject>(takes));
+        flat_binder_object object = {};
+        ASSERT_GE(writer.data().size(), sizeof(object));
+        std::memcpy(&object, writer.data().data(), sizeof(object));
+        EXPECT_EQ((object.flags & FLAT_BINDER_FLAG_ACCEPTS_FDS) != 0, takes);
+    }
 }
 
 TEST(Parcel, RejectsBufferOfAnotherLength) {
