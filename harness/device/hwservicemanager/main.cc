@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <memory>
@@ -14,6 +15,7 @@
 
 #include "engine/base/log.h"
 #include "hal/binder/process.h"
+#include "hal/log_sink.h"
 #include "harness/device/hwservicemanager/service_manager_object.h"
 
 namespace halyard::device {
@@ -28,9 +30,18 @@ static_assert(kQuestions < kThreads);
 // Seconds that calls in progress get to finish, which those to mute services never do.
 constexpr unsigned kLongestEnd = 5;
 
+// Each process that has something registered takes a descriptor.
+void allowManyDescriptors() {
+    rlimit limit = {};
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 Status serve(const std::string& device, const std::string& manifests, const sigset_t& end) {
     HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<hal::BinderProcess> process,
-                             hal::BinderProcess::open(device));
+                             hal::BinderProcess::open(device, hal::ReplyDescriptors::REFUSED));
     Manifest manifest;
     manifest.addFolder(manifests);
     auto manager = std::make_shared<ServiceManagerObject>(process, std::move(manifest), kQuestions);
@@ -57,6 +68,9 @@ int main(int argc, char** argv) {
     sigaddset(&end, SIGINT);
     pthread_sigmask(SIG_BLOCK, &end, nullptr);
 
+    // What clients do wrong is logged: no more of it than a log takes.
+    halyard::setLogSink(&halyard::hal::logToStderrAndLogd);
+    halyard::device::allowManyDescriptors();
     halyard::Status served =
             halyard::device::serve(argc > 1 ? argv[1] : halyard::device::kDevice,
                                    argc > 2 ? argv[2] : halyard::device::kManifests, end);

@@ -2,19 +2,19 @@
 
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <mutex>
 #include <set>
 
 #include "engine/base/status.h"
+#include "harness/device/hwservicemanager/registry.h"
 
 namespace halyard::device {
 
 // The synchronous questions that are asked of other processes. Whoever is asked may never answer,
-// and holds a serving thread for as long: so there are fewer places than threads, and one for each
-// process that has something asked. Thread-safe; outlives its places.
+// and holds a serving thread for as long: so there are fewer places than threads, one for each
+// process that has something asked, and half of them for each user. Thread-safe; outlives its
+// places.
 class QuestionPlaces {
   public:
     explicit QuestionPlaces(size_t most) : mMost(most) {}
@@ -28,18 +28,18 @@ class QuestionPlaces {
 
       private:
         friend class QuestionPlaces;
-        Place(QuestionPlaces& places, pid_t pid) : mPlaces(&places), mPid(pid) {}
+        Place(QuestionPlaces& places, const Owner& caller) : mPlaces(&places), mCaller(caller) {}
         QuestionPlaces* mPlaces;
-        const pid_t mPid;
+        const Owner mCaller;
     };
-    // A place for a question that `pid` has asked. RESOURCE_EXHAUSTED, at once, if its last one is
-    // still open or all places are taken.
-    Result<Place> take(pid_t pid);
+    // A place for a question that `caller` has asked. RESOURCE_EXHAUSTED, at once, if its last one
+    // is still open, or all places are taken that its user may have.
+    Result<Place> take(const Owner& caller);
 
   private:
     const size_t mMost;
     std::mutex mMutex;
-    std::set<pid_t> mAsking;
+    std::set<Owner> mAsking;
 };
 
 }  // namespace halyard::device

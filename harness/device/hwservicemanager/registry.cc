@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace halyard::device {
@@ -13,14 +14,24 @@ using hal::RemoteObject;
 
 namespace {
 
+// Every service has it, so that as an interface it is nobody's: it goes to the last who came.
+constexpr std::string_view kEveryonesBase = "android.hidl.base@1.0::IBase";
+
 std::shared_ptr<RemoteObject> asRemote(const ObjectRef& object) {
     const auto* remote = std::get_if<std::shared_ptr<RemoteObject>>(&object);
     return remote == nullptr ? nullptr : *remote;
 }
 
-Status exhausted(pid_t pid, size_t most, const char* what) {
-    return Status(StatusCode::RESOURCE_EXHAUSTED, "process " + std::to_string(pid) + " may have " +
-                                                          std::to_string(most) + " " + what);
+Status exhausted(const Owner& owner, size_t most, const char* what) {
+    return Status(StatusCode::RESOURCE_EXHAUSTED, "process " + std::to_string(owner.pid) +
+                                                          " may have " + std::to_string(most) +
+                                                          " " + what);
+}
+
+// Whether a user who has `mine` of `limit` may have `more` yet, others having the rest of `taken`.
+bool fitsShare(size_t mine, size_t more, size_t taken, size_t limit) {
+    const size_t others = taken - mine;
+    return mine + more <= (limit - std::min(others, limit) + 1) / 2;
 }
 
 }  // namespace
@@ -35,73 +46,75 @@ Status Registry::checkName(const std::string& what, const std::string& name) con
 
 // ---- Accounts ----------------------------------------------------------------------------------
 
-Result<Registry::Client*> Registry::admit(pid_t pid) {
-    const auto found = mClients.find(pid);
+Result<Registry::Client*> Registry::admit(const Owner& owner, size_t more, Room room) {
+    const auto found = mClients.find(owner);
+    const size_t has =
+            found == mClients.end() ? 0 : found->second.registrations + found->second.listeners;
+    const auto beyond = [&](size_t entries) { return entries - std::min(entries, mLimits.own); };
+    Share share;
+    if (const auto known = mShares.find(owner.uid); known != mShares.end()) {
+        share = known->second;
+    }
+    if (room == Room::SHARED) {
+        const std::string user = "user " + std::to_string(owner.uid);
+        const size_t entries = beyond(has + more) - beyond(has);
+        if (entries > 0 && !fitsShare(share.entries, entries, mTaken.entries, mLimits.shared)) {
+            return Status(StatusCode::RESOURCE_EXHAUSTED,
+                          user + " has its share of all names and listeners");
+        }
+        if (found == mClients.end() &&
+            !fitsShare(share.processes, 1, mTaken.processes, mLimits.processes)) {
+            return Status(StatusCode::RESOURCE_EXHAUSTED,
+                          "as many processes of " + user + " as may have something registered");
+        }
+    }
     if (found != mClients.end()) {
         return &found->second;
     }
-    if (mClients.size() >= mLimits.processes) {
-        return Status(StatusCode::RESOURCE_EXHAUSTED,
-                      std::to_string(mLimits.processes) + " processes have something registered");
-    }
-    HALYARD_ASSIGN_OR_RETURN(ClientProcess process, ClientProcess::open(pid));
-    return &mClients.emplace(pid, Client{std::move(process)}).first->second;
+    HALYARD_ASSIGN_OR_RETURN(ClientProcess process, ClientProcess::open(owner.pid));
+    ++mShares[owner.uid].processes;
+    ++mTaken.processes;
+    return &mClients.emplace(owner, Client{std::move(process)}).first->second;
 }
 
-void Registry::removeGone(Removed& removed) {
-    for (const auto& [pid, client] : mClients) {
-        if (!client.process.gone()) {
-            continue;
-        }
-        std::erase_if(mServices, [&, owner = pid](const auto& entry) {
-            if (entry.second.pid == owner) {
-                removed.push_back(entry.second.object);
-            }
-            return entry.second.pid == owner;
-        });
-        std::erase_if(mListeners, [&, owner = pid](const Listener& listener) {
-            if (listener.pid == owner) {
-                removed.emplace_back(listener.object);
-            }
-            return listener.pid == owner;
-        });
+void Registry::dismissIfIdle(const Owner& owner) {
+    const auto found = mClients.find(owner);
+    if (found == mClients.end() || found->second.registrations + found->second.listeners > 0) {
+        return;
     }
-    settle(removed);
+    mClients.erase(found);
+    --mTaken.processes;
+    const auto share = mShares.find(owner.uid);
+    if (--share->second.processes == 0) {
+        mShares.erase(share);
+    }
 }
 
-void Registry::settle(const Removed& removed) {
-    for (const ObjectRef& object : removed) {
-        const std::shared_ptr<RemoteObject> remote = asRemote(object);
-        const auto watched = mWatched.find(remote.get());
-        const bool used =
-                std::any_of(mServices.begin(), mServices.end(),
-                            [&](const auto& entry) { return entry.second.object == object; }) ||
-                std::any_of(mListeners.begin(), mListeners.end(),
-                            [&](const Listener& known) { return known.object == remote; });
-        if (watched != mWatched.end() && !used) {
-            remote->unlinkToDeath(watched->second);
-            mWatched.erase(watched);
-        }
+void Registry::count(const Owner& owner, size_t Client::*what, bool more) {
+    Client& client = mClients.at(owner);
+    const auto beyond = [&] {
+        const size_t entries = client.registrations + client.listeners;
+        return entries - std::min(entries, mLimits.own);
+    };
+    Share& share = mShares.at(owner.uid);
+    for (Share* each : {&share, &mTaken}) {
+        each->entries -= beyond();
     }
-    for (auto& [pid, client] : mClients) {
-        client.registrations = 0;
-        client.listeners = 0;
+    client.*what += more ? 1 : size_t(-1);
+    for (Share* each : {&share, &mTaken}) {
+        each->entries += beyond();
     }
-    for (const auto& [key, service] : mServices) {
-        ++mClients.at(service.pid).registrations;
-    }
-    for (const Listener& listener : mListeners) {
-        ++mClients.at(listener.pid).listeners;
-    }
-    std::erase_if(mClients, [](const auto& entry) {
-        return entry.second.registrations == 0 && entry.second.listeners == 0;
-    });
+    dismissIfIdle(owner);
 }
 
 Status Registry::watch(const ObjectRef& object) {
     const std::shared_ptr<RemoteObject> remote = asRemote(object);
-    if (remote == nullptr || mWatched.contains(remote.get())) {
+    if (remote == nullptr) {
         return {};  // one of ours dies with the registry
+    }
+    if (const auto watched = mWatched.find(remote.get()); watched != mWatched.end()) {
+        ++watched->second.uses;
+        return {};
     }
     Result<uint64_t> link = remote->linkToDeath([registry = weak_from_this(), dead = remote.get()] {
         if (auto alive = registry.lock()) {
@@ -109,41 +122,83 @@ Status Registry::watch(const ObjectRef& object) {
         }
     });
     if (link.ok()) {
-        mWatched[remote.get()] = *link;
+        mWatched[remote.get()] = {.link = *link, .uses = 1};
     }
     return link.status();
+}
+
+void Registry::stopWatching(const ObjectRef& object) {
+    const std::shared_ptr<RemoteObject> remote = asRemote(object);
+    const auto watched = mWatched.find(remote.get());
+    if (watched != mWatched.end() && --watched->second.uses == 0) {
+        remote->unlinkToDeath(watched->second.link);
+        mWatched.erase(watched);
+    }
+}
+
+bool Registry::removeServices(const std::function<bool(const Key&, const Service&)>& isGone,
+                              Removed& removed) {
+    bool any = false;
+    for (auto entry = mServices.begin(); entry != mServices.end();) {
+        if (!isGone(entry->first, entry->second)) {
+            ++entry;
+            continue;
+        }
+        any = true;
+        stopWatching(entry->second.object);
+        count(entry->second.owner, &Client::registrations, false);
+        removed.push_back(std::move(entry->second.object));
+        entry = mServices.erase(entry);
+    }
+    return any;
+}
+
+bool Registry::removeListeners(const std::function<bool(const Listener&)>& isGone,
+                               Removed& removed) {
+    return std::erase_if(mListeners, [&](const Listener& listener) {
+               if (!isGone(listener)) {
+                   return false;
+               }
+               stopWatching(listener.object);
+               count(listener.owner, &Client::listeners, false);
+               removed.emplace_back(listener.object);
+               return true;
+           }) > 0;
+}
+
+void Registry::removeGone(Removed& removed) {
+    std::set<Owner> gone;
+    for (const auto& [owner, client] : mClients) {
+        if (client.process.gone()) {
+            gone.insert(owner);
+        }
+    }
+    if (!gone.empty()) {
+        removeServices([&](const Key&, const Service& one) { return gone.contains(one.owner); },
+                       removed);
+        removeListeners([&](const Listener& one) { return gone.contains(one.owner); }, removed);
+    }
 }
 
 void Registry::removeDead(const RemoteObject* object) {
     Removed removed;
     std::lock_guard lock(mMutex);
     mWatched.erase(object);
-    std::erase_if(mServices, [&](const auto& entry) {
-        const bool dead = asRemote(entry.second.object).get() == object;
-        if (dead) {
-            removed.push_back(entry.second.object);
-        }
-        return dead;
-    });
-    std::erase_if(mListeners, [&](const Listener& listener) {
-        const bool dead = listener.object.get() == object;
-        if (dead) {
-            removed.emplace_back(listener.object);
-        }
-        return dead;
-    });
-    settle(removed);
+    removeServices(
+            [&](const Key&, const Service& one) { return asRemote(one.object).get() == object; },
+            removed);
+    removeListeners([&](const Listener& one) { return one.object.get() == object; }, removed);
 }
 
 // ---- Services ----------------------------------------------------------------------------------
 
 Status Registry::add(const std::string& name, const ObjectRef& service,
-                     std::span<const std::string> chain, pid_t pid) {
+                     std::span<const std::string> chain, const Owner& owner, Room room) {
     if (isNull(service) || chain.empty()) {
         return invalidArgument(chain.empty() ? "no interface" : "no service");
     }
     if (chain.size() > mLimits.registrations) {
-        return exhausted(pid, mLimits.registrations, "registrations");
+        return exhausted(owner, mLimits.registrations, "registrations");
     }
     HALYARD_RETURN_IF_ERROR(checkName("an instance's name", name));
     for (const std::string& fqName : chain) {
@@ -154,8 +209,8 @@ Status Registry::add(const std::string& name, const ObjectRef& service,
     {
         std::lock_guard lock(mMutex);
         removeGone(removed);
-        Status inserted = insert(name, service, chain, pid, removed);
-        settle(removed);
+        Status inserted = insert(name, service, chain, owner, room, removed);
+        dismissIfIdle(owner);
         HALYARD_RETURN_IF_ERROR(inserted);
         for (const std::string& fqName : chain) {
             for (const Listener& listener : mListeners) {
@@ -173,46 +228,56 @@ Status Registry::add(const std::string& name, const ObjectRef& service,
 }
 
 Status Registry::insert(const std::string& name, const ObjectRef& service,
-                        std::span<const std::string> chain, pid_t pid, Removed& removed) {
-    HALYARD_ASSIGN_OR_RETURN(Client * client, admit(pid));
+                        std::span<const std::string> chain, const Owner& owner, Room room,
+                        Removed& removed) {
     const std::set<std::string> fqNames(chain.begin(), chain.end());
-    const auto more = std::count_if(fqNames.begin(), fqNames.end(), [&](const auto& fqName) {
-        const auto known = mServices.find({fqName, name});
-        return known == mServices.end() || known->second.pid != pid;
-    });
-    if (client->registrations + static_cast<size_t>(more) > mLimits.registrations) {
-        return exhausted(pid, mLimits.registrations, "registrations");
-    }
-    // A death that is reported at once waits for the lock, and finds what it has to take out.
-    HALYARD_RETURN_IF_ERROR(watch(service));
+    size_t more = 0;
     for (const std::string& fqName : fqNames) {
-        Service& entry = mServices[{fqName, name}];
-        removed.push_back(std::exchange(entry.object, service));
-        entry.pid = pid;
+        const auto known = mServices.find({fqName, name});
+        const bool another = known != mServices.end() && known->second.owner != owner;
+        if (another && fqName != kEveryonesBase) {
+            return invalidArgument(fqName + "/" + name + " is that of process " +
+                                   std::to_string(known->second.owner.pid) + ", which lives");
+        }
+        more += another || known == mServices.end() ? 1 : 0;
+    }
+    HALYARD_ASSIGN_OR_RETURN(const Client* client, admit(owner, more, room));
+    if (client->registrations + more > mLimits.registrations) {
+        return exhausted(owner, mLimits.registrations, "registrations");
+    }
+    for (const std::string& fqName : fqNames) {
+        // The first alone can fail. A death that is reported at once waits for the lock, and finds
+        // what it has to take out.
+        HALYARD_RETURN_IF_ERROR(watch(service));
+        // Before what it may replace, which may be all that the owner has.
+        count(owner, &Client::registrations, true);
+        const auto [entry, isNew] = mServices.try_emplace({fqName, name});
+        if (!isNew) {
+            stopWatching(entry->second.object);
+            count(entry->second.owner, &Client::registrations, false);
+        }
+        removed.push_back(std::exchange(entry->second.object, service));
+        entry->second.owner = owner;
     }
     return {};
 }
 
 Status Registry::remove(const std::string& fqName, const std::string& name,
-                        const ObjectRef& service, pid_t pid) {
+                        const ObjectRef& service, const Owner& owner) {
     Removed removed;
     std::lock_guard lock(mMutex);
     const auto found = mServices.find({fqName, name});
     if (isNull(service) || found == mServices.end() || found->second.object != service) {
         return invalidArgument("not registered as " + fqName + "/" + name);
     }
-    if (found->second.pid != pid) {
+    if (found->second.owner != owner) {
         return invalidArgument(fqName + "/" + name + " is another process's");
     }
-    std::erase_if(mServices, [&](const auto& entry) {
-        const bool same = entry.first.name == name && entry.second.object == service &&
-                          entry.second.pid == pid;
-        if (same) {
-            removed.push_back(entry.second.object);
-        }
-        return same;
-    });
-    settle(removed);
+    removeServices(
+            [&](const Key& key, const Service& one) {
+                return key.name == name && one.object == service && one.owner == owner;
+            },
+            removed);
     return {};
 }
 
@@ -226,7 +291,7 @@ std::vector<Registry::Instance> Registry::list() const {
     std::vector<Instance> instances;
     std::lock_guard lock(mMutex);
     for (const auto& [key, service] : mServices) {
-        instances.push_back({key.fqName, key.name, service.pid});
+        instances.push_back({key.fqName, key.name, service.owner.pid});
     }
     return instances;
 }
@@ -234,7 +299,7 @@ std::vector<Registry::Instance> Registry::list() const {
 // ---- Listeners ---------------------------------------------------------------------------------
 
 Status Registry::addListener(const std::string& fqName, const std::string& name,
-                             const ObjectRef& listener, pid_t pid) {
+                             const ObjectRef& listener, const Owner& owner) {
     const std::shared_ptr<RemoteObject> remote = asRemote(listener);
     if (remote == nullptr || fqName.empty()) {
         return invalidArgument(fqName.empty() ? "no interface" : "no listener");
@@ -246,8 +311,8 @@ Status Registry::addListener(const std::string& fqName, const std::string& name,
     {
         std::lock_guard lock(mMutex);
         removeGone(removed);
-        Status inserted = insertListener({fqName, name}, listener, pid);
-        settle(removed);
+        Status inserted = insertListener({fqName, name}, listener, owner);
+        dismissIfIdle(owner);
         HALYARD_RETURN_IF_ERROR(inserted);
         for (const auto& [key, service] : mServices) {
             if (key.fqName == fqName && (name.empty() || key.name == name)) {
@@ -261,42 +326,38 @@ Status Registry::addListener(const std::string& fqName, const std::string& name,
     return {};
 }
 
-Status Registry::insertListener(const Key& key, const ObjectRef& listener, pid_t pid) {
-    HALYARD_ASSIGN_OR_RETURN(Client * client, admit(pid));
+Status Registry::insertListener(const Key& key, const ObjectRef& listener, const Owner& owner) {
     const std::shared_ptr<RemoteObject> remote = asRemote(listener);
     const bool known = std::any_of(mListeners.begin(), mListeners.end(), [&](const Listener& old) {
-        return old.object == remote && old.key == key && old.pid == pid;
+        return old.object == remote && old.key == key && old.owner == owner;
     });
     if (known) {
         return {};
     }
+    HALYARD_ASSIGN_OR_RETURN(const Client* client, admit(owner, 1, Room::SHARED));
     if (client->listeners >= mLimits.listeners) {
-        return exhausted(pid, mLimits.listeners, "listeners");
+        return exhausted(owner, mLimits.listeners, "listeners");
     }
     HALYARD_RETURN_IF_ERROR(watch(listener));
-    mListeners.push_back({key, remote, pid});
+    mListeners.push_back({key, remote, owner});
+    count(owner, &Client::listeners, true);
     return {};
 }
 
 Status Registry::removeListener(const std::string& fqName, const std::string& name,
-                                const ObjectRef& listener, pid_t pid) {
+                                const ObjectRef& listener, const Owner& owner) {
     const std::shared_ptr<RemoteObject> remote = asRemote(listener);
     Removed removed;
     std::lock_guard lock(mMutex);
-    std::erase_if(mListeners, [&](const Listener& known) {
-        const bool matches = remote != nullptr && known.object == remote && known.pid == pid &&
-                             (fqName.empty() || known.key.fqName == fqName) &&
-                             (name.empty() || known.key.name == name);
-        if (matches) {
-            removed.emplace_back(known.object);
-        }
-        return matches;
-    });
-    if (removed.empty()) {
-        return invalidArgument("no such listener of process " + std::to_string(pid));
-    }
-    settle(removed);
-    return {};
+    const bool any = removeListeners(
+            [&](const Listener& known) {
+                return remote != nullptr && known.object == remote && known.owner == owner &&
+                       (fqName.empty() || known.key.fqName == fqName) &&
+                       (name.empty() || known.key.name == name);
+            },
+            removed);
+    return any ? Status()
+               : invalidArgument("no such listener of process " + std::to_string(owner.pid));
 }
 
 void Registry::clear() {
@@ -306,6 +367,8 @@ void Registry::clear() {
     std::swap(services, mServices);
     std::swap(listeners, mListeners);
     mClients.clear();
+    mShares.clear();
+    mTaken = {};
     mWatched.clear();
 }
 

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -56,6 +57,16 @@ void logIfRefused(const std::string& what, const Status& status) {
     }
 }
 
+Owner ownerOf(const hal::Caller& caller) {
+    return {.pid = caller.pid, .uid = caller.euid};
+}
+
+// root and Android's system, whom init starts the services as that the manifest declares.
+bool ofTheDevice(uid_t uid) {
+    constexpr uid_t kSystem = 1000;
+    return uid == 0 || uid == kSystem;
+}
+
 // fqName and name, which most methods begin with.
 struct Names {
     std::string fqName;
@@ -90,7 +101,8 @@ ServiceManagerObject::ServiceManagerObject(std::weak_ptr<hal::BinderProcess> pro
 void ServiceManagerObject::registerItself() {
     const InterfaceLayout& layout = IServiceManager::layout();
     const std::vector<std::string> chain(layout.chain.begin(), layout.chain.end());
-    logIfRefused("itself", mRegistry->add("default", shared_from_this(), chain, getpid()));
+    logIfRefused("itself", mRegistry->add("default", shared_from_this(), chain,
+                                          {.pid = getpid(), .uid = getuid()}));
 }
 
 const ServiceManagerObject::Row ServiceManagerObject::kHandlers[] = {
@@ -120,8 +132,20 @@ Status ServiceManagerObject::serve(uint32_t code, Call& call) {
 
 // ---- Registration ------------------------------------------------------------------------------
 
+Status ServiceManagerObject::registerService(const std::string& name, const ObjectRef& service,
+                                             std::span<const std::string> chain,
+                                             const Owner& owner) {
+    const bool declared = std::any_of(chain.begin(), chain.end(), [&](const std::string& fqName) {
+        return mManifest.declares(fqName, name);
+    });
+    if (declared && !ofTheDevice(owner.uid)) {
+        return invalidArgument("it is declared, and not for user " + std::to_string(owner.uid));
+    }
+    return mRegistry->add(name, service, chain, owner, declared ? Room::RESERVED : Room::SHARED);
+}
+
 Result<std::vector<std::string>> ServiceManagerObject::interfaceChain(const ObjectRef& service,
-                                                                      pid_t caller) {
+                                                                      const Owner& caller) {
     const auto* remote = std::get_if<std::shared_ptr<RemoteObject>>(&service);
     const std::shared_ptr<hal::BinderProcess> process = mProcess.lock();
     if (remote == nullptr || process == nullptr) {
@@ -140,10 +164,10 @@ Status ServiceManagerObject::add(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(std::string name, readString(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef service, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    const pid_t caller = call.caller.pid;
+    const Owner caller = ownerOf(call.caller);
     Result<std::vector<std::string>> chain = interfaceChain(service, caller);
     const Status added =
-            chain.ok() ? mRegistry->add(name, service, *chain, caller) : chain.status();
+            chain.ok() ? registerService(name, service, *chain, caller) : chain.status();
     logIfRefused("adding " + shown(name), added);
     writeBool(*reply, added.ok());
     return {};
@@ -154,7 +178,7 @@ Status ServiceManagerObject::addWithChain(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(ObjectRef service, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(std::vector<std::string> chain, readStrings(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    const Status added = mRegistry->add(name, service, chain, call.caller.pid);
+    const Status added = registerService(name, service, chain, ownerOf(call.caller));
     const std::string what = shown(chain.empty() ? "nothing" : chain.front()) + "/" + shown(name);
     if (added.ok()) {
         log(LogLevel::INFO, "hwservicemanager: added " + what);
@@ -168,7 +192,8 @@ Status ServiceManagerObject::tryUnregister(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef service, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    const Status removed = mRegistry->remove(names.fqName, names.name, service, call.caller.pid);
+    const Status removed =
+            mRegistry->remove(names.fqName, names.name, service, ownerOf(call.caller));
     logIfRefused("taking out " + shown(names.name), removed);
     writeBool(*reply, removed.ok());
     return {};
@@ -284,7 +309,7 @@ Status ServiceManagerObject::registerForNotifications(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(ObjectRef listener, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     const Status added =
-            mRegistry->addListener(names.fqName, names.name, listener, call.caller.pid);
+            mRegistry->addListener(names.fqName, names.name, listener, ownerOf(call.caller));
     logIfRefused("listening for " + shown(names.fqName), added);
     writeBool(*reply, added.ok());
     return {};
@@ -295,7 +320,7 @@ Status ServiceManagerObject::unregisterForNotifications(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(ObjectRef listener, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     const Status removed =
-            mRegistry->removeListener(names.fqName, names.name, listener, call.caller.pid);
+            mRegistry->removeListener(names.fqName, names.name, listener, ownerOf(call.caller));
     logIfRefused("listening no more for " + shown(names.fqName), removed);
     writeBool(*reply, removed.ok());
     return {};

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,14 @@
 
 namespace halyard::device {
 
-// Differences from Android's: no SELinux check on registration, and clients are not counted, so
-// that client callbacks are refused and tryUnregister does not ask whether the service is in use.
+// Differences from Android's: clients are not counted, so that client callbacks are refused and
+// tryUnregister does not ask whether the service is in use. In place of SELinux's check of who may
+// register what, instances that the manifest declares are for root and system alone, and a name is
+// its owner's while that lives (Registry).
 //
 // add() without a chain has to ask the service, which may never answer: at most `questions` such
-// calls wait at a time, one for each calling process, and more are refused at once. With more
-// threads than that to serve it, everything else is answered.
+// calls wait at a time, one for each calling process and half of them for each user, and more are
+// refused at once. With more threads than that to serve it, everything else is answered.
 class ServiceManagerObject final : public hal::hidl::HidlObject {
   public:
     ServiceManagerObject(std::weak_ptr<hal::BinderProcess> process, Manifest manifest,
@@ -31,6 +34,9 @@ class ServiceManagerObject final : public hal::hidl::HidlObject {
     void registerItself();
     // Lets go of all that is registered, itself included.
     void shutDown() { mRegistry->clear(); }
+
+    // As Android's: nothing that it is told needs any, IBase::debug least of all.
+    bool takesDescriptors() const override { return false; }
 
   protected:
     Status serve(uint32_t code, Call& call) override;
@@ -54,8 +60,11 @@ class ServiceManagerObject final : public hal::hidl::HidlObject {
     Status unregisterClientCallback(Call& call);
     Status tryUnregister(Call& call);
 
+    Status registerService(const std::string& name, const hal::ObjectRef& service,
+                           std::span<const std::string> chain, const Owner& owner);
     // Asks a service for its chain, leaf first.
-    Result<std::vector<std::string>> interfaceChain(const hal::ObjectRef& service, pid_t caller);
+    Result<std::vector<std::string>> interfaceChain(const hal::ObjectRef& service,
+                                                    const Owner& caller);
     static void notify(hal::BinderProcess& process,
                        const std::shared_ptr<hal::RemoteObject>& listener,
                        const std::string& fqName, const std::string& name, bool preexisting);

@@ -5,9 +5,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/hal/bystander.h"
@@ -49,6 +53,12 @@ class FakeRemote : public RemoteObject {
     uint64_t mLast = 0;
 };
 
+constexpr uid_t kUser = 10001;
+
+Owner of(const Bystander& process, uid_t user = kUser) {
+    return {.pid = process.pid(), .uid = user};
+}
+
 const std::vector<std::string> kChain = {"a.b@1.1::IThing", "a.b@1.0::IThing"};
 
 class RegistryTest : public ::testing::Test {
@@ -72,7 +82,7 @@ class RegistryTest : public ::testing::Test {
         bool operator==(const Told&) const = default;
     };
     std::vector<Told> told;
-    const pid_t me = getpid();
+    const Owner me = {.pid = getpid(), .uid = kUser};
     std::shared_ptr<Registry> mRegistry;
 };
 
@@ -86,7 +96,7 @@ TEST_F(RegistryTest, FindsAServiceUnderEveryInterfaceOfItsChain) {
         EXPECT_TRUE(isNull(mRegistry->get(fqName, "y")));
     }
     EXPECT_EQ(mRegistry->list().size(), 2U);
-    EXPECT_EQ(mRegistry->list()[0].pid, me);
+    EXPECT_EQ(mRegistry->list()[0].pid, me.pid);
 }
 
 TEST_F(RegistryTest, RefusesWhatIsNoService) {
@@ -152,8 +162,44 @@ TEST_F(RegistryTest, AStrangerCannotTakeOutAnothersService) {
     // By its name alone, and with the object, which everybody can get.
     EXPECT_FALSE(mRegistry->remove(kChain[0], "x", ObjectRef(remote()), me).ok());
     EXPECT_FALSE(mRegistry->remove(kChain[0], "x", ObjectRef(), me).ok());
-    EXPECT_FALSE(mRegistry->remove(kChain[0], "x", ObjectRef(service), stranger.pid()).ok());
+    EXPECT_FALSE(mRegistry->remove(kChain[0], "x", ObjectRef(service), of(stranger)).ok());
     EXPECT_EQ(mRegistry->get(kChain[0], "x"), ObjectRef(service));
+}
+
+TEST_F(RegistryTest, ANameIsItsOwnersWhileThatLives) {
+    std::optional<Bystander> first(std::in_place);
+    const auto service = remote();
+    ASSERT_TRUE(mRegistry->add("x", ObjectRef(service), kChain, of(*first)).ok());
+    const Bystander second;
+    const std::vector<std::string> base = {kChain[1]};
+    for (const Owner& other : {of(second), of(second, 0), of(*first, 0)}) {
+        EXPECT_EQ(mRegistry->add("x", ObjectRef(remote()), kChain, other).code(),
+                  StatusCode::INVALID_ARGUMENT);
+        EXPECT_EQ(mRegistry->add("x", ObjectRef(remote()), base, other).code(),
+                  StatusCode::INVALID_ARGUMENT);
+    }
+    EXPECT_EQ(mRegistry->get(kChain[0], "x"), ObjectRef(service));
+    EXPECT_EQ(mRegistry->get(kChain[1], "x"), ObjectRef(service));
+    EXPECT_TRUE(told.empty());
+    first->end();
+    EXPECT_TRUE(mRegistry->add("x", ObjectRef(remote()), kChain, of(second)).ok());
+}
+
+TEST_F(RegistryTest, TheInterfaceThatAllHaveIsNobodys) {
+    const std::string root = "android.hidl.base@1.0::IBase";
+    const Bystander other;
+    const auto first = remote();
+    const auto second = remote();
+    ASSERT_TRUE(mRegistry->add("x", ObjectRef(first), std::vector{kChain[0], root}, me).ok());
+    ASSERT_TRUE(
+            mRegistry->add("x", ObjectRef(second), std::vector{kChain[1], root}, of(other)).ok());
+    EXPECT_EQ(mRegistry->get(kChain[0], "x"), ObjectRef(first));
+    EXPECT_EQ(mRegistry->get(root, "x"), ObjectRef(second));
+    second->die();
+    EXPECT_EQ(mRegistry->list().size(), 1U);
+    // Its owner's account is right: it is gone with what is taken out.
+    ASSERT_TRUE(mRegistry->remove(kChain[0], "x", ObjectRef(first), me).ok());
+    EXPECT_TRUE(first->links.empty());
 }
 
 // ---- Listeners ---------------------------------------------------------------------------------
@@ -236,8 +282,7 @@ TEST_F(RegistryTest, AStrangerCannotTakeOutAnothersListener) {
     ASSERT_TRUE(mRegistry->addListener(kChain[0], "", ObjectRef(listener), me).ok());
     EXPECT_FALSE(mRegistry->removeListener(kChain[0], "", ObjectRef(remote()), me).ok());
     EXPECT_FALSE(mRegistry->removeListener("", "", ObjectRef(), me).ok());
-    EXPECT_FALSE(
-            mRegistry->removeListener(kChain[0], "", ObjectRef(listener), stranger.pid()).ok());
+    EXPECT_FALSE(mRegistry->removeListener(kChain[0], "", ObjectRef(listener), of(stranger)).ok());
     ASSERT_TRUE(mRegistry->add("x", ObjectRef(remote()), kChain, me).ok());
     EXPECT_EQ(told.size(), 1U);
 }
@@ -261,7 +306,7 @@ TEST_F(RegistryTest, RegistrationsOfAProcessAreLimited) {
     // What it has may be registered anew, others are not concerned, and there is room again when
     // something was taken out.
     EXPECT_TRUE(mRegistry->add("2", ObjectRef(remote()), kChain, me).ok());
-    EXPECT_TRUE(mRegistry->add("3", ObjectRef(remote()), kChain, other.pid()).ok());
+    EXPECT_TRUE(mRegistry->add("3", ObjectRef(remote()), kChain, of(other)).ok());
     ASSERT_TRUE(mRegistry->remove(kChain[0], "1", ObjectRef(service), me).ok());
     EXPECT_TRUE(mRegistry->add("4", ObjectRef(service), kChain, me).ok());
     const std::vector<std::string> longChain(6, "a.b@1.0::ISame");
@@ -287,7 +332,7 @@ TEST_F(RegistryTest, ListenersOfAProcessAreLimited) {
     ASSERT_TRUE(mRegistry->addListener(kChain[0], "y", ObjectRef(remote()), me).ok());
     EXPECT_EQ(mRegistry->addListener(kChain[0], "z", ObjectRef(listener), me).code(),
               StatusCode::RESOURCE_EXHAUSTED);
-    EXPECT_TRUE(mRegistry->addListener(kChain[0], "z", ObjectRef(remote()), other.pid()).ok());
+    EXPECT_TRUE(mRegistry->addListener(kChain[0], "z", ObjectRef(remote()), of(other)).ok());
     listener->die();
     EXPECT_TRUE(mRegistry->addListener(kChain[0], "z", ObjectRef(remote()), me).ok());
 }
@@ -310,49 +355,115 @@ TEST_F(RegistryTest, NamesHaveALongestLength) {
 }
 
 TEST_F(RegistryTest, ProcessesThatKeepSomethingAreLimited) {
-    limit({.processes = 2});
+    limit({.processes = 4});  // half of which one user may have
     const Bystander second;
     const Bystander third;
     const auto service = remote();
     ASSERT_TRUE(mRegistry->add("1", ObjectRef(service), kChain, me).ok());
-    ASSERT_TRUE(mRegistry->addListener(kChain[0], "", ObjectRef(remote()), second.pid()).ok());
-    EXPECT_EQ(mRegistry->add("3", ObjectRef(remote()), kChain, third.pid()).code(),
+    ASSERT_TRUE(mRegistry->addListener(kChain[0], "", ObjectRef(remote()), of(second)).ok());
+    EXPECT_EQ(mRegistry->add("3", ObjectRef(remote()), kChain, of(third)).code(),
               StatusCode::RESOURCE_EXHAUSTED);
     service->die();
-    EXPECT_TRUE(mRegistry->add("3", ObjectRef(remote()), kChain, third.pid()).ok());
+    EXPECT_TRUE(mRegistry->add("3", ObjectRef(remote()), kChain, of(third)).ok());
+}
+
+TEST_F(RegistryTest, NoUserTakesThePlacesOfAllProcesses) {
+    limit({.processes = 8});
+    std::deque<Bystander> attackers;
+    const auto addAll = [&](uid_t user) {
+        size_t taken = 0;
+        for (int i = 0; i < 8; ++i) {
+            const Owner owner = of(attackers.emplace_back(), user);
+            const std::string name = std::to_string(attackers.size());
+            taken += mRegistry->add(name, ObjectRef(remote()), kChain, owner).ok() ? 1 : 0;
+        }
+        return taken;
+    };
+    EXPECT_EQ(addAll(kUser + 1), 4U);
+    EXPECT_EQ(addAll(kUser + 2), 2U);
+    EXPECT_EQ(addAll(kUser + 3), 1U);
+    // What the device declares has room in any case.
+    const Bystander declared;
+    EXPECT_EQ(
+            mRegistry->add("declared", ObjectRef(remote()), kChain, of(declared, kUser + 1)).code(),
+            StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_TRUE(mRegistry
+                        ->add("declared", ObjectRef(remote()), kChain, of(declared, kUser + 1),
+                              Room::RESERVED)
+                        .ok());
+}
+
+TEST_F(RegistryTest, NoUserTakesTheRoomOfAllNames) {
+    limit({.registrations = 100, .own = 2, .shared = 8});
+    const Bystander second;
+    const auto fill = [&](const Owner& owner) {
+        size_t taken = 0;
+        const std::vector<std::string> chain = {kChain[0]};
+        while (taken < 100 && mRegistry
+                                      ->add(std::to_string(owner.pid) + "-" + std::to_string(taken),
+                                            ObjectRef(remote()), chain, owner)
+                                      .ok()) {
+            ++taken;
+        }
+        return taken;
+    };
+    EXPECT_EQ(fill(me), 2U + 4U);
+    // What each process has room for, whatever its user's others took; and another user's share.
+    EXPECT_EQ(fill(of(second)), 2U);
+    const Bystander third;
+    EXPECT_EQ(fill(of(third, kUser + 1)), 2U + 2U);
+}
+
+TEST_F(RegistryTest, SharesComeBackWithWhatIsTakenOut) {
+    limit({.own = 0, .shared = 8, .processes = 2});
+    for (int i = 0; i < 20; ++i) {
+        const Bystander process;
+        const auto service = remote();
+        const auto listener = remote();
+        ASSERT_TRUE(mRegistry->add("x", ObjectRef(service), kChain, of(process)).ok());
+        ASSERT_TRUE(mRegistry->addListener(kChain[0], "", ObjectRef(listener), of(process)).ok());
+        ASSERT_TRUE(mRegistry->add("x", ObjectRef(service), kChain, of(process)).ok());
+        if (i % 2 == 0) {
+            service->die();
+            listener->die();
+        } else {
+            ASSERT_TRUE(mRegistry->remove(kChain[0], "x", ObjectRef(service), of(process)).ok());
+            ASSERT_TRUE(mRegistry->removeListener("", "", ObjectRef(listener), of(process)).ok());
+        }
+    }
 }
 
 TEST_F(RegistryTest, AProcesssDeathFreesWhatItRegisteredForOthers) {
-    limit({.processes = 2});
+    limit({.processes = 4});         // half of which one user may have
     const auto borrowed = remote();  // lives in a process that lives on
     std::optional<Bystander> client(std::in_place);
-    ASSERT_TRUE(mRegistry->add("1", ObjectRef(borrowed), kChain, client->pid()).ok());
-    ASSERT_TRUE(mRegistry->addListener(kChain[0], "", ObjectRef(borrowed), client->pid()).ok());
+    ASSERT_TRUE(mRegistry->add("1", ObjectRef(borrowed), kChain, of(*client)).ok());
+    ASSERT_TRUE(mRegistry->addListener(kChain[0], "", ObjectRef(borrowed), of(*client)).ok());
     client->end();
     told.clear();
     const Bystander second;
     const Bystander third;
-    EXPECT_TRUE(mRegistry->add("2", ObjectRef(remote()), kChain, second.pid()).ok());
+    EXPECT_TRUE(mRegistry->add("2", ObjectRef(remote()), kChain, of(second)).ok());
     EXPECT_TRUE(told.empty());
     EXPECT_TRUE(isNull(mRegistry->get(kChain[0], "1")));
     EXPECT_TRUE(borrowed->links.empty());
     EXPECT_EQ(borrowed.use_count(), 1);
-    EXPECT_TRUE(mRegistry->add("3", ObjectRef(remote()), kChain, third.pid()).ok());
+    EXPECT_TRUE(mRegistry->add("3", ObjectRef(remote()), kChain, of(third)).ok());
 }
 
 TEST_F(RegistryTest, NothingIsKeptForAProcessThatIsGone) {
     Bystander client;
     client.end();
-    EXPECT_EQ(mRegistry->add("1", ObjectRef(remote()), kChain, client.pid()).code(),
+    EXPECT_EQ(mRegistry->add("1", ObjectRef(remote()), kChain, of(client)).code(),
               StatusCode::UNAVAILABLE);
-    EXPECT_EQ(mRegistry->addListener(kChain[0], "", ObjectRef(remote()), client.pid()).code(),
+    EXPECT_EQ(mRegistry->addListener(kChain[0], "", ObjectRef(remote()), of(client)).code(),
               StatusCode::UNAVAILABLE);
     EXPECT_TRUE(mRegistry->list().empty());
 }
 
 TEST_F(RegistryTest, CallersWithoutAProcessIdAreServed) {
     const auto service = remote();
-    ASSERT_TRUE(mRegistry->add("x", ObjectRef(service), kChain, 0).ok());
+    ASSERT_TRUE(mRegistry->add("x", ObjectRef(service), kChain, {.pid = 0, .uid = kUser}).ok());
     ASSERT_TRUE(mRegistry->add("y", ObjectRef(remote()), kChain, me).ok());
     EXPECT_EQ(mRegistry->get(kChain[0], "x"), ObjectRef(service));
 }

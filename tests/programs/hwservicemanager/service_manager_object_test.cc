@@ -42,7 +42,8 @@ using hal::hidl::manager::v1_0::IServiceNotification;
 using hal::hidl::manager::v1_2::IServiceManager;
 using hal::testing::LoopbackProcess;
 
-constexpr size_t kQuestions = 3;
+constexpr size_t kQuestions = 4;  // half of them for one user
+constexpr uid_t kUser = 10001;
 
 // A service with a chain of its own, which it may keep to itself until it is allowed to speak.
 class SomeService : public LocalObject {
@@ -116,15 +117,15 @@ ObjectRef reference(const std::shared_ptr<LocalObject>& object) {
 class Client {
   public:
     Client(std::shared_ptr<LoopbackProcess> process, std::shared_ptr<LocalObject> manager,
-           pid_t pid)
-        : mProcess(std::move(process)), mManager(std::move(manager)), mPid(pid) {}
+           pid_t pid, uid_t uid)
+        : mProcess(std::move(process)), mManager(std::move(manager)), mPid(pid), mUid(uid) {}
 
     using WriteArguments = std::function<void(ParcelWriter&)>;
     Result<std::unique_ptr<Reply>> call(uint32_t code, const WriteArguments& write) {
         ParcelWriter arguments;
         writeRequestHead(arguments, IServiceManager::layout(), code);
         write(arguments);
-        mProcess->caller.pid = mPid;
+        mProcess->caller = {.pid = mPid, .euid = mUid};
         HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<Reply> reply,
                                  mProcess->transact(mProcess->remote(mManager), code, arguments));
         HALYARD_RETURN_IF_ERROR(hal::hidl::readReplyHead(reply->reader()));
@@ -186,6 +187,7 @@ class Client {
     const std::shared_ptr<LoopbackProcess> mProcess;
     const std::shared_ptr<LocalObject> mManager;
     const pid_t mPid;
+    const uid_t mUid;
 };
 
 // An add() that waits for its service.
@@ -203,12 +205,14 @@ class ServiceManagerObjectTest : public ::testing::Test {
     const std::shared_ptr<LoopbackProcess> mProcess = std::make_shared<LoopbackProcess>();
     const std::shared_ptr<ServiceManagerObject> mManager =
             std::make_shared<ServiceManagerObject>(mProcess, Manifest(), kQuestions);
-    Client client(pid_t pid = getpid()) { return {mProcess, mManager, pid}; }
+    Client client(pid_t pid = getpid(), uid_t uid = kUser) {
+        return {mProcess, mManager, pid, uid};
+    }
     // Comes back once the service has been asked.
-    PendingAdd addMute(const std::string& name, pid_t pid) {
+    PendingAdd addMute(const std::string& name, pid_t pid, uid_t uid = kUser) {
         auto service = std::make_shared<SomeService>(true);
-        auto added = std::async(std::launch::async, [this, name, service, pid] {
-            return client(pid).add(name, service);
+        auto added = std::async(std::launch::async, [this, name, service, pid, uid] {
+            return client(pid, uid).add(name, service);
         });
         EXPECT_TRUE(service->waitUntilAsked());
         return {service, std::move(added)};
@@ -229,7 +233,8 @@ TEST_F(ServiceManagerObjectTest, AsksAServiceForItsChain) {
 TEST_F(ServiceManagerObjectTest, MuteServicesDoNotStopTheOthers) {
     std::vector<PendingAdd> mute;
     for (size_t i = 0; i < kQuestions; ++i) {
-        mute.push_back(addMute("mute", someProcess()));
+        mute.push_back(
+                addMute("mute" + std::to_string(i), someProcess(), i % 2 == 0 ? kUser : kUser + 1));
     }
     Client honest = client();
     EXPECT_TRUE(honest.ping());
@@ -325,7 +330,7 @@ TEST_F(ServiceManagerObjectTest, WhatIsRegisteredOrDeclaredHasATransport) {
             "<instance>declared</instance></interface></hal></manifest>");
     const auto manager =
             std::make_shared<ServiceManagerObject>(mProcess, std::move(manifest), kQuestions);
-    Client some(mProcess, manager, getpid());
+    Client some(mProcess, manager, getpid(), kUser);
     ASSERT_TRUE(some.addWithChain("registered", std::make_shared<SomeService>()));
     const auto transport = [&](const std::string& name) {
         Result<std::unique_ptr<Reply>> reply =
@@ -339,6 +344,26 @@ TEST_F(ServiceManagerObjectTest, WhatIsRegisteredOrDeclaredHasATransport) {
     EXPECT_EQ(transport("declared"), 1);
     EXPECT_EQ(transport("registered"), 1);
     EXPECT_EQ(transport("neither"), 0);
+    manager->shutDown();
+}
+
+TEST_F(ServiceManagerObjectTest, WhatIsDeclaredIsForRootAndSystem) {
+    Manifest manifest;
+    manifest.addFragment(
+            "<manifest version=\"1.0\" type=\"device\"><hal format=\"hidl\"><name>a.b</name>"
+            "<transport>hwbinder</transport><fqname>@1.0::IThing/declared</fqname></hal>"
+            "</manifest>");
+    const auto manager =
+            std::make_shared<ServiceManagerObject>(mProcess, std::move(manifest), kQuestions);
+    const auto add = [&](const std::string& name, uid_t uid) {
+        Client some(mProcess, manager, someProcess(), uid);
+        return some.addWithChain(name, std::make_shared<SomeService>());
+    };
+    EXPECT_FALSE(add("declared", kUser));
+    EXPECT_TRUE(add("other", kUser));
+    EXPECT_TRUE(add("declared", 1000));
+    // It is taken now.
+    EXPECT_FALSE(add("declared", 0));
     manager->shutDown();
 }
 
