@@ -65,7 +65,8 @@ Status HwServiceManager::add(std::string_view name, const std::shared_ptr<LocalO
     HALYARD_ASSIGN_OR_RETURN(bool added, (*reply)->reader().readBool());
     return added ? Status()
                  : internalError("hwservicemanager refuses to register " + std::string(name) +
-                                 " (SELinux, or an interface that the VINTF manifest lacks)");
+                                 " (another service of that name lives, SELinux, or an interface "
+                                 "that the VINTF manifest lacks)");
 }
 
 Result<ObjectRef> HwServiceManager::get(std::string_view interface, std::string_view name) {
@@ -75,6 +76,19 @@ Result<ObjectRef> HwServiceManager::get(std::string_view interface, std::string_
                                  writeValue(arguments, makeString(arguments, name));
                              }));
     return reply->reader().readObject();
+}
+
+Status HwServiceManager::listen(std::string_view interface, std::string_view name,
+                                const std::shared_ptr<LocalObject>& listener) {
+    HALYARD_ASSIGN_OR_RETURN(
+            const std::unique_ptr<Reply> reply,
+            call(IServiceManager::registerForNotifications, [&](ParcelWriter& arguments) {
+                writeValue(arguments, makeString(arguments, interface));
+                writeValue(arguments, makeString(arguments, name));
+                arguments.writeObject(listener);
+            }));
+    HALYARD_ASSIGN_OR_RETURN(bool listens, reply->reader().readBool());
+    return listens ? Status() : internalError("hwservicemanager takes no listener");
 }
 
 Result<std::vector<std::string>> HwServiceManager::list() {

@@ -29,6 +29,10 @@ class HwServiceManager {
                std::span<const std::string_view> chain);
     // The object registered as interface/name; null if there is none.
     Result<ObjectRef> get(std::string_view interface, std::string_view name);
+    // Has `listener`, an IServiceNotification, told of whatever is registered as interface/name,
+    // what is there already included.
+    Status listen(std::string_view interface, std::string_view name,
+                  const std::shared_ptr<LocalObject>& listener);
     // "interface/name" of everything registered.
     Result<std::vector<std::string>> list();
 

@@ -41,6 +41,8 @@ Status FakeServiceManager::serve(uint32_t code, Call& call) {
             return add(call, false);
         case IServiceManager::get:
             return get(call);
+        case IServiceManager::registerForNotifications:
+            return mBehaviour.notifies ? listen(call) : unsupported("in no test");
         case IServiceManager::list: {
             HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
             hidl::writeStrings(*reply, std::vector<std::string_view>{"a.b@1.0::IThing/one", ""});
@@ -85,6 +87,40 @@ Status FakeServiceManager::get(Call& call) {
     mAsked.push_back(std::move(text));
     reply->writeObject(mService == nullptr ? ObjectRef() : ObjectRef(mService));
     return {};
+}
+
+Status FakeServiceManager::listen(Call& call) {
+    HALYARD_RETURN_IF_ERROR(readValue<HidlString>(call.arguments).status());
+    HALYARD_RETURN_IF_ERROR(readValue<HidlString>(call.arguments).status());
+    HALYARD_ASSIGN_OR_RETURN(const ObjectRef object, call.arguments.readObject());
+    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+    std::lock_guard lock(mMutex);
+    mListener = std::get<std::shared_ptr<RemoteObject>>(object);
+    mChanged.notify_all();
+    reply->writeInt32(1);
+    return {};
+}
+
+void FakeServiceManager::replace(const std::shared_ptr<RemoteObject>& service) {
+    std::lock_guard lock(mMutex);
+    mService = service;
+}
+
+std::shared_ptr<RemoteObject> FakeServiceManager::listener() {
+    std::lock_guard lock(mMutex);
+    return mListener;
+}
+
+void ProcessWithManager::tellListener(FakeServiceManager& manager) {
+    using hidl::manager::v1_0::IServiceNotification;
+    ParcelWriter arguments;
+    hidl::writeRequestHead(arguments, IServiceNotification::layout(),
+                           IServiceNotification::onRegistration);
+    hidl::writeValue(arguments, hidl::makeString(arguments, "a.b@1.0::IThing"));
+    hidl::writeValue(arguments, hidl::makeString(arguments, "one"));
+    arguments.writeInt32(0);
+    static_cast<void>(
+            transactOneway(manager.listener(), IServiceNotification::onRegistration, arguments));
 }
 
 std::shared_ptr<RemoteObject> ProcessWithManager::contextManager() {

@@ -30,6 +30,7 @@ class FakeServiceManager final : public hidl::HidlObject {
   public:
     struct Behaviour {
         bool knowsChains = true;  // as those from 1.2 on do
+        bool notifies = true;     // knows registerForNotifications
         int refusals = 0;         // how many services it refuses first
         int forgotten = 0;        // and how many of those that it takes then it does not know after
     };
@@ -42,12 +43,18 @@ class FakeServiceManager final : public hidl::HidlObject {
     // False if it takes too long.
     bool waitForAdded(int count);
 
+    // What is known from now on in place of what was registered; null: nothing.
+    void replace(const std::shared_ptr<RemoteObject>& service);
+    // Who wants to hear of that, as registered last.
+    std::shared_ptr<RemoteObject> listener();
+
   protected:
     Status serve(uint32_t code, Call& call) override;
 
   private:
     Status add(Call& call, bool withChain);
     Status get(Call& call);
+    Status listen(Call& call);
 
     std::mutex mMutex;
     std::condition_variable mChanged;
@@ -55,6 +62,7 @@ class FakeServiceManager final : public hidl::HidlObject {
     std::vector<std::string> mAsked;
     int mAdded = 0;
     std::shared_ptr<RemoteObject> mService;
+    std::shared_ptr<RemoteObject> mListener;
 };
 
 // A process whose context manager that is, or whoever came after it. Thread-safe.
@@ -63,6 +71,8 @@ class ProcessWithManager final : public LoopbackProcess {
     std::shared_ptr<RemoteObject> contextManager() override;
     std::shared_ptr<FakeServiceManager> startManager(
             const FakeServiceManager::Behaviour& behaviour = {});
+    // That something was registered.
+    void tellListener(FakeServiceManager& manager);
 
   private:
     std::mutex mMutex;

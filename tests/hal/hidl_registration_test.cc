@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string_view>
+#include <thread>
 
 #include "tests/hal/fake_service_manager.h"
 #include "tests/hal/time_limit.h"
@@ -23,8 +25,9 @@ constexpr std::string_view kChain[] = {"a.b@1.0::IThing", "android.hidl.base@1.0
 class Registrations : public ::testing::Test {
   protected:
     void TearDown() override { mProcess->stop(); }
-    Result<std::unique_ptr<Registration>> start() {
-        return Registration::start(mProcess, "one", mService, kChain);
+    Result<std::unique_ptr<Registration>> start(
+            std::chrono::milliseconds lookEvery = std::chrono::hours(1)) {
+        return Registration::start(mProcess, "one", mService, kChain, lookEvery);
     }
 
     const testing::TimeLimit mTimeLimit;
@@ -71,6 +74,37 @@ TEST_F(Registrations, AreMadeAgainWhereTheManagerIsNotTheOneThatTookThem) {
     mProcess->kill(first);
     const auto next = mProcess->startManager({.forgotten = 1});
     EXPECT_TRUE(next->waitForAdded(2));
+}
+
+TEST_F(Registrations, AreMadeAgainWhenAnotherServiceTakesTheName) {
+    Result<std::unique_ptr<Registration>> registration = start();
+    ASSERT_TRUE(registration.ok());
+    const auto another = std::make_shared<UncalledService>();
+    mFirst->replace(mProcess->remote(another));
+    mProcess->tellListener(*mFirst);
+    EXPECT_TRUE(mFirst->waitForAdded(2));
+}
+
+TEST_F(Registrations, AreMadeAgainWhenTheNameIsGoneAndNobodyTells) {
+    const auto mute = mProcess->startManager({.notifies = false});
+    Result<std::unique_ptr<Registration>> registration = start(std::chrono::milliseconds(10));
+    ASSERT_TRUE(registration.ok());
+    mute->replace(nullptr);
+    EXPECT_TRUE(mute->waitForAdded(2));
+}
+
+TEST_F(Registrations, AreLeftAloneWhileTheyStand) {
+    Result<std::unique_ptr<Registration>> registration = start(std::chrono::milliseconds(1));
+    ASSERT_TRUE(registration.ok());
+    for (int i = 0; i < 100; ++i) {
+        mProcess->tellListener(*mFirst);
+    }
+    // Some looks later.
+    while (mFirst->asked().size() < 20) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    registration->reset();
+    EXPECT_EQ(mFirst->added(), 1);
 }
 
 TEST_F(Registrations, EndWhileNoManagerIsThere) {
