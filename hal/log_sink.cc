@@ -72,15 +72,23 @@ void writeToStderr(LogLevel level, std::string_view line) {
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
+int logd() {
+    static const int fd = connectToLogd();
+    return fd;
+}
+
 void write(LogLevel level, std::string_view line) {
-    static const int logd = connectToLogd();
-    if (logd >= 0) {
-        writeToLogd(logd, level, line);
+    if (logd() >= 0) {
+        writeToLogd(logd(), level, line);
     }
     writeToStderr(level, line);
 }
 
 }  // namespace
+
+void openLog() {
+    logd();
+}
 
 void logToStderrAndLogd(LogLevel level, std::string_view line) {
     static LogLimit limit(LogLimit::Rate{});

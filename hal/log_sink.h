@@ -13,4 +13,8 @@ namespace halyard::hal {
 // Thread-safe.
 void logToStderrAndLogd(LogLevel level, std::string_view line);
 
+// Connects to logd now instead of with the first line. That is done once: of a logd that comes
+// later, or another time, nothing is known.
+void openLog();
+
 }  // namespace halyard::hal

@@ -23,6 +23,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,7 +47,7 @@ constexpr uint32_t kAshmemGetSize = _IO(0x77, 4);
 
 // What one argument has to be. The kernel takes 32 bits of all that are looked at here.
 struct Argument {
-    enum class Rule : uint8_t { ANY, ONE_OF, ALL_BITS_OF, NO_BITS_OF, OWN_PROCESS };
+    enum class Rule : uint8_t { ANY, ONE_OF, ALL_BITS_OF, NO_BITS_OF, NULL_POINTER, OWN_PROCESS };
     Rule rule = Rule::ANY;
     uint8_t index = 0;
     std::array<uint32_t, 6> values = {};
@@ -63,6 +65,10 @@ constexpr Argument oneOf(uint8_t index, std::initializer_list<uint32_t> values) 
     return check(Argument::Rule::ONE_OF, index, values);
 }
 
+constexpr Argument nullPointer(uint8_t index) {
+    return check(Argument::Rule::NULL_POINTER, index, {});
+}
+
 constexpr Argument kOwnProcess = check(Argument::Rule::OWN_PROCESS, 0, {0});
 constexpr Argument kNoCode = check(Argument::Rule::NO_BITS_OF, 2, {PROT_EXEC});
 
@@ -73,7 +79,7 @@ struct Row {
     uint32_t answer = SECCOMP_RET_ALLOW;
 };
 
-// In the order in which the kernel looks, the most frequent first.
+// What the service ever does, in the order in which the kernel looks, the most frequent first.
 constexpr Row kAllowed[] = {
         // Binder, and a client's region of shared memory.
         {__NR_ioctl, "binder; the size of an ashmem region",
@@ -127,9 +133,10 @@ constexpr Row kAllowed[] = {
         {__NR_fcntl, "keeping a handle's descriptor, waking threads, sealing a pool, debug()",
          oneOf(1, {F_DUPFD_CLOEXEC, F_ADD_SEALS, F_GETPIPE_SZ, F_GETFL, F_SETFD})},
         {__NR_fstat, "the size of a pool; stdio"},
-        {__NR_newfstatat, "the same, as C libraries do it"},
+        {__NR_newfstatat, "the same, as C libraries do it",
+         check(Argument::Rule::ALL_BITS_OF, 3, {AT_EMPTY_PATH})},
         {__NR_fstatfs, "whether a pool is of huge pages"},
-        {__NR_openat, "/dev/hwbinder, dumps, /proc and /sys for the C library"},
+        {__NR_openat, "at the start: /dev/hwbinder, /proc and /sys for the C library; dumps"},
         {__NR_read, "the same"},
         {__NR_write, "the log, dumps, debug()"},
         {__NR_writev, "dumps, by bionic"},
@@ -142,8 +149,8 @@ constexpr Row kAllowed[] = {
 #endif
         {__NR_getsockopt, "debug(): whether its output is a socket"},
         {__NR_sendto, "debug() into a socket; logd"},
-        {__NR_socket, "logd", oneOf(0, {AF_UNIX})},
-        {__NR_connect, "logd"},
+        {__NR_socket, "logd, at the start", oneOf(0, {AF_UNIX})},
+        {__NR_connect, "the same"},
 
 // Clients' deaths.
 #ifdef __NR_pidfd_open
@@ -165,7 +172,25 @@ constexpr Row kAllowed[] = {
         {__NR_tgkill, "abort(); a SIGBUS that is nobody's", kOwnProcess},
 
         {__NR_getrandom, "RANDOM_MULTINOMIAL; the allocator's secret"},
+
+        // The second filter. (Another one can't but refuse more.)
+        {__NR_seccomp, "restrictServing()", oneOf(0, {SECCOMP_SET_MODE_FILTER})},
 };
+
+constexpr uint32_t kRefused = 0;  // by whatever answer the mode has for it
+
+// What the service does no more once it serves clients: with /proc/self/mem in reach, for one, a
+// call to write() makes code of whatever it likes.
+constexpr Row kNarrowed[] = {
+        {__NR_ioctl, "binder's threads are told, and which version it has",
+         oneOf(1, {static_cast<uint32_t>(BINDER_WRITE_READ),
+                   static_cast<uint32_t>(BINDER_THREAD_EXIT), kAshmemGetSize})},
+        {__NR_sendto, "sockets go where they are connected", nullPointer(4)},
+        {__NR_socket, "logd has one", {}, kRefused},
+        {__NR_connect, "it is connected", {}, kRefused},
+        {__NR_seccomp, "this is the last filter", {}, kRefused},
+};
+constexpr Row kNoFiles = {__NR_openat, "all that is needed is open", {}, kRefused};
 
 // How a filter is told to go on, jumps being counted in instructions to leave out.
 constexpr sock_filter statement(uint16_t code, uint32_t value) {
@@ -187,9 +212,12 @@ constexpr sock_filter answer(uint32_t value) {
     return statement(BPF_RET | BPF_K, value);
 }
 
-// The lower half of an argument; both processors are little-endian.
-constexpr sock_filter loadArgument(uint8_t index) {
-    return load(offsetof(seccomp_data, args) + index * sizeof(uint64_t));
+enum class Half : uint8_t { LOWER, UPPER };
+
+// Half an argument; both processors are little-endian.
+constexpr sock_filter loadArgument(uint8_t index, Half half = Half::LOWER) {
+    return load(offsetof(seccomp_data, args) + index * sizeof(uint64_t) +
+                (half == Half::UPPER ? sizeof(uint32_t) : 0));
 }
 
 void appendRow(std::vector<sock_filter>& program, const Row& row, uint32_t refusal) {
@@ -218,19 +246,29 @@ void appendRow(std::vector<sock_filter>& program, const Row& row, uint32_t refus
             body.push_back(jump(BPF_JSET, argument.values[0], 0, 1));
             body.push_back(answer(refusal));
             break;
+        case Argument::Rule::NULL_POINTER:
+            body.push_back(loadArgument(argument.index));
+            body.push_back(jump(BPF_JEQ, 0, 1, 0));
+            body.push_back(answer(refusal));
+            body.push_back(loadArgument(argument.index, Half::UPPER));
+            body.push_back(jump(BPF_JEQ, 0, 1, 0));
+            body.push_back(answer(refusal));
+            break;
         case Argument::Rule::OWN_PROCESS:
             body.push_back(loadArgument(argument.index));
             body.push_back(jump(BPF_JEQ, static_cast<uint32_t>(getpid()), 1, 0));
             body.push_back(answer(refusal));
             break;
     }
-    body.push_back(answer(row.answer));
+    body.push_back(answer(row.answer == kRefused ? refusal : row.answer));
     program.push_back(
             jump(BPF_JEQ, static_cast<uint32_t>(row.number), 0, static_cast<uint8_t>(body.size())));
     program.insert(program.end(), body.begin(), body.end());
 }
 
-std::vector<sock_filter> makeFilter(uint32_t refusal) {
+// What is in no row is answered by `otherwise`.
+std::vector<sock_filter> makeFilter(std::span<const Row> rows, uint32_t refusal,
+                                    uint32_t otherwise) {
     std::vector<sock_filter> program;
     // Another processor's numbers mean other calls.
     program.push_back(load(offsetof(seccomp_data, arch)));
@@ -238,10 +276,10 @@ std::vector<sock_filter> makeFilter(uint32_t refusal) {
     program.push_back(answer(refusal));
     // x32's calls have numbers of their own, which no row has.
     program.push_back(load(offsetof(seccomp_data, nr)));
-    for (const Row& row : kAllowed) {
+    for (const Row& row : rows) {
         appendRow(program, row, refusal);
     }
-    program.push_back(answer(refusal));
+    program.push_back(answer(otherwise));
     return program;
 }
 
@@ -298,7 +336,7 @@ void onRefusedCall(int /*signal*/, siginfo_t* info, void* /*context*/) {
     const char* name = findName(number);
     Line line;
     line << "E/halyard: system call " << int64_t{number} << " (" << (name == nullptr ? "?" : name)
-         << ") is not on the list of hal/seccomp.cc, or not with such arguments\n";
+         << ") is not on the list of hal/seccomp.cc, or not with such arguments, or not any more\n";
     line.print();
     abort();
 }
@@ -307,6 +345,24 @@ Status systemError(const std::string& what) {
     const StatusCode code =
             errno == ENOSYS || errno == EINVAL ? StatusCode::UNSUPPORTED : StatusCode::INTERNAL;
     return {code, what + ": " + std::strerror(errno)};
+}
+
+uint32_t refusalOf(SeccompMode mode) {
+    return mode == SeccompMode::ENFORCE ? SECCOMP_RET_TRAP : SECCOMP_RET_LOG;
+}
+
+// For all threads, those to come among them.
+Status install(std::span<sock_filter> filter) {
+    const sock_fprog program = {.len = static_cast<unsigned short>(filter.size()),
+                                .filter = filter.data()};
+    const long stopped =
+            syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+    if (stopped < 0) {
+        return systemError("SECCOMP_SET_MODE_FILTER");
+    }
+    return stopped == 0 ? Status()
+                        : internalError("thread " + std::to_string(stopped) +
+                                        " has a filter of its own");
 }
 
 }  // namespace
@@ -319,9 +375,7 @@ Status restrictSystemCalls(SeccompMode mode) {
         return unsupported("there is no list of system calls for this processor");
     }
     const bool enforce = mode == SeccompMode::ENFORCE;
-    std::vector<sock_filter> filter = makeFilter(enforce ? SECCOMP_RET_TRAP : SECCOMP_RET_LOG);
-    const sock_fprog program = {.len = static_cast<unsigned short>(filter.size()),
-                                .filter = filter.data()};
+    const uint32_t refusal = refusalOf(mode);
     struct sigaction action = {};
     struct sigaction previous = {};
     action.sa_sigaction = onRefusedCall;
@@ -334,17 +388,26 @@ Status restrictSystemCalls(SeccompMode mode) {
     // Without it, only root may have a filter.
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
         status = systemError("PR_SET_NO_NEW_PRIVS");
-    } else if (const long stopped = syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER,
-                                            SECCOMP_FILTER_FLAG_TSYNC, &program);
-               stopped != 0) {
-        status = stopped < 0 ? systemError("SECCOMP_SET_MODE_FILTER")
-                             : internalError("thread " + std::to_string(stopped) +
-                                             " has a filter of its own");
+    } else {
+        std::vector<sock_filter> filter = makeFilter(kAllowed, refusal, refusal);
+        status = install(filter);
     }
     if (enforce && !status.ok()) {
         sigaction(SIGSYS, &previous, nullptr);
     }
     return status;
+}
+
+Status restrictServing(SeccompMode mode, ServingFiles files) {
+    if (mode == SeccompMode::OFF) {
+        return {};
+    }
+    std::vector<Row> rows(std::begin(kNarrowed), std::end(kNarrowed));
+    if (files == ServingFiles::NONE) {
+        rows.push_back(kNoFiles);
+    }
+    std::vector<sock_filter> filter = makeFilter(rows, refusalOf(mode), SECCOMP_RET_ALLOW);
+    return install(filter);
 }
 
 }  // namespace halyard::hal

@@ -4,6 +4,9 @@
 // over the service through a client's data can do with the kernel only what the service does
 // anyway. The list is in seccomp.cc, with a word why for each. It is that of the service with the
 // backends of this tree; a backend that loads a vendor's library is likely to need more.
+//
+// There are two filters. The first one lets the service start; the second one, of before the first
+// client can call, takes what only starting needs: opening files and sockets above all.
 
 #pragma once
 
@@ -24,5 +27,13 @@ enum class SeccompMode : uint8_t {
 // that the process gains no privileges by execve() any more: UNSUPPORTED if the kernel has no such
 // filters or the list none for this processor.
 Status restrictSystemCalls(SeccompMode mode);
+
+// Whether the service opens files by their names for as long as it serves, as dumps do.
+enum class ServingFiles : uint8_t { NONE, DUMPS };
+
+// The second filter, after the first with the same mode, as a service begins to serve. What it will
+// use has to be open by now: the binder device, and the log (openLog()); and prepareAllocator()
+// keeps the C library from files.
+Status restrictServing(SeccompMode mode, ServingFiles files);
 
 }  // namespace halyard::hal

@@ -17,6 +17,7 @@
 #include "driver/device.h"
 #include "driver/operation_list.h"
 #include "engine/base/log.h"
+#include "hal/allocator.h"
 #include "hal/binder/guarded_mapping.h"
 #include "hal/binder/process.h"
 #include "hal/binder/process_watch.h"
@@ -93,7 +94,8 @@ Status serve(const ServiceOptions& options, Backends backendsInUse, const sigset
     log(LogLevel::INFO, std::string(device->versionString()) + " with " + backends);
 
     HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<BinderProcess> process,
-                             BinderProcess::open(kBinderDevice));
+                             // It calls hwservicemanager and callbacks, which have none to give.
+                             BinderProcess::open(kBinderDevice, ReplyDescriptors::REFUSED));
     std::shared_ptr<ProcessWatch> processes;
     if (Result<std::unique_ptr<ProcessWatch>> started = ProcessWatch::start(); started.ok()) {
         processes = std::move(*started);
@@ -103,6 +105,14 @@ Status serve(const ServiceOptions& options, Backends backendsInUse, const sigset
     HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<LocalObject> object,
                              makeDeviceObject(process, device, processes));
     HALYARD_RETURN_IF_ERROR(process->startThreads(kThreads, kSpawnedThreads));
+
+    // Nobody calls before the service is registered, and nothing is opened from here on.
+    const bool dumps =
+            !options.driver.dumpDirectory.empty() || !options.driver.graphDumpDirectory.empty();
+    openLog();
+    prepareAllocator();
+    HALYARD_RETURN_IF_ERROR(
+            restrictServing(options.seccomp, dumps ? ServingFiles::DUMPS : ServingFiles::NONE));
 
     hidl::HwServiceManager manager(process);
     if (waitForManager(manager, signals)) {

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/android/binder.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -15,6 +16,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +34,7 @@
 
 #include "driver/device.h"
 #include "engine/base/thread_pool.h"
+#include "hal/allocator.h"
 #include "hal/binder/guarded_mapping.h"
 #include "hal/log_sink.h"
 #include "tests/hal/add_model.h"
@@ -70,6 +73,37 @@ template <typename Act>
     } else {
         _exit(act() ? kDone : 1);
     }
+}
+
+// The second filter, in a process that has the first.
+void enforceServing(ServingFiles files) {
+    openLog();
+    prepareAllocator();
+    const Status status = restrictServing(SeccompMode::ENFORCE, files);
+    if (!status.ok()) {
+        std::fprintf(stderr, "%s\n", status.toString().c_str());
+        _exit(1);
+    }
+}
+
+// As filtered(), once the service serves.
+template <typename Act>
+[[noreturn]] void filteredWhileServing(const Act& act, ServingFiles files = ServingFiles::NONE) {
+    enforce();
+    enforceServing(files);
+    _exit(act() ? kDone : 1);
+}
+
+template <typename Act>
+void expectRefusedWhileServing(const Act& act, const std::string& name) {
+    const auto acting = [&] {
+        static_cast<void>(act());
+        return true;
+    };
+    EXPECT_EXIT(filtered(acting), ::testing::ExitedWithCode(kDone), "");
+    EXPECT_EXIT(
+            filteredWhileServing(acting), ::testing::KilledBySignal(SIGABRT),
+            "E/halyard: system call [0-9]+ \\(" + name + "\\) is not on the list .*not any more");
 }
 
 template <typename Act>
@@ -115,6 +149,48 @@ TEST(SeccompDeathTest, NamesCallsThatHaveNoName) {
 #endif
 }
 
+TEST(SeccompDeathTest, EndsWhoeverOpensFilesWhileServing) {
+    // What write() makes code with.
+    expectRefusedWhileServing([] { return open("/proc/self/mem", O_RDWR | O_CLOEXEC); }, "openat");
+    expectRefusedWhileServing([] { return open("/dev/binder", O_RDWR | O_CLOEXEC); }, "openat");
+}
+
+TEST(SeccompDeathTest, EndsWhoeverConnectsWhileServing) {
+    const int there = socket(AF_UNIX, SOCK_DGRAM, 0);
+    sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/dev/socket/another"};
+    const auto* bare = reinterpret_cast<const sockaddr*>(&address);
+    expectRefusedWhileServing([] { return socket(AF_UNIX, SOCK_DGRAM, 0); }, "socket");
+    expectRefusedWhileServing([&] { return connect(there, bare, sizeof(address)); }, "connect");
+    expectRefusedWhileServing(
+            [&] { return sendto(there, "x", 1, MSG_NOSIGNAL, bare, sizeof(address)); }, "sendto");
+    // An address whose lower half is null is one, too.
+    expectRefusedWhileServing(
+            [&] {
+                return syscall(__NR_sendto, there, "x", 1, MSG_NOSIGNAL, uint64_t{1} << 40,
+                               sizeof(address));
+            },
+            "sendto");
+    close(there);
+}
+
+TEST(SeccompDeathTest, EndsWhoeverChangesItsPartInBinderWhileServing) {
+    uint32_t threads = 1000;
+    expectRefusedWhileServing([&] { return ioctl(0, BINDER_SET_MAX_THREADS, &threads); }, "ioctl");
+    expectRefusedWhileServing([] { return syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, 0); },
+                              "seccomp");
+    const auto call = [] {
+        binder_write_read nothing = {};
+        return ioctl(0, BINDER_WRITE_READ, &nothing) < 0 && ioctl(0, BINDER_THREAD_EXIT, 0) < 0;
+    };
+    EXPECT_EXIT(filteredWhileServing(call), ::testing::ExitedWithCode(kDone), "");
+}
+
+TEST(SeccompDeathTest, LetsDumpsBeWrittenWhereTheyAreAskedFor) {
+    const auto dump = [] { return open("/dev/null", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0; };
+    EXPECT_EXIT(filteredWhileServing(dump, ServingFiles::DUMPS), ::testing::ExitedWithCode(kDone),
+                "");
+}
+
 // Threads that run already, and those that start later.
 TEST(SeccompDeathTest, HoldsForEveryThread) {
     const auto early = [] {
@@ -130,6 +206,20 @@ TEST(SeccompDeathTest, HoldsForEveryThread) {
         thread.join();
     };
     EXPECT_EXIT(early(), ::testing::KilledBySignal(SIGABRT), "execve");
+    const auto whileServing = [] {
+        std::atomic<bool> serves = false;
+        std::thread thread([&] {
+            while (!serves) {
+                sched_yield();
+            }
+            static_cast<void>(open("/proc/self/mem", O_RDWR | O_CLOEXEC));
+        });
+        enforce();
+        enforceServing(ServingFiles::NONE);
+        serves = true;
+        thread.join();
+    };
+    EXPECT_EXIT(whileServing(), ::testing::KilledBySignal(SIGABRT), "openat");
     expectRefused([] { std::thread([] { execl("/bin/true", "true", nullptr); }).join(); },
                   "execve");
 }
@@ -162,10 +252,12 @@ TEST(SeccompDeathTest, LetsTheAllocatorAndThreadsWork) {
             }
         }
         std::array<uint8_t, 16> bytes = {};
-        return getrandom(bytes.data(), bytes.size(), 0) == 16 &&
-               std::thread::hardware_concurrency() > 0 && sysconf(_SC_PHYS_PAGES) > 0;
+        return getrandom(bytes.data(), bytes.size(), 0) == 16 && sysconf(_SC_PHYS_PAGES) > 0;
     };
     EXPECT_EXIT(filtered(work), ::testing::ExitedWithCode(kDone), "");
+    EXPECT_EXIT(filteredWhileServing(work), ::testing::ExitedWithCode(kDone), "");
+    EXPECT_EXIT(filtered([] { return std::thread::hardware_concurrency() > 0; }),
+                ::testing::ExitedWithCode(kDone), "");
 }
 
 TEST(SeccompDeathTest, LetsThreadsComputeTogether) {
@@ -202,12 +294,13 @@ class Client {
         }
     }
 
-    // Whether all went well.
+    // Whether all went well. Dumps where there is a folder for them.
     bool useService() {
         driver::Options options = testing::referenceOptions();
         options.threads = 2;
         options.dumpDirectory = mDumps.string();
         Result<testing::ServedDevice> served = testing::serveDevice(mProcess, options);
+        enforceServing(mDumps.empty() ? ServingFiles::NONE : ServingFiles::DUMPS);
         if (!served.ok()) {
             return false;
         }
@@ -251,12 +344,13 @@ TEST(SeccompDeathTest, LetsTheServiceServe) {
     const std::filesystem::path dumps =
             std::filesystem::path(::testing::TempDir()) / ("dumps" + std::to_string(getpid()));
     std::filesystem::create_directories(dumps);
-    const auto serve = [&] {
+    const auto serve = [&](const std::filesystem::path& folder) {
         setLogSink(&logToStderrAndLogd);
-        Client client(dumps);
+        Client client(folder);
         filtered([&] { return client.useService(); });
     };
-    EXPECT_EXIT(serve(), ::testing::ExitedWithCode(kDone), "");
+    EXPECT_EXIT(serve({}), ::testing::ExitedWithCode(kDone), "");
+    EXPECT_EXIT(serve(dumps), ::testing::ExitedWithCode(kDone), "");
     EXPECT_FALSE(std::filesystem::is_empty(dumps));
     std::filesystem::remove_all(dumps);
 }
