@@ -20,7 +20,7 @@ from halyard.cli_vm import vm
 from halyard.devices import check_there, config_of
 from halyard.devices.adb_link import LinkBroken, usb_serials
 from halyard.errors import ConfigError, HalyardError
-from halyard.terminal import Terminal
+from halyard.terminal import Terminal, printable
 from halyard.vm.machine import MACHINES
 from halyard.vm.virtual_machine import Resident
 
@@ -36,14 +36,19 @@ _EPILOG = (
 )
 
 
+class _LogFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
 @click.group(cls=Program, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="halyard")
 @click.option("-v", "--verbose", is_flag=True, help="Log what is done.")
 def cli(*, verbose: bool) -> None:
     """Deploys, proves and measures the Halyard NNAPI driver."""
-    logging.basicConfig(
-        level=logging.INFO if verbose else logging.WARNING, format="%(name)s: %(message)s"
-    )
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING)
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(_LogFormatter("%(name)s: %(message)s"))
 
 
 for _command in (run, bench, conformance, save, push, pull, shell, log, vm):

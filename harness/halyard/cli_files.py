@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands push, pull, shell and log, named as adb names its own."""
 
-import os
 import shlex
 import sys
 from pathlib import Path, PurePosixPath
@@ -11,12 +10,23 @@ import click
 from halyard.cli_device import lasting_device_option, open_lasting
 from halyard.cli_group import examples
 from halyard.devices import WORK_FOLDER, AdbDevice, Device, transfer
+from halyard.devices.device import Limits
 from halyard.devices.service_folder import LAST_LOG
 from halyard.errors import HalyardError
-from halyard.terminal import Terminal
+from halyard.terminal import Terminal, printable
 
 # Seconds that a command typed by a person may take.
 _PATIENCE = 3600
+_MIB = 2**20
+
+max_output_option = click.option(
+    "--max-output",
+    metavar="MIB",
+    type=click.IntRange(1),
+    default=Limits.output // _MIB,
+    show_default=True,
+    help="The most that is taken of a command's output.",
+)
 
 
 @click.command(
@@ -54,13 +64,22 @@ def push(local: Path, remote: str, name: str) -> None:
 @click.argument("remote")
 @click.argument("local", type=click.Path(path_type=Path), default=".")
 @lasting_device_option
-def pull(remote: str, local: Path, name: str) -> None:
+@click.option(
+    "--max-size",
+    metavar="MIB",
+    type=click.IntRange(1),
+    default=Limits.file // _MIB,
+    show_default=True,
+    help="The most that is taken of a file, or of all in a folder.",
+)
+def pull(remote: str, local: Path, name: str, max_size: int) -> None:
     """Copies REMOTE, a file or a folder, from the device, as LOCAL, or into LOCAL if that is a
     folder here."""
     terminal = Terminal()
     if local.is_dir():
         local /= PurePosixPath(remote).name
     with open_lasting(name) as device, terminal.step(f"Pulling {remote} to {local}") as step:
+        device.limits.file = max_size * _MIB
         if _is_folder(device, remote):
             step.outcome = transfer.pull_folder(device, remote, local, step.now)
         else:
@@ -80,10 +99,12 @@ def _is_folder(device: Device, remote: str) -> bool:
     ),
 )
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@max_output_option
 @lasting_device_option
-def shell(command: tuple[str, ...], name: str) -> None:
+def shell(command: tuple[str, ...], name: str, max_output: int) -> None:
     """Runs COMMAND on the device, or a shell for all that is typed or comes in. Exit code: its."""
     with open_lasting(name) as device:
+        device.limits.output = max_output * _MIB
         run_or_converse(device, command)
 
 
@@ -117,16 +138,18 @@ def _show(output: bytes, error: bytes) -> None:
 
 @click.command()
 @click.option("-t", "--tail", type=click.IntRange(1), metavar="N", help="Only the last N lines.")
+@max_output_option
 @lasting_device_option
-def log(name: str, tail: int | None) -> None:
+def log(name: str, tail: int | None, max_output: int) -> None:
     """Shows the log of the service that halyard runs on the device, or ran there last.
 
     A service that the device itself started logs as Android does: halyard shell logcat.
     """
     with open_lasting(name) as device:
+        device.limits.output = max_output * _MIB
         running = device.shell(f"cat {WORK_FOLDER}/service-*/log 2>/dev/null").stdout
         text = running or device.shell(f"cat {LAST_LOG} 2>/dev/null").stdout
     if not text:
         raise HalyardError(f"{name}: no service that halyard started has left a log there")
-    lines = text.splitlines()
-    click.echo(os.linesep.join(lines[-tail:] if tail else lines))
+    lines = printable(text).removesuffix("\n").split("\n")
+    click.echo("\n".join(lines[-tail:] if tail else lines))

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from halyard.errors import ConfigError, HalyardError
+from halyard.terminal import printable
 
 # As shells have it.
 INTERRUPTED = 128 + signal.SIGINT
@@ -41,16 +42,16 @@ class Program(Group):
         try:
             return super().invoke(ctx)
         except ConfigError as error:
-            raise click.UsageError(str(error)) from error
+            raise click.UsageError(printable(str(error))) from error
         except HalyardError as error:
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(printable(str(error))) from error
         except MemoryError as error:
             raise click.ClickException("on this machine: not enough memory") from error
         except OSError as error:
             # A reader of our output that is gone is click's to handle.
             if error.errno == errno.EPIPE:
                 raise
-            raise click.ClickException(f"on this machine: {error}") from error
+            raise click.ClickException(printable(f"on this machine: {error}")) from error
 
     def main(  # type: ignore[override]
         self,

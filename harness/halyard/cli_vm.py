@@ -7,7 +7,7 @@ import time
 import click
 
 from halyard import folders
-from halyard.cli_files import run_or_converse
+from halyard.cli_files import max_output_option, run_or_converse
 from halyard.cli_group import Group, examples
 from halyard.devices.virtual import VirtualDevice, answers
 from halyard.errors import HalyardError
@@ -89,13 +89,15 @@ def status(chosen: Machine) -> None:
 
 @vm.command(context_settings={"ignore_unknown_options": True})
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@max_output_option
 @click.pass_obj
-def shell(chosen: Machine, command: tuple[str, ...]) -> None:
+def shell(chosen: Machine, command: tuple[str, ...], max_output: int) -> None:
     """Runs COMMAND on it, or a shell for all that is typed or comes in. Exit code: its."""
     machine = Resident(machine=chosen).running()
     if machine is None:
         raise HalyardError("the virtual device does not run: halyard vm start")
     with VirtualDevice(machine) as device:
+        device.limits.output = max_output * 2**20
         run_or_converse(device, command)
 
 

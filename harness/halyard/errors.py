@@ -55,6 +55,10 @@ class CommandTimeout(DeviceError):
     """A command, or a transfer, did not end in the time it was given."""
 
 
+class TooMuchSent(DeviceError):
+    """A device sent more than is taken from it; see Device.limits."""
+
+
 class DeviceUnreachable(DeviceError):
     """There is no connection, or it broke."""
 

@@ -17,6 +17,7 @@ from halyard.compare import Difference, compare
 from halyard.devices.device import Device
 from halyard.profile import NodeTime, node_times
 from halyard.proto import halyard_pb2 as pb
+from halyard.results import stage_name, status_name
 from halyard.runner import Target, run_cases
 from halyard.subject import AnySubject, Reference, Repetitions, Subject
 
@@ -137,7 +138,7 @@ class Measurement:
             "ok": self.ok,
             "problems": list(self.problems),
             "notes": list(self.notes),
-            "failed_stage": pb.Stage.Name(result.failed_stage).removeprefix("STAGE_"),
+            "failed_stage": stage_name(result.failed_stage),
             "status": status_name(execution.status if execution else result.status),
             "message": result.message or (execution.message if execution else ""),
             "agreement": self._agreement_as_json(),
@@ -248,7 +249,7 @@ def measure(
 def failures(result: pb.CaseResult) -> list[str]:
     """What went wrong on the device."""
     if result.failed_stage != pb.STAGE_NONE:
-        stage = pb.Stage.Name(result.failed_stage).removeprefix("STAGE_").lower()
+        stage = stage_name(result.failed_stage).lower()
         return [f"{stage}: {status_name(result.status)}: {result.message}"]
     return [
         f"execute: {status_name(example.status)}: {example.message}"
@@ -297,14 +298,6 @@ def allowed_error(difference: Difference, operations: int = 1) -> float:
     if difference.is_half:
         share = max(MAX_HALF_ERROR, 4 * 2**-11 * math.sqrt(operations))
     return share * max(1.0, difference.largest)
-
-
-def status_name(status: int) -> str:
-    """ "INVALID_ARGUMENT"; the number for one that no HAL version has."""
-    try:
-        return pb.ErrorStatus.Name(pb.ErrorStatus.ValueType(status)).removeprefix("ERROR_STATUS_")
-    except ValueError:
-        return str(status)
 
 
 # ---- placement ----------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the commands print: steps with their time, results, tables."""
 
+import re
 import sys
 import threading
 import time
@@ -21,6 +22,20 @@ _SILENCE = 20.0
 _GAP = 2
 
 
+# Control characters but for the ends of lines and tabs, and those that turn the direction of text.
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def printable(text: str) -> str:
+    """Text from a device, for a terminal: what would steer that is shown as Python writes it.
+
+    Whatever is printed goes through this but the output of a shell command, which is the user's.
+    """
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text.replace("\r\n", "\n"))
+
+
 class Step:
     """A step in progress. What it says last stands behind it when it is over."""
 
@@ -34,7 +49,7 @@ class Step:
     def now(self, text: str) -> None:
         """Shows what it is busy with."""
         self.text = text
-        self._status.update(escape(f"{self._title}: {text}"))
+        self._status.update(_marked_up(f"{self._title}: {text}"))
 
     def transfer(self, done: int, total: int) -> None:
         """A Progress of a device."""
@@ -54,7 +69,7 @@ class Terminal:
     @contextmanager
     def step(self, title: str) -> Iterator[Step]:
         start = time.monotonic()
-        with self.console.status(escape(title), spinner=self._spinner) as status:
+        with self.console.status(_marked_up(title), spinner=self._spinner) as status:
             step = Step(title, status)
             try:
                 with self._reminders(step, title):
@@ -62,12 +77,12 @@ class Terminal:
             except BaseException:
                 # Where nothing can be printed any more, what went wrong before is still to be told.
                 with suppress(OSError):
-                    self.console.print(f"[red]{self._bad}[/red] {escape(title)}")
+                    self.console.print(f"[red]{self._bad}[/red] {_marked_up(title)}")
                 raise
         seconds = time.monotonic() - start
         outcome = f": {step.outcome}" if step.outcome else ""
         mark = f"[red]{self._bad}[/red]" if step.failed else f"[green]{self._good}[/green]"
-        self.console.print(f"{mark} {escape(title + outcome)} [dim]({seconds:.1f} s)[/dim]")
+        self.console.print(f"{mark} {_marked_up(title + outcome)} [dim]({seconds:.1f} s)[/dim]")
 
     @contextmanager
     def _reminders(self, step: Step, title: str) -> Iterator[None]:
@@ -96,11 +111,11 @@ class Terminal:
             thread.join()
 
     def heading(self, text: str) -> None:
-        self.console.print(f"\n[bold]{text}[/bold]")
+        self.console.print(f"\n[bold]{_marked_up(text)}[/bold]")
 
     def line(self, text: str = "") -> None:
         """Plain text, whatever brackets it holds, and never folded."""
-        self.console.print(text, markup=False)
+        self.console.print(printable(text), markup=False)
 
     def detail(self, text: str) -> None:
         self.line(f"    {text}")
@@ -111,12 +126,13 @@ class Terminal:
         """`numbers`: the columns that are aligned to the right. Where the terminal is too narrow,
         cells are folded between words as long as the longest words fit side by side; what has to
         stay whole, like a path, goes into lines of its own."""
+        rows = [[printable(cell) for cell in row] for row in rows]
         table = Table(box=None, pad_edge=False, header_style="bold")
         cells = list(zip(columns, *rows, strict=True))
         widths = _widths(cells, self.console.width - _GAP * len(columns))
         for index, column in enumerate(columns):
             table.add_column(
-                column,
+                _marked_up(column),
                 justify="right" if column in numbers else "left",
                 overflow="fold",
                 width=widths[index] if widths else None,
@@ -134,6 +150,11 @@ def _marks(encoding: str) -> tuple[str, str, str]:
     except (UnicodeEncodeError, LookupError):
         return "ok", "FAILED", "line"
     return "✓", "✗", "dots"
+
+
+def _marked_up(text: str) -> str:
+    """As a part of rich's markup, which it has none of itself."""
+    return escape(printable(text))
 
 
 def _widths(cells: Sequence[Sequence[str]], room: int) -> list[int] | None:

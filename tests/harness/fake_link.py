@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from halyard.devices.adb_link import LinkBroken, LinkError, LinkTimeout
+from halyard.devices.adb_link import LinkBroken, LinkError, LinkOverflow, LinkTimeout
 from halyard.devices.device import Progress
 from halyard.devices.shell_session import Sink
 
@@ -37,7 +37,7 @@ class FakeLink:
     def close(self) -> None:
         self.is_open = False
 
-    def execute(self, command: str, timeout: float) -> bytes:
+    def execute(self, command: str, timeout: float, limit: int) -> bytes:
         self._check_open()
         self.commands.append(command)
         self._fail_if_told()
@@ -51,6 +51,8 @@ class FakeLink:
             stderr=subprocess.STDOUT,
             timeout=30,
         )
+        if len(done.stdout) > limit:
+            raise LinkOverflow("its output is too large")
         return done.stdout[: self.cut_output_at]
 
     def push(self, local: Path, remote: str, timeout: float, progress: Progress | None) -> None:
@@ -61,7 +63,9 @@ class FakeLink:
         if progress:
             progress(local.stat().st_size, local.stat().st_size)
 
-    def pull(self, remote: str, local: Path, timeout: float, progress: Progress | None) -> None:
+    def pull(
+        self, remote: str, local: Path, timeout: float, progress: Progress | None, limit: int
+    ) -> None:
         self._check_open()
         if self.next_failure is not None:
             local.write_bytes(b"half")

@@ -25,6 +25,9 @@ from halyard.devices.adb_link import (
 )
 from halyard.errors import ProgramMissing
 
+# More than anything that is asked for here.
+LIMIT = 64 * 2**20
+
 
 @contextmanager
 def server(serve: Callable[[socket.socket], object]) -> Iterator[int]:
@@ -128,12 +131,12 @@ def test_a_command_that_does_not_end_gives_what_it_wrote_until_then(
     link, _ = daemon
     start = time.monotonic()
     with pytest.raises(LinkTimeout) as caught:
-        link.execute(command, 1.0)
+        link.execute(command, 1.0, LIMIT)
     assert 0.9 < time.monotonic() - start < 15
     assert caught.value.output.startswith(b"begun\n")
     link.close()
     link.connect(10)
-    assert link.execute("echo again", 10) == b"again\n"
+    assert link.execute("echo again", 10, LIMIT) == b"again\n"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +176,7 @@ def test_a_full_device_is_told_at_once_and_the_link_stays_good(
     assert not (root / "small/large").exists()
     link.push(tmp_path / "large", "/large", 30, None)
     assert (root / "large").stat().st_size == 32 * 2**20
-    assert link.execute("echo there", 10) == b"there\n"
+    assert link.execute("echo there", 10, LIMIT) == b"there\n"
 
 
 def test_a_full_folder_on_this_machine_is_no_broken_link(
@@ -183,11 +186,11 @@ def test_a_full_folder_on_this_machine_is_no_broken_link(
     (root / "large").write_bytes(bytes(4 * 2**20))
     full_disk(tmp_path / "small")
     with pytest.raises(LocalFileError, match=r"on this machine: .*No space left on device"):
-        link.pull("/large", tmp_path / "small/large", 30, None)
+        link.pull("/large", tmp_path / "small/large", 30, None, LIMIT)
     link.close()
     link.connect(10)
     with pytest.raises(LocalFileError, match="/no/such/folder"):
-        link.pull("/large", Path("/no/such/folder/large"), 30, None)
+        link.pull("/large", Path("/no/such/folder/large"), 30, None, LIMIT)
 
 
 def test_a_missing_key_is_made_for_its_owner_only(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from halyard.measurement import (
     failures,
     refusals,
     shares,
-    status_name,
     strangers,
 )
 from halyard.proto import halyard_pb2 as pb
@@ -206,13 +205,6 @@ def test_a_failed_stage_is_named_with_status_and_reason() -> None:
     assert failures(failed) == [
         "prepare: INVALID_ARGUMENT: operation 3 (CONV_2D): input 7 is missing"
     ]
-
-
-@pytest.mark.parametrize(
-    ("status", "name"), [(0, "NONE"), (2, "GENERAL_FAILURE"), (99, "99"), (-1, "-1")]
-)
-def test_a_status_that_nnapi_lacks_is_a_number(status: int, name: str) -> None:
-    assert status_name(status) == name
 
 
 def test_a_failed_execution_is_a_failure() -> None:

@@ -20,8 +20,9 @@ from halyard.bench.peers import Peer
 from halyard.bench.results import OURS, EngineResult, ModelResult
 from halyard.compare import Difference, compare
 from halyard.errors import HalyardError
-from halyard.measurement import absent, allowed_steps, disagreements, shares, status_name
+from halyard.measurement import absent, allowed_steps, disagreements, shares
 from halyard.proto import halyard_pb2 as pb
+from halyard.results import stage_name, status_name
 from halyard.runner import Target
 from halyard.subject import Reference, Repetitions, Subject
 from halyard.terminal import Terminal
@@ -329,7 +330,7 @@ def _take(
     engine.version = engine.version or prepared.version_string
     engine.prepare_ms = prepared.prepare_ns / 1e6
     if prepared.failed_stage != pb.STAGE_NONE:
-        stage = pb.Stage.Name(prepared.failed_stage).removeprefix("STAGE_").lower()
+        stage = stage_name(prepared.failed_stage).lower()
         status = (
             "" if prepared.status == pb.ERROR_STATUS_NONE else f"{status_name(prepared.status)}: "
         )

@@ -11,6 +11,7 @@ import numpy as np
 
 from halyard.model import Array
 from halyard.proto import halyard_pb2 as pb
+from halyard.results import stage_name, status_name
 
 # As many wrong elements as a message shows.
 _SHOWN = 3
@@ -113,15 +114,13 @@ class _Distance:
 def _failure(result: pb.CaseResult) -> tuple[str, str]:
     """At which stage the case failed, and with what; empty if it did not."""
     if result.failed_stage != pb.STAGE_NONE:
-        stage = pb.Stage.Name(result.failed_stage).removeprefix("STAGE_").lower()
-        status = pb.ErrorStatus.Name(result.status).removeprefix("ERROR_STATUS_")
-        return stage, f"{stage}: {status} {result.message}".rstrip()
+        stage = stage_name(result.failed_stage).lower()
+        return stage, f"{stage}: {status_name(result.status)} {result.message}".rstrip()
     if not result.examples:
         return "execute", "execute: nothing was executed"
     example = result.examples[0]
     if example.status != pb.ERROR_STATUS_NONE:
-        status = pb.ErrorStatus.Name(example.status).removeprefix("ERROR_STATUS_")
-        return "execute", f"execute: {status} {example.message}".rstrip()
+        return "execute", f"execute: {status_name(example.status)} {example.message}".rstrip()
     return "", ""
 
 

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from halyard.conformance.outcome import Outcome, Status
 from halyard.conformance.reports import Report
-from halyard.terminal import Terminal
+from halyard.terminal import Terminal, printable
 
 # Seconds between two lines of progress in a log, and between two changes on a terminal.
 _LOG_PACE = 5.0
@@ -62,7 +62,7 @@ class Progress:
         rate = done / max(now - self._begin, 1e-9)
         text = f"{done} of {self._planned}: {counts_text(self._counts)}; {rate:.0f}/s; {name}"
         if self._status is not None:
-            self._status.update(escape(text))
+            self._status.update(escape(printable(text)))
         else:
             self._terminal.line(text)
 

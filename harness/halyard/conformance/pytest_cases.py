@@ -35,6 +35,7 @@ from halyard.errors import (
 )
 from halyard.hal_version import check_reachable
 from halyard.proto import halyard_pb2 as pb
+from halyard.terminal import printable
 
 # As of the command `halyard`; pytest's own code for it is that of an interruption.
 _WRONG_COMMAND = 2
@@ -109,9 +110,9 @@ class CaseItem(pytest.Item):
         assert isinstance(plugin, CasePlugin)
         outcome = plugin.outcome(self)
         if outcome.status is Status.UNSUPPORTED:
-            pytest.skip(outcome.message)
+            pytest.skip(printable(outcome.message))
         if outcome.status is Status.XFAILED:
-            pytest.xfail(outcome.message)
+            pytest.xfail(printable(outcome.message))
         if not outcome.status.is_good:
             raise CaseFailed(outcome)
 
@@ -119,7 +120,7 @@ class CaseItem(pytest.Item):
         self, excinfo: pytest.ExceptionInfo[BaseException]
     ) -> object:
         if isinstance(excinfo.value, HalyardError):
-            return str(excinfo.value)
+            return printable(str(excinfo.value))
         return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, None, str]:

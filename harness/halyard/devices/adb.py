@@ -14,16 +14,24 @@ from halyard.devices.adb_link import (
     AdbLink,
     LinkBroken,
     LinkError,
+    LinkOverflow,
     LinkTimeout,
     LocalFileError,
     tcp_link,
     usb_link,
 )
 from halyard.devices.adb_service import AdbService
-from halyard.devices.device import WORK_FOLDER, CommandResult, Progress, Service, ServiceOptions
+from halyard.devices.device import (
+    WORK_FOLDER,
+    CommandResult,
+    Limits,
+    Progress,
+    Service,
+    ServiceOptions,
+)
 from halyard.devices.shell import WrappedCommand, parse_properties, parse_temperature
 from halyard.devices.shell_session import Sink
-from halyard.errors import CommandTimeout, DeviceError, DeviceUnreachable
+from halyard.errors import CommandTimeout, DeviceError, DeviceUnreachable, TooMuchSent
 
 T = TypeVar("T")
 
@@ -47,6 +55,7 @@ class AdbDevice:
         transfer_timeout: float = 30.0,
     ) -> None:
         self.serial = serial
+        self.limits = Limits()
         self._link = link
         self._connected = False
         self._connect_timeout = connect_timeout
@@ -99,6 +108,10 @@ class AdbDevice:
                 command=command,
                 stdout=error.output.decode(errors="replace"),
             ) from error
+        except LinkOverflow as error:
+            # It goes on sending.
+            self._disconnect()
+            raise TooMuchSent(str(error), serial=self.serial, command=command) from error
         except LinkBroken as error:
             self._disconnect()
             raise DeviceUnreachable(str(error), serial=self.serial, command=command) from error
@@ -119,7 +132,7 @@ class AdbDevice:
         wrapped = WrappedCommand(command)
         self.connect()
         with self._reported(command, timeout):
-            output = self._link.execute(wrapped.text(), timeout)
+            output = self._link.execute(wrapped.text(), timeout, self.limits.output)
         parsed = wrapped.parse(output)
         if parsed is None:
             raise DeviceError(
@@ -182,7 +195,10 @@ class AdbDevice:
         try:
             local.parent.mkdir(parents=True, exist_ok=True)
             self._transfer(
-                command, lambda: self._link.pull(remote, part, self._transfer_timeout, progress)
+                command,
+                lambda: self._link.pull(
+                    remote, part, self._transfer_timeout, progress, self.limits.file
+                ),
             )
             part.replace(local)
         except OSError as error:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One adb connection, over TCP or USB, on the adb-shell library.
 
-Turns the library's many exceptions into four, and mends what it leaves to its user: a closed
-socket, a write that goes out in parts, an end in time for a command that keeps talking, and a
-device that refuses the rest of a file while it is sent.
+Turns the library's many exceptions into five, and mends what it leaves to its user: a closed
+socket, a write that goes out in parts, an end in time for a command that keeps talking, a device
+that refuses the rest of a file while it is sent, and one that sends without end or claims to.
 """
 
 import contextlib
@@ -21,9 +21,11 @@ from typing import Any, Protocol
 from adb_shell import constants
 from adb_shell import exceptions as adb
 from adb_shell.adb_device import AdbDevice as LibraryDevice
+from adb_shell.adb_device import _AdbIOManager
 from adb_shell.adb_message import AdbMessage
 from adb_shell.auth.keygen import keygen, write_public_keyfile
 from adb_shell.auth.sign_pythonrsa import PythonRSASigner
+from adb_shell.hidden_helpers import _AdbPacketStore
 from adb_shell.transport.tcp_transport import TcpTransport
 
 from halyard.devices.device import Progress
@@ -35,6 +37,8 @@ DEFAULT_KEY = Path("~/.android/adbkey")
 AUTHORIZATION_TIMEOUT = 30.0
 # Seconds that a look at USB waits while a shell has nothing to say.
 _USB_LOOK = 0.05
+# Bytes that a device may send unasked on one connection.
+_MOST_STRAY = 16 * 2**20
 
 
 class LinkError(HalyardError):
@@ -57,21 +61,27 @@ class LinkTimeout(LinkError):
         self.output = output
 
 
+class LinkOverflow(LinkError):
+    """The device sends more than is taken."""
+
+
 class AdbLink(Protocol):
-    """What AdbDevice needs of a connection. It must be closed after LinkBroken, LinkTimeout and
-    LocalFileError."""
+    """What AdbDevice needs of a connection. It must be closed after LinkBroken, LinkTimeout,
+    LinkOverflow and LocalFileError. `limit`: as many bytes as are taken from the device."""
 
     def connect(self, timeout: float) -> None: ...
 
     def close(self) -> None: ...
 
-    def execute(self, command: str, timeout: float) -> bytes:
+    def execute(self, command: str, timeout: float, limit: int) -> bytes:
         """Runs a shell command by adb's exec service: all that it writes, until it ends."""
         ...
 
     def push(self, local: Path, remote: str, timeout: float, progress: Progress | None) -> None: ...
 
-    def pull(self, remote: str, local: Path, timeout: float, progress: Progress | None) -> None: ...
+    def pull(
+        self, remote: str, local: Path, timeout: float, progress: Progress | None, limit: int
+    ) -> None: ...
 
     def converse(self, source: int, sink: Sink, timeout: float) -> int:
         """A shell with the input from a descriptor (shell_session.converse); its exit code.
@@ -120,12 +130,85 @@ class _Tcp(TcpTransport):  # type: ignore[misc]
         return left if timeout is None else min(left, timeout)
 
 
+class _Store(_AdbPacketStore):  # type: ignore[misc]
+    """The packets of other streams than the one that is read. There is one at a time, so that an
+    honest device sends hardly any."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._taken = 0
+
+    def put(self, arg0: int, arg1: int, cmd: bytes, data: bytes) -> None:
+        self._taken += len(data) + 24
+        if self._taken > _MOST_STRAY:
+            raise adb.InvalidResponseError("it keeps sending what nobody asked for")
+        super().put(arg0, arg1, cmd, data)
+
+
+class _IoManager(_AdbIOManager):  # type: ignore[misc]
+    """The library's, which believes no size that adb does not have."""
+
+    def __init__(self, transport: Any) -> None:
+        super().__init__(transport)
+        self._packet_store = _Store()
+
+    def _read_bytes_from_device(self, length: int, adb_info: Any) -> bytes:
+        if length > constants.MAX_ADB_DATA:
+            raise adb.InvalidResponseError(
+                f"a packet of {length} bytes, where adb's have up to {constants.MAX_ADB_DATA}"
+            )
+        data: bytes = super()._read_bytes_from_device(length, adb_info)
+        return data
+
+
+class _Limited:
+    """A file that takes so many bytes."""
+
+    def __init__(self, stream: Any, limit: int) -> None:
+        self._stream = stream
+        self._limit = self._left = limit
+
+    def write(self, data: bytes) -> None:
+        self._left -= len(data)
+        if self._left < 0:
+            raise LinkOverflow(f"the file is larger than {in_words(self._limit)}")
+        self._stream.write(data)
+
+
 class _Library(LibraryDevice):  # type: ignore[misc]
-    """The library's device, which hears what the device says while it is sent a file.
+    """The library's device, which hears what the device says while it is sent a file, and takes no
+    more than it wants.
 
     adbd answers a write that fails (a full disk, above all) at once. The library drops the answer,
     as it waits for another packet then, and waits in vain for one at the end of the file.
     """
+
+    def __init__(self, transport: Any) -> None:
+        super().__init__(transport)
+        self._io_manager = _IoManager(transport)
+        self.limit = 0  # of the file that is pulled next
+        self._is_spoilt = False
+
+    def _pull(self, device_path: str, stream: Any, *others: Any) -> None:
+        try:
+            super()._pull(device_path, _Limited(stream, self.limit), *others)
+        except adb.AdbCommandFailureException:
+            raise
+        except BaseException:
+            self._is_spoilt = True
+            raise
+
+    def _clse(self, adb_info: Any) -> None:
+        # The library waits for the device to close the stream, too, whatever else that sends.
+        if not self._is_spoilt:
+            super()._clse(adb_info)
+
+    def _filesync_read_buffered(self, size: int, adb_info: Any, filesync_info: Any) -> Any:
+        if size > constants.MAX_ADB_DATA:
+            raise adb.InvalidResponseError(
+                f"{size} bytes of a file at once, where adb sends up to {constants.MAX_CHUNK_SIZE}"
+            )
+        return super()._filesync_read_buffered(size, adb_info, filesync_info)
 
     def _filesync_flush(self, adb_info: Any, filesync_info: Any) -> None:
         message = AdbMessage(
@@ -163,6 +246,10 @@ def _refusal(received: bytes | bytearray) -> bytes | None:
     return bytes(received[head.size : head.size + length])
 
 
+def in_words(size: int) -> str:
+    return f"{size / 2**20:g} MiB"
+
+
 class LibraryLink:
     """An AdbLink on the library. `make_transport` is called once per connection."""
 
@@ -196,7 +283,7 @@ class LibraryLink:
                 self._device.close()
             self._device = None
 
-    def execute(self, command: str, timeout: float) -> bytes:
+    def execute(self, command: str, timeout: float, limit: int) -> bytes:
         output = bytearray()
         try:
             with _translated(), self._deadline(timeout):
@@ -211,6 +298,8 @@ class LibraryLink:
                 end = time.monotonic() + timeout
                 for part in parts:
                     output += part
+                    if len(output) > limit:
+                        raise LinkOverflow(f"its output is larger than {in_words(limit)}")
                     if time.monotonic() > end:
                         raise adb.AdbTimeoutError("it kept writing")
         except LinkTimeout as error:
@@ -230,8 +319,11 @@ class LibraryLink:
                 read_timeout_s=timeout,
             )
 
-    def pull(self, remote: str, local: Path, timeout: float, progress: Progress | None) -> None:
+    def pull(
+        self, remote: str, local: Path, timeout: float, progress: Progress | None, limit: int
+    ) -> None:
         with _translated():
+            self._device.limit = limit
             self._device.pull(
                 remote,
                 str(local),
@@ -383,3 +475,6 @@ def _translated() -> Iterator[None]:
         adb.UsbWriteFailedError,
     ) as error:
         raise LinkBroken(str(error) or type(error).__name__) from error
+    except (KeyError, IndexError, struct.error, UnicodeError) as error:
+        # What the library makes of an answer that is none.
+        raise LinkBroken(f"the device's answer makes no sense: {error!r}") from error

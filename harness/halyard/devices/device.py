@@ -17,6 +17,14 @@ Progress = Callable[[int, int], None]
 WORK_FOLDER = "/data/local/tmp/halyard"
 
 
+@dataclass
+class Limits:
+    """The most that is taken from a device, in bytes: it may send without end."""
+
+    output: int = 512 * 2**20  # of a command
+    file: int = 16 * 2**30
+
+
 @dataclass(frozen=True)
 class CommandResult:
     """What a command on a device gave."""
@@ -114,7 +122,11 @@ class Service(Protocol):
 
 
 class Device(Protocol):
-    """A device. Methods raise DeviceError, or one of its kinds. Not for two threads at a time."""
+    """A device. Methods raise DeviceError, or one of its kinds. Not for two threads at a time.
+
+    What is larger than `limits` ends with TooMuchSent."""
+
+    limits: Limits
 
     @property
     def serial(self) -> str: ...

@@ -14,9 +14,17 @@ from pathlib import Path
 from typing import Self
 
 from halyard import folders, native
-from halyard.devices.device import WORK_FOLDER, CommandResult, Progress, Service, ServiceOptions
+from halyard.devices.bounded import OutputTooLarge, run_bounded
+from halyard.devices.device import (
+    WORK_FOLDER,
+    CommandResult,
+    Limits,
+    Progress,
+    Service,
+    ServiceOptions,
+)
 from halyard.devices.shell import parse_properties, parse_temperature
-from halyard.errors import CommandTimeout, DeviceError, ProgramMissing, ServiceError
+from halyard.errors import CommandTimeout, DeviceError, ProgramMissing, ServiceError, TooMuchSent
 from halyard.vm.machine import Machine
 
 
@@ -33,6 +41,7 @@ class HostDevice:
         """Of this machine's own architecture, or another's; `cpu` is the processor that QEMU
         emulates then, as `-cpu help` names it, left out: one with all extensions."""
         self.serial = "host"
+        self.limits = Limits()
         self._emulator: list[str] = []
         self._uname = platform.machine()
         if machine is not None and not machine.is_here():
@@ -64,7 +73,14 @@ class HostDevice:
         self._copy(local, target, f"push {local} {remote}", progress)
 
     def pull(self, remote: str, local: Path, *, progress: Progress | None = None) -> None:
-        self._copy(self.path(remote), local, f"pull {remote} {local}", progress)
+        source, command = self.path(remote), f"pull {remote} {local}"
+        if source.is_file() and source.stat().st_size > self.limits.file:
+            raise TooMuchSent(
+                f"the file is larger than {self.limits.file / 2**20:g} MiB",
+                serial=self.serial,
+                command=command,
+            )
+        self._copy(source, local, command, progress)
 
     def _copy(self, source: Path, target: Path, what: str, progress: Progress | None) -> None:
         try:
@@ -78,14 +94,15 @@ class HostDevice:
 
     def _run(self, command: str, timeout: float) -> subprocess.CompletedProcess[bytes]:
         try:
-            return subprocess.run(
+            return run_bounded(
                 ["/bin/sh", "-c", command],
-                cwd=self.root,
-                env={"PATH": "/usr/bin:/bin", "ROOT": str(self.root), "LC_ALL": "C"},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=timeout,
+                self.root,
+                {"PATH": "/usr/bin:/bin", "ROOT": str(self.root), "LC_ALL": "C"},
+                timeout,
+                self.limits.output,
             )
+        except OutputTooLarge as error:
+            raise TooMuchSent(str(error), serial=self.serial, command=command) from error
         except subprocess.TimeoutExpired as error:
             raise CommandTimeout(
                 f"no end after {timeout:g} s",

@@ -14,10 +14,14 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Protocol
 
+from halyard.errors import HalyardError
+
 _STDIN, _STDOUT, _STDERR, _EXIT, _CLOSE_STDIN, _WINDOW_SIZE = range(6)
 _HEAD = struct.Struct("<BI")
 # Bytes of input at a time: less than any device's packets take.
 _CHUNK = 3072
+# More than a device sends in one packet.
+_LARGEST = 2**20
 # Seconds between two looks at a stream that can't be waited for.
 _LOOK_AGAIN = 0.05
 # How a shell ends whose exit code did not come.
@@ -111,6 +115,8 @@ class _Conversation:
     def _packets(self) -> Iterator[tuple[int, bytes]]:
         while len(self._received) >= _HEAD.size:
             kind, length = _HEAD.unpack_from(self._received)
+            if length > _LARGEST:
+                raise HalyardError(f"the device's shell says that {length} bytes come at once")
             if len(self._received) < _HEAD.size + length:
                 return
             content = bytes(self._received[_HEAD.size : _HEAD.size + length])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from halyard.devices.device import Device
-from halyard.errors import DeviceError
+from halyard.errors import DeviceError, TooMuchSent
 
 # Told what is being done.
 Listener = Callable[[str], None]
@@ -45,9 +45,15 @@ def pull_folder(device: Device, remote: str, local: Path, listener: Listener) ->
             raise DeviceError(f"it names a file that lies elsewhere: {place}", serial=device.serial)
     for place in (PurePosixPath(), *folders):
         (local / place).mkdir(parents=True, exist_ok=True)
-    sizes = []
+    sizes: list[int] = []
     for number, place in enumerate(files):
         listener(f"{number + 1} of {len(files)} files, {place.name}")
+        if sum(sizes) > device.limits.file:
+            raise TooMuchSent(
+                f"the folder is larger than {device.limits.file / 2**20:g} MiB",
+                serial=device.serial,
+                command=f"pull {remote} {local}",
+            )
         device.pull(f"{root}/{place}", local / place)
         sizes.append((local / place).stat().st_size)
     return _told(sizes)

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a runner says became of a case, in words. It may say what no version of it knows."""
+
+from halyard.proto import halyard_pb2 as pb
+
+
+def stage_name(stage: int) -> str:
+    """ "PREPARE"; "STAGE 77" for one that there is not."""
+    if stage in pb.Stage.values():
+        return pb.Stage.Name(pb.Stage.ValueType(stage)).removeprefix("STAGE_")
+    return f"STAGE {stage}"
+
+
+def status_name(status: int) -> str:
+    """ "INVALID_ARGUMENT"; the number for one that no HAL version has."""
+    if status in pb.ErrorStatus.values():
+        return pb.ErrorStatus.Name(pb.ErrorStatus.ValueType(status)).removeprefix("ERROR_STATUS_")
+    return str(status)
