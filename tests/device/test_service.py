@@ -24,9 +24,13 @@ def test_it_registers_every_version_and_ends_with_0_on_sigterm(device: VirtualDe
 
 def test_its_system_calls_are_filtered_in_every_thread(device: VirtualDevice) -> None:
     with device.start_service(ServiceOptions(instance="halyard-filtered")) as service:
-        found = device.shell(f"grep -h ^Seccomp: /proc/{service.pid}/task/*/status").check().stdout
+        status = f"/proc/{service.pid}/task/*/status"
+        found = device.shell(f"grep -h ^Seccomp: {status}").check().stdout
         # 2: SECCOMP_MODE_FILTER
         assert set(found.split()) == {"Seccomp:", "2"}
+        # Both are there: for starting, and for serving.
+        found = device.shell(f"grep -h ^Seccomp_filters: {status}").check().stdout
+        assert set(found.split()) == {"Seccomp_filters:", "2"}
     with device.start_service(ServiceOptions(seccomp="off", instance="halyard-free")) as service:
         found = device.shell(f"grep ^Seccomp: /proc/{service.pid}/status").check().stdout
         assert found.split() == ["Seccomp:", "0"]

@@ -189,10 +189,59 @@ Status floodNames(const Settings& settings) {
     return {};
 }
 
-constexpr std::array<NamedAttack, 4> kAttacks = {{
+// An object of ours in the place of the service, under its name and each of its interfaces, again
+// and again. With `against` "one", under its oldest interface alone.
+Status takeTheName(const Settings& settings) {
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Link> link, Link::open());
+    const uint64_t object =
+            link->addObject([](const Received& /*call*/, RawParcel& /*reply*/) { return false; });
+    std::span<const std::string_view> chain = wire::IDevice::layout().chain;
+    constexpr std::array<std::string_view, 1> kOne = {
+            "android.hardware.neuralnetworks@1.0::IDevice"};
+    if (settings.against == "one") {
+        chain = kOne;
+    }
+    Tally taken;
+    int tried = 0;
+    for (const Clock::time_point end = endOf(settings); Clock::now() < end; ++tried) {
+        const bool added = addWithChain(*link, settings.instance, chain,
+                                        [&](RawParcel& parcel) { parcel.ownObject(object); });
+        taken.taken += added ? 1 : 0;
+        if (tried == 0 || (added && taken.taken == 1)) {
+            printf("%s the name at the %d. time\n", added ? "took" : "did not get", tried + 1);
+        }
+        std::this_thread::sleep_for(milliseconds(5));
+    }
+    printf("took the name %d of %d times\n", taken.taken, tried);
+    return {};
+}
+
+// --clients names of this process's, kept; with --processes as many have some.
+Status keepNames(const Settings& settings) {
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Link> link, Link::open());
+    const uint64_t object =
+            link->addObject([](const Received& /*call*/, RawParcel& /*reply*/) { return false; });
+    constexpr std::array<std::string_view, 1> kChain = {"crowd@1.0::ICrowd"};
+    int taken = 0;
+    for (int i = 0; i < settings.clients; ++i) {
+        const std::string name = std::to_string(getpid()) + "-" + std::to_string(i);
+        taken += addWithChain(*link, name, kChain,
+                              [&](RawParcel& parcel) { parcel.ownObject(object); })
+                         ? 1
+                         : 0;
+    }
+    printf("has %d names\n", taken);
+    hold(*link, settings);
+    return {};
+}
+
+constexpr std::array<NamedAttack, 6> kAttacks = {{
         {"nested-adds", nestRegistrations,
          "--clients registrations at hwservicemanager, each within the one before"},
         {"name-flood", floodNames, "--clients names and listeners at hwservicemanager"},
+        {"name-thief", takeTheName,
+         "registers itself under the service's name; against: one (of its interfaces)"},
+        {"name-crowd", keepNames, "--clients names, kept; for --processes"},
         {"hand-on", handModelOn, "a model in the hands of another process, after its client"},
         {"mute-services", registerMuteServices,
          "--clients services that never say their chain to hwservicemanager"},
