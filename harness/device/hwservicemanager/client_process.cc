@@ -4,9 +4,11 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -41,6 +43,32 @@ bool ClientProcess::gone() const {
     }
     pollfd ended = {.fd = mDescriptor, .events = POLLIN, .revents = 0};
     return poll(&ended, 1, 0) > 0;
+}
+
+ProcessDeaths::ProcessDeaths() : mEpoll(epoll_create1(EPOLL_CLOEXEC)) {}
+
+bool ProcessDeaths::add(const ClientProcess& process, uint64_t id) {
+    epoll_event event = {};
+    event.events = EPOLLIN;
+    event.data.u64 = id;
+    return process.mDescriptor >= 0 &&
+           epoll_ctl(mEpoll.get(), EPOLL_CTL_ADD, process.mDescriptor, &event) == 0;
+}
+
+void ProcessDeaths::remove(const ClientProcess& process) {
+    if (process.mDescriptor >= 0) {
+        epoll_ctl(mEpoll.get(), EPOLL_CTL_DEL, process.mDescriptor, nullptr);
+    }
+}
+
+std::vector<uint64_t> ProcessDeaths::some() const {
+    std::array<epoll_event, 16> events = {};
+    const int count = epoll_wait(mEpoll.get(), events.data(), events.size(), 0);
+    std::vector<uint64_t> ids;
+    for (int i = 0; i < count; ++i) {
+        ids.push_back(events[static_cast<size_t>(i)].data.u64);
+    }
+    return ids;
 }
 
 }  // namespace halyard::device

@@ -4,8 +4,11 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <utility>
+#include <vector>
 
+#include "engine/base/file_descriptor.h"
 #include "engine/base/status.h"
 
 namespace halyard::device {
@@ -28,10 +31,26 @@ class ClientProcess {
     bool gone() const;
 
   private:
+    friend class ProcessDeaths;
     ClientProcess(pid_t pid, int descriptor) : mPid(pid), mDescriptor(descriptor) {}
 
     const pid_t mPid;
     int mDescriptor;  // -1: none to be had
+};
+
+// Which of many processes have died, at the price of one question. Not thread-safe.
+class ProcessDeaths {
+  public:
+    ProcessDeaths();
+    // Has the process asked about until its end; `id` stands for it. False if it can't be: it has
+    // to be asked itself.
+    bool add(const ClientProcess& process, uint64_t id);
+    void remove(const ClientProcess& process);
+    // Some of those that have died, while there are any.
+    std::vector<uint64_t> some() const;
+
+  private:
+    const FileDescriptor mEpoll;
 };
 
 }  // namespace halyard::device

@@ -74,7 +74,12 @@ Result<Registry::Client*> Registry::admit(const Owner& owner, size_t more, Room 
     HALYARD_ASSIGN_OR_RETURN(ClientProcess process, ClientProcess::open(owner.pid));
     ++mShares[owner.uid].processes;
     ++mTaken.processes;
-    return &mClients.emplace(owner, Client{std::move(process)}).first->second;
+    Client& client = mClients.emplace(owner, Client{std::move(process)}).first->second;
+    const uint64_t id = static_cast<uint64_t>(owner.pid) << 32 | owner.uid;
+    if (!mDeaths.add(client.process, id)) {
+        mAskedOneByOne.insert(owner);
+    }
+    return &client;
 }
 
 void Registry::dismissIfIdle(const Owner& owner) {
@@ -82,6 +87,8 @@ void Registry::dismissIfIdle(const Owner& owner) {
     if (found == mClients.end() || found->second.registrations + found->second.listeners > 0) {
         return;
     }
+    mDeaths.remove(found->second.process);
+    mAskedOneByOne.erase(owner);
     mClients.erase(found);
     --mTaken.processes;
     const auto share = mShares.find(owner.uid);
@@ -168,15 +175,22 @@ bool Registry::removeListeners(const std::function<bool(const Listener&)>& isGon
 
 void Registry::removeGone(Removed& removed) {
     std::set<Owner> gone;
-    for (const auto& [owner, client] : mClients) {
-        if (client.process.gone()) {
+    for (const Owner& owner : mAskedOneByOne) {
+        if (mClients.at(owner).process.gone()) {
             gone.insert(owner);
         }
     }
-    if (!gone.empty()) {
+    std::vector<uint64_t> dead = mDeaths.some();
+    while (!gone.empty() || !dead.empty()) {
+        for (const uint64_t id : dead) {
+            gone.insert({.pid = static_cast<pid_t>(id >> 32), .uid = static_cast<uid_t>(id)});
+        }
         removeServices([&](const Key&, const Service& one) { return gone.contains(one.owner); },
                        removed);
         removeListeners([&](const Listener& one) { return gone.contains(one.owner); }, removed);
+        gone.clear();
+        // With their accounts the dead are forgotten.
+        dead = mDeaths.some();
     }
 }
 
@@ -366,7 +380,11 @@ void Registry::clear() {
     std::lock_guard lock(mMutex);
     std::swap(services, mServices);
     std::swap(listeners, mListeners);
+    for (const auto& [owner, client] : mClients) {
+        mDeaths.remove(client.process);
+    }
     mClients.clear();
+    mAskedOneByOne.clear();
     mShares.clear();
     mTaken = {};
     mWatched.clear();

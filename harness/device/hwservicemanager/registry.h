@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -172,6 +173,8 @@ class Registry : public std::enable_shared_from_this<Registry> {
     std::map<Key, Service> mServices;
     std::vector<Listener> mListeners;
     std::map<Owner, Client> mClients;
+    ProcessDeaths mDeaths;           // of those in it,
+    std::set<Owner> mAskedOneByOne;  // but for these
     std::map<uid_t, Share> mShares;
     Share mTaken;  // of all users together
     std::map<const hal::RemoteObject*, Watch> mWatched;
