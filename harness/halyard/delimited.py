@@ -12,6 +12,8 @@ M = TypeVar("M", bound=Message)
 
 # Bytes of the varint before a message.
 _LONGEST_SIZE = 5
+# protobuf's own limit.
+_LARGEST = 2**31 - 1
 
 
 def write(messages: Iterable[Message]) -> bytes:
@@ -73,6 +75,8 @@ class Stream(Generic[M]):
         for at, byte in enumerate(self._data[:_LONGEST_SIZE]):
             size |= (byte & 0x7F) << (7 * at)
             if byte < 0x80:
+                if size > _LARGEST:
+                    raise HalyardError(f"a message of {size} bytes at byte {self._taken}")
                 return at + 1, size
         if len(self._data) >= _LONGEST_SIZE:
             raise HalyardError(f"no message size at byte {self._taken}")

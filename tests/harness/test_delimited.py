@@ -33,6 +33,12 @@ def test_a_cut_file_names_the_place(cut: int) -> None:
         next(messages)
 
 
+def test_a_size_that_no_message_has_is_refused_before_it_comes() -> None:
+    stream = delimited.Stream(pb.TestCase)
+    with pytest.raises(HalyardError, match="a message of 2147483648 bytes at byte 0"):
+        list(stream.feed(b"\x80\x80\x80\x80\x08"))
+
+
 def test_a_size_of_more_than_32_bits_is_refused() -> None:
     with pytest.raises(HalyardError, match="no message size at byte 0"):
         list(delimited.read(b"\xff\xff\xff\xff\xff\xff\x01", pb.TestCase))

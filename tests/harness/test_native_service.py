@@ -52,6 +52,29 @@ def test_a_memory_limit_that_is_none_is_refused(mib: str) -> None:
     assert "--max-memory" in ended.stderr
 
 
+def test_init_starts_it_with_options_that_it_has() -> None:
+    [script] = native.device_configs().glob("*.rc")
+    [line] = [line for line in script.read_text().splitlines() if line.startswith("service ")]
+    _, _, program, *words = line.split()
+    assert program == f"/vendor/bin/hw/{native.SERVICE}"
+    assert words[words.index("--seccomp") + 1] == "enforce"
+    # A backend whose calls the filter does not know would end it.
+    assert "GpuAcc" not in words[words.index("-c") + 1]
+    ended = run(*words, "--version")
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_the_gpu_is_granted_where_its_policy_is_asked_for() -> None:
+    def rules(folder: str) -> str:
+        policy = native.device_configs() / folder
+        lines = [line for path in policy.glob("*.te") for line in path.read_text().splitlines()]
+        return "\n".join(line for line in lines if not line.startswith("#"))
+
+    assert "hal_server_domain" in rules("sepolicy")
+    assert "gpu_device" not in rules("sepolicy")
+    assert "gpu_device" in rules("sepolicy_gpu")
+
+
 @pytest.mark.parametrize("mode", ["off", "log", "enforce"])
 def test_a_filter_of_system_calls_has_three_modes(mode: str) -> None:
     ended = run("--seccomp", mode, "--version")
