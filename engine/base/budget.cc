@@ -2,20 +2,36 @@
 
 #include "engine/base/budget.h"
 
+#include <algorithm>
 #include <string>
 
 namespace halyard {
 
-bool Budget::tryTake(size_t count) {
-    size_t reserved = mReserved.load(std::memory_order_relaxed);
-    do {
-        // Never more than the limit is reserved, so this does not wrap.
-        if (count > mLimit - reserved) {
-            return false;
-        }
-    } while (!mReserved.compare_exchange_weak(reserved, reserved + count,
-                                              std::memory_order_relaxed));
-    return true;
+namespace {
+
+// As much as the whole could ever give to a part.
+size_t mostOf(size_t limit, size_t shared, size_t reserve, size_t minimum) {
+    return std::min(limit, shared + std::min(minimum, reserve));
+}
+
+}  // namespace
+
+Budget::Budget(size_t limit, std::shared_ptr<Budget> whole, std::function<void()> reclaim,
+               std::string_view unit, size_t reserve, size_t minimum)
+    : mWhole(std::move(whole)),
+      mRoot(mWhole == nullptr ? *this : mWhole->mRoot),
+      mDepth(mWhole == nullptr ? 0 : mWhole->mDepth + 1),
+      mReserve(std::min(reserve, limit)),
+      mMinimum(minimum),
+      mLimit(mWhole == nullptr ? limit
+                               : mostOf(limit, mWhole->shared(), mWhole->mReserve, minimum)),
+      mReclaim(std::move(reclaim)),
+      mUnit(unit) {}
+
+Status Budget::refusal(size_t count, size_t inUse, std::string_view limited, size_t limit) const {
+    return {StatusCode::RESOURCE_EXHAUSTED,
+            std::to_string(count) + " " + std::string(mUnit) + ", with " + std::to_string(inUse) +
+                    " in use, are more than " + std::string(limited) + std::to_string(limit)};
 }
 
 Status Budget::admits(size_t count) const {
@@ -27,38 +43,68 @@ Status Budget::admits(size_t count) const {
     return mWhole == nullptr ? Status() : mWhole->admits(count);
 }
 
-Status Budget::takeOwn(size_t count) {
-    if (tryTake(count)) {
-        return {};
-    }
-    HALYARD_RETURN_IF_ERROR(admits(count));
-    if (mReclaim) {
-        mReclaim();
-        if (tryTake(count)) {
+// How much of what this part wants its whole's reserve has for it.
+size_t Budget::outOfReserve(size_t count) const {
+    return std::min({count, mMinimum - mFromReserve, mWhole->mReserve - mWhole->mReserveInUse});
+}
+
+Budget::Shortage Budget::shortageOf(size_t count) {
+    for (Budget* part = this; part != nullptr; part = part->mWhole.get()) {
+        // Never more than the limit is reserved, so nothing here wraps.
+        if (count > part->mLimit - part->reserved()) {
+            return {part, part->refusal(count, part->reserved(), "the limit of ", part->mLimit)};
+        }
+        Budget* const whole = part->mWhole.get();
+        if (whole == nullptr) {
             return {};
         }
+        // What was taken of the whole itself may lie in its reserve.
+        const size_t fromShared = count - part->outOfReserve(count);
+        const size_t inUse = std::min(whole->sharedInUse(), whole->shared());
+        if (whole->mReserve > 0 && fromShared > whole->shared() - inUse) {
+            return {whole, whole->refusal(fromShared, inUse, "the shared ", whole->shared())};
+        }
     }
-    return {StatusCode::RESOURCE_EXHAUSTED, std::to_string(count) + " " + std::string(mUnit) +
-                                                    ", with " + std::to_string(reserved()) +
-                                                    " in use, are more than the limit of " +
-                                                    std::to_string(mLimit)};
+    return {};
 }
 
 Status Budget::take(size_t count) {
-    HALYARD_RETURN_IF_ERROR(takeOwn(count));
-    if (mWhole == nullptr) {
-        return {};
+    HALYARD_RETURN_IF_ERROR(admits(count));
+    // Each level is asked once to make room, from here up.
+    for (size_t notAsked = mDepth + 1;;) {
+        Shortage shortage;
+        {
+            const std::lock_guard lock(mRoot.mMutex);
+            shortage = shortageOf(count);
+            if (shortage.budget == nullptr) {
+                for (Budget* part = this; part != nullptr; part = part->mWhole.get()) {
+                    part->mReserved.fetch_add(count, std::memory_order_relaxed);
+                    if (part->mWhole != nullptr) {
+                        const size_t reserve = part->outOfReserve(count);
+                        part->mFromReserve += reserve;
+                        part->mWhole->mReserveInUse += reserve;
+                    }
+                }
+                return {};
+            }
+        }
+        if (shortage.budget->mReclaim == nullptr || shortage.budget->mDepth >= notAsked) {
+            return shortage.status;
+        }
+        notAsked = shortage.budget->mDepth;
+        shortage.budget->mReclaim();
     }
-    const Status taken = mWhole->take(count);
-    if (!taken.ok()) {
-        mReserved.fetch_sub(count, std::memory_order_relaxed);
-    }
-    return taken;
 }
 
 void Budget::giveBack(size_t count) {
-    for (Budget* budget = this; budget != nullptr; budget = budget->mWhole.get()) {
-        budget->mReserved.fetch_sub(count, std::memory_order_relaxed);
+    const std::lock_guard lock(mRoot.mMutex);
+    for (Budget* part = this; part != nullptr; part = part->mWhole.get()) {
+        const size_t left = part->mReserved.fetch_sub(count, std::memory_order_relaxed) - count;
+        if (part->mFromReserve > left) {
+            // What others share goes first.
+            part->mWhole->mReserveInUse -= part->mFromReserve - left;
+            part->mFromReserve = left;
+        }
     }
 }
 

@@ -5,7 +5,11 @@
 // overcommits memory lets allocations succeed and ends the process later, when the pages are
 // touched.
 //
-// Budgets form a tree: what is taken of a part is taken of the whole too.
+// Budgets form a tree: what is taken of a part is taken of the whole too. A whole may keep a
+// reserve for parts that have a minimum: what such a part takes up to its minimum comes out of the
+// reserve, as long as there is any, and only the rest out of what all parts share. So parts that
+// take all that they can get leave every newcomer its minimum, until the reserve has gone to as
+// many parts as it holds minimums.
 
 #pragma once
 
@@ -13,6 +17,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -25,16 +30,19 @@ class Budget {
   public:
     // `reclaim` is called when something is asked for that would fit if nothing else were reserved,
     // on the thread that asks and under no lock. It may end reservations that can be done without.
-    // `unit`: what is counted, for messages; it lives for ever.
+    // `unit`: what is counted, for messages; it lives for ever. `reserve` <= limit: how much of it
+    // is for the minimums of parts. What is taken of the whole itself is not held to that.
     explicit Budget(size_t limit, std::function<void()> reclaim = nullptr,
-                    std::string_view unit = "bytes")
-        : Budget(limit, nullptr, std::move(reclaim), unit) {}
+                    std::string_view unit = "bytes", size_t reserve = 0)
+        : Budget(limit, nullptr, std::move(reclaim), unit, reserve, 0) {}
     // A part of `whole`, of which it may take as much as `limit`.
-    Budget(size_t limit, std::shared_ptr<Budget> whole, std::function<void()> reclaim = nullptr)
-        : Budget(limit, whole, std::move(reclaim), whole->mUnit) {}
+    Budget(size_t limit, std::shared_ptr<Budget> whole, std::function<void()> reclaim = nullptr,
+           size_t minimum = 0)
+        : Budget(limit, whole, std::move(reclaim), whole->mUnit, 0, minimum) {}
     Budget(const Budget&) = delete;
     Budget& operator=(const Budget&) = delete;
 
+    // Of a part: no more than the whole could ever give it.
     size_t limit() const { return mLimit; }
     // RESOURCE_EXHAUSTED, with both numbers, if so many could never be reserved.
     Status admits(size_t count) const;
@@ -43,18 +51,33 @@ class Budget {
   private:
     friend class Reservation;
     Budget(size_t limit, std::shared_ptr<Budget> whole, std::function<void()> reclaim,
-           std::string_view unit)
-        : mLimit(limit), mWhole(std::move(whole)), mReclaim(std::move(reclaim)), mUnit(unit) {}
+           std::string_view unit, size_t reserve, size_t minimum);
     Status take(size_t count);
-    Status takeOwn(size_t count);
-    bool tryTake(size_t count);
     void giveBack(size_t count);
 
-    const size_t mLimit;
+    // What keeps so many from being taken here and further up; null: nothing does.
+    struct Shortage {
+        Budget* budget = nullptr;
+        Status status;
+    };
+    Shortage shortageOf(size_t count);
+    size_t outOfReserve(size_t count) const;
+    size_t shared() const { return mLimit - mReserve; }
+    size_t sharedInUse() const { return reserved() - mReserveInUse; }
+    Status refusal(size_t count, size_t inUse, std::string_view limited, size_t limit) const;
+
     const std::shared_ptr<Budget> mWhole;  // null: this is one
+    Budget& mRoot;                         // of the tree
+    const size_t mDepth;                   // below it
+    const size_t mReserve;                 // of a whole
+    const size_t mMinimum;                 // of a part
+    const size_t mLimit;
     const std::function<void()> mReclaim;
     const std::string_view mUnit;
-    std::atomic<size_t> mReserved = 0;
+    std::mutex mMutex;                  // the root's guards the tree
+    std::atomic<size_t> mReserved = 0;  // written under the lock
+    size_t mReserveInUse = 0;           // of this whole's reserve, by its parts
+    size_t mFromReserve = 0;            // of the whole's reserve, by this part
 };
 
 // A share of a budget, given back at the end of its life. Movable; keeps the budget alive.

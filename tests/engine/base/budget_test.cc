@@ -146,5 +146,115 @@ TEST(Budget, CountsWhatItIsToldTo) {
               "2 models are more than the limit of 1");
 }
 
+// As much as there is, one by one.
+std::vector<Reservation> takeAll(const std::shared_ptr<Budget>& budget) {
+    std::vector<Reservation> taken;
+    for (;;) {
+        Result<Reservation> one = Reservation::create(budget, 1);
+        if (!one.ok()) {
+            return taken;
+        }
+        taken.push_back(std::move(*one));
+    }
+}
+
+// A whole of 100, of which 40 are for the minimums of four parts.
+class ReserveOfABudget : public testing::Test {
+  protected:
+    std::shared_ptr<Budget> part() {
+        return std::make_shared<Budget>(50, mWhole, nullptr, size_t{10});
+    }
+    const std::shared_ptr<Budget> mWhole =
+            std::make_shared<Budget>(100, nullptr, "things", size_t{40});
+};
+
+TEST_F(ReserveOfABudget, LeavesANewcomerItsMinimumWhateverOthersHoard) {
+    const std::vector<Reservation> first = takeAll(part());
+    const std::vector<Reservation> second = takeAll(part());
+    EXPECT_EQ(first.size(), 50U) << "its limit: 10 of the reserve, 40 of the 60 that are shared";
+    EXPECT_EQ(second.size(), 30U) << "10 of the reserve, and what is left";
+    EXPECT_EQ(takeAll(part()).size(), 10U);
+    const std::vector<Reservation> third = takeAll(part());
+    const std::vector<Reservation> fourth = takeAll(part());
+    EXPECT_EQ(third.size(), 10U);
+    EXPECT_EQ(fourth.size(), 10U);
+    EXPECT_EQ(mWhole->reserved(), 100U);
+    EXPECT_TRUE(takeAll(part()).empty()) << "it was for four";
+}
+
+TEST_F(ReserveOfABudget, IsNotForPartsWithoutAMinimum) {
+    EXPECT_EQ(takeAll(std::make_shared<Budget>(100, mWhole)).size(), 60U);
+}
+
+TEST_F(ReserveOfABudget, IsNotHeldBackFromWhoHoldsTheWhole) {
+    EXPECT_EQ(takeAll(mWhole).size(), 100U);
+    EXPECT_EQ(mWhole->reserved(), 0U);
+    const std::vector<Reservation> most =
+            takeAll(std::make_shared<Budget>(90, std::make_shared<Budget>(90, mWhole)));
+    EXPECT_EQ(most.size(), 60U);
+    EXPECT_EQ(takeAll(mWhole).size(), 40U);
+}
+
+TEST_F(ReserveOfABudget, IsGivenBackLast) {
+    const std::shared_ptr<Budget> greedy = part();
+    std::vector<Reservation> first = takeAll(greedy);
+    const std::vector<Reservation> second = takeAll(part());
+    first.resize(20);
+    // 30 are free again, and all of them are shared: the greedy part still has its own minimum.
+    EXPECT_EQ(takeAll(std::make_shared<Budget>(100, mWhole)).size(), 30U);
+    EXPECT_EQ(takeAll(greedy).size(), 30U);
+    first.clear();
+    EXPECT_EQ(takeAll(greedy).size(), 50U);
+}
+
+TEST_F(ReserveOfABudget, MayBeTakenTogetherWithWhatIsShared) {
+    const std::shared_ptr<Budget> greedy = part();
+    EXPECT_TRUE(Reservation::create(greedy, 50).ok());
+    const Result<Reservation> most = Reservation::create(std::make_shared<Budget>(70, mWhole), 55);
+    ASSERT_TRUE(most.ok());
+    EXPECT_TRUE(Reservation::create(greedy, 15).ok());
+    const Status refused = Reservation::create(greedy, 16).status();
+    EXPECT_EQ(refused.code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(refused.message(), "6 things, with 55 in use, are more than the shared 60");
+    EXPECT_EQ(greedy->reserved(), 0U);
+}
+
+TEST_F(ReserveOfABudget, BoundsWhatAPartCouldEverTake) {
+    EXPECT_EQ(std::make_shared<Budget>(1000, mWhole, nullptr, size_t{10})->limit(), 70U);
+    const auto alone = std::make_shared<Budget>(1000, mWhole);
+    EXPECT_EQ(alone->admits(61).code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_TRUE(alone->admits(60).ok());
+}
+
+TEST_F(ReserveOfABudget, IsSharedByThePartsOfAPart) {
+    const std::shared_ptr<Budget> user = part();
+    const std::vector<Reservation> others = takeAll(std::make_shared<Budget>(100, mWhole));
+    const auto first = std::make_shared<Budget>(50, user);
+    const auto second = std::make_shared<Budget>(50, user);
+    const std::vector<Reservation> some = takeAll(first);
+    EXPECT_EQ(some.size(), 10U);
+    EXPECT_TRUE(takeAll(second).empty()) << "the minimum is theirs together";
+}
+
+TEST_F(ReserveOfABudget, IsKeptByManyThreads) {
+    const std::vector<Reservation> others = takeAll(std::make_shared<Budget>(55, mWhole));
+    std::atomic<int> refused = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&, mine = part()] {
+            for (int round = 0; round < 2000; ++round) {
+                const auto process = std::make_shared<Budget>(50, mine);
+                refused += Reservation::create(process, 10).ok() ? 0 : 1;
+                static_cast<void>(Reservation::create(process, 13));
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    EXPECT_EQ(refused, 0) << "a part has its minimum";
+    EXPECT_EQ(mWhole->reserved(), 55U);
+}
+
 }  // namespace
 }  // namespace halyard
