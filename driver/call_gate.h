@@ -20,10 +20,13 @@ class CallGate {
   public:
     struct Limits {
         size_t perClient = 0;
-        // All clients together: so many beyond the first of each, and so many in any case.
+        size_t perGroup = 0;
+        // All together: so many beyond the first of each group, and so many in any case.
         size_t shared = 0;
         size_t most = 0;
     };
+    // What the clients of one user have of it.
+    class Group;
     // What one client has of it.
     class Share;
     // The right to hold a thread, for as long as it lives. Movable.
@@ -31,7 +34,7 @@ class CallGate {
 
     explicit CallGate(const Limits& limits) : mState(std::make_shared<State>(limits)) {}
 
-    std::shared_ptr<Share> makeShare();
+    std::shared_ptr<Group> makeGroup();
 
   private:
     struct State {
@@ -43,16 +46,29 @@ class CallGate {
     std::shared_ptr<State> mState;
 };
 
+class CallGate::Group : public std::enable_shared_from_this<Group> {
+  public:
+    explicit Group(std::shared_ptr<State> gate) : mGate(std::move(gate)) {}
+    std::shared_ptr<Share> makeShare();
+    size_t inside() const;
+
+  private:
+    friend class Share;
+    friend class Permit;
+    const std::shared_ptr<State> mGate;
+    size_t mInside = 0;  // guarded by the gate's mutex
+};
+
 class CallGate::Share : public std::enable_shared_from_this<Share> {
   public:
-    explicit Share(std::shared_ptr<State> gate) : mGate(std::move(gate)) {}
+    explicit Share(std::shared_ptr<Group> group) : mGroup(std::move(group)) {}
     // RESOURCE_EXHAUSTED where too many are inside; allocates nothing otherwise.
     Result<Permit> enter();
     size_t inside() const;
 
   private:
     friend class Permit;
-    const std::shared_ptr<State> mGate;
+    const std::shared_ptr<Group> mGroup;
     size_t mInside = 0;  // guarded by the gate's mutex
 };
 

@@ -4,19 +4,10 @@
 
 #include <unistd.h>
 
-#include <functional>
+#include <string>
 #include <utility>
 
 namespace halyard::driver {
-namespace {
-
-std::shared_ptr<Budget> partOf(const std::shared_ptr<Budget>& whole, size_t limit,
-                               std::function<void()> reclaim = nullptr) {
-    return std::make_shared<Budget>(limit == 0 ? whole->limit() : limit, whole, std::move(reclaim));
-}
-
-}  // namespace
-
 void Client::end() {
     mEnded.store(true);
     const Status gone = alive();
@@ -48,7 +39,7 @@ void Client::keepWitness(std::shared_ptr<void> witness) {
     std::swap(mWitness, witness);  // one that is not needed goes outside the lock
 }
 
-Clients::Clients(Account device, const Limits& limits, std::shared_ptr<IdleExecutions> idle,
+Clients::Clients(Account device, const AccountLimits& limits, std::shared_ptr<IdleExecutions> idle,
                  Scheduler& preparing, Scheduler& executing, CallGate& calls)
     : mDevice(std::move(device)),
       mLimits(limits),
@@ -56,34 +47,65 @@ Clients::Clients(Account device, const Limits& limits, std::shared_ptr<IdleExecu
       mPreparing(preparing),
       mExecuting(executing),
       mCalls(calls),
-      mOwn(make({.pid = getpid(), .uid = getuid()}, mDevice)) {}
+      mOwn(make({.pid = getpid(), .uid = getuid()}, mLastNumber, makeUser(getuid(), mDevice),
+                mDevice, {})) {}
 
-Account Clients::partOfDevice(AccountNumber number) const {
-    return {.memory = partOf(mDevice.memory, mLimits.memory,
-                             [idle = mIdle, number] { idle->dropAllOf(number); }),
-            .addressSpace = partOf(mDevice.addressSpace, mLimits.addressSpace),
-            .mappings = partOf(mDevice.mappings, mLimits.mappings),
-            .models = partOf(mDevice.models, mLimits.models),
-            .tasks = partOf(mDevice.tasks, mLimits.tasks)};
+std::shared_ptr<User> Clients::makeUser(uint32_t uid, Account account) {
+    return std::make_shared<User>(uid, std::move(account),
+                                  User::Shares{.preparing = mPreparing.makeGroup(),
+                                               .executing = mExecuting.makeGroup(),
+                                               .calls = mCalls.makeGroup()});
 }
 
-std::shared_ptr<Client> Clients::make(ProcessId process, Account account) {
-    return std::make_shared<Client>(process, mLastNumber, std::move(account), mIdle,
-                                    Client::Shares{.preparing = mPreparing.makeShare(),
-                                                   .executing = mExecuting.makeShare(),
-                                                   .calls = mCalls.makeShare()});
-}
-
-std::shared_ptr<Client> Clients::of(ProcessId process) {
-    const std::lock_guard lock(mMutex);
-    std::weak_ptr<Client>& known = mByPid[process.pid];
-    std::shared_ptr<Client> client = known.lock();
-    // A process that has died may have left its number to another.
-    if (client == nullptr || client->ended().load() || client->process() != process) {
-        client = make(process, partOfDevice(++mLastNumber));
-        known = client;
-        std::erase_if(mByPid, [](const auto& entry) { return entry.second.expired(); });
+std::shared_ptr<User> Clients::userOf(uint32_t uid) {
+    std::weak_ptr<User>& known = mByUid[uid];
+    std::shared_ptr<User> user = known.lock();
+    if (user == nullptr) {
+        user = makeUser(uid, accountOfUser(mDevice, mLimits,
+                                           [idle = mIdle, uid] { idle->dropAllOfUser(uid); }));
+        known = user;
+        std::erase_if(mByUid, [](const auto& entry) { return entry.second.expired(); });
     }
+    return user;
+}
+
+std::shared_ptr<Client> Clients::make(ProcessId process, AccountNumber number,
+                                      std::shared_ptr<User> user, Account account,
+                                      Reservation place) {
+    const User::Shares& shares = user->shares();
+    Client::Shares own = {.preparing = shares.preparing->makeShare(),
+                          .executing = shares.executing->makeShare(),
+                          .calls = shares.calls->makeShare()};
+    return std::make_shared<Client>(process, number, std::move(user), std::move(account),
+                                    std::move(place), mIdle, std::move(own));
+}
+
+Result<std::shared_ptr<Client>> Clients::of(ProcessId process) {
+    // Whatever ends with this reference ends outside the lock.
+    std::shared_ptr<Client> former;
+    std::shared_ptr<User> user;
+    const std::lock_guard lock(mMutex);
+    if (const auto known = mByPid.find(process.pid); known != mByPid.end()) {
+        former = known->second.lock();
+        // A process that has died may have left its number to another.
+        if (former != nullptr && !former->ended().load() && former->process() == process) {
+            return former;
+        }
+    }
+    user = userOf(process.uid);
+    Result<Reservation> place = Reservation::create(user->account().processes, 1);
+    if (!place.ok()) {
+        return place.status().withContext("an account for a process of user " +
+                                          std::to_string(process.uid));
+    }
+    const AccountNumber number = ++mLastNumber;
+    std::shared_ptr<Client> client =
+            make(process, number, user,
+                 accountOfProcess(user->account(), mLimits,
+                                  [idle = mIdle, number] { idle->dropAllOf(number); }),
+                 std::move(*place));
+    std::erase_if(mByPid, [](const auto& entry) { return entry.second.expired(); });
+    mByPid[process.pid] = client;
     return client;
 }
 
@@ -96,6 +118,17 @@ std::vector<std::shared_ptr<Client>> Clients::open() const {
         }
     }
     return clients;
+}
+
+std::vector<std::shared_ptr<User>> Clients::users() const {
+    std::vector<std::shared_ptr<User>> users;
+    const std::lock_guard lock(mMutex);
+    for (const auto& [uid, known] : mByUid) {
+        if (std::shared_ptr<User> user = known.lock()) {
+            users.push_back(std::move(user));
+        }
+    }
+    return users;
 }
 
 }  // namespace halyard::driver

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Client: the account of one process that uses the device. Whatever the process makes the device
-// hold is charged to it, against limits below the device's own, and ends with it. So what one
-// client does leaves room for the others.
+// Client: the account of one process that uses the device, and User: the part of the device that
+// the processes of one user have together. Whatever a process makes the device hold is charged to
+// it and to its user, against limits below the device's own, and ends with it. So what one client
+// does leaves room for the others, and so does what many of one user do.
 //
 // Descriptors are not in the account: none outlives the call that it came with (model/memory.h).
 
@@ -17,6 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "driver/account.h"
 #include "driver/call_gate.h"
 #include "driver/execute/idle_executions.h"
 #include "driver/execute/precedence.h"
@@ -27,19 +29,6 @@
 
 namespace halyard::driver {
 
-// What can run short, of a device or of one client's part of it. Thread-safe.
-struct Account {
-    // Bytes of constants that are copied, of graphs, of arenas, of requests that wait.
-    std::shared_ptr<Budget> memory;
-    // Mapped pools: bytes of address space, and how many mappings.
-    std::shared_ptr<Budget> addressSpace;
-    std::shared_ptr<Budget> mappings;
-    // Prepared models, those that are being prepared among them.
-    std::shared_ptr<Budget> models;
-    // Work that waits for its turn or runs, on threads of the device.
-    std::shared_ptr<Budget> tasks;
-};
-
 // A process, as the kernel names it.
 struct ProcessId {
     int32_t pid = 0;
@@ -48,10 +37,38 @@ struct ProcessId {
     bool operator==(const ProcessId&) const = default;
 };
 
+// All processes of one user. Thread-safe; lives as long as an account of one of them.
+class User {
+  public:
+    // What the user's own parts of the schedulers and of the gate stand for.
+    struct Shares {
+        std::shared_ptr<Scheduler::Group> preparing;
+        std::shared_ptr<Scheduler::Group> executing;
+        std::shared_ptr<CallGate::Group> calls;
+    };
+
+    User(uint32_t uid, Account account, Shares shares)
+        : mUid(uid), mAccount(std::move(account)), mShares(std::move(shares)) {}
+    User(const User&) = delete;
+    User& operator=(const User&) = delete;
+
+    uint32_t uid() const { return mUid; }
+    const Account& account() const { return mAccount; }
+    const Shares& shares() const { return mShares; }
+    // Of its executions while they run: NNAPI lets priorities count among those of one user.
+    Precedence& precedence() const { return mPrecedence; }
+
+  private:
+    const uint32_t mUid;
+    const Account mAccount;
+    const Shares mShares;
+    mutable Precedence mPrecedence;
+};
+
 // Thread-safe. Shared by the models it has prepared and the work it has asked for; made by Clients.
 class Client {
   public:
-    // What the client's own parts of the schedulers and of the gate stand for.
+    // As User::Shares, of the process.
     struct Shares {
         std::shared_ptr<Scheduler::Share> preparing;
         std::shared_ptr<Scheduler::Share> executing;
@@ -65,11 +82,14 @@ class Client {
         Reservation memory;
     };
 
-    Client(ProcessId process, AccountNumber number, Account account,
-           std::shared_ptr<IdleExecutions> idle, Shares shares)
+    // `place`: among the processes that have an account.
+    Client(ProcessId process, AccountNumber number, std::shared_ptr<User> user, Account account,
+           Reservation place, std::shared_ptr<IdleExecutions> idle, Shares shares)
         : mProcess(process),
           mNumber(number),
+          mUser(std::move(user)),
           mAccount(std::move(account)),
+          mPlace(std::move(place)),
           mIdle(std::move(idle)),
           mShares(std::move(shares)) {}
     Client(const Client&) = delete;
@@ -78,14 +98,15 @@ class Client {
     const ProcessId& process() const { return mProcess; }
     // Unlike the process's number, never used again.
     AccountNumber number() const { return mNumber; }
+    const std::shared_ptr<User>& user() const { return mUser; }
     const Account& account() const { return mAccount; }
     const Shares& shares() const { return mShares; }
 
     // The process has died: work that waits is told so and never runs, work that runs stops at its
     // next checkpoint, and nothing new begins. Any thread, any number of times.
     void end();
-    // Of its executions while they run.
-    Precedence& precedence() const { return mPrecedence; }
+    // Its user's.
+    Precedence& precedence() const { return mUser->precedence(); }
     // Set by end(); outlived by the client.
     const std::atomic<bool>& ended() const { return mEnded; }
     // UNAVAILABLE once it has ended.
@@ -102,10 +123,11 @@ class Client {
   private:
     const ProcessId mProcess;
     const AccountNumber mNumber;
+    const std::shared_ptr<User> mUser;
     const Account mAccount;
+    const Reservation mPlace;
     const std::shared_ptr<IdleExecutions> mIdle;
     const Shares mShares;
-    mutable Precedence mPrecedence;
     std::atomic<bool> mEnded = false;
     mutable std::mutex mMutex;
     std::shared_ptr<void> mWitness;
@@ -114,31 +136,28 @@ class Client {
 // The accounts that are open. Thread-safe.
 class Clients {
   public:
-    // How many of each a client may take; what is 0 is the device's own limit.
-    struct Limits {
-        size_t memory = 0;
-        size_t addressSpace = 0;
-        size_t mappings = 0;
-        size_t models = 0;
-        size_t tasks = 0;
-    };
     // The schedulers and the gate outlive this.
-    Clients(Account device, const Limits& limits, std::shared_ptr<IdleExecutions> idle,
+    Clients(Account device, const AccountLimits& limits, std::shared_ptr<IdleExecutions> idle,
             Scheduler& preparing, Scheduler& executing, CallGate& calls);
 
     // The account of that process: the one that is open, unless its process has died, or a new one.
-    std::shared_ptr<Client> of(ProcessId process);
+    // RESOURCE_EXHAUSTED where its user, or all together, have too many.
+    Result<std::shared_ptr<Client>> of(ProcessId process);
     // That of this process: of the device's own limits, never closed.
     const std::shared_ptr<Client>& own() const { return mOwn; }
     // All that are open but this process's, in no order.
     std::vector<std::shared_ptr<Client>> open() const;
+    // Their users.
+    std::vector<std::shared_ptr<User>> users() const;
 
   private:
-    std::shared_ptr<Client> make(ProcessId process, Account account);
-    Account partOfDevice(AccountNumber number) const;
+    std::shared_ptr<User> makeUser(uint32_t uid, Account account);
+    std::shared_ptr<User> userOf(uint32_t uid);
+    std::shared_ptr<Client> make(ProcessId process, AccountNumber number,
+                                 std::shared_ptr<User> user, Account account, Reservation place);
 
     const Account mDevice;
-    const Limits mLimits;
+    const AccountLimits mLimits;
     const std::shared_ptr<IdleExecutions> mIdle;
     Scheduler& mPreparing;
     Scheduler& mExecuting;
@@ -147,6 +166,7 @@ class Clients {
     const std::shared_ptr<Client> mOwn;
     mutable std::mutex mMutex;  // guards what changes
     std::unordered_map<int32_t, std::weak_ptr<Client>> mByPid;
+    std::unordered_map<uint32_t, std::weak_ptr<User>> mByUid;
 };
 
 }  // namespace halyard::driver

@@ -2,18 +2,16 @@
 
 #include "driver/device.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "driver/backends.h"
+#include "driver/charged_work.h"
 #include "driver/device_state.h"
 #include "driver/lowest_version.h"
 #include "driver/model/footprint.h"
@@ -28,24 +26,14 @@ namespace {
 // Requests that run at the same time; each splits its work over the thread pool in turn.
 constexpr size_t kExecutingSlots = 4;
 constexpr size_t kPreparingSlots = 2;
-// Clients that have nothing running get slots of their own beyond these, up to so many.
-constexpr size_t kMostSlots = 32;
 
-// Of one client, and of all together, beside their memory. Generous: each is there so that none of
-// it runs out.
-#if SIZE_MAX > 0xffffffff
-constexpr size_t kAddressSpace = size_t{1} << 44;  // of 2^47 that a process has
-#else
-constexpr size_t kAddressSpace = size_t{1} << 30;
-#endif
-constexpr size_t kClientAddressSpace = kAddressSpace / 8;
-// A process may have 65,530 mappings unless told otherwise.
-constexpr size_t kMappings = 32768;
-constexpr size_t kClientMappings = 8192;
-constexpr size_t kModels = 16384;
-constexpr size_t kClientModels = 1024;
-constexpr size_t kTasks = 8192;
-constexpr size_t kClientTasks = 512;
+// Beyond the shared slots, clients that have nothing running get slots of their own. Half of all
+// are for users of whom nothing runs, so that as many users get theirs whatever the others do.
+constexpr Scheduler::Limits slots(size_t shared) {
+    constexpr size_t kMost = 2 * kUsersWithMinimum;
+    return {.shared = shared, .group = 8, .newClients = kMost / 2, .newGroups = kMost};
+}
+
 constexpr size_t kMaxThreads = 64;
 
 // Below 1, or the framework would never choose the device over its own CPU path.
@@ -116,50 +104,15 @@ Status validate(const Options& options) {
     return {};
 }
 
-// In bytes. Half of the machine's memory leaves the other half to the clients, whose models and
-// requests lie in memory of their own, and to all else.
-size_t memoryLimit(const Options& options) {
-    if (options.maxMemoryMib > 0) {
-        return options.maxMemoryMib << 20;
-    }
-    constexpr uint64_t kWhereNotTold = uint64_t{1} << 30;
-    const int64_t pages = sysconf(_SC_PHYS_PAGES);
-    const int64_t pageSize = sysconf(_SC_PAGESIZE);
-    const uint64_t half = pages > 0 && pageSize > 0 ? static_cast<uint64_t>(pages) / 2 *
-                                                              static_cast<uint64_t>(pageSize)
-                                                    : kWhereNotTold;
-    return static_cast<size_t>(std::min<uint64_t>(half, std::numeric_limits<size_t>::max() / 2));
-}
-
-Account makeAccount(size_t memory, const std::shared_ptr<IdleExecutions>& idle) {
-    return {.memory = std::make_shared<Budget>(memory, [idle] { idle->dropAll(); }),
-            .addressSpace = std::make_shared<Budget>(kAddressSpace, nullptr, "bytes mapped"),
-            .mappings = std::make_shared<Budget>(kMappings, nullptr, "mappings"),
-            .models = std::make_shared<Budget>(kModels, nullptr, "models"),
-            .tasks = std::make_shared<Budget>(kTasks, nullptr, "tasks")};
-}
-
-Clients::Limits clientLimits(const Options& options) {
-    const size_t device = memoryLimit(options);
-    const size_t client =
-            options.maxClientMemoryMib > 0 ? options.maxClientMemoryMib << 20 : device / 2;
-    return {.memory = std::min(client, device),
-            .addressSpace = kClientAddressSpace,
-            .mappings = kClientMappings,
-            .models = kClientModels,
-            .tasks = kClientTasks};
-}
-
-// A line of the report.
-std::string describe(const Client& client) {
-    std::string text = "client";
+// What clients and users have alike, in a line of the report.
+template <typename Part>
+std::string describeHoldings(const Part& part) {
+    std::string text;
     const auto add = [&text](std::string_view name, uint64_t value) {
         text.append("\t").append(name).append("\t").append(std::to_string(value));
     };
-    const Account& account = client.account();
-    const Client::Shares& shares = client.shares();
-    add("pid", static_cast<uint64_t>(client.process().pid));
-    add("uid", client.process().uid);
+    const Account& account = part.account();
+    const auto& shares = part.shares();
     add("models", account.models->reserved());
     add("memory", account.memory->reserved());
     add("address_space", account.addressSpace->reserved());
@@ -169,6 +122,16 @@ std::string describe(const Client& client) {
     add("running", shares.preparing->running() + shares.executing->running());
     add("calls", shares.calls->inside());
     return text + "\n";
+}
+
+std::string describe(const Client& client) {
+    return "client\tpid\t" + std::to_string(client.process().pid) + "\tuid\t" +
+           std::to_string(client.process().uid) + describeHoldings(client);
+}
+
+std::string describe(const User& user) {
+    return "user\tuid\t" + std::to_string(user.uid()) + "\tprocesses\t" +
+           std::to_string(user.account().processes->reserved()) + describeHoldings(user);
 }
 
 engine::BackendList listOf(const std::vector<std::unique_ptr<const engine::Backend>>& backends) {
@@ -190,11 +153,12 @@ DeviceState::DeviceState(Options deviceOptions,
       placement(std::move(devicePlacement)),
       threads(std::make_shared<ThreadPool>(options.threads)),
       idle(std::make_shared<IdleExecutions>()),
-      account(makeAccount(memoryLimit(options), idle)),
+      longWorkGivesWay(options.longWorkGivesWay && threadsMayGiveWay()),
+      account(accountOfDevice(accountLimits(options), [kept = idle] { kept->dropAll(); })),
       calls(options.calls),
-      preparing(kPreparingSlots, kMostSlots),
-      executing(kExecutingSlots, kMostSlots),
-      clients(account, clientLimits(options), idle, preparing, executing, calls) {}
+      preparing(slots(kPreparingSlots)),
+      executing(slots(kExecutingSlots)),
+      clients(account, accountLimits(options), idle, preparing, executing, calls) {}
 
 Device::Device(std::shared_ptr<DeviceState> state, Capabilities capabilities)
     : mState(std::move(state)), mCapabilities(std::move(capabilities)) {}
@@ -232,7 +196,7 @@ std::vector<std::string> Device::backendNames() const {
     return names;
 }
 
-std::shared_ptr<Client> Device::client(ProcessId process) const {
+Result<std::shared_ptr<Client>> Device::client(ProcessId process) const {
     return mState->clients.of(process);
 }
 
@@ -246,8 +210,10 @@ Result<std::vector<bool>> Device::supportedOperations(const Model& model, HalVer
     HALYARD_ASSIGN_OR_RETURN(const Scheduler::Slot slot,
                              asker.shares().preparing->enter(Priority::MEDIUM, std::nullopt));
     const TimeLimit limit = mState->timeLimit(std::nullopt);
+    const ChargedWork work(*mState, asker);
     Result<std::vector<bool>> supported = driver::supportedOperations(
-            *mState, asker, model, Checkpoint(limit.deadline(), &asker.ended()));
+            *mState, asker, model,
+            Checkpoint(limit.deadline(), &asker.ended()).unless(work.condition()));
     if (!supported.ok()) {
         return limit.explain(supported.status());
     }
@@ -322,6 +288,9 @@ std::string Device::report() const {
         text += "dump_directory\t" + mState->options.dumpDirectory + "\n";
     }
     text += "live_models\t" + std::to_string(mState->liveModels.load()) + "\n";
+    for (const std::shared_ptr<User>& user : mState->clients.users()) {
+        text += describe(*user);
+    }
     for (const std::shared_ptr<Client>& client : mState->clients.open()) {
         text += describe(*client);
     }

@@ -51,7 +51,8 @@ class Device {
     std::vector<std::string> backendNames() const;
 
     // The account of a process that uses the device, to be given with what it asks for.
-    std::shared_ptr<Client> client(ProcessId process) const;
+    // RESOURCE_EXHAUSTED: its user, or all, have too many.
+    Result<std::shared_ptr<Client>> client(ProcessId process) const;
 
     // One flag per operation of the main subgraph: whether prepare would run it. INVALID_ARGUMENT
     // if the model is invalid for that version: in its structure, or in the signature of an
@@ -75,8 +76,9 @@ class Device {
 
     // Text lines of TAB-separated fields for people and tools that look into a running service:
     // version, backends, threads, bytes of memory in use and at most, bytes of the process's heap
-    // in use and held, denied operations, dump folder, models alive; and one line per account that
-    // is open, each field with its name before it, e.g. "client pid 312 uid 1000 models 1 ...".
+    // in use and held, denied operations, dump folder, models alive; one line per user and one per
+    // account that is open, each field with its name before it, e.g.
+    // "client pid 312 uid 1000 models 1 ...".
     std::string report() const;
 
   private:

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "driver/account.h"
 #include "driver/call_gate.h"
 #include "driver/client.h"
 #include "driver/execute/idle_executions.h"
@@ -17,6 +18,7 @@
 #include "driver/time_limit.h"
 #include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
+#include "engine/base/recent_use.h"
 #include "engine/base/thread_pool.h"
 #include "engine/plan/backend.h"
 #include "engine/plan/program.h"
@@ -36,6 +38,9 @@ struct DeviceState {
     const PlacementPolicy placement;
     const std::shared_ptr<ThreadPool> threads;
     const std::shared_ptr<IdleExecutions> idle;
+    const bool longWorkGivesWay;
+    // Of the processors, by uid, for executing and preparing.
+    RecentUse use;
     // For all clients together. Where memory runs short, `idle` makes room.
     const Account account;
     std::atomic<uint64_t> requests = 0;    // executed so far; numbers the dumps

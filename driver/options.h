@@ -47,9 +47,13 @@ struct Options {
     // --max-running-time: the longest that preparing a model or executing a request may take once
     // it has begun, in seconds; 0: as long as it takes.
     size_t maxRunningSeconds = 300;
-    // How many calls at once may hold the thread they come on: of one client, and of all. A service
-    // sets them below the number of its threads.
+    // Whether work that computes for long gets a higher nice value than what is shorter, where the
+    // system lets its threads have their own back afterwards.
+    bool longWorkGivesWay = false;
+    // How many calls at once may hold the thread they come on: of one client, of one user's, and of
+    // all. A service sets them below the number of its threads.
     CallGate::Limits calls = {.perClient = std::numeric_limits<size_t>::max(),
+                              .perGroup = std::numeric_limits<size_t>::max(),
                               .shared = std::numeric_limits<size_t>::max(),
                               .most = std::numeric_limits<size_t>::max()};
     // -d: a folder that receives the inputs and outputs of every request; empty: none.

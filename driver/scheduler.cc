@@ -57,10 +57,9 @@ void Scheduler::WaiterList::remove(Waiter& waiter) {
 // What the threads and those who have entered share; it outlives the Scheduler where its last owner
 // is one of its own tasks.
 struct Scheduler::Queue : std::enable_shared_from_this<Queue> {
-    Queue(size_t sharedSlots, size_t mostSlots) : slots(sharedSlots), most(mostSlots) {}
+    explicit Queue(const Limits& theLimits) : limits(theLimits) {}
 
-    const size_t slots;
-    const size_t most;
+    const Limits limits;
 
     std::mutex mutex;
     std::condition_variable changed;  // for the threads that run tasks
@@ -69,8 +68,8 @@ struct Scheduler::Queue : std::enable_shared_from_this<Queue> {
     size_t waiting = 0;
     size_t waitingTasks = 0;
     uint64_t turns = 0;
-    size_t shareCount = 0;
-    std::vector<Share*> waitingShares;  // has room for all of them
+    size_t groupCount = 0;
+    std::vector<Group*> waitingGroups;  // has room for all of them
     WaiterList ready;                   // tasks that have their slot
     size_t readyCount = 0;
     size_t idleThreads = 0;
@@ -82,18 +81,39 @@ struct Scheduler::Queue : std::enable_shared_from_this<Queue> {
 
     // All below but the threads' bodies are called under the mutex.
 
-    bool mayRun(const Share& share) const { return running < (share.mRunning == 0 ? most : slots); }
+    // Of two users, or of two clients of one.
+    template <typename Part>
+    static bool comesBefore(const Part& one, const Part& other) {
+        return std::tie(one.mRunning, one.mLastTurn) < std::tie(other.mRunning, other.mLastTurn);
+    }
+
+    bool mayRun(const Share& share) const {
+        const Group& group = *share.mGroup;
+        if (group.mRunning == 0) {
+            return running < limits.newGroups;
+        }
+        if (share.mRunning == 0 && group.mRunning < limits.group && running < limits.newClients) {
+            return true;
+        }
+        return running < limits.shared;
+    }
 
     void take(Share& share) {
+        Group& group = *share.mGroup;
         ++running;
+        ++group.mRunning;
         ++share.mRunning;
-        share.mLastTurn = ++turns;
+        share.mLastTurn = group.mLastTurn = ++turns;
     }
 
     void append(Waiter& waiter) {
         Share& share = *waiter.share;
         if (share.mWaitingCount++ == 0) {
-            waitingShares.push_back(&share);
+            Group& group = *share.mGroup;
+            if (group.mWaitingShares.empty()) {
+                waitingGroups.push_back(&group);
+            }
+            group.mWaitingShares.push_back(&share);
         }
         share.mWaiting[waiter.rank].append(waiter);
         ++waiting;
@@ -109,7 +129,11 @@ struct Scheduler::Queue : std::enable_shared_from_this<Queue> {
         Share& share = *waiter.share;
         share.mWaiting[waiter.rank].remove(waiter);
         if (--share.mWaitingCount == 0) {
-            std::erase(waitingShares, &share);
+            Group& group = *share.mGroup;
+            std::erase(group.mWaitingShares, &share);
+            if (group.mWaitingShares.empty()) {
+                std::erase(waitingGroups, &group);
+            }
         }
         --waiting;
         if (waiter.task != nullptr) {
@@ -120,14 +144,13 @@ struct Scheduler::Queue : std::enable_shared_from_this<Queue> {
         }
     }
 
-    // Whose turn it is; null if nobody's.
-    Waiter* next() const {
+    // Which of a user's clients is next, with what rank; null if none may run.
+    Waiter* nextOf(const Group& group) const {
         for (size_t rank = 0; rank < kPriorities; ++rank) {
             const Share* best = nullptr;
-            for (const Share* share : waitingShares) {
+            for (const Share* share : group.mWaitingShares) {
                 if (!share->mWaiting[rank].empty() && mayRun(*share) &&
-                    (best == nullptr || std::tie(share->mRunning, share->mLastTurn) <
-                                                std::tie(best->mRunning, best->mLastTurn))) {
+                    (best == nullptr || comesBefore(*share, *best))) {
                     best = share;
                 }
             }
@@ -136,6 +159,22 @@ struct Scheduler::Queue : std::enable_shared_from_this<Queue> {
             }
         }
         return nullptr;
+    }
+
+    // Whose turn it is; null if nobody's.
+    Waiter* next() const {
+        Waiter* waiter = nullptr;
+        const Group* best = nullptr;
+        for (const Group* group : waitingGroups) {
+            if (best != nullptr && !comesBefore(*group, *best)) {
+                continue;
+            }
+            if (Waiter* const candidate = nextOf(*group)) {
+                waiter = candidate;
+                best = group;
+            }
+        }
+        return waiter;
     }
 
     // Hands slots to those who wait for one.
@@ -149,7 +188,7 @@ struct Scheduler::Queue : std::enable_shared_from_this<Queue> {
             } else {
                 ready.append(*waiter);
                 // Without a thread for it the task waits for one that has another task.
-                if (++readyCount > idleThreads && workers.size() < most) {
+                if (++readyCount > idleThreads && workers.size() < limits.newGroups) {
                     startWorker();
                 }
                 changed.notify_one();
@@ -163,6 +202,7 @@ struct Scheduler::Queue : std::enable_shared_from_this<Queue> {
     void giveBack(Share& share) {
         const std::lock_guard lock(mutex);
         --running;
+        --share.mGroup->mRunning;
         --share.mRunning;
         grant();
     }
@@ -249,9 +289,13 @@ struct Scheduler::Queue : std::enable_shared_from_this<Queue> {
     }
 };
 
-Scheduler::Scheduler(size_t slots, size_t most)
-    : mQueue(std::make_shared<Queue>(std::max<size_t>(slots, 1),
-                                     std::max<size_t>({slots, most, 1}))) {}
+Scheduler::Scheduler(const Limits& limits) {
+    Limits all = limits;
+    all.shared = std::max<size_t>(all.shared, 1);
+    all.newClients = std::max(all.newClients, all.shared);
+    all.newGroups = std::max(all.newGroups, all.newClients);
+    mQueue = std::make_shared<Queue>(all);
+}
 
 Scheduler::~Scheduler() {
     std::vector<pthread_t> threads;
@@ -275,8 +319,12 @@ Scheduler::~Scheduler() {
     }
 }
 
+std::shared_ptr<Scheduler::Group> Scheduler::makeGroup() {
+    return std::make_shared<Group>(mQueue);
+}
+
 std::shared_ptr<Scheduler::Share> Scheduler::makeShare() {
-    return std::make_shared<Share>(mQueue);
+    return makeGroup()->makeShare();
 }
 
 size_t Scheduler::waiting() const {
@@ -284,16 +332,45 @@ size_t Scheduler::waiting() const {
     return mQueue->waiting;
 }
 
-// ---- Share --------------------------------------------------------------------------------------
+// ---- Group and Share ----------------------------------------------------------------------------
 
-Scheduler::Share::Share(std::shared_ptr<Queue> queue) : mQueue(std::move(queue)) {
+Scheduler::Group::Group(std::shared_ptr<Queue> queue) : mQueue(std::move(queue)) {
     const std::lock_guard lock(mQueue->mutex);
-    mQueue->waitingShares.reserve(++mQueue->shareCount);
+    mQueue->waitingGroups.reserve(++mQueue->groupCount);
+}
+
+Scheduler::Group::~Group() {
+    const std::lock_guard lock(mQueue->mutex);
+    --mQueue->groupCount;
+}
+
+std::shared_ptr<Scheduler::Share> Scheduler::Group::makeShare() {
+    return std::make_shared<Share>(shared_from_this());
+}
+
+size_t Scheduler::Group::waiting() const {
+    const std::lock_guard lock(mQueue->mutex);
+    size_t waiting = 0;
+    for (const Share* share : mWaitingShares) {
+        waiting += share->mWaitingCount;
+    }
+    return waiting;
+}
+
+size_t Scheduler::Group::running() const {
+    const std::lock_guard lock(mQueue->mutex);
+    return mRunning;
+}
+
+Scheduler::Share::Share(std::shared_ptr<Group> group)
+    : mGroup(std::move(group)), mQueue(mGroup->mQueue) {
+    const std::lock_guard lock(mQueue->mutex);
+    mGroup->mWaitingShares.reserve(++mGroup->mShareCount);
 }
 
 Scheduler::Share::~Share() {
     const std::lock_guard lock(mQueue->mutex);
-    --mQueue->shareCount;
+    --mGroup->mShareCount;
 }
 
 Status Scheduler::Share::post(Priority priority, const Deadline& deadline, Task task) {

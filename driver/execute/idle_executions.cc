@@ -28,7 +28,7 @@ std::unique_ptr<ReusedExecution> IdleExecutions::take(
     return std::make_unique<ReusedExecution>(program);
 }
 
-void IdleExecutions::giveBack(const engine::Program& program, AccountNumber owner,
+void IdleExecutions::giveBack(const engine::Program& program, const Owner& owner,
                               std::unique_ptr<ReusedExecution> execution) {
     const std::lock_guard lock(mMutex);
     Executions& executions = mByProgram[&program];
@@ -47,17 +47,26 @@ void IdleExecutions::drop(const engine::Program& program) {
     }
 }
 
-void IdleExecutions::dropAllOf(AccountNumber owner) {
+template <typename Predicate>
+void IdleExecutions::dropWhere(Predicate isOwner) {
     std::vector<Executions> dropped;
     const std::lock_guard lock(mMutex);
     for (auto it = mByProgram.begin(); it != mByProgram.end();) {
-        if (it->second.owner == owner) {
+        if (isOwner(it->second.owner)) {
             dropped.push_back(std::move(it->second));
             it = mByProgram.erase(it);
         } else {
             ++it;
         }
     }
+}
+
+void IdleExecutions::dropAllOf(AccountNumber account) {
+    dropWhere([account](const Owner& owner) { return owner.account == account; });
+}
+
+void IdleExecutions::dropAllOfUser(uint32_t uid) {
+    dropWhere([uid](const Owner& owner) { return owner.uid == uid; });
 }
 
 void IdleExecutions::dropAll() {

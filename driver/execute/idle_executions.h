@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // IdleExecutions: executions between two requests, kept for the memory they hold already. They
-// belong to the device rather than to their models, so that all of them, or those of one client,
-// can make room for others.
+// belong to the device rather than to their models, so that all of them, or those of one client or
+// one user, can make room for others.
 
 #pragma once
 
@@ -31,27 +31,37 @@ struct ReusedExecution {
     engine::ExecutionReport report;
 };
 
-// Whose account a program's executions are charged to.
+// Never used again, unlike the number of a process.
 using AccountNumber = uint64_t;
 
 // Thread-safe.
 class IdleExecutions {
   public:
+    // Whose account a program's executions are charged to.
+    struct Owner {
+        AccountNumber account = 0;
+        uint32_t uid = 0;
+    };
+
     // One of that program, or a new one if none is idle.
     std::unique_ptr<ReusedExecution> take(const std::shared_ptr<const engine::Program>& program);
     // Keeps it, unless enough of that program are kept already.
-    void giveBack(const engine::Program& program, AccountNumber owner,
+    void giveBack(const engine::Program& program, const Owner& owner,
                   std::unique_ptr<ReusedExecution> execution);
     // Ends those of one program. To be called before it ends; it gets no more.
     void drop(const engine::Program& program);
-    void dropAllOf(AccountNumber owner);
+    void dropAllOf(AccountNumber account);
+    void dropAllOfUser(uint32_t uid);
     void dropAll();
 
   private:
     struct Executions {
-        AccountNumber owner = 0;
+        Owner owner;
         std::vector<std::unique_ptr<ReusedExecution>> idle;
     };
+
+    template <typename Predicate>
+    void dropWhere(Predicate isOwner);
 
     std::mutex mMutex;  // not held while an execution ends, which takes its time
     std::unordered_map<const engine::Program*, Executions> mByProgram;

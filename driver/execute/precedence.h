@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Precedence: which of one client's executions go first while they run. One of a lower priority
+// Precedence: which of one user's executions go first while they run. One of a lower priority
 // stands still at its checkpoints as long as one of a higher priority runs. NNAPI lets priorities
-// count among the models of one client, and no further.
+// count among the models of one app, and no further.
 
 #pragma once
 

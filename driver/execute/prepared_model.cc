@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "driver/charged_work.h"
 #include "driver/device_state.h"
 #include "driver/execute/request_binding.h"
 #include "driver/execute/request_dump.h"
@@ -79,7 +80,9 @@ struct PreparedModel::State {
     }
 
     void giveBack(std::unique_ptr<ReusedExecution> reused) const {
-        device->idle->giveBack(*program, client->number(), std::move(reused));
+        device->idle->giveBack(*program,
+                               {.account = client->number(), .uid = client->process().uid},
+                               std::move(reused));
     }
 
     // Whether a request that has to wait is valid, and its pools in use. What it resolves to is not
@@ -162,7 +165,8 @@ struct PreparedModel::State {
         runOptions.deadline = limit.deadline();
         runOptions.cancelled = &client->ended();
         const Precedence::Turn turn(client->precedence(), priority);
-        runOptions.stop = &turn;
+        const ChargedWork work(*device, *client, &turn);
+        runOptions.stop = work.condition();
         runOptions.trace = options.trace;
         runOptions.loopTimeout = std::min(options.loopTimeout, kMaxLoopTimeout);
         result.status = limit.explain(reused.execution.run(

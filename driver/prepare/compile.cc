@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "driver/charged_work.h"
 #include "driver/device_state.h"
 #include "driver/model/footprint.h"
 #include "driver/model/pools.h"
@@ -125,9 +126,10 @@ Result<std::shared_ptr<PreparedModel>> compileModel(std::shared_ptr<DeviceState>
     HALYARD_ASSIGN_OR_RETURN(holdings.memory, Reservation::create(client->account().memory,
                                                                   preparedFootprintOf(model)));
     const TimeLimit limit = state->timeLimit(options.deadline);
+    const ChargedWork work(*state, *client);
     const Checkpoint checkpoint(limit.deadline(), &client->ended());
     Result<std::shared_ptr<const engine::Program>> program =
-            buildProgram(*state, *client, model, checkpoint);
+            buildProgram(*state, *client, model, checkpoint.unless(work.condition()));
     if (!program.ok()) {
         return limit.explain(program.status());
     }

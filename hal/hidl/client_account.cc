@@ -3,6 +3,7 @@
 #include "hal/hidl/client_account.h"
 
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "engine/base/log.h"
@@ -19,7 +20,8 @@ std::function<void()> ending(const std::shared_ptr<driver::Client>& client) {
     };
 }
 
-// What watches, or that there is nobody left to watch. Without means to watch, the account goes on.
+// What watches, or that there is nobody left to watch. Without means to watch, the account goes on,
+// until an object of its owner's comes that can be.
 void keep(const std::shared_ptr<driver::Client>& client,
           Result<std::unique_ptr<OwnerWatch>> watch) {
     if (watch.ok()) {
@@ -27,15 +29,17 @@ void keep(const std::shared_ptr<driver::Client>& client,
     } else if (watch.status().code() == StatusCode::UNAVAILABLE) {
         client->end();
     } else {
-        log(LogLevel::WARNING, watch.status().toString());
+        log(LogLevel::VERBOSE, "the death of process " + std::to_string(client->process().pid) +
+                                       " is not told: " + watch.status().toString());
     }
 }
 
 }  // namespace
 
-std::shared_ptr<driver::Client> accountOf(const driver::Device& device, const Caller& caller,
-                                          ProcessWatch* processes) {
-    std::shared_ptr<driver::Client> client = device.client({.pid = caller.pid, .uid = caller.euid});
+Result<std::shared_ptr<driver::Client>> accountOf(const driver::Device& device,
+                                                  const Caller& caller, ProcessWatch* processes) {
+    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<driver::Client> client,
+                             device.client({.pid = caller.pid, .uid = caller.euid}));
     // The kernel has no number for callers of another name space.
     if (processes != nullptr && caller.pid > 0 && !client->hasWitness()) {
         keep(client, processes->watch(caller.pid, ending(client)));

@@ -14,9 +14,9 @@
 namespace halyard::hal::hidl {
 
 // The account of the caller's process, which ends with the process where `processes` can tell
-// (null: it can't).
-std::shared_ptr<driver::Client> accountOf(const driver::Device& device, const Caller& caller,
-                                          ProcessWatch* processes);
+// (null: it can't). RESOURCE_EXHAUSTED: its user, or all, have too many.
+Result<std::shared_ptr<driver::Client>> accountOf(const driver::Device& device,
+                                                  const Caller& caller, ProcessWatch* processes);
 
 // Where nothing else tells of the client's death yet, ends the account when the owner of `object`
 // dies. That is the client itself: a callback of its own comes with all that outlives a call. A

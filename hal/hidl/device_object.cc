@@ -78,7 +78,7 @@ std::string DeviceObject::debugText(std::span<const std::string> /*options*/) co
     return mDevice->report();
 }
 
-std::shared_ptr<driver::Client> DeviceObject::debuggedBy(const Caller& caller) const {
+Result<std::shared_ptr<driver::Client>> DeviceObject::debuggedBy(const Caller& caller) const {
     return accountOf(*mDevice, caller, mProcesses.get());
 }
 
@@ -89,12 +89,18 @@ Status DeviceObject::getCapabilities(Call& call) {
     return {};
 }
 
+Result<std::vector<bool>> DeviceObject::supportedBy(const driver::Model& model,
+                                                    const Call& call) const {
+    HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<driver::Client> client,
+                             accountOf(*mDevice, call.caller, mProcesses.get()));
+    return mDevice->supportedOperations(model, call.version, client);
+}
+
 Status DeviceObject::getSupportedOperations(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(driver::Model model,
                              versionDelta(call.version).readModel(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    Result<std::vector<bool>> supported = mDevice->supportedOperations(
-            model, call.version, accountOf(*mDevice, call.caller, mProcesses.get()));
+    Result<std::vector<bool>> supported = supportedBy(model, call);
     std::vector<HidlBool> flags;
     if (supported.ok()) {
         for (bool flag : *supported) {
@@ -131,12 +137,21 @@ Status DeviceObject::prepareModel(Call& call) {
                                        "prepareModel"));
         return {};
     }
-    options.client = accountOf(*mDevice, call.caller, mProcesses.get());
-    endWithOwner(options.client, callback);
-    // A failure has been reported by the callback.
-    Status launched = mDevice->prepareAsync(
-            std::move(model), call.version, options,
-            preparedModelCallback(mProcess, std::move(callback), call.version));
+    Result<std::shared_ptr<driver::Client>> client =
+            accountOf(*mDevice, call.caller, mProcesses.get());
+    if (client.ok()) {
+        endWithOwner(*client, callback);
+    }
+    const driver::PrepareCallback notify =
+            preparedModelCallback(mProcess, std::move(callback), call.version);
+    Status launched = client.status();
+    // A failure is reported by the callback.
+    if (launched.ok()) {
+        options.client = std::move(*client);
+        launched = mDevice->prepareAsync(std::move(model), call.version, options, notify);
+    } else {
+        notify(launched, nullptr);
+    }
     writeEnum(*reply, driver::toErrorStatus(launched, call.version));
     return {};
 }

@@ -26,7 +26,7 @@ class DeviceObject : public HidlObject {
     Status serve(uint32_t code, Call& call) override;
     // The device's report: version, options, backends, live models, as text.
     std::string debugText(std::span<const std::string> options) const override;
-    std::shared_ptr<driver::Client> debuggedBy(const Caller& caller) const override;
+    Result<std::shared_ptr<driver::Client>> debuggedBy(const Caller& caller) const override;
 
   private:
     // One function per method and, where the versions differ in arguments only, per family.
@@ -40,6 +40,8 @@ class DeviceObject : public HidlObject {
     Status getSupportedExtensions(Call& call);
     Status getNumberOfCacheFilesNeeded(Call& call);
     Status allocate(Call& call);
+
+    Result<std::vector<bool>> supportedBy(const driver::Model& model, const Call& call) const;
 
     std::weak_ptr<BinderProcess> mProcess;
     std::shared_ptr<const driver::Device> mDevice;

@@ -127,23 +127,29 @@ Status HidlObject::debug(Call& call) {
     if (!output.valid()) {
         return {};
     }
-    const std::shared_ptr<driver::Client> client = debuggedBy(call.caller);
-    if (client == nullptr) {
-        writeDebugOutput(output.get(), debugText(options));
-        return {};
-    }
-    const Result<driver::CallGate::Permit> permit = client->shares().calls->enter();
-    if (permit.ok()) {
-        writeDebugOutput(output.get(), debugText(options));
-    } else {
+    const Status written = writeDebugText(output.get(), options, call.caller);
+    if (!written.ok()) {
         log(LogLevel::WARNING, "debug called by pid " + std::to_string(call.caller.pid) +
-                                       " gets no text: " + std::string(permit.status().message()));
+                                       " gets no text: " + std::string(written.message()));
     }
     return {};
 }
 
-std::shared_ptr<driver::Client> HidlObject::debuggedBy(const Caller& /*caller*/) const {
-    return nullptr;
+Status HidlObject::writeDebugText(int output, std::span<const std::string> options,
+                                  const Caller& caller) const {
+    HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<driver::Client> client, debuggedBy(caller));
+    if (client == nullptr) {
+        writeDebugOutput(output, debugText(options));
+        return {};
+    }
+    HALYARD_ASSIGN_OR_RETURN(const driver::CallGate::Permit permit,
+                             client->shares().calls->enter());
+    writeDebugOutput(output, debugText(options));
+    return {};
+}
+
+Result<std::shared_ptr<driver::Client>> HidlObject::debuggedBy(const Caller& /*caller*/) const {
+    return std::shared_ptr<driver::Client>();
 }
 
 std::string HidlObject::debugText(std::span<const std::string> /*options*/) const {

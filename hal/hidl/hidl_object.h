@@ -60,12 +60,14 @@ class HidlObject : public LocalObject {
     virtual std::string debugText(std::span<const std::string> options) const;
 
     // Whose calls a call of IBase::debug counts among, as it may hold its thread for as long as its
-    // caller is slow to read. Null, as here, where nobody counts them.
-    virtual std::shared_ptr<driver::Client> debuggedBy(const Caller& caller) const;
+    // caller is slow to read. Null, as here, where nobody counts them. A failure: it gets no text.
+    virtual Result<std::shared_ptr<driver::Client>> debuggedBy(const Caller& caller) const;
 
   private:
     Status serveBase(uint32_t code, Call& call);
     Status debug(Call& call);
+    Status writeDebugText(int output, std::span<const std::string> options,
+                          const Caller& caller) const;
 
     const InterfaceLayout& mInterface;
 };

@@ -53,7 +53,8 @@ std::string PreparedModelObject::debugText(std::span<const std::string> /*option
     return mModel->report();
 }
 
-std::shared_ptr<driver::Client> PreparedModelObject::debuggedBy(const Caller& /*caller*/) const {
+Result<std::shared_ptr<driver::Client>> PreparedModelObject::debuggedBy(
+        const Caller& /*caller*/) const {
     return mModel->client();
 }
 

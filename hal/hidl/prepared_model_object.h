@@ -25,7 +25,7 @@ class PreparedModelObject : public HidlObject {
     // The model's report: memory and where each operation runs, as text.
     std::string debugText(std::span<const std::string> options) const override;
     // As with executions: the one that the model belongs to, whoever calls.
-    std::shared_ptr<driver::Client> debuggedBy(const Caller& caller) const override;
+    Result<std::shared_ptr<driver::Client>> debuggedBy(const Caller& caller) const override;
 
   private:
     struct Arguments;

@@ -28,6 +28,7 @@ class ClientTest : public testing::Test {
         return options;
     }
 
+    std::shared_ptr<Client> account(ProcessId process) { return mDevice->client(process).value(); }
     Result<std::shared_ptr<PreparedModel>> prepare(const std::shared_ptr<Client>& client,
                                                    const Model& model,
                                                    Priority priority = Priority::MEDIUM) {

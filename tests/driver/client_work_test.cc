@@ -25,7 +25,7 @@ namespace {
 using ClientWork = ClientTest;
 
 TEST_F(ClientWork, FindASlotThoughAnotherTakesAllThatItGets) {
-    const std::shared_ptr<Client> greedy = mDevice->client(kGreedy);
+    const std::shared_ptr<Client> greedy = account(kGreedy);
     const std::shared_ptr<PreparedModel> loop =
             prepare(greedy, loopModel(OperationType::MINIMUM)).value();
     std::vector<Endless> endless;
@@ -34,7 +34,7 @@ TEST_F(ClientWork, FindASlotThoughAnotherTakesAllThatItGets) {
     }
     awaitRunning(*greedy, 4);
     EXPECT_EQ(reported(kGreedy, "tasks"), 20);
-    const std::shared_ptr<Client> modest = mDevice->client(kModest);
+    const std::shared_ptr<Client> modest = account(kModest);
     const std::shared_ptr<PreparedModel> relu = prepare(modest, reluModel()).value();
     RequestBuilder request;
     request.input<float>({-1, 2, -3, 4}).output(16);
@@ -45,9 +45,9 @@ TEST_F(ClientWork, FindASlotThoughAnotherTakesAllThatItGets) {
     greedy->end();
 }
 
-TEST_F(ClientWork, OfLowerPriorityStandsStillWhileTheClientsOwnOfAHigherOneRuns) {
-    const std::shared_ptr<Client> client = mDevice->client(kGreedy);
-    const std::shared_ptr<Client> other = mDevice->client(kModest);
+TEST_F(ClientWork, OfLowerPriorityStandsStillWhileTheUsersOwnOfAHigherOneRuns) {
+    const std::shared_ptr<Client> client = account(kGreedy);
+    const std::shared_ptr<Client> other = account(kModest);
     const Model loop = loopModel(OperationType::MINIMUM);
     const std::shared_ptr<PreparedModel> high = prepare(client, loop, Priority::HIGH).value();
     const std::shared_ptr<PreparedModel> low = prepare(client, loop, Priority::LOW).value();
@@ -62,14 +62,32 @@ TEST_F(ClientWork, OfLowerPriorityStandsStillWhileTheClientsOwnOfAHigherOneRuns)
         std::this_thread::yield();
     }
     EXPECT_EQ(client->precedence().waiting(), 1U);
-    EXPECT_EQ(other->precedence().waiting(), 0U) << "priorities count among one client's models";
+    EXPECT_EQ(other->precedence().waiting(), 0U) << "priorities count among one user's models";
     client->end();
     other->end();
     EXPECT_EQ(third.done().get().code(), StatusCode::UNAVAILABLE);
 }
 
+TEST_F(ClientWork, OfLowerPriorityStandsStillForAnotherProcessOfTheSameUser) {
+    const std::shared_ptr<Client> first = account(kGreedy);
+    const std::shared_ptr<Client> second = account({.pid = 101, .uid = kGreedy.uid});
+    const Model loop = loopModel(OperationType::MINIMUM);
+    const std::shared_ptr<PreparedModel> high = prepare(first, loop, Priority::HIGH).value();
+    const std::shared_ptr<PreparedModel> low = prepare(second, loop, Priority::LOW).value();
+    const Endless one(*high);
+    awaitRunning(*first, 1);
+    const Endless two(*low);
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (second->precedence().waiting() == 0 && std::chrono::steady_clock::now() < patience) {
+        std::this_thread::yield();
+    }
+    EXPECT_EQ(second->precedence().waiting(), 1U) << "NNAPI: among the models of one app";
+    first->end();
+    second->end();
+}
+
 TEST_F(ClientWork, ThatDieTakeTheirWorkWithThem) {
-    const std::shared_ptr<Client> client = mDevice->client(kGreedy);
+    const std::shared_ptr<Client> client = account(kGreedy);
     const std::shared_ptr<PreparedModel> loop =
             prepare(client, loopModel(OperationType::MINIMUM)).value();
     std::vector<Endless> endless;
@@ -109,7 +127,7 @@ TEST_F(ClientWork, ThatDieTakeTheirWorkWithThem) {
 }
 
 TEST_F(ClientWork, ThatDieAreNotWaitedForWhereNoSlotIsFree) {
-    const std::shared_ptr<Client> client = mDevice->client(kGreedy);
+    const std::shared_ptr<Client> client = account(kGreedy);
     const std::shared_ptr<PreparedModel> loop =
             prepare(client, loopModel(OperationType::MINIMUM)).value();
     std::vector<Scheduler::Slot> slots;
@@ -141,7 +159,7 @@ Status runArena(const PreparedModel& model) {
 }
 
 TEST_F(ClientWork, KeepNoIdleExecutionsOnceTheyDied) {
-    const std::shared_ptr<Client> client = mDevice->client(kGreedy);
+    const std::shared_ptr<Client> client = account(kGreedy);
     const std::shared_ptr<PreparedModel> model = prepare(client, arenaModel()).value();
     const size_t before = client->account().memory->reserved();
     ASSERT_TRUE(runArena(*model).ok());
@@ -154,8 +172,8 @@ TEST_F(ClientWork, GiveUpTheirOwnIdleExecutionsWhereTheirMemoryRunsShort) {
     Options limited = options();
     limited.maxClientMemoryMib = 1;
     mDevice = makeDevice(limited);
-    const std::shared_ptr<Client> greedy = mDevice->client(kGreedy);
-    const std::shared_ptr<Client> modest = mDevice->client(kModest);
+    const std::shared_ptr<Client> greedy = account(kGreedy);
+    const std::shared_ptr<Client> modest = account(kModest);
     const std::shared_ptr<PreparedModel> others = prepare(modest, arenaModel()).value();
     ASSERT_TRUE(runArena(*others).ok());
     const size_t reserved = modest->account().memory->reserved();
@@ -169,7 +187,7 @@ TEST_F(ClientWork, GiveUpTheirOwnIdleExecutionsWhereTheirMemoryRunsShort) {
 }
 
 TEST_F(ClientWork, MayHaveSoMuchWorkWaitingAndNoMore) {
-    const std::shared_ptr<Client> client = mDevice->client(kGreedy);
+    const std::shared_ptr<Client> client = account(kGreedy);
     const std::shared_ptr<PreparedModel> loop =
             prepare(client, loopModel(OperationType::MINIMUM)).value();
     RequestBuilder request;
@@ -207,9 +225,9 @@ TEST_F(ClientWork, MayHaveSoMuchWorkWaitingAndNoMore) {
 
 TEST_F(ClientWork, HoldNoMoreOfTheirCallersThreadsThanTheyMay) {
     Options limited = options();
-    limited.calls = {.perClient = 1, .shared = 8, .most = 8};
+    limited.calls = {.perClient = 1, .perGroup = 8, .shared = 8, .most = 8};
     mDevice = makeDevice(limited);
-    const std::shared_ptr<Client> client = mDevice->client(kGreedy);
+    const std::shared_ptr<Client> client = account(kGreedy);
     const std::shared_ptr<PreparedModel> loop =
             prepare(client, loopModel(OperationType::MINIMUM)).value();
     const std::shared_ptr<PreparedModel> relu = prepare(client, reluModel()).value();
@@ -228,9 +246,7 @@ TEST_F(ClientWork, HoldNoMoreOfTheirCallersThreadsThanTheyMay) {
               StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_EQ(mDevice->supportedOperations(reluModel(), HalVersion::V1_3, client).status().code(),
               StatusCode::RESOURCE_EXHAUSTED);
-    EXPECT_TRUE(
-            mDevice->supportedOperations(reluModel(), HalVersion::V1_3, mDevice->client(kModest))
-                    .ok());
+    EXPECT_TRUE(mDevice->supportedOperations(reluModel(), HalVersion::V1_3, account(kModest)).ok());
     client->end();
     caller.join();
 }
@@ -240,7 +256,7 @@ TEST_F(ClientWork, AreToldWhenTheDeviceLetsNothingRunLonger) {
     limited.maxRunningSeconds = 1;
     mDevice = makeDevice(limited);
     const std::shared_ptr<PreparedModel> loop =
-            prepare(mDevice->client(kGreedy), loopModel(OperationType::MINIMUM)).value();
+            prepare(account(kGreedy), loopModel(OperationType::MINIMUM)).value();
     const auto start = std::chrono::steady_clock::now();
     const Endless endless(*loop);
     const Status status = endless.done().get();
@@ -262,7 +278,7 @@ TEST_F(ClientWork, AreToldWhenTheDeviceLetsNothingRunLonger) {
 
 TEST_F(ClientWork, IsNotSaidToTakeTooLongForTheDeviceWhereALoopDoesForItself) {
     const std::shared_ptr<PreparedModel> loop =
-            prepare(mDevice->client(kGreedy), loopModel(OperationType::MINIMUM)).value();
+            prepare(account(kGreedy), loopModel(OperationType::MINIMUM)).value();
     RequestBuilder request;
     request.input<float>({1}).input<float>({5}).output(4);
     ExecuteOptions options;
@@ -274,7 +290,7 @@ TEST_F(ClientWork, IsNotSaidToTakeTooLongForTheDeviceWhereALoopDoesForItself) {
 }
 
 TEST_F(ClientWork, HearOfADeadlineThatPassesInTheQueue) {
-    const std::shared_ptr<Client> client = mDevice->client(kGreedy);
+    const std::shared_ptr<Client> client = account(kGreedy);
     const std::shared_ptr<PreparedModel> loop =
             prepare(client, loopModel(OperationType::MINIMUM)).value();
     std::vector<Endless> endless;

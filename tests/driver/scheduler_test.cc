@@ -273,13 +273,14 @@ TEST(SchedulerClients, HaveNoMoreSlotsOfTheirOwnThanThereAreAtMost) {
     EXPECT_TRUE(third->enter(Priority::LOW, passed).ok());
 }
 
-TEST(SchedulerClients, TakeTurnsWithinAPriority) {
+TEST(SchedulerClients, OfOneUserTakeTurnsWithinAPriority) {
     std::vector<std::string> order;  // written with the only slot
     {
         Scheduler scheduler(1, 1);
-        const auto a = scheduler.makeShare();
-        const auto b = scheduler.makeShare();
-        const auto c = scheduler.makeShare();
+        const auto user = scheduler.makeGroup();
+        const auto a = user->makeShare();
+        const auto b = user->makeShare();
+        const auto c = user->makeShare();
         Gate gate(*c);
         const auto post = [&](const std::shared_ptr<Scheduler::Share>& share, Priority priority,
                               const std::string& name) {
@@ -357,6 +358,103 @@ TEST(SchedulerClients, WithFewestRunningComeFirstThoughTheyWereServedLast) {
         }
         single = nullptr;
     }
+}
+
+// ---- users --------------------------------------------------------------------------------------
+
+TEST(SchedulerUsers, HaveNoMoreSlotsForAsManyClientsAsTheyHave) {
+    Scheduler scheduler({.shared = 2, .group = 4, .newClients = 6, .newGroups = 8});
+    const Deadline passed = std::chrono::steady_clock::time_point();
+    std::vector<Scheduler::Slot> slots;
+    const auto enter = [&](Scheduler::Group& user) {
+        Result<Scheduler::Slot> slot = user.makeShare()->enter(Priority::HIGH, passed);
+        if (slot.ok()) {
+            slots.push_back(std::move(*slot));
+        }
+        return slot.ok();
+    };
+    const auto many = scheduler.makeGroup();
+    for (int i = 0; i < 40; ++i) {
+        enter(*many);
+    }
+    EXPECT_EQ(many->running(), 4U);
+    const auto more = scheduler.makeGroup();
+    for (int i = 0; i < 40; ++i) {
+        enter(*more);
+    }
+    EXPECT_EQ(more->running(), 2U) << "the others are for users of whom nothing runs";
+    const auto first = scheduler.makeGroup();
+    EXPECT_TRUE(enter(*first));
+    EXPECT_FALSE(enter(*first)) << "once";
+    EXPECT_TRUE(enter(*scheduler.makeGroup()));
+    EXPECT_FALSE(enter(*scheduler.makeGroup())) << "eight in all";
+}
+
+TEST(SchedulerUsers, LetAClientThatRunsNothingHaveASlotBesideAnotherOfTheirs) {
+    Scheduler scheduler({.shared = 2, .group = 4, .newClients = 6, .newGroups = 8});
+    const auto user = scheduler.makeGroup();
+    const auto greedy = user->makeShare();
+    const Hog hog(*greedy, 2);
+    const Deadline passed = std::chrono::steady_clock::time_point();
+    EXPECT_FALSE(greedy->enter(Priority::HIGH, passed).ok());
+    EXPECT_TRUE(user->makeShare()->enter(Priority::LOW, passed).ok());
+}
+
+TEST(SchedulerUsers, TakeTurnsWhateverTheirPriorities) {
+    std::vector<std::string> order;  // written with the only slot
+    {
+        Scheduler scheduler(1, 1);
+        const auto user = scheduler.makeGroup();
+        const auto a = user->makeShare();
+        const auto b = user->makeShare();
+        const auto other = scheduler.makeShare();
+        Gate gate(*other);
+        const auto post = [&](const std::shared_ptr<Scheduler::Share>& share, Priority priority,
+                              const std::string& name) {
+            EXPECT_TRUE(share->post(priority, {}, [&order, name](const Status& /*turn*/) {
+                                 order.push_back(name);
+                             }).ok());
+        };
+        post(a, Priority::LOW, "a low");
+        post(a, Priority::MEDIUM, "a 1");
+        post(a, Priority::MEDIUM, "a 2");
+        post(b, Priority::MEDIUM, "b 1");
+        post(b, Priority::HIGH, "b high");
+        post(other, Priority::LOW, "other 1");
+        post(other, Priority::LOW, "other 2");
+        gate.open();
+    }
+    EXPECT_EQ(order, (std::vector<std::string>{"b high", "other 1", "a 1", "other 2", "b 1", "a 2",
+                                               "a low"}));
+}
+
+TEST(SchedulerUsers, WithFewestRunningComeFirstHoweverManyClientsOthersHave) {
+    Scheduler scheduler(4, 4);
+    const auto many = scheduler.makeGroup();
+    const auto one = scheduler.makeShare();
+    std::vector<std::shared_ptr<Scheduler::Share>> processes;
+    std::vector<std::unique_ptr<Hog>> hogs;
+    for (int i = 0; i < 3; ++i) {
+        processes.push_back(many->makeShare());
+        hogs.push_back(std::make_unique<Hog>(*processes.back(), 1));
+    }
+    const Hog single(*one, 1);  // served last
+    const Awaited<bool> ran;
+    const Awaited<bool> go;
+    const Awaited<bool> waited;
+    const auto newcomer = many->makeShare();  // runs nothing, but its user does
+    EXPECT_TRUE(newcomer->post(Priority::HIGH, {},
+                               [waited](const Status& /*turn*/) { waited.set(true); })
+                        .ok());
+    EXPECT_TRUE(one->post(Priority::LOW, {}, [ran, go](const Status& /*turn*/) {
+                       ran.set(true);
+                       go.get();
+                   }).ok());
+    hogs.pop_back();
+    EXPECT_TRUE(ran.get());
+    EXPECT_EQ(waited.count(), 0);
+    go.set(true);
+    EXPECT_TRUE(waited.get());
 }
 
 TEST(SchedulerDeadlines, FireForTasksThatWait) {

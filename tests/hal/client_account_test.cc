@@ -60,7 +60,7 @@ class ClientAccounts : public ::testing::Test {
   protected:
     void SetUp() override { mDevice = driver::Device::create(testing::referenceOptions()).value(); }
     std::shared_ptr<driver::Client> account(int32_t pid, uint32_t uid) {
-        return hidl::accountOf(*mDevice, {.pid = pid, .euid = uid}, nullptr);
+        return hidl::accountOf(*mDevice, {.pid = pid, .euid = uid}, nullptr).value();
     }
 
     std::unique_ptr<driver::Device> mDevice;

@@ -192,11 +192,28 @@ TEST_F(HidlObjects, EndTheAccountOfAClientThatDiesAfterItHasPrepared) {
         const ObjectRef model = models->wait().model;
         ASSERT_FALSE(isNull(model));
         const std::shared_ptr<driver::Client> account =
-                mDriver->client({.pid = mProcess->caller.pid, .uid = mProcess->caller.euid});
+                mDriver->client({.pid = mProcess->caller.pid, .uid = mProcess->caller.euid})
+                        .value();
         EXPECT_TRUE(account->alive().ok());
         mProcess->kill(models);
         EXPECT_EQ(account->alive().code(), StatusCode::UNAVAILABLE);
     }
+}
+
+TEST_F(HidlObjects, TellAProcessThatItsUserHasTooManyAccounts) {
+    std::vector<std::shared_ptr<driver::Client>> others;
+    for (int32_t pid = 1; pid <= 64; ++pid) {
+        others.push_back(mDriver->client({.pid = pid, .uid = mProcess->caller.euid}).value());
+    }
+    const auto models = RecordingCallback::forModels();
+    EXPECT_EQ(client(newest()).prepare(addModel(), models).value(),
+              ErrorStatus::RESOURCE_EXHAUSTED_TRANSIENT);
+    EXPECT_EQ(models->wait().status, ErrorStatus::RESOURCE_EXHAUSTED_TRANSIENT);
+    EXPECT_EQ(models->count(), 1U);
+    EXPECT_EQ(client(newest()).supportedOperations(addModel())->status,
+              ErrorStatus::RESOURCE_EXHAUSTED_TRANSIENT);
+    others.pop_back();
+    EXPECT_FALSE(isNull(prepared(newest())));
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class HidlDebug : public ::testing::Test {
   protected:
     void SetUp() override {
         driver::Options options = testing::referenceOptions();
-        options.calls = {.perClient = 1, .shared = 2, .most = 2};
+        options.calls = {.perClient = 1, .perGroup = 2, .shared = 2, .most = 2};
         Result<testing::ServedDevice> served = testing::serveDevice(mProcess, options);
         ASSERT_TRUE(served.ok()) << served.status().toString();
         mDriver = served->driver;
@@ -69,7 +69,8 @@ class HidlDebug : public ::testing::Test {
 };
 
 TEST_F(HidlDebug, GivesNoTextToAClientThatHoldsAllItsPlaces) {
-    const std::shared_ptr<driver::Client> client = mDriver->client({.pid = kClient, .uid = kUid});
+    const std::shared_ptr<driver::Client> client =
+            mDriver->client({.pid = kClient, .uid = kUid}).value();
     {
         const Result<driver::CallGate::Permit> permit = client->shares().calls->enter();
         ASSERT_TRUE(permit.ok());
@@ -86,7 +87,8 @@ TEST_F(HidlDebug, HoldsAPlaceForAsLongAsItsReaderIsSlow) {
     const std::string piece(4096, 'x');
     while (write(ends[1], piece.data(), piece.size()) > 0) {
     }
-    const std::shared_ptr<driver::Client> client = mDriver->client({.pid = kClient, .uid = kUid});
+    const std::shared_ptr<driver::Client> client =
+            mDriver->client({.pid = kClient, .uid = kUid}).value();
     std::atomic<bool> seen = false;
     std::atomic<bool> over = false;
     std::thread caller([&] {

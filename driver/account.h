@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Account: what can run short, and how it is divided: of what a device has, each user may take a
+// part, and each process of a user a part of that. On Android every app is a user of its own.
+
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "driver/options.h"
+#include "engine/base/budget.h"
+
+namespace halyard::driver {
+
+// What can run short, of a device, of a user's part or of a process's. Thread-safe.
+struct Account {
+    // Bytes of constants that are copied, of graphs, of arenas, of requests that wait.
+    std::shared_ptr<Budget> memory;
+    // Mapped pools: bytes of address space, and how many mappings.
+    std::shared_ptr<Budget> addressSpace;
+    std::shared_ptr<Budget> mappings;
+    // Prepared models, those that are being prepared among them.
+    std::shared_ptr<Budget> models;
+    // Work that waits for its turn or runs, on threads of the device.
+    std::shared_ptr<Budget> tasks;
+    // Processes with an account; of a process, one.
+    std::shared_ptr<Budget> processes;
+};
+
+// So many users have their minimum of everything, whatever the others take.
+inline constexpr size_t kUsersWithMinimum = 16;
+
+// How a device's number of something is divided. The minimums of kUsersWithMinimum users are its
+// reserve.
+struct Division {
+    size_t device = 0;
+    size_t user = 0;     // at most
+    size_t process = 0;  // at most, of its user's
+    size_t minimum = 0;  // of a user
+};
+
+struct AccountLimits {
+    Division memory;
+    Division addressSpace;
+    Division mappings;
+    Division models;
+    Division tasks;
+    Division processes;
+};
+
+AccountLimits accountLimits(const Options& options);
+
+// `reclaim` makes room in memory.
+Account accountOfDevice(const AccountLimits& limits, std::function<void()> reclaim);
+Account accountOfUser(const Account& device, const AccountLimits& limits,
+                      std::function<void()> reclaim);
+Account accountOfProcess(const Account& user, const AccountLimits& limits,
+                         std::function<void()> reclaim);
+
+}  // namespace halyard::driver
