@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -107,6 +108,8 @@ constexpr Row kAllowed[] = {
          oneOf(0, {PR_SET_NAME, kNameMapping})},
         {__NR_sched_getaffinity, "how many threads to compute with"},
         {__NR_sched_setaffinity, "keeping these apart"},
+        {__NR_getpriority, "threads that give way", oneOf(0, {PRIO_PROCESS})},
+        {__NR_setpriority, "the same, and back", oneOf(0, {PRIO_PROCESS})},
         {__NR_getcpu, "the same, where neither rseq nor the vDSO tells"},
         {__NR_gettid, "the log's lines; bionic's locks"},
         {__NR_getpid, "getDebugInfo; abort()"},

@@ -3,7 +3,9 @@
 // The vendor service: options, the device, its registration, and serving until SIGTERM or SIGINT.
 
 #include <signal.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -33,11 +35,13 @@ namespace {
 
 constexpr const char* kBinderDevice = "/dev/hwbinder";
 // The kernel asks for threads as they are needed. Calls that take long, synchronous executions
-// above all, hold one each; some are always left for calls that don't.
+// above all, hold one each, and so do answers that are kept from who floods the service; some are
+// always left for calls that don't.
 constexpr size_t kThreads = 1;
-constexpr size_t kSpawnedThreads = 63;
-constexpr driver::CallGate::Limits kLongCalls = {.perClient = 16, .shared = 40, .most = 56};
-static_assert(kLongCalls.most < kThreads + kSpawnedThreads);
+constexpr size_t kSpawnedThreads = 127;
+constexpr driver::CallGate::Limits kLongCalls = {
+        .perClient = 16, .perGroup = 24, .shared = 40, .most = 56};
+static_assert(kLongCalls.most + kSpawnedThreads / 2 < kSpawnedThreads);
 // How long to wait for hwservicemanager between two looks at the signals.
 constexpr std::chrono::milliseconds kWaitSlice{500};
 
@@ -79,11 +83,23 @@ bool waitForManager(hidl::HwServiceManager& manager, const sigset_t& signals) {
     }
 }
 
+// As many as Android's init lets a process have. Clients' calls bring them along, and none may find
+// that the others' have left no room. A table of more would itself be large.
+void raiseDescriptorLimit() {
+    constexpr rlim_t kEnough = 32768;
+    rlimit limit = {};
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < kEnough) {
+        limit.rlim_cur = std::min(limit.rlim_max, kEnough);
+        static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
+    }
+}
+
 using Backends = std::vector<std::unique_ptr<const engine::Backend>>;
 
 Status serve(const ServiceOptions& options, Backends backendsInUse, const sigset_t& signals) {
     driver::Options driverOptions = options.driver;
     driverOptions.calls = kLongCalls;
+    driverOptions.longWorkGivesWay = true;
     HALYARD_ASSIGN_OR_RETURN(
             std::shared_ptr<driver::Device> device,
             driver::Device::create(std::move(driverOptions), std::move(backendsInUse)));
@@ -160,6 +176,7 @@ int run(int argc, char** argv) {
     }
     // Whoever reads the log may go away; the service stays.
     signal(SIGPIPE, SIG_IGN);
+    raiseDescriptorLimit();
     // Loading libraries takes system calls that nothing does afterwards.
     Result<Backends> backends = driver::makeBackends(options->driver);
     Status served = backends.status();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/base/log.h"
+#include "engine/base/long_work.h"
 
 namespace halyard::hal {
 namespace {
@@ -127,6 +128,8 @@ Status BinderConnection::becomeContextManager(std::shared_ptr<LocalObject> objec
 
 Status BinderConnection::startThreads(size_t threads, size_t maxSpawned) {
     HALYARD_RETURN_IF_ERROR(mKernel->setMaxThreads(static_cast<uint32_t>(maxSpawned)));
+    // Half of the threads are there for answers that come later.
+    mPacing = std::make_unique<CallPacing>(maxSpawned / 2, threadsMayGiveWay(), niceOfThread());
     for (size_t i = 0; i < threads; ++i) {
         HALYARD_RETURN_IF_ERROR(mThreads.start(ThreadRole::ENTERED));
     }
@@ -426,6 +429,16 @@ WireStatus BinderConnection::dispatch(const binder_transaction_data& data, const
 }
 
 void BinderConnection::serve(BinderThread& thread, const binder_transaction_data& data) {
+    if (mPacing == nullptr || thread.depth > 0) {
+        serveInTurn(thread, data, nullptr);
+        return;
+    }
+    CallPacing::Turn turn(*mPacing, data.sender_euid);
+    serveInTurn(thread, data, &turn);
+}
+
+void BinderConnection::serveInTurn(BinderThread& thread, const binder_transaction_data& data,
+                                   CallPacing::Turn* turn) {
     // Not with the reply: the call may take long, and the caller's next one may need the room.
     Received received = receive(data, [&thread, address = data.data.ptr.buffer] {
         thread.commands().add(BC_FREE_BUFFER, address);
@@ -449,6 +462,10 @@ void BinderConnection::serve(BinderThread& thread, const binder_transaction_data
     if (thread.generation != generation) {
         log(LogLevel::WARNING, "binder: the kernel has forgotten a call before it was answered");
     } else if (!call.oneway()) {
+        if (turn != nullptr && !thread.hasReceived()) {
+            settle(thread);
+            turn->pause();
+        }
         sendReply(thread, data, status, call.reply());
     }
     --thread.depth;

@@ -12,6 +12,7 @@
 #include <span>
 
 #include "hal/binder/binder_thread.h"
+#include "hal/binder/call_pacing.h"
 #include "hal/binder/commands.h"
 #include "hal/binder/incoming_call.h"
 #include "hal/binder/kernel.h"
@@ -80,6 +81,9 @@ class BinderConnection final : public BinderProcess {
                         uint32_t flags, const ParcelWriter& arguments);
 
     void serve(BinderThread& thread, const binder_transaction_data& call);
+    // `turn` is of a call that is not inside another one; null: it is.
+    void serveInTurn(BinderThread& thread, const binder_transaction_data& call,
+                     CallPacing::Turn* turn);
     WireStatus dispatch(const binder_transaction_data& data, const Status& received,
                         IncomingCall& call);
     void sendReply(BinderThread& thread, const binder_transaction_data& call, WireStatus status,
@@ -95,6 +99,7 @@ class BinderConnection final : public BinderProcess {
     const std::shared_ptr<ObjectTables> mObjects;
     std::shared_ptr<RemoteObject> mContextManager;  // everyone's handle 0
     std::atomic<bool> mToldOfUnknown = false;
+    std::unique_ptr<CallPacing> mPacing;  // null: calls from outside are not served yet
     BinderThreadPool mThreads;
 };
 

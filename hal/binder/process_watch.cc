@@ -41,8 +41,8 @@ bool await(int epoll, int fd, uint64_t id) {
 }  // namespace
 
 struct ProcessWatch::State {
-    State(FileDescriptor theEpoll, FileDescriptor theStop)
-        : epoll(std::move(theEpoll)), stop(std::move(theStop)) {}
+    State(FileDescriptor theEpoll, FileDescriptor theStop, size_t theMost)
+        : epoll(std::move(theEpoll)), stop(std::move(theStop)), most(theMost) {}
 
     struct Process {
         FileDescriptor descriptor;
@@ -51,6 +51,7 @@ struct ProcessWatch::State {
 
     const FileDescriptor epoll;
     const FileDescriptor stop;
+    const size_t most;
     pthread_t thread = {};
     std::mutex mutex;
     uint64_t lastId = kStop;
@@ -109,7 +110,7 @@ class ProcessWatch::Watch final : public OwnerWatch {
     const uint64_t mId;
 };
 
-Result<std::unique_ptr<ProcessWatch>> ProcessWatch::start() {
+Result<std::unique_ptr<ProcessWatch>> ProcessWatch::start(size_t most) {
     if (!FileDescriptor(openProcess(getpid())).valid()) {
         return systemError("watching processes", StatusCode::UNSUPPORTED);
     }
@@ -118,7 +119,7 @@ Result<std::unique_ptr<ProcessWatch>> ProcessWatch::start() {
     if (!epoll.valid() || !stop.valid() || !await(epoll.get(), stop.get(), kStop)) {
         return systemError("watching processes", StatusCode::UNSUPPORTED);
     }
-    const auto state = std::make_shared<State>(std::move(epoll), std::move(stop));
+    const auto state = std::make_shared<State>(std::move(epoll), std::move(stop), most);
     auto owned = std::make_unique<std::shared_ptr<State>>(state);
     if (int error = pthread_create(&state->thread, nullptr, &State::run, owned.get()); error != 0) {
         return Status(StatusCode::UNSUPPORTED,
@@ -135,13 +136,17 @@ ProcessWatch::~ProcessWatch() {
 }
 
 Result<std::unique_ptr<OwnerWatch>> ProcessWatch::watch(int32_t pid, std::function<void()> onEnd) {
+    const std::lock_guard lock(mState->mutex);
+    if (mState->processes.size() >= mState->most) {
+        return Status(StatusCode::RESOURCE_EXHAUSTED,
+                      std::to_string(mState->most) + " processes are watched already");
+    }
     FileDescriptor process(openProcess(pid));
     if (!process.valid()) {
         return systemError(
                 "process " + std::to_string(pid),
                 errno == ESRCH ? StatusCode::UNAVAILABLE : StatusCode::RESOURCE_EXHAUSTED);
     }
-    const std::lock_guard lock(mState->mutex);
     const uint64_t id = ++mState->lastId;
     // The thread may hear of it at once, and then waits for the lock.
     if (!await(mState->epoll.get(), process.get(), id)) {

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,16 +18,20 @@ namespace halyard::hal {
 // Thread-safe; has one thread.
 class ProcessWatch {
   public:
+    // Each process that is watched takes a descriptor; so many at most, so that there are others
+    // left for what comes with calls.
+    static constexpr size_t kMost = 256;
     // UNSUPPORTED where the kernel has no descriptors of processes (before Linux 5.3), or not
     // enough of anything else.
-    static Result<std::unique_ptr<ProcessWatch>> start();
+    static Result<std::unique_ptr<ProcessWatch>> start(size_t most = kMost);
     // Waits for a callback that is running. Not to be called by one.
     ~ProcessWatch();
     ProcessWatch(const ProcessWatch&) = delete;
     ProcessWatch& operator=(const ProcessWatch&) = delete;
 
     // Calls `onEnd` once, on the watch's thread, when the process has ended, unless what this gives
-    // goes first. UNAVAILABLE: there is no such process. Holds a descriptor.
+    // goes first. UNAVAILABLE: there is no such process. RESOURCE_EXHAUSTED:
+    // too many are watched already, or the system has no descriptor for it.
     Result<std::unique_ptr<OwnerWatch>> watch(int32_t pid, std::function<void()> onEnd);
 
   private:

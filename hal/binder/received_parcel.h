@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -26,7 +27,12 @@ class ReceivedParcel {
     ReceivedParcel(const ReceivedParcel&) = delete;
     ReceivedParcel& operator=(const ReceivedParcel&) = delete;
 
-    // Whether it may be read at all: INVALID_ARGUMENT if it carries too many descriptors.
+    // No call has more callbacks or models among its arguments. Each costs the kernel and whoever
+    // receives it more than it costs the sender.
+    static constexpr size_t kMostObjects = 64;
+
+    // Whether it may be read at all: INVALID_ARGUMENT if it carries too many descriptors or
+    // objects.
     Status check() const;
     ParcelReader& reader() { return mReader; }
     // There is nothing to read afterwards. Closes the descriptors that nobody took, and keeps the
@@ -36,6 +42,7 @@ class ReceivedParcel {
     void release();
 
   private:
+    const size_t mObjects;
     ReceivedDescriptors mDescriptors;
     ParcelReader mReader;
     std::function<void()> mFreeBuffer;

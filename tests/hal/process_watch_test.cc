@@ -67,6 +67,30 @@ TEST_F(Processes, AreNotToldOfAnyMoreOnceTheWatchIsGone) {
     EXPECT_LE(testing::openDescriptors(), before) << "one that has ended is let go of";
 }
 
+TEST_F(Processes, AreWatchedUpToSoManyAtATime) {
+    mWatch = ProcessWatch::start(2).value();
+    Bystander process;
+    const auto one = mWatch->watch(process.pid(), [] {});
+    auto other = mWatch->watch(process.pid(), [] {});
+    ASSERT_TRUE(one.ok() && other.ok());
+    const size_t before = testing::openDescriptors();
+    EXPECT_EQ(mWatch->watch(process.pid(), [] {}).status().code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(testing::openDescriptors(), before);
+    other->reset();
+    EXPECT_TRUE(mWatch->watch(process.pid(), [] {}).ok());
+}
+
+TEST_F(Processes, BeyondThoseAreToldOfByTheirCallbacks) {
+    mWatch = ProcessWatch::start(0).value();
+    const std::unique_ptr<driver::Device> device =
+            driver::Device::create(testing::referenceOptions()).value();
+    Bystander process;
+    const auto client =
+            hidl::accountOf(*device, {.pid = process.pid(), .euid = 7}, mWatch.get()).value();
+    EXPECT_FALSE(client->hasWitness()) << "an object of its own is still to come";
+    EXPECT_TRUE(client->alive().ok());
+}
+
 TEST_F(Processes, ThatAreGoneAreUnavailable) {
     Bystander process;
     process.end();
@@ -78,8 +102,9 @@ TEST_F(Processes, EndTheirAccountsThoughTheyHandedInNoObject) {
             driver::Device::create(testing::referenceOptions()).value();
     Bystander process;
     const Caller caller{.pid = process.pid(), .euid = 7};
-    const std::shared_ptr<driver::Client> client = hidl::accountOf(*device, caller, mWatch.get());
-    EXPECT_EQ(hidl::accountOf(*device, caller, mWatch.get()), client);
+    const std::shared_ptr<driver::Client> client =
+            hidl::accountOf(*device, caller, mWatch.get()).value();
+    EXPECT_EQ(hidl::accountOf(*device, caller, mWatch.get()).value(), client);
     EXPECT_TRUE(client->alive().ok());
     process.end();
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);

@@ -149,6 +149,26 @@ TEST_F(ReceivedParcels, RefuseMoreDescriptorsThanOneHandleMayHold) {
     EXPECT_EQ(parcelOf(1, 0xffffffffffffffff), StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_F(ReceivedParcels, RefuseMoreObjectsThanAnyCallHas) {
+    const auto checked = [](size_t count, uint32_t type) {
+        std::vector<flat_binder_object> objects(count);
+        std::vector<uint64_t> offsets;
+        for (flat_binder_object& object : objects) {
+            object.hdr.type = type;
+            offsets.push_back(offsets.size() * sizeof(object));
+        }
+        const auto* bytes = reinterpret_cast<const uint8_t*>(objects.data());
+        return ReceivedParcel({bytes, count * sizeof(flat_binder_object)}, offsets, nullptr,
+                              nullptr)
+                .check();
+    };
+    EXPECT_TRUE(checked(64, BINDER_TYPE_HANDLE).ok());
+    EXPECT_TRUE(checked(500, BINDER_TYPE_PTR).ok()) << "buffers are no objects in this sense";
+    EXPECT_EQ(checked(65, BINDER_TYPE_BINDER).code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(checked(65, BINDER_TYPE_HANDLE).message(),
+              "parcel: 65 objects, at most 64 are taken");
+}
+
 TEST_F(ReceivedParcels, HaveNoDescriptorWhereAnObjectIsOfAnotherKind) {
     ParcelWriter writer;
     writer.writeObject({});
