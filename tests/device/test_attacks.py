@@ -18,7 +18,7 @@ from halyard.devices import Service, ServiceOptions, VirtualDevice
 from halyard.devices.adb_service import list_services
 from halyard.devices.virtual import answers
 from halyard.errors import HalyardError
-from tests.device.attacking import Attacker, assert_served
+from tests.device.attacking import STRANGER, Attacker, assert_served
 from tests.device.footprint import Footprint, await_rest, leaving_nothing
 
 pytestmark = pytest.mark.slow
@@ -31,9 +31,9 @@ MEMORY = 64  # MiB that the service may take
 # A service starts threads as they are needed, and keeps them with their stacks and the allocator's
 # arenas: slots for executions and for preparations, and binder's.
 WARM = {
-    "threads": 112,
-    "binder_threads": 112,
-    "mappings": 336,
+    "threads": 176,
+    "binder_threads": 176,
+    "mappings": 528,
     "binder_refs": 1,
     "binder_nodes": 1,
 }
@@ -232,6 +232,75 @@ def test_many_callers_at_once_are_all_served(siege: Siege) -> None:
 def test_what_a_client_held_ends_with_it(siege: Siege, attack: tuple[str | int, ...]) -> None:
     with siege.attacker.start(*attack, "--seconds", 60):
         time.sleep(4)
+
+
+# ---- many of one user, and floods ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("priority", ["medium", pytest.param("high", marks=THOROUGH)])
+def test_executions_of_many_processes_leave_other_users_their_turn(
+    siege: Siege, priority: str
+) -> None:
+    siege.beside(
+        *("slot-hog", "--clients", 2, "--against", priority),
+        *("--processes", 40, "--uid", STRANGER),
+    )
+
+
+@THOROUGH
+def test_executions_of_many_users_leave_others_their_turn(siege: Siege) -> None:
+    siege.beside(
+        *("slot-hog", "--clients", 2, "--processes", 40),
+        *("--uid", STRANGER, "--uids", 15),
+    )
+
+
+@pytest.mark.parametrize("users", [1, pytest.param(3, marks=THOROUGH)])
+def test_processes_that_hoard_memory_leave_other_users_their_minimum(
+    siege: Siege, users: int
+) -> None:
+    siege.beside(
+        *("memory-hog", "--clients", 100, "--processes", 3),
+        *("--uid", STRANGER, "--uids", users),
+    )
+
+
+@pytest.mark.parametrize(
+    ("processes", "users"),
+    [(100, 1), pytest.param(1100, 1, marks=THOROUGH), pytest.param(1100, 15, marks=THOROUGH)],
+)
+def test_a_crowd_of_processes_leaves_accounts_and_descriptors_for_others(
+    siege: Siege, victim: Service, processes: int, users: int
+) -> None:
+    words = ("one-model", "--processes", processes, "--uid", STRANGER, "--uids", users)
+    with siege.attacker.start(*words, "--seconds", 600) as running:
+        end = time.monotonic() + 300
+        while len(said := running.said().splitlines()) < processes:
+            assert time.monotonic() < end, f"{len(said)} of {processes} have got as far as that"
+            time.sleep(1)
+        held = said.count("one model held")
+        print(f"{held} of {processes} processes hold a model")
+        assert held <= min(64 * users, 512)
+        siege.honest()
+        assert len(victim.report().get("client", [])) <= 512
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        ("execute-flood", "--clients", 64),
+        ("object-flood", "--clients", 8),
+        pytest.param(("object-flood", "--clients", 8, "--against", "allocate"), marks=THOROUGH),
+        pytest.param(("sync-hog", "--clients", 64), marks=THOROUGH),
+        pytest.param(("trailing-bytes", "--clients", 6, "--against", "behind"), marks=THOROUGH),
+        pytest.param(("debug", "--clients", 16, "--against", "pipe"), marks=THOROUGH),
+    ],
+    ids=lambda attack: attack[0],
+)
+def test_floods_of_one_user_leave_others_served(
+    siege: Siege, attack: tuple[str | int, ...]
+) -> None:
+    siege.beside(*attack, "--uid", STRANGER)
 
 
 # ---- memory -------------------------------------------------------------------------------------

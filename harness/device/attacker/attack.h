@@ -42,6 +42,7 @@ std::span<const NamedAttack> descriptorAttacks();
 std::span<const NamedAttack> workAttacks();
 std::span<const NamedAttack> memoryAttacks();
 std::span<const NamedAttack> edgeAttacks();
+std::span<const NamedAttack> crowdAttacks();
 std::span<const NamedAttack> managerAttacks();
 std::span<const NamedAttack> clientRuns();  // those that behave, and those that die
 

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -26,16 +27,18 @@ namespace {
 
 constexpr std::string_view kHidl = "hidl:";
 
-constexpr std::array<std::span<const NamedAttack> (*)(), 6> kGroups = {
-        descriptorAttacks, workAttacks, memoryAttacks, edgeAttacks, managerAttacks, clientRuns};
+constexpr std::array<std::span<const NamedAttack> (*)(), 7> kGroups = {
+        descriptorAttacks, workAttacks,    memoryAttacks, edgeAttacks,
+        crowdAttacks,      managerAttacks, clientRuns};
 
 int usage() {
     fputs("Usage: halyard-attacker --target hidl:INSTANCE [--seconds N] [--clients N] [--seed N]\n"
           "                        [--against NAME] [--processes N] [--patience N] [--uid N]\n"
-          "                        ATTACK\n"
+          "                        [--uids N] ATTACK\n"
           "With --processes as many accounts carry it out at once, each with --clients of its "
           "own.\n"
           "--uid: the user that carries it out, as an app has one of its own; takes root.\n"
+          "--uids: the processes are that many users, from --uid on.\n"
           "--patience: the seconds that an honest client waits for an answer.\n"
           "Exit status: 0 done, 1 it could not be done or an honest call failed.\n",
           stderr);
@@ -67,10 +70,27 @@ bool becomeUser(uid_t uid) {
     return false;
 }
 
+// Who carries an attack out.
+struct Attackers {
+    int processes = 1;
+    std::optional<uid_t> uid;
+    int uids = 1;  // from that one on
+};
+
 // In as many processes, which are as many accounts of the service's. 0: all could.
-int carryOutInProcesses(const NamedAttack& attack, const Settings& settings, int processes) {
-    for (int i = 0; i < processes; ++i) {
-        if (fork() == 0) {
+int carryOutInProcesses(const NamedAttack& attack, const Settings& settings,
+                        const Attackers& attackers) {
+    for (int i = 0; i < attackers.processes; ++i) {
+        const pid_t child = fork();
+        if (child < 0) {
+            perror("halyard-attacker: fork");
+            break;
+        }
+        if (child == 0) {
+            if (attackers.uid.has_value() &&
+                !becomeUser(*attackers.uid + static_cast<uid_t>(i % attackers.uids))) {
+                _exit(1);
+            }
             _exit(carryOut(attack, settings));
         }
     }
@@ -83,7 +103,7 @@ int carryOutInProcesses(const NamedAttack& attack, const Settings& settings, int
 }
 
 int run(int argc, char** argv) {
-    constexpr std::array<option, 9> kOptions = {{
+    constexpr std::array<option, 10> kOptions = {{
             {"target", required_argument, nullptr, 't'},
             {"seconds", required_argument, nullptr, 's'},
             {"clients", required_argument, nullptr, 'c'},
@@ -92,11 +112,11 @@ int run(int argc, char** argv) {
             {"processes", required_argument, nullptr, 'p'},
             {"patience", required_argument, nullptr, 'w'},
             {"uid", required_argument, nullptr, 'u'},
+            {"uids", required_argument, nullptr, 'm'},
             {},
     }};
     Settings settings;
-    int processes = 1;
-    std::optional<uid_t> user;
+    Attackers attackers;
     int choice = 0;
     while ((choice = getopt_long(argc, argv, "", kOptions.data(), nullptr)) != -1) {
         switch (choice) {
@@ -122,10 +142,13 @@ int run(int argc, char** argv) {
                 settings.patience = std::chrono::seconds(atoi(optarg));
                 break;
             case 'p':
-                processes = atoi(optarg);
+                attackers.processes = atoi(optarg);
                 break;
             case 'u':
-                user = static_cast<uid_t>(strtoul(optarg, nullptr, 10));
+                attackers.uid = static_cast<uid_t>(strtoul(optarg, nullptr, 10));
+                break;
+            case 'm':
+                attackers.uids = std::max(atoi(optarg), 1);
                 break;
             default:
                 return usage();
@@ -134,7 +157,7 @@ int run(int argc, char** argv) {
     if (optind + 1 != argc || settings.instance.empty()) {
         return usage();
     }
-    if (user.has_value() && !becomeUser(*user)) {
+    if (attackers.processes == 1 && attackers.uid.has_value() && !becomeUser(*attackers.uid)) {
         return 1;
     }
     signal(SIGPIPE, SIG_IGN);
@@ -143,8 +166,8 @@ int run(int argc, char** argv) {
     for (const auto group : kGroups) {
         for (const NamedAttack& attack : group()) {
             if (attack.name == wanted) {
-                return processes > 1 ? carryOutInProcesses(attack, settings, processes)
-                                     : carryOut(attack, settings);
+                return attackers.processes > 1 ? carryOutInProcesses(attack, settings, attackers)
+                                               : carryOut(attack, settings);
             }
         }
     }
