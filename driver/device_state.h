@@ -18,6 +18,7 @@
 #include "driver/time_limit.h"
 #include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
+#include "engine/base/heap.h"
 #include "engine/base/recent_use.h"
 #include "engine/base/thread_pool.h"
 #include "engine/plan/backend.h"
@@ -46,6 +47,7 @@ struct DeviceState {
     std::atomic<uint64_t> requests = 0;    // executed so far; numbers the dumps
     std::atomic<uint32_t> graphDumps = 0;  // numbers that dumped models have taken
     std::atomic<size_t> liveModels = 0;
+    HeapTrimmer heap;
     CallGate calls;
     // Their tasks use what stands above. Two of them, so that models that take long to prepare keep
     // no request waiting.
