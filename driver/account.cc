@@ -24,6 +24,7 @@ constexpr Row kRows[] = {
         {&Account::memory, &AccountLimits::memory, "bytes"},
         {&Account::addressSpace, &AccountLimits::addressSpace, "bytes mapped"},
         {&Account::mappings, &AccountLimits::mappings, "mappings"},
+        {&Account::sharedMemory, &AccountLimits::sharedMemory, "bytes of shared memory"},
         {&Account::models, &AccountLimits::models, "models"},
         {&Account::tasks, &AccountLimits::tasks, "tasks"},
         {&Account::processes, &AccountLimits::processes, "processes"},
@@ -50,19 +51,28 @@ constexpr size_t kTasks = 8192;
 constexpr size_t kProcesses = 512;
 constexpr size_t kUserProcesses = 64;
 
+// So many eighths of the machine's memory, in bytes.
+size_t eighthsOfMachine(uint64_t eighths) {
+    constexpr uint64_t kWhereNotTold = uint64_t{1} << 31;
+    const int64_t pages = sysconf(_SC_PHYS_PAGES);
+    const int64_t pageSize = sysconf(_SC_PAGESIZE);
+    const uint64_t machine = pages > 0 && pageSize > 0 ? static_cast<uint64_t>(pages) *
+                                                                 static_cast<uint64_t>(pageSize)
+                                                       : kWhereNotTold;
+    return static_cast<size_t>(
+            std::min<uint64_t>(machine / 8 * eighths, std::numeric_limits<size_t>::max() / 2));
+}
+
 // In bytes. Half of the machine's memory leaves the other half to the clients, whose models and
 // requests lie in memory of their own, and to all else.
 size_t memoryLimit(const Options& options) {
-    if (options.maxMemoryMib > 0) {
-        return options.maxMemoryMib << 20;
-    }
-    constexpr uint64_t kWhereNotTold = uint64_t{1} << 30;
-    const int64_t pages = sysconf(_SC_PHYS_PAGES);
-    const int64_t pageSize = sysconf(_SC_PAGESIZE);
-    const uint64_t half = pages > 0 && pageSize > 0 ? static_cast<uint64_t>(pages) / 2 *
-                                                              static_cast<uint64_t>(pageSize)
-                                                    : kWhereNotTold;
-    return static_cast<size_t>(std::min<uint64_t>(half, std::numeric_limits<size_t>::max() / 2));
+    return options.maxMemoryMib > 0 ? options.maxMemoryMib << 20 : eighthsOfMachine(4);
+}
+
+// Of the clients' own memory, what the device can make there be by looking at it. With the limit
+// above, an eighth of the machine is left.
+size_t sharedMemoryLimit() {
+    return eighthsOfMachine(3);
 }
 
 }  // namespace
@@ -71,9 +81,11 @@ AccountLimits accountLimits(const Options& options) {
     const size_t memory = memoryLimit(options);
     const size_t ofProcess =
             options.maxClientMemoryMib > 0 ? options.maxClientMemoryMib << 20 : memory / 2;
+    const size_t sharedMemory = sharedMemoryLimit();
     AccountLimits limits = {.memory = divide(memory, std::min(ofProcess, memory)),
                             .addressSpace = divide(kAddressSpace, kAddressSpace / 8),
                             .mappings = divide(kMappings, kMappings / 4),
+                            .sharedMemory = divide(sharedMemory, sharedMemory / 2),
                             .models = divide(kModels, kModels / 16),
                             .tasks = divide(kTasks, kTasks / 16),
                             .processes = divide(kProcesses, 1)};

@@ -21,6 +21,9 @@ struct Account {
     // Mapped pools: bytes of address space, and how many mappings.
     std::shared_ptr<Budget> addressSpace;
     std::shared_ptr<Budget> mappings;
+    // Bytes of mapped memory, of no disk, that the device may touch. A page that is missing comes
+    // into being with the first look at it, whoever looks, and stays for as long as it is mapped.
+    std::shared_ptr<Budget> sharedMemory;
     // Prepared models, those that are being prepared among them.
     std::shared_ptr<Budget> models;
     // Work that waits for its turn or runs, on threads of the device.
@@ -45,6 +48,7 @@ struct AccountLimits {
     Division memory;
     Division addressSpace;
     Division mappings;
+    Division sharedMemory;
     Division models;
     Division tasks;
     Division processes;

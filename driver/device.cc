@@ -117,6 +117,7 @@ std::string describeHoldings(const Part& part) {
     add("memory", account.memory->reserved());
     add("address_space", account.addressSpace->reserved());
     add("mappings", account.mappings->reserved());
+    add("shared_memory", account.sharedMemory->reserved());
     add("tasks", account.tasks->reserved());
     add("waiting", shares.preparing->waiting() + shares.executing->waiting());
     add("running", shares.preparing->running() + shares.executing->running());
@@ -243,9 +244,17 @@ Status Device::prepareAsync(Model model, HalVersion version, const PrepareOption
         callback(admission.status(), nullptr);
         return admission.status();
     }
-    if (const Status used = usePools(model, &client->account()); !used.ok()) {
-        callback(used, nullptr);
-        return {};
+    {
+        // It works on the caller's thread, like all that asks for a permit.
+        const Result<CallGate::Permit> permit = client->shares().calls->enter();
+        if (!permit.ok()) {
+            callback(permit.status(), nullptr);
+            return permit.status();
+        }
+        if (const Status used = usePools(model, &client->account()); !used.ok()) {
+            callback(used, nullptr);
+            return {};
+        }
     }
     struct Preparation {
         PrepareCallback callback;

@@ -18,8 +18,10 @@
 #include "driver/backends.h"
 #include "driver/device.h"
 #include "driver/operation_list.h"
+#include "engine/base/heap.h"
 #include "engine/base/log.h"
 #include "hal/allocator.h"
+#include "hal/binder/descriptor_kind.h"
 #include "hal/binder/guarded_mapping.h"
 #include "hal/binder/process.h"
 #include "hal/binder/process_watch.h"
@@ -152,6 +154,7 @@ Status serve(const ServiceOptions& options, Backends backendsInUse, const sigset
 }
 
 int run(int argc, char** argv) {
+    keepHeapSmall();
     setLogSink(&logToStderrAndLogd);
     Result<ServiceOptions> options = parseServiceOptions(argc, argv);
     if (!options.ok()) {
@@ -185,6 +188,7 @@ int run(int argc, char** argv) {
     }
     if (served.ok()) {
         served = guardMappings();
+        prepareDescriptorKinds();
     }
     if (served.ok()) {
         served = serve(*options, std::move(*backends), blockEndSignals());

@@ -232,6 +232,9 @@ PreparedModel::PreparedModel(std::shared_ptr<DeviceState> device, std::shared_pt
 PreparedModel::~PreparedModel() {
     mState->device->idle->drop(*mState->program);
     --mState->device->liveModels;
+    const std::shared_ptr<DeviceState> device = mState->device;
+    mState = nullptr;
+    device->heap.note();
 }
 
 void PreparedModel::execute(const Request& request, HalVersion version,
@@ -273,11 +276,20 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
         callback(failure);
         return failure.status;
     }
-    std::vector<ByteRange> ranges;
-    failure.status = usePools(request, &mState->client->account(), ranges);
-    if (!failure.status.ok()) {
-        callback(failure);
-        return {};
+    {
+        // It works on the caller's thread, like all that asks for a permit.
+        const Result<CallGate::Permit> permit = mState->client->shares().calls->enter();
+        if (!permit.ok()) {
+            failure.status = permit.status();
+            callback(failure);
+            return failure.status;
+        }
+        std::vector<ByteRange> ranges;
+        failure.status = usePools(request, &mState->client->account(), ranges);
+        if (!failure.status.ok()) {
+            callback(failure);
+            return {};
+        }
     }
     struct Launch {
         ExecuteCallback callback;

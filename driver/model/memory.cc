@@ -2,7 +2,10 @@
 
 #include "driver/model/memory.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "engine/base/checked_math.h"
@@ -29,8 +32,11 @@ void ByteRange::include(uint64_t offset, uint64_t length) {
     if (length == 0) {
         return;
     }
+    static const auto page = static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
     begin = empty() ? offset : std::min(begin, offset);
     end = std::max(end, offset + length);
+    const uint64_t pages = (offset + length - 1) / page - offset / page + 1;
+    touched = pages > (UINT64_MAX - touched) / page ? UINT64_MAX : touched + pages * page;
 }
 
 bool ByteRange::holds(uint64_t offset, uint64_t length) const {

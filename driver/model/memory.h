@@ -25,6 +25,8 @@ struct Account;
 struct ByteRange {
     uint64_t begin = 0;
     uint64_t end = 0;
+    // No more of these will be touched, in whole pages; 0: nothing is known but the range.
+    uint64_t touched = 0;
 
     bool empty() const { return begin == end; }
     // Becomes the smallest range that also holds `length` bytes from `offset` on; their sum does

@@ -8,6 +8,8 @@
 
 #include "engine/base/log.h"
 #include "engine/base/long_work.h"
+#include "hal/binder/client_lanes.h"
+#include "hal/binder/descriptor_kind.h"
 
 namespace halyard::hal {
 namespace {
@@ -65,6 +67,63 @@ void settle(BinderThread& thread) {
         log(LogLevel::WARNING, told.withContext("settling with the kernel").toString());
     }
 }
+
+// What a parcel's sender might keep waiting is done in the sender's lane.
+class ParcelDisposal final : public DescriptorDisposal {
+  public:
+    ParcelDisposal(std::shared_ptr<BinderKernel> kernel, const binder_transaction_data& data,
+                   std::function<void()> settleFirst)
+        : mKernel(std::move(kernel)),
+          mOwner(ownerOf(data)),
+          mAddress(data.data.ptr.buffer),
+          mSettleFirst(std::move(settleFirst)) {}
+
+    static ClientLanes::Owner ownerOf(const binder_transaction_data& data) {
+        return {.pid = data.sender_pid, .uid = data.sender_euid};
+    }
+
+    void close(std::vector<FileDescriptor> descriptors) override {
+        ClientLanes::here().close(mOwner, std::move(descriptors));
+    }
+
+    void freeBuffer(std::span<const int> inArrays) override {
+        if (mSettleFirst != nullptr) {
+            mSettleFirst();
+        }
+        const Status freed = mKernel->freeBufferOnly(mAddress);
+        if (freed.code() == StatusCode::UNSUPPORTED) {
+            // The kernel closes them before the buffer is free again.
+            ClientLanes::here().run(
+                    mOwner, [kernel = mKernel, address = mAddress] { freeNow(*kernel, address); });
+            return;
+        }
+        if (!freed.ok()) {
+            log(LogLevel::WARNING, freed.withContext("freeing a buffer").toString());
+        }
+        std::vector<FileDescriptor> slow;
+        for (const int fd : inArrays) {
+            FileDescriptor owned(fd);
+            if (!closesAtOnce(fd)) {
+                slow.push_back(std::move(owned));
+            }
+        }
+        close(std::move(slow));
+    }
+
+    static void freeNow(BinderKernel& kernel, binder_uintptr_t address) {
+        CommandBuffer commands;
+        commands.add(BC_FREE_BUFFER, address);
+        if (Status sent = kernel.write(commands.bytes()); !sent.ok()) {
+            log(LogLevel::WARNING, sent.withContext("freeing a buffer").toString());
+        }
+    }
+
+  private:
+    const std::shared_ptr<BinderKernel> mKernel;
+    const ClientLanes::Owner mOwner;
+    const binder_uintptr_t mAddress;
+    const std::function<void()> mSettleFirst;
+};
 
 void runDeferred(BinderThread& thread) {
     while (thread.depth == 0 && !thread.deferred.empty()) {
@@ -362,9 +421,7 @@ Status BinderConnection::transactOneway(const std::shared_ptr<RemoteObject>& tar
     if (target == nullptr) {
         return invalidArgument("binder: a call to a null object");
     }
-    return call(BinderThread::current(mKernel), *target, code, TF_ACCEPT_FDS | TF_ONE_WAY,
-                arguments)
-            .status();
+    return call(BinderThread::current(mKernel), *target, code, TF_ONE_WAY, arguments).status();
 }
 
 // ---- Calls from others -------------------------------------------------------------------------
@@ -379,14 +436,15 @@ Status BinderConnection::checkDelivered(const binder_transaction_data& data) con
     return {};
 }
 
-BinderConnection::Received BinderConnection::receive(const binder_transaction_data& data,
-                                                     std::function<void()> freeBuffer) const {
+BinderConnection::Received BinderConnection::receive(
+        const binder_transaction_data& data, std::function<void()> freeBuffer,
+        std::unique_ptr<DescriptorDisposal> disposal) const {
     Received received{.parcel = nullptr, .status = checkDelivered(data), .flags = data.flags};
     const bool delivered = received.status.ok();
     received.parcel = std::make_unique<ReceivedParcel>(
             delivered ? dataOf(data) : std::span<const uint8_t>(),
             delivered ? offsetsOf(data) : std::span<const uint64_t>(), mObjects.get(),
-            std::move(freeBuffer));
+            std::move(freeBuffer), std::move(disposal));
     if (delivered) {
         received.status = received.parcel->check();
     }
@@ -395,13 +453,12 @@ BinderConnection::Received BinderConnection::receive(const binder_transaction_da
 
 BinderConnection::Received BinderConnection::receiveReply(
         const binder_transaction_data& data) const {
-    return receive(data, [kernel = mKernel, objects = mObjects, address = data.data.ptr.buffer] {
-        CommandBuffer commands;
-        commands.add(BC_FREE_BUFFER, address);
-        if (Status sent = kernel->write(commands.bytes()); !sent.ok()) {
-            log(LogLevel::WARNING, sent.withContext("freeing a reply").toString());
-        }
-    });
+    return receive(
+            data,
+            [kernel = mKernel, objects = mObjects, address = data.data.ptr.buffer] {
+                ParcelDisposal::freeNow(*kernel, address);
+            },
+            std::make_unique<ParcelDisposal>(mKernel, data, nullptr));
 }
 
 WireStatus BinderConnection::dispatch(const binder_transaction_data& data, const Status& received,
@@ -440,10 +497,19 @@ void BinderConnection::serve(BinderThread& thread, const binder_transaction_data
 void BinderConnection::serveInTurn(BinderThread& thread, const binder_transaction_data& data,
                                    CallPacing::Turn* turn) {
     // Not with the reply: the call may take long, and the caller's next one may need the room.
-    Received received = receive(data, [&thread, address = data.data.ptr.buffer] {
-        thread.commands().add(BC_FREE_BUFFER, address);
-        settle(thread);
-    });
+    Received received = receive(
+            data,
+            [&thread, address = data.data.ptr.buffer] {
+                thread.commands().add(BC_FREE_BUFFER, address);
+                settle(thread);
+            },
+            std::make_unique<ParcelDisposal>(mKernel, data, [&thread] { settle(thread); }));
+    if (received.status.ok() && !received.parcel->closesAtOnce() &&
+        ClientLanes::here().isStuck(ParcelDisposal::ownerOf(data))) {
+        received.status = invalidArgument(
+                "descriptors from pid " + std::to_string(data.sender_pid) +
+                ", of which one that came before can't be closed until its owner lets it");
+    }
     IncomingCall call(data.code, (data.flags & TF_ONE_WAY) != 0,
                       {.pid = data.sender_pid, .euid = data.sender_euid}, *received.parcel);
     WireStatus status = WireStatus::UNKNOWN_ERROR;

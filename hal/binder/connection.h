@@ -88,8 +88,10 @@ class BinderConnection final : public BinderProcess {
                         IncomingCall& call);
     void sendReply(BinderThread& thread, const binder_transaction_data& call, WireStatus status,
                    const ParcelWriter& reply);
-    // Takes over what the kernel delivered; `freeBuffer` frees the buffer.
-    Received receive(const binder_transaction_data& data, std::function<void()> freeBuffer) const;
+    // Takes over what the kernel delivered; `freeBuffer` frees the buffer, or `disposal` where that
+    // may take long.
+    Received receive(const binder_transaction_data& data, std::function<void()> freeBuffer,
+                     std::unique_ptr<DescriptorDisposal> disposal) const;
     // A reply outlives the call, and maybe this connection.
     Received receiveReply(const binder_transaction_data& data) const;
     Status checkDelivered(const binder_transaction_data& data) const;

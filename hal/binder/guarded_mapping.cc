@@ -21,6 +21,7 @@ struct GuardedMapping::Record {
     std::atomic<uint32_t> version = 0;
     std::atomic<uintptr_t> begin = 0;
     std::atomic<uintptr_t> end = 0;
+    std::atomic<bool> writable = false;
     std::atomic<bool> lost = false;
     bool used = false;  // by MappingRecords only
 
@@ -49,13 +50,14 @@ struct MappingRecords {
         std::atomic<Block*> next = nullptr;
     };
 
-    Record* take(uintptr_t begin, uintptr_t end) {
+    Record* take(uintptr_t begin, uintptr_t end, bool writable) {
         const std::lock_guard lock(mutex);
         for (Block* block = &first;; block = block->next.load()) {
             for (Record& record : block->records) {
                 if (!record.used) {
                     record.used = true;
                     record.lost.store(false);
+                    record.writable.store(writable);
                     record.set(begin, end);
                     return &record;
                 }
@@ -91,7 +93,8 @@ struct MappingRecords {
             return false;
         }
         const uintptr_t start = address & ~(pageSize - 1);
-        if (mmap(reinterpret_cast<void*>(start), record->end.load() - start, PROT_READ | PROT_WRITE,
+        const int protection = record->writable.load() ? PROT_READ | PROT_WRITE : PROT_READ;
+        if (mmap(reinterpret_cast<void*>(start), record->end.load() - start, protection,
                  MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) {
             return false;
         }
@@ -150,11 +153,11 @@ Status guardMappings() {
     return {};
 }
 
-GuardedMapping::GuardedMapping(void* address, size_t length)
+GuardedMapping::GuardedMapping(void* address, size_t length, bool writable)
     : mAddress(address),
       mLength(length),
       mRecord(records().take(reinterpret_cast<uintptr_t>(address),
-                             reinterpret_cast<uintptr_t>(address) + length)) {}
+                             reinterpret_cast<uintptr_t>(address) + length, writable)) {}
 
 GuardedMapping::~GuardedMapping() {
     records().giveBack(mRecord);

@@ -21,8 +21,8 @@ Status guardMappings();
 // Owns the address range, which is unmapped with it. Thread-safe.
 class GuardedMapping {
   public:
-    // Takes over what mmap gave.
-    GuardedMapping(void* address, size_t length);
+    // Takes over what mmap gave. Where it is not `writable`, zeros take no memory.
+    GuardedMapping(void* address, size_t length, bool writable = true);
     ~GuardedMapping();
     GuardedMapping(const GuardedMapping&) = delete;
     GuardedMapping& operator=(const GuardedMapping&) = delete;

@@ -14,6 +14,7 @@
 
 #include "engine/base/checked_math.h"
 #include "engine/base/log.h"
+#include "hal/binder/buffer_freer.h"
 
 namespace halyard::hal {
 namespace {
@@ -26,6 +27,7 @@ class BinderDevice final : public BinderKernel {
   public:
     explicit BinderDevice(int fd) : mFd(fd) {}
     ~BinderDevice() override {
+        mFreer = nullptr;
         if (mMapping != MAP_FAILED) {
             munmap(mMapping, mMappingSize);
         }
@@ -68,7 +70,16 @@ class BinderDevice final : public BinderKernel {
                 .received = static_cast<size_t>(exchange.read_consumed)};
     }
 
+    Status freeBufferOnly(uint64_t address) override {
+        return mFreer == nullptr ? unsupported("no thread has a table of descriptors of its own")
+                                 : mFreer->free(address);
+    }
+
     Status setMaxThreads(uint32_t threads) override {
+        // Before there are any of a client's, which it would keep open.
+        if (mFreer == nullptr) {
+            mFreer = BufferFreer::start(*this);
+        }
         return ioctl(mFd, BINDER_SET_MAX_THREADS, &threads) < 0
                        ? systemError("BINDER_SET_MAX_THREADS")
                        : Status();
@@ -116,6 +127,7 @@ class BinderDevice final : public BinderKernel {
 
   private:
     const int mFd;
+    std::unique_ptr<BufferFreer> mFreer;
     void* mMapping = MAP_FAILED;
     size_t mMappingSize = 0;
 };

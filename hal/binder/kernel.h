@@ -38,6 +38,9 @@ class BinderKernel {
     // Hands over commands that nothing is returned to. What the kernel does not take is offered
     // again; a failure where it is not taken then either.
     Status write(std::span<const uint8_t> commands);
+    // Gives back a received buffer without closing the descriptors of its arrays, which are the
+    // caller's from then on. UNSUPPORTED: the kernel closes them whoever gives it back.
+    virtual Status freeBufferOnly(uint64_t address) = 0;
     // How many threads the kernel may ask for by BR_SPAWN_LOOPER.
     virtual Status setMaxThreads(uint32_t threads) = 0;
     // Makes the local object `pointer` (its own cookie) the target of everyone's handle 0.

@@ -4,10 +4,14 @@
 
 #include <linux/android/binder.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
+
+#include "hal/binder/address.h"
+#include "hal/binder/descriptor_kind.h"
 
 namespace halyard::hal {
 
@@ -33,8 +37,40 @@ ReceivedDescriptors::ReceivedDescriptors(std::span<const uint8_t> data,
         } else if (header.type == BINDER_TYPE_FDA && load(offset, array)) {
             const uint64_t room = std::numeric_limits<uint64_t>::max() - mCount;
             mCount += array.num_fds < room ? array.num_fds : room;
+            // Where they stand the kernel has checked, as it will when it closes them.
+            binder_buffer_object parent = {};
+            if (array.parent >= offsets.size() || !load(offsets[array.parent], parent) ||
+                parent.hdr.type != BINDER_TYPE_PTR || array.parent_offset > parent.length ||
+                array.num_fds > (parent.length - array.parent_offset) / sizeof(int32_t)) {
+                mArraysCloseAtOnce = mArraysCloseAtOnce && array.num_fds == 0;
+                continue;
+            }
+            const auto* at = pointerTo<uint8_t>(parent.buffer) + array.parent_offset;
+            for (uint64_t i = 0; i < array.num_fds; ++i, at += sizeof(int32_t)) {
+                int32_t fd = -1;
+                std::memcpy(&fd, at, sizeof(fd));
+                mInArrays.push_back(fd);
+                mArraysCloseAtOnce = mArraysCloseAtOnce && closesAtOnce(fd);
+            }
         }
     }
+}
+
+bool ReceivedDescriptors::singlesCloseAtOnce() const {
+    return std::ranges::all_of(mOwned, [](const auto& entry) {
+        return !entry.second.valid() || closesAtOnce(entry.second.get());
+    });
+}
+
+std::vector<FileDescriptor> ReceivedDescriptors::closeAll() {
+    std::vector<FileDescriptor> left;
+    for (auto& [offset, descriptor] : mOwned) {
+        if (descriptor.valid() && !closesAtOnce(descriptor.get())) {
+            left.push_back(std::move(descriptor));
+        }
+    }
+    mOwned.clear();
+    return left;
 }
 
 Result<FileDescriptor> ReceivedDescriptors::take(uint64_t offset) {

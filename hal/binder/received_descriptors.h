@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <vector>
 
 #include "engine/base/file_descriptor.h"
 #include "engine/base/status.h"
@@ -32,10 +33,21 @@ class ReceivedDescriptors {
     uint64_t count() const { return mCount; }
     // That of the object at `offset`. INVALID_ARGUMENT if there is none or it was taken.
     Result<FileDescriptor> take(uint64_t offset);
-    void closeAll() { mOwned.clear(); }
+    // Closes those that nobody took, but those whose closing might wait for their sender: these
+    // become the caller's.
+    std::vector<FileDescriptor> closeAll();
+
+    // Of arrays, all, whether read or not.
+    std::span<const int> inArrays() const { return mInArrays; }
+    // Whether none of these might wait for the sender when it is closed.
+    bool arraysCloseAtOnce() const { return mArraysCloseAtOnce; }
+    // The same of those that closeAll() would close.
+    bool singlesCloseAtOnce() const;
 
   private:
     std::map<uint64_t, FileDescriptor> mOwned;  // by the object's offset
+    std::vector<int> mInArrays;
+    bool mArraysCloseAtOnce = true;
     uint64_t mCount = 0;
 };
 

@@ -29,11 +29,13 @@ size_t objectsIn(std::span<const uint8_t> data, std::span<const uint64_t> offset
 }  // namespace
 
 ReceivedParcel::ReceivedParcel(std::span<const uint8_t> data, std::span<const uint64_t> offsets,
-                               ObjectResolver* resolver, std::function<void()> freeBuffer)
+                               ObjectResolver* resolver, std::function<void()> freeBuffer,
+                               std::unique_ptr<DescriptorDisposal> disposal)
     : mObjects(objectsIn(data, offsets)),
       mDescriptors(data, offsets),
       mReader(data, offsets, resolver, &mDescriptors),
-      mFreeBuffer(std::move(freeBuffer)) {}
+      mFreeBuffer(std::move(freeBuffer)),
+      mDisposal(std::move(disposal)) {}
 
 Status ReceivedParcel::check() const {
     if (mDescriptors.count() > ReceivedDescriptors::kMost) {
@@ -48,14 +50,27 @@ Status ReceivedParcel::check() const {
     return {};
 }
 
+bool ReceivedParcel::closesAtOnce() const {
+    return mDescriptors.arraysCloseAtOnce() && mDescriptors.singlesCloseAtOnce();
+}
+
 void ReceivedParcel::endReading() {
     mReader.close();
-    mDescriptors.closeAll();
+    std::vector<FileDescriptor> left = mDescriptors.closeAll();
+    if (mDisposal != nullptr && !left.empty()) {
+        mDisposal->close(std::move(left));
+    }
 }
 
 void ReceivedParcel::release() {
     endReading();
-    if (const std::function<void()> freeBuffer = std::exchange(mFreeBuffer, nullptr)) {
+    const std::function<void()> freeBuffer = std::exchange(mFreeBuffer, nullptr);
+    if (freeBuffer == nullptr) {
+        return;
+    }
+    if (mDisposal != nullptr && !mDescriptors.arraysCloseAtOnce()) {
+        mDisposal->freeBuffer(mDescriptors.inArrays());
+    } else {
         freeBuffer();
     }
 }

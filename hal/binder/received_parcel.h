@@ -7,22 +7,36 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
+#include <vector>
 
+#include "engine/base/file_descriptor.h"
 #include "engine/base/status.h"
 #include "hal/binder/parcel.h"
 #include "hal/binder/received_descriptors.h"
 
 namespace halyard::hal {
 
+// Lets go of a parcel's descriptors whose closing may wait for their sender, where that keeps
+// nobody else.
+class DescriptorDisposal {
+  public:
+    virtual ~DescriptorDisposal() = default;
+    virtual void close(std::vector<FileDescriptor> descriptors) = 0;
+    // Gives the kernel the parcel's buffer, and closes the descriptors of its arrays.
+    virtual void freeBuffer(std::span<const int> inArrays) = 0;
+};
+
 // Owns the kernel's buffer, in which everything lies that the reader gives out, and the parcel's
 // descriptors. Not thread-safe.
 class ReceivedParcel {
   public:
     // `freeBuffer` gives the buffer back to the kernel; called once. The resolver outlives the
-    // parcel.
+    // parcel. `disposal` does what may take long; null: all is done here.
     ReceivedParcel(std::span<const uint8_t> data, std::span<const uint64_t> offsets,
-                   ObjectResolver* resolver, std::function<void()> freeBuffer);
+                   ObjectResolver* resolver, std::function<void()> freeBuffer,
+                   std::unique_ptr<DescriptorDisposal> disposal = nullptr);
     ~ReceivedParcel() { release(); }
     ReceivedParcel(const ReceivedParcel&) = delete;
     ReceivedParcel& operator=(const ReceivedParcel&) = delete;
@@ -34,6 +48,8 @@ class ReceivedParcel {
     // Whether it may be read at all: INVALID_ARGUMENT if it carries too many descriptors or
     // objects.
     Status check() const;
+    // Whether letting go of it here would never wait for its sender.
+    bool closesAtOnce() const;
     ParcelReader& reader() { return mReader; }
     // There is nothing to read afterwards. Closes the descriptors that nobody took, and keeps the
     // buffer.
@@ -46,6 +62,7 @@ class ReceivedParcel {
     ReceivedDescriptors mDescriptors;
     ParcelReader mReader;
     std::function<void()> mFreeBuffer;
+    const std::unique_ptr<DescriptorDisposal> mDisposal;
 };
 
 }  // namespace halyard::hal

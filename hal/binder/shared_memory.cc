@@ -3,13 +3,10 @@
 #include "hal/binder/shared_memory.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -19,6 +16,9 @@
 
 #include "driver/client.h"
 #include "engine/base/checked_math.h"
+#include "engine/base/file_descriptor.h"
+#include "hal/binder/client_lanes.h"
+#include "hal/binder/descriptor_kind.h"
 #include "hal/binder/guarded_mapping.h"
 
 namespace halyard::hal {
@@ -27,42 +27,16 @@ namespace {
 constexpr std::string_view kAshmem = "ashmem";
 constexpr std::string_view kMappedFile = "mmap_fd";
 
-// The ashmem driver's question for a region's size; its header is not in every libc.
-constexpr unsigned long kAshmemGetSize = _IO(0x77, 4);
-
 Status systemError(const std::string& what) {
     return internalError(what + ": " + std::strerror(errno));
 }
 
-// hugetlbfs takes and gives pages of sizes that a guarded mapping could not replace when they go
-// missing, and no client of this HAL has them.
-bool isHugePageFile(int fd) {
-    struct statfs info = {};
-    return fstatfs(fd, &info) == 0 && info.f_type == HUGETLBFS_MAGIC;
-}
-
-// How many bytes can be touched through a mapping of `fd`.
-Result<uint64_t> sizeBehind(int fd) {
-    struct stat info = {};
-    if (fstat(fd, &info) < 0) {
-        return systemError("fstat");
-    }
-    if (S_ISREG(info.st_mode)) {
-        if (isHugePageFile(fd)) {
-            return unsupported("memory of huge pages can't be mapped");
-        }
-        return static_cast<uint64_t>(info.st_size);
-    }
-    if (S_ISCHR(info.st_mode)) {
-        if (int size = ioctl(fd, kAshmemGetSize, nullptr); size >= 0) {
-            return static_cast<uint64_t>(size);
-        }
-    }
-    // A dma-buf, for instance.
-    if (off_t end = lseek(fd, 0, SEEK_END); end >= 0) {
-        return static_cast<uint64_t>(end);
-    }
-    return invalidArgument("the descriptor is no memory");
+// Whose a dma-buf's last descriptor is nobody knows, and who is waited for when it is closed. Each
+// account waits for its own.
+ClientLanes::Owner laneOf(const driver::Account* account) {
+    constexpr uint32_t kDmaBufs = 0xfffffffe;
+    const auto number = reinterpret_cast<uintptr_t>(account);
+    return {.pid = static_cast<int32_t>(number >> 4U), .uid = kDmaBufs};
 }
 
 // Whether the descriptor lives on once the memory is mapped.
@@ -70,17 +44,24 @@ enum class Descriptor : uint8_t { CLOSED_ONCE_MAPPED, KEPT };
 
 class ImportedMemory final : public driver::Memory {
   public:
-    // Takes over `fd`, which is -1 if there is none; `fds`: how many the handle had.
-    ImportedMemory(std::string name, uint64_t size, bool handleValid, int fd, size_t fds,
-                   std::vector<int32_t> ints, Descriptor descriptor)
+    // Takes over `fd`, which is -1 if there is none to be mapped; `fds`: how many the handle had.
+    ImportedMemory(std::string name, uint64_t size, bool handleValid, int fd, DescriptorKind kind,
+                   size_t fds, std::vector<int32_t> ints, Descriptor descriptor)
         : mName(std::move(name)),
           mSize(size),
           mHandleValid(handleValid),
+          mKind(kind),
           mFds(fds),
           mInts(std::move(ints)),
           mDescriptor(descriptor),
           mFd(fd) {}
-    ~ImportedMemory() override { closeDescriptor(); }
+    ~ImportedMemory() override {
+        closeDescriptor();
+        if (mMapped != nullptr && !closesAtOnce(mKind)) {
+            ClientLanes::here().run(mLane,
+                                    [mapped = std::move(mMapped)]() mutable { mapped = nullptr; });
+        }
+    }
     ImportedMemory(const ImportedMemory&) = delete;
     ImportedMemory& operator=(const ImportedMemory&) = delete;
 
@@ -106,7 +87,7 @@ class ImportedMemory final : public driver::Memory {
         if (length == 0) {
             return std::span<uint8_t>();
         }
-        if (!mMapping.has_value() || !mRange.holds(offset, length)) {
+        if (mMapped == nullptr || !mRange.holds(offset, length)) {
             return internalError("these bytes are not in use");
         }
         return mBytes.subspan(offset - static_cast<size_t>(mRange.begin), length);
@@ -119,13 +100,27 @@ class ImportedMemory final : public driver::Memory {
 
     bool intact() const override {
         std::lock_guard lock(mMutex);
-        return !mMapping.has_value() || mMapping->intact();
+        return mMapped == nullptr || mMapped->mapping->intact();
     }
 
   private:
+    // A mapping, and what it takes of an account, which it gives back once it is gone.
+    struct Mapped {
+        Reservation place;
+        Reservation addresses;
+        Reservation pages;
+        std::optional<GuardedMapping> mapping;
+    };
+
     void closeDescriptor() const {
-        if (mFd >= 0) {
-            close(std::exchange(mFd, -1));
+        if (mFd < 0) {
+            return;
+        }
+        FileDescriptor descriptor(std::exchange(mFd, -1));
+        if (!closesAtOnce(mKind)) {
+            std::vector<FileDescriptor> slow;
+            slow.push_back(std::move(descriptor));
+            ClientLanes::here().close(mLane, std::move(slow));
         }
     }
 
@@ -137,9 +132,8 @@ class ImportedMemory final : public driver::Memory {
             if (mFds != 1 || !mInts.empty()) {
                 return wrongHandle();
             }
-            // Ashmem can't be cut short; a memfd can be kept from it, unless its owner forbade
-            // seals.
-            fcntl(mFd, F_ADD_SEALS, F_SEAL_SHRINK);
+            // A memfd could be kept from being cut short by a seal, but that waits for a lock of
+            // the file's, which a write() of its owner may hold for good. The mapping is guarded.
             return mapRange(PROT_READ | PROT_WRITE, 0, range, account);
         }
         if (mName == kMappedFile) {
@@ -161,14 +155,14 @@ class ImportedMemory final : public driver::Memory {
     // `offset`: of the pool in its file.
     Status mapRange(int protection, uint64_t offset, const driver::ByteRange& range,
                     const driver::Account* account) const {
-        if (mFd < 0) {
+        if (mFd < 0 && mKind != DescriptorKind::OTHER) {
             return {StatusCode::RESOURCE_EXHAUSTED, "its descriptor could not be duplicated"};
         }
-        HALYARD_ASSIGN_OR_RETURN(uint64_t available, sizeBehind(mFd));
-        if (!rangeFits<uint64_t>(offset, mSize, available)) {
-            return invalidArgument("reaches beyond the " + std::to_string(available) +
-                                   " bytes that there are, from offset " + std::to_string(offset));
+        if (offset > UINT64_MAX - mSize) {
+            return invalidArgument("its end, from offset " + std::to_string(offset) +
+                                   ", is beyond all bytes");
         }
+        HALYARD_RETURN_IF_ERROR(checkReaches(mFd, mKind, offset + mSize));
         if (!rangeFits<uint64_t>(range.begin, range.end - range.begin, mSize)) {
             return invalidArgument("is used beyond its end");
         }
@@ -181,10 +175,17 @@ class ImportedMemory final : public driver::Memory {
         if (length > SIZE_MAX) {
             return {StatusCode::RESOURCE_EXHAUSTED, "larger than the address space"};
         }
+        auto mapped = std::make_shared<Mapped>();
         if (account != nullptr) {
-            HALYARD_ASSIGN_OR_RETURN(mPlace, Reservation::create(account->mappings, 1));
-            HALYARD_ASSIGN_OR_RETURN(mAddresses, Reservation::create(account->addressSpace,
-                                                                     static_cast<size_t>(length)));
+            mLane = laneOf(account);
+            HALYARD_ASSIGN_OR_RETURN(mapped->place, Reservation::create(account->mappings, 1));
+            HALYARD_ASSIGN_OR_RETURN(
+                    mapped->addresses,
+                    Reservation::create(account->addressSpace, static_cast<size_t>(length)));
+            HALYARD_ASSIGN_OR_RETURN(mapped->pages,
+                                     Reservation::create(account->sharedMemory,
+                                                         static_cast<size_t>(touchedPages(
+                                                                 range, length, protection))));
         }
         auto attempt = [&] {
             return mmap(nullptr, static_cast<size_t>(length), protection, MAP_SHARED, mFd,
@@ -200,17 +201,30 @@ class ImportedMemory final : public driver::Memory {
             return {errno == ENOMEM ? StatusCode::RESOURCE_EXHAUSTED : StatusCode::INVALID_ARGUMENT,
                     std::string("mmap: ") + std::strerror(errno)};
         }
-        mMapping.emplace(address, static_cast<size_t>(length));
-        mBytes = {mMapping->bytes() + (first - start),
+        mWritable = (protection & PROT_WRITE) != 0;
+        mapped->mapping.emplace(address, static_cast<size_t>(length), mWritable);
+        mBytes = {mapped->mapping->bytes() + (first - start),
                   static_cast<size_t>(range.end - range.begin)};
         mRange = range;
-        mWritable = (protection & PROT_WRITE) != 0;
+        mMapped = std::move(mapped);
         return {};
+    }
+
+    // How many bytes of memory may come into being, or be kept from going, by the use of so much of
+    // a mapping of `length` bytes.
+    uint64_t touchedPages(const driver::ByteRange& range, uint64_t length, int protection) const {
+        // A disk's pages can go when they are needed. Once the file is cut short zeros take the
+        // place of those that are written to.
+        if (mKind == DescriptorKind::FILE && (protection & PROT_WRITE) == 0) {
+            return 0;
+        }
+        return range.touched == 0 ? length : std::min(range.touched, length);
     }
 
     const std::string mName;
     const uint64_t mSize;
     const bool mHandleValid;
+    const DescriptorKind mKind;
     const size_t mFds;
     const std::vector<int32_t> mInts;
     const Descriptor mDescriptor;
@@ -218,9 +232,8 @@ class ImportedMemory final : public driver::Memory {
     mutable std::mutex mMutex;
     mutable int mFd;
     mutable std::optional<Status> mUsed;  // what the one attempt gave
-    mutable Reservation mPlace;
-    mutable Reservation mAddresses;
-    mutable std::optional<GuardedMapping> mMapping;
+    mutable std::shared_ptr<Mapped> mMapped;
+    mutable ClientLanes::Owner mLane = laneOf(nullptr);
     mutable driver::ByteRange mRange;
     mutable std::span<uint8_t> mBytes;
     mutable bool mWritable = false;
@@ -229,10 +242,12 @@ class ImportedMemory final : public driver::Memory {
 }  // namespace
 
 driver::SharedMemory importMemory(std::string name, const ReceivedHandle& handle, uint64_t size) {
-    // No kind of memory that can be mapped has more than one.
+    // No kind of memory that can be mapped has more than one. What is none is not kept: closing it
+    // again may take for ever.
     const std::vector<int>& fds = handle.handle.fds;
-    const int fd = fds.size() == 1 ? fcntl(fds[0], F_DUPFD_CLOEXEC, 0) : -1;
-    return std::make_shared<const ImportedMemory>(std::move(name), size, handle.valid, fd,
+    const DescriptorKind kind = fds.size() == 1 ? kindOf(fds[0]) : DescriptorKind::OTHER;
+    const int fd = kind != DescriptorKind::OTHER ? fcntl(fds[0], F_DUPFD_CLOEXEC, 0) : -1;
+    return std::make_shared<const ImportedMemory>(std::move(name), size, handle.valid, fd, kind,
                                                   fds.size(), handle.handle.ints,
                                                   Descriptor::CLOSED_ONCE_MAPPED);
 }
@@ -242,7 +257,8 @@ Result<ExportedMemory> createSharedMemory(size_t size) {
     if (fd < 0) {
         return systemError("memfd_create");
     }
-    auto memory = std::make_shared<const ImportedMemory>(std::string(kAshmem), size, true, fd, 1,
+    auto memory = std::make_shared<const ImportedMemory>(std::string(kAshmem), size, true, fd,
+                                                         DescriptorKind::SHARED_MEMORY, 1,
                                                          std::vector<int32_t>(), Descriptor::KEPT);
     if (ftruncate(fd, static_cast<off_t>(size)) < 0 ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {

@@ -5,9 +5,15 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "engine/base/file_descriptor.h"
 #include "engine/base/log.h"
+#include "hal/binder/client_lanes.h"
+#include "hal/binder/descriptor_kind.h"
 #include "hal/hidl/debug_output.h"
 #include "hal/hidl/types.h"
 
@@ -32,6 +38,22 @@ WireStatus wireStatus(const Status& status) {
         default:
             return WireStatus::UNKNOWN_ERROR;
     }
+}
+
+// As long as the writing may take, and a little longer.
+constexpr std::chrono::milliseconds kDebugPatience{1500};
+
+// Closes it afterwards. What the text goes into may be held by its other users, so that both wait
+// for them; the caller waits for no longer than it may take.
+void write(ClientLanes::Owner owner, const std::shared_ptr<FileDescriptor>& output,
+           std::string text) {
+    ClientLanes::here().runAndWait(
+            owner,
+            [output, text = std::move(text)] {
+                writeDebugOutput(output->get(), text);
+                output->reset();
+            },
+            kDebugPatience);
 }
 
 }  // namespace
@@ -118,33 +140,38 @@ Status HidlObject::serveBase(uint32_t code, Call& call) {
 Status HidlObject::debug(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(const ReceivedHandle handle, readNativeHandle(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(const std::vector<std::string> options, readStrings(call.arguments));
-    FileDescriptor output;
-    if (handle.valid && !handle.handle.fds.empty()) {
-        // The received one is closed with the arguments.
-        output.reset(fcntl(handle.handle.fds[0], F_DUPFD_CLOEXEC, 0));
+    // The received one is closed with the arguments. Of what is neither a pipe nor a socket none is
+    // needed.
+    const auto output = std::make_shared<FileDescriptor>();
+    if (handle.valid && !handle.handle.fds.empty() && !closesAtOnce(handle.handle.fds[0])) {
+        output->reset(fcntl(handle.handle.fds[0], F_DUPFD_CLOEXEC, 0));
     }
     HALYARD_RETURN_IF_ERROR(call.endArguments().status());
-    if (!output.valid()) {
+    if (!output->valid()) {
         return {};
     }
-    const Status written = writeDebugText(output.get(), options, call.caller);
+    const ClientLanes::Owner owner = {.pid = call.caller.pid, .uid = call.caller.euid};
+    const Status written = writeDebugText(owner, output, options, call.caller);
     if (!written.ok()) {
         log(LogLevel::WARNING, "debug called by pid " + std::to_string(call.caller.pid) +
                                        " gets no text: " + std::string(written.message()));
+        ClientLanes::here().run(owner, [output] { output->reset(); });
     }
     return {};
 }
 
-Status HidlObject::writeDebugText(int output, std::span<const std::string> options,
+Status HidlObject::writeDebugText(ClientLanes::Owner owner,
+                                  const std::shared_ptr<FileDescriptor>& output,
+                                  std::span<const std::string> options,
                                   const Caller& caller) const {
     HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<driver::Client> client, debuggedBy(caller));
     if (client == nullptr) {
-        writeDebugOutput(output, debugText(options));
+        write(owner, output, debugText(options));
         return {};
     }
     HALYARD_ASSIGN_OR_RETURN(const driver::CallGate::Permit permit,
                              client->shares().calls->enter());
-    writeDebugOutput(output, debugText(options));
+    write(owner, output, debugText(options));
     return {};
 }
 

@@ -12,7 +12,9 @@
 
 #include "driver/client.h"
 #include "driver/model/versions.h"
+#include "engine/base/file_descriptor.h"
 #include "engine/base/status.h"
+#include "hal/binder/client_lanes.h"
 #include "hal/binder/incoming_call.h"
 #include "hal/binder/object.h"
 #include "hal/hidl/codec.h"
@@ -66,8 +68,8 @@ class HidlObject : public LocalObject {
   private:
     Status serveBase(uint32_t code, Call& call);
     Status debug(Call& call);
-    Status writeDebugText(int output, std::span<const std::string> options,
-                          const Caller& caller) const;
+    Status writeDebugText(ClientLanes::Owner owner, const std::shared_ptr<FileDescriptor>& output,
+                          std::span<const std::string> options, const Caller& caller) const;
 
     const InterfaceLayout& mInterface;
 };

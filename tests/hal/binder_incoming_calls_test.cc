@@ -2,19 +2,27 @@
 //
 // Calls from others: how they are served, and what becomes of their buffers and descriptors.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "hal/binder/descriptor_kind.h"
+#include "harness/device/attacker/silent_file.h"
 #include "tests/hal/connection_fixture.h"
 #include "tests/hal/open_descriptors.h"
 
 namespace halyard::hal {
 namespace {
 
+using attacker::SilentFile;
 using testing::flat;
 using testing::openDescriptors;
 using testing::pairOf;
@@ -157,6 +165,75 @@ TEST_F(IncomingCalls, ACallOwnsItsDescriptorsWhateverBecomesOfIt) {
     EXPECT_EQ(openDescriptors(), before);
     EXPECT_EQ(kernel->buffersInUse(), 0u);
     EXPECT_EQ(object->calls, 2);
+}
+
+// What closing waits for is nobody's business but the sender's.
+class SlowDescriptors : public IncomingCalls {
+  protected:
+    void SetUp() override {
+        prepareDescriptorKinds();  // which keeps a descriptor of its own
+        send(object);
+        ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
+    }
+    binder_transaction_data callWith(std::vector<int> descriptors) {
+        binder_transaction_data call = kernel->parcelOfArray(std::move(descriptors));
+        call.target.ptr = reinterpret_cast<uintptr_t>(object.get());
+        call.sender_pid = ++lastPid;
+        call.sender_euid = 1000;
+        return call;
+    }
+    // Whether the table has so many descriptors in the end.
+    static bool awaitOpen(size_t count) {
+        for (int i = 0; i < 1000 && openDescriptors() != count; ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+        return openDescriptors() == count;
+    }
+    static std::vector<int> pipeEnds() {
+        std::vector<int> ends(2);
+        EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+        return ends;
+    }
+
+    std::shared_ptr<ServedObject> object = std::make_shared<ServedObject>();
+    int lastPid = 100;
+};
+
+TEST_F(SlowDescriptors, AreClosedOnceTheCallIsOver) {
+    for (const bool old : {false, true}) {
+        kernel->closesForAll = old;
+        const size_t before = openDescriptors();
+        kernel->deliver(Returns().add(BR_TRANSACTION, callWith(pipeEnds())));
+        EXPECT_TRUE(awaitOpen(before)) << old;
+        EXPECT_EQ(kernel->buffersInUse(), 0U);
+        EXPECT_FALSE(kernel->wrongFree());
+    }
+}
+
+TEST_F(SlowDescriptors, KeepNeitherThreadNorBuffer) {
+    const Result<std::unique_ptr<SilentFile>> file = SilentFile::make(4096, true);
+    if (!file.ok()) {
+        GTEST_SKIP() << file.status().message();
+    }
+    const size_t before = openDescriptors();
+    const int fd = fcntl((*file)->fd(), F_DUPFD_CLOEXEC, 0);
+    kernel->deliver(Returns().add(BR_TRANSACTION, callWith({fd})));
+    ASSERT_TRUE(kernel->waitForSent(BC_REPLY_SG, 1)) << "the file keeps the thread";
+    EXPECT_EQ(kernel->buffersInUse(), 0U);
+    // More of the same is refused, and others are served.
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    const int calls = object->calls;
+    binder_transaction_data again = callWith(pipeEnds());
+    again.sender_pid = lastPid = lastPid - 1;
+    kernel->deliver(Returns().add(BR_TRANSACTION, again));
+    ASSERT_TRUE(kernel->waitForSent(BC_REPLY_SG, 2));
+    EXPECT_EQ(kernel->sent(BC_REPLY_SG)[1].word(), -22);
+    EXPECT_EQ(object->calls, calls);
+    kernel->deliver(Returns().add(BR_TRANSACTION, callWith(pipeEnds())));
+    ASSERT_TRUE(kernel->waitForSent(BC_REPLY_SG, 3));
+    EXPECT_EQ(object->calls, calls + 1);
+    (*file)->endWaiting();
+    EXPECT_TRUE(awaitOpen(before)) << "all are closed once the file system is gone";
 }
 
 TEST_F(IncomingCalls, RefusesObjectsThatLieOutsideTheReceiveBuffer) {

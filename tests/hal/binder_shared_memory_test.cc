@@ -14,6 +14,8 @@
 #include <string>
 
 #include "driver/client.h"
+#include "engine/base/file_descriptor.h"
+#include "hal/binder/descriptor_kind.h"
 #include "tests/hal/open_descriptors.h"
 
 namespace halyard::hal {
@@ -84,11 +86,13 @@ TEST(SharedMemory, KeepsDescriptorsOfItsOwn) {
     EXPECT_TRUE(memory->map().ok());
 }
 
-TEST(SharedMemory, AMappedMemfdCannotBeCutShort) {
+TEST(SharedMemory, IsNotSealed) {
+    // A seal waits for whoever is writing to the file, and that may be for good.
     File file(8192);
     driver::SharedMemory memory = importMemory("ashmem", handleOf({file.fd()}), 8192);
     ASSERT_TRUE(memory->map().ok());
-    EXPECT_LT(ftruncate(file.fd(), 1), 0) << "reading it would end this process";
+    EXPECT_EQ(fcntl(file.fd(), F_GET_SEALS), 0);
+    EXPECT_TRUE(memory->intact());
 }
 
 TEST(SharedMemory, RefusesMoreThanThereIs) {
@@ -110,7 +114,7 @@ TEST(SharedMemory, RefusesHandlesOfAnotherShape) {
               StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(mapCode("mmap_fd", handleOf({}, {PROT_READ, 0, 0}), 10),
               StatusCode::INVALID_ARGUMENT);
-    EXPECT_EQ(mapCode("ashmem", handleOf({-1}), 10), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(mapCode("ashmem", handleOf({-1}), 10), StatusCode::INVALID_ARGUMENT);
 
     driver::SharedMemory null = importMemory("ashmem", {}, 10);
     EXPECT_FALSE(null->valid());
@@ -162,6 +166,7 @@ driver::Account accountWith(size_t mappings, size_t bytes) {
     driver::Account account;
     account.mappings = std::make_shared<Budget>(mappings, nullptr, "mappings");
     account.addressSpace = std::make_shared<Budget>(bytes, nullptr, "bytes mapped");
+    account.sharedMemory = std::make_shared<Budget>(bytes, nullptr, "bytes of shared memory");
     return account;
 }
 
@@ -191,6 +196,70 @@ TEST(SharedMemory, MapsTheRangeThatIsUsedAndChargesIt) {
     }
     EXPECT_EQ(account.mappings->reserved(), 0U);
     EXPECT_EQ(account.addressSpace->reserved(), 0U);
+}
+
+TEST(SharedMemory, ChargesWhatMayBeTouched) {
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
+    File file(1000 * page);
+    const driver::Account account = accountWith(100, 10000 * page);
+    const auto chargeOf = [&](const driver::ByteRange& range) {
+        const driver::SharedMemory memory =
+                importMemory("ashmem", handleOf({file.fd()}), 1000 * page);
+        const Status used = memory->use(range, &account);
+        EXPECT_TRUE(used.ok()) << used.toString();
+        return account.sharedMemory->reserved() / page;
+    };
+    EXPECT_EQ(chargeOf({.begin = 0, .end = 1000 * page}), 1000U);
+    driver::ByteRange two;
+    two.include(10, 20);
+    two.include(990 * page - 1, 2);
+    EXPECT_EQ(chargeOf(two), 3U) << "not what lies between";
+    driver::ByteRange same;
+    same.include(0, page);
+    same.include(0, page);
+    EXPECT_EQ(chargeOf(same), 1U) << "not more than there is";
+    EXPECT_EQ(account.sharedMemory->reserved(), 0U) << "nothing once it is gone";
+}
+
+TEST(SharedMemory, RefusesToTouchMoreThanTheAccountHas) {
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
+    File file(10 * page);
+    driver::Account account = accountWith(100, 100 * page);
+    account.sharedMemory = std::make_shared<Budget>(15 * page, nullptr, "bytes of shared memory");
+    const auto import = [&] { return importMemory("ashmem", handleOf({file.fd()}), 10 * page); };
+    driver::SharedMemory first = import();
+    const driver::SharedMemory second = import();
+    EXPECT_TRUE(first->use({.begin = 0, .end = 10 * page}, &account).ok());
+    const Status refused = second->use({.begin = 0, .end = 10 * page}, &account);
+    EXPECT_EQ(refused.code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_NE(refused.message().find("bytes of shared memory"), std::string_view::npos);
+    EXPECT_EQ(account.mappings->reserved(), 1U) << "nothing of what is refused";
+    first = nullptr;
+    EXPECT_TRUE(import()->use({.begin = 0, .end = 10 * page}, &account).ok());
+}
+
+TEST(SharedMemory, PagesOfADiskAreNotCharged) {
+    const FileDescriptor file(open(HALYARD_SOURCE_DIR "/README.md", O_RDONLY | O_CLOEXEC));
+    if (kindOf(file.get()) != DescriptorKind::FILE) {
+        GTEST_SKIP() << "the sources lie on no disk";
+    }
+    const driver::Account account = accountWith(1, 4096 * 1024);
+    const driver::SharedMemory memory =
+            importMemory("mmap_fd", handleOf({file.get()}, mappedFile(PROT_READ, 0)), 100);
+    const Status used = memory->use({.begin = 0, .end = 100}, &account);
+    ASSERT_TRUE(used.ok()) << used.toString();
+    EXPECT_EQ(account.sharedMemory->reserved(), 0U);
+    EXPECT_FALSE(memory->writable());
+}
+
+TEST(SharedMemory, KeepsNoDescriptorOfWhatIsNoMemory) {
+    int ends[2];
+    ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    const size_t before = testing::openDescriptors();
+    const driver::SharedMemory memory = importMemory("ashmem", handleOf({ends[0]}), 10);
+    EXPECT_EQ(testing::openDescriptors(), before);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 TEST(SharedMemory, KeepsNoDescriptorOnceItIsUsedOrKnownNotToBe) {

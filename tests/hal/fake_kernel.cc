@@ -2,7 +2,7 @@
 
 #include "tests/hal/fake_kernel.h"
 
-#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -72,10 +72,33 @@ binder_transaction_data FakeKernel::parcelOfDescriptors(int32_t word, size_t cou
         offsets.push_back(sizeof(word) + i * sizeof(binder_fd_object));
         binder_fd_object object = {};
         object.hdr.type = BINDER_TYPE_FD;
-        object.fd = static_cast<uint32_t>(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+        object.fd = static_cast<uint32_t>(memfd_create("sent", MFD_CLOEXEC));
         std::memcpy(data.data() + offsets.back(), &object, sizeof(object));
     }
     return parcel(data, offsets);
+}
+
+binder_transaction_data FakeKernel::parcelOfArray(std::vector<int> descriptors) {
+    // As the kernel lays them out: the array lies behind the objects.
+    constexpr size_t kObjects = sizeof(binder_buffer_object) + sizeof(binder_fd_array_object);
+    const size_t bytes = descriptors.size() * sizeof(int);
+    std::vector<uint8_t> data(kObjects + bytes);
+    const std::vector<uint64_t> offsets = {0, sizeof(binder_buffer_object)};
+    const binder_transaction_data made = parcel(data, offsets);
+    binder_buffer_object buffer = {};
+    buffer.hdr.type = BINDER_TYPE_PTR;
+    buffer.buffer = made.data.ptr.buffer + kObjects;
+    buffer.length = bytes;
+    binder_fd_array_object array = {};
+    array.hdr.type = BINDER_TYPE_FDA;
+    array.num_fds = descriptors.size();
+    auto* const at = reinterpret_cast<uint8_t*>(static_cast<uintptr_t>(made.data.ptr.buffer));
+    std::memcpy(at, &buffer, sizeof(buffer));
+    std::memcpy(at + sizeof(buffer), &array, sizeof(array));
+    std::memcpy(at + kObjects, descriptors.data(), bytes);
+    const std::lock_guard lock(mMutex);
+    mArrays[made.data.ptr.buffer] = std::move(descriptors);
+    return made;
 }
 
 binder_transaction_data FakeKernel::callTo(const void* pointer, uint32_t code, int32_t word,
@@ -200,6 +223,10 @@ Status FakeKernel::take(Lock& lock, Thread& thread, std::span<const uint8_t> com
             thread.serves = false;
         } else if (command.code == BC_FREE_BUFFER) {
             mWrongFree = mBuffers.erase(command.as<uint64_t>()) == 0 || mWrongFree;
+            if (const auto found = mArrays.find(command.as<uint64_t>()); found != mArrays.end()) {
+                std::ranges::for_each(found->second, ::close);
+                mArrays.erase(found);
+            }
         }
     }
     return {};
@@ -326,6 +353,17 @@ void FakeKernel::exitThread() {
     mThreads.erase(self);
     ++mExited;
     mChanged.notify_all();
+}
+
+Status FakeKernel::freeBufferOnly(uint64_t address) {
+    if (closesForAll) {
+        return unsupported("an old kernel");
+    }
+    const std::lock_guard lock(mMutex);
+    mWrongFree = mBuffers.erase(address) == 0 || mWrongFree;
+    mArrays.erase(address);
+    mChanged.notify_all();
+    return {};
 }
 
 bool FakeKernel::inReceiveBuffer(uint64_t address, uint64_t size) const {

@@ -69,6 +69,9 @@ class FakeKernel final : public BinderKernel {
     binder_transaction_data parcelOfWord(int32_t word);
     // A word and so many descriptors, which are open in this process from now on.
     binder_transaction_data parcelOfDescriptors(int32_t word, size_t count);
+    // An array of descriptors that are open in this process, which is to close them, or to have
+    // them closed by giving back the buffer.
+    binder_transaction_data parcelOfArray(std::vector<int> descriptors);
     // A call to the object that lies at `pointer`.
     binder_transaction_data callTo(const void* pointer, uint32_t code, int32_t word,
                                    uint32_t flags = TF_ACCEPT_FDS);
@@ -88,6 +91,8 @@ class FakeKernel final : public BinderKernel {
     void failExchange(size_t others, Fault fault);
     // How many there have been.
     size_t exchanges() const;
+    // Whether it is an old one, that closes the descriptors of arrays whoever frees their buffer.
+    bool closesForAll = false;
     // What these fail with.
     Status maxThreadsFailure;
     Status contextManagerFailure;
@@ -106,6 +111,7 @@ class FakeKernel final : public BinderKernel {
     size_t exitedThreads() const;
 
     Exchange writeRead(std::span<const uint8_t> commands, std::span<uint8_t> returns) override;
+    Status freeBufferOnly(uint64_t address) override;
     Status setMaxThreads(uint32_t threads) override;
     Status becomeContextManager(uint64_t pointer, bool takesDescriptors) override;
     void wakeThreads() override;
@@ -136,6 +142,7 @@ class FakeKernel final : public BinderKernel {
     std::deque<std::vector<uint8_t>> mWork;
     std::vector<SentCommand> mSent;
     std::map<uint64_t, std::vector<uint64_t>> mBuffers;  // by address
+    std::map<uint64_t, std::vector<int>> mArrays;        // of these
     Status mFailure;
     size_t mExchanges = 0;
     size_t mFaultyExchange = static_cast<size_t>(-1);

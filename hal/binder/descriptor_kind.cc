@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hal/binder/descriptor_kind.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/stat.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/base/file_descriptor.h"
+
+namespace halyard::hal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The ashmem driver's question for a region's size; its header is not in every libc.
+constexpr unsigned long kAshmemGetSize = _IO(0x77, 4);
+
+// File systems whose files wait for nothing but their disk. Not overlay, which can stand before one
+// of any other kind, and not fuseblk.
+constexpr std::array<std::string_view, 9> kDiskFileSystems = {
+        "ext2", "ext3", "ext4", "f2fs", "erofs", "squashfs", "xfs", "vfat", "exfat"};
+
+// How often a mount table is looked at for a disk that is not known.
+constexpr std::chrono::seconds kBetweenLooks{1};
+constexpr size_t kLargestMountTable = size_t{1} << 20;
+
+// What stat tells of a file without asking its file system, which a FUSE file system would have to
+// answer. Not in every libc.
+std::optional<struct statx> statusOf(int fd) {
+    struct statx status = {};
+    if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE,
+                &status) != 0) {
+        return std::nullopt;
+    }
+    return status;
+}
+
+bool isHugePageFile(int fd) {
+    struct statfs info = {};
+    return fstatfs(fd, &info) == 0 && info.f_type == HUGETLBFS_MAGIC;
+}
+
+// The number of the device file at `path`, if there is one.
+std::optional<DeviceNumber> deviceAt(const std::string& path) {
+    struct stat status = {};
+    if (stat(path.c_str(), &status) != 0 || !S_ISCHR(status.st_mode)) {
+        return std::nullopt;
+    }
+    return DeviceNumber{.major = major(status.st_rdev), .minor = minor(status.st_rdev)};
+}
+
+// One word or number after the other.
+std::string_view takeWord(std::string_view& line) {
+    const size_t end = std::min(line.find(' '), line.size());
+    const std::string_view word = line.substr(0, end);
+    line.remove_prefix(std::min(end + 1, line.size()));
+    return word;
+}
+
+// "254:0"
+std::optional<DeviceNumber> parseDevice(std::string_view word) {
+    DeviceNumber device;
+    const char* const end = word.data() + word.size();
+    const auto first = std::from_chars(word.data(), end, device.major);
+    if (first.ec != std::errc() || first.ptr == end || *first.ptr != ':') {
+        return std::nullopt;
+    }
+    const auto second = std::from_chars(first.ptr + 1, end, device.minor);
+    return second.ec == std::errc() && second.ptr == end ? std::optional(device) : std::nullopt;
+}
+
+// Of this process, as its mount table is: every client's descriptors are told by the same.
+class Surroundings {
+  public:
+    Surroundings()
+        : mMountTable(open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)),
+          mDisks(readMountTable()) {
+        // Since Android 11 there is one with the number of the boot in its name as well.
+        std::string path = "/dev/ashmem";
+        mAshmem[0] = deviceAt(path);
+        const FileDescriptor boot(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+        std::array<char, 64> id = {};
+        if (const ssize_t size = read(boot.get(), id.data(), id.size()); size > 0) {
+            path.append(id.data(), static_cast<size_t>(size));
+            while (path.back() == '\n') {
+                path.pop_back();
+            }
+            mAshmem[1] = deviceAt(path);
+        }
+    }
+
+    bool isAshmem(const struct statx& status) const {
+        const DeviceNumber device = {.major = status.stx_rdev_major,
+                                     .minor = status.stx_rdev_minor};
+        return std::ranges::find(mAshmem, std::optional(device)) != mAshmem.end();
+    }
+
+    bool isOnDisk(const struct statx& status) const {
+        const DeviceNumber device = {.major = status.stx_dev_major, .minor = status.stx_dev_minor};
+        if (device.major == 0) {
+            return false;  // no disk, but a number that the kernel lends
+        }
+        const std::lock_guard lock(mMutex);
+        if (std::ranges::binary_search(mDisks, device)) {
+            return true;
+        }
+        // A disk may have been mounted later.
+        if (const Clock::time_point now = Clock::now(); now >= mNextLook) {
+            mNextLook = now + kBetweenLooks;
+            mDisks = readMountTable();
+        }
+        return std::ranges::binary_search(mDisks, device);
+    }
+
+  private:
+    std::vector<DeviceNumber> readMountTable() const {
+        std::string text;
+        std::array<char, 16384> part;
+        ssize_t size = 0;
+        while (text.size() < kLargestMountTable &&
+               (size = pread(mMountTable.get(), part.data(), part.size(),
+                             static_cast<off_t>(text.size()))) > 0) {
+            text.append(part.data(), static_cast<size_t>(size));
+        }
+        return disksIn(text);
+    }
+
+    const FileDescriptor mMountTable;
+    std::array<std::optional<DeviceNumber>, 2> mAshmem;
+    mutable std::mutex mMutex;
+    mutable std::vector<DeviceNumber> mDisks;  // sorted
+    mutable Clock::time_point mNextLook;
+};
+
+const Surroundings& surroundings() {
+    // One for a process, as there is one mount table; descriptors may be closed after main().
+    static const auto* const all = new Surroundings;
+    return *all;
+}
+
+}  // namespace
+
+std::vector<DeviceNumber> disksIn(std::string_view mountTable) {
+    std::vector<DeviceNumber> disks;
+    while (!mountTable.empty()) {
+        const size_t end = std::min(mountTable.find('\n'), mountTable.size());
+        std::string_view line = mountTable.substr(0, end);
+        mountTable.remove_prefix(std::min(end + 1, mountTable.size()));
+        // Its number, its parent's, the device, four words and more, "-", the kind.
+        takeWord(line);
+        takeWord(line);
+        const std::optional<DeviceNumber> device = parseDevice(takeWord(line));
+        while (!line.empty() && takeWord(line) != "-") {
+        }
+        const std::string_view kind = takeWord(line);
+        if (device.has_value() && device->major != 0 &&
+            std::ranges::find(kDiskFileSystems, kind) != kDiskFileSystems.end()) {
+            disks.push_back(*device);
+        }
+    }
+    std::ranges::sort(disks);
+    return disks;
+}
+
+void prepareDescriptorKinds() {
+    surroundings();
+}
+
+DescriptorKind kindOf(int fd) {
+    // Only memory in pages has seals, and tells of them without a lock.
+    if (fcntl(fd, F_GET_SEALS) >= 0) {
+        return isHugePageFile(fd) ? DescriptorKind::HUGE_PAGES : DescriptorKind::SHARED_MEMORY;
+    }
+    const std::optional<struct statx> status = statusOf(fd);
+    if (!status.has_value()) {
+        return DescriptorKind::OTHER;
+    }
+    switch (status->stx_mode & S_IFMT) {
+        case 0: {
+            // An object of the kernel's own. dma-bufs have a file system of their own since Linux
+            // 5.3; before, they are among those of which no other has a size.
+            struct statfs info = {};
+            return fstatfs(fd, &info) == 0 && (info.f_type == DMA_BUF_MAGIC ||
+                                               (info.f_type == ANON_INODE_FS_MAGIC &&
+                                                lseek(fd, 0, SEEK_END) > 0))
+                           ? DescriptorKind::DMA_BUF
+                           : DescriptorKind::OTHER;
+        }
+        case S_IFCHR:
+            return surroundings().isAshmem(*status) ? DescriptorKind::ASHMEM
+                                                    : DescriptorKind::OTHER;
+        case S_IFREG:
+            return surroundings().isOnDisk(*status) ? DescriptorKind::FILE : DescriptorKind::OTHER;
+        default:
+            return DescriptorKind::OTHER;
+    }
+}
+
+bool closesAtOnce(DescriptorKind kind) {
+    switch (kind) {
+        case DescriptorKind::SHARED_MEMORY:
+        case DescriptorKind::ASHMEM:
+        case DescriptorKind::FILE:
+        case DescriptorKind::HUGE_PAGES:
+            return true;
+        // Somebody's epoll can watch a dma-buf, and its last close() waits for the epoll.
+        case DescriptorKind::DMA_BUF:
+        case DescriptorKind::OTHER:
+            return false;
+    }
+    return false;
+}
+
+bool closesAtOnce(int fd) {
+    // What every call brings is told by one look.
+    return fcntl(fd, F_GET_SEALS) >= 0 || closesAtOnce(kindOf(fd));
+}
+
+Status checkReaches(int fd, DescriptorKind kind, uint64_t end) {
+    const auto atMost = [end](int64_t size) {
+        return size >= 0 && end <= static_cast<uint64_t>(size)
+                       ? Status()
+                       : invalidArgument("reaches beyond the " + std::to_string(size) +
+                                         " bytes that there are");
+    };
+    switch (kind) {
+        case DescriptorKind::SHARED_MEMORY: {
+            // Neither stat nor lseek: some kernels take a lock for the one, and the other one that
+            // belongs to the open file; a client's write() may hold both for good.
+            uint8_t last = 0;
+            const ssize_t size = end - 1 > static_cast<uint64_t>(std::numeric_limits<off_t>::max())
+                                         ? 0
+                                         : pread(fd, &last, 1, static_cast<off_t>(end - 1));
+            if (size < 0) {
+                return invalidArgument(std::string("can't be read: ") + std::strerror(errno));
+            }
+            return size == 1 ? Status()
+                             : invalidArgument("reaches beyond the bytes that there are, to " +
+                                               std::to_string(end));
+        }
+        case DescriptorKind::ASHMEM:
+            return atMost(ioctl(fd, kAshmemGetSize, nullptr));
+        case DescriptorKind::DMA_BUF:
+            return atMost(lseek(fd, 0, SEEK_END));
+        case DescriptorKind::FILE: {
+            const std::optional<struct statx> status = statusOf(fd);
+            return atMost(status.has_value() ? static_cast<int64_t>(status->stx_size) : -1);
+        }
+        case DescriptorKind::HUGE_PAGES:
+            // Their pages are of sizes that a guarded mapping could not replace when they go
+            // missing, and no client of this HAL has them.
+            return unsupported("memory of huge pages can't be mapped");
+        case DescriptorKind::OTHER:
+            break;
+    }
+    return invalidArgument(
+            "the descriptor is no memory, or a file that is not on a disk of this device");
+}
+
+}  // namespace halyard::hal

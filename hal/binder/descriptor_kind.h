@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a client's descriptor is, found out by no call that the client could keep waiting.
+//
+// A file system may be the client's own (FUSE), and never answer: fstat, a page fault and even
+// close() then wait for good. A pipe, a socket or whatever an epoll can watch may be held by one of
+// the client's threads inside the kernel, so that the last close() waits for that. So a descriptor
+// is nothing good until it is known to be.
+
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/status.h"
+
+namespace halyard::hal {
+
+enum class DescriptorKind : uint8_t {
+    SHARED_MEMORY,  // memfd and files of tmpfs: reading a page that is missing makes one
+    ASHMEM,
+    DMA_BUF,  // its pages are all there from the start
+    FILE,     // a regular file of a disk that this process's mount table has
+    HUGE_PAGES,
+    OTHER,
+};
+
+// Of an open descriptor.
+DescriptorKind kindOf(int fd);
+// Whether closing it, or unmapping it, never waits for anybody.
+bool closesAtOnce(DescriptorKind kind);
+bool closesAtOnce(int fd);
+// Whether `end` bytes of it, more than none, can be touched through a mapping. INVALID_ARGUMENT if
+// not, or if it is no memory at all.
+Status checkReaches(int fd, DescriptorKind kind, uint64_t end);
+
+// Opens what kindOf() reads, the mount table and the numbers of ashmem's devices, while there are
+// files to be opened; otherwise its first call does. Any number of times.
+void prepareDescriptorKinds();
+
+// A device's number, as stat tells it.
+struct DeviceNumber {
+    uint32_t major = 0;
+    uint32_t minor = 0;
+
+    auto operator<=>(const DeviceNumber&) const = default;
+};
+
+// The disks in a mount table (the text of /proc/self/mountinfo) that hold file systems of kinds
+// that are known to wait for nothing but the disk.
+std::vector<DeviceNumber> disksIn(std::string_view mountTable);
+
+}  // namespace halyard::hal

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "harness/device/attacker/held_page.h"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace halyard::attacker {
+
+namespace {
+
+constexpr size_t kPage = 4096;
+
+}  // namespace
+
+Result<std::unique_ptr<HeldPage>> HeldPage::make() {
+    FileDescriptor faults(static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC)));
+    uffdio_api api = {};
+    api.api = UFFD_API;
+    void* const page =
+            mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uffdio_register range = {};
+    range.range = {.start = reinterpret_cast<uintptr_t>(page), .len = kPage};
+    range.mode = UFFDIO_REGISTER_MODE_MISSING;
+    if (!faults.valid() || page == MAP_FAILED || ioctl(faults.get(), UFFDIO_API, &api) != 0 ||
+        ioctl(faults.get(), UFFDIO_REGISTER, &range) != 0) {
+        return Status(StatusCode::UNAVAILABLE, std::string("userfaultfd: ") + strerror(errno));
+    }
+    return std::unique_ptr<HeldPage>(new HeldPage(std::move(faults), page));
+}
+
+HeldPage::~HeldPage() {
+    arrive();
+}
+
+void HeldPage::touchWith(const std::function<void(void* page, size_t size)>& call) {
+    std::thread([call, page = mPage] { call(page, kPage); }).detach();
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+}
+
+void HeldPage::arrive() {
+    uffdio_zeropage zeros = {};
+    zeros.range = {.start = reinterpret_cast<uintptr_t>(mPage), .len = kPage};
+    ioctl(mFaults.get(), UFFDIO_ZEROPAGE, &zeros);
+}
+
+}  // namespace halyard::attacker
