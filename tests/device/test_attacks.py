@@ -166,6 +166,33 @@ def test_mappings_of_one_client_leave_room_for_others(siege: Siege) -> None:
     siege.beside("mapping-bomb", "--clients", 400)
 
 
+# ---- calls that never return --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "array",
+        pytest.param("single", marks=THOROUGH),
+        pytest.param("debug", marks=THOROUGH),
+        pytest.param("size", marks=THOROUGH),
+        "page",
+    ],
+)
+def test_files_of_a_silent_file_system_keep_nobody_else_waiting(siege: Siege, how: str) -> None:
+    siege.beside("silent-file", "--clients", 70, "--against", how)
+
+
+@pytest.mark.parametrize("what", ["memfd", pytest.param("pipe", marks=THOROUGH)])
+def test_descriptors_that_a_call_holds_keep_nobody_else_waiting(siege: Siege, what: str) -> None:
+    siege.beside("held-lock", "--clients", 70, "--against", what)
+
+
+@pytest.mark.parametrize("how", ["array", pytest.param("single", marks=THOROUGH)])
+def test_sockets_that_linger_keep_nobody_else_waiting(siege: Siege, how: str) -> None:
+    siege.beside("lingering-socket", "--clients", 70, "--against", how)
+
+
 # ---- threads and time ---------------------------------------------------------------------------
 
 
@@ -318,6 +345,24 @@ def test_constants_in_models_count_as_memory(device: VirtualDevice, siege: Siege
         siege.honest()
     # What an execution needs beside its tensors is not counted to the byte.
     assert grown < (MEMORY + 16) * 1024
+
+
+@pytest.mark.parametrize("models", [8, pytest.param(40, marks=THOROUGH)])
+def test_pages_that_the_service_makes_present_count(
+    device: VirtualDevice, siege: Siege, models: int
+) -> None:
+    with siege.attacker.start("sparse-pools", "--clients", models, "--seconds", 240) as running:
+        end = time.monotonic() + 180
+        while "holds" not in running.said():
+            assert time.monotonic() < end, "the attack does not come to its end"
+            time.sleep(0.5)
+        print(running.said())
+        grown = Footprint.of(device, siege.pid).memory - siege.before.memory
+        print(f"{grown // 1024} MiB more")
+        siege.honest()
+    # Three sixteenths of the machine's memory, and what a service takes anyhow.
+    machine = int(device.shell("awk '/^MemTotal:/ { print $2 }' /proc/meminfo").check().stdout)
+    assert grown < machine * 3 // 16 + 32 * 1024
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ def install(root: Path, release: str, *, modules: dict[str, bytes] | None = None
             "failover": kernel_module("depends="),
             "virtio": kernel_module("name=virtio"),
             "binder_linux": kernel_module("depends="),
+            "fuse": kernel_module("depends="),
         }
     folder = root / "lib/modules" / release / "kernel/drivers"
     folder.mkdir(parents=True)
@@ -57,8 +58,9 @@ def test_modules_come_after_what_they_depend_on(tmp_path: Path) -> None:
         "net_failover",
         "virtio_net",
         "binder_linux",
+        "fuse",
     ]
-    assert found.modules[-1].parameters == "devices=binder,hwbinder"
+    assert found.modules[-2].parameters == "devices=binder,hwbinder"
 
 
 def test_the_newest_kernel_with_binder_is_taken(tmp_path: Path) -> None:
@@ -173,7 +175,7 @@ def test_a_package_is_fetched_where_no_kernel_is_installed(
         found = kernel.find(X86_64, tmp_path / "cache", tmp_path / "empty")
         assert found.release == "6.1.0-7-amd64"
         assert found.image.read_bytes() == ELF
-        assert [module.name for module in found.modules][-1] == "binder_linux"
+        assert [module.name for module in found.modules][-1] == "fuse"
     assert [line.split()[0] for line in calls.read_text().splitlines()] == [
         "apt-cache",
         "apt-get",

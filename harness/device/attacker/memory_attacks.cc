@@ -178,7 +178,45 @@ Status cutHugePages(const Settings& settings) {
     return {};
 }
 
-constexpr std::array<NamedAttack, 5> kAttacks = {{
+// Models with constants in pools that hold nothing, and executions that look at each page of them
+// once: with the look the page comes into being, and stays for as long as the model does.
+Status touchSparsePools(const Settings& settings) {
+    constexpr uint32_t kPoolBytes = 64U << 20U;
+    constexpr uint32_t kPageFloats = 1024;
+    constexpr uint32_t kPages = kPoolBytes / kPageFloats / sizeof(float);
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                             Client::connect(settings.instance));
+    constexpr uint32_t kBytes = kPages * sizeof(float);
+    HALYARD_ASSIGN_OR_RETURN(const Pool indices, Pool::make(2 * kBytes));
+    for (uint32_t page = 0; page < kPages; ++page) {
+        const uint32_t index = page * kPageFloats;
+        pwrite(indices.fd, &index, sizeof(index), static_cast<off_t>(page) * sizeof(index));
+    }
+    const RequestBuilder request(indices, kBytes, kBytes);
+    Tally held;
+    Tally touched;
+    for (int i = 0; i < settings.clients; ++i) {
+        HALYARD_ASSIGN_OR_RETURN(const Pool sparse, Pool::make(kPoolBytes));
+        ModelBuilder model;
+        const uint32_t constant = model.inPool({kPages * kPageFloats}, 0, 0);
+        const uint32_t input = model.input({kPages}, OperandType::TENSOR_INT32);
+        model.operation(OperationType::GATHER, {constant, model.scalar(0), input},
+                        {model.output({kPages})});
+        model.pool(sparse);
+        const Result<uint32_t> prepared = client->prepare(model.finish());
+        held.add(prepared.status());
+        close(sparse.fd);
+        if (prepared.ok()) {
+            touched.add(client->executeSynchronously(*prepared, request.request()));
+        }
+    }
+    printf("holds %d of %d models with 64 MiB of nothing each, %d of them touched; the last: %s\n",
+           held.taken, settings.clients, touched.taken, held.last.c_str());
+    hold(client->link(), settings);
+    return {};
+}
+
+constexpr std::array<NamedAttack, 6> kAttacks = {{
         {"buffer-fill", fillReceiveBuffer,
          "many calls with a little too much, in --clients threads"},
         {"memory-hog", hogMemory, "--clients models with constants inside, all kept"},
@@ -186,6 +224,8 @@ constexpr std::array<NamedAttack, 5> kAttacks = {{
          "pools of terabytes; --against used-model, model, used-request, request"},
         {"trailing-bytes", holdReceiveBuffer,
          "long calls with half a megabyte too much; --against inside: in the request"},
+        {"sparse-pools", touchSparsePools,
+         "--clients models with pools of missing pages, all of which are touched"},
         {"cut-huge-pages", cutHugePages, "a pool on huge pages, cut short while in use"},
 }};
 

@@ -47,7 +47,9 @@ Status enterOwnMounts() {
     }
     const uid_t uid = getuid();
     const gid_t gid = getgid();
-    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 || !writeFile("/proc/self/setgroups", "deny") ||
+    // Whoever has changed users may not write to its own files of /proc until it says so.
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0 ||
+        !writeFile("/proc/self/setgroups", "deny") ||
         !writeFile("/proc/self/uid_map", "0 " + std::to_string(uid) + " 1") ||
         !writeFile("/proc/self/gid_map", "0 " + std::to_string(gid) + " 1")) {
         return failed("name spaces");

@@ -51,7 +51,7 @@ def find(machine: Machine, cache: Path, root: Path = Path("/")) -> Kernel:
         if os.access(image, os.R_OK) and _has_modules(machine, folder):
             return _load(machine, release, image, folder, cache, f"installed, {image}")
     kept = cache / "kernels" / machine.name
-    if not _complete(kept):
+    if not (_complete(kept) and _has_modules(machine, kept / "modules")):
         _download(machine, kept)
     release = (kept / "release").read_text().strip()
     return _load(

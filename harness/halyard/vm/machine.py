@@ -46,6 +46,7 @@ _MODULES = (
     ("virtio_pci", ""),
     ("virtio_net", ""),
     ("binder_linux", "devices=binder,hwbinder"),
+    ("fuse", ""),  # file systems of clients' own, for tests
 )
 
 X86_64 = Machine(
