@@ -124,14 +124,21 @@ class InProcessTarget : public Target {
 
     Answer<std::unique_ptr<PreparedTarget>> prepare(const TargetModel& model,
                                                     const PrepareSettings& settings) override {
-        Result<std::shared_ptr<driver::PreparedModel>> prepared = mDevice->prepare(
-                model.model, mVersion,
-                {.preference = settings.preference,
-                 .priority = settings.priority,
-                 .deadline = {},
-                 .client = settings.process == 0
-                                   ? nullptr
-                                   : mDevice->client({.pid = settings.process, .uid = getuid()})});
+        std::shared_ptr<driver::Client> client;  // null: this process's
+        if (settings.process != 0) {
+            Result<std::shared_ptr<driver::Client>> account =
+                    mDevice->client({.pid = settings.process, .uid = getuid()});
+            if (!account.ok()) {
+                return {.outcome = outcomeOf(account.status(), mVersion), .value = nullptr};
+            }
+            client = std::move(*account);
+        }
+        Result<std::shared_ptr<driver::PreparedModel>> prepared =
+                mDevice->prepare(model.model, mVersion,
+                                 {.preference = settings.preference,
+                                  .priority = settings.priority,
+                                  .deadline = {},
+                                  .client = std::move(client)});
         if (!prepared.ok()) {
             return {.outcome = outcomeOf(prepared.status(), mVersion), .value = nullptr};
         }
