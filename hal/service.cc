@@ -180,7 +180,9 @@ int run(int argc, char** argv) {
     // Whoever reads the log may go away; the service stays.
     signal(SIGPIPE, SIG_IGN);
     raiseDescriptorLimit();
-    // Loading libraries takes system calls that nothing does afterwards.
+    // Looking devices up by their names takes system calls that nothing does afterwards, as does
+    // loading libraries.
+    prepareDescriptorKinds();
     Result<Backends> backends = driver::makeBackends(options->driver);
     Status served = backends.status();
     if (served.ok()) {
@@ -188,7 +190,6 @@ int run(int argc, char** argv) {
     }
     if (served.ok()) {
         served = guardMappings();
-        prepareDescriptorKinds();
     }
     if (served.ok()) {
         served = serve(*options, std::move(*backends), blockEndSignals());
