@@ -198,7 +198,8 @@ constexpr Row kNarrowed[] = {
         {__NR_connect, "it is connected", {}, kRefused},
         {__NR_seccomp, "this is the last filter", {}, kRefused},
 };
-constexpr Row kNoFiles = {__NR_openat, "all that is needed is open", {}, kRefused};
+constexpr Row kNoFiles = {
+        __NR_openat, "all that is needed is open", {}, SECCOMP_RET_ERRNO | uint32_t{EACCES}};
 
 // How a filter is told to go on, jumps being counted in instructions to leave out.
 constexpr sock_filter statement(uint16_t code, uint32_t value) {
@@ -413,6 +414,9 @@ Status restrictServing(SeccompMode mode, ServingFiles files) {
     std::vector<Row> rows(std::begin(kNarrowed), std::end(kNarrowed));
     if (files == ServingFiles::NONE) {
         rows.push_back(kNoFiles);
+        if (mode == SeccompMode::LOG) {
+            rows.back().answer = kRefused;
+        }
     }
     std::vector<sock_filter> filter = makeFilter(rows, refusalOf(mode), SECCOMP_RET_ALLOW);
     return install(filter);

@@ -32,8 +32,9 @@ Status restrictSystemCalls(SeccompMode mode);
 enum class ServingFiles : uint8_t { NONE, DUMPS };
 
 // The second filter, after the first with the same mode, as a service begins to serve. What it will
-// use has to be open by now: the binder device, and the log (openLog()); and prepareAllocator()
-// keeps the C library from files.
+// use has to be open by now: the binder device, and the log (openLog()). With ENFORCE, opening a
+// file fails with EACCES instead of ending the process: C libraries look into files when they like,
+// glibc for how to shrink a heap, and do without them.
 Status restrictServing(SeccompMode mode, ServingFiles files);
 
 }  // namespace halyard::hal

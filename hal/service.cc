@@ -20,7 +20,6 @@
 #include "driver/operation_list.h"
 #include "engine/base/heap.h"
 #include "engine/base/log.h"
-#include "hal/allocator.h"
 #include "hal/binder/descriptor_kind.h"
 #include "hal/binder/guarded_mapping.h"
 #include "hal/binder/process.h"
@@ -128,7 +127,6 @@ Status serve(const ServiceOptions& options, Backends backendsInUse, const sigset
     const bool dumps =
             !options.driver.dumpDirectory.empty() || !options.driver.graphDumpDirectory.empty();
     openLog();
-    prepareAllocator();
     HALYARD_RETURN_IF_ERROR(
             restrictServing(options.seccomp, dumps ? ServingFiles::DUMPS : ServingFiles::NONE));
 
