@@ -42,9 +42,9 @@ class PoolCalls : public ClientTest {
   protected:
     PoolCalls() {
         Options limited = options();
-        limited.calls = {.perClient = 1, .shared = 8, .most = 8};
+        limited.calls = {.perClient = 1, .perGroup = 8, .shared = 8, .most = 8};
         mDevice = makeDevice(limited);
-        client = mDevice->client(kGreedy);
+        client = mDevice->client(kGreedy).value();
         model = prepare(client, reluModel()).value();
     }
     Status launch(const SharedMemory& input, const Awaited<Status>& done) {

@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "hal/binder/descriptor_kind.h"
 #include "harness/device/attacker/silent_file.h"
 #include "tests/hal/connection_fixture.h"
 #include "tests/hal/open_descriptors.h"
@@ -171,7 +170,6 @@ TEST_F(IncomingCalls, ACallOwnsItsDescriptorsWhateverBecomesOfIt) {
 class SlowDescriptors : public IncomingCalls {
   protected:
     void SetUp() override {
-        prepareDescriptorKinds();  // which keeps a descriptor of its own
         send(object);
         ASSERT_TRUE(mConnection.startThreads(1, 0).ok());
     }

@@ -40,7 +40,7 @@ TEST_F(OutgoingCalls, SendsAParcelAndGivesItsReply) {
     const auto sent = kernel->sent(BC_TRANSACTION_SG).at(0).as<binder_transaction_data_sg>();
     EXPECT_EQ(sent.transaction_data.target.handle, 0u);
     EXPECT_EQ(sent.transaction_data.code, 7u);
-    EXPECT_EQ(sent.transaction_data.flags, 0U) << "no descriptors in the reply";
+    EXPECT_EQ(sent.transaction_data.flags, uint32_t{TF_ACCEPT_FDS});
     EXPECT_EQ(sent.transaction_data.data_size, arguments.data().size());
     EXPECT_EQ(sent.transaction_data.offsets_size, 8u);
     EXPECT_EQ(sent.buffers_size, 16u);

@@ -171,7 +171,7 @@ TEST(ValidateRequest, RefusesRanksAndExtentsBeyondTheEngine) {
     const ModelBoundary open = boundaryOf(model.build().main);
     RequestShapes shapes;
     for (const std::vector<uint32_t>& dimensions : std::vector<std::vector<uint32_t>>{
-                 std::vector<uint32_t>(9, 1), {0x80000000}, {0xFFFFFFFF}}) {
+                 std::vector<uint32_t>(17, 1), {0x80000000}, {0xFFFFFFFF}}) {
         RequestBuilder builder;
         builder.input<float>({1}, dimensions).output(4);
         EXPECT_EQ(resolveRequest(builder.request(), open, HalVersion::V1_3, shapes).code(),

@@ -243,7 +243,7 @@ TEST_F(LoadedBackend, IsRefusedWhereTheLibraryIsNotAsTheHeaderSays) {
         EXPECT_NE(status.message().find(bad(fault) + ": " + reason), std::string::npos)
                 << status.toString();
     };
-    expect("is_of_a_wrong_version", "it is for version 7 of the interface; this is version 1");
+    expect("is_of_a_wrong_version", "it is for version 8 of the interface; this is version 2");
     expect("has_no_entry", "it is no backend: it has no halyard_backend_open()");
     expect("cant_work_here", "it can't work here");
     expect("has_a_wrong_size", "its description has 8 bytes instead of ");
