@@ -60,6 +60,9 @@ def test_its_services_system_calls_are_filtered_in_every_thread(
     found = device.shell(f"grep -h ^Seccomp: /proc/{service.pid}/task/*/status").check().stdout
     # 2: SECCOMP_MODE_FILTER
     assert set(found.split()) == {"Seccomp:", "2"}
+    # Both are there: for starting, and for serving.
+    found = device.shell(f"grep -h ^Seccomp_filters: /proc/{service.pid}/task/*/status").check()
+    assert set(found.stdout.split()) == {"Seccomp_filters:", "2"}
 
 
 def test_calls_that_are_not_on_the_list_end_the_caller(device: VirtualDevice) -> None:

@@ -61,6 +61,8 @@ ROWS: Sequence[Row] = (
     Row(("buffer-fill", "--clients", 48)),
     Row(("debug", "--clients", 16, "--against", "eventfd")),
     Row(("oneway-flood", "--clients", 8)),
+    Row(("name-thief",)),
+    Row(("name-crowd", "--clients", 1, "--processes", 200)),
 )
 
 
