@@ -9,7 +9,7 @@
 #include "engine/base/log.h"
 #include "engine/base/long_work.h"
 #include "hal/binder/client_lanes.h"
-#include "hal/binder/descriptor_kind.h"
+#include "hal/binder/parcel_disposal.h"
 
 namespace halyard::hal {
 namespace {
@@ -67,63 +67,6 @@ void settle(BinderThread& thread) {
         log(LogLevel::WARNING, told.withContext("settling with the kernel").toString());
     }
 }
-
-// What a parcel's sender might keep waiting is done in the sender's lane.
-class ParcelDisposal final : public DescriptorDisposal {
-  public:
-    ParcelDisposal(std::shared_ptr<BinderKernel> kernel, const binder_transaction_data& data,
-                   std::function<void()> settleFirst)
-        : mKernel(std::move(kernel)),
-          mOwner(ownerOf(data)),
-          mAddress(data.data.ptr.buffer),
-          mSettleFirst(std::move(settleFirst)) {}
-
-    static ClientLanes::Owner ownerOf(const binder_transaction_data& data) {
-        return {.pid = data.sender_pid, .uid = data.sender_euid};
-    }
-
-    void close(std::vector<FileDescriptor> descriptors) override {
-        ClientLanes::here().close(mOwner, std::move(descriptors));
-    }
-
-    void freeBuffer(std::span<const int> inArrays) override {
-        if (mSettleFirst != nullptr) {
-            mSettleFirst();
-        }
-        const Status freed = mKernel->freeBufferOnly(mAddress);
-        if (freed.code() == StatusCode::UNSUPPORTED) {
-            // The kernel closes them before the buffer is free again.
-            ClientLanes::here().run(
-                    mOwner, [kernel = mKernel, address = mAddress] { freeNow(*kernel, address); });
-            return;
-        }
-        if (!freed.ok()) {
-            log(LogLevel::WARNING, freed.withContext("freeing a buffer").toString());
-        }
-        std::vector<FileDescriptor> slow;
-        for (const int fd : inArrays) {
-            FileDescriptor owned(fd);
-            if (!closesAtOnce(fd)) {
-                slow.push_back(std::move(owned));
-            }
-        }
-        close(std::move(slow));
-    }
-
-    static void freeNow(BinderKernel& kernel, binder_uintptr_t address) {
-        CommandBuffer commands;
-        commands.add(BC_FREE_BUFFER, address);
-        if (Status sent = kernel.write(commands.bytes()); !sent.ok()) {
-            log(LogLevel::WARNING, sent.withContext("freeing a buffer").toString());
-        }
-    }
-
-  private:
-    const std::shared_ptr<BinderKernel> mKernel;
-    const ClientLanes::Owner mOwner;
-    const binder_uintptr_t mAddress;
-    const std::function<void()> mSettleFirst;
-};
 
 void runDeferred(BinderThread& thread) {
     while (thread.depth == 0 && !thread.deferred.empty()) {
