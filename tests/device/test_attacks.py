@@ -240,7 +240,12 @@ def test_nothing_runs_longer_than_the_service_lets_it(device: VirtualDevice) -> 
 
 @THOROUGH
 def test_many_callers_at_once_are_all_served(siege: Siege) -> None:
-    siege.beside("thread-bomb", "--clients", 4, "--processes", 24)
+    siege.beside("thread-bomb", "--clients", 4, "--processes", 24, "--uid", STRANGER)
+
+
+@THOROUGH
+def test_many_callers_of_ones_own_user_leave_the_service_answering(siege: Siege) -> None:
+    siege.beside("thread-bomb", "--clients", 4, "--processes", 24, calls=ESSENTIALS)
 
 
 @pytest.mark.parametrize(
