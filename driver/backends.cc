@@ -10,7 +10,7 @@
 
 #include "driver/options.h"
 #include "engine/backends/cpu/cpu_acc.h"
-#include "engine/backends/cpu/instruction_set.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/backends/loaded/loaded_backend.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/base/log.h"

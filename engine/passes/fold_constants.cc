@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backends/ref/kernels.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/plan/kernel_call.h"
+#include "engine/reference/kernels.h"
 
 namespace halyard::engine {
 namespace {

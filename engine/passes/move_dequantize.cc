@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
-#include "engine/backends/ref/kernels.h"
 #include "engine/plan/kernel_call.h"
+#include "engine/reference/kernels.h"
 
 namespace halyard::engine {
 namespace {

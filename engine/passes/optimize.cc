@@ -96,14 +96,6 @@ Status verifyAfter(const Pass& pass, Graph& graph, const PassContext& context) {
 
 }  // namespace
 
-std::vector<std::string_view> passNames() {
-    std::vector<std::string_view> names;
-    for (const Pass& pass : kPasses) {
-        names.push_back(pass.name);
-    }
-    return names;
-}
-
 Result<bool> optimize(Graph& graph, const OptimizeOptions& options,
                       const std::shared_ptr<Budget>& memory, const Checkpoint& checkpoint) {
     const PassContext context = {.options = options,

@@ -40,9 +40,6 @@ struct OptimizeOptions {
     PassObserver observer = nullptr;
 };
 
-// The names of all passes, in the order in which they run.
-std::vector<std::string_view> passNames();
-
 // Runs the passes over a verified graph whose shapes are inferred; so is the result. Says whether
 // any pass changed it; after a failure it is part-way. Graphs inside nodes are optimised, too.
 // Every node of the result names the operations it stems from, and every operation that left none

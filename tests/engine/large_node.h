@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/engine/ref/evaluation.h"
+#include "tests/engine/reference/evaluation.h"
 
 namespace halyard::engine::ref_test {
 

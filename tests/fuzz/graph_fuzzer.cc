@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "engine/backends/cpu/cpu_acc.h"
-#include "engine/backends/cpu/instruction_set.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/graph/serialization.h"
 #include "engine/plan/program.h"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backends/ref/kernels.h"
 #include "engine/plan/stepwise_piece.h"
+#include "engine/reference/kernels.h"
 
 namespace halyard::engine {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <variant>
 
+#include "engine/backends/cpu/depthwise/inverted_residual.h"
 #include "engine/backends/cpu/fusion.h"
-#include "engine/backends/cpu/instruction_set.h"
-#include "engine/backends/cpu/inverted_residual.h"
 #include "engine/backends/cpu/kernels.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/plan/stepwise_piece.h"
 
 namespace halyard::engine {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "engine/backends/cpu/instruction_set.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/plan/backend.h"
 
 namespace halyard::engine {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <variant>
 
-#include "engine/backends/cpu/inverted_residual.h"
-#include "engine/backends/cpu/weights.h"
+#include "engine/backends/cpu/depthwise/inverted_residual.h"
+#include "engine/backends/cpu/products/weights.h"
 
 namespace halyard::engine::cpu {
 namespace {

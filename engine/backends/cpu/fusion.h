@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "engine/backends/cpu/instruction_set.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/backend.h"
 #include "engine/plan/piece_layout.h"

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "engine/backends/cpu/instruction_set.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/nodes.h"

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/backends/cpu/byte_types.h"
-#include "engine/backends/cpu/instruction_set.h"
+#include "engine/backends/cpu/elementwise/byte_types.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/graph/graph.h"
 #include "engine/numerics/elements.h"
 #include "engine/plan/step_kernel.h"

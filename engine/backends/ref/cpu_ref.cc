@@ -3,26 +3,11 @@
 #include "engine/backends/ref/cpu_ref.h"
 
 #include <string>
-#include <variant>
 
-#include "engine/backends/ref/kernels.h"
 #include "engine/plan/stepwise_piece.h"
+#include "engine/reference/kernels.h"
 
 namespace halyard::engine {
-
-Kernel ref::findKernel(const Node& node) {
-    switch (node.kind()) {
-#define HALYARD_REFERENCE_KERNEL(Descriptor)                                              \
-    case NodeKind::Descriptor:                                                            \
-        return {.name = "ref::" #Descriptor, .run = [](const Node& n, KernelCall& call) { \
-                    return ref::run(*std::get_if<Descriptor>(&n.descriptor), call);       \
-                }};
-#include "engine/backends/ref/kernels.inc"
-#undef HALYARD_REFERENCE_KERNEL
-        default:
-            return {};
-    }
-}
 
 namespace {
 

@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "engine/backends/cpu/cpu_acc.h"
-#include "engine/backends/cpu/instruction_set.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/plan/program.h"
 #include "tests/engine/graph_building.h"
 #include "tests/engine/plan/running.h"
-#include "tests/engine/ref/evaluation.h"
+#include "tests/engine/reference/evaluation.h"
 
 namespace halyard::engine {
 namespace {

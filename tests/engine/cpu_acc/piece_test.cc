@@ -14,7 +14,7 @@
 #include "engine/plan/program.h"
 #include "tests/engine/graph_building.h"
 #include "tests/engine/plan/running.h"
-#include "tests/engine/ref/random_values.h"
+#include "tests/engine/reference/random_values.h"
 
 namespace halyard::engine {
 namespace {

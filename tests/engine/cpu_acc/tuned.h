@@ -19,13 +19,13 @@
 #include <vector>
 
 #include "engine/backends/cpu/cpu_acc.h"
-#include "engine/backends/cpu/instruction_set.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/thread_pool.h"
 #include "engine/plan/backend.h"
 #include "tests/engine/allocation_count.h"
-#include "tests/engine/ref/evaluation.h"
-#include "tests/engine/ref/random_values.h"
+#include "tests/engine/reference/evaluation.h"
+#include "tests/engine/reference/random_values.h"
 
 namespace halyard::engine::cpu_test {
 

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "engine/backends/cpu/cpu_acc.h"
-#include "engine/backends/cpu/instruction_set.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/plan/program.h"
 #include "tests/engine/allocation_count.h"
 #include "tests/engine/cpu_acc/guarded_memory.h"
-#include "tests/engine/ref/random_values.h"
+#include "tests/engine/reference/random_values.h"
 
 namespace halyard::engine {
 namespace {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "engine/backends/cpu/cpu_acc.h"
-#include "engine/backends/cpu/instruction_set.h"
-#include "engine/backends/cpu/winograd.h"
+#include "engine/backends/cpu/products/winograd.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/activation_range.h"
@@ -25,7 +25,7 @@
 #include "engine/plan/stepwise_piece.h"
 #include "tests/engine/allocation_count.h"
 #include "tests/engine/cpu_acc/guarded_memory.h"
-#include "tests/engine/ref/random_values.h"
+#include "tests/engine/reference/random_values.h"
 
 namespace halyard::engine {
 namespace {

@@ -18,7 +18,7 @@
 #include "engine/passes/pass.h"
 #include "engine/passes/remove_dead_nodes.h"
 #include "engine/plan/program.h"
-#include "tests/engine/ref/random_values.h"
+#include "tests/engine/reference/random_values.h"
 
 namespace halyard::engine::pass_test {
 

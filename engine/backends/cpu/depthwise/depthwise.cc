@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "engine/backends/cpu/depthwise/depthwise_lines.h"
+#include "engine/backends/cpu/kernels.h"
+#include "engine/backends/cpu/products/weights.h"
+#include "engine/graph/shape_inference.h"
+#include "engine/numerics/elements.h"
+
+namespace halyard::engine::cpu {
+Result<DepthwiseLines> DepthwiseLines::create(const DepthwiseDefinition& definition, const Shape& x,
+                                              const Shape& output) {
+    const Window2d& window = definition.node.window;
+    HALYARD_ASSIGN_OR_RETURN(
+            const ResolvedWindow resolved,
+            resolveWindow(window, x[1], x[2], static_cast<int32_t>(definition.filterH),
+                          static_cast<int32_t>(definition.filterW)));
+    DepthwiseLines lines;
+    lines.mCount = int64_t{output[0]} * output[1];
+    lines.mOutputH = output[1];
+    lines.mInputH = x[1];
+    lines.mTop = resolved.top;
+    lines.mStrideH = window.strideH;
+    lines.mDilationH = window.dilationH;
+    lines.mInputC = x[3];
+    lines.mWindow = {.filterH = definition.filterH,
+                     .filterW = definition.filterW,
+                     .row = int64_t{window.dilationH} * x[2] * x[3],
+                     .column = int64_t{window.dilationW} * output[3],
+                     .dilationW = window.dilationW,
+                     .strideW = window.strideW,
+                     .left = resolved.left,
+                     .inputW = x[2],
+                     .outputW = output[2],
+                     .channels = output[3]};
+    lines.mUnitPixels = std::clamp<int64_t>(kMostDepthwiseTerms / lines.pixelOperations(), 1,
+                                            lines.mWindow.outputW);
+    lines.mUnitsPerLine = (lines.mWindow.outputW + lines.mUnitPixels - 1) / lines.mUnitPixels;
+    return lines;
+}
+
+DepthwiseWindow DepthwiseLines::windowOf(int64_t unit, ptrdiff_t& first) const {
+    const int64_t line = lineOf(unit);
+    const int64_t top = line % mOutputH * mStrideH - mTop;
+    DepthwiseWindow window = mWindow;
+    window.firstRow = std::min(top < 0 ? (-top + mDilationH - 1) / mDilationH : 0, window.filterH);
+    const int64_t left = mInputH - 1 - top;
+    window.endRow =
+            std::clamp(left < 0 ? 0 : left / mDilationH + 1, window.firstRow, window.filterH);
+    window.firstPixel = unit % mUnitsPerLine * mUnitPixels;
+    window.endPixel = std::min(window.firstPixel + mUnitPixels, window.outputW);
+    first = (line / mOutputH * mInputH + top) * inputLine();
+    return window;
+}
+
+Status supports(const DepthwiseConv2d& /*node*/, const Graph& graph, const Node& whole) {
+    HALYARD_RETURN_IF_ERROR(supportsWeights(graph, whole));
+    const int64_t terms = countOf(graph.tensor(whole.inputs[1]).type.shape);
+    return terms <= kMostDepthwiseTerms
+                   ? Status()
+                   : unsupported("multiplies at most " + std::to_string(kMostDepthwiseTerms) +
+                                 " weights with a pixel");
+}
+
+DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments) {
+    const Shape& weights = typeOf(arguments, arguments.node.inputs[1]).shape;
+    return {.node = *std::get_if<DepthwiseConv2d>(&arguments.node.descriptor),
+            .filterH = weights[1],
+            .filterW = weights[2],
+            .channels = weights[3],
+            .epilogue = {},
+            .threads = arguments.threads};
+}
+
+Result<std::unique_ptr<const StepKernel>> compile(const DepthwiseConv2d& /*node*/,
+                                                  const KernelArguments& arguments,
+                                                  InstructionSet set) {
+    const Node& whole = arguments.node;
+    DepthwiseDefinition definition = depthwiseDefinition(arguments);
+    definition.epilogue = Epilogue::of(arguments, set);
+    arguments.packed.push_back(whole.inputs[1]);
+    arguments.packed.push_back(whole.inputs[2]);
+    return isOfBytes(typeOf(arguments, whole.inputs[0]).type)
+                   ? compileQuantizedDepthwise(definition, arguments, set)
+                   : compileFloatDepthwise(definition, arguments, set);
+}
+
+}  // namespace halyard::engine::cpu

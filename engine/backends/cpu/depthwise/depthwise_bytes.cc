@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "engine/backends/cpu/depthwise/depthwise_line.h"
+#include "engine/backends/cpu/depthwise/depthwise_lines.h"
+#include "engine/backends/cpu/products/weights.h"
+#include "engine/backends/cpu/unit_kernel.h"
+#include "engine/numerics/activation_range.h"
+#include "engine/numerics/elements.h"
+#include "engine/numerics/requantize.h"
+
+namespace halyard::engine::cpu {
+namespace {
+
+class ShapedQuantizedDepthwise final : public UnitKernel {
+  public:
+    ShapedQuantizedDepthwise(const QuantizedDepthwise& form, const DepthwiseDefinition& definition,
+                             PackedConstant panels, const DepthwiseLines& lines)
+        : mForm(form), mEpilogue(definition.epilogue), mPanels(panels), mLines(lines) {}
+
+    Status create(const DepthwiseDefinition& definition, const TensorType& x,
+                  const TensorType& output) {
+        mFlip = x.type == DataType::QUANT8_ASYMM_SIGNED ? 0x80 : 0;
+        mPadding = static_cast<uint8_t>(x.quantization.zeroPoint);
+        mZeroPoint = output.quantization.zeroPoint;
+        mRange = rangeOf(definition.node.activation, output);
+        mChannels = static_cast<size_t>(definition.channels);
+        HALYARD_ASSIGN_OR_RETURN(mPaddingLine, mMemory.add(mChannels, 1));
+        HALYARD_ASSIGN_OR_RETURN(
+                mTaps, mMemory.add(static_cast<size_t>(definition.taps()), sizeof(const uint8_t*)));
+        if (mLines.multiplier() > 1) {
+            HALYARD_ASSIGN_OR_RETURN(
+                    mStrip,
+                    mMemory.add(static_cast<size_t>(definition.filterH * mLines.widenedLine()), 1));
+        }
+        return finish(mLines.units(), mLines.unitOperations(), definition.threads);
+    }
+
+  private:
+    void compute(const KernelCall& call, int64_t unit, std::byte* memory) const override {
+        auto* padding = reinterpret_cast<uint8_t*>(memory + mPaddingLine);
+        std::fill_n(padding, mChannels, mPadding);
+        ptrdiff_t first = 0;
+        QuantizedDepthwiseLine line;
+        line.window = mLines.windowOf(unit, first);
+        line.x = call.input(0).as<uint8_t>() + first;
+        if (mLines.multiplier() > 1) {
+            auto* strip = reinterpret_cast<uint8_t*>(memory + mStrip);
+            mLines.widen(line.x, strip, line.window, [](uint8_t value) { return value; });
+            line.x = strip;
+        }
+        line.padding = padding;
+        line.taps = reinterpret_cast<const uint8_t**>(memory + mTaps);
+        line.flip = mFlip;
+        line.panels = mPanels.in(call.constants()).data();
+        line.y = call.output(0).as<uint8_t>() + mLines.lineOf(unit) * mLines.outputLine();
+        line.zeroPoint = mZeroPoint;
+        line.low = mRange.low;
+        line.high = mRange.high;
+        mForm.compute(line);
+        mEpilogue.apply(call, mLines.outputRows(unit));
+    }
+
+    const QuantizedDepthwise& mForm;
+    const Epilogue mEpilogue;
+    const PackedConstant mPanels;
+    const DepthwiseLines mLines;
+    uint8_t mFlip = 0;
+    uint8_t mPadding = 0;
+    int32_t mZeroPoint = 0;
+    QuantizedRange mRange;
+    size_t mChannels = 0;
+    size_t mPaddingLine = 0;
+    size_t mTaps = 0;
+    size_t mStrip = 0;
+};
+
+class QuantizedDepthwiseKernel final : public StepKernel {
+  public:
+    QuantizedDepthwiseKernel(const QuantizedDepthwise& form, InstructionSet set,
+                             const DepthwiseDefinition& definition, PackedConstant panels)
+        : mForm(form),
+          mDefinition(definition),
+          mPanels(panels),
+          mName("acc::depthwise_8bit " + std::string(toString(set)) + mDefinition.epilogue.name()) {
+    }
+
+    std::string_view name() const override { return mName; }
+
+    Result<std::shared_ptr<const ShapedKernel>> specialize(const StepTypes& types) const override {
+        return unlessEmpty(types, [&] { return make(types); });
+    }
+
+    // What the panels are made of.
+    struct Source {
+        const uint8_t* weights = nullptr;
+        bool isSigned = false;  // the weights are
+        int32_t weightsZero = 0;
+        const int32_t* bias = nullptr;
+        float xScale = 0.0F;
+        int32_t xZero = 0;  // of what is multiplied
+        Quantization weightQuantization;
+        float outputScale = 0.0F;
+    };
+
+    static Status pack(const QuantizedDepthwise& form, const DepthwiseDefinition& definition,
+                       const Source& source, std::span<std::byte> to,
+                       const Checkpoint& checkpoint) {
+        std::ranges::fill(to, std::byte{0});
+        std::byte* panel = to.data();
+        for (int64_t block = 0; block < definition.channels; block += form.lanes) {
+            HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
+            const int64_t count = std::min(form.lanes, definition.channels - block);
+            for (int64_t channel = 0; channel < count; ++channel) {
+                packChannel(form, definition, source, panel, block + channel, form.laneOf(channel));
+                if (form.repeats(definition.channels)) {
+                    packChannel(form, definition, source, panel, block + channel,
+                                form.laneOf(channel + count));
+                }
+            }
+            panel += form.panelBytes(definition.taps());
+        }
+        return {};
+    }
+
+  private:
+    Result<std::shared_ptr<const ShapedQuantizedDepthwise>> make(const StepTypes& types) const {
+        HALYARD_ASSIGN_OR_RETURN(const DepthwiseLines lines,
+                                 DepthwiseLines::create(mDefinition, types.inputs[0]->shape,
+                                                        types.outputs[0]->shape));
+        auto kernel =
+                std::make_shared<ShapedQuantizedDepthwise>(mForm, mDefinition, mPanels, lines);
+        HALYARD_RETURN_IF_ERROR(kernel->create(mDefinition, *types.inputs[0], resultOf(types)));
+        return std::shared_ptr<const ShapedQuantizedDepthwise>(std::move(kernel));
+    }
+
+    static void packChannel(const QuantizedDepthwise& form, const DepthwiseDefinition& definition,
+                            const Source& source, std::byte* panel, int64_t channel, int64_t lane) {
+        auto* biases = reinterpret_cast<int32_t*>(panel);
+        auto* multipliers = reinterpret_cast<float*>(biases + form.lanes);
+        std::byte* const weights = reinterpret_cast<std::byte*>(multipliers + form.lanes);
+        uint32_t sum = 0;
+        for (int64_t tap = 0; tap < definition.taps(); ++tap) {
+            const uint8_t byte = source.weights[tap * definition.channels + channel];
+            const int32_t value =
+                    source.isSigned ? int32_t{static_cast<int8_t>(byte)} : int32_t{byte};
+            const int32_t weight = value - source.weightsZero;
+            const int64_t at =
+                    (tap / form.group * form.lanes + lane) * form.group + tap % form.group;
+            sum += static_cast<uint32_t>(weight);
+            if (form.bytes) {
+                reinterpret_cast<int8_t*>(weights)[at] = static_cast<int8_t>(weight);
+            } else {
+                reinterpret_cast<int16_t*>(weights)[at] = static_cast<int16_t>(weight);
+            }
+        }
+        biases[lane] = static_cast<int32_t>(static_cast<uint32_t>(source.bias[channel]) -
+                                            static_cast<uint32_t>(source.xZero) * sum);
+        multipliers[lane] = multiplier(source.xScale, scaleOf(source.weightQuantization, channel),
+                                       source.outputScale);
+    }
+
+    const QuantizedDepthwise& mForm;
+    const DepthwiseDefinition mDefinition;
+    const PackedConstant mPanels;
+    const std::string mName;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<const StepKernel>> compileQuantizedDepthwise(
+        const DepthwiseDefinition& definition, const KernelArguments& arguments,
+        InstructionSet set) {
+    const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
+    const TensorType& weights = typeOf(arguments, arguments.node.inputs[1]);
+    const ByteZeros zeros = byteZerosOf(x, weights, false);
+    const bool isSigned = weights.type != DataType::QUANT8_ASYMM;
+    // Unsigned weights around 128 are signed ones as well.
+    const QuantizedDepthwise& form = quantizedDepthwise(set, zeros.weights == 0);
+    HALYARD_ASSIGN_OR_RETURN(const size_t bytes,
+                             packedBytes((definition.channels + form.lanes - 1) / form.lanes,
+                                         form.panelBytes(definition.taps())));
+    const QuantizedDepthwiseKernel::Source source = {
+            .weights = constantOf<uint8_t>(arguments, 1),
+            .isSigned = isSigned,
+            .weightsZero = zeros.weights + (isSigned ? 0 : 128),
+            .bias = constantOf<int32_t>(arguments, 2),
+            .xScale = x.quantization.scale,
+            .xZero = zeros.x - form.moved,
+            .weightQuantization = weights.quantization,
+            .outputScale = typeOf(arguments, arguments.node.outputs[0]).quantization.scale};
+    HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
+                             arguments.constants.add(bytes, [&form, definition, source](
+                                                                    std::span<std::byte> to,
+                                                                    const Checkpoint& checkpoint) {
+                                 return QuantizedDepthwiseKernel::pack(form, definition, source, to,
+                                                                       checkpoint);
+                             }));
+    return std::unique_ptr<const StepKernel>(
+            std::make_unique<QuantizedDepthwiseKernel>(form, set, definition, packed));
+}
+
+}  // namespace halyard::engine::cpu

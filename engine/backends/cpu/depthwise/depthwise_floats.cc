@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "engine/backends/cpu/depthwise/depthwise_line.h"
+#include "engine/backends/cpu/depthwise/depthwise_lines.h"
+#include "engine/backends/cpu/depthwise/depthwise_patches.h"
+#include "engine/backends/cpu/products/weights.h"
+#include "engine/backends/cpu/unit_kernel.h"
+#include "engine/base/half.h"
+#include "engine/numerics/activation_range.h"
+#include "engine/numerics/elements.h"
+
+namespace halyard::engine::cpu {
+namespace {
+
+class ShapedFloatDepthwise final : public UnitKernel {
+  public:
+    ShapedFloatDepthwise(const FloatDepthwise& form, const DepthwiseDefinition& definition,
+                         PackedConstant panels, const DepthwiseLines& lines)
+        : mForm(form),
+          mRange(rangeOf(definition.node.activation)),
+          mEpilogue(definition.epilogue),
+          mPanels(panels),
+          mLines(lines) {}
+
+    // Halves are widened on the way in and narrowed on the way out.
+    Status create(bool halves, int64_t filterH, size_t threads) {
+        mHalves = halves;
+        mWidens = halves || mLines.multiplier() > 1;
+        if (mWidens) {
+            HALYARD_ASSIGN_OR_RETURN(
+                    mInput, mMemory.add(static_cast<size_t>(filterH * mLines.widenedLine()),
+                                        sizeof(float)));
+        }
+        if (halves) {
+            HALYARD_ASSIGN_OR_RETURN(
+                    mOutput, mMemory.add(static_cast<size_t>(mLines.outputLine()), sizeof(float)));
+        }
+        return finish(mLines.units(), mLines.unitOperations(), threads);
+    }
+
+  private:
+    void compute(const KernelCall& call, int64_t unit, std::byte* memory) const override {
+        ptrdiff_t first = 0;
+        FloatDepthwiseLine line;
+        line.window = mLines.windowOf(unit, first);
+        line.panels = reinterpret_cast<const float*>(mPanels.in(call.constants()).data());
+        line.low = mRange.low;
+        line.high = mRange.high;
+        const ptrdiff_t to = mLines.lineOf(unit) * mLines.outputLine();
+        auto* strip = reinterpret_cast<float*>(memory + mInput);
+        if (!mHalves) {
+            line.x = call.input(0).as<float>() + first;
+            line.y = call.output(0).as<float>() + to;
+            if (mWidens) {
+                mLines.widen(line.x, strip, line.window, [](float value) { return value; });
+                line.x = strip;
+            }
+            mForm.compute(line);
+            mEpilogue.apply(call, mLines.outputRows(unit));
+            return;
+        }
+        mLines.widen(call.input(0).as<Half>() + first, strip, line.window,
+                     [](Half value) { return toFloat(value); });
+        line.x = strip;
+        line.y = reinterpret_cast<float*>(memory + mOutput);
+        mForm.compute(line);
+        const ptrdiff_t begin = line.window.firstPixel * line.window.channels;
+        const ptrdiff_t end = line.window.endPixel * line.window.channels;
+        std::transform(line.y + begin, line.y + end, call.output(0).as<Half>() + to + begin,
+                       [](float value) { return toHalf(value); });
+        mEpilogue.apply(call, mLines.outputRows(unit));
+    }
+
+    const FloatDepthwise& mForm;
+    const RealRange mRange;
+    const Epilogue mEpilogue;
+    const PackedConstant mPanels;
+    const DepthwiseLines mLines;
+    bool mHalves = false;
+    bool mWidens = false;
+    size_t mInput = 0;
+    size_t mOutput = 0;
+};
+
+class FloatDepthwiseKernel final : public StepKernel {
+  public:
+    FloatDepthwiseKernel(const FloatDepthwise& form, InstructionSet set,
+                         const DepthwiseDefinition& definition, PackedConstant panels, bool mayPad)
+        : mForm(form),
+          mDefinition(definition),
+          mPanels(panels),
+          mMayPad(mayPad),
+          mName("acc::depthwise_float " + std::string(toString(set)) +
+                mDefinition.epilogue.name()) {}
+
+    std::string_view name() const override { return mName; }
+
+    Result<std::shared_ptr<const ShapedKernel>> specialize(const StepTypes& types) const override {
+        return unlessEmpty(types, [&] { return make(types); });
+    }
+
+    template <typename T>
+    static Status pack(const FloatDepthwise& form, const DepthwiseDefinition& definition,
+                       const T* weights, const T* bias, float* to, const Checkpoint& checkpoint) {
+        const int64_t channels = definition.channels;
+        for (int64_t block = 0; block < channels; block += form.lanes) {
+            HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
+            const int64_t count = std::min(form.lanes, channels - block);
+            for (int64_t row = 0; row <= definition.taps(); ++row) {
+                const T* from = (row == 0 ? bias : weights + (row - 1) * channels) + block;
+                for (int64_t lane = 0; lane < form.lanes; ++lane) {
+                    *to++ = lane < count ? toReal(from[lane]) : 0.0F;
+                }
+            }
+        }
+        return {};
+    }
+
+  private:
+    Result<std::shared_ptr<const ShapedKernel>> make(const StepTypes& types) const {
+        const TensorType& x = *types.inputs[0];
+        const Shape& output = types.outputs[0]->shape;
+        if (mMayPad && x.shape[3] == mDefinition.channels) {
+            HALYARD_ASSIGN_OR_RETURN(const std::optional<DepthwisePatches> patches,
+                                     DepthwisePatches::create(mDefinition, mForm, x.shape, output));
+            if (patches.has_value()) {
+                return shapePatches(*patches, mForm, mDefinition, mPanels);
+            }
+        }
+        HALYARD_ASSIGN_OR_RETURN(const DepthwiseLines lines,
+                                 DepthwiseLines::create(mDefinition, x.shape, output));
+        auto kernel = std::make_shared<ShapedFloatDepthwise>(mForm, mDefinition, mPanels, lines);
+        HALYARD_RETURN_IF_ERROR(kernel->create(x.type == DataType::FLOAT16, mDefinition.filterH,
+                                               mDefinition.threads));
+        return std::shared_ptr<const ShapedKernel>(std::move(kernel));
+    }
+
+    const FloatDepthwise& mForm;
+    const DepthwiseDefinition mDefinition;
+    const PackedConstant mPanels;
+    const bool mMayPad;  // with zeros, which any weight may be multiplied with
+    const std::string mName;
+};
+
+}  // namespace
+
+Result<PackedConstant> packFloatDepthwise(const FloatDepthwise& form,
+                                          const DepthwiseDefinition& definition,
+                                          const KernelArguments& arguments) {
+    HALYARD_ASSIGN_OR_RETURN(
+            const size_t bytes,
+            packedBytes((definition.channels + form.lanes - 1) / form.lanes,
+                        form.panelLength(definition.taps()) * int64_t{sizeof(float)}));
+    const bool halves = typeOf(arguments, arguments.node.inputs[0]).type == DataType::FLOAT16;
+    const auto packAs = [&]<typename T>(const T* weights, const T* bias) {
+        return arguments.constants.add(bytes, [&form, definition, weights, bias](
+                                                      std::span<std::byte> to,
+                                                      const Checkpoint& checkpoint) {
+            return FloatDepthwiseKernel::pack(form, definition, weights, bias,
+                                              reinterpret_cast<float*>(to.data()), checkpoint);
+        });
+    };
+    return halves ? packAs(constantOf<Half>(arguments, 1), constantOf<Half>(arguments, 2))
+                  : packAs(constantOf<float>(arguments, 1), constantOf<float>(arguments, 2));
+}
+
+Result<std::unique_ptr<const StepKernel>> compileFloatDepthwise(
+        const DepthwiseDefinition& definition, const KernelArguments& arguments,
+        InstructionSet set) {
+    const FloatDepthwise& form = floatDepthwise(set);
+    HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
+                             packFloatDepthwise(form, definition, arguments));
+    bool mayPad = false;
+    if (typeOf(arguments, arguments.node.inputs[0]).type == DataType::FLOAT32) {
+        const auto* const weights = constantOf<float>(arguments, 1);
+        mayPad = std::all_of(weights, weights + definition.taps() * definition.channels,
+                             [](float weight) { return std::isfinite(weight); });
+    }
+    return std::unique_ptr<const StepKernel>(
+            std::make_unique<FloatDepthwiseKernel>(form, set, definition, packed, mayPad));
+}
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One line of a depthwise convolution's output, or some pixels of it.
+//
+// Weights are packed as [channel block][bias, then each tap][lane], taps line by line, with zeros
+// behind the last channel.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+#include "engine/backends/cpu/vectors/instruction_set.h"
+
+namespace halyard::engine::cpu {
+
+// Where the windows of the line lie. A window's row i and column j are there if they lie on the
+// input; what lies beside it takes no part.
+struct DepthwiseWindow {
+    int64_t filterH = 1, filterW = 1;
+    int64_t firstRow = 0, endRow = 1;  // rows of the filter that lie on the input
+    ptrdiff_t row = 0;                 // elements of the input from a row of the filter to the next
+    ptrdiff_t column = 0;              // and from a column to the next
+    int64_t dilationW = 1, strideW = 1, left = 0;
+    int64_t inputW = 1, outputW = 1;
+    int64_t firstPixel = 0, endPixel = 1;  // of the output's line, those to compute
+    int64_t channels = 1;
+};
+
+// The pixels to compute whose windows lie on the input from their first column to their last.
+struct InnerPixels {
+    int64_t first = 0, end = 0;
+};
+
+inline InnerPixels innerPixels(const DepthwiseWindow& window) {
+    const int64_t reach = (window.filterW - 1) * window.dilationW;
+    const int64_t room = window.inputW - 1 - reach + window.left;
+    InnerPixels inner;
+    inner.first = std::clamp((window.left + window.strideW - 1) / window.strideW, window.firstPixel,
+                             window.endPixel);
+    inner.end = std::clamp(room < 0 ? 0 : room / window.strideW + 1, inner.first, window.endPixel);
+    return inner;
+}
+
+struct FloatDepthwiseLine {
+    DepthwiseWindow window;
+    const float* x = nullptr;  // the line that the filter's row 0 reads, or would read
+    // Of a ring of lines: the first row of the filter that is found at the ring's beginning, and
+    // how long the ring is.
+    int64_t wrapRow = std::numeric_limits<int64_t>::max();
+    ptrdiff_t wrapLength = 0;
+    const float* panels = nullptr;
+    float* y = nullptr;
+    float low = 0.0F;
+    float high = 0.0F;
+};
+
+// Some lines of the output, in some blocks of channels. The windows are read from a copy that has
+// zeros where they reach beside the input, so that all of them are whole: weights have to be
+// finite.
+struct FloatDepthwisePatch {
+    int64_t side = 3;  // of the filter: 3 or 5
+    int64_t strideH = 1, strideW = 1;
+    int64_t inputH = 1, inputW = 1;
+    int64_t top = 0, left = 0;  // of the first window in the picture; below 0 in the padding
+    int64_t lines = 1, outputW = 1;
+    int64_t channels = 1;  // of the picture
+    int64_t firstBlock = 0, endBlock = 1;
+    const float* x = nullptr;  // the picture
+    const float* panels = nullptr;
+    float* copy = nullptr;  // as many vectors as there are pixels in the copy, aligned as one
+    float* y = nullptr;     // the first of the lines
+    float low = 0.0F;
+    float high = 0.0F;
+
+    int64_t copyW() const { return (outputW - 1) * strideW + side; }
+    int64_t copyH() const { return (lines - 1) * strideH + side; }
+};
+
+struct FloatDepthwise {
+    int64_t lanes = 1;  // channels of a block
+    void (*compute)(const FloatDepthwiseLine& line) = nullptr;
+    void (*computePatch)(const FloatDepthwisePatch& patch) = nullptr;
+
+    int64_t panelLength(int64_t taps) const { return (taps + 1) * lanes; }
+};
+
+const FloatDepthwise& floatDepthwise(InstructionSet set);
+
+struct QuantizedDepthwiseLine {
+    DepthwiseWindow window;
+    const uint8_t* x = nullptr;  // the line that the filter's row 0 reads, or would read
+    // For what lies beside the input: as many bytes as there are channels, all of the zero point.
+    const uint8_t* padding = nullptr;
+    const uint8_t** taps = nullptr;  // room for one address per tap
+    uint8_t flip = 0;                // 0x80: x is signed
+    const std::byte* panels = nullptr;
+    uint8_t* y = nullptr;   // signed or unsigned bytes, as the zero point and the bounds have it
+    int32_t zeroPoint = 0;  // of the output
+    int32_t low = 0;
+    int32_t high = 0;
+};
+
+// A panel: [each lane's bias, int32][each lane's multiplier, float], then the weights as [group of
+// taps][lane][tap of the group], with zeros for taps that are not there. Biases are such that x may
+// be multiplied as unsigned bytes less `moved`, without its zero point.
+struct QuantizedDepthwise {
+    int64_t lanes = 1;   // channels of a block
+    int64_t group = 1;   // taps that are multiplied together
+    bool bytes = false;  // weights are signed bytes, otherwise 16 bits
+    int32_t moved = 0;   // what is taken from unsigned bytes before they are multiplied
+    void (*compute)(const QuantizedDepthwiseLine& line) = nullptr;
+
+    int64_t groups(int64_t taps) const { return (taps + group - 1) / group; }
+    int64_t panelBytes(int64_t taps) const {
+        return lanes *
+               (int64_t{sizeof(int32_t) + sizeof(float)} + groups(taps) * group * (bytes ? 1 : 2));
+    }
+    // A form with bytes has the channels of a picture of half its lanes twice.
+    bool repeats(int64_t channels) const { return bytes && channels * 2 == lanes; }
+    // Where the block's channel lies in a panel: bytes of neighbouring taps are brought together
+    // by unpacking, four channels of each 16 at a time.
+    int64_t laneOf(int64_t channel) const {
+        return bytes ? channel % 16 / 4 * (lanes / 4) + channel / 16 * 4 + channel % 4 : channel;
+    }
+};
+
+// The form for weights that are signed bytes without a zero point, or for any.
+const QuantizedDepthwise& quantizedDepthwise(InstructionSet set, bool signedBytes);
+
+}  // namespace halyard::engine::cpu

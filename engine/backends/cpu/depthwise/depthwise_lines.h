@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a depthwise convolution is compiled to, next to its packed weights, and how its work is cut.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "engine/backends/cpu/depthwise/depthwise_line.h"
+#include "engine/backends/cpu/products/epilogue.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/base/status.h"
+#include "engine/graph/nodes.h"
+#include "engine/graph/tensor.h"
+#include "engine/plan/step_kernel.h"
+
+namespace halyard::engine::cpu {
+
+// The node, without what the graph may let go of.
+struct DepthwiseDefinition {
+    DepthwiseConv2d node;
+    int64_t filterH = 1;
+    int64_t filterW = 1;
+    int64_t channels = 1;
+    Epilogue epilogue;
+    size_t threads = 1;
+
+    int64_t taps() const { return filterH * filterW; }
+};
+
+// Where the lines of the output lie, and the windows of each.
+class DepthwiseLines {
+  public:
+    static Result<DepthwiseLines> create(const DepthwiseDefinition& definition, const Shape& x,
+                                         const Shape& output);
+
+    // The work is cut into pixels of lines.
+    int64_t units() const { return mCount * mUnitsPerLine; }
+    int64_t unitOperations() const { return mUnitPixels * pixelOperations(); }
+    int64_t lineOf(int64_t unit) const { return unit / mUnitsPerLine; }
+    // Elements of a line, and of one that has a channel for each of the output's.
+    int64_t inputLine() const { return mWindow.inputW * mInputC; }
+    int64_t widenedLine() const { return mWindow.inputW * mWindow.channels; }
+    // Output channels that read one input channel.
+    int64_t multiplier() const { return mWindow.channels / mInputC; }
+    int64_t outputLine() const { return mWindow.outputW * mWindow.channels; }
+
+    // Of the output, those that a unit computes.
+    EpilogueRows outputRows(int64_t unit) const {
+        const int64_t first = unit % mUnitsPerLine * mUnitPixels;
+        const int64_t count = std::min(mUnitPixels, mWindow.outputW - first);
+        return {.begin = lineOf(unit) * outputLine() + first * mWindow.channels,
+                .rows = count,
+                .row = mWindow.channels,
+                .columns = mWindow.channels};
+    }
+
+    // The windows of a unit; `first` is where the line that the filter's row 0 reads, or would
+    // read, starts in the input.
+    DepthwiseWindow windowOf(int64_t unit, ptrdiff_t& first) const;
+
+    // Copies the lines of x that the window reads to `strip`, which has room for as many widened
+    // ones as the filter has rows, and has the window read them there. convert(T) gives an element
+    // of the strip.
+    template <typename T, typename To, typename Convert>
+    void widen(const T* x, To* strip, DepthwiseWindow& window, Convert convert) const {
+        for (int64_t i = window.firstRow; i < window.endRow; ++i) {
+            const T* from = x + i * window.row;
+            To* to = strip + i * widenedLine();
+            if (multiplier() == 1) {
+                std::transform(from, from + inputLine(), to, convert);
+                continue;
+            }
+            for (int64_t element = 0; element < inputLine(); ++element) {
+                to = std::fill_n(to, multiplier(), convert(from[element]));
+            }
+        }
+        window.row = widenedLine();
+    }
+
+  private:
+    int64_t pixelOperations() const {
+        return std::max<int64_t>(mWindow.filterH * mWindow.filterW * mWindow.channels, 1);
+    }
+
+    DepthwiseWindow mWindow;
+    int64_t mInputC = 1;
+    int64_t mUnitPixels = 1, mUnitsPerLine = 1;
+    int64_t mCount = 0;
+    int64_t mOutputH = 1, mInputH = 1;
+    int64_t mTop = 0, mStrideH = 1, mDilationH = 1;
+};
+
+// Of a depthwise convolution, without what follows it.
+DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments);
+
+// Packs inputs 1 and 2 of a node of floats or halves.
+Result<PackedConstant> packFloatDepthwise(const FloatDepthwise& form,
+                                          const DepthwiseDefinition& definition,
+                                          const KernelArguments& arguments);
+
+// For floats, and for 8 bits.
+Result<std::unique_ptr<const StepKernel>> compileFloatDepthwise(
+        const DepthwiseDefinition& definition, const KernelArguments& arguments,
+        InstructionSet set);
+Result<std::unique_ptr<const StepKernel>> compileQuantizedDepthwise(
+        const DepthwiseDefinition& definition, const KernelArguments& arguments,
+        InstructionSet set);
+
+}  // namespace halyard::engine::cpu

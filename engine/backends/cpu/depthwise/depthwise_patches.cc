@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/cpu/depthwise/depthwise_patches.h"
+
+#include <algorithm>
+
+#include "engine/backends/cpu/unit_kernel.h"
+#include "engine/graph/shape_inference.h"
+#include "engine/numerics/activation_range.h"
+
+namespace halyard::engine::cpu {
+namespace {
+
+// Of the copy: what stays in the first cache beside the weights and the results.
+constexpr int64_t kMostCopyBytes = int64_t{24} << 10;
+// Lines that are worth the copy, of which neighbouring patches share some.
+constexpr int64_t kFewestLines = 4;
+// So many units per thread even out what threads are late by; fewer make an epilogue's rows longer.
+constexpr int64_t kUnitsPerThread = 4;
+constexpr int64_t kUnitsWithEpilogue = 2;
+constexpr int64_t kMostBlocks = 16;
+
+int64_t ceilDivide(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+class ShapedPatches final : public UnitKernel {
+  public:
+    ShapedPatches(const DepthwisePatches& patches, const FloatDepthwise& form,
+                  const DepthwiseDefinition& definition, PackedConstant panels)
+        : mPatches(patches),
+          mForm(form),
+          mRange(rangeOf(definition.node.activation)),
+          mEpilogue(definition.epilogue),
+          mPanels(panels) {}
+
+    Status create(size_t threads) {
+        HALYARD_ASSIGN_OR_RETURN(mCopy, mMemory.add(mPatches.copyLength(), sizeof(float)));
+        return finish(mPatches.units(), mPatches.unitOperations(), threads);
+    }
+
+  private:
+    void compute(const KernelCall& call, int64_t unit, std::byte* memory) const override {
+        FloatDepthwisePatch patch =
+                mPatches.patchOf(unit, call.input(0).as<float>(), call.output(0).as<float>());
+        patch.panels = reinterpret_cast<const float*>(mPanels.in(call.constants()).data());
+        patch.copy = reinterpret_cast<float*>(memory + mCopy);
+        patch.low = mRange.low;
+        patch.high = mRange.high;
+        mForm.computePatch(patch);
+        mEpilogue.apply(call, mPatches.outputRows(unit));
+    }
+
+    const DepthwisePatches mPatches;
+    const FloatDepthwise& mForm;
+    const RealRange mRange;
+    const Epilogue mEpilogue;
+    const PackedConstant mPanels;
+    size_t mCopy = 0;
+};
+
+}  // namespace
+
+Result<std::optional<DepthwisePatches>> DepthwisePatches::create(
+        const DepthwiseDefinition& definition, const FloatDepthwise& form, const Shape& x,
+        const Shape& output) {
+    const Window2d& window = definition.node.window;
+    const int64_t side = definition.filterH;
+    if (definition.filterW != side || (side != 3 && side != 5) || window.dilationH != 1 ||
+        window.dilationW != 1) {
+        return std::optional<DepthwisePatches>();
+    }
+    HALYARD_ASSIGN_OR_RETURN(const ResolvedWindow resolved,
+                             resolveWindow(window, x[1], x[2], static_cast<int32_t>(side),
+                                           static_cast<int32_t>(side)));
+    DepthwisePatches patches;
+    FloatDepthwisePatch& patch = patches.mPatch;
+    patch.side = side;
+    patch.strideH = window.strideH;
+    patch.strideW = window.strideW;
+    patch.inputH = x[1];
+    patch.inputW = x[2];
+    patch.top = -int64_t{resolved.top};
+    patch.left = -int64_t{resolved.left};
+    patch.outputW = output[2];
+    patch.channels = definition.channels;
+    const int64_t copyLine = patch.copyW() * form.lanes * int64_t{sizeof(float)};
+    const int64_t copyLines = kMostCopyBytes / copyLine;
+    const int64_t mostLines = copyLines < side ? 0 : (copyLines - side) / patch.strideH + 1;
+    if (mostLines < std::min<int64_t>(kFewestLines, output[1])) {
+        return std::optional<DepthwisePatches>();
+    }
+    patches.mLanes = form.lanes;
+    patches.mOutputH = output[1];
+    patches.mPictures = output[0];
+    patches.mLineGroups = ceilDivide(output[1], mostLines);
+    patch.lines = ceilDivide(output[1], patches.mLineGroups);
+    patches.mLineGroups = ceilDivide(output[1], patch.lines);
+    patches.mAllBlocks = ceilDivide(patch.channels, form.lanes);
+    const auto threads = static_cast<int64_t>(definition.threads);
+    const int64_t wanted = threads == 1
+                                   ? 1
+                                   : threads * (definition.epilogue.empty() ? kUnitsPerThread
+                                                                            : kUnitsWithEpilogue);
+    const int64_t groups =
+            std::clamp(ceilDivide(wanted, patches.mPictures * patches.mLineGroups),
+                       ceilDivide(patches.mAllBlocks, kMostBlocks), patches.mAllBlocks);
+    patches.mBlocks = ceilDivide(patches.mAllBlocks, groups);
+    patches.mBlockGroups = ceilDivide(patches.mAllBlocks, patches.mBlocks);
+    return std::optional<DepthwisePatches>(patches);
+}
+
+DepthwisePatches::Place DepthwisePatches::placeOf(int64_t unit) const {
+    const int64_t group = unit / mBlockGroups;
+    return {.picture = group / mLineGroups,
+            .line = group % mLineGroups * mPatch.lines,
+            .block = unit % mBlockGroups * mBlocks};
+}
+
+FloatDepthwisePatch DepthwisePatches::patchOf(int64_t unit, const float* x, float* y) const {
+    const Place place = placeOf(unit);
+    FloatDepthwisePatch patch = mPatch;
+    patch.lines = std::min(patch.lines, mOutputH - place.line);
+    patch.top += place.line * patch.strideH;
+    patch.firstBlock = place.block;
+    patch.endBlock = std::min(place.block + mBlocks, mAllBlocks);
+    patch.x = x + place.picture * patch.inputH * patch.inputW * patch.channels;
+    patch.y = y + (place.picture * mOutputH + place.line) * patch.outputW * patch.channels;
+    return patch;
+}
+
+EpilogueRows DepthwisePatches::outputRows(int64_t unit) const {
+    const Place place = placeOf(unit);
+    const int64_t channel = place.block * mLanes;
+    const int64_t first = (place.picture * mOutputH + place.line) * mPatch.outputW;
+    return {.begin = first * mPatch.channels + channel,
+            .rows = std::min(mPatch.lines, mOutputH - place.line) * mPatch.outputW,
+            .row = mPatch.channels,
+            .columns = std::min(mBlocks * mLanes, mPatch.channels - channel)};
+}
+
+Result<std::shared_ptr<const ShapedKernel>> shapePatches(const DepthwisePatches& patches,
+                                                         const FloatDepthwise& form,
+                                                         const DepthwiseDefinition& definition,
+                                                         PackedConstant panels) {
+    auto kernel = std::make_shared<ShapedPatches>(patches, form, definition, panels);
+    HALYARD_RETURN_IF_ERROR(kernel->create(definition.threads));
+    return std::shared_ptr<const ShapedKernel>(std::move(kernel));
+}
+
+}  // namespace halyard::engine::cpu

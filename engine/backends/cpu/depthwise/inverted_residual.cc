@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/cpu/depthwise/inverted_residual.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "engine/backends/cpu/depthwise/depthwise_line.h"
+#include "engine/backends/cpu/depthwise/depthwise_lines.h"
+#include "engine/backends/cpu/products/epilogue.h"
+#include "engine/backends/cpu/products/float_matmul.h"
+#include "engine/backends/cpu/products/product_definition.h"
+#include "engine/backends/cpu/products/weights.h"
+#include "engine/backends/cpu/thread_memory.h"
+#include "engine/backends/cpu/unit_kernel.h"
+#include "engine/graph/shape_inference.h"
+#include "engine/numerics/activation_range.h"
+
+namespace halyard::engine::cpu {
+namespace {
+
+// An expanded picture of fewer bytes stays in a core's second cache as it is, and a ring of more
+// bytes, with the lines computed from it, does not.
+constexpr int64_t kFewestExpandedBytes = int64_t{512} << 10;
+constexpr int64_t kMostRingBytes = int64_t{640} << 10;
+// Pixels of the output that a pass computes, at least: so many rows share the weights of a product
+// that come from the second cache.
+constexpr int64_t kPassPixels = 56;
+constexpr int64_t kFewestPassLines = 2;
+// Multiply-adds that a line of the expanded picture takes, at most.
+constexpr int64_t kMostLineOperations = int64_t{1} << 24;
+
+bool isPointwise(const Conv2d& node, const Shape& weights) {
+    const Window2d& window = node.window;
+    const bool pads =
+            window.padding == PaddingScheme::EXPLICIT &&
+            (window.top != 0 || window.bottom != 0 || window.left != 0 || window.right != 0);
+    return node.groups == 1 && weights[1] == 1 && weights[2] == 1 && window.strideH == 1 &&
+           window.strideW == 1 && !pads;
+}
+
+// How many neighbouring channels lie together in the ring: whole tiles of the product if the
+// channels can be cut into such, otherwise whole vectors. 0: not even that.
+int64_t blockOf(const FloatMatmul& form, int64_t channels) {
+    for (int64_t block = form.tileLanes; block <= 2 * form.tileLanes; block += form.tileLanes) {
+        if (channels % block == 0) {
+            return block;
+        }
+    }
+    for (int64_t block = 2 * form.tileLanes; block > 0; block -= form.lanes) {
+        if (channels % block == 0) {
+            return block;
+        }
+    }
+    return 0;
+}
+
+// The extents of a block.
+struct Extents {
+    int64_t batches = 1;
+    int64_t height = 1, width = 1;  // of the expanded picture
+    int64_t outputHeight = 1, outputWidth = 1;
+    int64_t depth = 1;     // elements of the input that one of the expanded picture is made of
+    int64_t expanded = 1;  // channels between
+    int64_t channels = 1;  // of the output
+    int64_t filter = 1;    // lines that a window has
+    int64_t stride = 1;    // and from one to the next
+    int64_t block = 1;     // blockOf(expanded)
+
+    static Extents of(const FloatMatmul& form, const Shape& x, const Shape& middle,
+                      const Shape& output, const Window2d& window, int64_t filter, int64_t depth) {
+        Extents e;
+        e.batches = x[0];
+        e.height = middle[1];
+        e.width = middle[2];
+        e.depth = depth;
+        e.outputHeight = output[1];
+        e.outputWidth = output[2];
+        e.expanded = middle[3];
+        e.channels = output[3];
+        e.filter = filter;
+        e.stride = window.strideH;
+        e.block = blockOf(form, e.expanded);
+        return e;
+    }
+
+    int64_t passLines() const {
+        return std::min(std::max(kFewestPassLines, (kPassPixels + outputWidth - 1) / outputWidth),
+                        outputHeight);
+    }
+    int64_t passes() const { return (outputHeight + passLines() - 1) / passLines(); }
+    int64_t ringLines() const { return (passLines() - 1) * stride + filter; }
+    int64_t ringLine() const { return width * expanded; }  // elements of one
+    int64_t ringLength() const { return ringLines() * ringLine(); }
+    int64_t passLength() const { return passLines() * outputWidth * expanded; }
+    // Multiply-adds of a pass.
+    int64_t passOperations() const {
+        return passLines() * (stride * width * depth * expanded +
+                              outputWidth * expanded * (filter * filter + channels));
+    }
+};
+
+// Which lines of the expanded picture a thread's ring has.
+struct RingContent {
+    int64_t batch = -1;
+    int64_t first = 0, end = 0;
+};
+
+struct Definition {
+    ProductDefinition expansion;
+    bool isPointwise = true;  // the expansion
+    RealRange expansionRange;
+    DepthwiseDefinition depthwise;
+    RealRange depthwiseRange;
+    ProductDefinition projection;
+    RealRange projectionRange;
+    PackedConstant expansionPanels, depthwisePanels, projectionPanels;
+    Epilogue epilogue;
+    size_t threads = 1;
+};
+
+class ShapedInvertedResidual final : public ShapedKernel {
+  public:
+    ShapedInvertedResidual(const FloatMatmul& product, const FloatDepthwise& depthwise,
+                           const Definition& definition, const Extents& extents,
+                           const ResolvedWindow& window)
+        : mProduct(product),
+          mDepthwise(depthwise),
+          mDefinition(definition),
+          mExtents(extents),
+          mWindow(window) {}
+
+    // `plan`: how an expansion by more than one pixel reads the input.
+    Status create(std::optional<ProductPlan> plan) {
+        const Extents& e = mExtents;
+        mPlan = std::move(plan);
+        if (mPlan.has_value() && mPlan->usesStrip()) {
+            HALYARD_ASSIGN_OR_RETURN(mStrip, mMemory.add(mPlan->stripLength(), sizeof(float)));
+        }
+        HALYARD_ASSIGN_OR_RETURN(mContent, mMemory.add(1, sizeof(RingContent)));
+        HALYARD_ASSIGN_OR_RETURN(mRing,
+                                 mMemory.add(static_cast<size_t>(e.ringLength()), sizeof(float)));
+        HALYARD_ASSIGN_OR_RETURN(mPass,
+                                 mMemory.add(static_cast<size_t>(e.passLength()), sizeof(float)));
+        HALYARD_ASSIGN_OR_RETURN(mBytes, mMemory.bytesOf(mDefinition.threads));
+        mPointwiseRuns.push_back(0);
+        for (int64_t channel = 0; channel < e.expanded; channel += e.block) {
+            mProjectionRuns.push_back(channel * e.passLines() * e.outputWidth);
+        }
+        return {};
+    }
+
+    size_t workspaceBytes() const override { return mBytes; }
+
+    Status run(KernelCall& call) const override {
+        for (size_t worker = 0; worker < mDefinition.threads; ++worker) {
+            contentOf(mMemory.of(call, worker)) = RingContent();
+        }
+        return call.inParallel(mExtents.batches * mExtents.passes(), mExtents.passOperations(),
+                               [&](int64_t begin, int64_t end, size_t worker) {
+                                   for (int64_t pass = begin; pass < end; ++pass) {
+                                       compute(call, pass, mMemory.of(call, worker));
+                                   }
+                               });
+    }
+
+  private:
+    RingContent& contentOf(std::byte* memory) const {
+        return *reinterpret_cast<RingContent*>(memory + mContent);
+    }
+
+    void compute(const KernelCall& call, int64_t pass, std::byte* memory) const {
+        const Extents& e = mExtents;
+        const int64_t batch = pass / e.passes();
+        const int64_t line = pass % e.passes() * e.passLines();
+        const int64_t lines = std::min(e.passLines(), e.outputHeight - line);
+        // Of the expanded picture, what the windows of these lines reach.
+        const int64_t top = line * e.stride - mWindow.top;
+        const int64_t first = std::clamp<int64_t>(top, 0, e.height);
+        const int64_t end =
+                std::clamp<int64_t>(top + (lines - 1) * e.stride + e.filter, first, e.height);
+        RingContent& content = contentOf(memory);
+        // Passes mostly come in order: then some of the lines are there.
+        if (content.batch != batch || first < content.first || first > content.end) {
+            content = {.batch = batch, .first = first, .end = first};
+        }
+        if (content.end < end) {
+            expand(call, batch, content.end, end, memory);
+            content.end = end;
+            content.first = std::max(content.first, end - e.ringLines());
+        }
+        const auto* const ring = reinterpret_cast<const float*>(memory + mRing);
+        auto* const middle = reinterpret_cast<float*>(memory + mPass);
+        for (int64_t i = 0; i < lines; ++i) {
+            filter(call, top + i * e.stride, ring, middle + i * e.outputWidth * e.block);
+        }
+        project(call, (batch * e.outputHeight + line) * e.outputWidth, lines * e.outputWidth,
+                middle);
+    }
+
+    // Lines [begin, end) of the expanded picture, to where they belong in the ring.
+    void expand(const KernelCall& call, int64_t batch, int64_t begin, int64_t end,
+                std::byte* memory) const {
+        const Extents& e = mExtents;
+        const auto* x = call.input(0).as<float>();
+        auto* const ring = reinterpret_cast<float*>(memory + mRing);
+        FloatBlock block;
+        block.rows = e.width;
+        block.columns = e.block;
+        block.cLine = e.ringLine();
+        block.cRow = e.block;
+        block.low = mDefinition.expansionRange.low;
+        block.high = mDefinition.expansionRange.high;
+        for (int64_t line = begin; line < end; line += block.lines) {
+            const int64_t slot = line % e.ringLines();
+            block.lines = std::min(end - line, e.ringLines() - slot);
+            if (!mPlan.has_value()) {
+                block.a = x + (batch * e.height + line) * e.width * e.depth;
+                block.aLine = e.width * e.depth;
+                block.aRow = e.depth;
+                block.runs = mPointwiseRuns;
+                block.runLength = e.depth;
+            } else {
+                block.lines = std::min(block.lines, mPlan->linesPerUnit());
+                const ProductUnit unit = {.batch = batch,
+                                          .line = line,
+                                          .lines = block.lines,
+                                          .rows = e.width,
+                                          .columns = e.expanded};
+                block.a = x + mPlan->inputOffset(unit);
+                if (mPlan->usesStrip()) {
+                    auto* const strip = reinterpret_cast<float*>(memory + mStrip);
+                    mPlan->fillStrip(unit, x, strip, 0.0F, [](float value) { return value; });
+                    block.a = strip;
+                }
+                block.aLine = mPlan->aLine();
+                block.aRow = mPlan->aRow();
+                block.runs = mPlan->runs();
+                block.runLength = mPlan->runLength();
+            }
+            block.panels = floatsOf(call, mDefinition.expansionPanels);
+            for (int64_t channel = 0; channel < e.expanded; channel += e.block) {
+                block.c = ring + slot * e.ringLine() + channel * e.width;
+                mProduct.compute(block);
+                block.panels += e.block / mProduct.lanes * mProduct.panelLength(e.depth);
+            }
+        }
+    }
+
+    // One line of the filtered picture, whose windows begin at line `top` of the expanded one.
+    void filter(const KernelCall& call, int64_t top, const float* ring, float* to) const {
+        const Extents& e = mExtents;
+        const Window2d& node = mDefinition.depthwise.node.window;
+        // Where the line `top` is, or would be: padding may begin any number of lines before the
+        // first.
+        const int64_t slot = (top % e.ringLines() + e.ringLines()) % e.ringLines();
+        FloatDepthwiseLine line;
+        line.window = {.filterH = e.filter,
+                       .filterW = mDefinition.depthwise.filterW,
+                       .firstRow = std::clamp<int64_t>(-top, 0, e.filter),
+                       .endRow = std::clamp<int64_t>(e.height - top, 0, e.filter),
+                       .row = e.ringLine(),
+                       .column = e.block,
+                       .strideW = node.strideW,
+                       .left = mWindow.left,
+                       .inputW = e.width,
+                       .outputW = e.outputWidth,
+                       .firstPixel = 0,
+                       .endPixel = e.outputWidth,
+                       .channels = e.block};
+        line.wrapRow = e.ringLines() - slot;
+        line.wrapLength = e.ringLength();
+        line.low = mDefinition.depthwiseRange.low;
+        line.high = mDefinition.depthwiseRange.high;
+        line.panels = floatsOf(call, mDefinition.depthwisePanels);
+        const int64_t blockPanels =
+                e.block / mDepthwise.lanes * mDepthwise.panelLength(mDefinition.depthwise.taps());
+        for (int64_t channel = 0; channel < e.expanded; channel += e.block) {
+            line.x = ring + slot * e.ringLine() + channel * e.width;
+            line.y = to + channel * e.passLines() * e.outputWidth;
+            mDepthwise.compute(line);
+            line.panels += blockPanels;
+        }
+    }
+
+    // Some neighbouring pixels of the output.
+    void project(const KernelCall& call, int64_t pixel, int64_t pixels, const float* from) const {
+        const Extents& e = mExtents;
+        FloatBlock block;
+        block.a = from;
+        block.aRow = e.block;
+        block.runs = mProjectionRuns;
+        block.runLength = e.block;
+        block.lines = 1;
+        block.rows = pixels;
+        block.panels = floatsOf(call, mDefinition.projectionPanels);
+        block.columns = e.channels;
+        block.c = call.output(0).as<float>() + pixel * e.channels;
+        block.cRow = e.channels;
+        block.low = mDefinition.projectionRange.low;
+        block.high = mDefinition.projectionRange.high;
+        mProduct.compute(block);
+        mDefinition.epilogue.apply(call, {.begin = pixel * e.channels,
+                                          .rows = pixels,
+                                          .row = e.channels,
+                                          .columns = e.channels});
+    }
+
+    static const float* floatsOf(const KernelCall& call, PackedConstant packed) {
+        return reinterpret_cast<const float*>(packed.in(call.constants()).data());
+    }
+
+    const FloatMatmul& mProduct;
+    const FloatDepthwise& mDepthwise;
+    const Definition& mDefinition;  // of the kernel that made this one
+    const Extents mExtents;
+    const ResolvedWindow mWindow;
+    std::optional<ProductPlan> mPlan;
+    std::vector<ptrdiff_t> mPointwiseRuns;
+    std::vector<ptrdiff_t> mProjectionRuns;
+    ThreadMemory mMemory;
+    size_t mStrip = 0;
+    size_t mContent = 0;
+    size_t mRing = 0;
+    size_t mPass = 0;
+    size_t mBytes = 0;
+};
+
+class InvertedResidualKernel final : public StepKernel {
+  public:
+    InvertedResidualKernel(const FloatMatmul& product, const FloatDepthwise& depthwise,
+                           InstructionSet set, Definition definition)
+        : mProduct(product),
+          mDepthwise(depthwise),
+          mDefinition(std::move(definition)),
+          mName("acc::inverted_residual_float " + std::string(product.tile) + " " +
+                std::string(toString(set)) + mDefinition.epilogue.name()) {}
+
+    std::string_view name() const override { return mName; }
+
+    Result<std::shared_ptr<const ShapedKernel>> specialize(const StepTypes& types) const override {
+        return unlessEmpty(types, [&] { return make(types); });
+    }
+
+  private:
+    Result<std::shared_ptr<const ShapedInvertedResidual>> make(const StepTypes& types) const {
+        const Shape& x = types.inputs[0]->shape;
+        const DepthwiseDefinition& depthwise = mDefinition.depthwise;
+        HALYARD_ASSIGN_OR_RETURN(
+                const ResolvedWindow window,
+                resolveWindow(depthwise.node.window, types.inside[0]->shape[1],
+                              types.inside[0]->shape[2], static_cast<int32_t>(depthwise.filterH),
+                              static_cast<int32_t>(depthwise.filterW)));
+        const Shape& middle = types.inside[0]->shape;
+        const ProductDefinition& expansion = mDefinition.expansion;
+        std::optional<ProductPlan> plan;
+        if (!mDefinition.isPointwise) {
+            HALYARD_ASSIGN_OR_RETURN(const ProductShape shape, expansion.shapeFor(x, middle));
+            HALYARD_ASSIGN_OR_RETURN(
+                    plan, ProductPlan::create(shape, {.tileRows = mProduct.tileRows,
+                                                      .tileColumns = mProduct.tileLanes}));
+        }
+        auto kernel = std::make_shared<ShapedInvertedResidual>(
+                mProduct, mDepthwise, mDefinition,
+                Extents::of(mProduct, x, middle, types.outputs[0]->shape, depthwise.node.window,
+                            depthwise.filterH, expansion.filter.depth()),
+                window);
+        HALYARD_RETURN_IF_ERROR(kernel->create(std::move(plan)));
+        return std::shared_ptr<const ShapedInvertedResidual>(std::move(kernel));
+    }
+
+    const FloatMatmul& mProduct;
+    const FloatDepthwise& mDepthwise;
+    const Definition mDefinition;
+    const std::string mName;
+};
+
+}  // namespace
+
+bool paysAsOne(const Graph& graph, const InvertedResidual& block, InstructionSet set) {
+    const auto typeOfInput = [&](const Node& node, size_t input) -> const TensorType& {
+        return graph.tensor(node.inputs[input]).type;
+    };
+    const auto* expansion = std::get_if<Conv2d>(&block.expansion.descriptor);
+    const auto* depthwise = std::get_if<DepthwiseConv2d>(&block.depthwise.descriptor);
+    const auto* projection = std::get_if<Conv2d>(&block.projection.descriptor);
+    if (expansion == nullptr || depthwise == nullptr || projection == nullptr) {
+        return false;
+    }
+    const TensorType& x = typeOfInput(block.expansion, 0);
+    const Shape& middle = graph.tensor(block.expansion.outputs[0]).type.shape;
+    const Shape& output = graph.tensor(block.projection.outputs[0]).type.shape;
+    const Window2d& window = depthwise->window;
+    if (x.type != DataType::FLOAT32 || !x.shape.isFullyKnown() || !middle.isFullyKnown() ||
+        !output.isFullyKnown() || depthwise->multiplier != 1 || window.dilationH != 1 ||
+        window.dilationW != 1 || expansion->groups != 1 ||
+        !isPointwise(*projection, typeOfInput(block.projection, 1).shape)) {
+        return false;
+    }
+    const Shape& filter = typeOfInput(block.depthwise, 1).shape;
+    const Shape& weights = typeOfInput(block.expansion, 1).shape;
+    const int64_t depth = int64_t{weights[1]} * weights[2] * weights[3];
+    const Extents e =
+            Extents::of(floatMatmul(set), x.shape, middle, output, window, filter[1], depth);
+    constexpr int64_t kBytes = sizeof(float);
+    // An expansion by more than one pixel takes a line at a time.
+    if (e.width * depth * e.expanded > kMostLineOperations) {
+        return false;
+    }
+    return e.block > 0 && e.height > 1 && e.outputHeight > 0 && e.outputWidth > 0 &&
+           e.height * e.ringLine() * kBytes >= kFewestExpandedBytes &&
+           (e.ringLength() + e.passLength()) * kBytes <= kMostRingBytes;
+}
+
+Result<std::unique_ptr<const StepKernel>> compileInvertedResidual(const KernelArguments& arguments,
+                                                                  InstructionSet set) {
+    const Graph& graph = arguments.graph;
+    const FloatMatmul& product = floatMatmul(set);
+    const FloatDepthwise& lines = floatDepthwise(set);
+    const auto argumentsOf = [&](const Node& node) {
+        return KernelArguments{.graph = graph,
+                               .node = node,
+                               .others = {},
+                               .constants = arguments.constants,
+                               .packed = arguments.packed,
+                               .threads = arguments.threads,
+                               .checkpoint = arguments.checkpoint,
+                               .options = arguments.options};
+    };
+    const Node& middle = *arguments.others[0];
+    const Node& last = *arguments.others[1];
+    const auto& expansion = *std::get_if<Conv2d>(&arguments.node.descriptor);
+    const auto& projection = *std::get_if<Conv2d>(&last.descriptor);
+    Definition definition;
+    definition.expansion =
+            productDefinition({.window = &expansion.window, .activation = expansion.activation},
+                              argumentsOf(arguments.node), 1);
+    definition.isPointwise =
+            isPointwise(expansion, graph.tensor(arguments.node.inputs[1]).type.shape);
+    definition.expansionRange = rangeOf(expansion.activation);
+    definition.depthwise = depthwiseDefinition(argumentsOf(middle));
+    definition.depthwiseRange = rangeOf(definition.depthwise.node.activation);
+    definition.projection =
+            productDefinition({.window = &projection.window, .activation = projection.activation},
+                              argumentsOf(last), 1);
+    definition.projectionRange = rangeOf(projection.activation);
+    definition.threads = arguments.threads;
+    HALYARD_ASSIGN_OR_RETURN(
+            definition.expansionPanels,
+            packFloatProduct(product, definition.expansion.filter, argumentsOf(arguments.node)));
+    HALYARD_ASSIGN_OR_RETURN(definition.depthwisePanels,
+                             packFloatDepthwise(lines, definition.depthwise, argumentsOf(middle)));
+    HALYARD_ASSIGN_OR_RETURN(
+            definition.projectionPanels,
+            packFloatProduct(product, definition.projection.filter, argumentsOf(last)));
+    size_t inputs = 1;
+    for (const Node* node : {&arguments.node, &middle, &last}) {
+        arguments.packed.push_back(node->inputs[1]);
+        arguments.packed.push_back(node->inputs[2]);
+        inputs += 2;
+    }
+    definition.epilogue =
+            Epilogue::of(graph, last.outputs[0], arguments.others.subspan(2), inputs, set);
+    return std::unique_ptr<const StepKernel>(
+            std::make_unique<InvertedResidualKernel>(product, lines, set, std::move(definition)));
+}
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Inverted residual blocks of floats: a convolution that gives a picture more channels (the
+// expansion, mostly by one pixel), a depthwise convolution of them, and one by one pixel that gives
+// fewer (the projection), with what may follow it in its store. The expanded picture is never there
+// as a whole: each thread computes some lines of it at a time into a ring that stays in the cache.
+
+#pragma once
+
+#include <memory>
+
+#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/base/status.h"
+#include "engine/graph/graph.h"
+#include "engine/plan/step_kernel.h"
+
+namespace halyard::engine::cpu {
+
+// The three nodes of a block, which follow one another.
+struct InvertedResidual {
+    const Node& expansion;
+    const Node& depthwise;
+    const Node& projection;
+};
+
+// Whether the nodes are a block that is faster as a whole.
+bool paysAsOne(const Graph& graph, const InvertedResidual& block, InstructionSet set);
+
+// Of arguments.node and the first two of arguments.others, for which it pays.
+Result<std::unique_ptr<const StepKernel>> compileInvertedResidual(const KernelArguments& arguments,
+                                                                  InstructionSet set);
+
+}  // namespace halyard::engine::cpu

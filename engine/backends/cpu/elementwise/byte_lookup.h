@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bytes through a table of all their results (numerics/byte_tables.h).
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/base/status.h"
+#include "engine/numerics/byte_tables.h"
+#include "engine/plan/step_kernel.h"
+
+namespace halyard::engine::cpu {
+
+// to[i] = table[from[i]] for i below `count`.
+using LookUpBytes = void (*)(const ByteTable& table, const uint8_t* from, uint8_t* to,
+                             int64_t count);
+LookUpBytes lookUpBytes(InstructionSet set);
+
+// A kernel of one input and one output.
+Result<std::unique_ptr<const StepKernel>> byteLookupKernel(const KernelArguments& arguments,
+                                                           const ByteTable& table,
+                                                           InstructionSet set);
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is done to the results of a convolution or a fully connected layer before they leave the
+// cache: the nodes after it that nobody but the next one reads. Each stage is the tuned kernel of
+// its node, so that results are those of the nodes one by one.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/base/status.h"
+#include "engine/graph/nodes.h"
+#include "engine/graph/tensor.h"
+#include "engine/plan/kernel_call.h"
+#include "engine/plan/step_kernel.h"
+
+namespace halyard::engine::cpu {
+
+// Replaces neighbouring elements by what a node makes of them; `addend` is what lies at the same
+// place of its other input, if it has one.
+using EpilogueStage =
+        std::function<void(std::byte* elements, const std::byte* addend, int64_t count)>;
+
+// Of an element-wise function.
+EpilogueStage stageOf(const Activate& node, const TensorType& x, const TensorType& output,
+                      InstructionSet set);
+// Of a function of two tensors of one shape. What the stage replaces is the node's first input, or
+// its second.
+EpilogueStage stageOf(const Binary& node, const TensorType& a, const TensorType& b,
+                      const TensorType& output, bool replacesFirst, InstructionSet set);
+
+// Rows of a tensor: where they lie, in elements.
+struct EpilogueRows {
+    ptrdiff_t begin = 0;
+    int64_t lines = 1;
+    ptrdiff_t line = 0;  // from a line to the next
+    int64_t rows = 1;    // of each line
+    ptrdiff_t row = 0;   // from a row to the next
+    int64_t columns = 0;
+};
+
+// Immutable, thread-safe.
+class Epilogue {
+  public:
+    // Of nodes that follow `result`; with none of them it does nothing. Their first other input is
+    // the step's input number `inputs`.
+    static Epilogue of(const Graph& graph, TensorId result, std::span<const Node* const> nodes,
+                       size_t inputs, InstructionSet set);
+    // Of KernelArguments::others.
+    static Epilogue of(const KernelArguments& arguments, InstructionSet set) {
+        return of(arguments.graph, arguments.node.outputs[0], arguments.others,
+                  arguments.node.inputs.size(), set);
+    }
+
+    bool empty() const { return mStages.empty(); }
+    // " + Binary + Activate": behind a kernel's name.
+    const std::string& name() const { return mName; }
+    // To rows of output 0, which the producer has written.
+    void apply(const KernelCall& call, const EpilogueRows& rows) const;
+
+  private:
+    std::vector<EpilogueStage> mStages;
+    std::optional<size_t> mAddend;  // which input of the step
+    size_t mElementBytes = 1;
+    std::string mName;
+};
+
+// The type of what the first node of a step computes.
+inline const TensorType& resultOf(const StepTypes& types) {
+    return types.inside.empty() ? *types.outputs[0] : *types.inside[0];
+}
+
+}  // namespace halyard::engine::cpu

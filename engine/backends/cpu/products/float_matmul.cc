@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/backends/cpu/products/float_matmul.cc"
+#include "engine/backends/cpu/vectors/targets.h"
+
+#include "engine/backends/cpu/products/float_matmul.h"
+#include "engine/backends/cpu/products/weight_prefetch.h"
+#include "engine/backends/cpu/vectors/bounds-inl.h"
+#include "engine/backends/cpu/vectors/partial_vectors-inl.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+HWY_BEFORE_NAMESPACE();
+namespace halyard::engine::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Wider vectors than these are not looked for.
+using Floats = hn::CappedTag<float, 16>;
+constexpr Floats kFloats;
+using FloatVector = hn::Vec<Floats>;
+
+// As many accumulators as there are registers for, next to the columns of the step and a row.
+#if HWY_TARGET == HWY_AVX3
+constexpr int kRows = 14;
+constexpr std::string_view kTile = "14x2";
+#elif HWY_TARGET == HWY_NEON
+constexpr int kRows = 8;
+constexpr std::string_view kTile = "8x2";
+#else
+constexpr int kRows = 6;
+constexpr std::string_view kTile = "6x2";
+#endif
+constexpr int kHalf = kRows / 2;
+constexpr int kVectors = 2;
+// A few rows leave registers, and sums to wait for: they take more columns at once.
+constexpr int kFewRows = 3;
+constexpr int kVectorsOfFew = 4;
+
+// The tile of kR rows in each of kL lines, and kV vectors. The last vector has `last` lanes that
+// count.
+template <int kL, int kR, int kV>
+HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float* panels,
+                            size_t panelLength, float* c, size_t last,
+                            const WeightPrefetch& prefetch) {
+    const size_t lanes = hn::Lanes(kFloats);
+    constexpr int kAll = kL * kR;
+    FloatVector sums[kAll][kV];
+    HALYARD_UNROLL
+    for (int v = 0; v < kV; ++v) {
+        const FloatVector bias = hn::Load(kFloats, panels + v * panelLength);
+        HALYARD_UNROLL
+        for (int r = 0; r < kAll; ++r) {
+            sums[r][v] = bias;
+        }
+    }
+    const float* w = panels + lanes;
+    const std::byte* ahead = prefetch.ahead;
+    // Three rows to a pointer, which x86 can address by the distance between them and twice that.
+    constexpr int kBases = (kR + 2) / 3;
+    const ptrdiff_t row = block.aRow;
+    for (const ptrdiff_t run : block.runs) {
+        const float* bases[kL * kBases];
+        HALYARD_UNROLL
+        for (int b = 0; b < kL * kBases; ++b) {
+            bases[b] = a + run + b / kBases * block.aLine + 3 * (b % kBases) * row;
+        }
+        for (int64_t k = 0; k < block.runLength; ++k) {
+            FloatVector columns[kV];
+            HALYARD_UNROLL
+            for (int v = 0; v < kV; ++v) {
+                columns[v] = hn::Load(kFloats, w + v * panelLength);
+                __builtin_prefetch(ahead + v * panelLength * sizeof(float), 0, 2);
+            }
+            w += lanes;
+            ahead += prefetch.step;
+            HALYARD_UNROLL
+            for (int r = 0; r < kAll; ++r) {
+                const int b = r / kR * kBases + r % kR / 3;
+                const FloatVector x = hn::Set(kFloats, bases[b][r % kR % 3 * row]);
+                HALYARD_UNROLL
+                for (int v = 0; v < kV; ++v) {
+                    sums[r][v] = hn::MulAdd(x, columns[v], sums[r][v]);
+                }
+            }
+            HALYARD_UNROLL
+            for (int b = 0; b < kL * kBases; ++b) {
+                ++bases[b];
+            }
+        }
+    }
+    const FloatVector low = hn::Set(kFloats, block.low);
+    const FloatVector high = hn::Set(kFloats, block.high);
+    HALYARD_UNROLL
+    for (int r = 0; r < kAll; ++r) {
+        float* to = c + r / kR * block.cLine + r % kR * block.cRow;
+        HALYARD_UNROLL
+        for (int v = 0; v < kV; ++v) {
+            const FloatVector y = keepWithin(sums[r][v], low, high);
+            storeFirst(y, kFloats, to + v * lanes, v + 1 < kV ? lanes : last);
+        }
+    }
+}
+
+struct Tile {
+    const FloatBlock& block;
+    const float* a;
+    const float* panels;
+    size_t panelLength;
+    float* c;
+    size_t last;
+    WeightPrefetch prefetch;
+};
+
+template <int kR, int kV, int kL = 1>
+void tile(const Tile& t) {
+    computeTile<kL, kR, kV>(t.block, t.a, t.panels, t.panelLength, t.c, t.last, t.prefetch);
+}
+
+template <int kV, int... kR>
+constexpr auto tilesOf(std::integer_sequence<int, kR...> /*rows*/) {
+    return std::array{&tile<kR + 1, kV>...};
+}
+
+// By the number of rows, counted from 1.
+template <int kV>
+constexpr auto kTiles =
+        tilesOf<kV>(std::make_integer_sequence<int, kV == kVectorsOfFew ? kFewRows : kRows>());
+
+// The columns from `column` on, as many vectors of them as one tile has, for all rows.
+template <int kV>
+void computePanels(const FloatBlock& block, int64_t column, const float* panels,
+                   size_t panelLength) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
+    const auto last =
+            static_cast<size_t>(std::min(block.columns - column - (kV - 1) * lanes, lanes));
+    constexpr int64_t kMost = kV == kVectorsOfFew ? kFewRows : kRows;
+    const bool takesLinesInPairs = kV == kVectors && block.rows == kHalf;
+    const int64_t tiles = takesLinesInPairs ? (block.lines + 1) / 2
+                                            : block.lines * ((block.rows + kMost - 1) / kMost);
+    WeightPrefetch prefetch(reinterpret_cast<const std::byte*>(panels + kV * panelLength),
+                            panelLength * sizeof(float), lanes * int64_t{sizeof(float)}, tiles);
+    int64_t line = 0;
+    // Short lines two at a time: the columns of a step are loaded for twice as many rows.
+    if constexpr (kV == kVectors) {
+        for (; block.rows == kHalf && line + 2 <= block.lines; line += 2) {
+            tile<kHalf, kV, 2>({.block = block,
+                                .a = block.a + line * block.aLine,
+                                .panels = panels,
+                                .panelLength = panelLength,
+                                .c = block.c + line * block.cLine + column,
+                                .last = last,
+                                .prefetch = prefetch});
+            prefetch.next();
+        }
+    }
+    for (; line < block.lines; ++line) {
+        const float* a = block.a + line * block.aLine;
+        float* c = block.c + line * block.cLine + column;
+        for (int64_t row = 0; row < block.rows; row += kMost) {
+            const int64_t rows = std::min(block.rows - row, kMost);
+            kTiles<kV>[static_cast<size_t>(rows - 1)]({.block = block,
+                                                       .a = a + row * block.aRow,
+                                                       .panels = panels,
+                                                       .panelLength = panelLength,
+                                                       .c = c + row * block.cRow,
+                                                       .last = last,
+                                                       .prefetch = prefetch});
+            prefetch.next();
+        }
+    }
+}
+
+void compute(const FloatBlock& block) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
+    const auto depth = static_cast<int64_t>(block.runs.size()) * block.runLength;
+    const auto panelLength = static_cast<size_t>((depth + 1) * lanes);
+    const float* panels = block.panels;
+    for (int64_t column = 0; column < block.columns;) {
+        const int64_t vectors = (block.columns - column + lanes - 1) / lanes;
+        int64_t done = 1;
+        if (block.rows <= kFewRows && vectors >= kVectorsOfFew) {
+            computePanels<kVectorsOfFew>(block, column, panels, panelLength);
+            done = kVectorsOfFew;
+        } else if (vectors >= kVectors) {
+            computePanels<kVectors>(block, column, panels, panelLength);
+            done = kVectors;
+        } else {
+            computePanels<1>(block, column, panels, panelLength);
+        }
+        column += done * lanes;
+        panels += static_cast<size_t>(done) * panelLength;
+    }
+}
+
+}  // namespace
+
+const FloatMatmul* floatForm() {
+    static const FloatMatmul kForm = {
+            .tile = kTile,
+            .tileRows = kRows,
+            .lanes = static_cast<int64_t>(hn::Lanes(kFloats)),
+            .tileLanes = static_cast<int64_t>(hn::Lanes(kFloats)) * kVectors,
+            .compute = compute};
+    return &kForm;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace halyard::engine::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace halyard::engine::cpu {
+
+const FloatMatmul& floatMatmul(InstructionSet set) {
+    return *HALYARD_CPU_CHOOSE(set, floatForm)();
+}
+
+}  // namespace halyard::engine::cpu
+#endif

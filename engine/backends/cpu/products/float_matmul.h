@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of float matrices, one of which is packed beforehand: what convolutions, fully connected
+// layers and gates spend their time on.
+//
+// The left matrix is read where it lies. A row of it is a number of runs, each of neighbouring
+// elements: for a convolution without dilation a run is one row of the filter's window, for a plain
+// product there is one run. Rows come in lines: inside one they lie a constant distance apart, as
+// the windows of one line of pixels do.
+//
+// The right matrix and the bias are packed into panels of as many columns as a vector has lanes:
+// [panel][bias, then each k][lane], with zeros behind the last column.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "engine/backends/cpu/vectors/instruction_set.h"
+
+namespace halyard::engine::cpu {
+
+// c[row][column] = clamp(bias[column] + sum over k of a[row][k] * w[k][column], low, high).
+struct FloatBlock {
+    const float* a = nullptr;
+    ptrdiff_t aLine = 0;              // elements from a line to the next
+    ptrdiff_t aRow = 0;               // and from a row to the next
+    std::span<const ptrdiff_t> runs;  // where each run starts, in elements from the row's start
+    int64_t runLength = 0;
+    int64_t lines = 0;
+    int64_t rows = 0;               // of each line
+    const float* panels = nullptr;  // from the first wanted column on, which starts a panel
+    int64_t columns = 0;
+    float* c = nullptr;
+    ptrdiff_t cLine = 0;
+    ptrdiff_t cRow = 0;
+    float low = 0.0F;
+    float high = 0.0F;
+};
+
+// One form of the product.
+struct FloatMatmul {
+    std::string_view tile;  // "14x2": rows and vectors that are computed together
+    int64_t tileRows = 1;   // blocks of so many rows are fastest
+    int64_t lanes = 1;      // columns of a panel
+    int64_t tileLanes = 1;  // columns of a tile
+    void (*compute)(const FloatBlock& block) = nullptr;
+
+    int64_t panels(int64_t columns) const { return (columns + lanes - 1) / lanes; }
+    // Of one panel of a matrix with `depth` rows.
+    int64_t panelLength(int64_t depth) const { return (depth + 1) * lanes; }
+};
+
+const FloatMatmul& floatMatmul(InstructionSet set);
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/backends/cpu/products/float_matmul.h"
+#include "engine/backends/cpu/products/product_definition.h"
+#include "engine/backends/cpu/products/product_plan.h"
+
+#include "engine/backends/cpu/products/weights.h"
+#include "engine/backends/cpu/unit_kernel.h"
+#include "engine/base/half.h"
+#include "engine/numerics/activation_range.h"
+#include "engine/numerics/elements.h"
+
+namespace halyard::engine::cpu {
+namespace {
+
+class ShapedFloatProduct final : public UnitKernel {
+  public:
+    ShapedFloatProduct(const FloatMatmul& form, const ProductDefinition& definition,
+                       PackedConstant panels, ProductPlan plan)
+        : mForm(form),
+          mFilter(definition.filter),
+          mRange(rangeOf(definition.activation)),
+          mPanels(panels),
+          mEpilogue(definition.epilogue),
+          mPlan(std::move(plan)) {}
+
+    // Halves are widened on the way in and narrowed on the way out.
+    Status create(bool halves, size_t threads) {
+        mHalves = halves;
+        if (mPlan.usesStrip()) {
+            HALYARD_ASSIGN_OR_RETURN(mStrip, mMemory.add(mPlan.stripLength(), sizeof(float)));
+        }
+        if (halves) {
+            HALYARD_ASSIGN_OR_RETURN(
+                    mResult, mMemory.add(static_cast<size_t>(mPlan.unitElements()), sizeof(float)));
+        }
+        return finish(mPlan.unitCount(), mPlan.unitOperations(), threads);
+    }
+
+  private:
+    void compute(const KernelCall& call, int64_t index, std::byte* memory) const override {
+        const ProductUnit unit = mPlan.unit(index);
+        const ConstTensorView& x = call.input(0);
+        const TensorView& output = call.output(0);
+        const int64_t groupPanels = mForm.panels(mFilter.groupChannels());
+        const int64_t panel = unit.group * groupPanels + unit.column / mForm.lanes;
+        FloatBlock block;
+        if (mPlan.usesStrip()) {
+            auto* strip = reinterpret_cast<float*>(memory + mStrip);
+            if (mHalves) {
+                mPlan.fillStrip(unit, x.as<Half>(), strip, 0.0F,
+                                [](Half value) { return toFloat(value); });
+            } else {
+                mPlan.fillStrip(unit, x.as<float>(), strip, 0.0F,
+                                [](float value) { return value; });
+            }
+            block.a = strip + unit.group * mFilter.runLength;
+        } else {
+            block.a = x.as<float>() + mPlan.inputOffset(unit);
+        }
+        block.aLine = mPlan.aLine();
+        block.aRow = mPlan.aRow();
+        block.runs = mPlan.runs();
+        block.runLength = mPlan.runLength();
+        block.lines = unit.lines;
+        block.rows = unit.rows;
+        block.panels = reinterpret_cast<const float*>(mPanels.in(call.constants()).data()) +
+                       panel * mForm.panelLength(mFilter.paddedDepth());
+        block.columns = unit.columns;
+        block.low = mRange.low;
+        block.high = mRange.high;
+        if (!mHalves) {
+            block.c = output.as<float>() + mPlan.outputOffset(unit);
+            block.cLine = mPlan.cLine();
+            block.cRow = mPlan.cRow();
+            mForm.compute(block);
+            mEpilogue.apply(call, mPlan.outputRows(unit));
+            return;
+        }
+        auto* result = reinterpret_cast<float*>(memory + mResult);
+        block.c = result;
+        block.cRow = unit.columns;
+        block.cLine = unit.columns * unit.rows;
+        mForm.compute(block);
+        Half* to = output.as<Half>() + mPlan.outputOffset(unit);
+        for (int64_t line = 0; line < unit.lines; ++line) {
+            for (int64_t row = 0; row < unit.rows; ++row) {
+                const float* from = result + line * block.cLine + row * block.cRow;
+                std::transform(from, from + unit.columns,
+                               to + line * mPlan.cLine() + row * mPlan.cRow(),
+                               [](float value) { return toHalf(value); });
+            }
+        }
+        mEpilogue.apply(call, mPlan.outputRows(unit));
+    }
+
+    const FloatMatmul& mForm;
+    const ProductFilter mFilter;
+    const RealRange mRange;
+    const PackedConstant mPanels;
+    const Epilogue mEpilogue;
+    const ProductPlan mPlan;
+    bool mHalves = false;
+    size_t mStrip = 0;
+    size_t mResult = 0;
+};
+
+class FloatProduct final : public StepKernel {
+  public:
+    FloatProduct(const FloatMatmul& form, InstructionSet set, ProductDefinition definition,
+                 PackedConstant panels)
+        : mForm(form),
+          mDefinition(std::move(definition)),
+          mPanels(panels),
+          mName("acc::product_float " + std::string(form.tile) + " " + std::string(toString(set)) +
+                mDefinition.epilogue.name()) {}
+
+    std::string_view name() const override { return mName; }
+
+    Result<std::shared_ptr<const ShapedKernel>> specialize(const StepTypes& types) const override {
+        return unlessEmpty(types, [&] { return make(types); });
+    }
+
+    // [panel][bias, then each k][lane]
+    template <typename T>
+    static Status pack(const FloatMatmul& form, const ProductFilter& filter, const T* weights,
+                       const T* bias, float* to, const Checkpoint& checkpoint) {
+        const int64_t panels = form.panels(filter.groupChannels()) * filter.groups;
+        for (int64_t panel = 0; panel < panels; ++panel) {
+            HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
+            forEachLane(filter, form.lanes, panel, [&](int64_t channel, int64_t lane) {
+                float* at = to + panel * form.panelLength(filter.depth()) + lane;
+                *at = channel < 0 ? 0.0F : toReal(bias[channel]);
+                const T* from = weights + std::max<int64_t>(channel, 0) * filter.depth();
+                for (int64_t k = 0; k < filter.depth(); ++k) {
+                    at += form.lanes;
+                    *at = channel < 0 ? 0.0F : toReal(from[k]);
+                }
+            });
+        }
+        return {};
+    }
+
+  private:
+    Result<std::shared_ptr<const ShapedFloatProduct>> make(const StepTypes& types) const {
+        const bool halves = types.inputs[0]->type == DataType::FLOAT16;
+        HALYARD_ASSIGN_OR_RETURN(
+                const ProductShape shape,
+                mDefinition.shapeFor(types.inputs[0]->shape, types.outputs[0]->shape));
+        HALYARD_ASSIGN_OR_RETURN(
+                ProductPlan plan,
+                ProductPlan::create(shape, {.tileRows = mForm.tileRows,
+                                            .tileColumns = mForm.tileLanes,
+                                            .alwaysStrip = halves,
+                                            .readsResults = !mDefinition.epilogue.empty(),
+                                            .threads = mDefinition.threads}));
+        auto kernel =
+                std::make_shared<ShapedFloatProduct>(mForm, mDefinition, mPanels, std::move(plan));
+        HALYARD_RETURN_IF_ERROR(kernel->create(halves, mDefinition.threads));
+        return std::shared_ptr<const ShapedFloatProduct>(std::move(kernel));
+    }
+
+    const FloatMatmul& mForm;
+    const ProductDefinition mDefinition;
+    const PackedConstant mPanels;
+    const std::string mName;
+};
+
+}  // namespace
+
+Result<PackedConstant> packFloatProduct(const FloatMatmul& form, const ProductFilter& filter,
+                                        const KernelArguments& arguments) {
+    const int64_t panels = form.panels(filter.groupChannels()) * filter.groups;
+    HALYARD_ASSIGN_OR_RETURN(
+            const size_t bytes,
+            packedBytes(panels, form.panelLength(filter.depth()) * int64_t{sizeof(float)}));
+    const bool halves = typeOf(arguments, arguments.node.inputs[0]).type == DataType::FLOAT16;
+    const auto packAs = [&]<typename T>(const T* weights, const T* bias) {
+        return arguments.constants.add(
+                bytes, [&form, filter, weights, bias](std::span<std::byte> to,
+                                                      const Checkpoint& checkpoint) {
+                    return FloatProduct::pack(form, filter, weights, bias,
+                                              reinterpret_cast<float*>(to.data()), checkpoint);
+                });
+    };
+    return halves ? packAs(constantOf<Half>(arguments, 1), constantOf<Half>(arguments, 2))
+                  : packAs(constantOf<float>(arguments, 1), constantOf<float>(arguments, 2));
+}
+
+Result<std::unique_ptr<const StepKernel>> compileFloatProduct(ProductDefinition definition,
+                                                              const KernelArguments& arguments,
+                                                              InstructionSet set) {
+    const FloatMatmul& form = floatMatmul(set);
+    HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
+                             packFloatProduct(form, definition.filter, arguments));
+    return std::unique_ptr<const StepKernel>(
+            std::make_unique<FloatProduct>(form, set, std::move(definition), packed));
+}
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a node that is computed as a product is compiled to, next to its packed weights.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "engine/backends/cpu/products/epilogue.h"
+#include "engine/backends/cpu/products/float_matmul.h"
+#include "engine/backends/cpu/products/product.h"
+#include "engine/backends/cpu/products/product_plan.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/base/status.h"
+#include "engine/graph/nodes.h"
+#include "engine/graph/tensor.h"
+
+namespace halyard::engine::cpu {
+
+// The weights as the graph has them: [channel][line of the filter][taps and depth].
+struct ProductFilter {
+    int64_t channels = 0;
+    int64_t groups = 1;
+    int64_t runs = 1;       // of one channel
+    int64_t runLength = 0;  // not padded
+    int64_t paddedRun = 0;
+
+    int64_t groupChannels() const { return channels / groups; }
+    int64_t depth() const { return runs * runLength; }
+    int64_t paddedDepth() const { return runs * paddedRun; }
+};
+
+// The node, without what the graph may let go of.
+struct ProductDefinition {
+    std::optional<Window2d> window;
+    int64_t filterH = 1, filterW = 1;
+    Activation activation = Activation::NONE;
+    ProductFilter filter;
+    Epilogue epilogue;
+    size_t threads = 1;
+
+    Result<ProductShape> shapeFor(const Shape& x, const Shape& output) const;
+};
+
+// A run of the filter is padded to a multiple of `multiple`.
+ProductFilter filterOf(const ProductNode& node, const Shape& weights, int64_t multiple);
+
+// Calls place(channel, lane) for each lane of a panel, the lanes behind the last channel included,
+// for which the channel is -1.
+template <typename Place>
+void forEachLane(const ProductFilter& filter, int64_t lanes, int64_t panel, Place place) {
+    const int64_t perGroup = (filter.groupChannels() + lanes - 1) / lanes;
+    const int64_t group = panel / perGroup;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+        const int64_t channel = panel % perGroup * lanes + lane;
+        place(channel < filter.groupChannels() ? group * filter.groupChannels() + channel : -1,
+              lane);
+    }
+}
+
+// Of arguments.node, without what follows it. A run of its filter is padded to a multiple of
+// `multiple`.
+ProductDefinition productDefinition(const ProductNode& node, const KernelArguments& arguments,
+                                    int64_t multiple);
+
+// Packs inputs 1 and 2 of a node of floats or halves.
+Result<PackedConstant> packFloatProduct(const FloatMatmul& form, const ProductFilter& filter,
+                                        const KernelArguments& arguments);
+
+// For floats, and for 8 bits. The constants are inputs 1 and 2 of the node.
+Result<std::unique_ptr<const StepKernel>> compileFloatProduct(ProductDefinition definition,
+                                                              const KernelArguments& arguments,
+                                                              InstructionSet set);
+Result<std::unique_ptr<const StepKernel>> compileQuantizedProduct(ProductDefinition definition,
+                                                                  const KernelArguments& arguments,
+                                                                  InstructionSet set);
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a convolution or a fully connected layer becomes products of matrices: which rows the left
+// one has, where they lie in the input, and how the work is cut into units that threads share.
+//
+// The rows are the windows of the output's pixels, line by line. Where the windows reach into the
+// padding, or the input has another type than the product reads, the lines that a unit needs are
+// first copied to a strip: with the padding around them, converted. Otherwise they are read where
+// they lie. A filter of one pixel that takes every pixel makes all of the picture one line.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/backends/cpu/products/epilogue.h"
+#include "engine/base/status.h"
+#include "engine/graph/nodes.h"
+#include "engine/graph/tensor.h"
+
+namespace halyard::engine::cpu {
+
+// What a plan is made for.
+struct ProductShape {
+    int64_t batches = 1;
+    int64_t inputH = 1, inputW = 1, inputC = 1;
+    int64_t outputH = 1, outputW = 1, outputC = 1;
+    int64_t filterH = 1, filterW = 1;
+    int64_t strideH = 1, strideW = 1;
+    int64_t dilationH = 1, dilationW = 1;
+    int64_t top = 0, left = 0;
+    int64_t groups = 1;
+};
+
+// What the tuned product is like.
+struct ProductTraits {
+    int64_t tileRows = 1;
+    int64_t tileColumns = 1;
+    int64_t runMultiple = 1;    // a run's length is a multiple of this, padded by the strip
+    size_t elementBytes = 4;    // of the left matrix
+    bool alwaysStrip = false;   // the input is not what the product reads
+    bool readsResults = false;  // once more, when a unit is done
+    size_t threads = 1;
+};
+
+// A part of the work: some rows of some lines of one batch, and some columns of one group.
+struct ProductUnit {
+    int64_t batch = 0;
+    int64_t line = 0, lines = 0;
+    int64_t row = 0, rows = 0;
+    int64_t group = 0;
+    int64_t column = 0, columns = 0;  // within the group
+};
+
+class ProductPlan {
+  public:
+    // RESOURCE_EXHAUSTED where a strip could not be addressed.
+    static Result<ProductPlan> create(const ProductShape& shape, const ProductTraits& traits);
+
+    int64_t unitCount() const { return mBatches * mLineGroups * mRowGroups * mColumnGroups; }
+    ProductUnit unit(int64_t index) const;
+    // Multiply-adds in a unit of full size.
+    int64_t unitOperations() const;
+    // Rows, and elements of the output.
+    int64_t unitRows() const { return mLinesPerUnit * mRowsPerUnit; }
+    // Of whole lines where no line takes more than a unit may.
+    int64_t linesPerUnit() const { return mLinesPerUnit; }
+    int64_t unitElements() const { return unitRows() * mColumnsPerUnit; }
+
+    bool usesStrip() const { return mUsesStrip; }
+    // Of the strip of one unit, in elements.
+    size_t stripLength() const { return mStripLength; }
+    int64_t runLength() const { return mRunLength; }
+    // Offsets of the runs in elements, in the strip or in the input.
+    std::span<const ptrdiff_t> runs() const { return mRuns; }
+    // Elements from a line, and from a row, to the next, in the strip or in the input.
+    ptrdiff_t aLine() const { return mALine; }
+    ptrdiff_t aRow() const { return mARow; }
+    // And in the output.
+    ptrdiff_t cLine() const { return mShape.outputC * mShape.outputW; }
+    ptrdiff_t cRow() const { return mShape.outputC; }
+    // Where the unit's first row starts in the input, where that is read in place.
+    ptrdiff_t inputOffset(const ProductUnit& unit) const;
+    ptrdiff_t outputOffset(const ProductUnit& unit) const;
+    EpilogueRows outputRows(const ProductUnit& unit) const {
+        return {.begin = outputOffset(unit),
+                .lines = unit.lines,
+                .line = cLine(),
+                .rows = unit.rows,
+                .row = cRow(),
+                .columns = unit.columns};
+    }
+
+    // Copies to the strip what a unit reads, with `padding` where there is no input.
+    // convert(From) gives an element of the strip.
+    template <typename From, typename To, typename Convert>
+    void fillStrip(const ProductUnit& unit, const From* input, To* strip, To padding,
+                   Convert convert) const;
+
+  private:
+    ProductShape mShape;  // after a picture became one line
+    int64_t mBatches = 1;
+    int64_t mLinesPerUnit = 1, mRowsPerUnit = 1, mColumnsPerUnit = 1;
+    int64_t mLineGroups = 1, mRowGroups = 1, mColumnGroups = 1;
+    int64_t mGroupColumns = 1;         // columns of one group of channels
+    int64_t mColumnGroupsOfGroup = 1;  // units that those are cut into
+    bool mRowsFirst = true;            // neighbouring units differ in their rows
+    bool mUsesStrip = false;
+    size_t mStripLength = 0;
+    int64_t mStripRow = 0;  // elements of one line of the strip
+    int64_t mRunLength = 0;
+    ptrdiff_t mALine = 0, mARow = 0;
+    std::vector<ptrdiff_t> mRuns;
+};
+
+template <typename From, typename To, typename Convert>
+void ProductPlan::fillStrip(const ProductUnit& unit, const From* input, To* strip, To padding,
+                            Convert convert) const {
+    const ProductShape& s = mShape;
+    const int64_t lines = (unit.lines - 1) * s.strideH + (s.filterH - 1) * s.dilationH + 1;
+    const int64_t width = (unit.rows - 1) * s.strideW + (s.filterW - 1) * s.dilationW + 1;
+    const int64_t firstLine = unit.line * s.strideH - s.top;
+    const int64_t firstColumn = unit.row * s.strideW - s.left;
+    const int64_t begin = std::clamp<int64_t>(-firstColumn, 0, width);
+    const int64_t end = std::clamp<int64_t>(s.inputW - firstColumn, begin, width);
+    const From* batch = input + unit.batch * s.inputH * s.inputW * s.inputC;
+    for (int64_t line = 0; line < lines; ++line) {
+        To* to = strip + line * mStripRow;
+        To* const stop = to + mStripRow;
+        const int64_t at = firstLine + line;
+        if (at >= 0 && at < s.inputH) {
+            to = std::fill_n(to, begin * s.inputC, padding);
+            const From* from = batch + (at * s.inputW + firstColumn + begin) * s.inputC;
+            to = std::transform(from, from + (end - begin) * s.inputC, to, convert);
+        }
+        std::fill(to, stop, padding);
+    }
+}
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Columns of bytes as panels of quantized_matmul.h, and rows of bytes as what it multiplies them
+// with, for products whose sums are all that is wanted: nothing is requantised.
+
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/backends/cpu/products/quantized_matmul.h"
+#include "engine/backends/cpu/products/weights.h"
+#include "engine/base/checkpoint.h"
+#include "engine/base/status.h"
+
+namespace halyard::engine::cpu {
+
+// The bytes of a column, or of a part of one.
+struct ColumnPart {
+    const uint8_t* first = nullptr;
+    ptrdiff_t step = 1;
+    int64_t depth = 0;
+};
+
+// How bytes of a matrix are read: what they stand for, and what the product makes of them.
+struct ByteColumns {
+    ByteZeros zeros;       // of rows and columns, as the product sees them
+    int32_t rowsZero = 0;  // and as the tensors have them
+    int32_t columnsZero = 0;
+    bool rowsAreSigned = false;
+    bool columnsAreSigned = false;
+
+    friend auto operator<=>(const ByteColumns&, const ByteColumns&) = default;
+
+    static ByteColumns of(const QuantizedMatmul& form, const TensorType& rows,
+                          const TensorType& columns) {
+        return {.zeros = byteZerosOf(rows, columns, form.signedLeft),
+                .rowsZero = rows.quantization.zeroPoint,
+                .columnsZero = columns.quantization.zeroPoint,
+                .rowsAreSigned = rows.type == DataType::QUANT8_ASYMM_SIGNED,
+                .columnsAreSigned = columns.type != DataType::QUANT8_ASYMM};
+    }
+};
+
+// Elements of a row, zeros behind the last one included.
+inline int64_t paddedDepth(const QuantizedMatmul& form, int64_t depth) {
+    return (depth + form.depthGroup - 1) / form.depthGroup * form.depthGroup;
+}
+
+// Bytes of an element of the left matrix.
+inline size_t rowElementBytes(const QuantizedMatmul& form) {
+    return form.bytes ? 1 : sizeof(int16_t);
+}
+
+// Writes a lane of a panel that is otherwise zeros. The parts follow one another; `bias` is added
+// to the sum of the products of differences from the zero points. Where columns have a zero point
+// that the product does not know of (ByteZeros::weights), it also needs
+// QuantizedBlock::weightsZero.
+void packColumn(const QuantizedMatmul& form, const ByteColumns& bytes,
+                std::span<const ColumnPart> parts, int32_t bias, std::byte* panel, int64_t lane);
+
+// A row, or a part of one, as the form reads it. What lies behind it has to be zeros.
+void fillRow(const QuantizedMatmul& form, const ByteColumns& bytes, const uint8_t* from,
+             int64_t count, std::byte* to);
+
+// Columns of several matrices, which a kernel's nodes share: by turns a panel of each of them. A
+// PackingRecipe.
+struct PackedByteColumns {
+    // A matrix whose columns consist of a column of each part, one after the other, all of which
+    // lie as the rows of a tensor.
+    struct Source {
+        struct Part {
+            const uint8_t* weights = nullptr;
+            int64_t depth = 0;
+            friend auto operator<=>(const Part&, const Part&) = default;
+        };
+        std::vector<Part> parts;
+        const int32_t* bias = nullptr;  // null: zeros
+        friend auto operator<=>(const Source&, const Source&) = default;
+    };
+
+    const QuantizedMatmul* form = nullptr;
+    ByteColumns zeros;
+    std::vector<Source> sources;
+    int64_t columns = 0;  // of each source
+
+    friend auto operator<=>(const PackedByteColumns&, const PackedByteColumns&) = default;
+
+    int64_t depth() const;
+    // RESOURCE_EXHAUSTED where that is out of reach.
+    Result<size_t> bytes() const;
+    Status fill(std::span<std::byte> to, const Checkpoint& checkpoint) const;
+};
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/cpu/products/winograd.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "engine/backends/cpu/products/epilogue.h"
+#include "engine/backends/cpu/products/float_matmul.h"
+#include "engine/backends/cpu/products/weights.h"
+#include "engine/backends/cpu/products/winograd_tiles.h"
+#include "engine/base/checked_math.h"
+#include "engine/graph/shape_inference.h"
+#include "engine/numerics/activation_range.h"
+#include "engine/numerics/elements.h"
+
+namespace halyard::engine::cpu {
+namespace {
+
+constexpr int64_t kLine = kTensorAlignment / sizeof(float);
+
+// Of the transformed windows that are kept at a time: with filters beside them they should stay in
+// the second cache. Filters that do not fit there are better read less often.
+constexpr int64_t kFewestWindowBytes = int64_t{512} << 10;
+constexpr int64_t kMostWindowBytes = int64_t{1} << 20;
+// Filters that stay in the second cache beside them: then a thread multiplies the windows that it
+// transformed, mostly, and does not fetch them from another one's cache.
+constexpr int64_t kFewFilterBytes = int64_t{1536} << 10;
+// Of a thread's products before they are transformed back.
+constexpr int64_t kProductBytes = int64_t{64} << 10;
+
+int64_t ceilDivide(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+// At most `most` of `count` at a time, in equal shares of whole multiples.
+int64_t shareOf(int64_t count, int64_t most, int64_t multiple) {
+    const int64_t shares = ceilDivide(count, std::max(most / multiple * multiple, multiple));
+    return ceilDivide(ceilDivide(count, shares), multiple) * multiple;
+}
+
+// How filters are packed: [chunk of columns][position][panel of the chunk], each panel as
+// FloatMatmul has it, with zeros for the bias and behind the last column.
+struct FilterLayout {
+    int64_t channels = 0;  // of the input
+    int64_t columns = 0;   // of the output
+    int64_t lanes = 1;
+    int64_t chunkPanels = 1;
+    int64_t positions = 1;
+
+    int64_t chunkColumns() const { return chunkPanels * lanes; }
+    int64_t chunks() const { return ceilDivide(columns, chunkColumns()); }
+    int64_t panel() const { return (channels + 1) * lanes; }
+    int64_t position() const { return chunkPanels * panel(); }
+    int64_t chunk() const { return positions * position(); }
+};
+
+class ShapedWinograd final : public ShapedKernel {
+  public:
+    ShapedWinograd(const WinogradTiles& tiles, const FloatMatmul& matmul, RealRange range,
+                   FilterLayout filters, PackedConstant panels, PackedConstant bias,
+                   const Epilogue& epilogue)
+        : mTiles(tiles),
+          mMatmul(matmul),
+          mRange(range),
+          mFilters(filters),
+          mPanels(panels),
+          mBias(bias),
+          mEpilogue(epilogue) {}
+
+    Status create(const Shape& x, const Shape& output, const ResolvedWindow& window,
+                  size_t threads) {
+        mInputH = x[1];
+        mInputW = x[2];
+        mOutputH = output[1];
+        mOutputW = output[2];
+        mTop = window.top;
+        mLeft = window.left;
+        mTilesH = ceilDivide(mOutputH, mTiles.side);
+        mTilesW = ceilDivide(mOutputW, mTiles.side);
+        mCount = x[0] * mTilesH * mTilesW;
+        const int64_t positions = mTiles.positions();
+        const int64_t rowBytes = positions * mFilters.channels * int64_t{sizeof(float)};
+        const int64_t filterBytes = mFilters.chunks() * mFilters.chunk() * int64_t{sizeof(float)};
+        const int64_t windowBytes =
+                std::clamp(filterBytes / 4, kFewestWindowBytes, kMostWindowBytes);
+        mSharesFilters = filterBytes > kFewFilterBytes;
+        mAtOnce = std::min(mCount, shareOf(mCount, windowBytes / rowBytes, mMatmul.tileRows));
+        // The gaps keep what lies at the same place of each position, or row, from sharing a place
+        // in the cache.
+        mPosition = ceilDivide(mAtOnce * mFilters.channels, kLine) * kLine + kLine;
+        mRow = positions * mFilters.chunkColumns() + kLine;
+        mRows = shareOf(mAtOnce, kProductBytes / (mRow * int64_t{sizeof(float)}), mMatmul.tileRows);
+        const std::optional<size_t> windows =
+                checkedMultiply(static_cast<size_t>(positions * mPosition), sizeof(float));
+        const std::optional<size_t> products = checkedMultiply(
+                static_cast<size_t>(mRows * mRow) * sizeof(float), std::max<size_t>(threads, 1));
+        const std::optional<size_t> bytes = windows.has_value() && products.has_value()
+                                                    ? checkedAdd(*windows, *products)
+                                                    : std::nullopt;
+        if (!bytes.has_value()) {
+            return Status(StatusCode::RESOURCE_EXHAUSTED, "its transformed input is out of reach");
+        }
+        mBytes = *bytes;
+        return {};
+    }
+
+    size_t workspaceBytes() const override { return mBytes; }
+
+    Status run(KernelCall& call) const override {
+        auto* const windows = reinterpret_cast<float*>(call.workspace().data());
+        float* const products = windows + mTiles.positions() * mPosition;
+        for (int64_t first = 0; first < mCount; first += mAtOnce) {
+            const int64_t count = std::min(mAtOnce, mCount - first);
+            const float* const x = call.input(0).as<float>();
+            // Loads, stores and two sums or so for each element, of a vector's lanes at a time.
+            const int64_t transforming = mTiles.positions() * mFilters.channels / 2;
+            HALYARD_RETURN_IF_ERROR(call.inParallel(
+                    count, transforming, [&](int64_t begin, int64_t end, size_t /*worker*/) {
+                        for (int64_t i = begin; i < end; ++i) {
+                            mTiles.transformInput(windowOf(first + i, x),
+                                                  windows + i * mFilters.channels, mPosition);
+                        }
+                    }));
+            const int64_t shares = ceilDivide(count, mRows);
+            const int64_t chunks = mFilters.chunks();
+            const int64_t multiplying =
+                    mRows * mTiles.positions() * mFilters.channels * mFilters.chunkColumns();
+            HALYARD_RETURN_IF_ERROR(call.inParallel(
+                    chunks * shares, multiplying, [&](int64_t begin, int64_t end, size_t worker) {
+                        float* const own = products + static_cast<int64_t>(worker) * mRows * mRow;
+                        for (int64_t i = begin; i < end; ++i) {
+                            const int64_t chunk = mSharesFilters ? i / shares : i % chunks;
+                            const int64_t share = mSharesFilters ? i % shares : i / chunks;
+                            const int64_t row = share * mRows;
+                            multiply(call, chunk, windows, first, row, std::min(mRows, count - row),
+                                     own);
+                        }
+                    }));
+        }
+        return {};
+    }
+
+  private:
+    TileWindow windowOf(int64_t tile, const float* x) const {
+        const int64_t batch = tile / (mTilesH * mTilesW);
+        const int64_t line = tile / mTilesW % mTilesH * mTiles.side - mTop;
+        const int64_t pixel = tile % mTilesW * mTiles.side - mLeft;
+        const auto inside = [this](int64_t at) {
+            return static_cast<int32_t>(std::clamp<int64_t>(at, 0, mTiles.window));
+        };
+        TileWindow window;
+        window.x = x;
+        window.pixel = mFilters.channels;
+        window.line = mInputW * mFilters.channels;
+        window.origin = (batch * mInputH + line) * window.line + pixel * window.pixel;
+        window.firstLine = inside(-line);
+        window.endLine = inside(mInputH - line);
+        window.firstPixel = inside(-pixel);
+        window.endPixel = inside(mInputW - pixel);
+        window.channels = mFilters.channels;
+        return window;
+    }
+
+    TileOutput outputOf(int64_t tile, int64_t column, int64_t columns, float* output) const {
+        const int64_t batch = tile / (mTilesH * mTilesW);
+        const int64_t line = tile / mTilesW % mTilesH * mTiles.side;
+        const int64_t pixel = tile % mTilesW * mTiles.side;
+        TileOutput place;
+        place.pixel = mFilters.columns;
+        place.line = mOutputW * mFilters.columns;
+        place.to = output + (batch * mOutputH + line) * place.line + pixel * place.pixel + column;
+        place.lines = static_cast<int32_t>(std::min<int64_t>(mTiles.side, mOutputH - line));
+        place.pixels = static_cast<int32_t>(std::min<int64_t>(mTiles.side, mOutputW - pixel));
+        place.channels = columns;
+        place.low = mRange.low;
+        place.high = mRange.high;
+        return place;
+    }
+
+    // Some columns of the output's tiles from `first + row` on.
+    void multiply(const KernelCall& call, int64_t chunk, const float* windows, int64_t first,
+                  int64_t row, int64_t rows, float* products) const {
+        constexpr float kInfinity = std::numeric_limits<float>::infinity();
+        static constexpr std::array<ptrdiff_t, 1> kRuns = {0};
+        const auto* const filters =
+                reinterpret_cast<const float*>(mPanels.in(call.constants()).data()) +
+                chunk * mFilters.chunk();
+        const int64_t column = chunk * mFilters.chunkColumns();
+        const int64_t columns = std::min(mFilters.chunkColumns(), mFilters.columns - column);
+        FloatBlock block;
+        block.aRow = mFilters.channels;
+        block.runs = kRuns;
+        block.runLength = mFilters.channels;
+        block.lines = 1;
+        block.rows = rows;
+        block.columns = columns;
+        block.cRow = mRow;
+        block.low = -kInfinity;
+        block.high = kInfinity;
+        for (int64_t i = 0; i < mTiles.positions(); ++i) {
+            block.a = windows + i * mPosition + row * mFilters.channels;
+            block.panels = filters + i * mFilters.position();
+            block.c = products + i * mFilters.chunkColumns();
+            mMatmul.compute(block);
+        }
+        const auto* const bias =
+                reinterpret_cast<const float*>(mBias.in(call.constants()).data()) + column;
+        for (int64_t i = 0; i < rows; ++i) {
+            const int64_t tile = first + row + i;
+            TileOutput output = outputOf(tile, column, columns, call.output(0).as<float>());
+            output.bias = bias;
+            if (!mTiles.transformOutput(products + i * mRow, mFilters.chunkColumns(), output)) {
+                mTiles.computeDirectly(windowOf(tile, call.input(0).as<float>()),
+                                       {.panels = filters,
+                                        .panel = mFilters.panel(),
+                                        .position = mFilters.position()},
+                                       output);
+            }
+            mEpilogue.apply(call, {.begin = output.to - call.output(0).as<float>(),
+                                   .lines = output.lines,
+                                   .line = output.line,
+                                   .rows = output.pixels,
+                                   .row = output.pixel,
+                                   .columns = output.channels});
+        }
+    }
+
+    const WinogradTiles& mTiles;
+    const FloatMatmul& mMatmul;
+    const RealRange mRange;
+    const FilterLayout mFilters;
+    const PackedConstant mPanels;
+    const PackedConstant mBias;
+    const Epilogue mEpilogue;
+    int64_t mInputH = 0, mInputW = 0;
+    int64_t mOutputH = 0, mOutputW = 0;
+    int64_t mTop = 0, mLeft = 0;
+    int64_t mTilesH = 0, mTilesW = 0;  // of one picture
+    int64_t mCount = 0;                // of all
+    int64_t mAtOnce = 0;               // transformed before they are multiplied
+    int64_t mRows = 0;                 // multiplied before they are transformed back
+    bool mSharesFilters = false;       // neighbouring units do, rather than windows
+    ptrdiff_t mPosition = 0;           // elements of one position of the transformed windows
+    ptrdiff_t mRow = 0;                // and of one tile's products
+    size_t mBytes = 0;
+};
+
+class Winograd final : public StepKernel {
+  public:
+    Winograd(const Conv2d& node, const WinogradTiles& tiles, InstructionSet set,
+             FilterLayout filters, PackedConstant panels, PackedConstant bias, Epilogue epilogue,
+             size_t threads)
+        : mWindow(node.window),
+          mRange(rangeOf(node.activation)),
+          mTiles(tiles),
+          mMatmul(floatMatmul(set)),
+          mFilters(filters),
+          mPanels(panels),
+          mBias(bias),
+          mEpilogue(std::move(epilogue)),
+          mThreads(threads) {
+        const std::string side = std::to_string(tiles.side);
+        mName = "acc::winograd_float " + side + "x" + side + " " + std::string(mMatmul.tile) + " " +
+                std::string(toString(set)) + mEpilogue.name();
+    }
+
+    std::string_view name() const override { return mName; }
+
+    Result<std::shared_ptr<const ShapedKernel>> specialize(const StepTypes& types) const override {
+        const Shape& x = types.inputs[0]->shape;
+        const Shape& output = types.outputs[0]->shape;
+        if (countOf(output) == 0) {
+            return std::shared_ptr<const ShapedKernel>(std::make_shared<EmptyKernel>());
+        }
+        HALYARD_ASSIGN_OR_RETURN(const ResolvedWindow window,
+                                 resolveWindow(mWindow, x[1], x[2], 3, 3));
+        auto kernel = std::make_shared<ShapedWinograd>(mTiles, mMatmul, mRange, mFilters, mPanels,
+                                                       mBias, mEpilogue);
+        HALYARD_RETURN_IF_ERROR(kernel->create(x, output, window, mThreads));
+        return std::shared_ptr<const ShapedKernel>(std::move(kernel));
+    }
+
+    static Status pack(int32_t side, const FilterLayout& layout, const float* weights, float* to,
+                       const Checkpoint& checkpoint) {
+        const int64_t panels = layout.chunks() * layout.chunkPanels;
+        std::fill_n(to, layout.chunks() * layout.chunk(), 0.0F);
+        for (int64_t panel = 0; panel < panels; ++panel) {
+            HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
+            float* const begin = to + panel / layout.chunkPanels * layout.chunk() +
+                                 panel % layout.chunkPanels * layout.panel();
+            for (int64_t k = 0; k < layout.channels; ++k) {
+                for (int64_t lane = 0; lane < layout.lanes; ++lane) {
+                    const int64_t column = panel * layout.lanes + lane;
+                    if (column >= layout.columns) {
+                        break;
+                    }
+                    const float* from = weights + column * 9 * layout.channels + k;
+                    double filter[3][3];
+                    for (auto& line : filter) {
+                        for (double& weight : line) {
+                            weight = *from;
+                            from += layout.channels;
+                        }
+                    }
+                    std::array<double, 36> transformed;
+                    transformFilter(side, filter, transformed.data());
+                    for (int64_t i = 0; i < layout.positions; ++i) {
+                        begin[i * layout.position() + (k + 1) * layout.lanes + lane] =
+                                static_cast<float>(transformed[static_cast<size_t>(i)]);
+                    }
+                }
+            }
+        }
+        return {};
+    }
+
+  private:
+    const Window2d mWindow;
+    const RealRange mRange;
+    const WinogradTiles& mTiles;
+    const FloatMatmul& mMatmul;
+    const FilterLayout mFilters;
+    const PackedConstant mPanels;
+    const PackedConstant mBias;
+    const Epilogue mEpilogue;
+    const size_t mThreads;
+    std::string mName;
+};
+
+// Far enough from the ends of the range for transforms, and sums of as many, not to overflow.
+bool areTame(const float* values, int64_t count) {
+    constexpr float kMost = std::numeric_limits<float>::max() / 64;
+    return std::all_of(values, values + count,
+                       [](float value) { return std::abs(value) <= kMost; });
+}
+
+}  // namespace
+
+bool canUseWinograd(const Conv2d& node, const KernelArguments& arguments) {
+    const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
+    const Shape& filter = typeOf(arguments, arguments.node.inputs[1]).shape;
+    const Window2d& window = node.window;
+    return x.type == DataType::FLOAT32 && filter[3] > 0 && node.groups == 1 && filter[1] == 3 &&
+           filter[2] == 3 && window.strideH == 1 && window.strideW == 1 && window.dilationH == 1 &&
+           window.dilationW == 1 && areTame(constantOf<float>(arguments, 1), countOf(filter)) &&
+           areTame(constantOf<float>(arguments, 2), filter[0]);
+}
+
+std::optional<int32_t> fastestWinograd(const Conv2d& node, const KernelArguments& arguments) {
+    // In multiply-adds. Measured: what an element costs to be transformed, on both sides together,
+    // and what a weight costs to be fetched, of which transformed filters have more.
+    constexpr int64_t kTransform = 10;
+    constexpr int64_t kFetch = 18;
+    // What is saved has to be worth the memory.
+    constexpr double kWorthwhile = 0.8;
+    // Few enough for a unit of work to take no more than some milliseconds.
+    constexpr int64_t kMostChannels = 4096;
+    const Shape& output = typeOf(arguments, arguments.node.outputs[0]).shape;
+    const Shape& filter = typeOf(arguments, arguments.node.inputs[1]).shape;
+    const int64_t columns = filter[0];
+    const int64_t channels = filter[3];
+    if (!output.hasKnownRank() || output[1] == kUnknownDimension ||
+        output[2] == kUnknownDimension || std::max(columns, channels) > kMostChannels) {
+        return std::nullopt;
+    }
+    const int64_t batches = output[0] == kUnknownDimension ? 1 : output[0];
+    const auto weights = static_cast<double>(channels * columns);
+    const auto cost = [&](int32_t side) {
+        const double tiles = static_cast<double>(batches) *
+                             static_cast<double>(ceilDivide(output[1], side)) *
+                             static_cast<double>(ceilDivide(output[2], side));
+        const auto transform = static_cast<double>(kTransform * (channels + columns));
+        return (side + 2) * (side + 2) * (tiles * (weights + transform) + kFetch * weights);
+    };
+    const double pixels = static_cast<double>(batches) * output[1] * output[2];
+    const double direct = 9 * weights * (pixels + kFetch);
+    const bool isRough = arguments.options.fastMath || arguments.graph.relaxedFloat();
+    const int32_t best = isRough && cost(4) < cost(2) ? 4 : 2;
+    // Last, because it reads the weights.
+    return cost(best) < kWorthwhile * direct && canUseWinograd(node, arguments)
+                   ? std::optional(best)
+                   : std::nullopt;
+}
+
+Result<std::unique_ptr<const StepKernel>> compileWinograd(const Conv2d& node, int32_t side,
+                                                          const KernelArguments& arguments,
+                                                          InstructionSet set) {
+    const FloatMatmul& matmul = floatMatmul(set);
+    const WinogradTiles& tiles = winogradTiles(side, set);
+    const Shape& filter = typeOf(arguments, arguments.node.inputs[1]).shape;
+    const FilterLayout layout = {.channels = filter[3],
+                                 .columns = filter[0],
+                                 .lanes = matmul.lanes,
+                                 .chunkPanels = matmul.tileLanes / matmul.lanes,
+                                 .positions = tiles.positions()};
+    const std::optional<size_t> length = checkedMultiply(static_cast<size_t>(layout.chunks()),
+                                                         static_cast<size_t>(layout.chunk()));
+    const std::optional<size_t> bytes =
+            length.has_value() ? checkedMultiply(*length, sizeof(float)) : std::nullopt;
+    if (!bytes.has_value()) {
+        return Status(StatusCode::RESOURCE_EXHAUSTED, "its packed weights are out of reach");
+    }
+    const auto* const weights = constantOf<float>(arguments, 1);
+    HALYARD_ASSIGN_OR_RETURN(
+            const PackedConstant panels,
+            arguments.constants.add(*bytes, [side, layout, weights](std::span<std::byte> to,
+                                                                    const Checkpoint& checkpoint) {
+                return Winograd::pack(side, layout, weights, reinterpret_cast<float*>(to.data()),
+                                      checkpoint);
+            }));
+    const auto* const bias = constantOf<float>(arguments, 2);
+    HALYARD_ASSIGN_OR_RETURN(
+            const PackedConstant packedBias,
+            arguments.constants.add(static_cast<size_t>(layout.columns) * sizeof(float),
+                                    [bias](std::span<std::byte> to, const Checkpoint&) {
+                                        std::copy_n(reinterpret_cast<const std::byte*>(bias),
+                                                    to.size(), to.begin());
+                                        return Status();
+                                    }));
+    arguments.packed.push_back(arguments.node.inputs[1]);
+    arguments.packed.push_back(arguments.node.inputs[2]);
+    return std::unique_ptr<const StepKernel>(
+            std::make_unique<Winograd>(node, tiles, set, layout, panels, packedBias,
+                                       Epilogue::of(arguments, set), arguments.threads));
+}
+
+}  // namespace halyard::engine::cpu

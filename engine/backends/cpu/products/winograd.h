@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernel that a float32 Conv2d with filters of 3x3, stride 1 and no dilation is compiled to
+// where that is faster than the sums over the taps: winograd_tiles.h's transforms around one matrix
+// product for each position of the transformed window.
+//
+// Errors: F(2x2) stays within 1e-5 of the output's root mean square, as the direct product does.
+// F(4x4) is some times worse, so it is for those who asked for fast math or allowed float16.
+//
+// What is not finite: a transform spreads an infinity, or a sum that overflows, over its tile, and
+// makes NaNs of it. A tile with such a result is computed again without transforms, so that
+// results are finite wherever the direct product's are, and where they are not, an infinity or NaN
+// as there. Such tiles take many times longer. Filters have to be finite and far from overflow.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/base/status.h"
+#include "engine/graph/nodes.h"
+#include "engine/plan/step_kernel.h"
+
+namespace halyard::engine::cpu {
+
+// Whether such a kernel can compute the node, however long it takes.
+bool canUseWinograd(const Conv2d& node, const KernelArguments& arguments);
+
+// The side of the output squares, 2 or 4, for which the node takes least time; none where such a
+// kernel can't compute it, takes longer than sums over the taps, or may for a picture's size that
+// is not known.
+std::optional<int32_t> fastestWinograd(const Conv2d& node, const KernelArguments& arguments);
+
+// canUseWinograd() holds.
+Result<std::unique_ptr<const StepKernel>> compileWinograd(const Conv2d& node, int32_t side,
+                                                          const KernelArguments& arguments,
+                                                          InstructionSet set);
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// e^x of vectors of floats and what is made of it, within a few units in the last place: for
+// sources that targets.h compiles once for each instruction set.
+
+// Read again for each instruction set.
+#if defined(HALYARD_ENGINE_BACKENDS_CPU_EXPONENTIAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HALYARD_ENGINE_BACKENDS_CPU_EXPONENTIAL_INL_H_
+#undef HALYARD_ENGINE_BACKENDS_CPU_EXPONENTIAL_INL_H_
+#else
+#define HALYARD_ENGINE_BACKENDS_CPU_EXPONENTIAL_INL_H_
+#endif
+
+#include "engine/backends/cpu/vectors/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace halyard::engine::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+// x = doublings * ln 2 + rest, with |rest| <= ln 2 / 2, and e^rest - 1. ln 2 is split, so that the
+// product with its upper half is exact.
+struct ReducedExponential {
+    IntVector doublings;
+    FloatVector minusOne;
+};
+
+HWY_INLINE ReducedExponential reduceExponential(FloatVector x) {
+    const auto set = [](float value) HWY_ATTR { return hn::Set(kFloats, value); };
+    const IntVector doublings = hn::NearestInt(hn::Mul(x, set(1.44269504F)));
+    const FloatVector n = hn::ConvertTo(kFloats, doublings);
+    FloatVector rest = hn::NegMulAdd(n, set(0x1.62e4p-1F), x);
+    rest = hn::NegMulAdd(n, set(0x1.7f7d1cp-20F), rest);
+    // The series to x^7 / 7!.
+    FloatVector sum = set(1.0F / 5040.0F);
+    for (const float term : {1.0F / 720.0F, 1.0F / 120.0F, 1.0F / 24.0F, 1.0F / 6.0F, 0.5F}) {
+        sum = hn::MulAdd(sum, rest, set(term));
+    }
+    return {.doublings = doublings, .minusOne = hn::MulAdd(hn::Mul(rest, rest), sum, rest)};
+}
+
+// 2^exponent; in [-126, 127].
+HWY_INLINE FloatVector powerOfTwo(IntVector exponent) {
+    return hn::BitCast(kFloats, hn::ShiftLeft<23>(hn::Add(exponent, hn::Set(kInts, 127))));
+}
+
+// A NaN stays one.
+HWY_INLINE FloatVector keepNan(FloatVector x, FloatVector result) {
+    return hn::IfThenElse(hn::Eq(x, x), result, x);
+}
+
+// In two steps of powers, so that results beyond the range of normal numbers come out as well.
+HWY_INLINE FloatVector exponential(FloatVector x) {
+    const FloatVector low = hn::Set(kFloats, -104.0F);
+    const FloatVector high = hn::Set(kFloats, 89.0F);
+    const ReducedExponential reduced = reduceExponential(clampLanes(keepNan(x, x), low, high));
+    const IntVector half = hn::ShiftRight<1>(reduced.doublings);
+    const FloatVector power = hn::Add(reduced.minusOne, hn::Set(kFloats, 1.0F));
+    const FloatVector scaled =
+            hn::Mul(hn::Mul(power, powerOfTwo(half)), powerOfTwo(hn::Sub(reduced.doublings, half)));
+    return keepNan(x, scaled);
+}
+
+// e^x - 1 for x <= 0, near 0 as well.
+HWY_INLINE FloatVector exponentialMinusOne(FloatVector x) {
+    const FloatVector one = hn::Set(kFloats, 1.0F);
+    const ReducedExponential reduced =
+            reduceExponential(clampLanes(x, hn::Set(kFloats, -80.0F), hn::Zero(kFloats)));
+    const FloatVector power = powerOfTwo(reduced.doublings);
+    return keepNan(x, hn::MulAdd(power, reduced.minusOne, hn::Sub(power, one)));
+}
+
+HWY_INLINE FloatVector logistic(FloatVector x) {
+    const FloatVector one = hn::Set(kFloats, 1.0F);
+    return hn::Div(one, hn::Add(one, exponential(hn::Neg(x))));
+}
+
+HWY_INLINE FloatVector hyperbolicTangent(FloatVector x) {
+    const FloatVector power = exponentialMinusOne(hn::Mul(hn::Set(kFloats, -2.0F), hn::Abs(x)));
+    const FloatVector result = hn::Div(power, hn::Add(power, hn::Set(kFloats, 2.0F)));
+    return keepNan(x, hn::CopySign(result, x));
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace halyard::engine::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif

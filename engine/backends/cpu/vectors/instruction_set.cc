@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/cpu/vectors/instruction_set.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+namespace halyard::engine::cpu {
+namespace {
+
+using Row = std::pair<InstructionSet, std::string_view>;
+constexpr std::array kNames = {
+        Row{InstructionSet::PORTABLE, "portable"},
+        Row{InstructionSet::SSE4, "sse4"},
+        Row{InstructionSet::AVX2, "avx2"},
+        Row{InstructionSet::AVX512, "avx512"},
+        Row{InstructionSet::AVX512_VNNI, "avx512vnni"},
+        Row{InstructionSet::NEON, "neon"},
+        Row{InstructionSet::NEON_DOT, "neondot"},
+        Row{InstructionSet::NEON_I8MM, "neoni8mm"},
+};
+
+std::vector<InstructionSet> detect() {
+    std::vector<InstructionSet> sets = {InstructionSet::PORTABLE};
+#if defined(__x86_64__)
+    // These look at what the system saves on a context switch, too.
+    __builtin_cpu_init();
+    const auto add = [&sets](bool has, InstructionSet set) {
+        if (has) {
+            sets.push_back(set);
+        }
+        return has;
+    };
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                      __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
+                        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
+    const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
+    add(__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("aes"), InstructionSet::SSE4) &&
+            add(avx2, InstructionSet::AVX2) && add(avx512, InstructionSet::AVX512) &&
+            add(vnni, InstructionSet::AVX512_VNNI);
+#elif defined(__aarch64__)
+    sets.push_back(InstructionSet::NEON);
+    if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) {
+        sets.push_back(InstructionSet::NEON_DOT);
+        if ((getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0) {
+            sets.push_back(InstructionSet::NEON_I8MM);
+        }
+    }
+#endif
+    return sets;
+}
+
+}  // namespace
+
+std::string_view toString(InstructionSet set) {
+    const auto* row = std::ranges::find(kNames, set, &Row::first);
+    return row == kNames.end() ? "unknown" : row->second;
+}
+
+Result<InstructionSet> parseInstructionSet(std::string_view name) {
+    std::string available;
+    for (const InstructionSet set : availableInstructionSets()) {
+        if (toString(set) == name) {
+            return set;
+        }
+        available.append(available.empty() ? "" : ", ").append(toString(set));
+    }
+    return invalidArgument("this processor has no instruction set \"" + std::string(name) +
+                           "\" for CpuAcc; it has " + available);
+}
+
+std::span<const InstructionSet> availableInstructionSets() {
+    // Never destroyed: threads that prepare models may outlive main().
+    static const auto* const available = new std::vector<InstructionSet>(detect());
+    return *available;
+}
+
+InstructionSet bestInstructionSet() {
+    return availableInstructionSets().back();
+}
+
+}  // namespace halyard::engine::cpu
