@@ -3,115 +3,47 @@
 #include "driver/backends.h"
 
 #include <algorithm>
-#include <array>
-#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include "driver/options.h"
-#include "engine/backends/cpu/cpu_acc.h"
-#include "engine/backends/cpu/vectors/instruction_set.h"
-#include "engine/backends/loaded/loaded_backend.h"
-#include "engine/backends/ref/cpu_ref.h"
-#include "engine/base/log.h"
-#include "engine/plan/assignment.h"
+#include "engine/compile/backend_choice.h"
 
 namespace halyard::driver {
 namespace {
 
-struct BackendRow {
-    std::string_view name;
-    // Null: this build has no such backend.
-    Result<std::unique_ptr<const engine::Backend>> (*make)(const Options& options);
-};
+constexpr std::string_view kFeaturesOf = "CpuAcc";
+constexpr std::string_view kFeatures = "features";
 
-constexpr std::string_view kLastResort = "CpuRef";
-
-Result<std::unique_ptr<const engine::Backend>> makeCpuRef(const Options& /*options*/) {
-    return engine::makeCpuRef();
-}
-
-Result<std::unique_ptr<const engine::Backend>> makeCpuAcc(const Options& options) {
-    if (options.cpuFeatures.empty()) {
-        return engine::makeCpuAcc();
+Status addFeatures(const std::string& features, engine::BackendChoice& choice) {
+    const auto given = std::ranges::find(choice.options, kFeatures, &engine::BackendOption::name);
+    if (given == choice.options.end()) {
+        choice.options.push_back({.name = std::string(kFeatures), .value = features});
+        return {};
     }
-    HALYARD_ASSIGN_OR_RETURN(const engine::cpu::InstructionSet set,
-                             engine::cpu::parseInstructionSet(options.cpuFeatures));
-    return engine::makeCpuAcc(set);
-}
-
-constexpr std::array kBackends = {
-        BackendRow{kLastResort, makeCpuRef},
-        BackendRow{"CpuAcc", makeCpuAcc},
-        BackendRow{"GpuAcc", nullptr},
-};
-
-std::string listOfNames() {
-    std::string names;
-    for (const BackendRow& row : kBackends) {
-        names.append(names.empty() ? "" : ", ").append(row.name);
-    }
-    return names;
+    return given->value == features
+                   ? Status()
+                   : invalidArgument("--cpu-features says " + features + ", and -c " + choice.name +
+                                     ":" + given->name + "=" + given->value);
 }
 
 }  // namespace
 
 std::vector<std::string_view> knownBackends() {
-    std::vector<std::string_view> names;
-    names.reserve(kBackends.size());
-    for (const BackendRow& row : kBackends) {
-        names.push_back(row.name);
-    }
-    return names;
+    return engine::knownBackends();
 }
 
-Result<std::vector<std::unique_ptr<const engine::Backend>>> makeBackends(const Options& options) {
-    const std::string& directory = options.backendDirectory;
-    std::vector<std::unique_ptr<const engine::Backend>> loaded;
-    if (!directory.empty()) {
-        std::set<std::string> taken = {std::string(engine::kPlannerName)};
-        for (const BackendRow& row : kBackends) {
-            taken.emplace(row.name);
+Result<engine::OwnedBackends> makeBackends(const Options& options) {
+    std::vector<engine::BackendChoice> choices;
+    for (const std::string& text : options.backends) {
+        HALYARD_ASSIGN_OR_RETURN(engine::BackendChoice choice, engine::parseBackendChoice(text));
+        if (choice.name == kFeaturesOf && !options.cpuFeatures.empty()) {
+            HALYARD_RETURN_IF_ERROR(addFeatures(options.cpuFeatures, choice));
         }
-        HALYARD_ASSIGN_OR_RETURN(loaded, engine::loadBackends(directory, taken));
+        choices.push_back(std::move(choice));
     }
-    std::vector<std::string_view> wanted;
-    for (const std::string& name : options.backends) {
-        if (std::ranges::find(wanted, name) == wanted.end()) {
-            wanted.push_back(name);
-        }
-    }
-    if (std::ranges::find(wanted, kLastResort) == wanted.end()) {
-        wanted.push_back(kLastResort);
-    }
-    std::vector<std::unique_ptr<const engine::Backend>> backends;
-    for (const std::string_view name : wanted) {
-        const auto library = std::ranges::find_if(loaded, [&](const auto& backend) {
-            return backend != nullptr && backend->name() == name;
-        });
-        if (library != loaded.end()) {
-            backends.push_back(std::move(*library));
-            continue;
-        }
-        const auto* row = std::ranges::find(kBackends, name, &BackendRow::name);
-        if (row == kBackends.end()) {
-            std::string known = listOfNames();
-            for (const std::unique_ptr<const engine::Backend>& other : loaded) {
-                known += other == nullptr ? "" : ", " + std::string(other->name());
-            }
-            return invalidArgument("there is no backend \"" + std::string(name) +
-                                   "\"; the known ones are " + known);
-        }
-        if (row->make == nullptr) {
-            log(LogLevel::WARNING, "backend " + std::string(name) +
-                                           " is not part of this build; the next one is used");
-            continue;
-        }
-        HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<const engine::Backend> backend,
-                                 row->make(options));
-        backends.push_back(std::move(backend));
-    }
-    return backends;
+    return engine::openBackends(choices, options.backendDirectory);
 }
 
 }  // namespace halyard::driver

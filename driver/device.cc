@@ -135,14 +135,6 @@ std::string describe(const User& user) {
            std::to_string(user.account().processes->reserved()) + describeHoldings(user);
 }
 
-engine::BackendList listOf(const std::vector<std::unique_ptr<const engine::Backend>>& backends) {
-    engine::BackendList list;
-    for (const std::unique_ptr<const engine::Backend>& backend : backends) {
-        list.push_back(backend.get());
-    }
-    return list;
-}
-
 }  // namespace
 
 DeviceState::DeviceState(Options deviceOptions,
@@ -150,7 +142,7 @@ DeviceState::DeviceState(Options deviceOptions,
                          PlacementPolicy devicePlacement)
     : options(std::move(deviceOptions)),
       backends(std::move(deviceBackends)),
-      backendList(listOf(backends)),
+      backendList(engine::listOf(backends)),
       placement(std::move(devicePlacement)),
       threads(std::make_shared<ThreadPool>(options.threads)),
       idle(std::make_shared<IdleExecutions>()),

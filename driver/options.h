@@ -19,10 +19,11 @@
 namespace halyard::driver {
 
 struct Options {
-    // -c: in order of preference. CpuRef is added at the end unless it is there.
+    // -c: in order of preference, as engine::parseBackendChoice() reads them ("CpuAcc",
+    // "CpuAcc:features=avx2"). CpuRef is added at the end unless it is there.
     std::vector<std::string> backends = {"CpuAcc", "GpuAcc"};
-    // --cpu-features: CpuAcc's kernels use this instruction set and no better one; empty: the best
-    // that the processor has.
+    // --cpu-features: short for CpuAcc:features=. CpuAcc's kernels use this instruction set and no
+    // better one; empty: the best that the processor has.
     std::string cpuFeatures;
     // --require-backend: operations run on these alone, or not at all; empty: on any.
     std::vector<std::string> requiredBackends;

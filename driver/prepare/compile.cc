@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "driver/charged_work.h"
@@ -15,83 +14,12 @@
 #include "driver/prepare/graph_dump.h"
 #include "driver/prepare/support.h"
 #include "engine/base/checkpoint.h"
-#include "engine/base/log.h"
-#include "engine/passes/optimize.h"
+#include "engine/compile/compile.h"
 #include "engine/plan/program.h"
 
 namespace halyard::driver {
 
 namespace {
-
-// The passes make the same graph cheaper; that it prepares is known from the graph as it was
-// lowered, which every answer about support rests on. So what becomes of it may never ask for more:
-// where it does, the lowered graph is built.
-bool asksForMore(const Status& status) {
-    return status.code() == StatusCode::RESOURCE_EXHAUSTED ||
-           status.code() == StatusCode::UNSUPPORTED;
-}
-
-// A rule of the verifier's holds no longer: a pass can make shapes known that contradict each
-// other, which is for a run to fail with.
-bool isContradiction(const Status& passes) {
-    return passes.code() == StatusCode::INTERNAL;
-}
-
-// The graph after the passes, analysed; nothing where they leave it as it is.
-Result<std::optional<engine::AnalyzedGraph>> optimized(const DeviceState& state, const Model& model,
-                                                       engine::Graph graph,
-                                                       const engine::BuildOptions& options,
-                                                       GraphDump* dump) {
-    engine::OptimizeOptions passes = {.precision = state.options.precision};
-    if (dump != nullptr) {
-        passes.observer = [dump](std::string_view pass, const engine::Graph& before,
-                                 const engine::Graph& after) {
-            dump->notePass(pass, before, after);
-        };
-    }
-    HALYARD_ASSIGN_OR_RETURN(const bool changed,
-                             engine::optimize(graph, passes, options.memory, options.checkpoint));
-    if (dump != nullptr) {
-        dump->writeOptimized(graph);
-    }
-    if (!changed) {
-        return std::optional<engine::AnalyzedGraph>();
-    }
-    HALYARD_ASSIGN_OR_RETURN(engine::AnalyzedGraph analyzed,
-                             engine::analyze(std::move(graph), state.backendList, options.memory,
-                                             options.checkpoint, state.placement.rulesFor(model)));
-    return std::optional(std::move(analyzed));
-}
-
-Result<std::shared_ptr<const engine::Program>> buildAnalyzed(DeviceState& state, const Model& model,
-                                                             engine::AnalyzedGraph analyzed,
-                                                             const engine::BuildOptions& options) {
-    std::optional<GraphDump> dump = GraphDump::begin(state);
-    if (dump.has_value()) {
-        dump->writeLowered(analyzed.graph);
-    }
-    if (state.options.optimize) {
-        Result<std::optional<engine::AnalyzedGraph>> better = optimized(
-                state, model, analyzed.graph, options, dump.has_value() ? &*dump : nullptr);
-        Status failure = better.status();
-        if (failure.ok() && better->has_value()) {
-            Result<std::shared_ptr<const engine::Program>> program =
-                    engine::Program::build(std::move(**better), state.backendList, options);
-            if (program.ok()) {
-                return program;
-            }
-            failure = program.status();
-        }
-        if (!failure.ok()) {
-            if (!asksForMore(failure) && !isContradiction(better.status())) {
-                return failure;
-            }
-            log(LogLevel::INFO,
-                "a model runs without the optimiser's passes: " + failure.toString());
-        }
-    }
-    return engine::Program::build(std::move(analyzed), state.backendList, options);
-}
 
 Result<std::shared_ptr<const engine::Program>> buildProgram(DeviceState& state,
                                                             const Client& client,
@@ -102,12 +30,18 @@ Result<std::shared_ptr<const engine::Program>> buildProgram(DeviceState& state,
     const Constants constants(model, client.account().memory);
     HALYARD_ASSIGN_OR_RETURN(engine::AnalyzedGraph analyzed,
                              analyzeModel(state, model, constants, checkpoint));
-    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const engine::Program> program,
-                             buildAnalyzed(state, model, std::move(analyzed),
-                                           {.threads = state.threads,
-                                            .memory = client.account().memory,
-                                            .checkpoint = checkpoint,
-                                            .compile = {.fastMath = state.options.fastMath}}));
+    std::optional<GraphDump> dump = GraphDump::begin(state);
+    HALYARD_ASSIGN_OR_RETURN(
+            std::shared_ptr<const engine::Program> program,
+            engine::compile(std::move(analyzed), state.backendList,
+                            {.optimize = state.options.optimize,
+                             .precision = state.options.precision,
+                             .placement = state.placement.rulesFor(model),
+                             .observer = dump.has_value() ? &*dump : nullptr,
+                             .build = {.threads = state.threads,
+                                       .memory = client.account().memory,
+                                       .checkpoint = checkpoint,
+                                       .compile = {.fastMath = state.options.fastMath}}}));
     for (size_t i = 0; i < model.pools.size(); ++i) {
         HALYARD_RETURN_IF_ERROR(checkIntact(*model.pools[i], "model", i));
     }

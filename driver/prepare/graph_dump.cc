@@ -97,13 +97,13 @@ void GraphDump::write(std::string_view suffix, std::string_view text) const {
     }
 }
 
-void GraphDump::writeLowered(const engine::Graph& graph) const {
+void GraphDump::came(const engine::Graph& graph) {
     write(kFirstFile, engine::toText(graph));
     write("-lowered.dot", engine::toDot(graph));
 }
 
-void GraphDump::notePass(std::string_view pass, const engine::Graph& before,
-                         const engine::Graph& after) {
+void GraphDump::ran(std::string_view pass, const engine::Graph& before,
+                    const engine::Graph& after) {
     if (mPasses.size() >= kMostFileBytes) {
         return;
     }
@@ -116,7 +116,7 @@ void GraphDump::notePass(std::string_view pass, const engine::Graph& before,
     mPasses += missing('-', was, is) + missing('+', is, was);
 }
 
-void GraphDump::writeOptimized(const engine::Graph& graph) const {
+void GraphDump::optimized(const engine::Graph& graph) {
     write("-passes.txt", mPasses);
     write("-optimized.txt", engine::toText(graph));
     write("-optimized.dot", engine::toDot(graph));

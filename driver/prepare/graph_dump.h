@@ -17,13 +17,14 @@
 #include <string>
 #include <string_view>
 
+#include "engine/compile/compile.h"
 #include "engine/graph/graph.h"
 
 namespace halyard::driver {
 
 struct DeviceState;
 
-class GraphDump {
+class GraphDump final : public engine::CompileObserver {
   public:
     static constexpr uint32_t kMostModels = 100;
     static constexpr size_t kMostFileBytes = size_t{16} << 20;
@@ -31,11 +32,10 @@ class GraphDump {
     // Takes the next number in the device's folder. Nothing where there is no folder or no number.
     static std::optional<GraphDump> begin(DeviceState& state);
 
-    void writeLowered(const engine::Graph& graph) const;
-    // To be called for each pass, in order.
-    void notePass(std::string_view pass, const engine::Graph& before, const engine::Graph& after);
-    // Also writes what was noted.
-    void writeOptimized(const engine::Graph& graph) const;
+    void came(const engine::Graph& graph) override;
+    void ran(std::string_view pass, const engine::Graph& before,
+             const engine::Graph& after) override;
+    void optimized(const engine::Graph& graph) override;
 
   private:
     explicit GraphDump(std::string prefix) : mPrefix(std::move(prefix)) {}

@@ -123,8 +123,13 @@ class DotWriter {
     void writeEdge(TensorId tensor, const std::string& reader) {
         if (tensor < mWriters.size() && !mWriters[tensor].empty()) {
             line(mWriters[tensor] + " -> " + reader +
-                 " [label=" + inQuotes(mGraph.tensor(tensor).type.toString()) + "]");
+                 " [label=" + inQuotes(labelOf(mGraph.tensor(tensor))) + "]");
         }
+    }
+
+    static std::string labelOf(const Tensor& tensor) {
+        const std::string type = tensor.type.toString();
+        return tensor.name.empty() ? type : tensor.name + "\n" + type;
     }
 
     void writeNested(NodeId id) {

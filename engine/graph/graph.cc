@@ -9,9 +9,29 @@
 
 namespace halyard::engine {
 
-TensorId Graph::addTensor(TensorType type) {
-    mTensors.push_back({.type = std::move(type), .constant = {}});
+namespace {
+
+std::optional<size_t> positionOf(std::string_view name, std::span<const TensorId> among,
+                                 std::span<const Tensor> tensors) {
+    const auto found = std::ranges::find_if(
+            among, [&](TensorId id) { return !name.empty() && tensors[id].name == name; });
+    return found == among.end() ? std::nullopt
+                                : std::optional(static_cast<size_t>(found - among.begin()));
+}
+
+}  // namespace
+
+TensorId Graph::addTensor(TensorType type, std::string name) {
+    mTensors.push_back({.type = std::move(type), .constant = {}, .name = std::move(name)});
     return static_cast<TensorId>(mTensors.size() - 1);
+}
+
+std::optional<size_t> Graph::inputNamed(std::string_view name) const {
+    return positionOf(name, mInputs, mTensors);
+}
+
+std::optional<size_t> Graph::outputNamed(std::string_view name) const {
+    return positionOf(name, mOutputs, mTensors);
 }
 
 Result<TensorId> Graph::addConstant(TensorType type, ConstantData data) {

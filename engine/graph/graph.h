@@ -13,8 +13,10 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/status.h"
@@ -43,6 +45,8 @@ struct ConstantData {
 struct Tensor {
     TensorType type;
     ConstantData constant;  // bytes.data() == nullptr unless the tensor is a constant
+    // For people, and for callers that bind by name; may be empty. Nothing depends on it.
+    std::string name = {};
 
     bool isConstant() const { return constant.owner != nullptr; }
 };
@@ -72,7 +76,7 @@ struct VanishedOperation {
 
 class Graph {
   public:
-    TensorId addTensor(TensorType type);
+    TensorId addTensor(TensorType type, std::string name = {});
     // Fails if the byte count does not match the type. Takes a copy of data without an owner, of
     // data that is not aligned to the element size, and of zero-length data, which may have no
     // address; without `copies` one that nobody counts.
@@ -84,6 +88,7 @@ class Graph {
     void replaceConstant(TensorId id, ConstantData data) {
         mTensors[id].constant = std::move(data);
     }
+    void setName(TensorId id, std::string name) { mTensors[id].name = std::move(name); }
     void setInputs(std::vector<TensorId> inputs) { mInputs = std::move(inputs); }
     void setOutputs(std::vector<TensorId> outputs) { mOutputs = std::move(outputs); }
     // True when float32 arithmetic may drop to float16 range and precision.
@@ -96,11 +101,14 @@ class Graph {
     bool relaxedFloat() const { return mRelaxedFloat; }
     const Tensor& tensor(TensorId id) const { return mTensors[id]; }
     Tensor& mutableTensor(TensorId id) { return mTensors[id]; }
+    // The position among the inputs, or outputs, of the first that has this name.
+    std::optional<size_t> inputNamed(std::string_view name) const;
+    std::optional<size_t> outputNamed(std::string_view name) const;
     const Node& node(NodeId id) const { return mNodes[id]; }
     Node& mutableNode(NodeId id) { return mNodes[id]; }
     std::span<const VanishedOperation> vanished() const { return mVanished; }
 
-    // By content: constants by their bytes, nested graphs in depth; not by labels.
+    // By content: constants by their bytes, nested graphs in depth; not by labels and names.
     bool operator==(const Graph& other) const;
 
   private:

@@ -34,7 +34,7 @@ TensorId GraphRewriter::tensor(TensorId old) {
     }
     if (mTensors[old] == kNoTensor) {
         const Tensor& tensor = mFrom.tensor(old);
-        mTensors[old] = mTo.addTensor(tensor.type);
+        mTensors[old] = mTo.addTensor(tensor.type, tensor.name);
         if (tensor.isConstant()) {
             mTo.replaceConstant(mTensors[old], tensor.constant);
         }
@@ -70,6 +70,9 @@ Graph GraphRewriter::finish() {
     std::vector<TensorId> outputs;
     for (const TensorId output : mFrom.outputs()) {
         outputs.push_back(tensor(output));
+        if (const std::string& name = mFrom.tensor(output).name; !name.empty()) {
+            mTo.setName(outputs.back(), name);
+        }
     }
     mTo.setInputs(std::move(inputs));
     mTo.setOutputs(std::move(outputs));

@@ -2,6 +2,7 @@
 
 #include "engine/graph/serialization.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -24,7 +25,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "numbers are written as they lie");
 
 constexpr std::string_view kMagic = "HALYGRPH";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kAlignment = 64;
 constexpr int8_t kUnknownRank = -1;
 
@@ -109,6 +110,19 @@ class Writer {
         for (const VanishedOperation& vanished : graph.vanished()) {
             put(vanished.operation);
             putText(vanished.fate);
+        }
+        writeNames(graph);
+    }
+
+    // Most tensors have none.
+    void writeNames(const Graph& graph) {
+        const auto isNamed = [](const Tensor& tensor) { return !tensor.name.empty(); };
+        putCount(static_cast<size_t>(std::ranges::count_if(graph.tensors(), isNamed)));
+        for (TensorId id = 0; id < graph.tensors().size(); ++id) {
+            if (isNamed(graph.tensor(id))) {
+                put(id);
+                putText(graph.tensor(id).name);
+            }
         }
     }
 
@@ -291,6 +305,20 @@ class Reader {
             HALYARD_RETURN_IF_ERROR(get(operation.operation));
             HALYARD_ASSIGN_OR_RETURN(operation.fate, getText());
             graph.addVanished(std::move(operation));
+        }
+        return readNames(graph);
+    }
+
+    Status readNames(Graph& graph) {
+        HALYARD_ASSIGN_OR_RETURN(const size_t names, getCount());
+        for (size_t i = 0; i < names; ++i) {
+            TensorId id = kNoTensor;
+            HALYARD_RETURN_IF_ERROR(get(id));
+            HALYARD_ASSIGN_OR_RETURN(const std::string_view name, getText());
+            if (id >= graph.tensors().size()) {
+                return invalidArgument("there is no tensor " + std::to_string(id) + " to be named");
+            }
+            graph.setName(id, std::string(name));
         }
         return {};
     }

@@ -19,7 +19,8 @@
 
 namespace halyard::engine {
 
-// Graphs inside nodes included. Labels are kept; whether a client can write to a constant is not.
+// Graphs inside nodes included. Labels and names are kept; whether a client can write to a constant
+// is not.
 std::vector<uint8_t> serialize(const Graph& graph);
 
 // The bytes may come from anywhere: nothing is read past their end, and what is allocated stays in

@@ -18,9 +18,15 @@ std::string operationsOf(const Node& node) {
     return text + "]";
 }
 
+std::string nameIn(const Graph& graph, TensorId id) {
+    const std::string& name = graph.tensor(id).name;
+    return name.empty() ? "" : " " + inQuotes(name);
+}
+
 std::string tensorText(const Graph& graph, TensorId id) {
     return id == kNoTensor ? "left out"
-                           : "%" + std::to_string(id) + " " + graph.tensor(id).type.toString();
+                           : "%" + std::to_string(id) + nameIn(graph, id) + " " +
+                                     graph.tensor(id).type.toString();
 }
 
 template <typename Spec>

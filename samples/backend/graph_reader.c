@@ -9,7 +9,7 @@
 enum { TAG_BOOL, TAG_INT32, TAG_FLOAT, TAG_DOUBLE, TAG_ENUMERATOR, TAG_FIELDS, TAG_GRAPH };
 
 static const char kMagic[] = "HALYGRPH";
-#define VERSION 1u
+#define VERSION 2u
 #define ALIGNMENT 64u
 
 typedef struct reader {

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/compile/backends.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <set>
+#include <utility>
+
+#include "engine/backends/cpu/cpu_acc.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/backends/loaded/loaded_backend.h"
+#include "engine/backends/ref/cpu_ref.h"
+#include "engine/base/log.h"
+
+namespace halyard::engine {
+namespace {
+
+using Options = std::span<const BackendOption>;
+
+struct BackendRow {
+    std::string_view name;
+    // Null: this build has no such backend.
+    Result<std::unique_ptr<const Backend>> (*open)(Options options);
+    std::string_view options;  // that it takes, for people; empty: none
+};
+
+constexpr std::string_view kLastResort = "CpuRef";
+
+Result<std::unique_ptr<const Backend>> openCpuRef(Options /*options*/) {
+    return makeCpuRef();
+}
+
+Result<std::unique_ptr<const Backend>> openCpuAcc(Options options) {
+    if (options.empty()) {
+        return makeCpuAcc();
+    }
+    HALYARD_ASSIGN_OR_RETURN(const cpu::InstructionSet set,
+                             cpu::parseInstructionSet(options.front().value));
+    return makeCpuAcc(set);
+}
+
+constexpr std::array kBackends = {
+        BackendRow{.name = kLastResort, .open = openCpuRef, .options = ""},
+        BackendRow{.name = "CpuAcc", .open = openCpuAcc, .options = "features"},
+        BackendRow{.name = "GpuAcc", .open = nullptr, .options = "tuning"},
+};
+
+// Each backend takes one option at most, so far.
+Status checkOptions(const BackendChoice& choice, std::string_view taken) {
+    for (const BackendOption& option : choice.options) {
+        if (option.name != taken) {
+            return invalidArgument(
+                    "backend " + choice.name + " has no option " + option.name +
+                    (taken.empty() ? "; it takes none" : "; it takes " + std::string(taken)));
+        }
+    }
+    return {};
+}
+
+// Each backend once, the last resort among them.
+Result<std::vector<BackendChoice>> withLastResort(std::span<const BackendChoice> choices) {
+    std::vector<BackendChoice> wanted;
+    for (const BackendChoice& choice : choices) {
+        const auto same = std::ranges::find(wanted, choice.name, &BackendChoice::name);
+        if (same == wanted.end()) {
+            wanted.push_back(choice);
+        } else if (!(*same == choice)) {
+            return invalidArgument("backend " + choice.name +
+                                   " is chosen twice, with different options");
+        }
+    }
+    if (std::ranges::find(wanted, kLastResort, &BackendChoice::name) == wanted.end()) {
+        wanted.push_back({.name = std::string(kLastResort), .options = {}});
+    }
+    return wanted;
+}
+
+Result<OwnedBackends> openLibraries(const std::string& directory) {
+    if (directory.empty()) {
+        return OwnedBackends();
+    }
+    std::set<std::string> taken = {std::string(kPlannerName)};
+    for (const BackendRow& row : kBackends) {
+        taken.emplace(row.name);
+    }
+    return loadBackends(directory, taken);
+}
+
+Status unknown(const std::string& name, const OwnedBackends& libraries) {
+    std::string known;
+    const auto add = [&known](std::string_view other) {
+        known.append(known.empty() ? "" : ", ").append(other);
+    };
+    std::ranges::for_each(kBackends, add, &BackendRow::name);
+    for (const std::unique_ptr<const Backend>& library : libraries) {
+        if (library != nullptr) {
+            add(library->name());
+        }
+    }
+    return invalidArgument("there is no backend \"" + name + "\"; the known ones are " + known);
+}
+
+}  // namespace
+
+BackendList listOf(const OwnedBackends& backends) {
+    BackendList list;
+    for (const std::unique_ptr<const Backend>& backend : backends) {
+        list.push_back(backend.get());
+    }
+    return list;
+}
+
+std::vector<std::string_view> knownBackends() {
+    std::vector<std::string_view> names;
+    for (const BackendRow& row : kBackends) {
+        names.push_back(row.name);
+    }
+    return names;
+}
+
+Result<OwnedBackends> openBackends(std::span<const BackendChoice> choices,
+                                   const std::string& directory) {
+    HALYARD_ASSIGN_OR_RETURN(OwnedBackends libraries, openLibraries(directory));
+    HALYARD_ASSIGN_OR_RETURN(const std::vector<BackendChoice> wanted, withLastResort(choices));
+    OwnedBackends backends;
+    for (const BackendChoice& choice : wanted) {
+        const auto library = std::ranges::find_if(libraries, [&](const auto& backend) {
+            return backend != nullptr && backend->name() == choice.name;
+        });
+        if (library != libraries.end()) {
+            HALYARD_RETURN_IF_ERROR(checkOptions(choice, ""));
+            backends.push_back(std::move(*library));
+            continue;
+        }
+        const auto* row = std::ranges::find(kBackends, choice.name, &BackendRow::name);
+        if (row == kBackends.end()) {
+            return unknown(choice.name, libraries);
+        }
+        HALYARD_RETURN_IF_ERROR(checkOptions(choice, row->options));
+        if (row->open == nullptr) {
+            log(LogLevel::WARNING,
+                "backend " + choice.name + " is not part of this build; the next one is used");
+            continue;
+        }
+        HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<const Backend> backend, row->open(choice.options));
+        backends.push_back(std::move(backend));
+    }
+    return backends;
+}
+
+}  // namespace halyard::engine

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/compile/backends.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace halyard::engine {
+namespace {
+
+std::vector<std::string> namesOf(const std::vector<BackendChoice>& choices) {
+    std::vector<std::string> names;
+    for (const Backend* backend : listOf(openBackends(choices).value())) {
+        names.emplace_back(backend->name());
+    }
+    return names;
+}
+
+Status refusalOf(const std::vector<BackendChoice>& choices) {
+    return openBackends(choices).status();
+}
+
+using Names = std::vector<std::string>;
+
+TEST(OpenBackends, FollowsTheOrderAndEndsWithTheReference) {
+    EXPECT_EQ(namesOf({{.name = "CpuAcc"}}), (Names{"CpuAcc", "CpuRef"}));
+    EXPECT_EQ(namesOf({{.name = "CpuRef"}, {.name = "CpuAcc"}}), (Names{"CpuRef", "CpuAcc"}));
+    EXPECT_EQ(namesOf({}), (Names{"CpuRef"}));
+}
+
+TEST(OpenBackends, TakesEachOnceAndLeavesOutWhatTheBuildLacks) {
+    EXPECT_EQ(namesOf({{.name = "GpuAcc"}, {.name = "CpuAcc"}, {.name = "CpuAcc"}}),
+              (Names{"CpuAcc", "CpuRef"}));
+}
+
+TEST(OpenBackends, GivesABackendItsOptions) {
+    EXPECT_EQ(namesOf({{.name = "CpuAcc", .options = {{.name = "features", .value = "portable"}}}}),
+              (Names{"CpuAcc", "CpuRef"}));
+    const Status status =
+            refusalOf({{.name = "CpuAcc", .options = {{.name = "features", .value = "mmx"}}}});
+    EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_NE(status.message().find("mmx"), std::string::npos) << status.message();
+}
+
+TEST(OpenBackends, RefusesOptionsThatABackendDoesNotTake) {
+    EXPECT_EQ(refusalOf({{.name = "CpuAcc", .options = {{.name = "tuning", .value = "rapid"}}}})
+                      .message(),
+              "backend CpuAcc has no option tuning; it takes features");
+    EXPECT_EQ(refusalOf({{.name = "CpuRef", .options = {{.name = "features", .value = "avx2"}}}})
+                      .message(),
+              "backend CpuRef has no option features; it takes none");
+}
+
+TEST(OpenBackends, RefusesTwoChoicesOfOneBackendThatDiffer) {
+    EXPECT_EQ(
+            refusalOf({{.name = "CpuAcc"},
+                       {.name = "CpuAcc", .options = {{.name = "features", .value = "portable"}}}})
+                    .message(),
+            "backend CpuAcc is chosen twice, with different options");
+}
+
+TEST(OpenBackends, ListsTheKnownOnes) {
+    EXPECT_EQ(refusalOf({{.name = "Fast"}}).message(),
+              "there is no backend \"Fast\"; the known ones are CpuRef, CpuAcc, GpuAcc");
+}
+
+}  // namespace
+}  // namespace halyard::engine
