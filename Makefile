@@ -121,17 +121,17 @@ test-golden: build/.installed
 
 # Host tests first, then those on the virtual device.
 test-python: programs arm64
-	@cmake --build $(BUILD) --target halyard_binder_selftest halyard_attacker
+	@cmake --build $(BUILD) --target halyard_device_tests
 	@mkdir -p build/results
 	@$(pytest) tests --junit-xml build/results/python.xml
 
 test-device: programs
-	@cmake --build $(BUILD) --target halyard_binder_selftest halyard_attacker
+	@cmake --build $(BUILD) --target halyard_device_tests
 	@$(pytest) tests/device
 
 # Every form of every attack on the service, of which `make test` runs one each (a quarter of an hour).
 test-attacks: programs
-	@cmake --build $(BUILD) --target halyard_attacker
+	@cmake --build $(BUILD) --target halyard_device_tests
 	@$(pytest) --thorough tests/device/test_attacks.py tests/device/test_dying_clients.py
 
 # All that there is of arm64, emulated: the C++ tests and every golden case on a processor without

@@ -6,19 +6,15 @@ An attack is carried out by root, as whom the honest client calls, unless its wo
 """
 
 import itertools
-import os
 import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Self
 
 from halyard.devices import WORK_FOLDER, Service, VirtualDevice
-from halyard.errors import ProgramMissing
 from tests.device.footprint import Footprint, await_rest
-
-ROOT = Path(__file__).parents[2]
+from tests.device.programs import put_test_program
 
 _POLL = 0.5
 # Seconds that an attack has to get under way before the honest client starts.
@@ -40,16 +36,6 @@ _PEAKS: Sequence[Sequence[str | int]] = (
 # Seconds without a new thread, and the most that each of them goes on.
 _STEADY = 4.0
 _LONGEST_PEAK = 30.0
-
-
-def attacker_program() -> Path:
-    """It is a test, so no part of the package: it lies in the build folder. ProgramMissing if it
-    does not."""
-    given = os.environ.get("HALYARD_NATIVE_DIR")
-    path = (Path(given) if given else ROOT / "build/release") / "halyard-attacker"
-    if path.is_file():
-        return path
-    raise ProgramMissing(f"{path} is missing: ninja -C build/release halyard_attacker")
 
 
 @dataclass(frozen=True)
@@ -79,11 +65,7 @@ class Attacker:
         self._quiet = quiet
         self._target = shlex.quote(f"hidl:{service.instance}")
         self._patience = _PATIENCE_SANITIZED if device.machine.sanitized else _PATIENCE
-        self._remote = f"{WORK_FOLDER}/halyard-attacker"
-        local = attacker_program()
-        size = device.shell(f"stat -c %s {self._remote} 2>/dev/null").stdout.strip()
-        if size != str(local.stat().st_size):
-            device.push(local, self._remote)
+        self._remote = put_test_program(device, "halyard-attacker")
 
     def command(self, *words: str | int) -> str:
         """A command line for the device's shell."""

@@ -15,6 +15,7 @@ from halyard.measurement import Subject, measure
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
 from halyard.zoo import DataType
+from tests.device.programs import put_test_program
 
 SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 32, 0.1)
 
@@ -36,12 +37,17 @@ def push_bundle(device: VirtualDevice, folder: Path, options: pb.RunOptions) -> 
     return f"{WORK_FOLDER}/victim.bundle", f"{WORK_FOLDER}/victim.options"
 
 
+def put_to_it(device: VirtualDevice, service: Service, mode: str, *bundle: str) -> None:
+    """The hostile client, in one of its modes."""
+    program = put_test_program(device, "hostile-client")
+    device.shell(shlex.join([program, service.instance, mode, *bundle]), 300).check()
+
+
 @pytest.mark.parametrize("mode", ["truncated-parcel", "garbage-parcel"])
 def test_parcels_that_lie_leave_it_serving(
     device: VirtualDevice, service: Service, mode: str
 ) -> None:
-    runner = device.put_program(native.RUNNER)
-    device.shell(f"{runner} --target hidl:{service.instance} --hostile {mode}", 300).check()
+    put_to_it(device, service, mode)
     assert_it_serves(device, service)
 
 
@@ -49,11 +55,7 @@ def test_a_client_that_dies_after_asking_for_executions_leaves_it_serving(
     device: VirtualDevice, service: Service, tmp_path: Path
 ) -> None:
     bundle, _ = push_bundle(device, tmp_path, pb.RunOptions())
-    runner = device.put_program(native.RUNNER)
-    device.shell(
-        f"{runner} --target hidl:{service.instance} --hostile die-during-execute --bundle {bundle}",
-        300,
-    ).check()
+    put_to_it(device, service, "die-during-execute", bundle)
     assert_it_serves(device, service)
 
 
@@ -61,10 +63,7 @@ def test_constants_cut_off_while_in_use_fail_the_execution_and_leave_it_serving(
     device: VirtualDevice, service: Service, tmp_path: Path
 ) -> None:
     bundle, _ = push_bundle(device, tmp_path, pb.RunOptions())
-    runner = device.put_program(native.RUNNER)
-    device.shell(
-        f"{runner} --target hidl:{service.instance} --hostile cut-memory --bundle {bundle}", 300
-    ).check()
+    put_to_it(device, service, "cut-memory", bundle)
     assert "was cut short by its owner" in service.log()
     assert_it_serves(device, service)
 

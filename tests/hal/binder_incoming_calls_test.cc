@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/device/attacker/silent_file.h"
+#include "tests/device/attacker/silent_file.h"
 #include "tests/hal/connection_fixture.h"
 #include "tests/hal/open_descriptors.h"
 

@@ -479,7 +479,6 @@ def test_a_killed_runner_leaves_no_child(files: Files) -> None:
         ["--number-of-threads", "many"],
         ["--max-memory", "much"],
         ["--max-memory", "99999999999999999999"],
-        ["--hostile", "garbage-parcel"],
         ["--report"],
     ],
 )

@@ -18,6 +18,7 @@ from halyard.devices import WORK_FOLDER, Service, VirtualDevice
 from halyard.measurement import Subject
 from halyard.proto import halyard_pb2 as pb
 from halyard.zoo import DataType
+from tests.device.programs import put_test_program
 
 _SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 32, 0.1)
 # Seconds to give every loop to finish its round.
@@ -51,7 +52,9 @@ class Load:
         # Its own, so that a loop that is late still finds the word that ends it.
         self._folder = f"{WORK_FOLDER}/soak-{next(_numbers)}"
         self._runner = device.put_program(native.RUNNER)
+        self._hostile_client = put_test_program(device, "hostile-client")
         self._target = shlex.quote(f"hidl:{service.instance}")
+        self._instance = shlex.quote(service.instance)
         device.shell(f"rm -rf {self._folder}; mkdir -p {self._folder}").check()
         model = _SUBJECT.zoo_model
         subject = pb.TestCase(name="subject", model=model.model, examples=[model.example(0)])
@@ -77,10 +80,7 @@ class Load:
             )
 
         def hostile(mode: str) -> str:
-            return (
-                f"{self._runner} --target {self._target} --hostile {mode} "
-                f"--bundle {self._folder}/subject.bundle"
-            )
+            return f"{self._hostile_client} {self._instance} {mode} {self._folder}/subject.bundle"
 
         asynchronous, synchronous = pb.EXECUTION_MODE_ASYNC, pb.EXECUTION_MODE_SYNC
         ways = {

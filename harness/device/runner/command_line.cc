@@ -124,9 +124,8 @@ Status checkComplete(const CommandLine& line) {
     if (line.targetName.empty()) {
         return invalidArgument("--target is missing");
     }
-    if (line.action == CommandLine::Action::HOSTILE || line.action == CommandLine::Action::REPORT) {
-        return line.instance.empty() ? invalidArgument("--hostile and --report need a hidl: target")
-                                     : Status();
+    if (line.action == CommandLine::Action::REPORT) {
+        return line.instance.empty() ? invalidArgument("--report needs a hidl: target") : Status();
     }
     if (line.bundle.empty() || line.options.empty() || line.results.empty()) {
         return invalidArgument("--bundle, --options and --results are all needed");
@@ -164,10 +163,9 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
         LOWEST_HAL,
         LIST_BACKENDS,
         LIST_SERVICES,
-        REPORT,
-        HOSTILE
+        REPORT
     };
-    constexpr std::array<option, 30> kOptions = {{
+    constexpr std::array<option, 29> kOptions = {{
             {"target", required_argument, nullptr, TARGET},
             {"bundle", required_argument, nullptr, BUNDLE},
             {"options", required_argument, nullptr, OPTIONS},
@@ -194,8 +192,6 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
             {"list-backends", no_argument, nullptr, LIST_BACKENDS},
             {"list-services", no_argument, nullptr, LIST_SERVICES},
             {"report", no_argument, nullptr, REPORT},
-            // For the tests that show that a service survives bad clients.
-            {"hostile", required_argument, nullptr, HOSTILE},
             {"verbose", no_argument, nullptr, 'v'},
             {"help", no_argument, nullptr, 'h'},
             {},
@@ -297,10 +293,6 @@ Result<CommandLine> parseCommandLine(int argc, char** argv) {
                 break;
             case REPORT:
                 line.action = CommandLine::Action::REPORT;
-                break;
-            case HOSTILE:
-                line.action = CommandLine::Action::HOSTILE;
-                line.hostileMode = value;
                 break;
             case 'v':
                 line.verbose = true;

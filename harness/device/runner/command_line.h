@@ -21,8 +21,7 @@ struct CommandLine {
         LIST_SERVICES,
         MEASURE_PEAK,
         REPORT,
-        HELP,
-        HOSTILE
+        HELP
     };
     Action action = Action::RUN;
     std::string targetName;  // as given: "in-process", "hidl:halyard-default"
@@ -30,7 +29,6 @@ struct CommandLine {
     std::string bundle;
     std::string options;
     std::string results;
-    std::string hostileMode;
     driver::Options driver;            // for an in-process target, as is the next
     MakeDevice* makeDevice = nullptr;  // null: as the options say
     size_t jobs = 0;          // cases at a time; 0: one per core in-process, one on a service

@@ -12,7 +12,6 @@
 #include "harness/device/runner/case_worker.h"
 #include "harness/device/runner/command_line.h"
 #include "harness/device/runner/hidl_target.h"
-#include "harness/device/runner/hostile_client.h"
 #include "harness/device/runner/isolation.h"
 #include "harness/device/runner/lowest_hal.h"
 #include "harness/device/runner/machine_peak.h"
@@ -158,13 +157,6 @@ int runProgram(int argc, char** argv, MakeDevice* makeDevice) {
             return findLowestVersions(*line);
         case CommandLine::Action::REPORT:
             return printReport(*line);
-        case CommandLine::Action::HOSTILE: {
-            const Status survived = runHostileClient(*line);
-            return survived.ok() ? ATTEMPTED
-                                 : complain(survived.toString(),
-                                            survived.code() == StatusCode::UNAVAILABLE ? UNREACHABLE
-                                                                                       : USAGE);
-        }
         case CommandLine::Action::SERVE:
         case CommandLine::Action::RUN:
             break;

@@ -19,7 +19,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/device/attacker/attack.h"
+#include "tests/device/attacker/attack.h"
 
 namespace halyard::attacker {
 

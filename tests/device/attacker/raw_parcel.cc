@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/attacker/raw_parcel.h"
+#include "tests/device/attacker/raw_parcel.h"
 
 #include <array>
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/attacker/model.h"
+#include "tests/device/attacker/model.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

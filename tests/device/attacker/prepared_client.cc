@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/attacker/prepared_client.h"
+#include "tests/device/attacker/prepared_client.h"
 
 namespace halyard::attacker {
 

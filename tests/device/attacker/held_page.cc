@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/attacker/held_page.h"
+#include "tests/device/attacker/held_page.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>

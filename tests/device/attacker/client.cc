@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/attacker/client.h"
+#include "tests/device/attacker/client.h"
 
 #include <algorithm>
 #include <array>

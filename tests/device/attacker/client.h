@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "engine/base/status.h"
-#include "harness/device/attacker/link.h"
-#include "harness/device/attacker/model.h"
+#include "tests/device/attacker/link.h"
+#include "tests/device/attacker/model.h"
 
 namespace halyard::attacker {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/runner/hostile_client.h"
+#include "tests/device/hostile_client/hostile_client.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@
 #include "harness/device/runner/isolation.h"
 #include "harness/device/runner/message_file.h"
 
-namespace halyard::runner {
+namespace halyard::hostile {
 
 namespace {
 
@@ -30,6 +30,22 @@ using hal::ParcelWriter;
 using hal::hidl::MethodLayout;
 using hal::hidl::TypeLayout;
 using hal::hidl::nn::v1_3::IDevice;
+using runner::Answer;
+using runner::BundleReader;
+using runner::connectToService;
+using runner::IsolatedRun;
+using runner::makeHidlTarget;
+using runner::moveConstantsToPool;
+using runner::Outcome;
+using runner::ParentLink;
+using runner::PreparedTarget;
+using runner::RemoteInterface;
+using runner::runIsolated;
+using runner::ServiceConnection;
+using runner::Target;
+using runner::TargetModel;
+using runner::TargetRequest;
+using runner::toCanonical;
 
 constexpr std::chrono::milliseconds kConnect(5000);
 
@@ -144,9 +160,9 @@ size_t sendGarbage(const RemoteInterface& service) {
     return kCalls;
 }
 
-Result<pb::TestCase> firstCase(const std::string& path) {
+Result<runner::pb::TestCase> firstCase(const std::string& path) {
     HALYARD_ASSIGN_OR_RETURN(BundleReader bundle, BundleReader::open(path));
-    HALYARD_ASSIGN_OR_RETURN(std::optional<pb::TestCase> testCase, bundle.next());
+    HALYARD_ASSIGN_OR_RETURN(std::optional<runner::pb::TestCase> testCase, bundle.next());
     if (!testCase.has_value() || testCase->examples_size() == 0) {
         return invalidArgument(path + " has no case with an example");
     }
@@ -154,7 +170,7 @@ Result<pb::TestCase> firstCase(const std::string& path) {
 }
 
 // Prepares the model, starts executions that nobody will wait for, and dies.
-Status executeAndDie(const std::string& instance, const pb::TestCase& testCase) {
+Status executeAndDie(const std::string& instance, const runner::pb::TestCase& testCase) {
     constexpr int kExecutions = 64;
     HALYARD_ASSIGN_OR_RETURN(const TargetModel model, toCanonical(testCase.model()));
     HALYARD_ASSIGN_OR_RETURN(const TargetRequest request, toCanonical(testCase.examples(0)));
@@ -172,14 +188,14 @@ Status executeAndDie(const std::string& instance, const pb::TestCase& testCase) 
     return internalError("survived SIGKILL");
 }
 
-Status dieDuringExecute(const CommandLine& line) {
-    HALYARD_ASSIGN_OR_RETURN(const pb::TestCase first, firstCase(line.bundle));
+Status dieDuringExecute(const Settings& settings) {
+    HALYARD_ASSIGN_OR_RETURN(const runner::pb::TestCase first, firstCase(settings.bundle));
     HALYARD_ASSIGN_OR_RETURN(
             const IsolatedRun run,
             runIsolated(
                     [&](const ParentLink& pipe) {
-                        pb::CaseResult result;
-                        result.set_message(executeAndDie(line.instance, first).toString());
+                        runner::pb::CaseResult result;
+                        result.set_message(executeAndDie(settings.instance, first).toString());
                         pipe.sendFinal(result);
                     },
                     std::chrono::milliseconds(0)));
@@ -207,8 +223,8 @@ Result<hal::ExportedMemory> putIntoFile(std::span<const uint8_t> bytes) {
     return file;
 }
 
-Status cutMemory(const CommandLine& line) {
-    HALYARD_ASSIGN_OR_RETURN(const pb::TestCase testCase, firstCase(line.bundle));
+Status cutMemory(const Settings& settings) {
+    HALYARD_ASSIGN_OR_RETURN(const runner::pb::TestCase testCase, firstCase(settings.bundle));
     HALYARD_ASSIGN_OR_RETURN(TargetModel model, toCanonical(testCase.model()));
     HALYARD_ASSIGN_OR_RETURN(const TargetRequest request, toCanonical(testCase.examples(0)));
     HALYARD_ASSIGN_OR_RETURN(const hal::ExportedMemory constants,
@@ -218,7 +234,7 @@ Status cutMemory(const CommandLine& line) {
     model.model.pools.back() = constants.memory;
 
     HALYARD_ASSIGN_OR_RETURN(ServiceConnection connection,
-                             connectToService(line.instance, std::nullopt, kConnect));
+                             connectToService(settings.instance, std::nullopt, kConnect));
     const std::unique_ptr<Target> target = makeHidlTarget(std::move(connection));
     const Answer<std::unique_ptr<PreparedTarget>> prepared = target->prepare(model, {});
     if (!prepared.outcome.ok()) {
@@ -247,18 +263,19 @@ Status cutMemory(const CommandLine& line) {
 
 }  // namespace
 
-Status runHostileClient(const CommandLine& line) {
-    const std::string& mode = line.hostileMode;
+Status runHostileClient(const Settings& settings) {
+    const std::string& mode = settings.mode;
     if (mode == "die-during-execute") {
         // Before this process has threads.
-        HALYARD_RETURN_IF_ERROR(dieDuringExecute(line));
+        HALYARD_RETURN_IF_ERROR(dieDuringExecute(settings));
     } else if (mode == "cut-memory") {
-        HALYARD_RETURN_IF_ERROR(cutMemory(line));
+        HALYARD_RETURN_IF_ERROR(cutMemory(settings));
     } else if (mode != "truncated-parcel" && mode != "garbage-parcel") {
         return invalidArgument("unknown mode " + mode);
     }
-    HALYARD_ASSIGN_OR_RETURN(const ServiceConnection connection,
-                             connectToService(line.instance, driver::HalVersion::V1_3, kConnect));
+    HALYARD_ASSIGN_OR_RETURN(
+            const ServiceConnection connection,
+            connectToService(settings.instance, driver::HalVersion::V1_3, kConnect));
     if (mode == "truncated-parcel") {
         printf("%zu truncated calls\n", sendTruncated(connection.device));
     } else if (mode == "garbage-parcel") {
@@ -272,4 +289,4 @@ Status runHostileClient(const CommandLine& line) {
     return {};
 }
 
-}  // namespace halyard::runner
+}  // namespace halyard::hostile

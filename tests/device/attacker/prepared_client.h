@@ -8,9 +8,9 @@
 #include <memory>
 
 #include "engine/base/status.h"
-#include "harness/device/attacker/attack.h"
-#include "harness/device/attacker/client.h"
-#include "harness/device/attacker/model.h"
+#include "tests/device/attacker/attack.h"
+#include "tests/device/attacker/client.h"
+#include "tests/device/attacker/model.h"
 
 namespace halyard::attacker {
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "engine/base/status.h"
-#include "harness/device/attacker/raw_parcel.h"
+#include "tests/device/attacker/raw_parcel.h"
 
 namespace halyard::attacker {
 

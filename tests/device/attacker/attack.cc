@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/attacker/attack.h"
+#include "tests/device/attacker/attack.h"
 
 #include <atomic>
 #include <thread>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/attacker/link.h"
+#include "tests/device/attacker/link.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -17,11 +17,11 @@
 #include <thread>
 #include <vector>
 
-#include "harness/device/attacker/attack.h"
-#include "harness/device/attacker/client.h"
-#include "harness/device/attacker/held_page.h"
-#include "harness/device/attacker/prepared_client.h"
-#include "harness/device/attacker/silent_file.h"
+#include "tests/device/attacker/attack.h"
+#include "tests/device/attacker/client.h"
+#include "tests/device/attacker/held_page.h"
+#include "tests/device/attacker/prepared_client.h"
+#include "tests/device/attacker/silent_file.h"
 
 namespace halyard::attacker {
 

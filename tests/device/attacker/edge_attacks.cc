@@ -18,9 +18,9 @@
 #include <memory>
 #include <string>
 
-#include "harness/device/attacker/attack.h"
-#include "harness/device/attacker/client.h"
-#include "harness/device/attacker/prepared_client.h"
+#include "tests/device/attacker/attack.h"
+#include "tests/device/attacker/client.h"
+#include "tests/device/attacker/prepared_client.h"
 
 namespace halyard::attacker {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/attacker/steady_client.h"
+#include "tests/device/attacker/steady_client.h"
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "harness/device/attacker/client.h"
+#include "tests/device/attacker/client.h"
 
 namespace halyard::attacker {
 

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "harness/device/attacker/attack.h"
+#include "tests/device/attacker/attack.h"
 
 namespace halyard::attacker {
 

@@ -13,7 +13,7 @@
 
 #include "driver/model/codes.h"
 #include "engine/base/status.h"
-#include "harness/device/attacker/link.h"
+#include "tests/device/attacker/link.h"
 
 namespace halyard::attacker {
 
