@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from halyard import native, operations
-from halyard.conformance import Case, Verdict
+from halyard.cases import Case, Verdict
 from halyard.conformance.suite import Suite
 from halyard.errors import HalyardError
 from tests import collected

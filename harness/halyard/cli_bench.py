@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from halyard import zoo
+from halyard import machine, zoo
 from halyard.backends import parse as parse_backends
-from halyard.bench import machine, peers
+from halyard.bench import peers
 from halyard.bench.benchmark import Benchmark, PreparedFiles
 from halyard.bench.burners import Burners
 from halyard.bench.report import Report
@@ -19,10 +19,10 @@ from halyard.bench.results import Skipped
 from halyard.bench.table import print_clients, print_model, print_nodes, print_peers
 from halyard.cli_group import INTERRUPTED, examples
 from halyard.errors import ConfigError
+from halyard.model import DataType
 from halyard.output_file import check_writable
 from halyard.subject import Subject
 from halyard.terminal import Terminal
-from halyard.zoo import DataType
 
 _TYPES = "float32,quant8_signed"
 

@@ -12,23 +12,22 @@ from typing import TypeVar
 
 import click
 
-from halyard import hal_version, operations, output_file, zoo
+from halyard import hal_version, machine, operations, output_file, zoo
 from halyard.backends import parse as parse_backends
-from halyard.bench import machine
-from halyard.bench.machine import Peak
 from halyard.cli_device import check_lasting, device_option, open_shown
 from halyard.cli_group import examples
 from halyard.devices import Device, Service, ServiceOptions, config_of
 from halyard.devices.config import DeviceConfig, check_instance
 from halyard.errors import ConfigError, DeviceError
+from halyard.machine import Peak
 from halyard.measurement import Measurement, measure
+from halyard.model import DataType
 from halyard.output_file import check_writable
 from halyard.proto import halyard_pb2 as pb
 from halyard.report import print_measurement, print_operations
 from halyard.runner import Target
 from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal
-from halyard.zoo import DataType
 
 F = TypeVar("F", bound=Callable[..., None])
 

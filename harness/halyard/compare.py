@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halyard.model import Array
-from halyard.zoo.zoo_model import TensorInfo
+from halyard.model import Array, TensorInfo
 
 
 @dataclass(frozen=True)

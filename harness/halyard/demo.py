@@ -10,12 +10,12 @@ from halyard import hal_version, litert, native
 from halyard.cli_device import open_shown
 from halyard.devices import Device, Service, ServiceOptions, VirtualDevice, config_of
 from halyard.measurement import Measurement, Subject, measure
+from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.report import agreement, placement, times
 from halyard.runner import Target
 from halyard.subject import Repetitions
 from halyard.terminal import Terminal
-from halyard.zoo import DataType
 
 _REPEAT = 3
 

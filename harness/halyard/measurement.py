@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from halyard import hal_version
-from halyard.bench.machine import Peak
 from halyard.compare import Difference, compare
 from halyard.devices.device import Device
+from halyard.machine import Peak
 from halyard.profile import NodeTime, node_times
 from halyard.proto import halyard_pb2 as pb
 from halyard.results import stage_name, status_name

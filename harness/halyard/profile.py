@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from halyard.bench.machine import Peak
+from halyard.machine import Peak
 from halyard.proto import halyard_pb2 as pb
 from halyard.terminal import Terminal
 

@@ -16,19 +16,10 @@ from google.protobuf.message import DecodeError
 
 from halyard import litert, tflite
 from halyard.errors import HalyardError
-from halyard.model import Array, byte_size
+from halyard.model import Array, DataType, RunnableModel, byte_size, half, tensor_infos
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite import NotExpressible
-from halyard.zoo import (
-    MIN_SIZE,
-    DataType,
-    RunnableModel,
-    ZooModel,
-    build,
-    default_size,
-    half,
-    tensor_infos,
-)
+from halyard.zoo import MIN_SIZE, ZooModel, build, default_size
 
 # More than any model has for an input or output: a file may say anything.
 MAX_OPERAND_BYTES = 2**30

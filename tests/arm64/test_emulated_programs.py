@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from halyard.conformance import Case, Verdict
+from halyard.cases import Case, Verdict
 from halyard.conformance.suite import SECONDS_PER_CASE
 from halyard.devices.host import HostDevice
 from halyard.proto import halyard_pb2 as pb

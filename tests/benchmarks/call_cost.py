@@ -14,11 +14,10 @@ import sys
 
 from halyard.devices import Device, ServiceOptions, config_of, open_config
 from halyard.devices.host import HostDevice
-from halyard.model import ModelBuilder, TensorType
+from halyard.model import DataType, ModelBuilder, TensorType
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
 from halyard.subject import Subject
-from halyard.zoo import DataType
 
 _ROUNDS = 5
 _CALLS = 200

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from halyard.conformance import Case, load
+from halyard.cases import Case, load
 from halyard.conformance.driver import Driver
 from halyard.conformance.outcome import Status, outcome_of
 from halyard.conformance.plan import Planned

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from halyard.conformance import Case
+from halyard.cases import Case
 from halyard.conformance.suite import WAYS, Way, judge, judge_each, lowest_versions
 from halyard.devices import Service, VirtualDevice
 from halyard.proto import halyard_pb2 as pb

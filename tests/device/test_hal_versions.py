@@ -6,9 +6,9 @@ import pytest
 from halyard import hal_version, litert
 from halyard.devices import Service, VirtualDevice
 from halyard.measurement import Measurement, Subject, measure, shares
+from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
-from halyard.zoo import DataType
 
 SIZE, WIDTH = 32, 0.1
 

@@ -12,9 +12,9 @@ import pytest
 from halyard import delimited, native
 from halyard.devices import WORK_FOLDER, Service, VirtualDevice
 from halyard.measurement import Subject, measure
+from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
-from halyard.zoo import DataType
 from tests.device.programs import put_test_program
 
 SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 32, 0.1)

@@ -10,11 +10,10 @@ import pytest
 
 from halyard.devices import Service, VirtualDevice
 from halyard.measurement import Subject
+from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
-from halyard.zoo import DataType
 
-# Long enough for a test to step in.
 ENDLESS = 100_000_000
 
 

@@ -10,10 +10,10 @@ from halyard.devices.host import HostDevice
 from halyard.errors import ProgramMissing
 from halyard.litert import LiteRt
 from halyard.measurement import allowed_error
-from halyard.model import Array
+from halyard.model import Array, DataType, RunnableModel, half
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
-from halyard.zoo import DataType, RunnableModel, ZooModel, forward, half
+from halyard.zoo import ZooModel, forward
 
 SEEDS = range(3)
 

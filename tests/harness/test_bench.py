@@ -15,20 +15,20 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from halyard import delimited, tflite
-from halyard.bench import machine, peers, runtimes
+from halyard import delimited, machine, tflite
+from halyard.bench import peers, runtimes
 from halyard.bench.benchmark import Benchmark, PreparedFiles
 from halyard.bench.engine_process import EngineDied, EngineProcess
-from halyard.bench.machine import Peak
 from halyard.bench.peers import PEERS, FoundPeer, Peer
 from halyard.bench.results import ModelResult
 from halyard.bench.runtimes import RuntimeMissing
 from halyard.bench.table import print_model, print_nodes
 from halyard.cli import cli
+from halyard.machine import Peak
+from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.subject import Repetitions, Subject
 from halyard.terminal import Terminal
-from halyard.zoo import DataType
 
 SUBJECT = Subject("small_classifier", DataType.FLOAT32, 16, 0.35)
 FAKE = Path(__file__).with_name("fake_engine.py")

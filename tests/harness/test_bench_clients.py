@@ -16,7 +16,8 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from halyard.bench import clients, machine, peers
+from halyard import machine
+from halyard.bench import clients, peers
 from halyard.bench.benchmark import Benchmark, PreparedFiles
 from halyard.bench.burners import Burners
 from halyard.bench.clients import HIGH_BESIDE_LOW, ClientsResult, Latencies, Side
@@ -367,7 +368,7 @@ def test_an_interrupt_ends_the_command_and_writes(tmp_path: Path) -> None:
     # Whoever runs the tests in the background of a shell has them ignore the signal.
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from halyard.bench import machine, peers; from halyard.bench.machine import Peak;"
+        "from halyard.bench import machine, peers; from halyard.machine import Peak;"
         "machine.measure_peak = lambda threads: Peak(1, 'x', 1, 'y', 1, 1, 1);"
         "peers.find = lambda *_, **__: [];"
         "from halyard.cli import main; main()"

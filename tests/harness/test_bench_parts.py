@@ -8,17 +8,16 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from halyard import native, zoo
-from halyard.bench import machine, turns
-from halyard.bench.machine import Peak
-from halyard.bench.multiply_adds import multiply_adds
+from halyard import machine, native, zoo
+from halyard.bench import turns
 from halyard.bench.results import EngineResult, ModelResult, disagreement
 from halyard.compare import Difference
-from halyard.model import ModelBuilder, TensorType
+from halyard.machine import Peak
+from halyard.model import DataType, ModelBuilder, TensorType
 from halyard.model.arguments import Activation, Padding
+from halyard.model.multiply_adds import multiply_adds
 from halyard.proto import halyard_pb2 as pb
 from halyard.subject import Subject
-from halyard.zoo import DataType
 
 FLOAT = pb.OPERAND_TYPE_TENSOR_FLOAT32
 

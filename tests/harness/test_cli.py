@@ -21,19 +21,20 @@ from halyard import (
     cli_vm,
     hal_version,
     litert,
+    machine,
     measurement,
     native,
     subject,
     terminal,
     zoo,
 )
-from halyard.bench import machine
 from halyard.devices import Device, config_of, open_config
 from halyard.errors import ConfigError, ProgramMissing
+from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
 from halyard.vm import kernel
-from halyard.zoo import DataType, forward
+from halyard.zoo import forward
 
 Invoke = Callable[..., Result]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from halyard.compare import Difference, compare
-from halyard.zoo import TensorInfo
+from halyard.model import TensorInfo
 
 FLOATS = TensorInfo("out", np.dtype(np.float32), (3,))
 QUANTIZED = TensorInfo("out", np.dtype(np.uint8), (4,), scale=0.5, zero_point=10)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from halyard import hal_version
-from halyard.conformance import Case
+from halyard.cases import Case
 from halyard.conformance.suite import Way, judge, judge_each, lowest_versions
 from halyard.devices.host import HostDevice
 from halyard.proto import halyard_pb2 as pb

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from halyard.conformance import Case, derived, load
-from halyard.conformance.variants import signed, unspecified_outputs, with_lifetimes
+from halyard.cases import Case, derived, load
+from halyard.cases.variants import signed, unspecified_outputs, with_lifetimes
 from halyard.errors import HalyardError
 from halyard.model import constant
 from halyard.proto import halyard_pb2 as pb

@@ -5,7 +5,7 @@ nor, but for the rounding of floats, on the optimiser's passes."""
 
 from pathlib import Path
 
-from halyard.conformance import Case
+from halyard.cases import Case
 from tests import validation_program
 
 _INVARIANTS = 12

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from halyard import native
-from halyard.conformance import Case, golden, suite
+from halyard.cases import Case, golden
+from halyard.conformance import suite
 from halyard.conformance.collection import collect
 from halyard.conformance.suite import Suite, Way
 from halyard.devices import HostDevice

@@ -20,18 +20,18 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from halyard import cli, cli_device
-from halyard.conformance.check import ExpectedOutput, check
+from halyard.cases.check import ExpectedOutput, check
 from halyard.devices.adb import AdbDevice
 from halyard.devices.adb_link import LinkBroken, LinkOverflow, tcp_link
 from halyard.devices.config import DeviceConfig
 from halyard.devices.host import HostDevice
 from halyard.errors import DeviceUnreachable, HalyardError, TooMuchSent
 from halyard.measurement import Measurement, Subject, failures
+from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.report import print_measurement
 from halyard.results import stage_name, status_name
 from halyard.terminal import Terminal, printable
-from halyard.zoo import DataType
 from tests.harness.fake_link import FakeLink
 
 # ---- sizes --------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from halyard.measurement import (
     shares,
     strangers,
 )
+from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.report import (
     agreement,
@@ -33,7 +34,6 @@ from halyard.report import (
 )
 from halyard.subject import MOST_RUNS, Reference, Repetitions
 from halyard.terminal import Terminal
-from halyard.zoo import DataType
 
 SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 96, 0.35)
 

@@ -4,7 +4,7 @@ is INVALID_ARGUMENT, for getSupportedOperations and prepareModel alike."""
 
 from pathlib import Path
 
-from halyard.conformance import Case
+from halyard.cases import Case
 from tests import validation_program
 
 _MUTATIONS = 24

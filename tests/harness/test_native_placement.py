@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from halyard import native
-from halyard.bench.multiply_adds import multiply_adds
+from halyard.model import DataType
+from halyard.model.multiply_adds import multiply_adds
 from halyard.proto import halyard_pb2 as pb
 from halyard.subject import Subject
-from halyard.zoo import DataType
 from tests.harness.test_native_runner import Files, add_case, floats, run
 
 

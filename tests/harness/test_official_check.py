@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from halyard.conformance.check import ExpectedOutput, Multinomial, Tolerance, Verdict, check
+from halyard.cases.check import ExpectedOutput, Multinomial, Tolerance, Verdict, check
 from halyard.proto import halyard_pb2 as pb
 
 

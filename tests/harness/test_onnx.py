@@ -11,12 +11,11 @@ from halyard import litert, onnx, tflite, zoo
 from halyard.compare import compare
 from halyard.litert import LiteRt
 from halyard.measurement import disagreements
-from halyard.model import Array, ModelBuilder, TensorType
+from halyard.model import Array, DataType, ModelBuilder, TensorType
 from halyard.model.arguments import Activation, Padding
 from halyard.onnx import NotExpressible, operators
 from halyard.onnx.operators import convert
 from halyard.proto import halyard_pb2 as pb
-from halyard.zoo import DataType
 
 ort: Any = pytest.importorskip("onnxruntime")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from halyard import native, operations, specs
-from halyard.conformance import derived
+from halyard.cases import derived
 from halyard.conformance.suite import Way, judge, judge_each, lowest_versions
 from halyard.devices.host import HostDevice
 from halyard.errors import HalyardError

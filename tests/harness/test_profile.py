@@ -6,7 +6,7 @@ import io
 import pytest
 from rich.console import Console
 
-from halyard.bench.machine import Peak
+from halyard.machine import Peak
 from halyard.profile import node_times, print_profile
 from halyard.proto import halyard_pb2 as pb
 from halyard.terminal import Terminal

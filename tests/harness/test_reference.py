@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halyard.conformance import Case, golden
+from halyard.cases import Case, golden
 from halyard.errors import HalyardError
 from halyard.model import dtype_of, operation_name
 from halyard.proto import halyard_pb2 as pb

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from halyard import native
-from halyard.conformance import Case
+from halyard.cases import Case
 from halyard.conformance.suite import SECONDS_PER_CASE
 from halyard.devices.host import HostDevice
 from halyard.proto import halyard_pb2 as pb

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from halyard import hal_version
-from halyard.conformance import Case
+from halyard.cases import Case
 from halyard.conformance.expectations import Expectations
 from halyard.conformance.history import History
 from halyard.conformance.outcome import Outcome, Status

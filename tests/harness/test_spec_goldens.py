@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from halyard import specs
-from halyard.conformance import Case, Tolerance, golden
-from halyard.conformance.assembly import tags, tolerances
+from halyard.cases import Case, Tolerance, golden
+from halyard.cases.assembly import tags, tolerances
+from halyard.cases.variants import with_lifetimes
 from halyard.conformance.suite import Suite
-from halyard.conformance.variants import with_lifetimes
 from halyard.proto import halyard_pb2 as pb
 from tests.harness.golden_spec import Inexpressible, write
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from halyard import specs
-from halyard.conformance import Case
-from halyard.conformance.variants import derived, unspecified_outputs, with_lifetimes
+from halyard.cases import Case
+from halyard.cases.variants import derived, unspecified_outputs, with_lifetimes
 from halyard.errors import HalyardError
 from halyard.model import Array, constant, dtype_of
 from halyard.proto import halyard_pb2 as pb

@@ -12,10 +12,18 @@ import pytest
 from halyard import litert, tflite, zoo
 from halyard.compare import compare
 from halyard.litert import Kernels, LiteRt, LiteRtMissing, LiteRtRefused
-from halyard.model import Array, ModelBuilder, TensorType, constant, is_constant, is_tensor
+from halyard.model import (
+    Array,
+    DataType,
+    ModelBuilder,
+    TensorType,
+    constant,
+    is_constant,
+    is_tensor,
+)
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite import NotExpressible, schema
-from halyard.zoo import DataType, ZooModel, forward
+from halyard.zoo import ZooModel, forward
 
 needs_litert = pytest.mark.skipif(
     not litert.available(), reason="LiteRT (ai-edge-litert) is not installed"

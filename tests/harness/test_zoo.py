@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from halyard import hal_version, zoo
 from halyard.errors import ConfigError, HalyardError
-from halyard.model import arguments, constant, is_constant, operation_name
+from halyard.model import DataType, arguments, constant, half, is_constant, operation_name
 from halyard.model.arguments import Activation, Padding, Window
 from halyard.proto import halyard_pb2 as pb
-from halyard.zoo import DataType, ZooModel, float_kernels, forward, half
+from halyard.zoo import ZooModel, float_kernels, forward
 from halyard.zoo.affine import affine
 from halyard.zoo.architecture import make_divisible
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from halyard.conformance import Case
+from halyard.cases import Case
 from halyard.devices import Service, VirtualDevice
 from tests.device.attacking import start_threads
 from tests.device.footprint import ServiceFootprint

@@ -15,12 +15,12 @@ from halyard.bench import clients, turns
 from halyard.bench.burners import Burners
 from halyard.bench.clients import ManyClients
 from halyard.bench.engine_process import EngineDied, EngineProcess
-from halyard.bench.multiply_adds import multiply_adds
 from halyard.bench.peers import Peer
 from halyard.bench.results import OURS, EngineResult, ModelResult
 from halyard.compare import Difference, compare
 from halyard.errors import HalyardError
 from halyard.measurement import absent, allowed_steps, disagreements, shares
+from halyard.model.multiply_adds import multiply_adds
 from halyard.proto import halyard_pb2 as pb
 from halyard.results import stage_name, status_name
 from halyard.runner import Target

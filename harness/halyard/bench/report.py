@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from halyard import output_file
-from halyard.bench import machine
-from halyard.bench.machine import Peak
+from halyard import machine, output_file
 from halyard.bench.peers import FoundPeer
 from halyard.bench.results import ModelResult, Skipped
 from halyard.bench.table import print_left_out, print_peaks, print_summary
+from halyard.machine import Peak
 from halyard.terminal import Terminal
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from halyard.bench.clients import ManyClients
-from halyard.bench.machine import Peak
 from halyard.compare import Difference
+from halyard.machine import Peak
+from halyard.model import DataType
 from halyard.profile import node_times
 from halyard.proto import halyard_pb2 as pb
-from halyard.zoo import DataType
 
 OURS = "halyard"
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from halyard.bench.clients import Latencies
-from halyard.bench.machine import Peak
 from halyard.bench.peers import FoundPeer
 from halyard.bench.results import EngineResult, ModelResult, disagreement
+from halyard.machine import Peak
 from halyard.profile import node_times, print_profile
 from halyard.terminal import Terminal
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from halyard.conformance.case import Case
-from halyard.conformance.check import ExpectedOutput
+from halyard.cases.case import Case
+from halyard.cases.check import ExpectedOutput
 from halyard.conformance.driver import Driver
 from halyard.conformance.outcome import Outcome, Status, outcome_of
 from halyard.conformance.plan import Planned

@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
 
-from halyard.conformance import golden, variants
-from halyard.conformance.case import Case
+from halyard.cases import golden, variants
+from halyard.cases.case import Case
 from halyard.errors import ConfigError, HalyardError
-
-SPEC_SUFFIX = ".mod.py"
+from halyard.specs import loader
 
 
 def collect(
@@ -68,7 +65,7 @@ def expanded(cases: Sequence[Case], *, derived: bool) -> list[Case]:
 
 
 def is_spec(path: Path) -> bool:
-    return path.name.endswith(SPEC_SUFFIX)
+    return path.name.endswith(loader.SUFFIX)
 
 
 def _is_golden(path: Path) -> bool:
@@ -77,24 +74,22 @@ def _is_golden(path: Path) -> bool:
 
 def load_specs(path: Path) -> list[Case]:
     """The cases of a spec file, or of all that lie in a folder and its folders."""
-    load, _ = _spec_loader()
-    return [case for file in spec_files(path) for case in load(file)]
+    return [case for file in spec_files(path) for case in loader.load(file)]
 
 
 def spec_files(path: Path) -> list[Path]:
     """The specs in a folder and its folders, or the one file. ConfigError where there is none."""
-    _, files = _spec_loader()
     if not path.exists():
         raise ConfigError(f"{path} is not there")
     if path.is_dir():
-        found = files(path)
+        found = loader.files(path)
         if not found:
             hint = ": name it as --goldens" if _is_golden(path) else ""
-            raise ConfigError(f"{path}: no spec ({SPEC_SUFFIX}) lies there{hint}")
+            raise ConfigError(f"{path}: no spec ({loader.SUFFIX}) lies there{hint}")
         return found
     if not is_spec(path):
         hint = ", and golden data is named by --goldens" if _is_golden(path) else ""
-        raise ConfigError(f"{path}: a spec's name ends in {SPEC_SUFFIX}{hint}")
+        raise ConfigError(f"{path}: a spec's name ends in {loader.SUFFIX}{hint}")
     return [path]
 
 
@@ -108,21 +103,9 @@ def golden_files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     if not _is_golden(path):
-        _, files = _spec_loader()
-        hint = ": specs lie there, which are named by --specs" if files(path) else ""
+        hint = ": specs lie there, which are named by --specs" if loader.files(path) else ""
         raise ConfigError(f"{path}: no golden data (index.json) lies there{hint}")
     return golden.files(path)
-
-
-def _spec_loader() -> tuple[Callable[[Path], list[Case]], Callable[[Path], list[Path]]]:
-    try:
-        module = importlib.import_module("halyard.specs")
-    except ModuleNotFoundError as error:
-        raise HalyardError("this halyard reads no specs: halyard.specs is missing") from error
-    return (
-        cast(Callable[[Path], list[Case]], module.load),
-        cast(Callable[[Path], list[Path]], module.files),
-    )
 
 
 class _Unique:

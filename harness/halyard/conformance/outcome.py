@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from halyard import hal_version
-from halyard.conformance.case import Case
-from halyard.conformance.check import Verdict
+from halyard.cases.case import Case
+from halyard.cases.check import Verdict
 from halyard.model import label
 from halyard.proto import halyard_pb2 as pb
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from halyard import hal_version
-from halyard.conformance.case import Case
+from halyard.cases.case import Case
 from halyard.conformance.suite import lowest_versions
 from halyard.errors import ConfigError
 from halyard.proto import halyard_pb2 as pb

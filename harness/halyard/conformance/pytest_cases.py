@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from halyard.backends import parse as parse_backends
-from halyard.conformance import golden
-from halyard.conformance.case import Case
+from halyard.cases import golden
+from halyard.cases.case import Case
 from halyard.conformance.case_runner import CaseFailed, CaseRunner
 from halyard.conformance.collection import (
     expanded,

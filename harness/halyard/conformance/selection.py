@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from halyard.conformance.case import Case
+from halyard.cases.case import Case
 from halyard.errors import ConfigError
 from halyard.operations import check_name, likely
 from halyard.proto import halyard_pb2 as pb

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from halyard import hal_version
-from halyard.conformance import assembly, golden, names, variants
-from halyard.conformance.case import Case
-from halyard.conformance.check import Verdict
+from halyard.cases import assembly, golden, names, variants
+from halyard.cases.case import Case
+from halyard.cases.check import Verdict
 from halyard.devices import Device
 from halyard.errors import HalyardError
 from halyard.proto import halyard_pb2 as pb

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NNAPI models as protobuf messages: building them and reading them."""
+"""NNAPI models as protobuf messages: building, reading and calling them."""
 
 from halyard.model.builder import ModelBuilder
 from halyard.model.operands import (
@@ -15,10 +15,15 @@ from halyard.model.operands import (
     operation_name,
     type_name,
 )
+from halyard.model.runnable import RunnableModel
+from halyard.model.tensors import DataType, TensorInfo, tensor_infos
 
 __all__ = [
     "Array",
+    "DataType",
     "ModelBuilder",
+    "RunnableModel",
+    "TensorInfo",
     "TensorType",
     "byte_size",
     "constant",
@@ -28,5 +33,6 @@ __all__ = [
     "is_tensor",
     "label",
     "operation_name",
+    "tensor_infos",
     "type_name",
 ]

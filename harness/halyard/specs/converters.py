@@ -8,9 +8,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from halyard.specs.model import Model
+from halyard.specs.model import Model, SubgraphReference
 from halyard.specs.operand_type import OperandType
-from halyard.specs.operands import Operand, Output, SubgraphReference
+from halyard.specs.operands import Operand, Output
 from halyard.specs.session import SpecError
 
 
@@ -279,7 +279,7 @@ class ActivationConverter(ModelVariation):
 
 class LifetimeConverter(ModelVariation):
     """The same results by other lifetimes of operands. It leaves the model as it is: what it asks
-    for is done to the finished case (halyard.conformance.variants), like to a golden one."""
+    for is done to the finished case (halyard.cases.variants), like to a golden one."""
 
     CANONICAL: ClassVar[str]
 

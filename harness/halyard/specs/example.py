@@ -27,10 +27,11 @@ class Example:
 
     def __init__(self, *args: object, model: Model | None = None, name: str | None = None) -> None:
         session = current()
-        if model is None and not session.models:
+        models = session.of(Model)
+        if model is None and not models:
             raise SpecError("an example comes after its model")
         self.line = session.line()
-        self.model = session.models[-1] if model is None else model
+        self.model = models[-1] if model is None else model
         self.name = name
         self.feeds = [self._feed(each) for each in args]
         # In each group one is chosen, in every combination with those of the other groups.
@@ -39,7 +40,7 @@ class Example:
         self.multinomial_tolerance = 0.0
         self.derives_lifetimes = True
         self.derives_unspecified_outputs = True
-        session.examples.append(self)
+        session.declared.append(self)
 
     def _feed(self, values: object) -> Feed:
         if isinstance(values, tuple | list) and len(values) == 2:

@@ -8,10 +8,10 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from halyard.conformance import assembly, variants
-from halyard.conformance.assembly import VERSIONS, Terms
-from halyard.conformance.case import Case
-from halyard.conformance.names import joined
+from halyard.cases import assembly, variants
+from halyard.cases.assembly import VERSIONS, Terms
+from halyard.cases.case import Case
+from halyard.cases.names import joined
 from halyard.proto import halyard_pb2 as pb
 from halyard.specs.converters import (
     AllInputsAsInternalConverter,
@@ -32,7 +32,7 @@ def cases(session: Session, spec: str) -> Iterator[Case]:
 
     One whose version no pb.HalVersion can say is left out; one that is of no version has
     HAL_VERSION_UNSPECIFIED."""
-    for example in _merged(session.examples):
+    for example in _merged(session.of(Example)):
         try:
             yield from _Expansion(session, spec, example).run()
         except SpecError as error:

@@ -16,12 +16,12 @@ from pathlib import Path
 from types import CodeType
 
 from halyard import hal_version
-from halyard.conformance.case import Case
+from halyard.cases.case import Case
 from halyard.errors import HalyardError
 from halyard.proto import halyard_pb2 as pb
 from halyard.specs import converters, expansion, operands
 from halyard.specs.example import Example
-from halyard.specs.model import Model
+from halyard.specs.model import Model, SubgraphReference
 from halyard.specs.operand_type import SymmPerChannelQuantParams
 from halyard.specs.session import Session, SpecError, running
 
@@ -49,7 +49,7 @@ _LANGUAGE: dict[str, object] = {
             operands.BoolScalar,
             operands.Int32Vector,
             operands.Float32Vector,
-            operands.SubgraphReference,
+            SubgraphReference,
             converters.DataTypeConverter,
             converters.RelaxedModeConverter,
             converters.DataLayoutConverter,

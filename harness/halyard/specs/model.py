@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from halyard.conformance.assembly import ValuedOperand, ValuedSubgraph
+from halyard.cases.assembly import ValuedOperand, ValuedSubgraph
 from halyard.proto import halyard_pb2 as pb
 from halyard.specs.operands import (
     BoolScalar,
@@ -20,7 +20,6 @@ from halyard.specs.operands import (
     Operand,
     Output,
     Parameter,
-    SubgraphReference,
 )
 from halyard.specs.session import SpecError, current
 
@@ -45,7 +44,7 @@ class Model:
         self.operands: list[Operand] = []
         self.isRelaxed = False
         self.version = session.version
-        session.models.append(self)
+        session.declared.append(self)
 
     # ---- what a spec calls ----------------------------------------------------------------------
 
@@ -188,6 +187,17 @@ class Model:
         for operation in self.operations:
             visit(operation)
         return list(done)
+
+
+class SubgraphReference(Parameter):
+    """A model that an operation of another one runs."""
+
+    def __init__(self, name: str, model: Model) -> None:
+        super().__init__(name, ("SUBGRAPH", []), model)
+        self.lifetime = pb.OPERAND_LIFE_TIME_SUBGRAPH
+        self.model = model
+        if model.name is None:
+            model.name = name
 
 
 def _valued(operand: Operand, numbers: Mapping[int, int]) -> ValuedOperand:

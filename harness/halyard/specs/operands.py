@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from halyard.model import Array
 from halyard.proto import halyard_pb2 as pb
 from halyard.specs.operand_type import OperandType, SymmPerChannelQuantParams
 from halyard.specs.session import SpecError, current
-
-if TYPE_CHECKING:
-    from halyard.specs.model import Model
 
 
 class Operand:
@@ -165,14 +162,3 @@ class Int32Vector(Parameter):
 class Float32Vector(Parameter):
     def __init__(self, name: str, value: list[float]) -> None:
         super().__init__(name, ("TENSOR_FLOAT32", [len(value)]), [float(each) for each in value])
-
-
-class SubgraphReference(Parameter):
-    """A model that an operation of another one runs."""
-
-    def __init__(self, name: str, model: Model) -> None:
-        super().__init__(name, ("SUBGRAPH", []), model)
-        self.lifetime = pb.OPERAND_LIFE_TIME_SUBGRAPH
-        self.model = model
-        if model.name is None:
-            model.name = name

@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
-from halyard.conformance.names import Names
+from halyard.cases.names import Names
 from halyard.errors import HalyardError
 
-if TYPE_CHECKING:
-    from halyard.specs.example import Example
-    from halyard.specs.model import Model
+T = TypeVar("T")
 
 
 class SpecError(HalyardError):
@@ -43,10 +41,14 @@ class Session:
     configuration: Configuration = field(default_factory=Configuration)
     operand_names: Names = field(default_factory=lambda: Names("", 1))
     test_names: Names = field(default_factory=Names)
-    models: list[Model] = field(default_factory=list)
-    examples: list[Example] = field(default_factory=list)
+    # Models and examples, as they come.
+    declared: list[object] = field(default_factory=list)
     # By a test's name.
     versions: dict[str, str | None] = field(default_factory=dict)
+
+    def of(self, kind: type[T]) -> list[T]:
+        """What has been declared of a kind, in order."""
+        return [each for each in self.declared if isinstance(each, kind)]
 
     def line(self) -> int:
         """The line of the spec that is being run; 0 if none is."""

@@ -4,31 +4,21 @@
 from __future__ import annotations
 
 from halyard.errors import ConfigError
-from halyard.zoo import half, stimuli
+from halyard.model import DataType, half, stimuli, tensor_infos
 from halyard.zoo.networks import ARCHITECTURES
 from halyard.zoo.quantization import SIGNED, UNSIGNED, calibrate, quantize
-from halyard.zoo.zoo_model import (
-    DataType,
-    RunnableModel,
-    TensorInfo,
-    ZooModel,
-    tensor_infos,
-)
+from halyard.zoo.zoo_model import ZooModel
 
 __all__ = [
     "MAX_SIZE",
     "MIN_SIZE",
     "NAMES",
-    "DataType",
-    "RunnableModel",
-    "TensorInfo",
     "ZooModel",
     "build",
     "check",
     "check_type",
     "data_types",
     "default_size",
-    "tensor_infos",
 ]
 
 NAMES = tuple(sorted(ARCHITECTURES))

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
-from halyard.zoo.zoo_model import DataType
 
 # Of a network whose operations NNAPI has for all of them.
 ALL_TYPES = tuple(DataType)

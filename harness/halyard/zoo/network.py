@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halyard.model import Array, ModelBuilder, TensorType
+from halyard.model import Array, ModelBuilder, TensorType, stimuli
 from halyard.model.arguments import Activation
 from halyard.proto import halyard_pb2 as pb
 from halyard.zoo import float_kernels as kernels
-from halyard.zoo import forward, stimuli
+from halyard.zoo import forward
 from halyard.zoo.float_kernels import Floats
 
 # How far apart the classes' logits are: enough that the softmax has a clear first place.

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from halyard.model import DataType
 from halyard.zoo import deeplab, mobilenet, resnet, sequences, ssd
 from halyard.zoo.architecture import ALL_TYPES, Architecture
-from halyard.zoo.zoo_model import DataType
 
 # NNAPI's BATCH_MATMUL has no unsigned form.
 _NOT_UNSIGNED = tuple(item for item in ALL_TYPES if item is not DataType.QUANT8)

@@ -23,9 +23,10 @@ from halyard.model import (
     is_constant,
     is_tensor,
     label,
+    stimuli,
 )
 from halyard.proto import halyard_pb2 as pb
-from halyard.zoo import forward, stimuli
+from halyard.zoo import forward
 from halyard.zoo.affine import affine, symmetric
 from halyard.zoo.quantized_lstm import QuantizedLstms
 from halyard.zoo.ties import TIED, Ties

@@ -15,7 +15,7 @@ from typing import Any
 
 from halyard import native
 from halyard.errors import HalyardError
-from halyard.zoo import DataType
+from halyard.model import DataType
 
 
 @dataclass(frozen=True)

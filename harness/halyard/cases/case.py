@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from halyard.conformance.check import ExpectedOutput, Multinomial, Verdict, check
+from halyard.cases.check import ExpectedOutput, Multinomial, Verdict, check
 from halyard.model import is_tensor, operation_name, type_name
 from halyard.proto import halyard_pb2 as pb
 

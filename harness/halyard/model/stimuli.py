@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from halyard.model import Array
-from halyard.zoo import images, signals
+from halyard.model import images, signals
+from halyard.model.operands import Array
 
 ZERO_POINT = 128
 

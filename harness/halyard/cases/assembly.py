@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halyard.conformance.case import Case
-from halyard.conformance.check import ExpectedOutput, Multinomial, Tolerance
+from halyard.cases.case import Case
+from halyard.cases.check import ExpectedOutput, Multinomial, Tolerance
 from halyard.model import dtype_of, is_tensor
 from halyard.proto import halyard_pb2 as pb
 

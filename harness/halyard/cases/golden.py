@@ -15,16 +15,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from halyard.conformance.assembly import (
+from halyard.cases.assembly import (
     VERSIONS,
     Terms,
     ValuedOperand,
     ValuedSubgraph,
     assemble,
 )
-from halyard.conformance.case import Case
-from halyard.conformance.check import Tolerance
-from halyard.conformance.names import Names, joined
+from halyard.cases.case import Case
+from halyard.cases.check import Tolerance
+from halyard.cases.names import Names, joined
 from halyard.errors import HalyardError
 from halyard.proto import halyard_pb2 as pb
 

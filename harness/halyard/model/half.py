@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from halyard.model import is_constant
+from halyard.model.operands import is_constant
 from halyard.proto import halyard_pb2 as pb
 
 _WIDE = np.dtype("<f4")

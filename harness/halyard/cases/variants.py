@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from halyard.conformance.case import Case
+from halyard.cases.case import Case
 from halyard.model import is_constant, is_tensor
 from halyard.model.arguments import Activation
 from halyard.proto import halyard_pb2 as pb

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model that can be called: what goes in, and what came out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from halyard.errors import HalyardError
+from halyard.model import stimuli
+from halyard.model.operands import Array, byte_size
+from halyard.model.tensors import TensorInfo
+from halyard.proto import halyard_pb2 as pb
+
+
+@dataclass(frozen=True)
+class RunnableModel:
+    """A model with all shapes known, and inputs for it."""
+
+    name: str
+    model: pb.Model
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+
+    def input_arrays(self, seed: int) -> list[Array]:
+        """A synthetic image or sequence where the model takes one: per seed the same one in every
+        data type. Random numbers for other inputs."""
+        return [_input(info, [seed, number]) for number, info in enumerate(self.inputs)]
+
+    def example(self, seed: int) -> pb.Example:
+        """input_arrays(seed) for the runner, with room for the outputs."""
+        example = pb.Example(name=f"seed_{seed}")
+        for array in self.input_arrays(seed):
+            example.inputs.add(data=array.tobytes())
+        for index in self.model.main.output_indexes:
+            example.outputs.add(byte_size=byte_size(self.model.main.operands[index]))
+        return example
+
+    def output_arrays(self, result: pb.ExampleResult) -> list[Array]:
+        """The outputs of an execution. HalyardError where their sizes are not the model's."""
+        try:
+            return [
+                np.frombuffer(output.data, info.dtype).reshape(info.shape)
+                for info, output in zip(self.outputs, result.outputs, strict=True)
+            ]
+        except ValueError as error:
+            raise HalyardError(f"{self.name}: these are not its outputs: {error}") from error
+
+    @property
+    def constant_bytes(self) -> int:
+        return len(self.model.operand_values) + sum(map(len, self.model.pools))
+
+
+def _input(info: TensorInfo, seed: list[int]) -> Array:
+    kind = stimuli.kind_of(info.shape)
+    if kind is not None and info.dtype in (np.uint8, np.int8, np.float16, np.float32):
+        return kind.as_input(info.shape, seed[0], info.dtype)
+    random = np.random.default_rng(seed)
+    if np.issubdtype(info.dtype, np.floating):
+        return random.uniform(-1, 1, info.shape).astype(info.dtype)
+    if info.quantized:
+        limits = np.iinfo(info.dtype)
+        return random.integers(limits.min, limits.max, info.shape, info.dtype, endpoint=True)
+    # Truth values, or indexes: 0 and 1 are most likely to be good ones.
+    return random.integers(0, 2, info.shape).astype(info.dtype)
