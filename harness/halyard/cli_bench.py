@@ -11,13 +11,14 @@ import click
 
 from halyard import machine, zoo
 from halyard.backends import parse as parse_backends
-from halyard.bench import peers
-from halyard.bench.benchmark import Benchmark, PreparedFiles
+from halyard.bench.benchmark import Benchmark
 from halyard.bench.burners import Burners
 from halyard.bench.report import Report
 from halyard.bench.results import Skipped
 from halyard.bench.table import print_clients, print_model, print_nodes, print_peers
 from halyard.cli_group import INTERRUPTED, examples
+from halyard.engines import peers
+from halyard.engines.workload import Workload
 from halyard.errors import ConfigError
 from halyard.model import DataType
 from halyard.output_file import check_writable
@@ -192,14 +193,14 @@ def _measure(
     for subject in subjects:
         try:
             with terminal.step(f"Building {subject}"):
-                files = PreparedFiles(subject, benchmark.peers)
+                work = Workload.seeded(subject.runnable, subject.seed, str(subject))
         except ConfigError as error:
             report.skipped.append(Skipped(subject.name, subject.data_type, str(error)))
             terminal.detail(str(error))
             continue
-        with files:
+        with work:
             for count in counts:
-                result = benchmark.measure(files, count, report.results)
+                result = benchmark.measure(subject, work, count, report.results)
                 print_model(terminal, result, report.peaks[count])
                 print_clients(terminal, result)
                 print_nodes(terminal, result, report.peaks[count])

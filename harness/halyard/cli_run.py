@@ -18,6 +18,8 @@ from halyard.cli_device import check_lasting, device_option, open_shown
 from halyard.cli_group import examples
 from halyard.devices import Device, Service, ServiceOptions, config_of
 from halyard.devices.config import DeviceConfig, check_instance
+from halyard.driver_options import DriverOptions
+from halyard.engines.halyard import HalyardDevice
 from halyard.errors import ConfigError, DeviceError
 from halyard.machine import Peak
 from halyard.measurement import Measurement, measure
@@ -254,8 +256,6 @@ def run(
     options = pb.RunOptions(
         mode=pb.EXECUTION_MODE_SYNC if mode == "sync" else pb.EXECUTION_MODE_ASYNC,
         measure_timing=True,
-        warmup=warmup,
-        repeat=repeat,
         preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
         priority=pb.PRIORITY_MEDIUM,
         profile=repeat if profile else 0,
@@ -272,8 +272,9 @@ def run(
         if profile:
             with terminal.step("Measuring the machine's peak"):
                 peak = machine.measure_peak(threads or os.cpu_count() or 1)
+        driver = DriverOptions(asked, threads, fast_math)
         series = _Series(
-            terminal, device, subject, options, asked, threads, fast_math, peak, placement
+            terminal, device, subject, options, driver, repeat, warmup, peak, placement
         )
         if instance is not None:
             measurements = series.run(Target.hidl(instance), versions)
@@ -325,9 +326,9 @@ class _Series:
     device: Device
     subject: Subject | FileSubject
     options: pb.RunOptions
-    backends: Sequence[str]
-    threads: int
-    fast_math: bool = False
+    driver: DriverOptions
+    repeat: int
+    warmup: int
     peak: Peak | None = None
     placement: bool = False
 
@@ -342,13 +343,10 @@ class _Series:
                 f"Running on {self.device.serial}, {target.name}, HAL {hal_version.format(version)}"
             ) as step:
                 measurement = measure(
-                    self.device,
-                    target,
+                    HalyardDevice(self.device, target, options, self.driver),
                     self.subject,
-                    options,
-                    backends=self.backends,
-                    threads=self.threads,
-                    fast_math=self.fast_math,
+                    count=self.repeat,
+                    warmup=self.warmup,
                     properties=properties,
                     peak=self.peak,
                 )

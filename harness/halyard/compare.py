@@ -1,13 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far two results of the same model are from each other."""
+"""How far two results of the same model are from each other, and how far they may be."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from halyard.model import Array, TensorInfo
+from halyard.model import Array, RunnableModel, TensorInfo
+from halyard.proto import halyard_pb2 as pb
+
+# How far a whole network may be from LiteRT. Float kernels add in another order, and float16 rounds
+# every tensor; both are shares of the largest value, or of 1 where all are smaller. The second is
+# the official tolerance of a float16 operation; see allowed_error for a network's. A quantised sum
+# that lies halfway between two steps may go to either. Where floats are rounded to 8 bits on the
+# way, as after a layer norm, the order of a float sum may decide such a step, which the layers
+# after it spread: a transformer encoder of four layers came out 8 steps apart though each of its
+# 8-bit operations gives LiteRT's bytes.
+MAX_FLOAT_ERROR = 1e-5
+MAX_HALF_ERROR = 5 * 2**-10
+MAX_STEPS = 1
+MAX_STEPS_AFTER_FLOATS = 16
 
 
 @dataclass(frozen=True)
@@ -96,3 +111,53 @@ def compare(info: TensorInfo, expected: Array, actual: Array) -> Difference:
         is_half=info.dtype == np.float16,
         nans=nans,
     )
+
+
+def compare_all(
+    model: RunnableModel, expected: Sequence[Array], actual: Sequence[Array]
+) -> list[Difference]:
+    """By output of the model."""
+    return [compare(*each) for each in zip(model.outputs, expected, actual, strict=True)]
+
+
+def disagreements(
+    differences: Sequence[Difference], operations: int = 1, steps: int = MAX_STEPS
+) -> list[str]:
+    """With LiteRT, of the outputs of a model with so many operations, which may be so many steps
+    apart."""
+    problems = []
+    for difference in differences:
+        if difference.max_steps is not None:
+            within = difference.max_steps <= steps
+            limit = f"{steps} step" if steps == 1 else f"{steps} steps"
+        else:
+            allowed = allowed_error(difference, operations)
+            within = difference.max_abs_error <= allowed
+            limit = f"{allowed:.3g}"
+        if not within:
+            problems.append(f"disagrees with LiteRT by more than {limit}: {difference.text()}")
+    return problems
+
+
+def allowed_steps(model: pb.Model) -> int:
+    """Of the model's 8-bit outputs."""
+    computed = {index for operation in model.main.operations for index in operation.outputs}
+    rounds_floats = any(
+        operation.type == pb.OPERATION_TYPE_QUANTIZE and operation.inputs[0] in computed
+        for operation in model.main.operations
+    )
+    return MAX_STEPS_AFTER_FLOATS if rounds_floats else MAX_STEPS
+
+
+def allowed_error(difference: Difference, operations: int = 1) -> float:
+    """Of a float tensor, in real values.
+
+    Each float16 tensor is rounded by up to 2^-11 of itself. Independent errors grow as the root of
+    their number: four times that is allowed, and never less than for one operation. (A numpy model
+    that rounds every tensor of MobileNetV2 is off by up to 10 * 2^-10 where 16 are allowed.)
+    """
+    # Sums of thousands in another order are off by some 2^-20; ResNet-50's logits by 2e-5 of them.
+    share = max(MAX_FLOAT_ERROR, 4 * 2**-20 * math.sqrt(operations))
+    if difference.is_half:
+        share = max(MAX_HALF_ERROR, 4 * 2**-11 * math.sqrt(operations))
+    return share * max(1.0, difference.largest)

@@ -6,15 +6,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from halyard import hal_version, litert, native
+from halyard import hal_version, native
 from halyard.cli_device import open_shown
 from halyard.devices import Device, Service, ServiceOptions, VirtualDevice, config_of
-from halyard.measurement import Measurement, Subject, measure
+from halyard.engines import litert
+from halyard.engines.halyard import HalyardDevice
+from halyard.engines.reference import Repetitions, reference
+from halyard.measurement import Measurement, measure
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.report import agreement, placement, times
 from halyard.runner import Target
-from halyard.subject import Repetitions
+from halyard.subject import Subject
 from halyard.terminal import Terminal
 
 _REPEAT = 3
@@ -97,7 +100,7 @@ def _show_model(
             f"needs HAL {hal_version.format(required)}"
         )
     with terminal.step("Running it in LiteRT on this machine") as step:
-        step.outcome = subject.reference(Repetitions(_REPEAT)).reason
+        step.outcome = reference(subject, Repetitions(_REPEAT)).reason
     measurements = []
     for version in hal_version.ALL:
         if version < required:
@@ -106,11 +109,11 @@ def _show_model(
             hal_version=version,
             mode=pb.EXECUTION_MODE_ASYNC,
             measure_timing=True,
-            repeat=_REPEAT,
             priority=pb.PRIORITY_MEDIUM,
         )
         with terminal.step(f"Through HAL {hal_version.format(version)}") as step:
-            measurement = measure(device, Target.hidl(service.instance), subject, options)
+            engine = HalyardDevice(device, Target.hidl(service.instance), options)
+            measurement = measure(engine, subject, count=_REPEAT)
             step.failed = not measurement.ok
             step.outcome = "prepared and executed" if measurement.ok else "FAILED"
         for problem in measurement.problems:

@@ -10,6 +10,10 @@ class ConfigError(HalyardError):
     """A device configuration, or a choice on the command line, that makes no sense."""
 
 
+class NotExpressible(HalyardError):
+    """A model has something that a file format, or what is written of it, has no word for."""
+
+
 class ProgramMissing(HalyardError):
     """A native program, or a program of the host's, that is not installed."""
 

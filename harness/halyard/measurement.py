@@ -4,7 +4,6 @@
 The result is compared with LiteRT on the same weights where LiteRT is installed.
 """
 
-import math
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,28 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from halyard import hal_version
-from halyard.compare import Difference, compare
-from halyard.devices.device import Device
+from halyard.compare import Difference, allowed_steps, compare_all, disagreements
+from halyard.engines.halyard import HalyardDevice
+from halyard.engines.reference import Reference, Repetitions, reference
+from halyard.engines.workload import Workload
 from halyard.machine import Peak
 from halyard.profile import NodeTime, node_times
 from halyard.proto import halyard_pb2 as pb
-from halyard.results import stage_name, status_name
-from halyard.runner import Target, run_cases
-from halyard.subject import AnySubject, Reference, Repetitions, Subject
-
-__all__ = ["Measurement", "Subject", "measure"]
-
-# How far a whole network may be from LiteRT. Float kernels add in another order, and float16 rounds
-# every tensor; both are shares of the largest value, or of 1 where all are smaller. The second is
-# the official tolerance of a float16 operation; see allowed_error for a network's. A quantised sum
-# that lies halfway between two steps may go to either. Where floats are rounded to 8 bits on the
-# way, as after a layer norm, the order of a float sum may decide such a step, which the layers
-# after it spread: a transformer encoder of four layers came out 8 steps apart though each of its
-# 8-bit operations gives LiteRT's bytes.
-MAX_FLOAT_ERROR = 1e-5
-MAX_HALF_ERROR = 5 * 2**-10
-MAX_STEPS = 1
-MAX_STEPS_AFTER_FLOATS = 16
+from halyard.results import failures, stage_name, status_name
+from halyard.subject import AnySubject
 
 UNKNOWN_TIME = 2**64 - 1
 
@@ -194,110 +180,47 @@ class Measurement:
 
 
 def measure(
-    device: Device,
-    target: Target,
+    engine: HalyardDevice,
     subject: AnySubject,
-    options: pb.RunOptions,
     *,
-    backends: Sequence[str] = (),
-    threads: int = 0,
-    fast_math: bool = False,
+    count: int = 1,
+    warmup: int = 0,
     properties: Mapping[str, str] | None = None,
     peak: Peak | None = None,
 ) -> Measurement:
-    """Runs the subject once, with the options' repetitions. DeviceError only where the runner
-    can't run: a model that fails is a Measurement with problems. `properties` are the device's,
-    for the report; `backends` those that were asked for, if any were; `peak` the machine's, for a
-    profile."""
-    model = subject.runnable
-    case = pb.TestCase(name=str(subject), model=model.model, examples=[model.example(subject.seed)])
-    [result] = run_cases(
-        device, [case], options, target, backends=backends, threads=threads, fast_math=fast_math
-    )
-    differences = None
-    reference = Reference()
-    problems = failures(result)
-    strange = strangers(result.placement, backends)
-    if not problems:
-        problems = list(strange)
-        reference = subject.reference(Repetitions(options.repeat, options.warmup, threads))
-        if reference.outputs is not None:
-            actual = model.output_arrays(result.examples[0])
-            differences = [
-                compare(info, wanted, found)
-                for info, wanted, found in zip(
-                    model.outputs, reference.outputs, actual, strict=True
+    """Executes the subject so often. DeviceError only where the runner can't run: a model that
+    fails is a Measurement with problems, and so is one that other backends ran than the engine asks
+    for. `properties` are the device's, for the report; `peak` the machine's, for a profile."""
+    model, asked = subject.runnable, engine.driver.backends
+    with (
+        Workload.seeded(model, subject.seed, str(subject)) as work,
+        engine.prepare(work) as prepared,
+    ):
+        result = prepared.report(count, warmup)
+        differences = None
+        word = Reference()
+        problems = failures(result)
+        strange = strangers(result.placement, asked)
+        if not problems:
+            problems = list(strange)
+            word = reference(subject, Repetitions(count, warmup, engine.driver.threads))
+            if word.outputs is not None:
+                differences = compare_all(model, word.outputs, prepared.run())
+                problems += disagreements(
+                    differences, len(model.model.main.operations), allowed_steps(model.model)
                 )
-            ]
-            problems += disagreements(
-                differences, len(model.model.main.operations), allowed_steps(model.model)
-            )
     return Measurement(
         subject=subject,
-        device=device.serial,
+        device=engine.device.serial,
         device_properties=properties or {},
         result=result,
         differences=differences,
-        reference=reference,
+        reference=word,
         problems=problems,
-        notes=[] if strange else absent(result.placement, backends),
+        notes=[] if strange else absent(result.placement, asked),
         peak=peak,
-        emulated=device.is_emulated,
+        emulated=engine.device.is_emulated,
     )
-
-
-def failures(result: pb.CaseResult) -> list[str]:
-    """What went wrong on the device."""
-    if result.failed_stage != pb.STAGE_NONE:
-        stage = stage_name(result.failed_stage).lower()
-        return [f"{stage}: {status_name(result.status)}: {result.message}"]
-    return [
-        f"execute: {status_name(example.status)}: {example.message}"
-        for example in result.examples
-        if example.status != pb.ERROR_STATUS_NONE
-    ]
-
-
-def disagreements(
-    differences: Sequence[Difference], operations: int = 1, steps: int = MAX_STEPS
-) -> list[str]:
-    """Of the outputs of a model with so many operations, which may be so many steps apart."""
-    problems = []
-    for difference in differences:
-        if difference.max_steps is not None:
-            within = difference.max_steps <= steps
-            limit = f"{steps} step" if steps == 1 else f"{steps} steps"
-        else:
-            allowed = allowed_error(difference, operations)
-            within = difference.max_abs_error <= allowed
-            limit = f"{allowed:.3g}"
-        if not within:
-            problems.append(f"disagrees with LiteRT by more than {limit}: {difference.text()}")
-    return problems
-
-
-def allowed_steps(model: pb.Model) -> int:
-    """Of the model's 8-bit outputs."""
-    computed = {index for operation in model.main.operations for index in operation.outputs}
-    rounds_floats = any(
-        operation.type == pb.OPERATION_TYPE_QUANTIZE and operation.inputs[0] in computed
-        for operation in model.main.operations
-    )
-    return MAX_STEPS_AFTER_FLOATS if rounds_floats else MAX_STEPS
-
-
-def allowed_error(difference: Difference, operations: int = 1) -> float:
-    """Of a float tensor, in real values.
-
-    Each float16 tensor is rounded by up to 2^-11 of itself. Independent errors grow as the root of
-    their number: four times that is allowed, and never less than for one operation. (A numpy model
-    that rounds every tensor of MobileNetV2 is off by up to 10 * 2^-10 where 16 are allowed.)
-    """
-    # Sums of thousands in another order are off by some 2^-20; ResNet-50's logits by 2e-5 of them.
-    share = max(MAX_FLOAT_ERROR, 4 * 2**-20 * math.sqrt(operations))
-    if difference.is_half:
-        share = max(MAX_HALF_ERROR, 4 * 2**-11 * math.sqrt(operations))
-    return share * max(1.0, difference.largest)
 
 
 # ---- placement ----------------------------------------------------------------------------------

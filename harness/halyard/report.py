@@ -3,8 +3,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from halyard.compare import Difference
-from halyard.measurement import Measurement, allowed_error, refusals, shares
+from halyard.compare import Difference, allowed_error
+from halyard.measurement import Measurement, refusals, shares
 from halyard.profile import print_profile, short_name
 from halyard.proto import halyard_pb2 as pb
 from halyard.terminal import Terminal

@@ -16,3 +16,15 @@ def status_name(status: int) -> str:
     if status in pb.ErrorStatus.values():
         return pb.ErrorStatus.Name(pb.ErrorStatus.ValueType(status)).removeprefix("ERROR_STATUS_")
     return str(status)
+
+
+def failures(result: pb.CaseResult) -> list[str]:
+    """What went wrong on the device."""
+    if result.failed_stage != pb.STAGE_NONE:
+        stage = stage_name(result.failed_stage).lower()
+        return [f"{stage}: {status_name(result.status)}: {result.message}"]
+    return [
+        f"execute: {status_name(example.status)}: {example.message}"
+        for example in result.examples
+        if example.status != pb.ERROR_STATUS_NONE
+    ]

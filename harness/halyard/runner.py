@@ -6,11 +6,13 @@ import shlex
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 from halyard import delimited, folders, native
 from halyard.devices import run_files
 from halyard.devices.device import CommandResult, Device, Progress
+from halyard.driver_options import DEFAULT, DriverOptions
 from halyard.errors import DeviceError, HalyardError, RunnerDied, TargetUnreachable
 from halyard.proto import halyard_pb2 as pb
 
@@ -52,22 +54,17 @@ def run_cases(
     options: pb.RunOptions,
     target: Target,
     *,
-    backends: Sequence[str] = (),
-    threads: int = 0,
-    fast_math: bool = False,
-    driver_options: Sequence[str] = (),
+    driver: DriverOptions = DEFAULT,
     on_push: Progress | None = None,
 ) -> list[pb.CaseResult]:
     """One result per case, in the cases' order, when all have ended. A case that fails is a result;
     DeviceError is for a runner that can't run or a target that can't be reached.
 
-    `backends`, `threads` (0: the default), `fast_math` and `driver_options`, which are the runner's
-    own words, are for an in-process target: a service has its own. Nothing happens on the device
-    meanwhile but the cases, so this is the way to measure time.
+    `driver` is for an in-process target: a service has options of its own. Nothing happens on the
+    device meanwhile but the cases, so this is the way to measure time.
     """
     with _pushed(device, cases, options, on_push) as run:
-        words = [*_driver_words(backends, threads, fast_math), *map(shlex.quote, driver_options)]
-        command = run.command(target, words)
+        command = run.command(target, driver.words())
         per_case = options.timeout_s or _DEFAULT_TIMEOUT
         ended = device.shell(command, timeout=_MARGIN + per_case * len(cases))
         _check(ended, target)
@@ -86,8 +83,7 @@ def stream_cases(
     options: pb.RunOptions,
     target: Target,
     *,
-    backends: Sequence[str] = (),
-    threads: int = 0,
+    driver: DriverOptions = DEFAULT,
     jobs: int = 0,
     until_crash: bool = False,
     on_push: Progress | None = None,
@@ -99,7 +95,7 @@ def stream_cases(
     RunnerDied if the runner is killed, stands still or writes what makes no sense: what came until
     then holds. Closing the iterator ends the runner.
     """
-    words = [*_driver_words(backends, threads), f"--jobs {jobs}"]
+    words = [*driver.words(), "--jobs", str(jobs)]
     if until_crash:
         words.append("--until-crash")
     with (
@@ -112,6 +108,20 @@ def stream_cases(
             _check(ended, target)
             if not runner.is_complete:
                 raise runner.died("it left out cases")
+
+
+def serving(bundle: Path, options: Path, target: Target, driver: DriverOptions) -> list[str | Path]:
+    """The command of a runner on this machine that prepares the bundle's case, answers, and then
+    executes it when it is told to (engines/process.py)."""
+    return [
+        native.program(native.RUNNER),
+        "--serve",
+        *("--target", target.name),
+        *("--bundle", bundle),
+        *("--options", options),
+        *("--results", "/dev/stdout"),
+        *driver.words(),
+    ]
 
 
 # ---- the bundle on the device -------------------------------------------------------------------
@@ -128,7 +138,12 @@ class _Run:
         # What is pushed lies below $ROOT, which is empty but for a device within this machine.
         files = (f'--{name} "$ROOT"{self.path}.{name}' for name in ("bundle", "options", "results"))
         return " ".join(
-            [shlex.quote(self.runner), f"--target {shlex.quote(target.name)}", *files, *words]
+            [
+                shlex.quote(self.runner),
+                f"--target {shlex.quote(target.name)}",
+                *files,
+                *map(shlex.quote, words),
+            ]
         )
 
 
@@ -151,17 +166,6 @@ def _pushed(
         yield run
     finally:
         device.shell(f'rm -f "$ROOT"{run.path}.*')
-
-
-def _driver_words(backends: Sequence[str], threads: int, fast_math: bool = False) -> list[str]:
-    words = []
-    if backends:
-        words.append(f"-c {shlex.quote(','.join(backends))}")
-    if threads:
-        words.append(f"--number-of-threads {threads}")
-    if fast_math:
-        words.append("--enable-fast-math")
-    return words
 
 
 # ---- results that come by and by ----------------------------------------------------------------

@@ -3,12 +3,16 @@
 
 import pytest
 
-from halyard import hal_version, litert
+from halyard import hal_version
 from halyard.devices import Service, VirtualDevice
-from halyard.measurement import Measurement, Subject, measure, shares
+from halyard.driver_options import DriverOptions
+from halyard.engines import litert
+from halyard.engines.halyard import HalyardDevice
+from halyard.measurement import Measurement, measure, shares
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
+from halyard.subject import Subject
 
 SIZE, WIDTH = 32, 0.1
 
@@ -20,8 +24,8 @@ def run(
     version: pb.HalVersion,
     mode: pb.ExecutionMode = pb.EXECUTION_MODE_ASYNC,
 ) -> Measurement:
-    options = pb.RunOptions(hal_version=version, mode=mode, measure_timing=True, repeat=2)
-    return measure(device, Target.hidl(service.instance), subject, options)
+    options = pb.RunOptions(hal_version=version, mode=mode, measure_timing=True)
+    return measure(HalyardDevice(device, Target.hidl(service.instance), options), subject, count=2)
 
 
 # Which test_zoo.py compares with what the driver says.
@@ -94,10 +98,11 @@ def test_the_service_and_the_driver_in_process_give_the_same_bytes(
     subject = Subject("mobilenet_v2", DataType.QUANT8_SIGNED, SIZE, WIDTH, 3)
     options = pb.RunOptions(hal_version=pb.HAL_VERSION_1_3)
     outputs = [
-        measure(device, target, subject, options, backends=backends).result.examples[0].outputs
+        measure(HalyardDevice(device, target, options, DriverOptions(backends)), subject)
         for target, backends in (
             (Target.hidl(service.instance), ()),
             (Target.in_process(), ("CpuRef",)),
         )
     ]
-    assert outputs[0][0].data == outputs[1][0].data
+    first, second = (measured.result.examples[0].outputs for measured in outputs)
+    assert first[0].data == second[0].data

@@ -11,10 +11,12 @@ import pytest
 
 from halyard import delimited, native
 from halyard.devices import WORK_FOLDER, Service, VirtualDevice
-from halyard.measurement import Subject, measure
+from halyard.engines.halyard import HalyardDevice
+from halyard.measurement import measure
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
+from halyard.subject import Subject
 from tests.device.programs import put_test_program
 
 SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 32, 0.1)
@@ -22,7 +24,8 @@ SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 32, 0.1)
 
 def assert_it_serves(device: VirtualDevice, service: Service) -> None:
     assert service.is_running(), service.log()
-    measured = measure(device, Target.hidl(service.instance), SUBJECT, pb.RunOptions())
+    engine = HalyardDevice(device, Target.hidl(service.instance), pb.RunOptions())
+    measured = measure(engine, SUBJECT)
     assert measured.problems == []
 
 

@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from halyard.devices import Service, VirtualDevice
-from halyard.measurement import Subject
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
+from halyard.subject import Subject
 
 ENDLESS = 100_000_000
 

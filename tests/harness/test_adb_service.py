@@ -359,7 +359,7 @@ def test_options_are_the_services() -> None:
         "/vendor/bin/hw/x",
         *("-c", "CpuAcc,CpuRef"),
         *("--number-of-threads", "2"),
-        "-a",
+        "--enable-fast-math",
         *("-u", "1,3"),
         *("--seccomp", "log"),
         *("-n", "a-b"),

@@ -4,16 +4,17 @@
 import numpy as np
 import pytest
 
-from halyard import litert, native, tflite, zoo
-from halyard.compare import Difference, compare
+from halyard import native, zoo
+from halyard.compare import Difference, allowed_error, compare
 from halyard.devices.host import HostDevice
+from halyard.engines import litert
+from halyard.engines.litert import LiteRt
 from halyard.errors import ProgramMissing
-from halyard.litert import LiteRt
-from halyard.measurement import allowed_error
 from halyard.model import Array, DataType, RunnableModel, half
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
 from halyard.zoo import ZooModel, forward
+from tests.harness.on_engine import outputs_of
 
 SEEDS = range(3)
 
@@ -95,9 +96,9 @@ def expected_outputs(model: RunnableModel, seed: int) -> list[Array]:
     """LiteRT's; of a float16 model those of the same numbers in float32."""
     inputs = model.input_arrays(seed)
     if inputs[0].dtype != np.float16:
-        return LiteRt(tflite.write(model.model)).run(inputs)
-    runtime = LiteRt(tflite.write(half.widen(model.model)))
-    outputs = runtime.run([values.astype(np.float32) for values in inputs])
+        return outputs_of(LiteRt(), model.model, inputs)
+    floats = [values.astype(np.float32) for values in inputs]
+    outputs = outputs_of(LiteRt(), half.widen(model.model), floats)
     return [values.astype(info.dtype) for info, values in zip(model.outputs, outputs, strict=True)]
 
 

@@ -15,19 +15,23 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from halyard import delimited, machine, tflite
-from halyard.bench import peers, runtimes
-from halyard.bench.benchmark import Benchmark, PreparedFiles
-from halyard.bench.engine_process import EngineDied, EngineProcess
-from halyard.bench.peers import PEERS, FoundPeer, Peer
+from halyard import delimited, machine
+from halyard.bench.benchmark import Benchmark
 from halyard.bench.results import ModelResult
-from halyard.bench.runtimes import RuntimeMissing
 from halyard.bench.table import print_model, print_nodes
 from halyard.cli import cli
+from halyard.driver_options import DriverOptions
+from halyard.engines import libraries, peers
+from halyard.engines.engine import EngineMissing
+from halyard.engines.halyard import HalyardProcess
+from halyard.engines.peers import PEERS, FoundPeer, Peer
+from halyard.engines.process import EngineDied, EngineProcess
+from halyard.engines.reference import Repetitions, reference
+from halyard.engines.workload import Workload
 from halyard.machine import Peak
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
-from halyard.subject import Repetitions, Subject
+from halyard.subject import Subject
 from halyard.terminal import Terminal
 
 SUBJECT = Subject("small_classifier", DataType.FLOAT32, 16, 0.35)
@@ -52,19 +56,23 @@ class FakePeer(Peer):
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """LiteRT's, as a peer sends them."""
-    reference = SUBJECT.reference(Repetitions(threads=1))
-    if reference.outputs is None:
-        pytest.skip(reference.reason)
+    word = reference(SUBJECT, Repetitions(threads=1))
+    if word.outputs is None:
+        pytest.skip(word.reason)
     example = pb.ExampleResult()
-    for values in reference.outputs:
+    for values in word.outputs:
         example.outputs.add(data=values.tobytes(), dimensions=values.shape, is_sufficient=True)
     path = tmp_path_factory.mktemp("fake") / "outputs"
     path.write_bytes(example.SerializeToString())
     return path
 
 
+def workload() -> Workload:
+    return Workload.seeded(SUBJECT.runnable, SUBJECT.seed)
+
+
 def fake(outputs: Path, deed: str = "works") -> FakePeer:
-    return FakePeer("fake", "Fake", tflite.write, deed=deed, outputs=outputs)
+    return FakePeer("fake", "Fake", Workload.tflite, deed=deed, outputs=outputs)
 
 
 def measure(
@@ -74,8 +82,8 @@ def measure(
     console = Console(file=io.StringIO(), width=100_000)
     terminal = Terminal(console)
     benchmark = Benchmark(terminal, chosen, backends, runs)
-    with PreparedFiles(SUBJECT, chosen) as files:
-        result = benchmark.measure(files, 1)
+    with workload() as work:
+        result = benchmark.measure(SUBJECT, work, 1)
     print_model(terminal, result, PEAK)
     assert isinstance(console.file, io.StringIO)
     return result, console.file.getvalue()
@@ -102,8 +110,9 @@ def test_a_profile_comes_with_the_times(outputs: Path) -> None:
     assert not measure([fake(outputs)])[0].profile
     console = Console(file=io.StringIO(), width=80)
     terminal = Terminal(console)
-    with PreparedFiles(SUBJECT, []) as files:
-        result = Benchmark(terminal, [], ("CpuRef",), 2, profile=True).measure(files, 1)
+    with workload() as work:
+        benchmark = Benchmark(terminal, [], ("CpuRef",), 2, profile=True)
+        result = benchmark.measure(SUBJECT, work, 1)
     print_nodes(terminal, result, PEAK)
     assert isinstance(console.file, io.StringIO)
     assert "CONV_2D" in console.file.getvalue()
@@ -129,7 +138,7 @@ def test_a_peer_that_disagrees_fails_before_it_is_timed(outputs: Path) -> None:
 
 def test_ours_that_disagrees_is_not_timed(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = fake(outputs, "lies").command(Path(), Path(), 1)
-    monkeypatch.setattr(Benchmark, "_runner", lambda *_: ours)
+    monkeypatch.setattr(HalyardProcess, "command", lambda *_: ours)
     result, _ = measure([fake(outputs)], backends=())
     assert result.ours.failed
     assert not result.ours.times_ms
@@ -153,10 +162,10 @@ def test_a_peer_that_refuses_a_model_is_no_failure(outputs: Path) -> None:
 
 def test_a_peer_without_a_choice_of_threads_has_one(outputs: Path) -> None:
     peer = replace(fake(outputs), has_threads=False)
-    with PreparedFiles(SUBJECT, [peer]) as files:
+    with workload() as work:
         benchmark = Benchmark(Terminal(Console(file=io.StringIO())), [peer], ("CpuRef",), 2)
-        assert benchmark.measure(files, 1).engines[1].times_ms
-        left_out = benchmark.measure(files, 2).engines[1]
+        assert benchmark.measure(SUBJECT, work, 1).engines[1].times_ms
+        left_out = benchmark.measure(SUBJECT, work, 2).engines[1]
     assert "threads" in left_out.reason
     assert not left_out.failed
 
@@ -204,7 +213,7 @@ def test_an_engine_is_stopped_between_its_turns(outputs: Path) -> None:
     with EngineProcess("Fake", fake(outputs).command(Path(), Path(), 1)) as process:
         process.prepared()
         assert state_of(process) == "T"
-        assert process.run(3, 1) == [1_500_000] * 3
+        assert process.time(3, 1) == [1_500_000] * 3
         assert state_of(process) == "T"
 
 
@@ -220,8 +229,8 @@ def state_of(process: EngineProcess) -> str:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Sequence[str | Path]]:
-    with PreparedFiles(SUBJECT, []) as files:
-        yield Benchmark(Terminal(Console(file=io.StringIO())), [], ("CpuRef",))._runner(files, 1)
+    with workload() as work:
+        yield HalyardProcess(DriverOptions(["CpuRef"], 1)).command(work)
 
 
 def test_the_runner_serves_a_case(served: Sequence[str | Path]) -> None:
@@ -231,14 +240,14 @@ def test_the_runner_serves_a_case(served: Sequence[str | Path]) -> None:
         assert len(result.examples[0].outputs) == 2
         assert result.memory.peak_rss_bytes > result.memory.base_rss_bytes > 0
         assert {row.backend for row in result.placement} == {"CpuRef"}
-        assert all(time > 0 for time in process.run(4, 2))
+        assert all(time > 0 for time in process.time(4, 2))
 
 
 def test_only_ours_is_told_of_fast_math() -> None:
     terminal = Terminal(Console(file=io.StringIO()))
-    with PreparedFiles(SUBJECT, []) as files:
+    with workload() as work:
         for wanted in (True, False):
-            command = Benchmark(terminal, [], fast_math=wanted)._runner(files, 1)
+            command = Benchmark(terminal, [], fast_math=wanted).ours(1).command(work)
             assert ("--enable-fast-math" in command) == wanted
 
 
@@ -246,7 +255,7 @@ def test_an_engine_that_is_stopped_does_not_outlive_a_harness_that_is_killed(
     served: Sequence[str | Path],
 ) -> None:
     program = (
-        "import sys; from halyard.bench.engine_process import EngineProcess;"
+        "import sys; from halyard.engines.process import EngineProcess;"
         "process = EngineProcess('Halyard', sys.argv[1:]); process.prepared();"
         "print(process._process.pid, flush=True); sys.stdin.read()"
     )
@@ -295,7 +304,7 @@ def test_the_runner_ends_with_its_commands(served: Sequence[str | Path]) -> None
 
 
 def test_a_missing_peer_is_left_out_with_the_reason() -> None:
-    [found] = peers.find([Peer("gone", "Gone", tflite.write)], required=False)
+    [found] = peers.find([Peer("gone", "Gone", Workload.tflite)], required=False)
     assert not found.available
     assert found.reason
 
@@ -304,8 +313,8 @@ def test_a_package_that_is_not_installed_says_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(RuntimeMissing, match="pip install onnxruntime"):
-        runtimes.package("onnxruntime")
+    with pytest.raises(EngineMissing, match="pip install onnxruntime"):
+        libraries.library("onnxruntime")
 
 
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)
@@ -421,7 +430,7 @@ def test_ours_that_disagrees_fails_the_command(
     outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = fake(outputs, "lies").command(Path(), Path(), 1)
-    monkeypatch.setattr(Benchmark, "_runner", lambda *_: ours)
+    monkeypatch.setattr(HalyardProcess, "command", lambda *_: ours)
     done = invoke(*SMALL, "--threads", "1", "--types", "float32")
     assert done.exit_code == 1
     assert "disagrees with LiteRT" in done.output

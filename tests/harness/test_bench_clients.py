@@ -17,17 +17,30 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from halyard import machine
-from halyard.bench import clients, peers
-from halyard.bench.benchmark import Benchmark, PreparedFiles
+from halyard.bench import clients
+from halyard.bench.benchmark import Benchmark
 from halyard.bench.burners import Burners
 from halyard.bench.clients import HIGH_BESIDE_LOW, ClientsResult, Latencies, Side
-from halyard.bench.engine_process import EngineDied, EngineProcess
-from halyard.bench.peers import FoundPeer, Peer
 from halyard.bench.results import ModelResult
 from halyard.cli import cli
+from halyard.driver_options import DriverOptions
+from halyard.engines import peers
+from halyard.engines.halyard import HalyardProcess
+from halyard.engines.peers import FoundPeer, Peer
+from halyard.engines.process import EngineDied, EngineProcess
+from halyard.engines.workload import Workload
 from halyard.proto import halyard_pb2 as pb
 from halyard.terminal import Terminal
-from tests.harness.test_bench import LITERT, PEAK, SMALL, SUBJECT, fake, needs_litert, outputs
+from tests.harness.test_bench import (
+    LITERT,
+    PEAK,
+    SMALL,
+    SUBJECT,
+    fake,
+    needs_litert,
+    outputs,
+    workload,
+)
 
 __all__ = ["outputs"]
 
@@ -85,22 +98,18 @@ def test_windows_grow_with_clients_and_have_an_end(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.fixture
-def files() -> Iterator[PreparedFiles]:
-    with PreparedFiles(SUBJECT, []) as made:
+def work() -> Iterator[Workload]:
+    with workload() as made:
         yield made
 
 
-def runner(files: PreparedFiles, options: Path) -> Sequence[str | Path]:
-    terminal = Terminal(Console(file=io.StringIO()))
-    return Benchmark(terminal, [], ("CpuRef",))._runner(files, 2, options)
+def runner(priorities: Sequence[pb.Priority], *, share_process: bool = False) -> HalyardProcess:
+    return HalyardProcess(DriverOptions(["CpuRef"], 2), priorities, share_process)
 
 
 @pytest.mark.parametrize("share_process", [False, True])
-def test_the_runner_serves_clients_at_the_same_time(
-    files: PreparedFiles, share_process: bool
-) -> None:
-    options = files.with_clients([HIGH, LOW, LOW], share_process=share_process)
-    with EngineProcess("Halyard", runner(files, options)) as process:
+def test_the_runner_serves_clients_at_the_same_time(work: Workload, share_process: bool) -> None:
+    with runner([HIGH, LOW, LOW], share_process=share_process).prepare(work) as process:
         prepared = process.prepared()
         assert len(prepared.examples) == 3, "each has executed"
         assert len({example.outputs[0].data for example in prepared.examples}) == 1
@@ -118,21 +127,20 @@ def test_the_runner_serves_clients_at_the_same_time(
         first, second = ((each[0], each[-1]) for each in loaded)
         assert first[0].begin_ns < second[1].begin_ns, "not one after the other"
         assert second[0].begin_ns < first[1].begin_ns
-        assert len(process.run(3, 0)) == 3, "the first one alone, as ever"
+        assert len(process.time(3, 0)) == 3, "the first one alone, as ever"
 
 
-def test_the_runner_refuses_more_clients_than_it_has(files: PreparedFiles) -> None:
-    options = files.with_clients([LOW, LOW], share_process=False)
+def test_the_runner_refuses_more_clients_than_it_has(work: Workload) -> None:
     done = subprocess.run(
-        runner(files, options), input=b"load 1 2 3\n", capture_output=True, timeout=60
+        runner([LOW, LOW]).command(work), input=b"load 1 2 3\n", capture_output=True, timeout=60
     )
     assert done.returncode == 1
     assert b"of as many clients as there are, not load 1 2 3" in done.stderr
 
 
-def test_the_runner_serves_one_client_of_a_service_alone(files: PreparedFiles) -> None:
-    options = files.with_clients([LOW, LOW], share_process=False)
-    command = ["hidl:nobody" if word == "in-process" else word for word in runner(files, options)]
+def test_the_runner_serves_one_client_of_a_service_alone(work: Workload) -> None:
+    words = runner([LOW, LOW]).command(work)
+    command = ["hidl:nobody" if word == "in-process" else word for word in words]
     done = subprocess.run(command, capture_output=True, timeout=60)
     assert done.returncode == 1
     assert b"several clients need an in-process target" in done.stderr
@@ -144,8 +152,8 @@ def test_the_runner_serves_one_client_of_a_service_alone(files: PreparedFiles) -
 def measure(peer: Peer, counts: Sequence[int] = (1, 2)) -> ModelResult:
     terminal = Terminal(Console(file=io.StringIO()))
     benchmark = Benchmark(terminal, [peer], ("CpuRef",), 2, clients=counts)
-    with PreparedFiles(SUBJECT, [peer]) as made:
-        return benchmark.measure(made, 1)
+    with workload() as made:
+        return benchmark.measure(SUBJECT, made, 1)
 
 
 def test_as_many_processes_of_a_peer_as_clients(outputs: Path) -> None:
@@ -195,10 +203,10 @@ def test_ours_that_fails_under_load_is_a_failure(
     outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bad = fake(outputs, "fails under load").command(Path(), Path(), 1)
-    monkeypatch.setattr(Benchmark, "_runner", lambda *_: bad)
+    monkeypatch.setattr(HalyardProcess, "command", lambda *_: bad)
     terminal = Terminal(Console(file=io.StringIO()))
-    with PreparedFiles(SUBJECT, []) as made:
-        result = Benchmark(terminal, [], (), 2, clients=[1]).measure(made, 1)
+    with workload() as made:
+        result = Benchmark(terminal, [], (), 2, clients=[1]).measure(SUBJECT, made, 1)
     assert result.failed
     assert result.clients is not None
     assert "out of breath" in result.clients.reason
@@ -209,11 +217,11 @@ def test_clients_whose_outputs_are_wrong_are_not_timed(
 ) -> None:
     right, wrong = (fake(outputs, deed).command(Path(), Path(), 1) for deed in ("works", "lies"))
     monkeypatch.setattr(
-        Benchmark, "_runner", lambda _, __, ___, options=None: wrong if options else right
+        HalyardProcess, "command", lambda ours, _: wrong if ours.priorities else right
     )
     terminal = Terminal(Console(file=io.StringIO()))
-    with PreparedFiles(SUBJECT, []) as made:
-        result = Benchmark(terminal, [], (), 2, clients=[2]).measure(made, 1)
+    with workload() as made:
+        result = Benchmark(terminal, [], (), 2, clients=[2]).measure(SUBJECT, made, 1)
     assert result.clients is not None
     assert result.clients.failed
     assert "disagrees with LiteRT" in result.clients.reason
@@ -252,7 +260,7 @@ def test_burners_burn_while_engines_are_timed_and_not_before(
     outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[str, str]] = []
-    prepared, run = EngineProcess.prepared, EngineProcess.run
+    prepared, run = EngineProcess.prepared, EngineProcess.time
     with Burners(1) as burners:
         [pid] = burners.pids
 
@@ -265,10 +273,11 @@ def test_burners_burn_while_engines_are_timed_and_not_before(
             return run(process, *words, **more)
 
         monkeypatch.setattr(EngineProcess, "prepared", note_prepared)
-        monkeypatch.setattr(EngineProcess, "run", note_run)
+        monkeypatch.setattr(EngineProcess, "time", note_run)
         terminal = Terminal(Console(file=io.StringIO()))
-        with PreparedFiles(SUBJECT, []) as made:
-            Benchmark(terminal, [], ("CpuRef",), 2, burners=burners).measure(made, 1)
+        with workload() as made:
+            benchmark = Benchmark(terminal, [], ("CpuRef",), 2, burners=burners)
+            benchmark.measure(SUBJECT, made, 1)
     assert set(seen) == {("prepare", "T"), ("run", "R")}
 
 
@@ -341,7 +350,7 @@ def test_what_was_measured_is_kept_where_it_is_interrupted(
 ) -> None:
     monkeypatch.setattr(peers, "find", lambda *_, **__: [])
     turns = 0
-    run = EngineProcess.run
+    run = EngineProcess.time
 
     def interrupted(process: EngineProcess, *words: Any, **more: Any) -> list[int]:
         nonlocal turns
@@ -350,7 +359,7 @@ def test_what_was_measured_is_kept_where_it_is_interrupted(
             raise ending
         return run(process, *words, **more)
 
-    monkeypatch.setattr(EngineProcess, "run", interrupted)
+    monkeypatch.setattr(EngineProcess, "time", interrupted)
     path = tmp_path / "bench.json"
     done = invoke(*SMALL, "--threads", "1,2", "--types", "float32", "--json", str(path))
     assert done.exit_code == code
@@ -368,7 +377,8 @@ def test_an_interrupt_ends_the_command_and_writes(tmp_path: Path) -> None:
     # Whoever runs the tests in the background of a shell has them ignore the signal.
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from halyard.bench import machine, peers; from halyard.machine import Peak;"
+        "from halyard import machine; from halyard.engines import peers; "
+        "from halyard.machine import Peak;"
         "machine.measure_peak = lambda threads: Peak(1, 'x', 1, 'y', 1, 1, 1);"
         "peers.find = lambda *_, **__: [];"
         "from halyard.cli import main; main()"
@@ -391,9 +401,8 @@ def test_an_interrupt_ends_the_command_and_writes(tmp_path: Path) -> None:
     assert not json.loads(path.read_text())["complete"]
 
 
-def test_a_side_that_answers_for_too_few_has_failed(files: PreparedFiles) -> None:
-    options = files.with_clients([LOW], share_process=False)
-    with EngineProcess("Halyard", runner(files, options)) as process:
+def test_a_side_that_answers_for_too_few_has_failed(work: Workload) -> None:
+    with runner([LOW]).prepare(work) as process:
         process.prepared()
         side = Side([process], clients_inside=False)
         with pytest.raises(EngineDied, match="1 clients answered, not 2"):

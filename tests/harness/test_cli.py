@@ -20,15 +20,15 @@ from halyard import (
     cli_run,
     cli_vm,
     hal_version,
-    litert,
     machine,
-    measurement,
     native,
     subject,
     terminal,
     zoo,
 )
 from halyard.devices import Device, config_of, open_config
+from halyard.engines import halyard as halyard_engine
+from halyard.engines import litert
 from halyard.errors import ConfigError, ProgramMissing
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
@@ -346,7 +346,7 @@ def failed(case: pb.TestCase) -> pb.CaseResult:
 def test_a_failure_on_the_device_exits_with_1_and_is_in_the_json(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measurement, "run_cases", FakeRuns(failed))
+    monkeypatch.setattr(halyard_engine, "run_cases", FakeRuns(failed))
     path = tmp_path / "result.json"
     result = invoke(*SMALL, "--json", path)
     assert result.exit_code == 1
@@ -365,7 +365,7 @@ def test_several_hal_versions_give_a_list(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = FakeRuns(failed)
-    monkeypatch.setattr(measurement, "run_cases", runs)
+    monkeypatch.setattr(halyard_engine, "run_cases", runs)
     path = tmp_path / "result.json"
     invoke(*SMALL, "--hal", "1.2..1.3", "--mode", "sync", "--repeat", "4", "--json", path)
     assert len(json.loads(path.read_text())) == 2
@@ -380,7 +380,7 @@ def test_one_hal_version_that_fails_fails_the_run(
         return failed(case) if len(runs.options) == 1 else right(case)
 
     runs = FakeRuns(first_fails)
-    monkeypatch.setattr(measurement, "run_cases", runs)
+    monkeypatch.setattr(halyard_engine, "run_cases", runs)
     result = invoke(*SMALL, "--hal", "1.2..1.3")
     assert result.exit_code == 1
     assert [line[0] for line in result.output.splitlines() if "Running" in line] == ["✗", "✓"]
@@ -389,7 +389,7 @@ def test_one_hal_version_that_fails_fails_the_run(
 def test_a_run_that_agrees_exits_with_0_and_says_its_times(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measurement, "run_cases", FakeRuns(right))
+    monkeypatch.setattr(halyard_engine, "run_cases", FakeRuns(right))
     path = tmp_path / "result.json"
     result = invoke(*SMALL, "--repeat", "1", "--threads", "1", "--json", path)
     assert result.exit_code == 0, result.output
@@ -416,7 +416,7 @@ def test_a_wrong_result_is_a_failure(invoke: Invoke, monkeypatch: pytest.MonkeyP
         result.examples[0].outputs[1].data = values.tobytes()
         return result
 
-    monkeypatch.setattr(measurement, "run_cases", FakeRuns(wrong))
+    monkeypatch.setattr(halyard_engine, "run_cases", FakeRuns(wrong))
     result = invoke(*SMALL)
     assert result.exit_code == 1
     assert "PROBLEM    disagrees with LiteRT by more than" in result.output
@@ -427,7 +427,7 @@ def test_without_litert_it_is_said_how_to_get_it(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
-    monkeypatch.setattr(measurement, "run_cases", FakeRuns(unknown))
+    monkeypatch.setattr(halyard_engine, "run_cases", FakeRuns(unknown))
     # Of a seed of its own, as references are kept.
     result = invoke(*SMALL, "--seed", "91")
     assert "not compared: LiteRT is not installed: pip install 'halyard[peers]'" in result.output
@@ -450,7 +450,7 @@ def test_the_backend_that_ran_is_one_that_was_asked_for(
         result.placement.add(label="operation 0", node="Conv2d", backend="CpuRef")
         return result
 
-    monkeypatch.setattr(measurement, "run_cases", FakeRuns(on_cpu_ref))
+    monkeypatch.setattr(halyard_engine, "run_cases", FakeRuns(on_cpu_ref))
     result = invoke(*SMALL, "--backends", asked)
     assert result.exit_code == exit_code, result.output
     assert said in result.output
@@ -477,14 +477,14 @@ def test_json_that_can_not_be_written_is_told_before_the_run(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     runs = FakeRuns(failed)
-    monkeypatch.setattr(measurement, "run_cases", runs)
+    monkeypatch.setattr(halyard_engine, "run_cases", runs)
     result = invoke(*SMALL, "--json", tmp_path / place)
     assert result.exit_code == 2
     assert runs.options == []
 
 
 def test_a_full_folder_for_json_is_told(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measurement, "run_cases", FakeRuns(failed))
+    monkeypatch.setattr(halyard_engine, "run_cases", FakeRuns(failed))
     result = invoke(*SMALL, "--json", "/dev/full")
     assert result.exit_code == 1
     assert "Error: /dev/full: No space left on device" in result.output
@@ -538,7 +538,7 @@ def test_a_saved_model_is_run_like_the_zoos(
         cases.append(case)
         return right(case)
 
-    monkeypatch.setattr(measurement, "run_cases", FakeRuns(remember))
+    monkeypatch.setattr(halyard_engine, "run_cases", FakeRuns(remember))
     path = tmp_path / "model.pb"
     assert invoke("save", *SMALL[1:], path).exit_code == 0
     for words in (SMALL, ("run", "--model", path)):

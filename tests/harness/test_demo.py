@@ -11,9 +11,10 @@ from rich.console import Console
 from halyard import cli_device, demo, native
 from halyard.devices import CommandResult
 from halyard.errors import ProgramMissing
-from halyard.measurement import Measurement, Subject
+from halyard.measurement import Measurement
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
+from halyard.subject import Subject
 from halyard.terminal import Terminal
 
 

@@ -26,11 +26,12 @@ from halyard.devices.adb_link import LinkBroken, LinkOverflow, tcp_link
 from halyard.devices.config import DeviceConfig
 from halyard.devices.host import HostDevice
 from halyard.errors import DeviceUnreachable, HalyardError, TooMuchSent
-from halyard.measurement import Measurement, Subject, failures
+from halyard.measurement import Measurement
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.report import print_measurement
-from halyard.results import stage_name, status_name
+from halyard.results import failures, stage_name, status_name
+from halyard.subject import Subject
 from halyard.terminal import Terminal, printable
 from tests.harness.fake_link import FakeLink
 

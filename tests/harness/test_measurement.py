@@ -8,20 +8,10 @@ import json
 import pytest
 from rich.console import Console
 
-from halyard import litert
-from halyard.compare import Difference
-from halyard.measurement import (
-    UNKNOWN_TIME,
-    Measurement,
-    Subject,
-    absent,
-    allowed_steps,
-    disagreements,
-    failures,
-    refusals,
-    shares,
-    strangers,
-)
+from halyard.compare import Difference, allowed_steps, disagreements
+from halyard.engines import litert
+from halyard.engines.reference import MOST_RUNS, Reference, Repetitions, reference
+from halyard.measurement import UNKNOWN_TIME, Measurement, absent, refusals, shares, strangers
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.report import (
@@ -32,7 +22,8 @@ from halyard.report import (
     print_operations,
     times,
 )
-from halyard.subject import MOST_RUNS, Reference, Repetitions
+from halyard.results import failures
+from halyard.subject import Subject
 from halyard.terminal import Terminal
 
 SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 96, 0.35)
@@ -107,10 +98,10 @@ def test_an_unknown_time_is_nnapi_s() -> None:
 @pytest.mark.parametrize(("asked", "runs"), [(0, 1), (3, 3), (MOST_RUNS + 1, MOST_RUNS)])
 def test_litert_runs_as_often_as_the_device_within_reason(asked: int, runs: int) -> None:
     small = Subject("small_classifier", DataType.QUANT8, 16, 0.5)
-    reference = small.reference(Repetitions(counted=asked, warmup=2, threads=1))
-    assert len(reference.milliseconds) == runs
-    assert min(reference.milliseconds) > 0
-    assert reference.threads == 1
+    word = reference(small, Repetitions(counted=asked, warmup=2, threads=1))
+    assert len(word.milliseconds) == runs
+    assert min(word.milliseconds) > 0
+    assert word.threads == 1
 
 
 def test_litert_s_time_stands_beside_ours() -> None:

@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from halyard import litert, onnx, tflite, zoo
-from halyard.compare import compare
-from halyard.litert import LiteRt
-from halyard.measurement import disagreements
+from halyard import onnx, zoo
+from halyard.compare import compare, disagreements
+from halyard.engines import litert
+from halyard.engines.litert import LiteRt
+from halyard.errors import NotExpressible
 from halyard.model import Array, DataType, ModelBuilder, TensorType
 from halyard.model.arguments import Activation, Padding
-from halyard.onnx import NotExpressible, operators
+from halyard.onnx import operators
 from halyard.onnx.operators import convert
 from halyard.proto import halyard_pb2 as pb
+from tests.harness.on_engine import outputs_of
 
 ort: Any = pytest.importorskip("onnxruntime")
 
@@ -61,7 +63,7 @@ def test_networks_of_the_zoo_agree_with_litert(name: str) -> None:
     model = zoo.build(name, DataType.FLOAT32, size=32, width=0.35)
     content = onnx.write(model.model)
     inputs = model.input_arrays(3)
-    expected = LiteRt(tflite.write(model.model)).run(inputs)
+    expected = outputs_of(LiteRt(), model.model, inputs)
     differences = [
         compare(info, wanted, found)
         for info, wanted, found in zip(model.outputs, expected, run(content, inputs), strict=True)

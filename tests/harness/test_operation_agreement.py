@@ -10,13 +10,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from halyard import litert, native, tflite
+from halyard import native
 from halyard.devices.host import HostDevice
+from halyard.driver_options import DriverOptions
+from halyard.engines import litert
+from halyard.engines.litert import LiteRt
 from halyard.errors import ProgramMissing
-from halyard.litert import LiteRt
 from halyard.model import Array, ModelBuilder, TensorType, byte_size, dtype_of
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
+from tests.harness.on_engine import outputs_of
 
 UINT8 = pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM
 INT8 = pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM_SIGNED
@@ -210,12 +213,16 @@ def test_no_byte_differs_from_litert(name: str, operand_type: int) -> None:
         tests.append(pb.TestCase(name=name, model=model, examples=[example]))
     with HostDevice() as device:
         ran = run_cases(
-            device, tests, pb.RunOptions(timeout_s=120), Target.in_process(), backends=["CpuRef"]
+            device,
+            tests,
+            pb.RunOptions(timeout_s=120),
+            Target.in_process(),
+            driver=DriverOptions(["CpuRef"]),
         )
     seen: set[int] = set()
     for (model, inputs), result in zip(cases, ran, strict=True):
         assert result.failed_stage == pb.STAGE_NONE, result.message
-        (expected,) = LiteRt(tflite.write(model)).run(inputs)
+        (expected,) = outputs_of(LiteRt(), model, inputs)
         data = result.examples[0].outputs[0].data
         actual = np.frombuffer(data, expected.dtype).reshape(expected.shape)
         differing = np.count_nonzero(actual != expected)

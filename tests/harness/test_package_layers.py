@@ -13,12 +13,14 @@ import halyard
 # another unit of the same one.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "proto"}),
-    frozenset({"delimited", "folders", "native", "output_file", "results", "terminal"}),
+    frozenset({"delimited", "driver_options", "folders", "native", "output_file"}),
+    frozenset({"results", "terminal"}),
     frozenset({"backends", "machine", "model", "operations"}),
-    frozenset({"cases", "compare", "litert", "onnx", "tflite", "vm", "zoo"}),
+    frozenset({"cases", "compare", "onnx", "tflite", "vm", "zoo"}),
     frozenset({"devices", "profile", "subject"}),
     frozenset({"hal_version", "runner"}),
-    frozenset({"measurement", "specs"}),
+    frozenset({"engines", "specs"}),
+    frozenset({"measurement"}),
     frozenset({"bench", "conformance", "report"}),
     frozenset({"cli_bench", "cli_conformance", "cli_device", "cli_files", "cli_group"}),
     frozenset({"cli_run", "cli_vm", "demo"}),

@@ -10,6 +10,7 @@ import pytest
 
 from halyard import native
 from halyard.devices import HostDevice
+from halyard.driver_options import DriverOptions
 from halyard.errors import DeviceError, HalyardError
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
@@ -64,9 +65,7 @@ def test_backends_threads_fast_math_and_target_reach_the_runner(device: HostDevi
         CASES[:1],
         pb.RunOptions(),
         Target.hidl("some-name"),
-        backends=["CpuAcc", "CpuRef"],
-        threads=3,
-        fast_math=True,
+        driver=DriverOptions(["CpuAcc", "CpuRef"], threads=3, fast_math=True),
     )
     for words in (
         "--target hidl:some-name",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from halyard.devices.host import HostDevice
+from halyard.driver_options import DriverOptions
 from halyard.model import ModelBuilder, TensorType
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
@@ -78,7 +79,7 @@ def test_weights_of_two_cells_in_other_rows(sizes: tuple[int, int], backends: li
             [pb.TestCase(name="shared", model=model, examples=[example])],
             pb.RunOptions(timeout_s=60),
             Target.in_process(),
-            backends=backends,
+            driver=DriverOptions(backends),
         )
     assert found.failed_stage == pb.STAGE_NONE, found.message
     for output, wanted in zip(found.examples[0].outputs, expected, strict=True):

@@ -5,13 +5,18 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from halyard import litert, tflite, zoo
+from halyard import tflite, zoo
 from halyard.compare import compare
-from halyard.litert import Kernels, LiteRt, LiteRtMissing, LiteRtRefused
+from halyard.engines import litert
+from halyard.engines.engine import EngineMissing, EngineRefused
+from halyard.engines.litert import Kernels, LiteRt
+from halyard.engines.workload import Workload
+from halyard.errors import NotExpressible
 from halyard.model import (
     Array,
     DataType,
@@ -22,8 +27,9 @@ from halyard.model import (
     is_tensor,
 )
 from halyard.proto import halyard_pb2 as pb
-from halyard.tflite import NotExpressible, schema
+from halyard.tflite import schema
 from halyard.zoo import ZooModel, forward
+from tests.harness.on_engine import outputs_of
 
 needs_litert = pytest.mark.skipif(
     not litert.available(), reason="LiteRT (ai-edge-litert) is not installed"
@@ -356,7 +362,7 @@ def test_litert_computes_an_operation_as_numpy_does(name: str, kernels: Kernels)
     index = model.main.output_indexes[0]
     expected = forward.run(model, inputs)[index]
     assert expected.shape == tuple(model.main.operands[index].dimensions)
-    (result,) = LiteRt(tflite.write(model), kernels=kernels).run(inputs)
+    (result,) = outputs_of(LiteRt(kernels=kernels), model, inputs)
     np.testing.assert_allclose(result, expected, rtol=2e-5, atol=2e-5)
 
 
@@ -371,7 +377,7 @@ def test_quantize_and_dequantize_are_written(operand_type: int) -> None:
     model = builder.build([back])
     (values,) = random_inputs(model)
     lowest, highest = (0, 255) if operand_type == UINT8 else (-128, 127)
-    (result,) = LiteRt(tflite.write(model)).run([values])
+    (result,) = outputs_of(LiteRt(), model, [values])
     reachable = np.clip(values, (lowest - 3) * 0.05, (highest - 3) * 0.05)
     assert np.abs(result - reachable).max() <= 0.0251
 
@@ -382,18 +388,20 @@ def test_quantize_and_dequantize_are_written(operand_type: int) -> None:
 )
 def test_litert_runs_float_models_as_numpy_does(name: str) -> None:
     model = build(name, DataType.FLOAT32)
-    runtime = LiteRt(tflite.write(model.model))
-    # Two runs of the same input: states do not go on where the last run left them.
-    for seed in (0, 1, 0):
-        inputs = model.input_arrays(seed)
-        values = forward.run(model.model, inputs)
-        results = runtime.run(inputs)
-        for info, index, result in zip(
-            model.outputs, model.model.main.output_indexes, results, strict=True
-        ):
-            difference = compare(info, values[index], result)
-            # Sums in another order, of the largest value: the logits of some networks reach 50.
-            assert difference.max_abs_error < 2e-5 * max(1.0, difference.largest), difference.text()
+    with Workload.seeded(model, 0) as work, LiteRt().prepare(work) as prepared:
+        # Two runs of the same input: states do not go on where the last run left them.
+        for seed in (0, 1, 0):
+            inputs = model.input_arrays(seed)
+            values = forward.run(model.model, inputs)
+            prepared.bind([each.tobytes() for each in inputs])
+            results = prepared.run()
+            for info, index, result in zip(
+                model.outputs, model.model.main.output_indexes, results, strict=True
+            ):
+                difference = compare(info, values[index], result)
+                # Sums in another order, of the largest value: the logits of some networks reach 50.
+                allowed = 2e-5 * max(1.0, difference.largest)
+                assert difference.max_abs_error < allowed, difference.text()
 
 
 @needs_litert
@@ -414,12 +422,12 @@ def test_quantised_models_stay_close_to_their_float_twin(name: str, data_type: D
     names = [info.name for info in model.outputs]
     # Of a detection's outputs the deltas go through no threshold.
     output = names.index("logits" if "logits" in names else "deltas")
-    runtime = LiteRt(tflite.write(model.model))
+    engine = LiteRt()
     correlations = []
     for seed in range(8):
         inputs = floats.input_arrays(seed)
         expected = forward.run(floats.model, inputs)[floats.model.main.output_indexes[output]]
-        result = runtime.run(model.input_arrays(seed))[output]
+        result = outputs_of(engine, model.model, model.input_arrays(seed))[output]
         result = model.outputs[output].dequantize(result)
         correlations.append(np.corrcoef(result.ravel(), expected.ravel())[0, 1])
     # What 8 bits leave of a network is the same whoever runs it: random weights make more of a
@@ -431,21 +439,21 @@ def test_quantised_models_stay_close_to_their_float_twin(name: str, data_type: D
 @needs_litert
 def test_inputs_that_do_not_fit_are_refused() -> None:
     model = build("small_classifier", DataType.FLOAT32)
-    runtime = LiteRt(tflite.write(model.model))
-    with pytest.raises(LiteRtRefused):
-        runtime.run([np.zeros((1, 5, 5, 3), np.float32)])
-    with pytest.raises(LiteRtRefused):
-        runtime.run([])
+    for inputs in ([np.zeros((1, 5, 5, 3), np.float32)], []):
+        with pytest.raises(EngineRefused):
+            outputs_of(LiteRt(), model.model, inputs)
 
 
 @needs_litert
-def test_a_file_that_is_no_model_is_refused() -> None:
-    with pytest.raises(LiteRtRefused):
-        LiteRt(b"no flatbuffer at all")
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(b"no flatbuffer at all")
+    with pytest.raises(EngineRefused):
+        LiteRt().load(path)
 
 
 def test_a_missing_litert_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
     assert not litert.available()
-    with pytest.raises(LiteRtMissing, match=r"pip install 'halyard\[peers\]'"):
-        LiteRt(b"")
+    with pytest.raises(EngineMissing, match=r"pip install 'halyard\[peers\]'"):
+        LiteRt()

@@ -12,6 +12,7 @@ import numpy as np
 
 from halyard import native
 from halyard.devices.host import HostDevice
+from halyard.driver_options import DriverOptions
 from halyard.model import Array, dtype_of
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
@@ -63,8 +64,7 @@ def run_all(
         cases,
         pb.RunOptions(timeout_s=60),
         Target.in_process(),
-        backends=backends,
-        driver_options=options,
+        driver=DriverOptions(backends, more=options),
     )
 
 

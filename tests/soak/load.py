@@ -15,9 +15,9 @@ from typing import Self
 from halyard import delimited, native
 from halyard.cases import Case
 from halyard.devices import WORK_FOLDER, Service, VirtualDevice
-from halyard.measurement import Subject
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
+from halyard.subject import Subject
 from tests.device.programs import put_test_program
 
 _SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 32, 0.1)

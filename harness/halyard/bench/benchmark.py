@@ -7,24 +7,26 @@ import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Self
 
-from halyard import delimited, folders, native
 from halyard.bench import clients, turns
 from halyard.bench.burners import Burners
 from halyard.bench.clients import ManyClients
-from halyard.bench.engine_process import EngineDied, EngineProcess
-from halyard.bench.peers import Peer
 from halyard.bench.results import OURS, EngineResult, ModelResult
-from halyard.compare import Difference, compare
-from halyard.errors import HalyardError
-from halyard.measurement import absent, allowed_steps, disagreements, shares
+from halyard.compare import Difference, allowed_steps, compare_all, disagreements
+from halyard.driver_options import DriverOptions
+from halyard.engines.engine import EngineRefused
+from halyard.engines.halyard import TITLE, HalyardProcess
+from halyard.engines.peers import Peer
+from halyard.engines.process import EngineDied, EngineProcess, ProcessEngine
+from halyard.engines.reference import Reference, Repetitions, reference
+from halyard.engines.workload import Workload
+from halyard.errors import HalyardError, NotExpressible
+from halyard.measurement import absent, shares
+from halyard.model import Array
 from halyard.model.multiply_adds import multiply_adds
 from halyard.proto import halyard_pb2 as pb
 from halyard.results import stage_name, status_name
-from halyard.runner import Target
-from halyard.subject import Reference, Repetitions, Subject
+from halyard.subject import Subject
 from halyard.terminal import Terminal
 
 # Seconds between two turns: what the one before has left to do on other cores ends.
@@ -33,63 +35,6 @@ _GAP = 0.02
 _LONG = 2000.0
 # Seconds of executions in which nodes are timed, at most.
 _PROFILE_SECONDS = 10.0
-
-
-class PreparedFiles:
-    """A model in the forms that the engines load, in a folder that is gone afterwards."""
-
-    def __init__(self, subject: Subject, peers: Sequence[Peer]) -> None:
-        self.subject = subject
-        self._held = folders.Temporary("bench")
-        self._folder = self._held.path
-        runnable = subject.runnable
-        example = runnable.example(subject.seed)
-        self.bundle = self._file(
-            "bundle",
-            delimited.write(
-                [pb.TestCase(name=str(subject), model=runnable.model, examples=[example])]
-            ),
-        )
-        # The peers have the model from a file of their own.
-        self.case = self._file("case", delimited.write([pb.TestCase(examples=[example])]))
-        self.options = self._options("options")
-        self.models: dict[str, Path] = {}
-        self.refusals: dict[str, str] = {}
-        for peer in peers:
-            try:
-                self.models[peer.name] = self._file(
-                    f"model.{peer.name}", peer.write(runnable.model)
-                )
-            except HalyardError as error:
-                self.refusals[peer.name] = str(error)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._held.close()
-
-    def with_clients(self, priorities: Sequence[pb.Priority], *, share_process: bool) -> Path:
-        """Options of a runner that has a client of each of these priorities."""
-        name = "options.process" if share_process else "options.processes"
-        return self._options(name, priorities, share_process=share_process)
-
-    def _options(
-        self, name: str, priorities: Sequence[pb.Priority] = (), *, share_process: bool = False
-    ) -> Path:
-        options = pb.RunOptions(
-            mode=pb.EXECUTION_MODE_SYNC,
-            preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
-            priority=pb.PRIORITY_MEDIUM,
-            clients=priorities,
-            clients_share_process=share_process,
-        )
-        return self._file(name, options.SerializeToString())
-
-    def _file(self, name: str, content: bytes) -> Path:
-        path = self._folder / name
-        path.write_bytes(content)
-        return path
 
 
 @dataclass(frozen=True)
@@ -107,15 +52,19 @@ class Benchmark:
     burners: Burners | None = None  # that burn while anything is timed
 
     def measure(
-        self, files: PreparedFiles, threads: int, into: list[ModelResult] | None = None
+        self,
+        subject: Subject,
+        work: Workload,
+        threads: int,
+        into: list[ModelResult] | None = None,
     ) -> ModelResult:
-        """What fails is in the result; engines that fail are out before any time is taken. `into`
-        has the result as soon as there are times: what is interrupted keeps them."""
-        subject = files.subject
-        runnable = subject.runnable
+        """`work`: the subject's. What fails is in the result; engines that fail are out before any
+        time is taken. `into` has the result as soon as there are times: what is interrupted keeps
+        them."""
+        runnable = work.model
         title = f"{subject}, {threads} thread{'s' if threads > 1 else ''}"
         with self.terminal.step(f"{title}: LiteRT's word on the outputs"):
-            reference = subject.reference(Repetitions(threads=threads))
+            word = reference(subject, Repetitions(threads=threads))
         result = ModelResult(
             model=subject.name,
             data_type=subject.data_type,
@@ -123,20 +72,15 @@ class Benchmark:
             threads=threads,
             multiply_adds=multiply_adds(runnable.model),
             constant_bytes=runnable.constant_bytes,
-            reference=reference.name if reference.outputs is not None else "",
+            reference=word.name if word.outputs is not None else "",
         )
-        result.engines.append(EngineResult(OURS, "Halyard"))
+        result.engines.append(EngineResult(OURS, TITLE))
         result.engines += [
-            EngineResult(
-                peer.name,
-                peer.title,
-                self.versions.get(peer.name, ""),
-                reason=files.refusals.get(peer.name, "") or _threads_refused(peer, threads),
-            )
+            EngineResult(peer.name, peer.title, self.versions.get(peer.name, ""))
             for peer in self.peers
         ]
         with contextlib.ExitStack() as stack:
-            processes = self._prepare(stack, title, files, threads, result, reference)
+            processes = self._prepare(stack, title, work, result, word)
             if into is not None:
                 into.append(result)
             if OURS in processes:
@@ -145,37 +89,46 @@ class Benchmark:
                 if self.profile and result.ours.times_ms:
                     self._profile(title, processes[OURS], result)
         if self.clients and result.ours.times_ms:
-            self._measure_clients(title, files, result, reference)
+            self._measure_clients(title, work, result, word)
         if not result.ours.times_ms:
             for engine in result.engines[1:]:
                 engine.reason = engine.reason or "not timed: Halyard failed before"
         return result
 
+    def engines(self, threads: int) -> dict[str, ProcessEngine]:
+        """Ours and the peers, by name."""
+        others = {peer.name: peer.with_threads(threads) for peer in self.peers}
+        return {OURS: self.ours(threads), **others}
+
+    def ours(
+        self, threads: int, priorities: Sequence[pb.Priority] = (), *, share_process: bool = False
+    ) -> HalyardProcess:
+        options = DriverOptions(self.backends, threads, self.fast_math)
+        return HalyardProcess(options, priorities, share_process)
+
     def _prepare(
         self,
         stack: contextlib.ExitStack,
         title: str,
-        files: PreparedFiles,
-        threads: int,
+        work: Workload,
         result: ModelResult,
-        reference: Reference,
+        word: Reference,
     ) -> dict[str, EngineProcess]:
         """The processes of the engines whose outputs are right."""
-        commands: dict[str, Sequence[str | Path]] = {OURS: self._runner(files, threads)}
-        for peer, engine in zip(self.peers, result.engines[1:], strict=True):
-            if not engine.reason:
-                commands[peer.name] = peer.command(files.models[peer.name], files.case, threads)
+        engines = self.engines(result.threads)
         processes = {}
         with self.terminal.step(f"{title}: preparing and checking") as step:
             for engine in result.engines:
-                if engine.name not in commands:
-                    continue
                 step.now(engine.title)
-                process = stack.enter_context(EngineProcess(engine.title, commands[engine.name]))
                 try:
-                    prepared = process.prepared()
-                    _take(engine, prepared, files.subject, reference)
-                    self._judge_placement(engine, prepared)
+                    process = stack.enter_context(engines[engine.name].prepare(work))
+                except (EngineRefused, NotExpressible) as error:
+                    # It has no word for the model, which is no failure.
+                    engine.reason = str(error)
+                    continue
+                try:
+                    _take(engine, process, work, word)
+                    self._judge_placement(engine, process.prepared())
                 except HalyardError as error:
                     engine.fail(str(error))
                 if not engine.reason:
@@ -207,7 +160,7 @@ class Benchmark:
             for name, process in processes.items():
                 first = engines[name].first_ms or 0.0
                 try:
-                    again = first if first > _LONG else process.run(1, 1)[0] / 1e6
+                    again = first if first > _LONG else process.time(1, 1)[0] / 1e6
                 except EngineDied as error:
                     engines[name].fail(str(error))
                     continue
@@ -222,7 +175,7 @@ class Benchmark:
                     time.sleep(_GAP)
                     expected = milliseconds[turn.engine] * (turn.count + turn.warmup) / 100
                     try:
-                        times = processes[turn.engine].run(
+                        times = processes[turn.engine].time(
                             turn.count, turn.warmup, expected_s=expected
                         )
                     except EngineDied as error:
@@ -250,7 +203,7 @@ class Benchmark:
         return self.burners.burning() if self.burners is not None else contextlib.nullcontext()
 
     def _measure_clients(
-        self, title: str, files: PreparedFiles, result: ModelResult, reference: Reference
+        self, title: str, work: Workload, result: ModelResult, word: Reference
     ) -> None:
         """Beside the peer that is LiteRT, or the best one where LiteRT has no times."""
         many = result.clients = ManyClients()
@@ -258,8 +211,8 @@ class Benchmark:
         engine = timed.get("litert", result.best_peer)
         most = max(self.clients)
 
-        def check(example: pb.ExampleResult) -> Sequence[str]:
-            return _compared(files.subject, reference, example)[1]
+        def check(outputs: Sequence[Array]) -> Sequence[str]:
+            return _compared(work, word, outputs)[1]
 
         with (
             contextlib.ExitStack() as stack,
@@ -269,15 +222,13 @@ class Benchmark:
             sides: dict[str, clients.Side] = {}
             try:
                 high = [pb.PRIORITY_HIGH, *[pb.PRIORITY_LOW] * (most - 1)]
+                alike = [pb.PRIORITY_MEDIUM] * most
                 kinds = {
-                    "ours": files.with_clients([pb.PRIORITY_MEDIUM] * most, share_process=False),
-                    clients.HIGH_BESIDE_LOW: files.with_clients(high, share_process=True),
+                    "ours": self.ours(result.threads, alike),
+                    clients.HIGH_BESIDE_LOW: self.ours(result.threads, high, share_process=True),
                 }
-                for name, options in kinds.items():
-                    command = self._runner(files, result.threads, options)
-                    sides[name] = clients.start(
-                        stack, result.ours.title, [command], check, clients_inside=True
-                    )
+                for name, ours in kinds.items():
+                    sides[name] = clients.start(stack, [ours], work, check, clients_inside=True)
             except HalyardError as error:
                 many.reason, many.failed, step.failed = str(error), True, True
                 return
@@ -285,10 +236,10 @@ class Benchmark:
                 many.reason = "no peer has times"
             else:
                 [peer] = [peer for peer in self.peers if peer.name == engine.name]
-                command = peer.command(files.models[peer.name], files.case, result.threads)
+                processes = [peer.with_threads(result.threads)] * most
                 try:
                     sides["peer"] = clients.start(
-                        stack, peer.title, [command] * most, check, clients_inside=False
+                        stack, processes, work, check, clients_inside=False
                     )
                     many.peer, many.peer_title = peer.name, peer.title
                 except HalyardError as error:
@@ -301,32 +252,11 @@ class Benchmark:
             except EngineDied as error:
                 many.reason, many.failed, step.failed = str(error), True, True
 
-    def _runner(
-        self, files: PreparedFiles, threads: int, options: Path | None = None
-    ) -> Sequence[str | Path]:
-        command: list[str | Path] = [
-            native.program(native.RUNNER),
-            "--serve",
-            *("--target", Target.in_process().name),
-            *("--bundle", files.bundle),
-            *("--options", options or files.options),
-            *("--results", "/dev/stdout"),
-            *("--number-of-threads", str(threads)),
-        ]
-        if self.fast_math:
-            command.append("--enable-fast-math")
-        return [*command, "-c", ",".join(self.backends)] if self.backends else command
 
-
-def _threads_refused(peer: Peer, threads: int) -> str:
-    return "" if peer.has_threads or threads == 1 else "it can't be told how many threads to use"
-
-
-def _take(
-    engine: EngineResult, prepared: pb.CaseResult, subject: Subject, reference: Reference
-) -> None:
+def _take(engine: EngineResult, process: EngineProcess, work: Workload, word: Reference) -> None:
     """What the engine says of itself, and whether its outputs are right. That a peer refuses a
     model is no failure; that its outputs are wrong is one."""
+    prepared = process.prepared()
     engine.version = engine.version or prepared.version_string
     engine.prepare_ms = prepared.prepare_ns / 1e6
     if prepared.failed_stage != pb.STAGE_NONE:
@@ -342,24 +272,20 @@ def _take(
     engine.first_ms = prepared.examples[0].timings[0].wall_ns / 1e6
     engine.peak_memory_bytes = prepared.memory.peak_rss_bytes
     engine.base_memory_bytes = prepared.memory.base_rss_bytes
-    engine.differences, problems = _compared(subject, reference, prepared.examples[0])
+    engine.differences, problems = _compared(work, word, process.run())
     if engine.differences is None:
-        engine.notes.append(f"its outputs are not compared: {reference.reason}")
+        engine.notes.append(f"its outputs are not compared: {word.reason}")
     if problems:
         engine.fail("; ".join(problems))
 
 
 def _compared(
-    subject: Subject, reference: Reference, example: pb.ExampleResult
+    work: Workload, word: Reference, outputs: Sequence[Array]
 ) -> tuple[Sequence[Difference] | None, Sequence[str]]:
     """How far the outputs are from the reference's, where it has any, and what is wrong with it."""
-    runnable = subject.runnable
-    outputs = runnable.output_arrays(example)
-    if reference.outputs is None:
+    if word.outputs is None:
         return None, []
-    differences = [
-        compare(info, wanted, found)
-        for info, wanted, found in zip(runnable.outputs, reference.outputs, outputs, strict=True)
-    ]
-    operations = len(runnable.model.main.operations)
-    return differences, disagreements(differences, operations, allowed_steps(runnable.model))
+    model = work.model.model
+    differences = compare_all(work.model, word.outputs, outputs)
+    operations = len(model.main.operations)
+    return differences, disagreements(differences, operations, allowed_steps(model))

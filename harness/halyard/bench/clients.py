@@ -12,14 +12,15 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from halyard.bench import turns
-from halyard.bench.engine_process import EngineDied, EngineProcess
+from halyard.engines.process import EngineDied, EngineProcess, ProcessEngine
+from halyard.engines.workload import Workload
 from halyard.errors import HalyardError
+from halyard.model import Array
 from halyard.proto import halyard_pb2 as pb
 
 ROUNDS = 4
@@ -204,22 +205,19 @@ def measure(
 
 def start(
     stack: contextlib.ExitStack,
-    title: str,
-    commands: Sequence[Sequence[str | Path]],
-    check: Callable[[pb.ExampleResult], Sequence[str]],
+    engines: Sequence[ProcessEngine],
+    work: Workload,
+    check: Callable[[Sequence[Array]], Sequence[str]],
     *,
     clients_inside: bool,
 ) -> Side:
     """Prepares the clients, one process after another. HalyardError where one fails, or where the
     outputs of its first execution are wrong (`check`)."""
     processes = []
-    for command in commands:
-        process = stack.enter_context(EngineProcess(title, command))
-        prepared = process.prepared()
-        if prepared.failed_stage != pb.STAGE_NONE:
-            raise HalyardError(f"{title}: {prepared.message}")
-        for example in prepared.examples:
-            if problems := check(example):
-                raise HalyardError(f"{title}: {'; '.join(problems)}")
+    for engine in engines:
+        process = stack.enter_context(engine.prepare(work))
+        for outputs in process.run_all():
+            if problems := check(outputs):
+                raise HalyardError(f"{engine.title}: {'; '.join(problems)}")
         processes.append(process)
     return Side(processes, clients_inside=clients_inside)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from halyard import machine, output_file
-from halyard.bench.peers import FoundPeer
 from halyard.bench.results import ModelResult, Skipped
 from halyard.bench.table import print_left_out, print_peaks, print_summary
+from halyard.engines.peers import FoundPeer
 from halyard.machine import Peak
 from halyard.terminal import Terminal
 

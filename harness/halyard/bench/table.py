@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from halyard.bench.clients import Latencies
-from halyard.bench.peers import FoundPeer
 from halyard.bench.results import EngineResult, ModelResult, disagreement
+from halyard.engines.peers import FoundPeer
 from halyard.machine import Peak
 from halyard.profile import node_times, print_profile
 from halyard.terminal import Terminal

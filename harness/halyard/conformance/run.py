@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from halyard import hal_version
 from halyard.conformance.driver import Driver
 from halyard.conformance.plan import Planned
+from halyard.driver_options import DriverOptions
 from halyard.errors import HalyardError, RunnerDied, TargetUnreachable
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import stream_cases
@@ -105,7 +106,7 @@ class _Bundle:
             [planned.case.test_case for planned in order],
             self._options,
             driver.target,
-            backends=driver.backends,
+            driver=DriverOptions(driver.backends),
             jobs=self._jobs,
             until_crash=driver.is_restarted,
         )

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from halyard import native
+from halyard.driver_options import DriverOptions
 from halyard.errors import CommandFailed
 
 # Bytes done, and bytes in all.
@@ -55,11 +56,11 @@ class ServiceOptions:
     """How to start the service."""
 
     instance: str = "halyard-default"  # -n
-    backends: Sequence[str] = ()  # -c; none: the service's own default
-    threads: int | None = None  # --number-of-threads
+    backends: Sequence[str] = ()  # none: the service's own default
+    threads: int | None = None
     verbose: bool = True  # -v
-    fast_math: bool = False  # -a
-    unsupported: Sequence[int | str] = ()  # -u, codes or names
+    fast_math: bool = False
+    unsupported: Sequence[int | str] = ()  # codes or names
     seccomp: str | None = None  # --seccomp; left out: see VirtualDevice.start_service()
     arguments: Sequence[str] = ()  # any others
     # The program on the device. It is pushed from this machine if it is not there.
@@ -70,14 +71,9 @@ class ServiceOptions:
         words = [self.program]
         if self.verbose:
             words.append("-v")
-        if self.backends:
-            words += ["-c", ",".join(self.backends)]
-        if self.threads is not None:
-            words += ["--number-of-threads", str(self.threads)]
-        if self.fast_math:
-            words.append("-a")
-        if self.unsupported:
-            words += ["-u", ",".join(str(code) for code in self.unsupported)]
+        words += DriverOptions(
+            self.backends, self.threads or 0, self.fast_math, self.unsupported
+        ).words()
         if self.seccomp is not None:
             words += ["--seccomp", self.seccomp]
         return [*words, "-n", self.instance, *self.arguments]

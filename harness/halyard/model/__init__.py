@@ -16,7 +16,7 @@ from halyard.model.operands import (
     type_name,
 )
 from halyard.model.runnable import RunnableModel
-from halyard.model.tensors import DataType, TensorInfo, tensor_infos
+from halyard.model.tensors import DataType, TensorInfo, Tensors, tensor_infos
 
 __all__ = [
     "Array",
@@ -25,6 +25,7 @@ __all__ = [
     "RunnableModel",
     "TensorInfo",
     "TensorType",
+    "Tensors",
     "byte_size",
     "constant",
     "constants",

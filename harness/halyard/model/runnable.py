@@ -10,7 +10,7 @@ import numpy as np
 from halyard.errors import HalyardError
 from halyard.model import stimuli
 from halyard.model.operands import Array, byte_size
-from halyard.model.tensors import TensorInfo
+from halyard.model.tensors import TensorInfo, tensor_infos
 from halyard.proto import halyard_pb2 as pb
 
 
@@ -22,6 +22,15 @@ class RunnableModel:
     model: pb.Model
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
+
+    @classmethod
+    def of(cls, model: pb.Model, name: str = "") -> RunnableModel:
+        return RunnableModel(
+            name or model.name,
+            model,
+            tensor_infos(model, model.main.input_indexes),
+            tensor_infos(model, model.main.output_indexes),
+        )
 
     def input_arrays(self, seed: int) -> list[Array]:
         """A synthetic image or sequence where the model takes one: per seed the same one in every

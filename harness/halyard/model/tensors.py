@@ -47,6 +47,14 @@ class TensorInfo:
         return (values.astype(np.float64) - self.zero_point) * self.scale
 
 
+@dataclass(frozen=True)
+class Tensors:
+    """What goes into a model and comes out, in its order."""
+
+    inputs: tuple[TensorInfo, ...] = ()
+    outputs: tuple[TensorInfo, ...] = ()
+
+
 def tensor_infos(model: pb.Model, indexes: Sequence[int]) -> tuple[TensorInfo, ...]:
     """The operands at `indexes` of the main subgraph, as a user of the model sees them."""
     return tuple(

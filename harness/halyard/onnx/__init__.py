@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from halyard.onnx.operators import NotExpressible, convert
+from halyard.onnx.operators import convert
 from halyard.proto import halyard_pb2 as pb
 
-__all__ = ["NotExpressible", "write"]
+__all__ = ["write"]
 
 
 def write(model: pb.Model) -> bytes:

@@ -7,16 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from halyard.errors import HalyardError
+from halyard.errors import NotExpressible
 from halyard.model import Array, arguments, constant, dtype_of, is_constant, label, type_name
 from halyard.model.arguments import Activation, ExplicitPadding, Padding, Window
 from halyard.onnx.graph import Attribute, Graph, Node, ValueInfo, int64
 from halyard.proto import halyard_pb2 as pb
-
-
-class NotExpressible(HalyardError):
-    """The model has something that is not written as ONNX here."""
-
 
 _TYPES = (pb.OPERAND_TYPE_TENSOR_FLOAT32, pb.OPERAND_TYPE_TENSOR_INT32)
 

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from halyard.proto import halyard_pb2 as pb
-from halyard.tflite.converter import NotExpressible
 from halyard.tflite.operators import convert
 
-__all__ = ["NotExpressible", "write"]
+__all__ = ["write"]
 
 
 def write(model: pb.Model) -> bytes:

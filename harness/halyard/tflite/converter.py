@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from halyard.errors import HalyardError
+from halyard.errors import NotExpressible
 from halyard.model import (
     arguments,
     constants,
@@ -20,11 +20,6 @@ from halyard.proto import halyard_pb2 as pb
 from halyard.tflite import schema
 from halyard.tflite.graph import CustomOptions, Graph, Operator, Options, Quantization, Tensor
 from halyard.tflite.schema import BuiltinOperator, BuiltinOptions, TensorType
-
-
-class NotExpressible(HalyardError):
-    """The model has something that TFLite's file format or its builtin operators have not."""
-
 
 _TENSOR_TYPES = {
     pb.OPERAND_TYPE_TENSOR_FLOAT32: TensorType.FLOAT32,

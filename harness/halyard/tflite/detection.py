@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from flatbuffers import flexbuffers
 
+from halyard.errors import NotExpressible
 from halyard.model import arguments
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite import schema
-from halyard.tflite.converter import Converter, NotExpressible
+from halyard.tflite.converter import Converter
 from halyard.tflite.graph import CustomOptions, Options, Tensor
 from halyard.tflite.schema import BuiltinOperator, BuiltinOptions, TensorType
 

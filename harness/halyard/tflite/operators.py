@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from halyard.errors import NotExpressible
 from halyard.model import arguments
 from halyard.model.arguments import ExplicitPadding, Window
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite import detection, recurrent, schema
-from halyard.tflite.converter import Converter, Handler, NotExpressible
+from halyard.tflite.converter import Converter, Handler
 from halyard.tflite.graph import Graph, Options
 from halyard.tflite.schema import BuiltinOperator, BuiltinOptions
 

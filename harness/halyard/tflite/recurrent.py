@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from halyard.errors import NotExpressible
 from halyard.model import is_tensor
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite import schema
-from halyard.tflite.converter import Converter, NotExpressible
+from halyard.tflite.converter import Converter
 from halyard.tflite.graph import OMITTED, Options, Quantization, Tensor
 from halyard.tflite.schema import BuiltinOperator, BuiltinOptions, TensorType
 

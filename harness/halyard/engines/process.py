@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An engine in a process of its own, which prepares a model once and executes it when told to."""
+"""An engine in a process of its own, which prepares a model once and executes it when told to.
+
+Our runner is one, and so are the other engines in processes of worker.py: all speak as
+`halyard-runner --serve` does.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,15 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Protocol
+
+import numpy as np
 
 from halyard import delimited, native
+from halyard.engines.engine import Engine, EngineRefused, Prepared
+from halyard.engines.workload import Workload
 from halyard.errors import HalyardError
+from halyard.model import Array, Tensors
 from halyard.proto import halyard_pb2 as pb
 
 # Seconds that a process has to end by itself once it gets no more commands.
@@ -28,13 +37,29 @@ class EngineDied(HalyardError):
     """The process ended, stood still, or wrote what makes no sense."""
 
 
-class EngineProcess:
+class ProcessEngine(Engine, Protocol):
+    """An engine whose models are held by processes of their own."""
+
+    def prepare(self, work: Workload) -> EngineProcess: ...
+
+
+class EngineProcess(Prepared):
     """It runs only while it has something to do. In between it is stopped: threads that spin for
     work, as those of thread pools do for a while, take no time from the engine whose turn it is."""
 
-    def __init__(self, name: str, command: Sequence[str | Path], *, timeout: float = 300.0) -> None:
-        """`timeout`: seconds for each answer, beyond what the caller adds."""
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        tensors: Tensors | None = None,
+        *,
+        timeout: float = 300.0,
+    ) -> None:
+        """`timeout`: seconds for each answer, beyond what the caller adds. `tensors` are the
+        model's, which the process does not tell."""
         self._name = name
+        self._tensors = tensors or Tensors()
+        self._prepared: pb.CaseResult | None = None
         self._timeout = timeout
         self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (close() does)
         self._stream = delimited.Stream(pb.CaseResult)
@@ -45,20 +70,38 @@ class EngineProcess:
             stderr=self._complaints,
         )
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    @property
+    def tensors(self) -> Tensors:
+        return self._tensors
 
     def prepared(self) -> pb.CaseResult:
         """The first answer: memory, outputs, and how long it took; or why it is refused."""
-        result = self._answer(0)
-        self._signal(signal.SIGSTOP)
-        return result
+        if self._prepared is None:
+            self._prepared = self._answer(0)
+            self._signal(signal.SIGSTOP)
+        return self._prepared
 
-    def run(self, count: int, warmup: int, *, expected_s: float = 0.0) -> list[int]:
-        """Nanoseconds of so many executions, after others that do not count."""
+    def run(self) -> list[Array]:
+        return self.run_all()[0]
+
+    def run_all(self) -> list[list[Array]]:
+        """The outputs of the first execution of each of its clients. EngineRefused where it does
+        not take the model."""
+        result = self.prepared()
+        if result.failed_stage != pb.STAGE_NONE:
+            raise EngineRefused(f"{self._name}: {result.message}")
+        return [self._arrays(example) for example in result.examples]
+
+    def _arrays(self, example: pb.ExampleResult) -> list[Array]:
+        try:
+            return [
+                np.frombuffer(output.data, info.dtype).reshape(info.shape).copy()
+                for info, output in zip(self._tensors.outputs, example.outputs, strict=True)
+            ]
+        except ValueError as error:
+            raise EngineDied(f"{self._name}: these are not its outputs: {error}") from error
+
+    def time(self, count: int, warmup: int = 0, *, expected_s: float = 0.0) -> list[int]:
         result = self._command(f"run {count} {warmup}", expected_s)
         times = [timing.wall_ns for timing in result.examples[0].timings]
         if len(times) != count:

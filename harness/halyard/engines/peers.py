@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peers, as the benchmark sees them: what they take, and how their processes are started."""
+"""Other engines in processes of their own: what they take, and how they are started."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from halyard import onnx, tflite
+from halyard.engines.engine import EngineRefused
+from halyard.engines.process import EngineProcess
+from halyard.engines.workload import Workload
 from halyard.errors import HalyardError
-from halyard.proto import halyard_pb2 as pb
 
 # Seconds that a package may take to be imported.
 _PROBE = 120.0
@@ -19,15 +20,17 @@ _PROBE = 120.0
 
 @dataclass(frozen=True)
 class Peer:
-    """`write` gives the file that it loads, or a HalyardError for a model that has none."""
+    """`file` gives what it loads, or a HalyardError for a model that has no such file."""
 
     name: str
     title: str
-    write: Callable[[pb.Model], bytes]
+    file: Callable[[Workload], Path]
     has_threads: bool = True  # whether it can be told how many to use
 
+    def with_threads(self, threads: int) -> PeerEngine:
+        return PeerEngine(self, threads)
+
     def command(self, model: Path, case: Path, threads: int) -> Sequence[str | Path]:
-        """Of the process that runs it (engine_process.py)."""
         return [*self._worker(), model, case, str(threads)]
 
     def probe(self) -> FoundPeer:
@@ -44,7 +47,28 @@ class Peer:
         return FoundPeer(self, version=said[-1])
 
     def _worker(self) -> list[str]:
-        return [sys.executable, "-m", "halyard.bench.worker", self.name]
+        return [sys.executable, "-m", "halyard.engines.worker", self.name]
+
+
+@dataclass(frozen=True)
+class PeerEngine:
+    """A peer as an engine."""
+
+    peer: Peer
+    threads: int
+
+    @property
+    def title(self) -> str:
+        return self.peer.title
+
+    def command(self, work: Workload) -> Sequence[str | Path]:
+        """EngineRefused, or NotExpressible, for what can be told before it runs."""
+        if not self.peer.has_threads and self.threads != 1:
+            raise EngineRefused("it can't be told how many threads to use")
+        return self.peer.command(self.peer.file(work), work.inputs_alone(), self.threads)
+
+    def prepare(self, work: Workload) -> EngineProcess:
+        return EngineProcess(self.title, self.command(work), work.tensors)
 
 
 @dataclass(frozen=True)
@@ -61,9 +85,9 @@ class FoundPeer:
 
 
 PEERS = (
-    Peer("litert", "LiteRT", tflite.write),
-    Peer("onnxruntime", "ONNX Runtime", onnx.write),
-    Peer("armnn", "Arm NN", tflite.write, has_threads=False),
+    Peer("litert", "LiteRT", Workload.tflite),
+    Peer("onnxruntime", "ONNX Runtime", Workload.onnx),
+    Peer("armnn", "Arm NN", Workload.tflite, has_threads=False),
 )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of a peer: `python -m halyard.bench.worker NAME MODEL CASE THREADS`.
+"""The process of a peer: `python -m halyard.engines.worker NAME MODEL CASE THREADS`.
 
 It speaks as `halyard-runner --serve` does: results to stdout, commands from stdin. With `NAME
 --version` it prints the peer's version, or with exit code 1 why there is none.
@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from halyard import delimited
-from halyard.bench import runtimes
-from halyard.bench.runtimes import Runtime, RuntimeMissing, RuntimeRefused
+from halyard.engines import libraries
+from halyard.engines.engine import EngineMissing, EngineRefused, Loaded
 from halyard.proto import halyard_pb2 as pb
 
 _PR_SET_PDEATHSIG = 1
@@ -27,42 +27,37 @@ _PR_SET_PDEATHSIG = 1
 
 def serve(
     name: str, model: Path, case: Path, threads: int, send: Callable[[pb.CaseResult], None]
-) -> Runtime | None:
+) -> Loaded | None:
     """Prepares the peer, executes it once and sends what came out. None where it refused."""
-    package = runtimes.package(name)
-    result = pb.CaseResult(target=name, version_string=package.version)
+    library = libraries.library(name, threads)
+    result = pb.CaseResult(target=name, version_string=library.version)
     [test_case] = delimited.read(case.read_bytes(), pb.TestCase)
     inputs = [item.data for item in test_case.examples[0].inputs]
     Path("/proc/self/clear_refs").write_text("5")
     result.memory.base_rss_bytes = _status("VmRSS")
     start = time.perf_counter_ns()
     try:
-        runtime = package.load(model, threads)
+        loaded = library.load(model)
         result.prepare_ns = time.perf_counter_ns() - start
-        runtime.bind(inputs)
-        example = pb.ExampleResult(timings=_timed(runtime, 1))
-    except RuntimeRefused as error:
+        loaded.bind(inputs)
+        example = pb.ExampleResult(timings=_timings(loaded, 1))
+    except EngineRefused as error:
         result.failed_stage = pb.STAGE_PREPARE
         result.message = str(error)
         send(result)
         return None
     # Before the outputs are copied.
     result.memory.peak_rss_bytes = _status("VmHWM")
-    for output in runtime.outputs():
+    for output in loaded.run():
         values = np.ascontiguousarray(output)
         example.outputs.add(data=values.tobytes(), dimensions=output.shape, is_sufficient=True)
     result.examples.append(example)
     send(result)
-    return runtime
+    return loaded
 
 
-def _timed(runtime: Runtime, count: int) -> list[pb.Timing]:
-    times = []
-    for _ in range(count):
-        start = time.perf_counter_ns()
-        runtime.execute()
-        times.append(pb.Timing(wall_ns=time.perf_counter_ns() - start))
-    return times
+def _timings(loaded: Loaded, count: int, warmup: int = 0) -> list[pb.Timing]:
+    return [pb.Timing(wall_ns=each) for each in loaded.time(count, warmup)]
 
 
 def _status(name: str) -> int:
@@ -73,20 +68,20 @@ def _status(name: str) -> int:
     return 0
 
 
-def _load(runtime: Runtime, from_ns: int, until_ns: int) -> pb.CaseResult:
+def _load(loaded: Loaded, from_ns: int, until_ns: int) -> pb.CaseResult:
     """What `load` of halyard-runner does, for the one client of this process."""
-    before = [output.tobytes() for output in runtime.outputs()]
+    before = [output.tobytes() for output in loaded.run()]
     example = pb.ExampleResult()
     times = []
     while (begin := time.monotonic_ns()) < until_ns:
-        runtime.execute()
+        loaded.execute()
         end = time.monotonic_ns()
         if end > from_ns:
             times.append((begin, end - begin))
     for begin, wall in times:
         example.timings.add(begin_ns=begin, wall_ns=wall)
     result = pb.CaseResult(examples=[example])
-    if before != [output.tobytes() for output in runtime.outputs()]:
+    if before != [output.tobytes() for output in loaded.run()]:
         result.failed_stage = pb.STAGE_EXECUTE
         result.message = "the outputs beside other clients are not those of the first execution"
     return result
@@ -95,8 +90,8 @@ def _load(runtime: Runtime, from_ns: int, until_ns: int) -> pb.CaseResult:
 def main(arguments: Sequence[str]) -> int:
     if arguments[1] == "--version":
         try:
-            print(runtimes.package(arguments[0]).version)
-        except RuntimeMissing as error:
+            print(libraries.library(arguments[0]).version)
+        except EngineMissing as error:
             print(error)
             return 1
         return 0
@@ -111,18 +106,17 @@ def main(arguments: Sequence[str]) -> int:
         results.flush()
 
     name, model, case, threads = arguments
-    runtime = serve(name, Path(model), Path(case), int(threads), send)
-    if runtime is None:
+    loaded = serve(name, Path(model), Path(case), int(threads), send)
+    if loaded is None:
         return 0
     for line in sys.stdin:
         command, *words = line.split()
         numbers = [int(word) for word in words]
         if command == "load":
-            send(_load(runtime, numbers[0], numbers[1]))
+            send(_load(loaded, numbers[0], numbers[1]))
             continue
         count, warmup = numbers
-        _timed(runtime, warmup)
-        timings = _timed(runtime, count)
+        timings = _timings(loaded, count, warmup)
         send(pb.CaseResult(target=name, examples=[pb.ExampleResult(timings=timings)]))
     return 0
 

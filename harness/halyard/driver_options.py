@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of the driver, which the service and the runner with an in-process target both have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class DriverOptions:
+    """What is left at its default is not said."""
+
+    backends: Sequence[str] = ()  # in order of preference
+    threads: int = 0
+    fast_math: bool = False
+    unsupported: Sequence[int | str] = ()  # operations, by code or name
+    more: Sequence[str] = ()  # in the program's own words
+
+    def words(self) -> list[str]:
+        """Of the command line."""
+        words = []
+        if self.backends:
+            words += ["-c", ",".join(self.backends)]
+        if self.threads:
+            words += ["--number-of-threads", str(self.threads)]
+        if self.fast_math:
+            words.append("--enable-fast-math")
+        if self.unsupported:
+            words += ["-u", ",".join(map(str, self.unsupported))]
+        return [*words, *self.more]
+
+
+DEFAULT = DriverOptions()

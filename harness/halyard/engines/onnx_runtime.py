@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX Runtime, on its CPU provider."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from halyard.engines.engine import EngineRefused, Library, Loaded
+from halyard.engines.in_process import imported, timed
+from halyard.model import Array, TensorInfo, Tensors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from halyard.engines.workload import Workload
+
+_TYPES = {"tensor(float)": np.float32, "tensor(int32)": np.int32}
+
+
+class OnnxRuntime(Library):
+    title = "ONNX Runtime"
+
+    def __init__(self, threads: int = 1) -> None:
+        self._module: Any = imported("onnxruntime", "pip install onnxruntime")
+        self._threads = threads
+        self.version = importlib.metadata.version("onnxruntime")
+
+    def load(self, path: Path) -> _Session:
+        options = self._module.SessionOptions()
+        options.intra_op_num_threads = self._threads
+        options.inter_op_num_threads = 1
+        options.graph_optimization_level = self._module.GraphOptimizationLevel.ORT_ENABLE_ALL
+        try:
+            session = self._module.InferenceSession(
+                str(path), options, providers=["CPUExecutionProvider"]
+            )
+        # Its exceptions have no class of their own in common.
+        except Exception as error:
+            raise EngineRefused(f"ONNX Runtime does not take the model: {error}") from error
+        return _Session(self._module, session)
+
+    def prepare(self, work: Workload) -> _Session:
+        loaded = self.load(work.onnx())
+        loaded.bind([array.tobytes() for array in work.inputs])
+        return loaded
+
+
+class _Session(Loaded):
+    """Inputs and outputs are bound once, so that nothing is copied while it is timed."""
+
+    def __init__(self, module: Any, session: Any) -> None:
+        self._module = module
+        self._session = session
+        self._binding = session.io_binding()
+        self._held: list[Any] = []
+
+    @property
+    def tensors(self) -> Tensors:
+        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
+        return Tensors(tuple(map(_info, inputs)), tuple(map(_info, outputs)))
+
+    def bind(self, inputs: Sequence[bytes]) -> None:
+        try:
+            for info, data in zip(self.tensors.inputs, inputs, strict=True):
+                values = np.frombuffer(data, info.dtype).reshape(info.shape)
+                held = self._module.OrtValue.ortvalue_from_numpy(values.copy())
+                self._held.append(held)
+                self._binding.bind_ortvalue_input(info.name, held)
+        except ValueError as error:
+            raise EngineRefused(f"ONNX Runtime does not take the inputs: {error}") from error
+        for info in self.tensors.outputs:
+            held = self._module.OrtValue.ortvalue_from_shape_and_type(info.shape, info.dtype.type)
+            self._held.append(held)
+            self._binding.bind_ortvalue_output(info.name, held)
+
+    def run(self) -> list[Array]:
+        self.execute()
+        return [np.array(value.numpy()) for value in self._binding.get_outputs()]
+
+    def execute(self) -> None:
+        try:
+            self._session.run_with_iobinding(self._binding)
+        except RuntimeError as error:
+            raise EngineRefused(f"ONNX Runtime does not run the model: {error}") from error
+
+    def time(self, count: int, warmup: int = 0) -> list[int]:
+        return timed(self.execute, count, warmup)
+
+
+def _info(value: Any) -> TensorInfo:
+    return TensorInfo(value.name, np.dtype(_TYPES[value.type]), tuple(value.shape))

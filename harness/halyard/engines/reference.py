@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What LiteRT makes of a subject on this machine: the word that results are compared with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from halyard.engines import litert
+from halyard.engines.engine import EngineMissing, EngineRefused
+from halyard.engines.litert import LiteRt
+from halyard.engines.workload import Workload
+from halyard.errors import NotExpressible
+from halyard.model import Array, RunnableModel, half
+from halyard.subject import AnySubject
+
+# For its time: it is the device that is measured at length.
+MOST_RUNS = 50
+
+
+@dataclass(frozen=True)
+class Repetitions:
+    """How often a model runs, on how many threads (0: one per core)."""
+
+    counted: int = 1
+    warmup: int = 0
+    threads: int = 0
+
+
+@dataclass(frozen=True)
+class Reference:
+    """No outputs: `reason` says why there are none."""
+
+    name: str = "LiteRT"
+    outputs: Sequence[Array] | None = None  # in the types of the model's outputs
+    milliseconds: Sequence[float] = ()
+    threads: int = 0
+    reason: str = ""
+
+
+@cache
+def reference(subject: AnySubject, repetitions: Repetitions) -> Reference:
+    runnable = subject.runnable
+    inputs = runnable.input_arrays(subject.seed)
+    is_half = any(info.dtype == np.float16 for info in runnable.outputs)
+    if is_half:
+        # TFLite has no float16 kernels: the same numbers in float32 are the better word anyway.
+        runnable = RunnableModel.of(half.widen(runnable.model))
+        inputs = [_widened(values) for values in inputs]
+    threads = repetitions.threads or os.cpu_count() or 1
+    warmup = min(repetitions.warmup, MOST_RUNS)
+    counted = max(min(repetitions.counted, MOST_RUNS), 1)
+    try:
+        with Workload(runnable, inputs) as work, LiteRt(threads).prepare(work) as prepared:
+            times = prepared.time(counted, warmup)
+            outputs = prepared.run()
+    except EngineMissing:
+        return Reference(reason=litert.MISSING)
+    except (NotExpressible, EngineRefused) as error:
+        return Reference(reason=f"LiteRT can't run it: {error}")
+    if is_half:
+        infos = subject.runnable.outputs
+        outputs = [values.astype(info.dtype) for info, values in zip(infos, outputs, strict=True)]
+    name = "LiteRT in float32" if is_half else "LiteRT"
+    return Reference(name, outputs, [each / 1e6 for each in times], threads)
+
+
+def _widened(values: Array) -> Array:
+    return values.astype(np.float32) if values.dtype == np.float16 else values

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model with its inputs, in the forms that engines take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Self
+
+from halyard import delimited, folders, onnx, tflite
+from halyard.model import Array, RunnableModel, Tensors, byte_size
+from halyard.proto import halyard_pb2 as pb
+
+
+class Workload:
+    """Each file is written when it is first asked for, and gone when the context is left."""
+
+    def __init__(self, model: RunnableModel, inputs: Sequence[Array], name: str = "") -> None:
+        self.model = model
+        self.inputs = inputs
+        self.name = name or model.name
+        self._held: folders.Temporary | None = None
+        self._files: dict[str, Path] = {}
+
+    @classmethod
+    def of(cls, model: pb.Model, inputs: Sequence[Array]) -> Self:
+        return cls(RunnableModel.of(model), inputs)
+
+    @classmethod
+    def seeded(cls, model: RunnableModel, seed: int, name: str = "") -> Self:
+        """With the inputs that the seed gives."""
+        return cls(model, model.input_arrays(seed), name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._held is not None:
+            self._held.close()
+        self._held = None
+        self._files.clear()
+
+    @property
+    def tensors(self) -> Tensors:
+        return Tensors(self.model.inputs, self.model.outputs)
+
+    @property
+    def example(self) -> pb.Example:
+        """The inputs for a runner, with room for the outputs."""
+        main = self.model.model.main
+        return pb.Example(
+            inputs=[pb.InputValue(data=array.tobytes()) for array in self.inputs],
+            outputs=[
+                pb.OutputBuffer(byte_size=byte_size(main.operands[index]))
+                for index in main.output_indexes
+            ],
+        )
+
+    @property
+    def case(self) -> pb.TestCase:
+        return pb.TestCase(name=self.name, model=self.model.model, examples=[self.example])
+
+    # ---- files ----------------------------------------------------------------------------------
+
+    def tflite(self) -> Path:
+        """NotExpressible where TFLite has no word for a part of the model."""
+        return self.file("tflite", lambda: tflite.write(self.model.model))
+
+    def onnx(self) -> Path:
+        """NotExpressible where it is not written as ONNX."""
+        return self.file("onnx", lambda: onnx.write(self.model.model))
+
+    def bundle(self) -> Path:
+        """The model and its inputs for our runner."""
+        return self.file("bundle", lambda: delimited.write([self.case]))
+
+    def inputs_alone(self) -> Path:
+        """A bundle for those who have the model from another file."""
+        alone = pb.TestCase(examples=[self.example])
+        return self.file("inputs", lambda: delimited.write([alone]))
+
+    def file(self, name: str, write: Callable[[], bytes]) -> Path:
+        """One that an engine needs beside."""
+        if name not in self._files:
+            content = write()
+            if self._held is None:
+                self._held = folders.Temporary("workload")
+            path = self._held.path / name
+            path.write_bytes(content)
+            self._files[name] = path
+        return self._files[name]

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All engines are asked alike, wherever they run, and give the same answers."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from halyard import zoo
+from halyard.compare import compare_all, disagreements
+from halyard.devices.host import HostDevice
+from halyard.driver_options import DriverOptions
+from halyard.engines import libraries
+from halyard.engines.engine import Engine, EngineMissing, EngineRefused
+from halyard.engines.halyard import HalyardDevice, HalyardProcess
+from halyard.engines.peers import PEERS
+from halyard.engines.workload import Workload
+from halyard.errors import HalyardError, NotExpressible
+from halyard.model import DataType, ModelBuilder, TensorType
+from halyard.proto import halyard_pb2 as pb
+from halyard.runner import Target
+
+Make = Callable[[HostDevice], Engine]
+
+_PEERS = {peer.name: peer for peer in PEERS}
+ENGINES: dict[str, Make] = {
+    "device": lambda host: HalyardDevice(host, Target.in_process(), pb.RunOptions(timeout_s=60)),
+    "process": lambda _: HalyardProcess(DriverOptions(threads=1)),
+    "litert": lambda _: libraries.library("litert"),
+    "litert in a process": lambda _: _PEERS["litert"].with_threads(1),
+    "onnxruntime": lambda _: libraries.library("onnxruntime"),
+    "onnxruntime in a process": lambda _: _PEERS["onnxruntime"].with_threads(1),
+}
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[HostDevice]:
+    with HostDevice() as device:
+        yield device
+
+
+@pytest.fixture(scope="module")
+def work() -> Iterator[Workload]:
+    model = zoo.build("small_classifier", DataType.FLOAT32, size=16, width=0.35)
+    with Workload.seeded(model, 3) as made:
+        yield made
+
+
+def made(name: str, host: HostDevice) -> Engine:
+    library, *_ = name.split()
+    try:
+        if library in _PEERS:
+            libraries.library(library)
+    except EngineMissing as missing:
+        pytest.skip(str(missing))
+    return ENGINES[name](host)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_engine_prepares_runs_and_times(name: str, host: HostDevice, work: Workload) -> None:
+    engine = made(name, host)
+    assert engine.title
+    with engine.prepare(work) as prepared:
+        wanted, found = work.tensors, prepared.tensors
+        for side in ("inputs", "outputs"):
+            shapes = [(info.shape, info.dtype) for info in getattr(found, side)]
+            assert shapes == [(info.shape, info.dtype) for info in getattr(wanted, side)]
+        outputs = prepared.run()
+        times = prepared.time(3, warmup=1)
+        again = prepared.run()
+    assert len(times) == 3
+    assert all(time > 0 for time in times)
+    assert all(map(np.array_equal, outputs, again)), "its inputs stay"
+    with Workload(work.model, work.inputs) as other:
+        reference = made("process", host)
+        with reference.prepare(other) as ours:
+            differences = compare_all(work.model, ours.run(), outputs)
+    assert not disagreements(differences, len(work.model.model.main.operations))
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_engine_refuses_a_model_before_it_is_run(name: str, host: HostDevice) -> None:
+    """A RESHAPE to another count of elements makes no sense to anybody."""
+    numbers = TensorType(pb.OPERAND_TYPE_TENSOR_FLOAT32, (2, 3))
+    builder = ModelBuilder("nonsense")
+    data = builder.input("data", numbers)
+    shape = builder.vector("shape", (5,))
+    wrong = TensorType(pb.OPERAND_TYPE_TENSOR_FLOAT32, (5,))
+    result = builder.operation(pb.OPERATION_TYPE_RESHAPE, [data, shape], "result", wrong)
+    engine = made(name, host)
+    with (
+        Workload.of(builder.build([result]), [np.zeros((2, 3), np.float32)]) as nonsense,
+        pytest.raises((EngineRefused, NotExpressible)),
+        engine.prepare(nonsense) as prepared,
+    ):
+        prepared.run()
+
+
+def test_files_are_written_once_and_are_gone_afterwards() -> None:
+    model = zoo.build("small_classifier", DataType.FLOAT32, size=16, width=0.35)
+    with Workload.seeded(model, 3) as work:
+        first = work.tflite()
+        assert work.tflite() == first
+        assert first.stat().st_size > 1000
+    assert not first.exists()
+
+
+def test_inputs_that_are_not_the_model_s_are_refused(work: Workload) -> None:
+    for name in ("litert", "onnxruntime"):
+        engine = made(name, HostDevice())
+        with pytest.raises(HalyardError), Workload(work.model, [np.zeros(3, "<f4")]) as wrong:
+            engine.prepare(wrong)
