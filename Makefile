@@ -16,6 +16,12 @@ BUILD := build/release
 
 # The models are small: BLAS threads would only wait for one another.
 export OPENBLAS_NUM_THREADS := 1
+# Tells the phases of this call from those of others (tests/phase.sh).
+export HALYARD_MAKE ?= $(shell date +%s.%N)
+phase := tests/phase.sh
+# As many tests at once as there are processors, each in a process of its own, with a virtual device
+# of its own where it needs one. A file's tests stay together.
+WORKERS := $(shell nproc)
 
 # Which tests: T is a part of a C++ test's name; K is pytest's -k, for Python tests and golden cases;
 # OP is an operation, whose golden cases are wanted.
@@ -30,6 +36,7 @@ BENCH :=
 # What test-fresh runs, and how: FRESH='--user demo arm64' as an ordinary user with sudo.
 FRESH := demo
 space := $(subst ,, )
+workers = -n $(WORKERS) --dist loadfile
 pytest = $(PYTHON) -m pytest $(if $(K),-k '$(K)') $(if $(OP),--operation '$(OP)')
 
 .PHONY: demo test programs install-checkout arm64 test-arm64 test-native test-engine test-driver \
@@ -40,12 +47,12 @@ demo: programs
 	@$(VENV)/bin/halyard demo
 
 test: lint test-native test-python
-	@$(PYTHON) tests/summary.py build/results $(BUILD)/results
+	@$(PYTHON) tests/summary.py --phases build/phases.tsv build/results $(BUILD)/results
 
 # The service and the runner for arm64 devices, static, in build/arm64/device as they lie on one.
 arm64: build/.sysroot-arm64
 	@cmake --preset arm64 >build/arm64.log || { cat build/arm64.log; exit 1; }
-	@cmake --build build/arm64
+	@$(phase) "building for arm64" cmake --build build/arm64
 	@rm -rf build/arm64/device
 	@cmake --install build/arm64 --strip --component device --prefix build/arm64/device \
 	    >>build/arm64.log || { cat build/arm64.log; exit 1; }
@@ -59,7 +66,7 @@ build/.packages-bench: tests/benchmarks/apt-packages.txt build/.packages
 build/.packages-arm64: apt-packages-arm64.txt build/.packages
 build/.packages build/.packages-fuzz build/.packages-bench build/.packages-arm64:
 	@mkdir -p build
-	@tests/packages.sh $< build/apt.log
+	@$(phase) "Debian packages of $<" tests/packages.sh $< build/apt.log
 	@touch $@
 
 # The environment follows pyproject.toml's dependency lists; the package itself comes after. One that
@@ -68,16 +75,15 @@ $(shell tests/environment.sh --check $(VENV) $(SYSTEM_PYTHON) || rm -f $(VENV)/.
 $(VENV)/.set-up: pyproject.toml build/.packages
 	@tests/environment.sh $(VENV) $(SYSTEM_PYTHON)
 	@$(PYTHON) tests/dependencies.py pyproject.toml >build/requirements.txt
-	@set -o pipefail; $(VENV)/bin/pip install --disable-pip-version-check --progress-bar off \
-	    -r build/requirements.txt 2>&1 | tee build/environment.log | \
-	    sed -unE 's/^((Collecting|Building|Installing) .{0,80}).*/  \1/p' \
-	    || { tail -20 build/environment.log; exit 1; }
+	@$(phase) "Python packages" tests/requirements.sh $(VENV) build/requirements.txt \
+	    build/environment.log
 	@touch $@
 
 # Only the messages are built for it: programs come from $(BUILD), Python files from the checkout.
 build/.installed: $(VENV)/.set-up CMakeLists.txt harness/proto/halyard.proto
 	@echo "Installing the package from the checkout (log: build/install.log)"
-	@$(MAKE) --no-print-directory install-checkout LOG=build/install.log
+	@$(phase) "installing from the checkout" \
+	    $(MAKE) --no-print-directory install-checkout LOG=build/install.log
 	@touch $@
 
 # On its own for a test, which gives it an environment, a build folder and a log of its own.
@@ -93,18 +99,20 @@ install-checkout:
 build/.sysroot-arm64: build/.packages-arm64 | build/.installed
 	@echo "Unpacking Debian's arm64 libraries into build/sysroot-arm64"
 	@rm -rf build/sysroot-arm64
-	@$(PYTHON) -m halyard.vm.debian arm64 build/sysroot-arm64 libgtest-dev libprotobuf-dev
+	@$(phase) "Debian's arm64 libraries" \
+	    $(PYTHON) -m halyard.vm.debian arm64 build/sysroot-arm64 libgtest-dev libprotobuf-dev
 	@touch $@
 
 # A file that came or went since the build was configured is no news: it is configured again.
 programs: build/.installed
-	@cmake --build $(BUILD) 2> >(grep -v '^-- GLOB mismatch!$$' >&2)
+	@$(phase) "building the programs" \
+	    cmake --build $(BUILD) 2> >(grep -v '^-- GLOB mismatch!$$' >&2)
 
 # ---- tests --------------------------------------------------------------------------------------
 
 test-native: build/.installed
-	@cmake --build $(BUILD) --target halyard_tests
-	@tests/programs.sh $(BUILD)
+	@$(phase) "building the C++ tests" cmake --build $(BUILD) --target halyard_tests
+	@$(phase) "C++ tests" tests/programs.sh $(BUILD)
 
 # One folder's C++ tests; with T=Softmax those that have it in their names.
 test-engine test-driver test-hal test-programs: test-%: build/.installed
@@ -119,15 +127,16 @@ test-golden: build/.installed
 	@cmake --build $(BUILD) --target halyard_runner halyard_service
 	@$(pytest) -q tests/harness/test_conformance.py
 
-# Host tests first, then those on the virtual device.
+# On the host and on virtual devices.
 test-python: programs arm64
-	@cmake --build $(BUILD) --target halyard_device_tests
+	@$(phase) "building what attacks the service" \
+	    cmake --build $(BUILD) --target halyard_device_tests
 	@mkdir -p build/results
-	@$(pytest) tests --junit-xml build/results/python.xml
+	@$(phase) "Python tests" $(pytest) tests $(workers) --junit-xml build/results/python.xml
 
 test-device: programs
 	@cmake --build $(BUILD) --target halyard_device_tests
-	@$(pytest) tests/device
+	@$(pytest) tests/device $(workers)
 
 # Every form of every attack on the service, of which `make test` runs one each (a quarter of an hour).
 test-attacks: programs

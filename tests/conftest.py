@@ -17,6 +17,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,6 +78,7 @@ class GoldenTests:
         self.names: dict[str, list[str]] = {}  # by the argument that takes them
         self._bundles: dict[str, Bundle] = {}
         self._sampled: list[str] = []
+        self._of_workers: list[str] = []  # what pytest-xdist's have to say
 
     def suite(self) -> Suite | None:
         """None where there are no cases, or there is no driver; `_absent` says which."""
@@ -158,19 +160,44 @@ class GoldenTests:
                 )
         _deselect(config, items, left_out)
 
+    def pytest_report_header(self) -> str:
+        return f"seed: {self._config.stash[_SEED]}"
+
     def pytest_report_collectionfinish(self) -> list[str]:
         return self._sampled
 
     def bundle(self, item: pytest.Item) -> Bundle:
         return self._bundles[_function_of(item)]
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def report(self) -> list[str]:
+        """What became of the cases of each function that ran here."""
+        lines = []
         for function, bundle in self._bundles.items():
-            lines = bundle.report(by_operation=self._config.get_verbosity() > 0)
-            if lines:
-                terminalreporter.write_line(f"golden cases, {function}: {lines[0]}")
-            for line in lines[1:]:
-                terminalreporter.write_line(line)
+            of_bundle = bundle.report(by_operation=self._config.get_verbosity() > 0)
+            if of_bundle:
+                lines += [f"golden cases, {function}: {of_bundle[0]}", *of_bundle[1:]]
+        return lines
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for line in (*self._of_workers, *self.report()):
+            terminalreporter.write_line(line)
+
+    def pytest_sessionfinish(self) -> None:
+        if (output := getattr(self._config, "workeroutput", None)) is not None:
+            output[_REPORT] = self._sampled + self.report()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Workers have to choose the same samples."""
+        node.workerinput[_SEED_OF_ALL] = self._config.stash[_SEED]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        # One that has died has left nothing.
+        output = getattr(node, "workeroutput", {})
+        self._of_workers += [
+            line for line in output.get(_REPORT, []) if line not in self._of_workers
+        ]
 
 
 def _operations() -> dict[str, str]:
@@ -230,8 +257,15 @@ _PLUGIN = pytest.StashKey[GoldenTests]()
 _SEED = pytest.StashKey[int]()
 
 
+# What pytest-xdist's workers and the session that starts them tell each other.
+_SEED_OF_ALL = "halyard_seed"
+_REPORT = "halyard_golden_report"
+
+
 def pytest_configure(config: pytest.Config) -> None:
     given = config.getoption("seed")
+    if given is None:
+        given = getattr(config, "workerinput", {}).get(_SEED_OF_ALL)
     config.stash[_SEED] = random.randrange(2**32) if given is None else int(given)
     config.stash[_PLUGIN] = GoldenTests(config)
     config.pluginmanager.register(config.stash[_PLUGIN], "golden cases")

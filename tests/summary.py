@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds up the JUnit files of a test run and says how many tests ran on what.
+"""Adds up the JUnit files of a test run and says how many tests ran on what, and how long they
+took one after the other.
 
-Usage: summary.py FOLDER...
+Usage: summary.py [--phases FILE] FOLDER...
+
+With a file of phases, those of the call of make that HALYARD_MAKE names come first.
 
 A folder with a programs.xml is ctest's: its tests are test programs, whose single tests are in a
 file named after each. A program that failed beyond what its file says (it died, or leaked as it
 ended) counts as one failed test.
 """
 
+import argparse
+import os
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
@@ -20,12 +25,14 @@ class Tally:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    seconds: float = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: "Tally") -> None:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+        self.seconds += other.seconds
         self.reasons += other.reasons
 
 
@@ -55,6 +62,7 @@ def read(file: Path, tallies: dict[str, Tally]) -> None:
         tally = tallies.setdefault(place(file, case), Tally())
         # pytest's skipped tests and GTEST_SKIP have an element, DISABLED_ ones are not run.
         skipped = case.find("skipped")
+        tally.seconds += float(case.get("time", 0))
         if failed(case):
             tally.failed += 1
         elif skipped is not None or case.get("status") == "notrun":
@@ -78,9 +86,28 @@ def read_programs(file: Path, tallies: dict[str, Tally]) -> None:
             tallies.setdefault(where, Tally()).add(tally)
 
 
+def print_phases(file: Path) -> None:
+    """Lines of a call, a phase and its seconds."""
+    call = os.environ.get("HALYARD_MAKE", "0")
+    rows = [line.split("\t") for line in file.read_text().splitlines()] if file.exists() else []
+    phases: Counter[str] = Counter()
+    for of_call, name, seconds in rows:
+        if of_call == call:
+            phases[name] += int(seconds)
+    for name, total in phases.items():
+        print(f"{total:5} s  {name}")
+    print(f"{sum(phases.values()):5} s  in all")
+
+
 def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--phases", type=Path)
+    arguments.add_argument("folders", type=Path, nargs="+")
+    given = arguments.parse_args()
+    if given.phases is not None:
+        print_phases(given.phases)
     tallies: dict[str, Tally] = {}
-    for folder in map(Path, sys.argv[1:]):
+    for folder in given.folders:
         if (folder / PROGRAMS).is_file():
             read_programs(folder / PROGRAMS, tallies)
         else:
@@ -88,7 +115,10 @@ def main() -> None:
                 read(file, tallies)
     total = Tally()
     for where, tally in sorted(tallies.items()):
-        print(f"{where}: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
+        print(
+            f"{where}: {tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped, "
+            f"{tally.seconds:.0f} s"
+        )
         for reason, count in tally.reasons.most_common():
             print(f"    {count} skipped: {reason}")
         total.add(tally)

@@ -105,7 +105,7 @@ def demo(name: str, size: int, width: float) -> None:
 
 
 @cli.command(name="operations")
-@click.option("--markdown", is_flag=True, help="As the table in the README.")
+@click.option("--markdown", is_flag=True, help="As the table in docs/operations.md.")
 def list_operations(*, markdown: bool) -> None:
     """Lists the operations that the driver runs."""
     program = native.program("service")

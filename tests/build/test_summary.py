@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 SUMMARY = Path(__file__).parents[1] / "summary.py"
+PHASE = Path(__file__).parents[1] / "phase.sh"
 
 PASSED = '<testcase classname="tests.harness.test_x" name="a"/>'
 FAILED = '<testcase classname="tests.harness.test_x" name="b"><failure/></testcase>'
@@ -15,10 +16,19 @@ BROKEN = '<testcase classname="tests.device.test_y" name="c"><error/></testcase>
 SKIPPED = '<testcase classname="t" name="d"><skipped message="no LiteRT"/></testcase>'
 
 
-def summary(folder: Path) -> tuple[int, str]:
-    done = subprocess.run([sys.executable, SUMMARY, folder], capture_output=True, text=True)
+def summary(folder: Path, *options: str | Path) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, SUMMARY, *options, folder], capture_output=True, text=True
+    )
     assert done.stderr == ""
     return done.returncode, done.stdout.splitlines()[-1] if done.stdout else ""
+
+
+def lines(folder: Path, *options: str | Path) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, SUMMARY, *options, folder], capture_output=True, text=True
+    )
+    return done.stdout.splitlines()
 
 
 def write(path: Path, *cases: str) -> None:
@@ -59,3 +69,35 @@ def test_a_failure_counts_once_where_program_and_test_tell_it(tmp_path: Path) ->
     write(tmp_path / "engine_tests.xml", PASSED, FAILED)
     write(tmp_path / "programs.xml", '<testcase name="engine_tests" status="fail"/>')
     assert summary(tmp_path) == (1, "1 passed, 1 failed, 0 skipped")
+
+
+def test_it_says_how_long_the_tests_of_each_place_took(tmp_path: Path) -> None:
+    for name, seconds in (("a", "1.25"), ("b", "2.5")):
+        timed = f'<testcase classname="tests.device.test_y" name="{name}" time="{seconds}"/>'
+        write(tmp_path / f"{name}.xml", timed)
+    assert lines(tmp_path)[0].endswith("kernel binder): 2 passed, 0 failed, 0 skipped, 4 s")
+
+
+def test_phases_are_those_of_this_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "python.xml", PASSED)
+    phases = tmp_path / "phases.tsv"
+    monkeypatch.setenv("HALYARD_MAKE", "earlier")
+    run_phase(tmp_path, "building", "false")
+    monkeypatch.setenv("HALYARD_MAKE", "now")
+    run_phase(tmp_path, "building", "sleep", "1")
+    assert run_phase(tmp_path, "testing", "sh", "-c", "exit 3").returncode == 3
+    shown = lines(tmp_path, "--phases", phases)
+    assert [line.split(" s  ")[1] for line in shown[:3]] == ["building", "testing", "in all"]
+    assert int(shown[0].split()[0]) in (1, 2)
+
+
+def test_a_run_without_phases_has_none(tmp_path: Path) -> None:
+    write(tmp_path / "python.xml", PASSED)
+    assert lines(tmp_path, "--phases", tmp_path / "phases.tsv")[0] == "    0 s  in all"
+
+
+def run_phase(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    (folder / "build").mkdir(exist_ok=True)
+    done = subprocess.run([PHASE, *words], cwd=folder, capture_output=True, text=True)
+    (folder / "phases.tsv").write_bytes((folder / "build" / "phases.tsv").read_bytes())
+    return done

@@ -77,7 +77,7 @@ def test_it_is_for_every_python_and_one_machine(installed: Path) -> None:
 def test_its_command_runs_its_programs(installed: Path) -> None:
     main = "from halyard.cli import main; main()"
     table = run(installed, main, "operations", "--markdown")
-    assert table in (ROOT / "README.md").read_text()
+    assert table in (ROOT / "docs" / "operations.md").read_text()
     devices = run(installed, main, "devices")
     assert str(installed / "halyard" / "device-configs" / "virtual.yaml") in devices
     lines = [line for line in devices.splitlines() if "no programs for it" in line]

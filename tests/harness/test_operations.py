@@ -67,12 +67,12 @@ def test_another_format_is_an_error(text: str) -> None:
         parse(text)
 
 
-def test_the_readme_shows_what_the_service_prints() -> None:
+def test_the_docs_show_what_the_service_prints() -> None:
     listed = subprocess.run(
         [native.program("service"), "--list-operations"],
         capture_output=True,
         text=True,
         check=True,
     )
-    readme = Path(__file__).parents[2] / "README.md"
-    assert as_markdown(parse(listed.stdout)) in readme.read_text()
+    page = Path(__file__).parents[2] / "docs" / "operations.md"
+    assert as_markdown(parse(listed.stdout)) in page.read_text()
