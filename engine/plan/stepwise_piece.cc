@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -473,23 +474,32 @@ class CompiledStepwise : public CompiledPiece {
 
 Result<std::unique_ptr<const CompiledPiece>> compileStepwise(const CompileArguments& arguments,
                                                              const CompileKernel& compileKernel,
-                                                             std::span<const FusedNodes> fused) {
-    HALYARD_ASSIGN_OR_RETURN(PieceLayout layout, layOut(arguments.graph, arguments.piece, fused));
+                                                             std::span<const FusedStep> fused) {
+    std::vector<FusedNodes> nodes;
+    nodes.reserve(fused.size());
+    std::ranges::transform(fused, std::back_inserter(nodes), &FusedStep::nodes);
+    HALYARD_ASSIGN_OR_RETURN(PieceLayout layout, layOut(arguments.graph, arguments.piece, nodes));
+    std::vector<const CompileKernel*> makers(layout.steps.size(), &compileKernel);
+    for (const FusedStep& step : fused) {
+        if (step.compile != nullptr) {
+            makers[layout.stepOf[step.nodes.front()]] = &step.compile;
+        }
+    }
     Steps steps = {.layout = std::move(layout), .kernels = {}, .packed = {}};
     for (const LocalStep& step : steps.layout.steps) {
         const Node& node = *step.nodes.front().node;
         if (steps.kernels.size() % kStepsPerCheck == 0) {
             HALYARD_RETURN_IF_ERROR(arguments.checkpoint.check("while kernels were chosen"));
         }
-        Result<std::unique_ptr<const StepKernel>> kernel =
-                compileKernel(KernelArguments{.graph = *arguments.graph,
-                                              .node = node,
-                                              .others = step.others,
-                                              .constants = arguments.constants,
-                                              .packed = steps.packed,
-                                              .threads = arguments.threads->threadCount(),
-                                              .checkpoint = arguments.checkpoint,
-                                              .options = arguments.options});
+        Result<std::unique_ptr<const StepKernel>> kernel = (*makers[steps.kernels.size()])(
+                KernelArguments{.graph = *arguments.graph,
+                                .node = node,
+                                .others = step.others,
+                                .constants = arguments.constants,
+                                .packed = steps.packed,
+                                .threads = arguments.threads->threadCount(),
+                                .checkpoint = arguments.checkpoint,
+                                .options = arguments.options});
         if (!kernel.ok()) {
             return kernel.status().withContext(node.label);
         }

@@ -37,10 +37,18 @@ using FindKernel = Kernel (*)(const Node& node);
 using CompileKernel =
         std::function<Result<std::unique_ptr<const StepKernel>>(const KernelArguments&)>;
 
-// A piece for whose every node there is a kernel. Those of `fused` are compiled together.
-Result<std::unique_ptr<const CompiledPiece>> compileStepwise(
-        const CompileArguments& arguments, const CompileKernel& compileKernel,
-        std::span<const FusedNodes> fused = {});
+// Nodes that are computed as one step, in the order that they have in the piece, and what makes
+// their kernel: whoever found that they belong together knows that best.
+struct FusedStep {
+    FusedNodes nodes;
+    // Null: the one that makes the first node's kernel when it stands alone.
+    CompileKernel compile = nullptr;
+};
+
+// A piece for whose every node there is a kernel.
+Result<std::unique_ptr<const CompiledPiece>> compileStepwise(const CompileArguments& arguments,
+                                                             const CompileKernel& compileKernel,
+                                                             std::span<const FusedStep> fused = {});
 Result<std::unique_ptr<const CompiledPiece>> compileStepwise(const CompileArguments& arguments,
                                                              FindKernel findKernel);
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <variant>
 
-#include "engine/backends/cpu/depthwise/inverted_residual.h"
 #include "engine/backends/cpu/fusion.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
@@ -47,10 +46,6 @@ class CpuAcc : public Backend {
     static Result<std::unique_ptr<const StepKernel>> compileNode(const KernelArguments& arguments,
                                                                  InstructionSet set) {
         const Node& node = arguments.node;
-        if (!arguments.others.empty() &&
-            arguments.others.front()->kind() == NodeKind::DepthwiseConv2d) {
-            return cpu::compileInvertedResidual(arguments, set);
-        }
         switch (node.kind()) {
 #define HALYARD_TUNED_KERNEL(Descriptor) \
     case NodeKind::Descriptor:           \

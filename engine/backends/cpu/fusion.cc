@@ -75,8 +75,8 @@ bool isStage(const Graph& graph, const Node& node, TensorId result, bool mayAdd)
 }
 
 // The inverted residual block that a node begins, if it pays.
-std::optional<FusedNodes> blockFrom(const Graph& graph, const Piece& piece, const Readers& readers,
-                                    size_t expansion, InstructionSet set) {
+std::optional<FusedStep> blockFrom(const Graph& graph, const Piece& piece, const Readers& readers,
+                                   size_t expansion, InstructionSet set) {
     const auto after = [&](size_t node) {
         return readers.onlyReader(graph.node(piece.nodes[node]).outputs[0]);
     };
@@ -90,29 +90,28 @@ std::optional<FusedNodes> blockFrom(const Graph& graph, const Piece& piece, cons
                                               set)) {
         return std::nullopt;
     }
-    return FusedNodes{expansion, *depthwise, *projection};
+    return FusedStep{.nodes = {expansion, *depthwise, *projection},
+                     .compile = [set](const KernelArguments& arguments) {
+                         return compileInvertedResidual(arguments, set);
+                     }};
 }
 
 }  // namespace
 
-std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece, InstructionSet set) {
+std::vector<FusedStep> findFusions(const Graph& graph, const Piece& piece, InstructionSet set) {
     const Readers readers(graph, piece);
-    std::vector<FusedNodes> fusions;
+    std::vector<FusedStep> fusions;
     std::vector<bool> taken(piece.nodes.size(), false);
     for (size_t i = 0; i < piece.nodes.size(); ++i) {
         const Node& first = graph.node(piece.nodes[i]);
         if (taken[i] || !hasEpilogue(graph, first)) {
             continue;
         }
-        FusedNodes nodes = {i};
-        TensorId last = first.outputs[0];
-        if (const auto block = blockFrom(graph, piece, readers, i, set)) {
-            nodes = *block;
-            last = graph.node(piece.nodes[nodes.back()]).outputs[0];
-            for (const size_t node : nodes) {
-                taken[node] = true;
-            }
+        FusedStep step = blockFrom(graph, piece, readers, i, set).value_or(FusedStep{.nodes = {i}});
+        for (const size_t node : step.nodes) {
+            taken[node] = true;
         }
+        TensorId last = graph.node(piece.nodes[step.nodes.back()]).outputs[0];
         bool mayAdd = true;
         while (const std::optional<size_t> next = readers.onlyReader(last)) {
             const Node& node = graph.node(piece.nodes[*next]);
@@ -120,12 +119,12 @@ std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece, Inst
                 break;
             }
             mayAdd = mayAdd && node.kind() != NodeKind::Binary;
-            nodes.push_back(*next);
+            step.nodes.push_back(*next);
             taken[*next] = true;
             last = node.outputs[0];
         }
-        if (nodes.size() > 1) {
-            fusions.push_back(std::move(nodes));
+        if (step.nodes.size() > 1) {
+            fusions.push_back(std::move(step));
         }
     }
     return fusions;

@@ -9,12 +9,12 @@
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/backend.h"
-#include "engine/plan/piece_layout.h"
+#include "engine/plan/stepwise_piece.h"
 
 namespace halyard::engine::cpu {
 
 // Inverted residual blocks where that pays, and convolutions and fully connected layers; each with
 // the additions and activations after them, where nobody else reads what lies in between.
-std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece, InstructionSet set);
+std::vector<FusedStep> findFusions(const Graph& graph, const Piece& piece, InstructionSet set);
 
 }  // namespace halyard::engine::cpu
