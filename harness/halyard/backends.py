@@ -10,16 +10,18 @@ from halyard.errors import ConfigError, HalyardError
 
 
 def parse(text: str | None, *, known: bool = True) -> list[str]:
-    """What --backends names, with commas between; none where it is left out. ConfigError for a name
-    that is empty or that, with `known`, the driver of this package does not know."""
+    """What --backends names, with commas between, each with its options behind colons; none where
+    it is left out. ConfigError for a name that is empty or that, with `known`, the driver of this
+    package does not know."""
     if text is None:
         return []
     names = [name.strip() for name in text.split(",")]
     if not all(names):
         raise ConfigError("--backends has an empty name")
     for name in names if known else ():
-        if name not in _known():
-            raise ConfigError(f"--backends: no {name!r}, there are {', '.join(_known())}")
+        backend = name.partition(":")[0]
+        if backend not in _known():
+            raise ConfigError(f"--backends: no {backend!r}, there are {', '.join(_known())}")
     return names
 
 
