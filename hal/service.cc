@@ -18,6 +18,7 @@
 #include "driver/backends.h"
 #include "driver/device.h"
 #include "driver/operation_list.h"
+#include "driver/option_table.h"
 #include "engine/base/heap.h"
 #include "engine/base/log.h"
 #include "hal/binder/descriptor_kind.h"
@@ -168,6 +169,9 @@ int run(int argc, char** argv) {
             return 0;
         case ServiceOptions::Action::LIST_OPERATIONS:
             print(driver::listOperations());
+            return 0;
+        case ServiceOptions::Action::LIST_OPTIONS:
+            print(driver::listOptions());
             return 0;
         case ServiceOptions::Action::SERVE:
             break;

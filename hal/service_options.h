@@ -14,7 +14,7 @@
 namespace halyard::hal {
 
 struct ServiceOptions {
-    enum class Action : uint8_t { SERVE, PRINT_HELP, PRINT_VERSION, LIST_OPERATIONS };
+    enum class Action : uint8_t { SERVE, PRINT_HELP, PRINT_VERSION, LIST_OPERATIONS, LIST_OPTIONS };
     Action action = Action::SERVE;
     driver::Options driver;
     std::string serviceName = "halyard-default";
@@ -22,7 +22,7 @@ struct ServiceOptions {
     SeccompMode seccomp = SeccompMode::OFF;
 };
 
-// INVALID_ARGUMENT names the option and what it takes. Names of backends are left to the driver.
+// INVALID_ARGUMENT names the option and what it takes.
 Result<ServiceOptions> parseServiceOptions(int argc, char** argv);
 
 // What --help prints.

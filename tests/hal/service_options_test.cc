@@ -99,9 +99,15 @@ TEST(ServiceOptions, TakeTheLargestNumbersAndNoneAbove) {
 }
 
 TEST(ServiceOptions, AddUpBackendsInTheirOrder) {
-    EXPECT_EQ(parse({"-c", "A,B", "--compute", "C"})->driver.backends,
-              (std::vector<std::string>{"A", "B", "C"}));
-    EXPECT_EQ(parse({"-c", "C"})->driver.backends, std::vector<std::string>{"C"});
+    EXPECT_EQ(parse({"-c", "GpuAcc,CpuRef", "--compute", "CpuAcc"})->driver.backends,
+              (std::vector<std::string>{"GpuAcc", "CpuRef", "CpuAcc"}));
+    EXPECT_EQ(parse({"-c", "CpuRef"})->driver.backends, std::vector<std::string>{"CpuRef"});
+}
+
+TEST(ServiceOptions, LeaveTheNamesOfLibrariesToWhoLoadsThem) {
+    expectRefused({"-c", "Mine"}, "there is no backend \"Mine\"");
+    EXPECT_EQ(parse({"-c", "Mine", "--backend-dir", "/libraries"})->driver.backends,
+              std::vector<std::string>{"Mine"});
 }
 
 TEST(ServiceOptions, TakeOnePrecision) {

@@ -86,7 +86,7 @@ class Files:
             *("--bundle", self.folder / "bundle"),
             *("--options", self.folder / "options"),
             *("--results", self.folder / "results"),
-            *("-c", "CpuRef"),
+            *(() if "-c" in more else ("-c", "CpuRef")),
             *more,
         ]
 

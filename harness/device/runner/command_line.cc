@@ -2,108 +2,35 @@
 
 #include "harness/device/runner/command_line.h"
 
-#include <getopt.h>
-
 #include <algorithm>
-#include <array>
 #include <charconv>
+#include <iterator>
 #include <vector>
+
+#include "driver/command_line.h"
+#include "driver/option_table.h"
 
 namespace halyard::runner {
 
 namespace {
 
-constexpr const char* kUsage =
-        "Usage: halyard-runner --target TARGET --bundle FILE --options FILE --results FILE\n"
-        "Runs test cases and writes a result for each.\n"
-        "  --target TARGET        in-process, or hidl:INSTANCE for the service of that name\n"
-        "  --bundle FILE          length-delimited TestCase messages\n"
-        "  --options FILE         a RunOptions message\n"
-        "  --results FILE         receives length-delimited CaseResult messages\n"
-        "  --jobs N               cases at a time, each in a process of its own; 0 or left out: "
-        "one\n"
-        "                         per core in-process, one on a service\n"
-        "  --until-crash          end after a case that crashed or hung, or when the target is "
-        "gone,\n"
-        "                         with exit status 3\n"
-        "  -c, --compute LIST     backends of an in-process target, in order of preference\n"
-        "  --number-of-threads N  threads of an in-process target; 0: one per core\n"
-        "  --cpu-features NAME, --require-backend NAMES, --backend-hint FILE, --backend-dir DIR,\n"
-        "  --max-partitions N, --min-nodes-per-partition N\n"
-        "                         of an in-process target, as the service has them\n"
-        "  --max-memory MIB       that its executions may take together; 0: half of the machine's\n"
-        "  -f, --fp16-enabled, --bf16-enabled\n"
-        "                         of an in-process target, as the service has them\n"
-        "  -a, --enable-fast-math let an in-process target compute with rougher results\n"
-        "  --no-optimize          run models on an in-process target without the passes\n"
-        "  --dump-graph DIR       write the graphs of an in-process target's first 100 models "
-        "there,\n"
-        "                         before and after the passes, and what each pass changed\n"
-        "  --serve                run the bundle's first case alone, in this process: prepare it,\n"
-        "                         execute it once, and then COUNT times for each line of input\n"
-        "                         \"run COUNT WARMUP\"; a result for each. \"profile COUNT "
-        "WARMUP\"\n"
-        "                         tells what each node takes, \"load FROM UNTIL COUNT\" lets so\n"
-        "                         many of the options' clients execute at the same time\n"
-        "  --measure-peak         print, as JSON, what this machine computes and moves a second "
-        "with\n"
-        "                         --number-of-threads at most, and end\n"
-        "  --lowest-hal           run nothing: each result holds the lowest HAL version that can\n"
-        "                         carry the case; only --bundle and --results are needed\n"
-        "  --list-backends        print the backends that -c may name, one a line, and end\n"
-        "  --list-services        print interface/name of what hwservicemanager knows, and end\n"
-        "  --report               print what a hidl: target says about itself, and end\n"
-        "  -v, --verbose          log more\n"
-        "  -h, --help             print this\n"
-        "Exit status: 0 every case was attempted, 1 wrong usage or unreadable files,\n"
-        "2 the target can't be reached, 3 ended early as --until-crash asks.\n";
+using Action = CommandLine::Action;
+using driver::CommandLineOption;
 
 constexpr std::string_view kInProcess = "in-process";
 constexpr std::string_view kHidl = "hidl:";
-constexpr size_t kMostThreads = 64;
 constexpr size_t kMostJobs = 256;
 
-Result<std::vector<std::string>> parseNames(std::string_view option, std::string_view list) {
-    std::vector<std::string> names;
-    for (;;) {
-        const std::string_view name = list.substr(0, list.find(','));
-        if (name.empty()) {
-            return invalidArgument(std::string(option) + ": the name of a backend is empty");
-        }
-        names.emplace_back(name);
-        if (name.size() == list.size()) {
-            return names;
-        }
-        list.remove_prefix(name.size() + 1);
-    }
-}
-
-// Those of libraries are known once these are loaded.
-Status checkBackends(const driver::Options& options) {
-    const std::vector<std::string_view> known = driver::knownBackends();
-    for (const std::string& name : options.backends) {
-        if (options.backendDirectory.empty() &&
-            std::find(known.begin(), known.end(), name) == known.end()) {
-            std::string message = "unknown backend " + name + "; known are";
-            for (const std::string_view backend : known) {
-                message += " " + std::string(backend);
-            }
-            return invalidArgument(std::move(message));
-        }
-    }
-    return {};
-}
-
-Result<size_t> parseNumber(std::string_view option, std::string_view value, size_t most) {
-    size_t number = 0;
-    const char* end = value.data() + value.size();
-    const auto parsed = std::from_chars(value.data(), end, number);
-    if (parsed.ec != std::errc() || parsed.ptr != end || number > most) {
-        return invalidArgument(std::string(option) + " takes 0 to " + std::to_string(most) +
-                               ", not " + std::string(value));
-    }
-    return number;
-}
+constexpr const char* kBeginning =
+        "Usage: halyard-runner --target TARGET --bundle FILE --options FILE\n"
+        "                      --results FILE\n"
+        "Runs test cases and writes a result for each.\n"
+        "\n";
+constexpr const char* kMiddle = "\nOf the driver, for an in-process target:\n";
+constexpr const char* kEnd =
+        "\n"
+        "Exit status: 0 every case was attempted, 1 wrong usage or unreadable files,\n"
+        "2 the target can't be reached, 3 ended early as --until-crash asks.\n";
 
 Status parseTarget(std::string_view target, CommandLine& line) {
     line.targetName = target;
@@ -115,17 +42,100 @@ Status parseTarget(std::string_view target, CommandLine& line) {
     return {};
 }
 
+Status parseJobs(std::string_view value, size_t& jobs) {
+    const char* end = value.data() + value.size();
+    const auto parsed = std::from_chars(value.data(), end, jobs);
+    if (parsed.ec != std::errc() || parsed.ptr != end || jobs > kMostJobs) {
+        return invalidArgument("takes a number up to " + std::to_string(kMostJobs) + ", not \"" +
+                               std::string(value) + "\"");
+    }
+    return {};
+}
+
+// Those of the runner alone.
+std::vector<CommandLineOption> ownOptions(CommandLine& line) {
+    const auto text = [](std::string& field) {
+        return [&field](std::string_view value) {
+            field = value;
+            return Status();
+        };
+    };
+    const auto flag = [](bool& field) {
+        return [&field](std::string_view) {
+            field = true;
+            return Status();
+        };
+    };
+    const auto act = [&line](Action action) {
+        return [&line, action](std::string_view) {
+            line.action = line.action == Action::HELP ? Action::HELP : action;
+            return Status();
+        };
+    };
+    return {
+            {"target", 0, "TARGET", "in-process, or hidl:INSTANCE for the service of that name.",
+             [&line](std::string_view value) { return parseTarget(value, line); }},
+            {"bundle", 0, "FILE", "Length-delimited TestCase messages.", text(line.bundle)},
+            {"options", 0, "FILE", "A RunOptions message.", text(line.options)},
+            {"results", 0, "FILE", "Receives length-delimited CaseResult messages.",
+             text(line.results)},
+            {"jobs", 0, "N",
+             "Cases at a time, each in a process of its own; 0 or left out: one per core "
+             "in-process, one on a service.",
+             [&line](std::string_view value) { return parseJobs(value, line.jobs); }},
+            {"until-crash", 0, "",
+             "End after a case that crashed or hung, or when the target is gone, with exit status "
+             "3.",
+             flag(line.untilCrash)},
+            {"serve", 0, "",
+             "Run the bundle's first case alone, in this process: prepare it, execute it once, and "
+             "then COUNT times for each line of input \"run COUNT WARMUP\"; a result for each. "
+             "\"profile COUNT WARMUP\" tells what each node takes, \"load FROM UNTIL COUNT\" lets "
+             "so many of the options' clients execute at the same time.",
+             act(Action::SERVE)},
+            {"measure-peak", 0, "",
+             "Print, as JSON, what this machine computes and moves a second with "
+             "--number-of-threads at most, and exit.",
+             act(Action::MEASURE_PEAK)},
+            {"lowest-hal", 0, "",
+             "Run nothing: each result holds the lowest HAL version that can carry the case; only "
+             "--bundle and --results are needed.",
+             act(Action::LOWEST_HAL)},
+            {"list-backends", 0, "", "Print the backends that -c may name, one a line, and exit.",
+             act(Action::LIST_BACKENDS)},
+            {"list-options", 0, "", "Print the driver's options as JSON, and exit.",
+             act(Action::LIST_OPTIONS)},
+            {"list-services", 0, "",
+             "Print interface/name of what hwservicemanager knows, and exit.",
+             act(Action::LIST_SERVICES)},
+            {"report", 0, "", "Print what a hidl: target says about itself, and exit.",
+             act(Action::REPORT)},
+            {"verbose", 'v', "", "Log more.", flag(line.verbose)},
+            {"help", 'h', "", "Print this, and exit.", act(Action::HELP)},
+    };
+}
+
 Status checkComplete(const CommandLine& line) {
-    if (line.action == CommandLine::Action::LOWEST_HAL) {
-        return line.bundle.empty() || line.results.empty()
-                       ? invalidArgument("--lowest-hal needs --bundle and --results")
-                       : Status();
+    switch (line.action) {
+        case Action::HELP:
+        case Action::LIST_BACKENDS:
+        case Action::LIST_OPTIONS:
+        case Action::LIST_SERVICES:
+        case Action::MEASURE_PEAK:
+            return {};
+        case Action::LOWEST_HAL:
+            return line.bundle.empty() || line.results.empty()
+                           ? invalidArgument("--lowest-hal needs --bundle and --results")
+                           : Status();
+        case Action::REPORT:
+            return line.instance.empty() ? invalidArgument("--report needs a hidl: --target")
+                                         : Status();
+        case Action::RUN:
+        case Action::SERVE:
+            break;
     }
     if (line.targetName.empty()) {
         return invalidArgument("--target is missing");
-    }
-    if (line.action == CommandLine::Action::REPORT) {
-        return line.instance.empty() ? invalidArgument("--report needs a hidl: target") : Status();
     }
     if (line.bundle.empty() || line.options.empty() || line.results.empty()) {
         return invalidArgument("--bundle, --options and --results are all needed");
@@ -135,184 +145,19 @@ Status checkComplete(const CommandLine& line) {
 
 }  // namespace
 
-const char* usage() {
-    return kUsage;
+std::string usage() {
+    CommandLine line;
+    return kBeginning + driver::describeOptions(ownOptions(line)) + kMiddle +
+           driver::describeOptions(driver::driverOptions(line.driver)) + kEnd;
 }
 
 Result<CommandLine> parseCommandLine(int argc, char** argv) {
-    enum Option : int {
-        TARGET = 256,
-        BUNDLE,
-        OPTIONS,
-        RESULTS,
-        THREADS,
-        MAX_MEMORY,
-        CPU_FEATURES,
-        REQUIRE_BACKEND,
-        BACKEND_HINT,
-        BACKEND_DIR,
-        MAX_PARTITIONS,
-        MIN_NODES_PER_PARTITION,
-        BF16_ENABLED,
-        NO_OPTIMIZE,
-        DUMP_GRAPH,
-        JOBS,
-        UNTIL_CRASH,
-        SERVE,
-        MEASURE_PEAK,
-        LOWEST_HAL,
-        LIST_BACKENDS,
-        LIST_SERVICES,
-        REPORT
-    };
-    constexpr std::array<option, 29> kOptions = {{
-            {"target", required_argument, nullptr, TARGET},
-            {"bundle", required_argument, nullptr, BUNDLE},
-            {"options", required_argument, nullptr, OPTIONS},
-            {"results", required_argument, nullptr, RESULTS},
-            {"compute", required_argument, nullptr, 'c'},
-            {"number-of-threads", required_argument, nullptr, THREADS},
-            {"max-memory", required_argument, nullptr, MAX_MEMORY},
-            {"cpu-features", required_argument, nullptr, CPU_FEATURES},
-            {"require-backend", required_argument, nullptr, REQUIRE_BACKEND},
-            {"backend-hint", required_argument, nullptr, BACKEND_HINT},
-            {"backend-dir", required_argument, nullptr, BACKEND_DIR},
-            {"max-partitions", required_argument, nullptr, MAX_PARTITIONS},
-            {"min-nodes-per-partition", required_argument, nullptr, MIN_NODES_PER_PARTITION},
-            {"fp16-enabled", no_argument, nullptr, 'f'},
-            {"bf16-enabled", no_argument, nullptr, BF16_ENABLED},
-            {"enable-fast-math", no_argument, nullptr, 'a'},
-            {"no-optimize", no_argument, nullptr, NO_OPTIMIZE},
-            {"dump-graph", required_argument, nullptr, DUMP_GRAPH},
-            {"jobs", required_argument, nullptr, JOBS},
-            {"until-crash", no_argument, nullptr, UNTIL_CRASH},
-            {"serve", no_argument, nullptr, SERVE},
-            {"measure-peak", no_argument, nullptr, MEASURE_PEAK},
-            {"lowest-hal", no_argument, nullptr, LOWEST_HAL},
-            {"list-backends", no_argument, nullptr, LIST_BACKENDS},
-            {"list-services", no_argument, nullptr, LIST_SERVICES},
-            {"report", no_argument, nullptr, REPORT},
-            {"verbose", no_argument, nullptr, 'v'},
-            {"help", no_argument, nullptr, 'h'},
-            {},
-    }};
     CommandLine line;
-    int choice = 0;
-    while ((choice = getopt_long(argc, argv, "ac:fvh", kOptions.data(), nullptr)) != -1) {
-        const std::string_view value = optarg != nullptr ? optarg : "";
-        switch (choice) {
-            case TARGET:
-                HALYARD_RETURN_IF_ERROR(parseTarget(value, line));
-                break;
-            case BUNDLE:
-                line.bundle = value;
-                break;
-            case OPTIONS:
-                line.options = value;
-                break;
-            case RESULTS:
-                line.results = value;
-                break;
-            case 'c': {
-                HALYARD_ASSIGN_OR_RETURN(line.driver.backends, parseNames("-c", value));
-                break;
-            }
-            case CPU_FEATURES:
-                line.driver.cpuFeatures = value;
-                break;
-            case REQUIRE_BACKEND: {
-                HALYARD_ASSIGN_OR_RETURN(line.driver.requiredBackends,
-                                         parseNames("--require-backend", value));
-                break;
-            }
-            case BACKEND_HINT:
-                line.driver.backendHintFile = value;
-                break;
-            case BACKEND_DIR:
-                line.driver.backendDirectory = value;
-                break;
-            case MAX_PARTITIONS: {
-                HALYARD_ASSIGN_OR_RETURN(
-                        line.driver.maxPartitions,
-                        parseNumber("--max-partitions", value, driver::kMostPartitionNodes));
-                break;
-            }
-            case MIN_NODES_PER_PARTITION: {
-                HALYARD_ASSIGN_OR_RETURN(line.driver.minNodesPerPartition,
-                                         parseNumber("--min-nodes-per-partition", value,
-                                                     driver::kMostPartitionNodes));
-                break;
-            }
-            case THREADS: {
-                HALYARD_ASSIGN_OR_RETURN(line.driver.threads,
-                                         parseNumber("--number-of-threads", value, kMostThreads));
-                break;
-            }
-            case MAX_MEMORY: {
-                HALYARD_ASSIGN_OR_RETURN(
-                        line.driver.maxMemoryMib,
-                        parseNumber("--max-memory", value, driver::kMostMemoryMib));
-                break;
-            }
-            case 'f':
-                line.driver.precision = engine::FloatPrecision::FLOAT16;
-                break;
-            case BF16_ENABLED:
-                line.driver.precision = engine::FloatPrecision::BFLOAT16;
-                break;
-            case 'a':
-                line.driver.fastMath = true;
-                break;
-            case NO_OPTIMIZE:
-                line.driver.optimize = false;
-                break;
-            case DUMP_GRAPH:
-                line.driver.graphDumpDirectory = value;
-                break;
-            case JOBS: {
-                HALYARD_ASSIGN_OR_RETURN(line.jobs, parseNumber("--jobs", value, kMostJobs));
-                break;
-            }
-            case UNTIL_CRASH:
-                line.untilCrash = true;
-                break;
-            case SERVE:
-                line.action = CommandLine::Action::SERVE;
-                break;
-            case MEASURE_PEAK:
-                line.action = CommandLine::Action::MEASURE_PEAK;
-                break;
-            case LOWEST_HAL:
-                line.action = CommandLine::Action::LOWEST_HAL;
-                break;
-            case LIST_BACKENDS:
-                line.action = CommandLine::Action::LIST_BACKENDS;
-                break;
-            case LIST_SERVICES:
-                line.action = CommandLine::Action::LIST_SERVICES;
-                break;
-            case REPORT:
-                line.action = CommandLine::Action::REPORT;
-                break;
-            case 'v':
-                line.verbose = true;
-                break;
-            case 'h':
-                line.action = CommandLine::Action::HELP;
-                return line;
-            default:
-                return invalidArgument("unknown option");
-        }
-    }
-    if (optind != argc) {
-        return invalidArgument(std::string("unexpected argument ") + argv[optind]);
-    }
-    HALYARD_RETURN_IF_ERROR(checkBackends(line.driver));
-    if (line.action != CommandLine::Action::LIST_BACKENDS &&
-        line.action != CommandLine::Action::LIST_SERVICES &&
-        line.action != CommandLine::Action::MEASURE_PEAK) {
-        HALYARD_RETURN_IF_ERROR(checkComplete(line));
-    }
+    std::vector<CommandLineOption> rows = ownOptions(line);
+    std::ranges::move(driver::driverOptions(line.driver), std::back_inserter(rows));
+    HALYARD_RETURN_IF_ERROR(driver::parseOptions(argc, argv, rows));
+    HALYARD_RETURN_IF_ERROR(driver::checkOptions(line.driver));
+    HALYARD_RETURN_IF_ERROR(checkComplete(line));
     return line;
 }
 

@@ -18,6 +18,7 @@ struct CommandLine {
         SERVE,
         LOWEST_HAL,
         LIST_BACKENDS,
+        LIST_OPTIONS,
         LIST_SERVICES,
         MEASURE_PEAK,
         REPORT,
@@ -40,6 +41,6 @@ struct CommandLine {
 Result<CommandLine> parseCommandLine(int argc, char** argv);
 
 // Ends with a newline.
-const char* usage();
+std::string usage();
 
 }  // namespace halyard::runner

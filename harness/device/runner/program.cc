@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "driver/option_table.h"
 #include "engine/base/log.h"
 #include "harness/device/runner/bundle_run.h"
 #include "harness/device/runner/case_worker.h"
@@ -145,10 +146,13 @@ int runProgram(int argc, char** argv, MakeDevice* makeDevice) {
     setLogThreshold(line->verbose ? LogLevel::VERBOSE : LogLevel::ERROR);
     switch (line->action) {
         case CommandLine::Action::HELP:
-            fputs(usage(), stdout);
+            fputs(usage().c_str(), stdout);
             return ATTEMPTED;
         case CommandLine::Action::LIST_BACKENDS:
             return printBackends();
+        case CommandLine::Action::LIST_OPTIONS:
+            fputs(driver::listOptions().c_str(), stdout);
+            return ATTEMPTED;
         case CommandLine::Action::LIST_SERVICES:
             return printServices();
         case CommandLine::Action::MEASURE_PEAK:
