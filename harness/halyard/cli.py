@@ -4,7 +4,6 @@
 import io
 import logging
 import signal
-import subprocess
 import sys
 
 import click
@@ -19,7 +18,7 @@ from halyard.cli_run import run, save
 from halyard.cli_vm import vm
 from halyard.devices import check_there, config_of
 from halyard.devices.adb_link import LinkBroken, usb_serials
-from halyard.errors import ConfigError, HalyardError
+from halyard.errors import ConfigError
 from halyard.terminal import Terminal, printable
 from halyard.vm.machine import MACHINES
 from halyard.vm.virtual_machine import Resident
@@ -108,11 +107,7 @@ def demo(name: str, size: int, width: float) -> None:
 @click.option("--markdown", is_flag=True, help="As the table in docs/operations.md.")
 def list_operations(*, markdown: bool) -> None:
     """Lists the operations that the driver runs."""
-    program = native.program("service")
-    done = subprocess.run([program, "--list-operations"], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise HalyardError(f"{program} --list-operations failed: {done.stderr.strip()}")
-    rows = operations.parse(done.stdout)
+    rows = list(operations.table().values())
     if markdown:
         click.echo(operations.as_markdown(rows), nl=False)
     else:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from halyard.model import Array, RunnableModel, TensorInfo
+from halyard.model.call import calls
 from halyard.proto import halyard_pb2 as pb
 
 # How far a whole network may be from LiteRT. Float kernels add in another order, and float16 rounds
@@ -142,10 +143,8 @@ def disagreements(
 def allowed_steps(model: pb.Model) -> int:
     """Of the model's 8-bit outputs."""
     computed = {index for operation in model.main.operations for index in operation.outputs}
-    rounds_floats = any(
-        operation.type == pb.OPERATION_TYPE_QUANTIZE and operation.inputs[0] in computed
-        for operation in model.main.operations
-    )
+    quantised = calls(model, [pb.OPERATION_TYPE_QUANTIZE])
+    rounds_floats = any(call.index("input") in computed for call in quantised)
     return MAX_STEPS_AFTER_FLOATS if rounds_floats else MAX_STEPS
 
 

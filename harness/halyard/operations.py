@@ -4,10 +4,13 @@
 import difflib
 import itertools
 import json
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from halyard import native
 from halyard.errors import ConfigError, HalyardError
 from halyard.proto import halyard_pb2 as pb
 
@@ -17,10 +20,39 @@ COLUMNS = ("operation", "from HAL", "types that it computes with, and the HAL ve
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """An input or an output of a form. `repeated`: it stands for one or more."""
+
+    name: str
+    types: frozenset[int]  # pb.OperandType; none: any
+    repeated: bool = False
+
+
+@dataclass(frozen=True)
+class Form:
+    inputs: tuple[Parameter, ...]
+    outputs: tuple[Parameter, ...]
+
+    def takes(self, inputs: Sequence[int]) -> bool:
+        """Whether an operation whose inputs have these types is of this form."""
+        try:
+            places = _places(self.inputs, len(inputs))
+        except ValueError:
+            return False
+        return all(
+            not each.types or inputs[place] in each.types
+            for each in self.inputs
+            for place in places[each.name]
+        )
+
+
+@dataclass(frozen=True)
 class OperationRow:
     name: str
     since: str
     types: Sequence[tuple[str, str]]  # type, lowest version that takes it
+    code: int = -1
+    forms: tuple[Form, ...] = ()
 
     def cells(self) -> tuple[str, str, str]:
         return self.name, self.since, ", ".join(f"{name} {since}" for name, since in self.types)
@@ -29,11 +61,89 @@ class OperationRow:
 def parse(text: str) -> list[OperationRow]:
     try:
         return [
-            OperationRow(item["name"], item["since"], _types(item["forms"], item["rows"]))
+            OperationRow(
+                item["name"],
+                item["since"],
+                _types(item["forms"], item["rows"]),
+                item["code"],
+                tuple(_form(form, item["rows"]) for form in item["forms"]),
+            )
             for item in json.loads(text)["operations"]
         ]
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise HalyardError(f"the operation list is not understood: {error}") from error
+
+
+@cache
+def table() -> Mapping[str, OperationRow]:
+    """By name, of the driver of this package."""
+    program = native.program("service")
+    done = subprocess.run([program, "--list-operations"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise HalyardError(f"{program} --list-operations failed: {done.stderr.strip()}")
+    return {row.name: row for row in parse(done.stdout)}
+
+
+# ---- operands by name ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the operands stand that a form names: of a name that the form has not, nowhere."""
+
+    inputs: Mapping[str, Sequence[int]]
+    outputs: Mapping[str, Sequence[int]]
+
+
+@cache
+def places(name: str, inputs: tuple[int, ...], outputs: int) -> Places:
+    """Of an operation whose inputs have these types and that has so many outputs, of which the last
+    ones may be left away. ValueError where the driver knows no such form."""
+    of = form(name, inputs)
+    return Places(_places(of.inputs, len(inputs)), _places(of.outputs, outputs, may_end_early=True))
+
+
+@cache
+def form(name: str, inputs: tuple[int, ...]) -> Form:
+    """That of an operation whose inputs have these types. ValueError where there is none."""
+    row = table().get(name)
+    if row is None:
+        raise ValueError(f"the driver has no operation {name}")
+    for each in row.forms:
+        if each.takes(inputs):
+            return each
+    raise ValueError(f"{name} has no form with {len(inputs)} inputs of these types")
+
+
+def _places(
+    parameters: Sequence[Parameter], count: int, *, may_end_early: bool = False
+) -> dict[str, list[int]]:
+    repeated = any(each.repeated for each in parameters)
+    room = count - len(parameters) + 1
+    fits = room >= 1 if repeated else count == len(parameters)
+    if not (fits or may_end_early):
+        raise ValueError(f"{count} operands")
+    found: dict[str, list[int]] = {}
+    at = 0
+    for each in parameters:
+        end = at + (room if each.repeated else 1)
+        found[each.name] = [place for place in range(at, end) if place < count]
+        at = end
+    return found
+
+
+def _form(form: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Form:
+    def parameter(given: Mapping[str, Any]) -> Parameter:
+        names = [given["type"]] if "type" in given else []
+        if "column" in given:
+            names = [row["types"][given["column"]] for row in rows]
+        codes = frozenset(pb.OperandType.Value(f"OPERAND_TYPE_{name}") for name in names)
+        return Parameter(given["name"], codes, "at_least" in given)
+
+    return Form(tuple(map(parameter, form["inputs"])), tuple(map(parameter, form["outputs"])))
+
+
+# ---- names that people write --------------------------------------------------------------------
 
 
 def check_name(name: str, option: str) -> None:

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from halyard import native, zoo
+from halyard import native, reference, zoo
 from halyard.compare import Difference, allowed_error, compare
 from halyard.devices.host import HostDevice
 from halyard.engines import litert
@@ -13,7 +13,7 @@ from halyard.errors import ProgramMissing
 from halyard.model import Array, DataType, RunnableModel, half
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
-from halyard.zoo import ZooModel, forward
+from halyard.zoo import ZooModel
 from tests.harness.on_engine import outputs_of
 
 SEEDS = range(3)
@@ -80,7 +80,7 @@ def test_the_driver_claims_and_runs_every_operation(
 def test_float_results_are_those_of_numpy(results: Results, name: str) -> None:
     model, result = results[name, DataType.FLOAT32]
     for seed, example in zip(SEEDS, result.examples, strict=True):
-        values = forward.run(model.model, model.input_arrays(seed))
+        values = reference.trace(model.model, model.input_arrays(seed))
         for info, index, actual in zip(
             model.outputs,
             model.model.main.output_indexes,

@@ -22,6 +22,7 @@ from halyard import (
     hal_version,
     machine,
     native,
+    reference,
     subject,
     terminal,
     zoo,
@@ -34,7 +35,6 @@ from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
 from halyard.vm import kernel
-from halyard.zoo import forward
 
 Invoke = Callable[..., Result]
 
@@ -310,7 +310,7 @@ def right(case: pb.TestCase) -> pb.CaseResult:
     """What numpy computes."""
     result = unknown(case)
     inputs = subject.Subject(*SUBJECT).runnable.input_arrays(0)
-    values = forward.run(case.model, inputs)
+    values = reference.trace(case.model, inputs)
     for output, index in zip(
         result.examples[0].outputs, case.model.main.output_indexes, strict=True
     ):

@@ -14,10 +14,11 @@ import halyard
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "proto"}),
     frozenset({"delimited", "driver_options", "folders", "native", "output_file"}),
-    frozenset({"results", "terminal"}),
-    frozenset({"backends", "machine", "model", "operations"}),
-    frozenset({"cases", "compare", "onnx", "tflite", "vm", "zoo"}),
-    frozenset({"devices", "profile", "subject"}),
+    frozenset({"operations", "results", "terminal"}),
+    frozenset({"backends", "machine", "model"}),
+    frozenset({"cases", "compare", "onnx", "reference", "tflite", "vm"}),
+    frozenset({"devices", "profile", "zoo"}),
+    frozenset({"subject"}),
     frozenset({"hal_version", "runner"}),
     frozenset({"engines", "specs"}),
     frozenset({"measurement"}),
@@ -135,6 +136,11 @@ def test_every_file_and_folder_has_its_layer(arrows: Arrows) -> None:
     named = [unit for layer in LAYERS for unit in layer]
     assert len(named) == len(set(named))
     assert set(by_unit(arrows)) - {_NAME} | {"proto"} == set(named)
+
+
+def test_the_reference_knows_nothing_that_could_be_wrong_alike(arrows: Arrows) -> None:
+    """Of the driver it has the names of operands; no device, no engine, no network."""
+    assert by_unit(arrows)["reference"] <= {"model", "operations", "proto"}
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from halyard import reference
 from halyard.devices.host import HostDevice
 from halyard.driver_options import DriverOptions
 from halyard.model import ModelBuilder, TensorType
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
-from tests import reference
 
 _F32 = pb.OPERAND_TYPE_TENSOR_FLOAT32
 _INPUT_SIZE = 5

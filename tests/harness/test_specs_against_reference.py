@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from halyard import specs
+from halyard import reference, specs
 from halyard.proto import halyard_pb2 as pb
-from tests import reference
 from tests.harness.test_reference import result_of
 
 _FOLDER = Path(__file__).parents[1] / "specs"

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halyard import tflite, zoo
+from halyard import reference, tflite, zoo
 from halyard.compare import compare
 from halyard.engines import litert
 from halyard.engines.engine import EngineMissing, EngineRefused
@@ -28,7 +28,7 @@ from halyard.model import (
 )
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite import schema
-from halyard.zoo import ZooModel, forward
+from halyard.zoo import ZooModel
 from tests.harness.on_engine import outputs_of
 
 needs_litert = pytest.mark.skipif(
@@ -360,7 +360,7 @@ def test_litert_computes_an_operation_as_numpy_does(name: str, kernels: Kernels)
     model = FLOAT_OPERATIONS[name]
     inputs = random_inputs(model)
     index = model.main.output_indexes[0]
-    expected = forward.run(model, inputs)[index]
+    expected = reference.trace(model, inputs)[index]
     assert expected.shape == tuple(model.main.operands[index].dimensions)
     (result,) = outputs_of(LiteRt(kernels=kernels), model, inputs)
     np.testing.assert_allclose(result, expected, rtol=2e-5, atol=2e-5)
@@ -392,7 +392,7 @@ def test_litert_runs_float_models_as_numpy_does(name: str) -> None:
         # Two runs of the same input: states do not go on where the last run left them.
         for seed in (0, 1, 0):
             inputs = model.input_arrays(seed)
-            values = forward.run(model.model, inputs)
+            values = reference.trace(model.model, inputs)
             prepared.bind([each.tobytes() for each in inputs])
             results = prepared.run()
             for info, index, result in zip(
@@ -426,7 +426,7 @@ def test_quantised_models_stay_close_to_their_float_twin(name: str, data_type: D
     correlations = []
     for seed in range(8):
         inputs = floats.input_arrays(seed)
-        expected = forward.run(floats.model, inputs)[floats.model.main.output_indexes[output]]
+        expected = reference.trace(floats.model, inputs)[floats.model.main.output_indexes[output]]
         result = outputs_of(engine, model.model, model.input_arrays(seed))[output]
         result = model.outputs[output].dequantize(result)
         correlations.append(np.corrcoef(result.ravel(), expected.ravel())[0, 1])

@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halyard import hal_version, zoo
+from halyard import hal_version, reference, zoo
 from halyard.errors import ConfigError, HalyardError
 from halyard.model import DataType, arguments, constant, half, is_constant, operation_name
 from halyard.model.arguments import Activation, Padding, Window
+from halyard.model.call import Call
 from halyard.proto import halyard_pb2 as pb
-from halyard.zoo import ZooModel, float_kernels, forward
+from halyard.reference.convolution import convolved
+from halyard.zoo import ZooModel
 from halyard.zoo.affine import affine
 from halyard.zoo.architecture import make_divisible
 
@@ -96,7 +98,7 @@ def test_resnet_strides_in_the_3x3_convolutions() -> None:
     strided = []
     for operation in model.main.operations:
         if operation.type == pb.OPERATION_TYPE_CONV_2D:
-            window = arguments.convolution(model, operation)
+            window = arguments.window(Call(model, operation))
             if window.stride_h == 2:
                 strided.append(model.main.operands[operation.inputs[1]].dimensions[1])
     # The stem, and for each of three stages the shortcut and the filter.
@@ -115,7 +117,7 @@ def test_deeplab_sees_a_sixteenth_and_dilates_what_follows() -> None:
     dilations, extents = [], set()
     for operation in model.main.operations:
         if operation.type == pb.OPERATION_TYPE_DEPTHWISE_CONV_2D:
-            dilations.append(arguments.depthwise(model, operation).dilation_h)
+            dilations.append(arguments.window(Call(model, operation)).dilation_h)
             extents.add(model.main.operands[operation.outputs[0]].dimensions[1])
     assert dilations == [1] * 14 + [2] * 3 + [6, 12, 18]
     assert min(extents) == 5
@@ -273,7 +275,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others() -> None:
 @pytest.mark.parametrize("name", [name for name, kind in ALL if kind is DataType.FLOAT32])
 def test_activations_stay_in_a_sane_range(name: str) -> None:
     model = build(name, DataType.FLOAT32)
-    values = forward.run(model.model, model.input_arrays(seed=3))
+    values = reference.trace(model.model, model.input_arrays(seed=3))
     for operation in model.model.main.operations[:-3]:
         index = operation.outputs[0]
         result = values[index]
@@ -289,7 +291,7 @@ def test_activations_stay_in_a_sane_range(name: str) -> None:
 def test_images_are_told_apart(name: str) -> None:
     model = build(name, DataType.FLOAT32)
     output = model.model.main.output_indexes[0]
-    results = [forward.run(model.model, model.input_arrays(seed))[output] for seed in range(8)]
+    results = [reference.trace(model.model, model.input_arrays(seed))[output] for seed in range(8)]
     assert all(abs(float(result.sum()) - 1) < 1e-5 for result in results)
     assert len({int(result.argmax()) for result in results}) >= 4
 
@@ -331,7 +333,7 @@ def test_convolution_is_the_sum_over_the_window(
     weights = random.normal(size=(5, *kernel, batch_h_w_c[3])).astype(np.float32)
     bias = random.normal(size=5).astype(np.float32)
     window = Window(Padding.SAME, stride[1], stride[0], Activation.NONE)
-    result = float_kernels.conv_2d(data, weights, bias, window)
+    result = convolved(data, weights, window) + bias
     batch, height, width, _ = batch_h_w_c
     assert result.shape == (batch, -(-height // stride[0]), -(-width // stride[1]), 5)
     out_y, out_x = (int(random.integers(0, extent)) for extent in result.shape[1:3])

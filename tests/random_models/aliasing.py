@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from halyard import reference
 from halyard.model import dtype_of
 from halyard.proto import halyard_pb2 as pb
-from tests import reference
 from tests.random_models.sketch import GENERATORS, RandomCase, Sketch, generate
 
 # Those whose constants are weights: any of the type's values will do for one.

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from halyard import reference
 from halyard.model import Array, ModelBuilder, TensorType
 from halyard.proto import halyard_pb2 as pb
-from tests import reference
 from tests.random_models.sketch import B8, F32, I32, RandomCase, Sketch, generator
 
 _LENGTHS = (1, 2, 3, 4, 17)

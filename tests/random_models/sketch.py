@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from halyard import reference
 from halyard.model import Array, ModelBuilder, TensorType, dtype_of
 from halyard.proto import halyard_pb2 as pb
-from tests import reference
 
 F32 = pb.OPERAND_TYPE_TENSOR_FLOAT32
 F16 = pb.OPERAND_TYPE_TENSOR_FLOAT16

@@ -93,12 +93,12 @@ def constant(model: pb.Model, operand: pb.Operand) -> Array:
     return values.reshape(tuple(operand.dimensions))
 
 
-def constants(model: pb.Model) -> dict[int, Array]:
-    """The values of the main subgraph's constants, by operand index. One by one each would cost a
-    copy of its whole pool."""
+def constants(model: pb.Model, subgraph: pb.Subgraph | None = None) -> dict[int, Array]:
+    """The values of a subgraph's constants, by operand index; of the main one where none is given.
+    One by one each would cost a copy of its whole pool."""
     pools = [model.operand_values, *model.pools]
     values = {}
-    for index, operand in enumerate(model.main.operands):
+    for index, operand in enumerate((subgraph or model.main).operands):
         if is_constant(operand):
             place = operand.location
             inside = operand.lifetime == pb.OPERAND_LIFE_TIME_CONSTANT_COPY

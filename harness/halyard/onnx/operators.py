@@ -10,6 +10,7 @@ import numpy as np
 from halyard.errors import NotExpressible
 from halyard.model import Array, arguments, constant, dtype_of, is_constant, label, type_name
 from halyard.model.arguments import Activation, ExplicitPadding, Padding, Window
+from halyard.model.call import Call
 from halyard.onnx.graph import Attribute, Graph, Node, ValueInfo, int64
 from halyard.proto import halyard_pb2 as pb
 
@@ -54,7 +55,7 @@ class _Converter:
                 if handler is None:
                     reason = _NO_EQUIVALENT.get(operation.type, "is not written as ONNX")
                     raise NotExpressible(reason)
-                handler(self, operation)
+                handler(self, Call(self._model, operation))
             except (NotExpressible, ValueError) as error:
                 raise NotExpressible(f"{label(self._model, number)}: {error}") from error
         for index in main.output_indexes:
@@ -70,9 +71,6 @@ class _Converter:
 
     def shape(self, index: int) -> tuple[int, ...]:
         return tuple(self.operand(index).dimensions)
-
-    def scalar(self, index: int) -> float:
-        return arguments.scalar(self._model, index)
 
     def name(self, index: int) -> str:
         return f"{index}:{self.operand(index).name}"
@@ -178,10 +176,8 @@ class _Converter:
         (top, bottom), (left, right) = map(arguments.same_padding, extents, spans, strides)
         return top, left, bottom, right
 
-    def window(
-        self, decode: Callable[[pb.Model, pb.Operation], Window], operation: pb.Operation
-    ) -> Window:
-        window = decode(self._model, operation)
+    def window(self, call: Call) -> Window:
+        window = arguments.window(call)
         if window.nchw:
             raise NotExpressible("NCHW is not converted")
         return window
@@ -189,23 +185,22 @@ class _Converter:
 
 # ---- one handler per operation, or per group of alike ones ---------------------------------------
 
-_Handler = Callable[[_Converter, pb.Operation], None]
+_Handler = Callable[[_Converter, Call], None]
 
 
 def _convolved(
-    converter: _Converter, operation: pb.Operation, window: Window, weights: Array, group: int
+    converter: _Converter, call: Call, window: Window, weights: Array, group: int
 ) -> None:
     """`weights` are OIHW."""
-    data, _, bias = operation.inputs[:3]
+    data = call.index("input")
     height, width = weights.shape[2:]
     spans = (height - 1) * window.dilation_h + 1, (width - 1) * window.dilation_w + 1
-    output = operation.outputs[0]
-    name = converter.constant(f"{converter.name(operation.inputs[1])}/oihw", weights)
+    name = converter.constant(f"{converter.name(call.index('filter'))}/oihw", weights)
     extents = converter.shape(data)[1:3]
     converter.define(
-        output,
+        call.output(),
         "Conv",
-        [converter.nchw(data), name, converter.plain(bias)],
+        [converter.nchw(data), name, converter.plain(call.index("bias"))],
         {
             "kernel_shape": (height, width),
             "strides": (window.stride_h, window.stride_w),
@@ -218,23 +213,23 @@ def _convolved(
     )
 
 
-def _convolution(converter: _Converter, operation: pb.Operation) -> None:
-    window = converter.window(arguments.convolution, operation)
-    weights = converter.values(operation.inputs[1]).transpose(0, 3, 1, 2)
-    _convolved(converter, operation, window, weights, 1)
+def _convolution(converter: _Converter, call: Call) -> None:
+    window = converter.window(call)
+    weights = converter.values(call.index("filter")).transpose(0, 3, 1, 2)
+    _convolved(converter, call, window, weights, 1)
 
 
-def _depthwise(converter: _Converter, operation: pb.Operation) -> None:
-    window = converter.window(arguments.depthwise, operation)
+def _depthwise(converter: _Converter, call: Call) -> None:
+    window = converter.window(call)
     # From 1HWC, where C counts all of the outputs.
-    weights = converter.values(operation.inputs[1]).transpose(3, 0, 1, 2)
-    _convolved(converter, operation, window, weights, converter.shape(operation.inputs[0])[3])
+    weights = converter.values(call.index("filter")).transpose(3, 0, 1, 2)
+    _convolved(converter, call, window, weights, call.shape("input")[3])
 
 
 def _pool(operator: str) -> _Handler:
-    def handler(converter: _Converter, operation: pb.Operation) -> None:
-        window = converter.window(arguments.pooling, operation)
-        data, output = operation.inputs[0], operation.outputs[0]
+    def handler(converter: _Converter, call: Call) -> None:
+        window = converter.window(call)
+        data, output = call.index("input"), call.output()
         extents = converter.shape(data)[1:3]
         spans = window.filter_h, window.filter_w
         pads = converter.pads(window.padding, extents, window, spans)
@@ -260,8 +255,8 @@ def _pool(operator: str) -> _Handler:
     return handler
 
 
-def _fully_connected(converter: _Converter, operation: pb.Operation) -> None:
-    data, filters, bias, activation = operation.inputs
+def _fully_connected(converter: _Converter, call: Call) -> None:
+    data, filters, bias = map(call.index, ("input", "weights", "bias"))
     weights = converter.values(filters)
     name = f"{converter.name(filters)}/gemm"
     units, columns = weights.shape
@@ -273,33 +268,32 @@ def _fully_connected(converter: _Converter, operation: pb.Operation) -> None:
             raise NotExpressible("its rows are not whole images")
         weights = weights.reshape(units, height, width, channels).transpose(0, 3, 1, 2)
         weights = weights.reshape(units, columns)
-    rows = f"{converter.name(operation.outputs[0])}/rows"
+    rows = f"{converter.name(call.output())}/rows"
     shape = converter.constant(f"{rows}/shape", int64((-1, columns)))
     converter.emit("Reshape", [source(data), shape], rows)
     converter.define(
-        operation.outputs[0],
+        call.output(),
         "Gemm",
         [rows, converter.constant(name, weights), converter.plain(bias)],
         {"transB": 1},
-        activation=Activation(int(converter.scalar(activation))),
+        activation=arguments.activation(call),
     )
 
 
 def _binary(operator: str) -> _Handler:
-    def handler(converter: _Converter, operation: pb.Operation) -> None:
-        sides, output = operation.inputs[:2], operation.outputs[0]
-        activation = Activation(int(converter.scalar(operation.inputs[2])))
+    def handler(converter: _Converter, call: Call) -> None:
+        sides = [call.index("a"), call.index("b")]
         nchw = any(map(converter.is_nchw, sides)) and all(
             len(converter.shape(side)) == 4 or is_constant(converter.operand(side))
             for side in sides
         )
         names = [_operand(converter, side) for side in sides] if nchw else None
         converter.define(
-            output,
+            call.output(),
             operator,
             names or [converter.plain(side) for side in sides],
             nchw=nchw,
-            activation=activation,
+            activation=arguments.activation(call),
         )
 
     return handler
@@ -317,8 +311,8 @@ def _operand(converter: _Converter, index: int) -> str:
 def _unary(operator: str, **attributes: Attribute) -> _Handler:
     """In the layout that is there."""
 
-    def handler(converter: _Converter, operation: pb.Operation) -> None:
-        data, output = operation.inputs[0], operation.outputs[0]
+    def handler(converter: _Converter, call: Call) -> None:
+        data, output = call.index("input"), call.output()
         nchw = converter.is_nchw(data)
         source = converter.nchw(data) if nchw else converter.plain(data)
         converter.define(output, operator, [source], attributes, nchw=nchw)
@@ -329,8 +323,8 @@ def _unary(operator: str, **attributes: Attribute) -> _Handler:
 def _clip(low: int, high: int) -> _Handler:
     activation = {(0, 6): Activation.RELU6, (-1, 1): Activation.RELU1}[low, high]
 
-    def handler(converter: _Converter, operation: pb.Operation) -> None:
-        data, output = operation.inputs[0], operation.outputs[0]
+    def handler(converter: _Converter, call: Call) -> None:
+        data, output = call.index("input"), call.output()
         nchw = converter.is_nchw(data)
         source = converter.nchw(data) if nchw else converter.plain(data)
         converter.define(output, "Identity", [source], nchw=nchw, activation=activation)
@@ -338,25 +332,24 @@ def _clip(low: int, high: int) -> _Handler:
     return handler
 
 
-def _rsqrt(converter: _Converter, operation: pb.Operation) -> None:
-    data, output = operation.inputs[0], operation.outputs[0]
+def _rsqrt(converter: _Converter, call: Call) -> None:
+    data, output = call.index("input"), call.output()
     nchw = converter.is_nchw(data)
     root = f"{converter.name(output)}/root"
     converter.emit("Sqrt", [converter.nchw(data) if nchw else converter.plain(data)], root)
     converter.define(output, "Reciprocal", [root], nchw=nchw)
 
 
-def _softmax(converter: _Converter, operation: pb.Operation) -> None:
-    data, beta = operation.inputs[:2]
-    axis = int(converter.scalar(operation.inputs[2])) if len(operation.inputs) > 2 else -1
-    if converter.scalar(beta) != 1.0:
+def _softmax(converter: _Converter, call: Call) -> None:
+    if call.scalar("beta") != 1.0:
         raise NotExpressible("ONNX's softmax has no beta")
-    converter.define(operation.outputs[0], "Softmax", [converter.plain(data)], {"axis": axis})
+    data, axis = converter.plain(call.index("input")), call.integer("axis", -1)
+    converter.define(call.output(), "Softmax", [data], {"axis": axis})
 
 
-def _reshape(converter: _Converter, operation: pb.Operation) -> None:
+def _reshape(converter: _Converter, call: Call) -> None:
     """Also SQUEEZE and EXPAND_DIMS, whose outputs' shapes say all."""
-    data, output = operation.inputs[0], operation.outputs[0]
+    data, output = call.index("input"), call.output()
     shape = converter.constant(f"{converter.name(output)}/shape", int64(converter.shape(output)))
     # A pixel's channels lie in the same order in both layouts.
     pixel = converter.is_nchw(data) and converter.shape(data)[1:3] == (1, 1)
@@ -364,10 +357,10 @@ def _reshape(converter: _Converter, operation: pb.Operation) -> None:
     converter.define(output, "Reshape", [source, shape])
 
 
-def _mean(converter: _Converter, operation: pb.Operation) -> None:
-    data, output = operation.inputs[0], operation.outputs[0]
-    axes = [int(axis) for axis in converter.values(operation.inputs[1]).reshape(-1)]
-    keep = int(converter.scalar(operation.inputs[2]) != 0)
+def _mean(converter: _Converter, call: Call) -> None:
+    data, output = call.index("input"), call.output()
+    axes = [int(axis) for axis in converter.values(call.index("axes")).reshape(-1)]
+    keep = int(call.flag("keep_dims"))
     # With the dimensions that are left gone, there is no image any more.
     nchw = converter.is_nchw(data) and (keep == 1 or set(axes) == {1, 2})
     if nchw:
@@ -382,61 +375,57 @@ def _mean(converter: _Converter, operation: pb.Operation) -> None:
     )
 
 
-def _concatenation(converter: _Converter, operation: pb.Operation) -> None:
-    *parts, last = operation.inputs
-    axis = int(converter.scalar(last))
+def _concatenation(converter: _Converter, call: Call) -> None:
+    parts, axis = call.indexes("inputs"), call.integer("axis")
     nchw = all(map(converter.is_nchw, parts))
     if nchw:
         [axis] = converter.axes(parts[0], [axis])
     names = [converter.nchw(part) if nchw else converter.plain(part) for part in parts]
-    converter.define(operation.outputs[0], "Concat", names, {"axis": axis}, nchw=nchw)
+    converter.define(call.output(), "Concat", names, {"axis": axis}, nchw=nchw)
 
 
-def _pad(converter: _Converter, operation: pb.Operation) -> None:
-    data, amounts = operation.inputs[:2]
-    pairs = converter.values(amounts)
+def _pad(converter: _Converter, call: Call) -> None:
+    data = call.index("input")
+    pairs = converter.values(call.index("paddings"))
     nchw = converter.is_nchw(data)
     if nchw:
         pairs = pairs[list(_TO_NCHW)]
     name = converter.constant(
-        f"{converter.name(operation.outputs[0])}/pads", int64([*pairs[:, 0], *pairs[:, 1]])
+        f"{converter.name(call.output())}/pads", int64([*pairs[:, 0], *pairs[:, 1]])
     )
     source = converter.nchw(data) if nchw else converter.plain(data)
-    converter.define(operation.outputs[0], "Pad", [source, name], nchw=nchw)
+    converter.define(call.output(), "Pad", [source, name], nchw=nchw)
 
 
-def _transpose(converter: _Converter, operation: pb.Operation) -> None:
-    data, output = operation.inputs[0], operation.outputs[0]
+def _transpose(converter: _Converter, call: Call) -> None:
+    data, output = call.index("input"), call.output()
     rank = len(converter.shape(data))
     order = tuple(reversed(range(rank)))
-    if len(operation.inputs) > 1:
-        order = tuple(int(axis) for axis in converter.values(operation.inputs[1]))
+    if call.has("permutation"):
+        order = tuple(int(axis) for axis in converter.values(call.index("permutation")))
     converter.define(output, "Transpose", [converter.plain(data)], {"perm": order})
 
 
-def _batch_matmul(converter: _Converter, operation: pb.Operation) -> None:
-    sides, flags = operation.inputs[:2], operation.inputs[2:4]
+def _batch_matmul(converter: _Converter, call: Call) -> None:
     names = []
-    for side, flag in zip(sides, flags, strict=True):
+    for which in ("a", "b"):
+        side = call.index(which)
         name = converter.plain(side)
-        if converter.scalar(flag) != 0:
+        if call.flag(f"transpose_{which}"):
             *batch, rows, columns = range(len(converter.shape(side)))
-            turned = f"{converter.name(operation.outputs[0])}/turned_{side}"
+            turned = f"{converter.name(call.output())}/turned_{side}"
             converter.emit("Transpose", [name], turned, perm=(*batch, columns, rows))
             name = turned
         names.append(name)
-    converter.define(operation.outputs[0], "MatMul", names)
+    converter.define(call.output(), "MatMul", names)
 
 
-def _resize_bilinear(converter: _Converter, operation: pb.Operation) -> None:
-    data, output = operation.inputs[0], operation.outputs[0]
-    # After data, width and height: layout, corners aligned, centres of pixels.
-    nchw, corners, centres = ([converter.scalar(item) for item in operation.inputs[3:]] + [0] * 3)[
-        :3
-    ]
-    if nchw:
+def _resize_bilinear(converter: _Converter, call: Call) -> None:
+    data, output = call.index("input"), call.output()
+    if call.flag("layout"):
         raise NotExpressible("NCHW is not converted")
-    mode = "align_corners" if corners else "half_pixel" if centres else "asymmetric"
+    centres = "half_pixel" if call.flag("half_pixel_centers") else "asymmetric"
+    mode = "align_corners" if call.flag("align_corners") else centres
     batch, height, width, channels = converter.shape(output)
     sizes = converter.constant(
         f"{converter.name(output)}/sizes", int64((batch, channels, height, width))

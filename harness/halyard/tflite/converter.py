@@ -16,6 +16,7 @@ from halyard.model import (
     label,
 )
 from halyard.model.arguments import ExplicitPadding, Padding, Window
+from halyard.model.call import Call
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite import schema
 from halyard.tflite.graph import CustomOptions, Graph, Operator, Options, Quantization, Tensor
@@ -32,7 +33,7 @@ _TENSOR_TYPES = {
 }
 
 
-Handler = Callable[["Converter", pb.Operation], None]
+Handler = Callable[["Converter", Call], None]
 
 
 class Converter:
@@ -55,7 +56,7 @@ class Converter:
                 handler = self._handlers.get(operation.type)
                 if handler is None:
                     raise NotExpressible("TFLite has no such operator here")
-                handler(self, operation)
+                handler(self, Call(self.model, operation))
             except (NotExpressible, ValueError) as error:
                 raise NotExpressible(f"{label(self.model, number)}: {error}") from error
         self._graph.outputs.extend(self.tensor(index) for index in main.output_indexes)
@@ -150,11 +151,11 @@ class Converter:
     def emit(
         self,
         code: BuiltinOperator,
-        operation: pb.Operation,
+        call: Call,
         inputs: Sequence[int],
         options: Options | None = None,
     ) -> None:
-        outputs = [self.tensor(index) for index in operation.outputs]
+        outputs = [self.tensor(index) for index in call.operation.outputs]
         self.emit_between(code, inputs, outputs, options)
 
     def emit_between(
@@ -171,42 +172,37 @@ class Converter:
             Operator(code, version, tuple(inputs), tuple(outputs), options, tuple(intermediates))
         )
 
-    def tensors_of(self, operation: pb.Operation) -> list[int]:
+    def input(self, call: Call, name: str = "input") -> int:
+        return self.tensor(call.index(name))
+
+    def tensors_of(self, call: Call) -> list[int]:
         """The tensors among an operation's inputs; scalars are options in TFLite."""
         return [
-            self.tensor(index) for index in operation.inputs if is_tensor(self.operand(index).type)
+            self.tensor(index)
+            for index in call.operation.inputs
+            if is_tensor(self.operand(index).type)
         ]
 
-    def weighted(self, operation: pb.Operation) -> list[int]:
-        data, weights, bias = operation.inputs[:3]
-        return [self.tensor(data), self.tensor(weights), self._bias(bias, data, weights)]
+    def weighted(self, call: Call, weights: str) -> list[int]:
+        """Input, weights and bias."""
+        data, filters = call.index("input"), call.index(weights)
+        bias = self._bias(call.index("bias"), data, filters)
+        return [self.tensor(data), self.tensor(filters), bias]
 
-    def constant_input(self, operation: pb.Operation, position: int) -> int:
+    def constant_input(self, call: Call, name: str) -> int:
         """An input that TFLite's kernels want to know beforehand."""
-        index = operation.inputs[position]
-        if not is_constant(self.operand(index)):
-            raise NotExpressible(f"input {position} is no constant")
-        return self.tensor(index)
+        if not is_constant(call.operand(name)):
+            raise NotExpressible(f"its {name} is no constant")
+        return self.input(call, name)
 
-    def scalar(self, index: int) -> float:
-        return arguments.scalar(self.model, index)
-
-    def activation(self, index: int) -> arguments.Activation:
-        return arguments.activation(self.model, index)
-
-    def rank(self, index: int) -> int:
-        return len(self.operand(index).dimensions)
-
-    def window(
-        self, decode: Callable[[pb.Model, pb.Operation], Window], operation: pb.Operation
-    ) -> Window:
-        window = decode(self.model, operation)
+    def window(self, call: Call) -> Window:
+        window = arguments.window(call)
         if window.nchw:
             raise NotExpressible("TFLite has no NCHW")
         return window
 
     def implicit_padding(
-        self, window: Window, operation: pb.Operation, spans: tuple[int, int]
+        self, window: Window, call: Call, spans: tuple[int, int]
     ) -> schema.Padding | None:
         """SAME or VALID, also for explicit padding that comes to the same; else None."""
         if isinstance(window.padding, Padding):
@@ -215,14 +211,14 @@ class Converter:
         pairs = (given.top, given.bottom), (given.left, given.right)
         if not any(map(any, pairs)):
             return schema.Padding.VALID
-        extents = self.operand(operation.inputs[0]).dimensions[1:3]
+        extents = call.shape("input")[1:3]
         strides = window.stride_h, window.stride_w
         same = tuple(map(arguments.same_padding, extents, spans, strides))
         return schema.Padding.SAME if pairs == same else None
 
-    def padded(self, operation: pb.Operation, padding: ExplicitPadding) -> int:
+    def padded(self, call: Call, padding: ExplicitPadding) -> int:
         """A PAD operator in front of a convolution, for padding that no scheme has."""
-        source = self.tensor(operation.inputs[0])
+        source = self.input(call)
         tensor = self._graph.tensors[source]
         pairs = [(0, 0), (padding.top, padding.bottom), (padding.left, padding.right), (0, 0)]
         name = f"{tensor.name}/padded"
@@ -244,9 +240,9 @@ class Converter:
         )
         return result
 
-    def filter_spans(self, operation: pb.Operation, window: Window) -> tuple[int, int]:
+    def filter_spans(self, call: Call, window: Window) -> tuple[int, int]:
         """Height and width that a convolution's filter covers."""
-        height, width = self.operand(operation.inputs[1]).dimensions[1:3]
+        height, width = call.shape("filter")[1:3]
         return (height - 1) * window.dilation_h + 1, (width - 1) * window.dilation_w + 1
 
 

@@ -7,7 +7,7 @@ from flatbuffers import flexbuffers
 
 from halyard.errors import NotExpressible
 from halyard.model import arguments
-from halyard.proto import halyard_pb2 as pb
+from halyard.model.call import Call
 from halyard.tflite import schema
 from halyard.tflite.converter import Converter
 from halyard.tflite.graph import CustomOptions, Options, Tensor
@@ -16,15 +16,19 @@ from halyard.tflite.schema import BuiltinOperator, BuiltinOptions, TensorType
 _OPERATOR = "TFLite_Detection_PostProcess"
 
 
-def postprocessing(converter: Converter, operation: pb.Operation) -> None:
+def postprocessing(converter: Converter, call: Call) -> None:
     """TFLite gives classes and counts as floats, which a CAST turns into NNAPI's integers."""
-    given = arguments.detection(converter.model, operation)
+    given = arguments.detection(call)
     if given.background_is_class:
         raise NotExpressible("TFLite's classes do not count the background")
-    scores, deltas, anchors = converter.tensors_of(operation)
-    found_scores, boxes, classes, counts = operation.outputs
+    scores, deltas, anchors = (
+        converter.input(call, name) for name in ("scores", "deltas", "anchors")
+    )
+    found_scores, boxes, classes, counts = map(
+        call.output, ("scores", "boxes", "classes", "counts")
+    )
     background = 1
-    classes_in_all = converter.operand(operation.inputs[0]).dimensions[2]
+    classes_in_all = call.shape("scores")[2]
     options = _options(given, classes_in_all - background)
     floats = [_as_float(converter, index) for index in (classes, counts)]
     outputs = [converter.tensor(boxes), floats[0], converter.tensor(found_scores), floats[1]]

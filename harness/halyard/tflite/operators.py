@@ -6,6 +6,7 @@ from __future__ import annotations
 from halyard.errors import NotExpressible
 from halyard.model import arguments
 from halyard.model.arguments import ExplicitPadding, Window
+from halyard.model.call import Call
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite import detection, recurrent, schema
 from halyard.tflite.converter import Converter, Handler
@@ -18,10 +19,10 @@ def convert(model: pb.Model) -> Graph:
     return Converter(model, _HANDLERS).run()
 
 
-def _convolution(converter: Converter, operation: pb.Operation) -> None:
-    window = converter.window(arguments.convolution, operation)
+def _convolution(converter: Converter, call: Call) -> None:
+    window = converter.window(call)
     table = schema.Conv2DOptions
-    inputs, padding = _convolution_inputs(converter, operation, window)
+    inputs, padding = _convolution_inputs(converter, call, window)
     options = {
         table.PADDING: padding,
         table.STRIDE_W: window.stride_w,
@@ -30,15 +31,13 @@ def _convolution(converter: Converter, operation: pb.Operation) -> None:
         table.DILATION_W_FACTOR: window.dilation_w,
         table.DILATION_H_FACTOR: window.dilation_h,
     }
-    converter.emit(
-        BuiltinOperator.CONV_2D, operation, inputs, Options(BuiltinOptions.CONV_2D, options)
-    )
+    converter.emit(BuiltinOperator.CONV_2D, call, inputs, Options(BuiltinOptions.CONV_2D, options))
 
 
-def _depthwise(converter: Converter, operation: pb.Operation) -> None:
-    window = converter.window(arguments.depthwise, operation)
+def _depthwise(converter: Converter, call: Call) -> None:
+    window = converter.window(call)
     table = schema.DepthwiseConv2DOptions
-    inputs, padding = _convolution_inputs(converter, operation, window)
+    inputs, padding = _convolution_inputs(converter, call, window)
     options = {
         table.PADDING: padding,
         table.STRIDE_W: window.stride_w,
@@ -50,30 +49,30 @@ def _depthwise(converter: Converter, operation: pb.Operation) -> None:
     }
     converter.emit(
         BuiltinOperator.DEPTHWISE_CONV_2D,
-        operation,
+        call,
         inputs,
         Options(BuiltinOptions.DEPTHWISE_CONV_2D, options),
     )
 
 
 def _convolution_inputs(
-    converter: Converter, operation: pb.Operation, window: Window
+    converter: Converter, call: Call, window: Window
 ) -> tuple[list[int], schema.Padding]:
-    spans = converter.filter_spans(operation, window)
-    padding = converter.implicit_padding(window, operation, spans)
-    inputs = converter.weighted(operation)
+    spans = converter.filter_spans(call, window)
+    padding = converter.implicit_padding(window, call, spans)
+    inputs = converter.weighted(call, "filter")
     if padding is None:
         assert isinstance(window.padding, ExplicitPadding)
-        inputs[0] = converter.padded(operation, window.padding)
+        inputs[0] = converter.padded(call, window.padding)
         padding = schema.Padding.VALID
     return inputs, padding
 
 
 def _pool(code: BuiltinOperator) -> Handler:
-    def handler(converter: Converter, operation: pb.Operation) -> None:
-        window = converter.window(arguments.pooling, operation)
+    def handler(converter: Converter, call: Call) -> None:
+        window = converter.window(call)
         spans = window.filter_h, window.filter_w
-        padding = converter.implicit_padding(window, operation, spans)
+        padding = converter.implicit_padding(window, call, spans)
         if padding is None:
             raise NotExpressible("its padding is neither SAME nor VALID")
         table = schema.Pool2DOptions
@@ -85,125 +84,123 @@ def _pool(code: BuiltinOperator) -> Handler:
             table.FILTER_HEIGHT: window.filter_h,
             table.FUSED_ACTIVATION_FUNCTION: window.activation,
         }
-        inputs = converter.tensors_of(operation)
-        converter.emit(code, operation, inputs, Options(BuiltinOptions.POOL_2D, options))
+        inputs = converter.tensors_of(call)
+        converter.emit(code, call, inputs, Options(BuiltinOptions.POOL_2D, options))
 
     return handler
 
 
-def _fully_connected(converter: Converter, operation: pb.Operation) -> None:
-    activation = converter.activation(operation.inputs[3])
+def _fully_connected(converter: Converter, call: Call) -> None:
+    activation = arguments.activation(call)
     options = {schema.FullyConnectedOptions.FUSED_ACTIVATION_FUNCTION: activation}
     converter.emit(
         BuiltinOperator.FULLY_CONNECTED,
-        operation,
-        converter.weighted(operation),
+        call,
+        converter.weighted(call, "weights"),
         Options(BuiltinOptions.FULLY_CONNECTED, options),
     )
 
 
-def _add(converter: Converter, operation: pb.Operation) -> None:
-    activation = converter.activation(operation.inputs[2])
+def _add(converter: Converter, call: Call) -> None:
+    activation = arguments.activation(call)
     options = Options(BuiltinOptions.ADD, {schema.AddOptions.FUSED_ACTIVATION_FUNCTION: activation})
-    converter.emit(BuiltinOperator.ADD, operation, converter.tensors_of(operation), options)
+    converter.emit(BuiltinOperator.ADD, call, converter.tensors_of(call), options)
 
 
-def _sub(converter: Converter, operation: pb.Operation) -> None:
-    activation = converter.activation(operation.inputs[2])
+def _sub(converter: Converter, call: Call) -> None:
+    activation = arguments.activation(call)
     options = Options(BuiltinOptions.SUB, {schema.SubOptions.FUSED_ACTIVATION_FUNCTION: activation})
-    converter.emit(BuiltinOperator.SUB, operation, converter.tensors_of(operation), options)
+    converter.emit(BuiltinOperator.SUB, call, converter.tensors_of(call), options)
 
 
-def _mul(converter: Converter, operation: pb.Operation) -> None:
-    activation = converter.activation(operation.inputs[2])
+def _mul(converter: Converter, call: Call) -> None:
+    activation = arguments.activation(call)
     options = Options(BuiltinOptions.MUL, {schema.MulOptions.FUSED_ACTIVATION_FUNCTION: activation})
-    converter.emit(BuiltinOperator.MUL, operation, converter.tensors_of(operation), options)
+    converter.emit(BuiltinOperator.MUL, call, converter.tensors_of(call), options)
 
 
-def _concatenation(converter: Converter, operation: pb.Operation) -> None:
-    axis = int(converter.scalar(operation.inputs[-1]))
+def _concatenation(converter: Converter, call: Call) -> None:
+    axis = call.integer("axis")
     options = Options(BuiltinOptions.CONCATENATION, {schema.ConcatenationOptions.AXIS: axis})
-    inputs = converter.tensors_of(operation)
-    converter.emit(BuiltinOperator.CONCATENATION, operation, inputs, options)
+    inputs = converter.tensors_of(call)
+    converter.emit(BuiltinOperator.CONCATENATION, call, inputs, options)
 
 
-def _mean(converter: Converter, operation: pb.Operation) -> None:
-    keep = converter.scalar(operation.inputs[2]) != 0
-    inputs = [converter.tensors_of(operation)[0], converter.constant_input(operation, 1)]
+def _mean(converter: Converter, call: Call) -> None:
+    keep = call.flag("keep_dims")
+    inputs = [converter.input(call), converter.constant_input(call, "axes")]
     options = Options(BuiltinOptions.REDUCER, {schema.ReducerOptions.KEEP_DIMS: keep})
-    converter.emit(BuiltinOperator.MEAN, operation, inputs, options)
+    converter.emit(BuiltinOperator.MEAN, call, inputs, options)
 
 
-def _pad(converter: Converter, operation: pb.Operation) -> None:
-    inputs = [converter.tensors_of(operation)[0], converter.constant_input(operation, 1)]
-    converter.emit(BuiltinOperator.PAD, operation, inputs, Options(BuiltinOptions.PAD, {}))
+def _pad(converter: Converter, call: Call) -> None:
+    inputs = [converter.input(call), converter.constant_input(call, "paddings")]
+    converter.emit(BuiltinOperator.PAD, call, inputs, Options(BuiltinOptions.PAD, {}))
 
 
-def _transpose(converter: Converter, operation: pb.Operation) -> None:
-    inputs = [converter.tensors_of(operation)[0], converter.constant_input(operation, 1)]
+def _transpose(converter: Converter, call: Call) -> None:
+    inputs = [converter.input(call), converter.constant_input(call, "permutation")]
     options = Options(BuiltinOptions.TRANSPOSE, {})
-    converter.emit(BuiltinOperator.TRANSPOSE, operation, inputs, options)
+    converter.emit(BuiltinOperator.TRANSPOSE, call, inputs, options)
 
 
-def _split(converter: Converter, operation: pb.Operation) -> None:
-    axis, count = (int(converter.scalar(index)) for index in operation.inputs[1:3])
-    name = converter.name(operation.outputs[0])
-    inputs = [converter.numbers(f"{name}/axis", [axis]), *converter.tensors_of(operation)]
+def _split(converter: Converter, call: Call) -> None:
+    name = converter.name(call.output_indexes("outputs")[0])
+    inputs = [converter.numbers(f"{name}/axis", [call.integer("axis")]), converter.input(call)]
+    count = call.integer("count")
     options = Options(BuiltinOptions.SPLIT, {schema.SplitOptions.NUM_SPLITS: count})
-    converter.emit(BuiltinOperator.SPLIT, operation, inputs, options)
+    converter.emit(BuiltinOperator.SPLIT, call, inputs, options)
 
 
-def _batch_matmul(converter: Converter, operation: pb.Operation) -> None:
-    adjoint = [converter.scalar(index) != 0 for index in operation.inputs[2:4]]
+def _batch_matmul(converter: Converter, call: Call) -> None:
     table = schema.BatchMatMulOptions
-    options = {table.ADJ_X: adjoint[0], table.ADJ_Y: adjoint[1]}
+    options = {table.ADJ_X: call.flag("transpose_a"), table.ADJ_Y: call.flag("transpose_b")}
     converter.emit(
         BuiltinOperator.BATCH_MATMUL,
-        operation,
-        converter.tensors_of(operation),
+        call,
+        converter.tensors_of(call),
         Options(BuiltinOptions.BATCH_MAT_MUL, options),
     )
 
 
-def _resize_bilinear(converter: Converter, operation: pb.Operation) -> None:
-    resize = arguments.resize(converter.model, operation)
+def _resize_bilinear(converter: Converter, call: Call) -> None:
+    resize = arguments.resize(call)
     table = schema.ResizeBilinearOptions
     options = {
         table.ALIGN_CORNERS: resize.align_corners,
         table.HALF_PIXEL_CENTERS: resize.half_pixel_centers,
     }
-    name = converter.name(operation.outputs[0])
+    name = converter.name(call.output())
     size = converter.numbers(f"{name}/size", [resize.height, resize.width])
     converter.emit(
         BuiltinOperator.RESIZE_BILINEAR,
-        operation,
-        [*converter.tensors_of(operation), size],
+        call,
+        [*converter.tensors_of(call), size],
         Options(BuiltinOptions.RESIZE_BILINEAR, options),
     )
 
 
-def _reshape(converter: Converter, operation: pb.Operation) -> None:
-    inputs = [converter.tensors_of(operation)[0], converter.constant_input(operation, 1)]
-    converter.emit(BuiltinOperator.RESHAPE, operation, inputs)
+def _reshape(converter: Converter, call: Call) -> None:
+    inputs = [converter.input(call), converter.constant_input(call, "shape")]
+    converter.emit(BuiltinOperator.RESHAPE, call, inputs)
 
 
-def _softmax(converter: Converter, operation: pb.Operation) -> None:
-    data = operation.inputs[0]
-    axis = int(converter.scalar(operation.inputs[2])) if len(operation.inputs) > 2 else -1
-    if axis not in (-1, converter.rank(data) - 1):
+def _softmax(converter: Converter, call: Call) -> None:
+    axis = call.integer("axis", -1)
+    if axis not in (-1, len(call.shape("input")) - 1):
         raise NotExpressible(f"TFLite's softmax is along the last axis, not {axis}")
-    beta = converter.scalar(operation.inputs[1])
+    beta = call.scalar("beta")
     options = Options(BuiltinOptions.SOFTMAX, {schema.SoftmaxOptions.BETA: beta})
-    inputs = converter.tensors_of(operation)
-    converter.emit(BuiltinOperator.SOFTMAX, operation, inputs, options)
+    inputs = converter.tensors_of(call)
+    converter.emit(BuiltinOperator.SOFTMAX, call, inputs, options)
 
 
 def _plain(code: BuiltinOperator, options: BuiltinOptions = BuiltinOptions.NONE) -> Handler:
     """An operator that has no arguments."""
 
-    def handler(converter: Converter, operation: pb.Operation) -> None:
+    def handler(converter: Converter, call: Call) -> None:
         table = None if options is BuiltinOptions.NONE else Options(options, {})
-        converter.emit(code, operation, converter.tensors_of(operation), table)
+        converter.emit(code, call, converter.tensors_of(call), table)
 
     return handler
 

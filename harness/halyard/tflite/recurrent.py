@@ -3,66 +3,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from halyard.errors import NotExpressible
-from halyard.model import is_tensor
-from halyard.proto import halyard_pb2 as pb
+from halyard.model.arguments import TANH
+from halyard.model.call import Call
 from halyard.tflite import schema
 from halyard.tflite.converter import Converter
 from halyard.tflite.graph import OMITTED, Options, Quantization, Tensor
 from halyard.tflite.schema import BuiltinOperator, BuiltinOptions, TensorType
 
-# Inputs up to the states, which are the next two, are the same in NNAPI and TFLite.
-_BEFORE_STATES = 18
+_GATES = ("input", "forget", "cell", "output")
 
-# TFLite's integer LSTM has tanh, and gates whose sums have twelve fractional bits.
-_TANH = 4
+# Inputs up to the states, which are the next two, in TFLite's order.
+_BEFORE_STATES = (
+    "input",
+    *(f"input_to_{gate}_weights" for gate in _GATES),
+    *(f"recurrent_to_{gate}_weights" for gate in _GATES),
+    *(f"cell_to_{gate}_weights" for gate in ("input", "forget", "output")),
+    "input_gate_bias",
+    "forget_gate_bias",
+    "cell_bias",
+    "output_gate_bias",
+    "projection_weights",
+    "projection_bias",
+)
+_NORMALISATION = tuple(f"{gate}_layer_norm_weights" for gate in _GATES)
 
 
-def sequence_lstm(converter: Converter, operation: pb.Operation) -> None:
+def sequence_lstm(converter: Converter, call: Call) -> None:
     """UNIDIRECTIONAL_SEQUENCE_LSTM: all steps in one operator."""
-    activation, cell_clip, projection_clip, time_major = (
-        converter.scalar(index) for index in operation.inputs[20:24]
-    )
     table = schema.UnidirectionalSequenceLSTMOptions
     options = {
-        table.FUSED_ACTIVATION_FUNCTION: int(activation),
-        table.CELL_CLIP: cell_clip,
-        table.PROJ_CLIP: projection_clip,
-        table.TIME_MAJOR: time_major != 0,
+        table.FUSED_ACTIVATION_FUNCTION: call.integer("activation"),
+        table.CELL_CLIP: call.scalar("cell_clip"),
+        table.PROJ_CLIP: call.scalar("projection_clip"),
+        table.TIME_MAJOR: call.flag("time_major"),
     }
-    if len(operation.outputs) > 1:
+    if call.output_indexes("output_state"):
         raise NotExpressible("TFLite does not give the last states away")
-    inputs = _inputs(converter, operation, (None, None), operation.inputs[24:])
     converter.emit_between(
         BuiltinOperator.UNIDIRECTIONAL_SEQUENCE_LSTM,
-        inputs,
-        [converter.tensor(operation.outputs[0])],
+        _inputs(converter, call, (None, None)),
+        [converter.tensor(call.output())],
         Options(BuiltinOptions.UNIDIRECTIONAL_SEQUENCE_LSTM, options),
     )
 
 
-def quantized_lstm(converter: Converter, operation: pb.Operation) -> None:
+def quantized_lstm(converter: Converter, call: Call) -> None:
     """QUANTIZED_LSTM: one step. Steps that hand their states on share the variables."""
-    cell_clip, projection_clip, *scales = (
-        converter.scalar(index) for index in operation.inputs[24:30]
-    )
-    zero_point, scale = (converter.scalar(index) for index in operation.inputs[30:32])
+    # TFLite's integer LSTM has tanh, and gates whose sums have twelve fractional bits.
     table = schema.LSTMOptions
     options = {
-        table.FUSED_ACTIVATION_FUNCTION: _TANH,
-        table.CELL_CLIP: cell_clip,
-        table.PROJ_CLIP: projection_clip,
+        table.FUSED_ACTIVATION_FUNCTION: TANH,
+        table.CELL_CLIP: call.scalar("cell_clip"),
+        table.PROJ_CLIP: call.scalar("projection_clip"),
     }
-    output_state, cell_state, output = operation.outputs
-    inputs = _inputs(converter, operation, (output_state, cell_state), operation.inputs[20:24])
+    output = call.output()
+    inputs = _inputs(converter, call, (call.output("output_state"), call.output("cell_state")))
     name = converter.name(output)
+    scales = [call.scalar(f"{gate}_intermediate_scale") for gate in _GATES]
     intermediates = [
         _intermediate(converter, f"{name}/gate_{number}", TensorType.INT16, each or 1.0, 0)
         for number, each in enumerate(scales)
     ]
-    hidden = _intermediate(converter, f"{name}/hidden", TensorType.INT8, scale, int(zero_point))
+    scale, zero_point = call.scalar("hidden_state_scale"), call.integer("hidden_state_zero_point")
+    hidden = _intermediate(converter, f"{name}/hidden", TensorType.INT8, scale, zero_point)
     converter.emit_between(
         BuiltinOperator.LSTM,
         inputs,
@@ -73,23 +77,15 @@ def quantized_lstm(converter: Converter, operation: pb.Operation) -> None:
 
 
 def _inputs(
-    converter: Converter,
-    operation: pb.Operation,
-    states_after: tuple[int | None, int | None],
-    normalisation: Sequence[int],
+    converter: Converter, call: Call, states_after: tuple[int | None, int | None]
 ) -> list[int]:
-    def optional(index: int) -> int:
-        operand = converter.operand(index)
-        if operand.lifetime == pb.OPERAND_LIFE_TIME_NO_VALUE:
-            return OMITTED
-        assert is_tensor(operand.type)
-        return converter.tensor(index)
+    def optional(name: str) -> int:
+        return converter.input(call, name) if call.has(name) else OMITTED
 
-    inputs = [optional(index) for index in operation.inputs[:_BEFORE_STATES]]
-    states_before = operation.inputs[_BEFORE_STATES : _BEFORE_STATES + 2]
-    for before, after in zip(states_before, states_after, strict=True):
-        inputs.append(converter.state(before, after))
-    norms = [optional(index) for index in normalisation]
+    inputs = [optional(name) for name in _BEFORE_STATES]
+    for before, after in zip(("output_state", "cell_state"), states_after, strict=True):
+        inputs.append(converter.state(call.index(before), after))
+    norms = [optional(name) for name in _NORMALISATION]
     # Operators of four inputs less know of no normalisation.
     return inputs + norms if any(norm != OMITTED for norm in norms) else inputs
 

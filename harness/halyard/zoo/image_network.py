@@ -10,9 +10,9 @@ import numpy as np
 from halyard.model import TensorType
 from halyard.model.arguments import Activation, Padding, Window
 from halyard.proto import halyard_pb2 as pb
-from halyard.zoo import float_kernels as kernels
-from halyard.zoo.float_kernels import Floats
-from halyard.zoo.network import VARIATION, Layer, Network
+from halyard.reference.convolution import convolved, depthwise_convolved
+from halyard.reference.tensor import activate
+from halyard.zoo.network import VARIATION, Floats, Layer, Network
 
 
 class ImageNetwork(Network):
@@ -39,7 +39,7 @@ class ImageNetwork(Network):
         """CONV_2D with a folded batch normalisation, and a HARD_SWISH if it swishes."""
         window = Window(padding, stride, stride, Activation.NONE)
         weights = self.filter(channels, kernel, kernel, data.channels)
-        plain = kernels.conv_2d(data.samples, weights, np.zeros(channels, np.float32), window)
+        plain = convolved(data.samples, weights, window)
         gain, bias = self.normalisation(plain, swishes or activation != Activation.NONE)
         weights *= gain[:, None, None, None]
         result = self._windowed(
@@ -48,7 +48,7 @@ class ImageNetwork(Network):
             self.numbered("conv"),
             (weights, bias),
             (padding.value, stride, stride, activation),
-            kernels.activate(plain * gain + bias, activation),
+            activate(plain * gain + bias, activation),
         )
         return self.hard_swish(result) if swishes else result
 
@@ -72,8 +72,7 @@ class ImageNetwork(Network):
             dilation_h=dilation,
         )
         weights = self._depthwise_filter(kernel, data.channels)
-        zeros = np.zeros(data.channels, np.float32)
-        plain = kernels.depthwise_conv_2d(data.samples, weights, zeros, window)
+        plain = depthwise_convolved(data.samples, weights, window)
         gain, bias = self.normalisation(plain, swishes or activation != Activation.NONE)
         weights *= gain
         result = self._windowed(
@@ -82,7 +81,7 @@ class ImageNetwork(Network):
             self.numbered("depthwise"),
             (weights, bias),
             (Padding.SAME.value, stride, stride, 1, activation),
-            kernels.activate(plain * gain + bias, activation),
+            activate(plain * gain + bias, activation),
             dilation,
         )
         return self.hard_swish(result) if swishes else result

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from halyard import reference
 from halyard.model import Array, ModelBuilder, TensorType, stimuli
 from halyard.model.arguments import Activation
 from halyard.proto import halyard_pb2 as pb
-from halyard.zoo import float_kernels as kernels
-from halyard.zoo import forward
-from halyard.zoo.float_kernels import Floats
+from halyard.reference.tensor import activate
 
 # How far apart the classes' logits are: enough that the softmax has a clear first place.
 _LOGIT_DEVIATION = 2.0
@@ -37,6 +37,8 @@ _FLOOR = 0.3
 
 # The first of the inputs that the statistics come from; apart from those of examples.
 _SAMPLES_SEED = 1 << 40
+
+Floats = npt.NDArray[np.float32]
 
 _TYPES = {
     np.dtype(np.float32): pb.OPERAND_TYPE_TENSOR_FLOAT32,
@@ -124,7 +126,7 @@ class Network:
         plain = rows @ weights.T
         gain, bias = self.normalisation(plain, activation != Activation.NONE)
         weights *= gain[:, None]
-        samples = kernels.activate(plain * gain + bias, activation)
+        samples = activate(plain * gain + bias, activation)
         name = self.numbered("fully_connected")
         return self._dense(data, weights, bias, activation, samples, name)
 
@@ -202,8 +204,10 @@ class Network:
     def append_n(self, operation: int, names: Sequence[str], *inputs: Layer | int) -> list[Layer]:
         """An operation with an output for each name."""
         asked = pb.Operation(type=operation, inputs=_operands(inputs))
-        tensors = [layer.samples for layer in inputs if isinstance(layer, Layer)]
-        results = forward.evaluate(self.builder.unfinished, asked, tensors)
+        tensors = {layer.operand: layer.samples for layer in inputs if isinstance(layer, Layer)}
+        results = reference.evaluate(
+            self.builder.unfinished, asked, tensors, len(names), self.batch
+        )
         return self._written(operation, names, inputs, results)
 
     def _written(

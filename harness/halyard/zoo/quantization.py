@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from halyard import reference
 from halyard.model import (
     Array,
     ModelBuilder,
@@ -25,8 +26,8 @@ from halyard.model import (
     label,
     stimuli,
 )
+from halyard.model.call import Call
 from halyard.proto import halyard_pb2 as pb
-from halyard.zoo import forward
 from halyard.zoo.affine import affine, symmetric
 from halyard.zoo.quantized_lstm import QuantizedLstms
 from halyard.zoo.ties import TIED, Ties
@@ -61,7 +62,7 @@ class Observed:
     channel_means: Array
 
 
-# The filter's channel dimension per operation, with its filter at input 1 and its bias at 2.
+# The filter's channel dimension per operation.
 _CHANNEL_DIM: dict[int, int] = {
     pb.OPERATION_TYPE_CONV_2D: 0,
     pb.OPERATION_TYPE_DEPTHWISE_CONV_2D: 3,
@@ -96,7 +97,7 @@ def calibrate(model: pb.Model, inputs: Sequence[Array]) -> dict[int, Observed]:
     known = constants(model)
     observed: dict[int, Observed] = {}
     for number, array in enumerate(inputs):
-        for index, values in forward.run(model, [array], known).items():
+        for index, values in reference.trace(model, [array], known).items():
             if index in known:
                 continue
             low, high = float(values.min()), float(values.max())
@@ -163,10 +164,10 @@ class _Quantizer:
 
     def _append(self, operation: pb.Operation) -> None:
         if operation.type in _CHANNEL_DIM:
-            inputs = self._weighted(operation)
+            inputs = self._weighted(Call(self._source, operation))
         else:
             inputs = [self._step(index) for index in operation.inputs]
-        finest = self._finest(operation, inputs)
+        finest = self._finest(operation.type, inputs)
         operands = [self._source.main.operands[index] for index in operation.outputs]
         outputs = [
             (operand.name, self._activation(operand, self._quantization(index, operation, finest)))
@@ -184,15 +185,17 @@ class _Quantizer:
 
     def _append_lstm(self, operation: pb.Operation) -> None:
         """One step: QUANTIZED_LSTM, which has no scratch tensor."""
-        given = arguments.lstm(self._source, operation)
-        if given.activation != arguments.TANH or not given.is_plain:
+        call = Call(self._source, operation)
+        if not arguments.is_plain_lstm(call):
             raise ValueError("an LSTM of another kind has no quantised form here")
-        _, output_state, cell_state, output = operation.outputs
+        output_state, cell_state = call.output("output_state"), call.output("cell_state")
+        output = call.output()
         operand = self._source.main.operands[output]
+        states = call.index("output_state"), call.index("cell_state")
         results = self._lstms.step(
-            operation,
-            self._step(operation.inputs[0]),
-            (self._steps.get(operation.inputs[18]), self._steps.get(operation.inputs[19])),
+            call,
+            self._step(call.index("input")),
+            (self._steps.get(states[0]), self._steps.get(states[1])),
             self._activation(operand, self._quantization(output)),
             max(abs(bound) for bound in self._range(cell_state)),
         )
@@ -224,9 +227,10 @@ class _Quantizer:
         low, high = min(each.low for each in seen), max(each.high for each in seen)
         return low * _HEADROOM, high * _HEADROOM
 
-    def _finest(self, operation: pb.Operation, inputs: Sequence[int]) -> float:
-        """HAL 1.0 and 1.1: the output's scale is larger than that of the sums."""
-        if operation.type not in _CHANNEL_DIM or self._scheme.filters_per_channel:
+    def _finest(self, operation: int, inputs: Sequence[int]) -> float:
+        """HAL 1.0 and 1.1: the output's scale is larger than that of the sums, of which the first
+        two inputs are factors."""
+        if operation not in _CHANNEL_DIM or self._scheme.filters_per_channel:
             return 0.0
         data, weights = (np.float32(self._builder.operand(index).scale) for index in inputs[:2])
         return float(np.nextafter(data * weights, np.float32(np.inf)))
@@ -275,8 +279,11 @@ class _Quantizer:
         self._reals[index] = made
         return made
 
-    def _weighted(self, operation: pb.Operation) -> list[int]:
-        source_data, source_weights, source_bias, *others = operation.inputs
+    def _weighted(self, call: Call) -> list[int]:
+        """The operation's inputs, quantised."""
+        operation = call.operation
+        source_data, source_bias = call.index("input"), call.index("bias")
+        source_weights = call.index("filter" if call.indexes("filter") else "weights")
         operand = self._source.main.operands[source_weights]
         values = self._constants[source_weights]
         tensor, steps = self._weights(operation.type, values)
@@ -288,7 +295,8 @@ class _Quantizer:
         data = self._step(source_data)
         weights = self._builder.constant(operand.name, tensor, steps)
         bias = self._bias(source_bias, shift, self._builder.operand(data), tensor)
-        return [data, weights, bias, *map(self._step, others)]
+        made = {source_data: data, source_weights: weights, source_bias: bias}
+        return [made[index] if index in made else self._step(index) for index in operation.inputs]
 
     def _weights(self, operation: int, values: Array) -> tuple[TensorType, Array]:
         activations = self._scheme.activations

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from halyard.model import Array, ModelBuilder, TensorType
+from halyard.model.call import Call
 from halyard.proto import halyard_pb2 as pb
 from halyard.zoo.affine import symmetric
 
@@ -19,10 +20,22 @@ _HIDDEN_SCALE = 1 / 128
 _CELL_LOG2 = -15, -9
 _CELL_BITS = 15
 
-# Inputs of the LSTM operation that are weights, and the biases with the weights of the input that
-# they have the scale of.
-_WEIGHTS = (*range(1, 9), 16)
-_BIASES = {12: 1, 13: 2, 14: 3, 15: 4}
+_GATES = ("input", "forget", "cell", "output")
+_WEIGHTS = (
+    *(f"input_to_{gate}_weights" for gate in _GATES),
+    *(f"recurrent_to_{gate}_weights" for gate in _GATES),
+    "projection_weights",
+)
+_PEEPHOLES = ("cell_to_input_weights", "cell_to_forget_weights", "cell_to_output_weights")
+# The biases, with the weights of the input that they have the scale of.
+_BIASES = {
+    "input_gate_bias": "input_to_input_weights",
+    "forget_gate_bias": "input_to_forget_weights",
+    "cell_bias": "input_to_cell_weights",
+    "output_gate_bias": "input_to_output_weights",
+}
+# The operands between the input and the states, which both operations have, in their order.
+_PARTS = (*_WEIGHTS[:-1], *_PEEPHOLES, *_BIASES, "projection_weights", "projection_bias")
 
 
 class QuantizedLstms:
@@ -40,7 +53,7 @@ class QuantizedLstms:
 
     def step(
         self,
-        operation: pb.Operation,
+        call: Call,
         data: int,
         states: tuple[int | None, int | None],
         output_type: TensorType,
@@ -49,19 +62,22 @@ class QuantizedLstms:
         """The output state, the cell state and the output, from the quantised input. No states:
         those of the source, which are constant and zero. `largest` is the cell state's magnitude.
         """
-        cell_type = self._cell_type(operation, largest)
-        inputs = [data, *(self._part(operation, number, data) for number in range(1, 18))]
-        zeros = zip(operation.inputs[18:20], states, (output_type, cell_type), strict=True)
-        for index, state, tensor in zeros:
-            inputs.append(self._zero(index, tensor) if state is None else state)
+        cell_type = self._cell_type(call, largest)
+        inputs = [data, *(self._part(call, name, data) for name in _PARTS)]
+        zeros = zip(("output_state", "cell_state"), states, (output_type, cell_type), strict=True)
+        for name, state, tensor in zeros:
+            inputs.append(self._zero(call.index(name), tensor) if state is None else state)
         inputs += [self._absent(pb.OPERAND_TYPE_TENSOR_QUANT16_SYMM)] * 4
-        inputs += [self._scalar(operation.inputs[number]) for number in (21, 22)]
+        inputs += [
+            self._builder.float32(call.scalar(f"{each}_clip")) for each in ("cell", "projection")
+        ]
         # Without normalisation the gates' sums have a scale of their own.
         inputs += [self._builder.float32(0.0)] * 4
-        projected = self._operand(operation.inputs[16]).lifetime != pb.OPERAND_LIFE_TIME_NO_VALUE
+        projected = call.has("projection_weights")
         hidden = (0, _HIDDEN_SCALE) if projected else (output_type.zero_point, output_type.scale)
         inputs += [self._builder.int32(hidden[0]), self._builder.float32(hidden[1])]
-        names = [self._operand(index).name for index in operation.outputs[1:]]
+        written = [call.output(name) for name in ("output_state", "cell_state", "output")]
+        names = [self._operand(index).name for index in written]
         types = [output_type, cell_type, output_type]
         return self._builder.operation_n(
             pb.OPERATION_TYPE_QUANTIZED_LSTM, inputs, list(zip(names, types, strict=True))
@@ -70,31 +86,30 @@ class QuantizedLstms:
     def _operand(self, index: int) -> pb.Operand:
         return self._source.main.operands[index]
 
-    def _cell_type(self, operation: pb.Operation, largest: float) -> TensorType:
+    def _cell_type(self, call: Call, largest: float) -> TensorType:
         log2 = math.ceil(math.log2(max(largest, 1e-6))) - _CELL_BITS
         log2 = min(max(log2, _CELL_LOG2[0]), _CELL_LOG2[1])
-        shape = tuple(self._operand(operation.inputs[19]).dimensions)
+        shape = call.shape("cell_state")
         return TensorType(pb.OPERAND_TYPE_TENSOR_QUANT16_SYMM, shape, 2.0**log2)
 
-    def _part(self, operation: pb.Operation, number: int, data: int) -> int:
+    def _part(self, call: Call, name: str, data: int) -> int:
         """A weight or a bias, made for the first step that has it."""
-        index = operation.inputs[number]
-        operand = self._operand(index)
-        if operand.lifetime == pb.OPERAND_LIFE_TIME_NO_VALUE:
-            return self._absent(_type_of(number))
+        index = call.index(name)
+        if not call.has(name):
+            return self._absent(_type_of(name))
         if index not in self._made:
             values = self._constants[index]
-            if number in _WEIGHTS:
+            if name in _WEIGHTS:
                 scale = float(symmetric(np.abs(values).max()))
                 made = np.clip(np.rint(values / scale), -127, 127).astype(np.int8)
-            elif number in _BIASES:
-                weights = self._made[operation.inputs[_BIASES[number]]]
+            elif name in _BIASES:
+                weights = self._made[call.index(_BIASES[name])]
                 scale = self._product(data, weights)
                 made = np.rint(values / scale).astype(np.int32)
             else:
-                raise ValueError(f"input {number} of an LSTM is not quantised")
-            tensor = TensorType(_type_of(number), values.shape, scale)
-            self._made[index] = self._builder.constant(operand.name, tensor, made)
+                raise ValueError(f"the {name} of an LSTM is not quantised")
+            tensor = TensorType(_type_of(name), values.shape, scale)
+            self._made[index] = self._builder.constant(self._operand(index).name, tensor, made)
         return self._made[index]
 
     def _product(self, data: int, weights: int) -> float:
@@ -108,9 +123,6 @@ class QuantizedLstms:
         steps = np.full(tensor.dimensions, tensor.zero_point, dtype)
         return self._builder.constant(self._operand(index).name, tensor, steps)
 
-    def _scalar(self, index: int) -> int:
-        return self._builder.float32(float(self._constants[index].item()))
-
     def _absent(self, operand_type: int) -> int:
         if operand_type not in self._omitted:
             # A quantised tensor has a scale, even one that is not there.
@@ -120,9 +132,9 @@ class QuantizedLstms:
         return self._omitted[operand_type]
 
 
-def _type_of(number: int) -> pb.OperandType:
-    if number in _WEIGHTS:
+def _type_of(name: str) -> pb.OperandType:
+    if name in _WEIGHTS:
         return pb.OPERAND_TYPE_TENSOR_QUANT8_SYMM
-    if number in (9, 10, 11):
+    if name in _PEEPHOLES:
         return pb.OPERAND_TYPE_TENSOR_QUANT16_SYMM
     return pb.OPERAND_TYPE_TENSOR_INT32

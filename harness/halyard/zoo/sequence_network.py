@@ -10,8 +10,7 @@ import numpy as np
 from halyard.model import TensorType
 from halyard.model.arguments import TANH
 from halyard.proto import halyard_pb2 as pb
-from halyard.zoo.float_kernels import Floats
-from halyard.zoo.network import Layer, Network, float_tensor
+from halyard.zoo.network import Floats, Layer, Network, float_tensor
 
 # What a variance of zero becomes.
 _EPSILON = 1e-5

@@ -11,10 +11,9 @@ import numpy as np
 from halyard.model.arguments import Activation
 from halyard.proto import halyard_pb2 as pb
 from halyard.zoo.architecture import make_divisible
-from halyard.zoo.float_kernels import Floats
 from halyard.zoo.image_network import ImageNetwork
 from halyard.zoo.mobilenet import V2_BLOCKS, inverted_residual
-from halyard.zoo.network import Layer
+from halyard.zoo.network import Floats, Layer
 
 # The block whose expanded layer is the finest map that boxes are told from.
 _FIRST_MAP = 13

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 
+from halyard.model.call import Call
 from halyard.proto import halyard_pb2 as pb
 
 # Operations whose inputs and outputs NNAPI, or TFLite, wants quantised alike.
@@ -44,10 +45,10 @@ class Ties:
                 self._tie(alike)
             elif operation.type == pb.OPERATION_TYPE_LSTM:
                 # States keep their scales from step to step; the output is one of them.
-                output_before, cell_before = operation.inputs[18:20]
-                _, output_after, cell_after, output = operation.outputs
-                self._tie([output_before, output_after, output])
-                self._tie([cell_before, cell_after])
+                call = Call(model, operation)
+                state, cell = "output_state", "cell_state"
+                self._tie([call.index(state), call.output(state), call.output()])
+                self._tie([call.index(cell), call.output(cell)])
         self._groups: dict[int, list[int]] = defaultdict(list)
         for index in range(len(model.main.operands)):
             self._groups[self.of(index)].append(index)

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.reference import fixed_point
-from tests.reference.tensor import Array, Call, Tensor, operation
+from halyard.model import Array
+from halyard.reference import fixed_point
+from halyard.reference.tensor import Call, Tensor, operation
 
 # Functions of gates are of 16 bits, as parts of 1; what they are functions of has three integer
 # bits.
@@ -25,8 +26,8 @@ def _rounded(real: Array, scale: float, bits: int = 16, zero_point: int = 0) -> 
     return np.asarray((steps - zero_point) * scale)
 
 
-def _products(call: Call, data: int, weights: int) -> Array:
-    """Input `data` times the weights, in whole steps."""
+def _products(call: Call, data: str, weights: str) -> Array:
+    """The input `data` times the weights, in whole steps."""
     tensor = call.tensor(data)
     steps = tensor.stored.astype(np.float64) - tensor.zero_point
     return np.asarray(steps @ call.tensor(weights).stored.T.astype(np.float64))
@@ -49,19 +50,23 @@ def quantized_16bit_lstm(call: Call) -> Sequence[Array]:
     recurrent weights and the input weights, in these orders: the first columns of the recurrent
     weights count for the input. What it computes has become what the operation means.
     """
-    data = np.concatenate([_steps(call.tensor(0)), _steps(call.tensor(14))], axis=1)
-    factor = call.tensor(0).scale * call.tensor(1).scale / _SUM
+    data = np.concatenate(
+        [_steps(call.tensor("input")), _steps(call.tensor("output_state"))], axis=1
+    )
+    factor = call.tensor("input").scale * call.tensor("input_to_input_weights").scale / _SUM
 
-    def gate(number: int) -> Array:
-        weights = [_steps(call.tensor(first + number)) for first in (5, 1)]
-        sums = data @ np.concatenate(weights, axis=1).T + call.tensor(9 + number).stored
+    def gate(name: str, bias: str) -> Array:
+        sides = ("recurrent", "input")
+        weights = [_steps(call.tensor(f"{side}_to_{name}_weights")) for side in sides]
+        sums = data @ np.concatenate(weights, axis=1).T + call.tensor(bias).stored
         return _whole(sums, factor)
 
     input_gate, forget_gate, output_gate = (
-        fixed_point.logistic(gate(number), 3) for number in (0, 1, 3)
+        fixed_point.logistic(gate(name, f"{name}_gate_bias"), 3)
+        for name in ("input", "forget", "output")
     )
-    update = fixed_point.tanh(gate(2), 3)
-    kept = fixed_point.product(forget_gate, call.tensor(13).stored.astype(np.int64))
+    update = fixed_point.tanh(gate("cell", "cell_bias"), 3)
+    kept = fixed_point.product(forget_gate, call.tensor("cell_state").stored.astype(np.int64))
     added = fixed_point.halved(fixed_point.product(input_gate, update), 4)
     cell = np.clip(kept + added, -32768, 32767)
     output = fixed_point.product(output_gate, fixed_point.tanh(cell, 4))
@@ -103,53 +108,60 @@ def _normalized(steps: Array, weights: Tensor, bias: Array) -> Array:
 
 @operation("QUANTIZED_LSTM")
 def quantized_lstm(call: Call) -> Sequence[Array]:
-    cell = call.real(19)
-    cell_scale = call.tensor(19).scale
-    cell_clip = call.number(24) if call.has(24) else 0.0
-    projection_clip = call.number(25) if call.has(25) else 0.0
+    cell = call.real("cell_state")
+    cell_scale = call.tensor("cell_state").scale
+    cell_clip = call.number("cell_clip") if call.has("cell_clip") else 0.0
+    projection_clip = call.number("projection_clip") if call.has("projection_clip") else 0.0
 
-    def gate(number: int, peephole: int | None) -> Array:
+    def gate(name: str, bias_name: str) -> Array:
         """The sum of a gate. Without a layer normalisation it has 12 fractional bits; with one it
-        has the scale of inputs 26 to 29 before, and 12 fractional bits after."""
-        normed = call.has(20 + number)
-        scale = call.number(26 + number) if normed else _SUM
+        has its intermediate scale before, and 12 fractional bits after."""
+        norm, peephole = f"{name}_layer_norm_weights", f"cell_to_{name}_weights"
+        scale = call.number(f"{name}_intermediate_scale") if call.has(norm) else _SUM
         # A bias has the scale of the products with the input; that of a normalised gate is added
         # after the normalisation.
-        bias = call.tensor(12 + number).stored
-        products = _products(call, 0, 1 + number) + (0 if normed else bias)
-        recurrent = _products(call, 18, 5 + number)
-        total = _whole(products, call.tensor(0).scale * call.tensor(1 + number).scale / scale)
-        total = _whole(
-            recurrent, call.tensor(18).scale * call.tensor(5 + number).scale / scale, total
-        )
-        if peephole is not None and call.has(9 + peephole):
-            weights = call.tensor(9 + peephole)
-            seen = np.rint(cell / cell_scale) * weights.stored
-            total = _whole(seen, cell_scale * weights.scale / scale, total)
-        if not normed:
-            return total * _SUM
-        return _normalized(total, call.tensor(20 + number), bias)
+        bias = call.tensor(bias_name).stored
+        total: Array | int = 0
+        for source, side in (("input", "input"), ("output_state", "recurrent")):
+            weights = f"{side}_to_{name}_weights"
+            products = _products(call, source, weights)
+            if source == "input" and not call.has(norm):
+                products = products + bias
+            factor = call.tensor(source).scale * call.tensor(weights).scale
+            total = _whole(products, factor / scale, total)
+        if call.has(peephole):
+            seen = np.rint(cell / cell_scale) * call.tensor(peephole).stored
+            total = _whole(seen, cell_scale * call.tensor(peephole).scale / scale, total)
+        total = np.asarray(total)
+        if not call.has(norm):
+            return np.asarray(total * _SUM)
+        return _normalized(total, call.tensor(norm), bias)
 
-    forget_gate = _logistic(gate(1, 1))
-    update = _tanh(gate(2, None))
+    forget_gate = _logistic(gate("forget", "forget_gate_bias"))
+    update = _tanh(gate("cell", "cell_bias"))
     left = fixed_point.ONE * _UNIT - forget_gate
-    input_gate = _logistic(gate(0, 0)) if call.has(1) else left
+    input_gate = (
+        _logistic(gate("input", "input_gate_bias")) if call.has("input_to_input_weights") else left
+    )
     shift = 30 + int(np.rint(np.log2(cell_scale)))
     kept = fixed_point.halved(_in(forget_gate, _UNIT) * _in(cell, cell_scale), 15)
     added = fixed_point.halved(_in(input_gate, _UNIT) * _in(update, _UNIT), shift)
     cell = np.clip(kept + added, -32768, 32767) * cell_scale
     if cell_clip > 0:
         cell = np.clip(cell, -cell_clip, cell_clip)
-    output_gate = _logistic(gate(3, 2))
-    hidden_scale, hidden_zero = call.number(31), call.integer(30)
+    output_gate = _logistic(gate("output", "output_gate_bias"))
+    hidden_scale, hidden_zero = (
+        call.number("hidden_state_scale"),
+        call.integer("hidden_state_zero_point"),
+    )
     squashed = _tanh(cell, cell_scale)
     hidden = _rounded(output_gate * squashed, hidden_scale, 8, hidden_zero)
     output = hidden
-    if call.has(16):
-        weights = call.tensor(16)
+    if call.has("projection_weights"):
+        weights = call.tensor("projection_weights")
         output = hidden @ weights.real.T
-        if call.has(17):
-            output = output + call.tensor(17).stored * (hidden_scale * weights.scale)
+        if call.has("projection_bias"):
+            output = output + call.tensor("projection_bias").stored * (hidden_scale * weights.scale)
         if projection_clip > 0:
             output = np.clip(output, -projection_clip, projection_clip)
     return [output, cell, output]

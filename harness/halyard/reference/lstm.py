@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tests.reference.recurrent import by_time, cell_activation, sigmoid
-from tests.reference.tensor import Array, Call, operation
+from halyard.model import Array
+from halyard.reference.recurrent import by_time, cell_activation, sigmoid
+from halyard.reference.tensor import Call, operation
 
 # Added to the variance of a layer normalisation.
 _EPSILON = 1e-8
@@ -90,32 +91,30 @@ def _clip(real: Array, limit: float) -> Array:
     return np.clip(real, -limit, limit) if limit > 0 else real
 
 
-def read_cell(call: Call, first: int, activation: int, norm: int, aux: int | None = None) -> Cell:
-    """Of inputs first + 0..3: input weights, 4..7 recurrent weights, 8..10 peepholes, 11..14
-    biases, 15 and 16 the projection; norm + 0..3 layer normalisation; aux + 0..3 weights of the
-    auxiliary input; activation + 0..2 the activation and the clips. The order of gates is input,
-    forget, cell, output."""
+def read_cell(call: Call, cell: str = "") -> Cell:
+    """The cell whose operands' names begin so."""
 
-    def gate(number: int, peephole: int | None) -> Gate:
+    def gate(name: str, bias: str) -> Gate:
         return Gate(
-            call.real(first + number),
-            call.real(first + 4 + number),
-            None if peephole is None else call.optional(first + 8 + peephole),
-            call.real(first + 11 + number),
-            call.optional(norm + number),
-            None if aux is None else call.optional(aux + number),
+            call.real(f"{cell}input_to_{name}_weights"),
+            call.real(f"{cell}recurrent_to_{name}_weights"),
+            call.optional(f"{cell}cell_to_{name}_weights"),
+            call.real(f"{cell}{bias}"),
+            call.optional(f"{cell}{name}_layer_norm_weights"),
+            call.optional(f"{cell}aux_to_{name}_weights"),
         )
 
+    has_input_gate = call.has(f"{cell}input_to_input_weights")
     return Cell(
-        gate(0, 0) if call.has(first) else None,
-        gate(1, 1),
-        gate(2, None),
-        gate(3, 2),
-        call.optional(first + 15),
-        call.optional(first + 16),
-        call.integer(activation),
-        call.number(activation + 1),
-        call.number(activation + 2),
+        gate("input", "input_gate_bias") if has_input_gate else None,
+        gate("forget", "forget_gate_bias"),
+        gate("cell", "cell_bias"),
+        gate("output", "output_gate_bias"),
+        call.optional(f"{cell}projection_weights"),
+        call.optional(f"{cell}projection_bias"),
+        call.integer("activation"),
+        call.number("cell_clip"),
+        call.number("projection_clip"),
     )
 
 
@@ -123,17 +122,22 @@ def read_cell(call: Call, first: int, activation: int, norm: int, aux: int | Non
 def lstm(call: Call) -> Sequence[Array]:
     """Outputs: a scratch buffer of the gates (its content is the driver's own), output state, cell
     state, output."""
-    cell = read_cell(call, 1, 20, 23)
-    output, state, gates = cell.step(call.real(0), None, call.real(18), call.real(19))
+    cell = read_cell(call)
+    output, state, gates = cell.step(
+        call.real("input"), None, call.real("output_state"), call.real("cell_state")
+    )
     return [np.concatenate(gates, axis=1), output, state, output]
 
 
 @operation("UNIDIRECTIONAL_SEQUENCE_LSTM")
 def unidirectional_sequence_lstm(call: Call) -> Sequence[Array]:
-    cell = read_cell(call, 1, 20, 24)
-    time_major = call.flag(23)
+    cell = read_cell(call)
+    time_major = call.flag("time_major")
     outputs, *states = cell.sequence(
-        by_time(call.real(0), time_major), None, call.real(18), call.real(19)
+        by_time(call.real("input"), time_major),
+        None,
+        call.real("output_state"),
+        call.real("cell_state"),
     )
     return [by_time(outputs, time_major), *states][: len(call.outputs)]
 
@@ -141,17 +145,22 @@ def unidirectional_sequence_lstm(call: Call) -> Sequence[Array]:
 @operation("BIDIRECTIONAL_SEQUENCE_LSTM")
 def bidirectional_sequence_lstm(call: Call) -> Sequence[Array]:
     """An auxiliary input without weights is what the backward cell reads."""
-    forward_cell = read_cell(call, 1, 48, 53, 40)
-    backward_cell = read_cell(call, 18, 48, 57, 44)
-    merge, time_major = call.flag(51), call.flag(52)
-    data = by_time(call.real(0), time_major)
-    aux = by_time(call.real(39), time_major) if call.has(39) else None
+    forward_cell = read_cell(call, "fw_")
+    backward_cell = read_cell(call, "bw_")
+    merge, time_major = call.flag("merge_outputs"), call.flag("time_major")
+    data = by_time(call.real("input"), time_major)
+    aux = by_time(call.real("aux_input"), time_major) if call.has("aux_input") else None
     backward_data = data
-    if aux is not None and not call.has(41):
+    if aux is not None and not call.has("fw_aux_to_forget_weights"):
         backward_data, aux = aux, None
-    forward, *forward_states = forward_cell.sequence(data, aux, call.real(35), call.real(36))
+    forward, *forward_states = forward_cell.sequence(
+        data, aux, call.real("fw_output_state"), call.real("fw_cell_state")
+    )
     backward, *backward_states = backward_cell.sequence(
-        backward_data[::-1], None if aux is None else aux[::-1], call.real(37), call.real(38)
+        backward_data[::-1],
+        None if aux is None else aux[::-1],
+        call.real("bw_output_state"),
+        call.real("bw_cell_state"),
     )
     outputs = [by_time(forward, time_major), by_time(backward[::-1], time_major)]
     if merge:

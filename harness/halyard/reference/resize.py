@@ -8,20 +8,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from halyard.proto import halyard_pb2 as pb
-from tests.reference.tensor import Array, Call, operation
-from tests.reference.window import from_layout, to_layout
+from halyard.model import Array
+from halyard.reference.tensor import Call, operation
+from halyard.reference.window import from_layout, to_layout
 
 
 @operation("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
 def resize(call: Call) -> Sequence[Array]:
-    """Inputs 1 and 2 are the width and height of the output, or factors; then come the layout,
-    align_corners and half_pixel_centers."""
-    nchw, align_corners, half_pixel = (call.flag(index) for index in (3, 4, 5))
-    image = from_layout(call.real(0), nchw)
-    for axis, index in ((1, 2), (2, 1)):
+    """To a width and a height, or by factors of them."""
+    nchw = call.flag("layout")
+    align_corners, half_pixel = call.flag("align_corners"), call.flag("half_pixel_centers")
+    image = from_layout(call.real("input"), nchw)
+    for axis, name in ((1, "height"), (2, "width")):
         extent = image.shape[axis]
-        size = _size(call, index, extent)
+        size = _size(call, name, extent)
         places = _places(extent, size, align_corners, half_pixel)
         if call.name == "RESIZE_BILINEAR":
             image = _interpolate(image, axis, places)
@@ -30,10 +30,10 @@ def resize(call: Call) -> Sequence[Array]:
     return [to_layout(image, nchw)]
 
 
-def _size(call: Call, index: int, extent: int) -> int:
-    if call.tensor(index).type == pb.OPERAND_TYPE_INT32:
-        return call.integer(index)
-    return int(np.floor(extent * call.number(index)))
+def _size(call: Call, name: str, extent: int) -> int:
+    if call.has(name):
+        return call.integer(name)
+    return int(np.floor(extent * call.number(f"{name}_scale")))
 
 
 def _places(extent: int, size: int, align_corners: bool, half_pixel: bool) -> list[Fraction]:
@@ -52,7 +52,8 @@ def _interpolate(image: Array, axis: int, places: Sequence[Fraction]) -> Array:
     upper = [min(max(place.__floor__() + 1, 0), last) for place in places]
     along = [1] * image.ndim
     along[axis] = -1
-    weights = np.array([float(place - place.__floor__()) for place in places]).reshape(along)
+    shares = [float(place - place.__floor__()) for place in places]
+    weights = np.array(shares, image.dtype).reshape(along)
     below, above = np.take(image, lower, axis), np.take(image, upper, axis)
     return np.asarray(below * (1 - weights) + above * weights)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.reference.tensor import Array
+from halyard.model import Array
 
 ONE = 32767  # of no integer bits, as near as it gets
 _MIN = -32768

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.reference.farmhash import fingerprint64
-from tests.reference.tensor import Array, Call, Raw, operation
+from halyard.model import Array
+from halyard.reference.farmhash import fingerprint64
+from halyard.reference.tensor import Call, Raw, operation
 
 _SPARSE_DEPRECATED = 1  # the codes of LSHProjectionType
 _DENSE = 2
@@ -17,13 +18,17 @@ _SPARSE = 3
 
 @operation("EMBEDDING_LOOKUP")
 def embedding_lookup(call: Call) -> Sequence[Array]:
-    return [call.real(1)[call.tensor(0).stored]]
+    return [call.real("input")[call.tensor("indices").stored]]
 
 
 @operation("HASHTABLE_LOOKUP")
 def hashtable_lookup(call: Call) -> Sequence[Array | Raw]:
     """Keys are sorted. What is not found is filled with zeros; hits says what was found."""
-    lookups, keys, values = call.tensor(0).stored, call.tensor(1).stored, call.tensor(2).stored
+    lookups, keys, values = (
+        call.tensor("lookups").stored,
+        call.tensor("keys").stored,
+        call.tensor("values").stored,
+    )
     rows = np.zeros((len(lookups), *values.shape[1:]), values.dtype)
     hits = np.isin(lookups, keys)
     for at in np.flatnonzero(hits):
@@ -35,9 +40,9 @@ def hashtable_lookup(call: Call) -> Sequence[Array | Raw]:
 def lsh_projection(call: Call) -> Sequence[Raw]:
     """Each bit is the sign of the weighted sum of a hash of (seed, element); the bits of a hash
     function make its signature. Seeds: [functions, bits]."""
-    seeds, data = call.tensor(0).stored, call.tensor(1).stored
-    weights = call.real(2) if call.has(2) else np.ones(len(data))
-    kind = call.integer(3)
+    seeds, data = call.tensor("hash").stored, call.tensor("input").stored
+    weights = call.real("weight") if call.has("weight") else np.ones(len(data))
+    kind = call.integer("type")
     bits = np.array([[_bit(seed, data, weights) for seed in row] for row in seeds])
     if kind == _DENSE:
         return [Raw(bits.reshape(-1))]

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.reference.tensor import Array, Call, operation
+from halyard.model import Array
+from halyard.reference.tensor import Call, operation
 
 
 def cell_activation(real: Array, code: int) -> Array:
@@ -25,38 +26,43 @@ def sigmoid(real: Array) -> Array:
 
 @operation("RNN")
 def rnn(call: Call) -> Sequence[Array]:
-    """Input, weights, recurrent weights, bias, state, activation; the new state is the output."""
-    data, weights, recurrent, bias, state = (call.real(index) for index in range(5))
-    output = cell_activation(data @ weights.T + state @ recurrent.T + bias, call.integer(5))
+    """The new state is the output."""
+    data, bias, state = map(call.real, ("input", "bias", "hidden_state"))
+    weights, recurrent = call.real("weights"), call.real("recurrent_weights")
+    output = cell_activation(
+        data @ weights.T + state @ recurrent.T + bias, call.integer("activation")
+    )
     return [output, output]
 
 
 @operation("SVDF")
 def svdf(call: Call) -> Sequence[Array]:
     """Each filter keeps a memory of its latest values, which the time weights sum up; `rank`
-    filters make a unit. Input, feature weights, time weights, bias, state, rank, activation. In a
-    state the oldest value is gone already: its last place is free for the next one."""
-    data, feature, time = (call.real(index) for index in range(3))
-    state, rank = call.real(4), call.integer(5)
+    filters make a unit. In a state the oldest value is gone already: its last place is free for the
+    next one."""
+    data, feature, time = map(call.real, ("input", "weights_feature", "weights_time"))
+    state, rank = call.real("state"), call.integer("rank")
     filters, memory = time.shape
     batch = data.shape[0]
     kept = state.reshape(batch, filters, memory)
     latest = (data @ feature.T)[:, :, np.newaxis]
     kept = np.concatenate([kept[:, :, :-1], latest], axis=2)
     units = (kept * time).sum(axis=2).reshape(batch, filters // rank, rank).sum(axis=2)
-    bias = call.optional(3)
+    bias = call.optional("bias")
     if bias is not None:
         units = units + bias
     shifted = np.concatenate([kept[:, :, 1:], np.zeros_like(latest)], axis=2)
-    return [shifted.reshape(state.shape), cell_activation(units, call.integer(6))]
+    return [shifted.reshape(state.shape), cell_activation(units, call.integer("activation"))]
 
 
 def _sequence(
-    call: Call, first: int, data: Array, aux: Array | None, aux_weights: Array | None, code: int
+    call: Call, cell: str, data: Array, aux: Array | None, aux_weights: Array | None, code: int
 ) -> tuple[Array, Array]:
-    """The outputs at all times ([time, batch, units]) and the last state of a cell whose weights,
-    recurrent weights, bias and state are the inputs from `first` on."""
-    weights, recurrent, bias, state = (call.real(first + index) for index in range(4))
+    """The outputs at all times ([time, batch, units]) and the last state of the cell whose
+    operands' names begin so."""
+    weights, recurrent, bias, state = (
+        call.real(cell + part) for part in ("weights", "recurrent_weights", "bias", "hidden_state")
+    )
     outputs = []
     for at, step in enumerate(data):
         sums = step @ weights.T + state @ recurrent.T + bias
@@ -74,29 +80,30 @@ def by_time(data: Array, time_major: bool) -> Array:
 
 @operation("UNIDIRECTIONAL_SEQUENCE_RNN")
 def unidirectional_sequence_rnn(call: Call) -> Sequence[Array]:
-    time_major = bool(call.integer(6))
-    data = by_time(call.real(0), time_major)
-    outputs, last = _sequence(call, 1, data, None, None, call.integer(5))
+    time_major = bool(call.integer("time_major"))
+    data = by_time(call.real("input"), time_major)
+    outputs, last = _sequence(call, "", data, None, None, call.integer("activation"))
     return [by_time(outputs, time_major), last][: len(call.outputs)]
 
 
 @operation("BIDIRECTIONAL_SEQUENCE_RNN")
 def bidirectional_sequence_rnn(call: Call) -> Sequence[Array]:
-    """Input; weights, recurrent weights, bias and state of the forward cell (1 to 4) and of the
-    backward cell (5 to 8); an auxiliary input and its weights for either cell; activation, time
-    major, merge outputs. An auxiliary input without weights is what the backward cell reads."""
-    code = call.integer(12)
-    time_major, merge = call.flag(13), call.flag(14)
-    data = by_time(call.real(0), time_major)
-    aux = by_time(call.real(9), time_major) if call.has(9) else None
-    forward_weights, backward_weights = call.optional(10), call.optional(11)
+    """An auxiliary input without weights is what the backward cell reads."""
+    code = call.integer("activation")
+    time_major, merge = call.flag("time_major"), call.flag("merge_outputs")
+    data = by_time(call.real("input"), time_major)
+    aux = by_time(call.real("aux_input"), time_major) if call.has("aux_input") else None
+    forward_weights, backward_weights = (
+        call.optional("fw_aux_weights"),
+        call.optional("bw_aux_weights"),
+    )
     backward_data = data
     if aux is not None and forward_weights is None:
         backward_data, aux = aux, None
-    forward, forward_state = _sequence(call, 1, data, aux, forward_weights, code)
+    forward, forward_state = _sequence(call, "fw_", data, aux, forward_weights, code)
     backward_aux = None if aux is None else aux[::-1]
     backward, backward_state = _sequence(
-        call, 5, backward_data[::-1], backward_aux, backward_weights, code
+        call, "bw_", backward_data[::-1], backward_aux, backward_weights, code
     )
     outputs = [by_time(forward, time_major), by_time(backward[::-1], time_major)]
     if merge:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tests.reference.tensor import Array, Call, operation
-from tests.reference.window import from_layout
+from halyard.model import Array
+from halyard.reference.tensor import Call, operation
+from halyard.reference.window import from_layout
 
 
 def _moved(boxes: Array, deltas: Array) -> Array:
@@ -75,8 +76,8 @@ def _hard_chosen(boxes: Array, scores: Array, iou_threshold: float, limit: int) 
 
 @operation("AXIS_ALIGNED_BBOX_TRANSFORM")
 def axis_aligned_bbox_transform(call: Call) -> Sequence[Array]:
-    boxes, deltas, sizes = call.real(0), call.real(1), call.real(3)
-    batches = call.tensor(2).stored
+    boxes, deltas, sizes = call.real("boxes"), call.real("deltas"), call.real("image_info")
+    batches = call.tensor("batches").stored
     moved = _moved(boxes[:, np.newaxis], deltas.reshape(len(boxes), deltas.shape[1] // 4, 4))
     for at, batch in enumerate(batches):
         moved[at] = _clipped(moved[at], sizes[batch])
@@ -86,22 +87,28 @@ def axis_aligned_bbox_transform(call: Call) -> Sequence[Array]:
 @operation("BOX_WITH_NMS_LIMIT")
 def box_with_nms_limit(call: Call) -> Sequence[Array]:
     """Class 0 is the background. Of what all classes of a batch have chosen the best are kept."""
-    scores = call.real(0)
-    boxes = call.real(1).reshape(*scores.shape, 4)
-    batches = call.tensor(2).stored
-    threshold, limit, iou, sigma = (call.number(index) for index in (3, 4, 6, 7))
+    scores = call.real("scores")
+    boxes = call.real("boxes").reshape(*scores.shape, 4)
+    batches = call.tensor("batches").stored
+    threshold, limit, iou, sigma = map(
+        call.number, ("score_threshold", "max_boxes", "iou_threshold", "sigma")
+    )
     kernel: Kernel = {
         0: _hard(iou),
         1: lambda overlap: np.where(overlap < iou, 1, 1 - overlap),
         2: lambda overlap: np.exp(-(overlap**2) / sigma),
-    }[call.integer(5)]
+    }[call.integer("nms_kernel")]
     rows: list[tuple[float, Array, int, int]] = []
     for batch in sorted(set(batches)):
         of_batch: list[tuple[float, Array, int, int]] = []
         for label in range(1, scores.shape[1]):
             members = np.flatnonzero((batches == batch) & (scores[:, label] >= threshold))
             found = _suppressed(
-                boxes[members, label], scores[members, label], kernel, call.number(8), -1
+                boxes[members, label],
+                scores[members, label],
+                kernel,
+                call.number("nms_score_threshold"),
+                -1,
             )
             of_batch += [
                 (score, boxes[members[index], label], label, int(batch)) for index, score in found
@@ -122,12 +129,12 @@ def box_with_nms_limit(call: Call) -> Sequence[Array]:
 def generate_proposals(call: Call) -> Sequence[Array]:
     """Anchors lie at each element of the feature map, at its place in the image. The best of them,
     moved and clipped and not too small, go through hard NMS."""
-    nchw = call.flag(10)
-    scores, deltas = (from_layout(call.real(index), nchw) for index in (0, 1))
-    anchors, sizes = call.real(2), call.real(3)
-    stride_h, stride_w = call.number(4), call.number(5)
-    before, after = call.integer(6), call.integer(7)
-    iou, min_size = call.number(8), call.number(9)
+    nchw = call.flag("layout")
+    scores, deltas = (from_layout(call.real(name), nchw) for name in ("scores", "deltas"))
+    anchors, sizes = call.real("anchors"), call.real("image_info")
+    stride_h, stride_w = call.number("height_ratio"), call.number("width_ratio")
+    before, after = call.integer("max_boxes_before_nms"), call.integer("max_boxes")
+    iou, min_size = call.number("iou_threshold"), call.number("min_size")
     batches, height, width, _ = scores.shape
     x, y = np.meshgrid(np.arange(width) * stride_w, np.arange(height) * stride_h)
     shifts = np.stack([x, y, x, y], axis=-1)[:, :, np.newaxis]
@@ -156,11 +163,22 @@ def generate_proposals(call: Call) -> Sequence[Array]:
 def detection_postprocessing(call: Call) -> Sequence[Array]:
     """Boxes here are [y1, x1, y2, x2]; anchors and deltas have y before x, and centres. Without the
     regular NMS the official driver has room for each detection with all of its classes."""
-    scores, deltas, anchors = call.real(0), call.real(1)[..., :4], call.real(2)
-    scaling = np.array([call.number(index) for index in range(3, 7)])
-    regular, most = call.flag(7), call.integer(8)
-    classes_per_box, per_class = call.integer(9), call.integer(10)
-    threshold, iou, background = call.number(11), call.number(12), call.flag(13)
+    scores, deltas, anchors = (
+        call.real("scores"),
+        call.real("deltas")[..., :4],
+        call.real("anchors"),
+    )
+    scaling = np.array([call.number(f"scale_{which}") for which in "yxhw"])
+    regular, most = call.flag("regular_nms"), call.integer("max_detections")
+    classes_per_box, per_class = (
+        call.integer("max_classes_per_detection"),
+        call.integer("max_detections_per_class"),
+    )
+    threshold, iou, background = (
+        call.number("score_threshold"),
+        call.number("iou_threshold"),
+        call.flag("background_is_class"),
+    )
     batches = len(scores)
     room = most if regular else most * classes_per_box
     out_scores = np.zeros((batches, room))
@@ -216,7 +234,7 @@ def _by_best_class(
 @operation("HEATMAP_MAX_KEYPOINT")
 def heatmap_max_keypoint(call: Call) -> Sequence[Array]:
     """The largest element of each heatmap, refined by a quadratic Taylor expansion about it."""
-    heatmaps, boxes = from_layout(call.real(0), call.flag(2)), call.real(1)
+    heatmaps, boxes = from_layout(call.real("heatmaps"), call.flag("layout")), call.real("boxes")
     count, size, _, keypoints = heatmaps.shape
     scores, places = np.zeros((count, keypoints)), np.zeros((count, keypoints, 2))
     for at, keypoint in np.ndindex(count, keypoints):

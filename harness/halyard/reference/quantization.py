@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from halyard.model import dtype_of
+from halyard.model import Array, dtype_of
 from halyard.proto import halyard_pb2 as pb
-from tests.reference.tensor import Array, Call, Raw, operation
+from halyard.reference.tensor import Call, Raw, operation
 
 
 @operation("QUANTIZE")
@@ -18,7 +18,7 @@ def quantize(call: Call) -> Sequence[Raw]:
     -128 and 127 where the type is signed."""
     [output] = call.outputs
     limits = np.iinfo(dtype_of(output.type))
-    steps = call.real(0) / output.scale
+    steps = call.real("input") / output.scale
     rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps)
     stored = np.clip(rounded + output.zero_point, limits.min, limits.max)
     return [Raw(np.nan_to_num(stored, nan=0))]
@@ -26,7 +26,7 @@ def quantize(call: Call) -> Sequence[Raw]:
 
 @operation("DEQUANTIZE")
 def dequantize(call: Call) -> Sequence[Array]:
-    return [call.real(0)]
+    return [call.real("input")]
 
 
 @operation("CAST")
@@ -34,7 +34,7 @@ def cast(call: Call) -> Sequence[Raw]:
     """Scales and zero points are ignored: stored values are cast. Fractions are dropped, and 8-bit
     types saturate."""
     [output] = call.outputs
-    source = call.tensor(0)
+    source = call.tensor("input")
     target = dtype_of(output.type)
     if source.type == output.type:
         return [Raw(source.stored)]

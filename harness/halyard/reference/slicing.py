@@ -7,16 +7,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.reference.tensor import Array, Call, Tensor, operation
+from halyard.model import Array
+from halyard.reference.tensor import Call, Tensor, operation
 
 
 @operation("SLICE")
 def slice_(call: Call) -> Sequence[Array]:
     """A size of -1: all from the begin on."""
-    data = call.real(0)
+    data = call.real("input")
     parts = tuple(
         slice(begin, extent if size == -1 else begin + size)
-        for begin, size, extent in zip(call.integers(1), call.integers(2), data.shape, strict=True)
+        for begin, size, extent in zip(
+            call.integers("begin"), call.integers("size"), data.shape, strict=True
+        )
     )
     return [data[parts]]
 
@@ -25,14 +28,16 @@ def slice_(call: Call) -> Sequence[Array]:
 def strided_slice(call: Call) -> Sequence[Array]:
     """Python's slices. A bit of begin_mask or end_mask leaves that end open; one of
     shrink_axis_mask takes away an axis whose slice is of one element."""
-    data = call.real(0)
-    begin_mask, end_mask, shrink_mask = (call.integer(index) for index in (4, 5, 6))
+    data = call.real("input")
+    begin_mask, end_mask, shrink_mask = map(
+        call.integer, ("begin_mask", "end_mask", "shrink_axis_mask")
+    )
     parts = [
         slice(
             None if begin_mask >> axis & 1 else begin, None if end_mask >> axis & 1 else end, stride
         )
         for axis, (begin, end, stride) in enumerate(
-            zip(call.integers(1), call.integers(2), call.integers(3), strict=True)
+            zip(call.integers("begin"), call.integers("end"), call.integers("strides"), strict=True)
         )
     ]
     shrunk = tuple(axis for axis in range(data.ndim) if shrink_mask >> axis & 1)
@@ -42,18 +47,18 @@ def strided_slice(call: Call) -> Sequence[Array]:
 
 @operation("GATHER")
 def gather(call: Call) -> Sequence[Array]:
-    data = call.real(0)
-    return [np.take(data, call.tensor(2).stored, axis=call.axis(1, data.ndim))]
+    data = call.real("input")
+    return [np.take(data, call.tensor("indices").stored, axis=call.axis("axis", data.ndim))]
 
 
 @operation("PAD", "PAD_V2")
 def pad(call: Call) -> Sequence[Array]:
     """PAD pads with zeros. PAD_V2 pads with a given value, which for a quantised tensor is one of
     its stored values."""
-    data = call.tensor(0)
+    data = call.tensor("input")
     fill = 0.0
     if call.name == "PAD_V2":
-        fill = call.number(2)
+        fill = call.number("padding_value")
         if data.is_quantized:
             stored = np.array(fill)
             fill = float(Tensor(data.type, stored, data.scale, data.zero_point).real)
@@ -63,11 +68,11 @@ def pad(call: Call) -> Sequence[Array]:
 @operation("MIRROR_PAD")
 def mirror_pad(call: Call) -> Sequence[Array]:
     """Mode 0 mirrors about the first and last element, 1 repeats them, too."""
-    if call.integer(2):
-        return [np.pad(call.real(0), _margins(call), mode="symmetric")]
-    return [np.pad(call.real(0), _margins(call), mode="reflect")]
+    if call.integer("mode"):
+        return [np.pad(call.real("input"), _margins(call), mode="symmetric")]
+    return [np.pad(call.real("input"), _margins(call), mode="reflect")]
 
 
 def _margins(call: Call) -> list[tuple[int, int]]:
-    rows = call.tensor(1).stored.reshape(-1, 2)
+    rows = call.tensor("paddings").stored.reshape(-1, 2)
     return [(int(before), int(after)) for before, after in rows]

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.reference.tensor import Array, Call, operation
+from halyard.model import Array
+from halyard.reference.tensor import Call, operation
 
 
 @operation("ARGMAX", "ARGMIN")
 def arg_max(call: Call) -> Sequence[Array]:
     """The first of equals. What has no axis left has the shape [1]."""
-    data = call.real(0)
+    data = call.real("input")
     find = np.argmax if call.name == "ARGMAX" else np.argmin
-    found = np.asarray(find(data, axis=call.axis(1, data.ndim)))
+    found = np.asarray(find(data, axis=call.axis("axis", data.ndim)))
     return [found.reshape(1) if found.ndim == 0 else found]
 
 
@@ -23,11 +24,11 @@ def arg_max(call: Call) -> Sequence[Array]:
 def topk_v2(call: Call) -> Sequence[Array]:
     """The k largest of the last axis, in descending order, and where they were: "if two values are
     equal, the one with larger index appears first", says the contract."""
-    data, k = call.real(0), call.integer(1)
+    data, k = call.real("input"), call.integer("k")
     order = np.argsort(data, axis=-1, kind="stable")[..., ::-1][..., :k]
     return [np.take_along_axis(data, order, axis=-1), order]
 
 
 @operation("SELECT")
 def select(call: Call) -> Sequence[Array]:
-    return [np.where(call.real(0) != 0, call.real(1), call.real(2))]
+    return [np.where(call.real("condition") != 0, call.real("a"), call.real("b"))]

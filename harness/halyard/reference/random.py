@@ -8,14 +8,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.reference.tensor import Array, Call, operation
+from halyard.model import Array
+from halyard.reference.tensor import Call, operation
 
 
 @operation("RANDOM_MULTINOMIAL")
 def random_multinomial(call: Call) -> Sequence[Array]:
     """Logits [batch, classes], the count of draws, seeds."""
-    logits, count = call.real(0), call.integer(1)
-    source = np.random.default_rng([seed & 0xFFFFFFFF for seed in call.integers(2)])
+    logits, count = call.real("logits"), call.integer("samples")
+    source = np.random.default_rng([seed & 0xFFFFFFFF for seed in call.integers("seeds")])
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     limits = np.cumsum(powers / powers.sum(axis=1, keepdims=True), axis=1)[:, np.newaxis]
     draws = source.random((len(logits), count, 1))

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from halyard.model import dtype_of
+from halyard.model import Array, dtype_of
 from halyard.proto import halyard_pb2 as pb
-
-Array = npt.NDArray[Any]
 
 _ASYMMETRIC = frozenset(
     {
@@ -33,6 +30,7 @@ _FLOATS = frozenset(
     }
 )
 _INT32 = np.iinfo(np.int32)
+_EXACT: np.dtype[Any] = np.dtype(np.float64)
 
 
 class NotInReference(Exception):
@@ -87,17 +85,20 @@ class Tensor:
 
     @property
     def real(self) -> Array:
+        return self.as_real(_EXACT)
+
+    def as_real(self, precision: np.dtype[Any]) -> Array:
         """The real numbers: (stored - zeroPoint) * scale for quantised types, the values of
         others. The scale of an INT32 tensor counts for biases alone, which see to it themselves."""
-        values = self.stored.astype(np.float64)
+        values = self.stored.astype(precision, copy=False)
         if self.type in _ASYMMETRIC:
-            return (values - self.zero_point) * self.scale
+            return np.asarray((values - self.zero_point) * self.scale)
         if self.type in _SYMMETRIC:
-            return values * self.scale
+            return np.asarray(values * self.scale)
         if self.type == _PER_CHANNEL:
             along = [1] * values.ndim
             along[self.channel_dim] = -1
-            return values * self.scales.reshape(along)
+            return np.asarray(values * self.scales.reshape(along).astype(precision))
         return values
 
 
@@ -106,10 +107,10 @@ def encode(operand: pb.Operand, result: Array | Raw) -> Tensor:
     dtype = dtype_of(operand.type)
     if isinstance(result, Raw):
         return Tensor.like(operand, np.ascontiguousarray(result.stored, dtype))
-    real = np.asarray(result, np.float64)
+    real = np.asarray(result)
     if operand.type in _FLOATS:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            return Tensor.like(operand, real.astype(dtype))
+            return Tensor.like(operand, real.astype(dtype, copy=False))
     if operand.type in _ASYMMETRIC or operand.type in _SYMMETRIC:
         limits = np.iinfo(dtype)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -125,45 +126,56 @@ def encode(operand: pb.Operand, result: Array | Raw) -> Tensor:
 
 @dataclass(frozen=True)
 class Call:
-    """One operation to compute. Inputs that are omitted are None."""
+    """One operation to compute, whose inputs have the names that the driver gives them: a name may
+    stand for several. Inputs that are omitted are None. `precision` is what real numbers are
+    computed in."""
 
     name: str
-    inputs: Sequence[Tensor | None]
+    inputs: Mapping[str, Sequence[Tensor | None]]
     outputs: Sequence[pb.Operand]
+    precision: np.dtype[Any] = _EXACT
+    # How many times the model's own first dimension the tensors have.
+    batch: int = 1
 
-    def has(self, index: int) -> bool:
-        return index < len(self.inputs) and self.inputs[index] is not None
+    def has(self, name: str) -> bool:
+        return any(value is not None for value in self.inputs.get(name, ()))
 
-    def tensor(self, index: int) -> Tensor:
-        value = self.inputs[index]
-        if value is None:
-            raise ValueError(f"{self.name}: input {index} is omitted")
-        return value
+    def all(self, name: str) -> list[Tensor]:
+        return [value for value in self.inputs[name] if value is not None]
 
-    def real(self, index: int) -> Array:
-        return self.tensor(index).real
+    def tensor(self, name: str) -> Tensor:
+        found = [value for value in self.inputs.get(name, ()) if value is not None]
+        if len(found) != 1:
+            raise ValueError(f"{self.name} has no input {name} here")
+        return found[0]
 
-    def optional(self, index: int) -> Array | None:
-        return self.real(index) if self.has(index) else None
+    def real(self, name: str) -> Array:
+        return self.tensor(name).as_real(self.precision)
 
-    def number(self, index: int) -> float:
-        return float(self.tensor(index).stored.reshape(())[()])
+    def reals(self, name: str) -> list[Array]:
+        return [value.as_real(self.precision) for value in self.all(name)]
 
-    def integer(self, index: int, default: int | None = None) -> int:
-        if default is not None and not self.has(index):
+    def optional(self, name: str) -> Array | None:
+        return self.real(name) if self.has(name) else None
+
+    def number(self, name: str, default: float | None = None) -> float:
+        if default is not None and not self.has(name):
             return default
-        return int(self.tensor(index).stored.reshape(())[()])
+        return float(self.tensor(name).stored.reshape(())[()])
 
-    def flag(self, index: int) -> bool:
+    def integer(self, name: str, default: int | None = None) -> int:
+        return int(self.number(name, default))
+
+    def flag(self, name: str) -> bool:
         """A BOOL; false where it is not given."""
-        return bool(self.integer(index, 0))
+        return bool(self.integer(name, 0))
 
-    def integers(self, index: int) -> list[int]:
-        return [int(value) for value in self.tensor(index).stored.reshape(-1)]
+    def integers(self, name: str) -> list[int]:
+        return [int(value) for value in self.tensor(name).stored.reshape(-1)]
 
-    def axis(self, index: int, rank: int, default: int = -1) -> int:
+    def axis(self, name: str, rank: int, default: int = -1) -> int:
         """An axis counted from the front; negative ones count from the back."""
-        axis = self.integer(index, default)
+        axis = self.integer(name, default)
         return axis + rank if axis < 0 else axis
 
 

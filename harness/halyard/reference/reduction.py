@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tests.reference.tensor import Array, Call, operation
+from halyard.model import Array
+from halyard.reference.tensor import Call, operation
 
 _REDUCTIONS: dict[str, Callable[..., Array]] = {
     "MEAN": np.mean,
@@ -23,7 +24,7 @@ _REDUCTIONS: dict[str, Callable[..., Array]] = {
 @operation(*_REDUCTIONS)
 def reduce(call: Call) -> Sequence[Array]:
     """An axis may be negative, and may be named twice. What has no axis left has the shape [1]."""
-    data = call.real(0)
-    axes = tuple({axis % data.ndim for axis in call.integers(1)})
-    result = _REDUCTIONS[call.name](data, axis=axes, keepdims=call.flag(2))
+    data = call.real("input")
+    axes = tuple({axis % data.ndim for axis in call.integers("axes")})
+    result = _REDUCTIONS[call.name](data, axis=axes, keepdims=call.flag("keep_dims"))
     return [np.reshape(result, 1) if np.ndim(result) == 0 else result]

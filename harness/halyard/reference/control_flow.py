@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from halyard.proto import halyard_pb2 as pb
-from tests.reference.tensor import Tensor
+from halyard.reference.tensor import Tensor
 
 Run = Callable[[pb.Subgraph, Sequence[Tensor | None]], list[Tensor]]
 

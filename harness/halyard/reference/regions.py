@@ -7,20 +7,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.reference.tensor import Array, Call, operation
-from tests.reference.window import from_layout, to_layout
+from halyard.model import Array
+from halyard.reference.tensor import Call, operation
+from halyard.reference.window import from_layout, to_layout
 
 
 @operation("ROI_ALIGN")
 def roi_align(call: Call) -> Sequence[Array]:
     """The mean of evenly spread samples of each bin, by bilinear interpolation, without rounding.
-    Input 5 and 6 are by how much the image is higher and wider than the feature map; 7 and 8 are
-    the samples of a bin, or 0."""
-    nchw = call.flag(9)
-    features, regions = from_layout(call.real(0), nchw), call.real(1)
-    batches = call.tensor(2).stored
-    height, width = call.integer(3), call.integer(4)
-    ratios, samples = (call.number(5), call.number(6)), (call.integer(7), call.integer(8))
+    The ratios are by how much the image is higher and wider than the feature map; the samples are
+    those of a bin, or 0."""
+    nchw = call.flag("layout")
+    features, regions = from_layout(call.real("input"), nchw), call.real("boxes")
+    batches = call.tensor("batches").stored
+    height, width = call.integer("output_height"), call.integer("output_width")
+    ratios = call.number("height_ratio"), call.number("width_ratio")
+    samples = call.integer("height_samples"), call.integer("width_samples")
     result = np.zeros((len(regions), height, width, features.shape[3]))
     for at, (x1, y1, x2, y2) in enumerate(regions):
         ys = _samples(y1 / ratios[0], y2 / ratios[0], height, samples[0])
@@ -58,11 +60,11 @@ def _along(values: Array, places: Array) -> Array:
 def roi_pooling(call: Call) -> Sequence[Array]:
     """The largest element of each bin. Regions and bins are rounded to whole elements; a bin that
     has none is 0."""
-    nchw = call.flag(7)
-    features, regions = from_layout(call.real(0), nchw), call.real(1)
-    batches = call.tensor(2).stored
-    height, width = call.integer(3), call.integer(4)
-    ratios = (call.number(5), call.number(6))
+    nchw = call.flag("layout")
+    features, regions = from_layout(call.real("input"), nchw), call.real("boxes")
+    batches = call.tensor("batches").stored
+    height, width = call.integer("output_height"), call.integer("output_width")
+    ratios = (call.number("height_ratio"), call.number("width_ratio"))
     result = np.zeros((len(regions), height, width, features.shape[3]))
     for at, (x1, y1, x2, y2) in enumerate(regions):
         feature = features[batches[at]]

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tests.reference.tensor import Array, Call, activate, operation
+from halyard.model import Array
+from halyard.reference.tensor import Call, activate, operation
 
 _UNARY: dict[str, Callable[[Array], Array]] = {
     "ABS": np.abs,
@@ -48,17 +49,17 @@ _ARITHMETIC: dict[str, Callable[[Array, Array], Array]] = {
 
 @operation(*_UNARY)
 def unary(call: Call) -> Sequence[Array]:
-    return [_UNARY[call.name](call.real(0))]
+    return [_UNARY[call.name](call.real("input"))]
 
 
 @operation(*_BINARY)
 def binary(call: Call) -> Sequence[Array]:
-    return [_BINARY[call.name](call.real(0), call.real(1))]
+    return [_BINARY[call.name](call.real("a"), call.real("b"))]
 
 
 @operation(*_ARITHMETIC)
 def arithmetic(call: Call) -> Sequence[Array]:
-    result = _ARITHMETIC[call.name](call.real(0), call.real(1))
-    if call.name == "DIV" and call.tensor(0).is_int32:
+    result = _ARITHMETIC[call.name](call.real("a"), call.real("b"))
+    if call.name == "DIV" and call.tensor("a").is_int32:
         result = np.floor(result)  # "floor division", as Python's //
-    return [activate(result, call.integer(2))]
+    return [activate(result, call.integer("activation"))]
