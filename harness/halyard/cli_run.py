@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands run and save: a model of the zoo, or of a file, on a device."""
 
-import json
 import os
 import shlex
 import sys
@@ -12,7 +11,7 @@ from typing import TypeVar
 
 import click
 
-from halyard import hal_version, machine, operations, output_file, zoo
+from halyard import hal_version, machine, operations, output_file, records, zoo
 from halyard.backends import parse as parse_backends
 from halyard.cli_device import check_lasting, device_option, open_shown
 from halyard.cli_group import examples
@@ -382,9 +381,9 @@ class _Series:
 
 def _write_json(path: Path, measurements: Sequence[Measurement]) -> None:
     """An object; a list of them if several HAL versions were run."""
-    objects = [measurement.as_json() for measurement in measurements]
-    content = objects[0] if len(objects) == 1 else objects
-    output_file.write(path, (json.dumps(content, indent=2) + "\n").encode())
+    documents = [measurement.record() for measurement in measurements]
+    content = documents[0] if len(documents) == 1 else documents
+    output_file.write(path, records.encode(content))
 
 
 @click.command(

@@ -135,7 +135,7 @@ def _show_summary(terminal: Terminal, measurements: list[Measurement]) -> None:
         wall = measurement.wall
         rows.append(
             [
-                str(measurement.subject.as_json()["type"]),
+                str(measurement.subject.record().type),
                 measurement.hal,
                 "ok" if measurement.ok else "FAILED",
                 _error(measurement),

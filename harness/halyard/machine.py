@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import re
 import subprocess
@@ -72,12 +71,3 @@ def cpu_name() -> str:
         text = ""
     match = re.search(r"^(?:model name|Model)\s*:\s*(.+)$", text, re.MULTILINE)
     return match[1].strip() if match else platform.machine()
-
-
-def describe() -> dict[str, str | int]:
-    return {
-        "cpu": cpu_name(),
-        "architecture": platform.machine(),
-        "cores": os.cpu_count() or 0,
-        "system": platform.platform(),
-    }

@@ -8,7 +8,6 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from halyard import hal_version
 from halyard.compare import Difference, allowed_steps, compare_all, disagreements
@@ -18,6 +17,7 @@ from halyard.engines.workload import Workload
 from halyard.machine import Peak
 from halyard.profile import NodeTime, node_times
 from halyard.proto import halyard_pb2 as pb
+from halyard.records import error, run
 from halyard.results import failures, stage_name, status_name
 from halyard.subject import AnySubject
 
@@ -38,15 +38,15 @@ class Times:
     def median(self) -> float:
         return statistics.median(self.values)
 
-    def as_json(self) -> dict[str, float | int]:
-        return {
-            "count": len(self.values),
-            "first": self.first,
-            "min": min(self.values),
-            "avg": statistics.fmean(self.values),
-            "median": self.median,
-            "max": max(self.values),
-        }
+    def record(self) -> run.Timings:
+        return run.Timings(
+            count=len(self.values),
+            first=self.first,
+            min=min(self.values),
+            avg=statistics.fmean(self.values),
+            median=self.median,
+            max=max(self.values),
+        )
 
 
 @dataclass(frozen=True)
@@ -109,74 +109,76 @@ class Measurement:
     def _times(values: Sequence[float]) -> Times | None:
         return Times(values) if values else None
 
-    def as_json(self) -> dict[str, Any]:
+    def record(self) -> run.Run:
         result, execution = self.result, self.execution
-        return {
-            "model": self.subject.as_json(),
-            "device": {
-                "serial": self.device,
-                "emulated": self.emulated,
-                "properties": dict(self.device_properties),
-            },
-            "target": result.target,
-            "driver": result.version_string,
-            "hal": self.hal,
-            "ok": self.ok,
-            "problems": list(self.problems),
-            "notes": list(self.notes),
-            "failed_stage": stage_name(result.failed_stage),
-            "status": status_name(execution.status if execution else result.status),
-            "message": result.message or (execution.message if execution else ""),
-            "agreement": self._agreement_as_json(),
-            "prepare_ms": result.prepare_ns / 1e6,
-            "timings_ms": self.wall.as_json() if self.wall else None,
-            "driver_timings_ms": self.in_driver.as_json() if self.in_driver else None,
-            "device_timings_ms": self.on_device.as_json() if self.on_device else None,
-            "peer_timings_ms": self.peer.as_json() if self.peer else None,
-            "memory": {
-                "model_constant_bytes": self.subject.runnable.constant_bytes,
-                "peak_rss_bytes": result.memory.peak_rss_bytes,
-                "constant_bytes": result.memory.constant_bytes,
-                "arena_bytes": result.memory.arena_bytes,
-            },
-            "pieces": result.pieces,
-            "bytes_between_pieces": result.bytes_between_pieces,
-            "profile": [time.as_json() for time in self.profile],
-            "placement": [
-                {
-                    "operation": row.operation,
-                    "operations": list(row.operations),
-                    "label": row.label,
-                    "node": row.node,
-                    "backend": row.backend,
-                    "piece": row.piece,
-                    "kernel": row.kernel,
-                    "refusals": {refusal.backend: refusal.reason for refusal in row.refusals},
-                }
+        return run.Run(
+            model=self.subject.record(),
+            device=run.Device(
+                serial=self.device,
+                emulated=self.emulated,
+                properties=dict(self.device_properties),
+            ),
+            target=result.target,
+            driver=result.version_string,
+            hal=self.hal,
+            ok=self.ok,
+            problems=list(self.problems),
+            notes=list(self.notes),
+            failed_stage=stage_name(result.failed_stage),
+            status=status_name(execution.status if execution else result.status),
+            message=result.message or (execution.message if execution else ""),
+            agreement=self._agreement(),
+            prepare_ms=result.prepare_ns / 1e6,
+            timings_ms=self.wall.record() if self.wall else None,
+            driver_timings_ms=self.in_driver.record() if self.in_driver else None,
+            device_timings_ms=self.on_device.record() if self.on_device else None,
+            peer_timings_ms=self.peer.record() if self.peer else None,
+            memory=run.Memory(
+                model_constant_bytes=self.subject.runnable.constant_bytes,
+                peak_rss_bytes=result.memory.peak_rss_bytes,
+                constant_bytes=result.memory.constant_bytes,
+                arena_bytes=result.memory.arena_bytes,
+            ),
+            pieces=result.pieces,
+            bytes_between_pieces=result.bytes_between_pieces,
+            profile=[time.record() for time in self.profile],
+            placement=[
+                run.Placement(
+                    operation=row.operation,
+                    operations=list(row.operations),
+                    label=row.label,
+                    node=row.node,
+                    backend=row.backend,
+                    piece=row.piece,
+                    kernel=row.kernel,
+                    refusals={refusal.backend: refusal.reason for refusal in row.refusals},
+                )
                 for row in result.placement
             ],
-            "vanished": [{"operation": row.operation, "fate": row.fate} for row in result.vanished],
-        }
+            vanished=[
+                run.Vanished(operation=row.operation, fate=row.fate) for row in result.vanished
+            ],
+        )
 
-    def _agreement_as_json(self) -> dict[str, Any] | None:
+    def _agreement(self) -> run.Agreement | None:
         if self.differences is None:
             return None
-        return {
-            "with": self.reference.name,
-            "outputs": [
-                {
-                    "name": difference.name,
-                    "elements": difference.count,
-                    "nonzero": difference.nonzero,
-                    "max_abs_error": difference.max_abs_error,
-                    "max_relative_error": difference.max_relative_error,
-                    "max_steps": difference.max_steps,
-                    "exact_share": difference.exact_share,
-                    "nan": difference.nans,
-                }
+        return run.Agreement(
+            with_=self.reference.name,
+            outputs=[
+                run.OutputAgreement(
+                    name=difference.name,
+                    elements=difference.count,
+                    nonzero=difference.nonzero,
+                    max_abs_error=error(difference.max_abs_error),
+                    max_relative_error=error(difference.max_relative_error),
+                    max_steps=difference.max_steps,
+                    exact_share=difference.exact_share,
+                    nan=difference.nans,
+                )
                 for difference in self.differences
             ],
-        }
+        )
 
 
 def measure(

@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from halyard.machine import Peak
 from halyard.proto import halyard_pb2 as pb
+from halyard.records.run import Node
 from halyard.terminal import Terminal
 
 _LABEL = re.compile(r"operation (\d+) \((\w+)\)")
@@ -74,24 +74,24 @@ class NodeTime:
         more = max(self.row.nodes, 1) - 1
         return f"{name} +{more}" if more else name
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "operations": list(self.row.operations),
-            "label": self.row.label,
-            "node": self.row.node,
-            "nodes": self.row.nodes,
-            "type": self.row.type,
-            "backend": self.row.backend,
-            "piece": self.row.piece,
-            "kernel": self.row.kernel,
-            "median_ms": self.milliseconds,
-            "share": self.share,
-            "bytes": self.row.bytes,
-            "multiply_adds": self.row.multiply_adds,
-            "rate": self.rate,
-            "unit": self.unit,
-            "share_of_peak": self.share_of_peak,
-        }
+    def record(self) -> Node:
+        return Node(
+            operations=list(self.row.operations),
+            label=self.row.label,
+            node=self.row.node,
+            nodes=self.row.nodes,
+            type=self.row.type,
+            backend=self.row.backend,
+            piece=self.row.piece,
+            kernel=self.row.kernel,
+            median_ms=self.milliseconds,
+            share=self.share,
+            bytes=self.row.bytes,
+            multiply_adds=self.row.multiply_adds,
+            rate=self.rate,
+            unit=self.unit,
+            share_of_peak=self.share_of_peak,
+        )
 
 
 def short_name(label: str) -> str:

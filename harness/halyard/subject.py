@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 from halyard.errors import HalyardError
 from halyard.model import DataType, RunnableModel, byte_size
 from halyard.proto import halyard_pb2 as pb
+from halyard.records.run import Model
 from halyard.zoo import MIN_SIZE, ZooModel, build, default_size
 
 # More than any model has for an input or output: a file may say anything.
@@ -29,7 +30,7 @@ class AnySubject(Hashable, Protocol):
     @property
     def runnable(self) -> RunnableModel: ...
 
-    def as_json(self) -> dict[str, str | int | float]: ...
+    def record(self) -> Model: ...
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,14 @@ class Subject:
     def runnable(self) -> RunnableModel:
         return self.zoo_model
 
-    def as_json(self) -> dict[str, str | int | float]:
-        return {
-            "name": self.name,
-            "type": str(self.data_type),
-            "size": self.size,
-            "width": self.width,
-            "seed": self.seed,
-        }
+    def record(self) -> Model:
+        return Model(
+            name=self.name,
+            type=str(self.data_type),
+            size=self.size,
+            width=self.width,
+            seed=self.seed,
+        )
 
     def __str__(self) -> str:
         return f"{self.name} {self.data_type} {self.size}x{self.size} width {self.width:g}"
@@ -85,8 +86,8 @@ class FileSubject:
     def runnable(self) -> RunnableModel:
         return _loaded(self.path)
 
-    def as_json(self) -> dict[str, str | int | float]:
-        return {"name": self.runnable.name, "file": str(self.path), "seed": self.seed}
+    def record(self) -> Model:
+        return Model(name=self.runnable.name, file=str(self.path), seed=self.seed)
 
     def __str__(self) -> str:
         return str(self.path)

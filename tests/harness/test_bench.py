@@ -116,9 +116,9 @@ def test_a_profile_comes_with_the_times(outputs: Path) -> None:
     print_nodes(terminal, result, PEAK)
     assert isinstance(console.file, io.StringIO)
     assert "CONV_2D" in console.file.getvalue()
-    rows = result.as_json(PEAK)["profile"]
-    assert sum(row["multiply_adds"] for row in rows) == result.multiply_adds
-    assert sum(row["share"] for row in rows) == pytest.approx(1.0)
+    rows = result.record(PEAK).profile
+    assert sum(row.multiply_adds for row in rows) == result.multiply_adds
+    assert sum(row.share for row in rows) == pytest.approx(1.0)
 
 
 def test_a_peer_that_disagrees_fails_before_it_is_timed(outputs: Path) -> None:

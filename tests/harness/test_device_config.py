@@ -2,6 +2,7 @@
 """Device YAML files and device names."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -9,7 +10,7 @@ from halyard import native
 from halyard.devices import config_of
 from halyard.devices.config import load, parse
 from halyard.errors import ConfigError
-from halyard.vm.machine import ARM64, X86_64
+from halyard.vm.machine import ARM64, MACHINES, X86_64, MachineName
 
 
 def test_the_files_that_come_along_are_valid() -> None:
@@ -116,3 +117,40 @@ def test_names_mean_devices() -> None:
 def test_a_name_that_means_nothing_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="is no device"):
         config_of(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("# a phone\nkind: adb\ntransport: usb\nport: 0\n", 4, "port is 0; it must be a whole"),
+        ("kind: virtual\nmemory: lots\n", 2, "memory is 'lots'"),
+        (
+            "kind: adb\nservice:\n  program: /x\n  instance: a b\n",
+            4,
+            "service.instance: 'a b' is no",
+        ),
+        ("kind: adb\n\nservice:\n  name: x\n", 4, "name is not a field of service"),
+        ("kind: virtual\nproperties:\n  a: 1\n  b:\n", 4, "properties.b must be text"),
+        (
+            "kind: virtual\nproperties:\n  ro.a: 1\n  ro.b: null\n",
+            4,
+            "properties.ro.b must be text",
+        ),
+        ("kind: host\nport: 1\n", 2, "port is not a field of a device of kind host"),
+        ("\nkind: phone\n", 2, "kind is 'phone'"),
+        ("kind: host\nmachine: arm64\nkind: adb\n", 3, "kind is there twice"),
+        ("kind: adb\ntransport: tcp\n", 2, "host is missing"),
+        ("- kind: adb\n", 1, "the file must be a mapping"),
+        ("", 1, "the file must be a mapping"),
+    ],
+)
+def test_errors_name_the_line(tmp_path: Path, text: str, line: int, message: str) -> None:
+    file = tmp_path / "device.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load(file)
+    assert str(caught.value).startswith(f"{file}:{line}: {message}")
+
+
+def test_the_machines_are_those_that_can_be_named() -> None:
+    assert get_args(MachineName) == tuple(MACHINES)

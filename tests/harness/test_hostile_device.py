@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from hypothesis import strategies as st
 from rich.console import Console
 
-from halyard import cli, cli_device
+from halyard import cli, cli_device, records
 from halyard.cases.check import ExpectedOutput, check
 from halyard.devices.adb import AdbDevice
 from halyard.devices.adb_link import LinkBroken, LinkOverflow, tcp_link
@@ -29,6 +29,7 @@ from halyard.errors import DeviceUnreachable, HalyardError, TooMuchSent
 from halyard.measurement import Measurement
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
+from halyard.records.run import Run
 from halyard.report import print_measurement
 from halyard.results import failures, stage_name, status_name
 from halyard.subject import Subject
@@ -278,7 +279,8 @@ def test_whatever_a_runner_says_is_judged(result: pb.CaseResult) -> None:
 )
 def test_whatever_a_runner_says_is_reported(result: pb.CaseResult) -> None:
     measurement = Measurement(SUBJECT, "SERIAL7", {}, result, None, problems=failures(result))
-    measurement.as_json()
+    record = measurement.record()
+    assert records.decode(records.encode(record), Run) == [record]
     shown = io.StringIO()
     print_measurement(Terminal(Console(file=shown, width=80)), measurement)
     assert not set(shown.getvalue()) & STEERING

@@ -15,7 +15,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "proto"}),
     frozenset({"delimited", "driver_options", "folders", "native", "output_file"}),
     frozenset({"operations", "results", "terminal"}),
-    frozenset({"backends", "machine", "model"}),
+    frozenset({"backends", "machine", "model", "records"}),
     frozenset({"cases", "compare", "onnx", "reference", "tflite", "vm"}),
     frozenset({"devices", "profile", "zoo"}),
     frozenset({"subject"}),

@@ -93,8 +93,8 @@ def test_the_table_fits_80_columns() -> None:
 
 
 def test_json_has_what_the_table_has_and_more() -> None:
-    first = node_times(rows(), PEAK)[0].as_json()
-    assert first["operations"] == [63]
-    assert first["median_ms"] == 3.0
-    assert first["share_of_peak"] == 0.5
-    assert first["kernel"] == "ref::DepthwiseConv2d"
+    first = node_times(rows(), PEAK)[0].record()
+    assert first.operations == [63]
+    assert first.median_ms == 3.0
+    assert first.share_of_peak == 0.5
+    assert first.kernel == "ref::DepthwiseConv2d"

@@ -265,4 +265,4 @@ def test_a_spoilt_history_is_none(tmp_path: Path, content: str) -> None:
 
 def test_an_outcome_can_be_replaced_by_its_fields() -> None:
     changed = dataclasses.replace(outcome("a", Status.PASSED), max_error=float("inf"))
-    assert changed.as_json()["max_error"] == "inf"
+    assert changed.record().max_error == "inf"

@@ -12,7 +12,6 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from halyard.engines.workload import Workload
 from halyard.errors import HalyardError
 from halyard.model import Array
 from halyard.proto import halyard_pb2 as pb
+from halyard.records import bench
 
 ROUNDS = 4
 _WARMUP_S = 0.2
@@ -61,14 +61,14 @@ class Latencies:
             end = min(timing.begin_ns + timing.wall_ns, until_ns)
             self.executions += (end - max(timing.begin_ns, from_ns)) / max(timing.wall_ns, 1)
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "throughput_per_s": self.throughput,
-            "runs": len(self.times_ms),
-            "median_ms": self.percentile_ms(50),
-            "p90_ms": self.percentile_ms(90),
-            "p99_ms": self.percentile_ms(99),
-        }
+    def record(self) -> bench.Latencies:
+        return bench.Latencies(
+            throughput_per_s=self.throughput,
+            runs=len(self.times_ms),
+            median_ms=self.percentile_ms(50),
+            p90_ms=self.percentile_ms(90),
+            p99_ms=self.percentile_ms(99),
+        )
 
 
 @dataclass
@@ -93,18 +93,18 @@ class ClientsResult:
         ours, theirs = self.ours.percentile_ms(99), self.peer.percentile_ms(99)
         return ours / theirs if ours and theirs else None
 
-    def as_json(self) -> dict[str, Any]:
+    def record(self) -> bench.Clients:
         priorities = None
         if self.high.times_ms:
-            priorities = {"high": self.high.as_json(), "low": self.low.as_json()}
-        return {
-            "clients": self.clients,
-            "ours": self.ours.as_json(),
-            "peer": self.peer.as_json() if self.peer.times_ms else None,
-            "ratio_to_peer": self.ratio,
-            "p99_ratio_to_peer": self.tail_ratio,
-            "priorities": priorities,
-        }
+            priorities = bench.Priorities(high=self.high.record(), low=self.low.record())
+        return bench.Clients(
+            clients=self.clients,
+            ours=self.ours.record(),
+            peer=self.peer.record() if self.peer.times_ms else None,
+            ratio_to_peer=self.ratio,
+            p99_ratio_to_peer=self.tail_ratio,
+            priorities=priorities,
+        )
 
 
 @dataclass
@@ -116,6 +116,13 @@ class ManyClients:
     results: list[ClientsResult] = field(default_factory=list)
     reason: str = ""
     failed: bool = False
+
+    def record(self) -> bench.ManyClients:
+        return bench.ManyClients(
+            peer=self.peer or None,
+            reason=self.reason,
+            results=[result.record() for result in self.results],
+        )
 
 
 class Side:

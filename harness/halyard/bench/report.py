@@ -4,18 +4,18 @@
 from __future__ import annotations
 
 import datetime
-import json
 import os
+import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from halyard import machine, output_file
+from halyard import machine, output_file, records
 from halyard.bench.results import ModelResult, Skipped
 from halyard.bench.table import print_left_out, print_peaks, print_summary
 from halyard.engines.peers import FoundPeer
 from halyard.machine import Peak
+from halyard.records import bench
 from halyard.terminal import Terminal
 
 
@@ -50,35 +50,35 @@ class Report:
         if not self.complete:
             terminal.line("It did not come to its end: this is what was measured until then.")
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "machine": {
-                **machine.describe(),
-                "cpus": sorted(os.sched_getaffinity(0)),
-                "peaks": [vars(peak) for peak in self.peaks.values()],
-            },
-            "backends": list(self.backends),
-            "fast_math": self.fast_math,
-            "runs": self.runs,
-            "burners": self.burners,
-            "peers": [
-                {
-                    "name": entry.peer.name,
-                    "title": entry.peer.title,
-                    "version": entry.version,
-                    "missing": entry.reason,
-                }
+    def record(self) -> bench.Bench:
+        return bench.Bench(
+            date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            machine=bench.Machine(
+                cpu=machine.cpu_name(),
+                architecture=platform.machine(),
+                cores=os.cpu_count() or 0,
+                system=platform.platform(),
+                cpus=sorted(os.sched_getaffinity(0)),
+                peaks=list(self.peaks.values()),
+            ),
+            backends=list(self.backends),
+            fast_math=self.fast_math,
+            runs=self.runs,
+            burners=self.burners,
+            peers=[
+                bench.Peer(
+                    name=entry.peer.name,
+                    title=entry.peer.title,
+                    version=entry.version,
+                    missing=entry.reason,
+                )
                 for entry in self.found
             ],
-            "ok": self.ok,
-            "complete": self.complete,
-            "results": [result.as_json(self.peaks[result.threads]) for result in self.results],
-            "skipped": [
-                {"model": item.model, "type": str(item.data_type), "reason": item.reason}
-                for item in self.skipped
-            ],
-        }
+            ok=self.ok,
+            complete=self.complete,
+            results=[result.record(self.peaks[result.threads]) for result in self.results],
+            skipped=[item.record() for item in self.skipped],
+        )
 
     def write(self, path: Path) -> None:
-        output_file.write(path, (json.dumps(self.as_json(), indent=2) + "\n").encode())
+        output_file.write(path, records.encode(self.record()))

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a benchmark found out, and its JSON."""
+"""What a benchmark found out."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from halyard.bench.clients import ManyClients
 from halyard.compare import Difference
@@ -14,6 +13,7 @@ from halyard.machine import Peak
 from halyard.model import DataType
 from halyard.profile import node_times
 from halyard.proto import halyard_pb2 as pb
+from halyard.records import bench, error
 
 OURS = "halyard"
 
@@ -59,34 +59,35 @@ class EngineResult:
         """It counts no more. If it is ours, the benchmark has failed."""
         self.reason, self.failed, self.times_ms = reason, True, []
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "title": self.title,
-            "version": self.version,
-            "runs": len(self.times_ms),
-            "median_ms": self.median_ms,
-            "quartiles_ms": self.quartiles_ms,
-            "min_ms": min(self.times_ms, default=None),
-            "prepare_ms": self.prepare_ms,
-            "first_ms": self.first_ms,
-            "peak_memory_bytes": self.peak_memory_bytes,
-            "base_memory_bytes": self.base_memory_bytes,
-            "agreement": None
+    def record(self, share_of_peak: float | None) -> bench.Engine:
+        return bench.Engine(
+            title=self.title,
+            version=self.version,
+            runs=len(self.times_ms),
+            median_ms=self.median_ms,
+            quartiles_ms=self.quartiles_ms,
+            min_ms=min(self.times_ms, default=None),
+            prepare_ms=self.prepare_ms,
+            first_ms=self.first_ms,
+            peak_memory_bytes=self.peak_memory_bytes,
+            base_memory_bytes=self.base_memory_bytes,
+            agreement=None
             if self.differences is None
             else [
-                {
-                    "output": difference.name,
-                    "max_abs_error": difference.max_abs_error,
-                    "max_steps": difference.max_steps,
-                    "exact_share": difference.exact_share,
-                    "nan": difference.nans,
-                }
+                bench.OutputAgreement(
+                    output=difference.name,
+                    max_abs_error=error(difference.max_abs_error),
+                    max_steps=difference.max_steps,
+                    exact_share=difference.exact_share,
+                    nan=difference.nans,
+                )
                 for difference in self.differences
             ],
-            "failed": self.failed,
-            "reason": self.reason,
-            "notes": self.notes,
-        }
+            failed=self.failed,
+            reason=self.reason,
+            notes=list(self.notes),
+            share_of_peak=share_of_peak,
+        )
 
 
 @dataclass
@@ -135,32 +136,25 @@ class ModelResult:
         """By our fault."""
         return self.ours.failed or (self.clients is not None and self.clients.failed)
 
-    def as_json(self, peak: Peak) -> dict[str, Any]:
+    def record(self, peak: Peak) -> bench.Result:
         best = self.best_peer
-        engines = {
-            engine.name: {**engine.as_json(), "share_of_peak": self.share_of_peak(engine, peak)}
-            for engine in self.engines
-        }
-        return {
-            "model": self.model,
-            "type": str(self.data_type),
-            "size": self.size,
-            "threads": self.threads,
-            "multiply_adds": self.multiply_adds,
-            "constant_bytes": self.constant_bytes,
-            "reference": self.reference,
-            "ratio_to_best_peer": self.ratio_to_best_peer,
-            "best_peer": best.name if best else None,
-            "engines": engines,
-            "clients": None
-            if self.clients is None
-            else {
-                "peer": self.clients.peer or None,
-                "reason": self.clients.reason,
-                "results": [result.as_json() for result in self.clients.results],
+        return bench.Result(
+            model=self.model,
+            type=str(self.data_type),
+            size=self.size,
+            threads=self.threads,
+            multiply_adds=self.multiply_adds,
+            constant_bytes=self.constant_bytes,
+            reference=self.reference,
+            ratio_to_best_peer=self.ratio_to_best_peer,
+            best_peer=best.name if best else None,
+            engines={
+                engine.name: engine.record(self.share_of_peak(engine, peak))
+                for engine in self.engines
             },
-            "profile": [time.as_json() for time in node_times(self.profile, peak)],
-        }
+            clients=None if self.clients is None else self.clients.record(),
+            profile=[time.record() for time in node_times(self.profile, peak)],
+        )
 
 
 @dataclass
@@ -170,6 +164,9 @@ class Skipped:
     model: str
     data_type: DataType
     reason: str
+
+    def record(self) -> bench.Skipped:
+        return bench.Skipped(model=self.model, type=str(self.data_type), reason=self.reason)
 
 
 def disagreement(result: EngineResult) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from halyard.cases.case import Case
 from halyard.cases.check import Verdict
 from halyard.model import label
 from halyard.proto import halyard_pb2 as pb
+from halyard.records import conformance, error
 
 
 class Status(StrEnum):
@@ -47,24 +47,21 @@ class Outcome:
     hal: str
     seconds: float
 
-    def as_json(self) -> dict[str, object]:
-        """max_error is null where nothing was compared, and "inf" for an infinite one, for which
-        JSON has no number."""
-        finite = self.max_error is None or math.isfinite(self.max_error)
-        return {
-            "name": self.name,
-            "spec": self.spec,
-            "status": self.status.value,
-            "stage": self.stage,
-            "message": self.message,
-            "max_steps": self.max_steps,
-            "max_error": self.max_error if finite else "inf",
-            "compared": self.compared,
-            "operations": list(self.operations),
-            "types": list(self.types),
-            "hal": self.hal,
-            "seconds": round(self.seconds, 6),
-        }
+    def record(self) -> conformance.Case:
+        return conformance.Case(
+            name=self.name,
+            spec=self.spec,
+            status=self.status.value,
+            stage=self.stage,
+            message=self.message,
+            max_steps=self.max_steps,
+            max_error=None if self.max_error is None else error(self.max_error),
+            compared=self.compared,
+            operations=list(self.operations),
+            types=list(self.types),
+            hal=self.hal,
+            seconds=round(self.seconds, 6),
+        )
 
 
 def outcome_of(case: Case, name: str, result: pb.CaseResult) -> Outcome:

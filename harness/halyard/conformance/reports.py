@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from halyard import output_file
+from halyard import output_file, records
 from halyard.conformance.outcome import Outcome, Status, count
+from halyard.records import conformance
 
 # What XML 1.0 can't hold.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -35,25 +35,24 @@ class Report:
         told = bool(self.ended or self.unreadable)
         return not told and all(outcome.status.is_good for outcome in self.outcomes)
 
-    def as_json(self) -> dict[str, object]:
+    def record(self) -> conformance.Conformance:
         counts = {status.value: number for status, number in count(self.outcomes).items()}
-        return {
-            "device": self.device,
-            "target": self.target,
-            "driver": self.driver,
-            "seconds": round(self.seconds, 3),
-            "planned": self.planned,
-            "left_out": self.left_out,
-            "ended_early": self.ended,
-            "unreadable": list(self.unreadable),
+        return conformance.Conformance(
+            device=self.device,
+            target=self.target,
+            driver=self.driver,
+            seconds=round(self.seconds, 3),
+            planned=self.planned,
+            left_out=self.left_out,
+            ended_early=self.ended,
+            unreadable=list(self.unreadable),
             **counts,
-            "cases": [outcome.as_json() for outcome in self.outcomes],
-        }
+            cases=[outcome.record() for outcome in self.outcomes],
+        )
 
 
 def write_json(path: Path, report: Report) -> None:
-    text = json.dumps(report.as_json(), indent=1, allow_nan=False) + "\n"
-    output_file.write(path, text.encode())
+    output_file.write(path, records.encode(report.record()))
 
 
 def write_junit(path: Path, report: Report) -> None:

@@ -22,20 +22,25 @@ expected_failures:         # conformance cases that fail here: patterns of names
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
+import msgspec
 import yaml
+from msgspec import inspect
 
 from halyard.devices.device import ServiceOptions
 from halyard.errors import ConfigError
 from halyard.vm.accelerator import Accel
-from halyard.vm.machine import MACHINES, X86_64, Machine
+from halyard.vm.machine import MACHINES, X86_64, Machine, MachineName
 
 Kind = Literal["host", "virtual", "adb"]
 Transport = Literal["usb", "tcp"]
+# In the order in which a person reads them.
+_CHOICES = {"kind": get_args(Kind), "transport": get_args(Transport), "machine": tuple(MACHINES)}
+Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 _ALLOWED: Mapping[str, frozenset[str]] = {
     "host": frozenset({"machine", "cpu"}),
@@ -52,23 +57,23 @@ _OF_TRANSPORT: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True)
 class ServiceConfig:
-    program: str = ServiceOptions.program
-    instance: str = ServiceOptions.instance
+    program: Text = ServiceOptions.program
+    instance: Text = ServiceOptions.instance
 
 
 @dataclass(frozen=True)
 class DeviceConfig:
     kind: Kind
-    machine: str | None = None  # one of MACHINES
-    cpu: str | None = None
+    machine: MachineName | None = None
+    cpu: Text | None = None
     accel: Accel = Accel.AUTO
     transport: Transport = "usb"
-    serial: str | None = None
-    host: str | None = None
-    port: int = 5555
+    serial: Text | None = None
+    host: Text | None = None
+    port: Annotated[int, msgspec.Meta(ge=1, le=65535)] = 5555
     key: Path | None = None
-    memory: int = 1024
-    processors: int = 2
+    memory: Annotated[int, msgspec.Meta(ge=256, le=65536)] = 1024
+    processors: Annotated[int, msgspec.Meta(ge=1, le=64)] = 2
     properties: Mapping[str, str] = field(default_factory=dict)
     service: ServiceConfig = ServiceConfig()
     expected_failures: Mapping[str, str] = field(default_factory=dict)
@@ -80,109 +85,158 @@ class DeviceConfig:
         return MACHINES[self.machine] if self.machine else X86_64
 
 
+class FieldError(ConfigError):
+    """What is wrong with a field. `field` is its name, with those around it: service.instance."""
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+
 def load(path: Path) -> DeviceConfig:
-    """Reads a file. ConfigError names the file, the field and what it may be."""
+    """Reads a file. ConfigError names the file, the line, the field and what it may be."""
     try:
-        content = yaml.safe_load(path.read_text())
+        node = yaml.compose(path.read_text(), Loader=yaml.SafeLoader)
+        content = _content(node)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from error
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: {error}") from error
+    except FieldError as error:
+        raise ConfigError(f"{path}:{_line(node, error.field)}: {error}") from error
     try:
         return parse(content)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from error
+    except FieldError as error:
+        raise ConfigError(f"{path}:{_line(node, error.field)}: {error}") from error
 
 
 def parse(content: object) -> DeviceConfig:
-    top = _mapping(content, "the file")
-    kind = _one_of(top, "kind", get_args(Kind))
-    _known(top, _ALLOWED[kind] | _COMMON, f"a device of kind {kind}")
-    service = _mapping(top.get("service", {}), "service")
-    _known(service, {item.name for item in fields(ServiceConfig)}, "service")
-    values: dict[str, Any] = {"kind": kind}
-    if "transport" in top:
-        values["transport"] = _one_of(top, "transport", get_args(Transport))
-    if "machine" in top:
-        values["machine"] = _one_of(top, "machine", tuple(MACHINES))
-    if "cpu" in top:
-        values["cpu"] = _text(top["cpu"], "cpu")
-        if "machine" not in top or MACHINES[values["machine"]].is_here():
-            raise ConfigError("cpu is for a machine that is emulated: name another one by machine")
-    if "accel" in top:
-        values["accel"] = Accel(_one_of(top, "accel", tuple(Accel)))
+    """FieldError for what is none."""
+    top = dict(_mapping(content, ""))
+    if top.get("kind") not in _ALLOWED:
+        raise _refused("kind", top.get("kind"))
+    kind = str(top["kind"])
+    _known(top, "", _ALLOWED[kind] | _COMMON, f"a device of kind {kind}")
+    for name in ("properties", "expected_failures", "service"):
+        if name in top:
+            given = _mapping(top[name], name)
+            top[name] = {key: _text(value, f"{name}.{key}") for key, value in given.items()}
+    if "service" in top:
+        service = _mapping(top["service"], "service")
+        _known(service, "service.", {*ServiceConfig.__annotations__}, "service")
+        if "instance" in service:
+            check_instance(str(service["instance"]), "service.instance")
+    for name in ("cpu", "key"):
+        if name in top:
+            top[name] = _text(top[name], name)
     for name in ("serial", "host"):
-        if name in top:
-            # A serial such as 0123 unquoted is an octal number to YAML.
-            if not isinstance(top[name], str):
-                raise ConfigError(f"{name} must be text; put it in quotes")
-            values[name] = _text(top[name], name)
-    for name, low, high in (("port", 1, 65535), ("memory", 256, 65536), ("processors", 1, 64)):
-        if name in top:
-            values[name] = _integer(top[name], name, low, high)
-    if "key" in top:
-        values["key"] = Path(_text(top["key"], "key")).expanduser()
-    if "properties" in top:
-        properties = _mapping(top["properties"], "properties")
-        values["properties"] = {
-            name: _text(value, f"properties.{name}") for name, value in properties.items()
-        }
-    expected = _mapping(top.get("expected_failures", {}), "expected_failures")
-    values["expected_failures"] = {
-        pattern: _text(reason, f"expected_failures.{pattern}")
-        for pattern, reason in expected.items()
-    }
-    if "instance" in service:
-        check_instance(str(service["instance"]), "service.instance")
-    values["service"] = ServiceConfig(
-        **{name: _text(value, f"service.{name}") for name, value in service.items()}
-    )
-    config = DeviceConfig(**values, asked=frozenset(top))
+        # A serial such as 0123 unquoted is an octal number to YAML.
+        if name in top and not isinstance(top[name], str):
+            raise FieldError(f"{name} must be text; put it in quotes", name)
+    try:
+        config = msgspec.convert({**top, "asked": [*top]}, DeviceConfig, dec_hook=_decoded)
+    except msgspec.ValidationError as problem:
+        # The values of mappings have been looked at: what is left is a field of the file's own.
+        found = re.search(r"at `\$\.(\w+)", str(problem))
+        raise _refused(found[1], top[found[1]]) if found else FieldError(str(problem)) from problem
+    if config.cpu is not None and (config.machine is None or config.emulated().is_here()):
+        raise FieldError(
+            "cpu is for a machine that is emulated: name another one by machine", "cpu"
+        )
     other = _OF_TRANSPORT["usb" if config.transport == "tcp" else "tcp"]
     for name in sorted(other & set(top)):
-        raise ConfigError(f"{name} is not for a device on {config.transport}")
+        raise FieldError(f"{name} is not for a device on {config.transport}", name)
     if config.kind == "adb" and config.transport == "tcp" and config.host is None:
-        raise ConfigError("host is missing: a device on tcp needs it")
+        raise FieldError("host is missing: a device on tcp needs it", "transport")
     return config
 
 
 def check_instance(name: str, what: str) -> None:
     """ConfigError for what can't be a service's name."""
     if not re.fullmatch(r"[A-Za-z0-9_.:@+-]{1,100}", name):
-        raise ConfigError(
-            f"{what}: {name!r} is no name of a service; it may have letters, digits and _.:@+-"
+        raise FieldError(
+            f"{what}: {name!r} is no name of a service; it may have letters, digits and _.:@+-",
+            what,
         )
 
 
-def _mapping(value: object, name: str) -> dict[str, object]:
+def _mapping(value: object, name: str) -> Mapping[str, object]:
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-        raise ConfigError(f"{name} must be a mapping of names to values")
+        raise FieldError(f"{name or 'the file'} must be a mapping of names to values", name)
     return value
 
 
-def _known(given: Mapping[str, object], allowed: set[str] | frozenset[str], owner: str) -> None:
+def _known(
+    given: Mapping[str, object], before: str, allowed: set[str] | frozenset[str], owner: str
+) -> None:
     for name in given:
         if name not in allowed:
             fields_there = ", ".join(sorted(allowed))
-            raise ConfigError(f"{name} is not a field of {owner}; it has {fields_there}")
-
-
-def _one_of(given: Mapping[str, object], name: str, choices: Sequence[str]) -> Any:
-    if given.get(name) not in choices:
-        raise ConfigError(f"{name} is {given.get(name)!r}; it must be one of {', '.join(choices)}")
-    return given[name]
+            raise FieldError(
+                f"{name} is not a field of {owner}; it has {fields_there}", before + name
+            )
 
 
 def _text(value: object, name: str) -> str:
-    # YAML reads a bare number or truth value as such; a serial or a property is text all the same.
+    # YAML reads a bare number or truth value as such; a property is text all the same.
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str | int | float) or value == "":
-        raise ConfigError(f"{name} must be text")
+        raise FieldError(f"{name} must be text", name)
     return str(value)
 
 
-def _integer(value: object, name: str, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ConfigError(f"{name} is {value!r}; it must be a whole number from {low} to {high}")
-    return value
+def _decoded(kind: type, value: Any) -> Any:
+    if kind is Path:
+        return Path(value).expanduser()
+    raise NotImplementedError(kind)
+
+
+def _refused(name: str, value: object) -> FieldError:
+    """That the value is not what the field's type asks for."""
+    described = inspect.type_info(DeviceConfig)
+    assert isinstance(described, inspect.DataclassType)
+    [kind] = [each.type for each in described.fields if each.name == name]
+    if isinstance(kind, inspect.UnionType):
+        kind = next(each for each in kind.types if not isinstance(each, inspect.NoneType))
+    match kind:
+        case inspect.IntType(ge=low, le=high):
+            wanted = f"a whole number from {low} to {high}"
+        case inspect.LiteralType(values=values):
+            wanted = f"one of {', '.join(_CHOICES.get(name, values))}"
+        case inspect.EnumType(cls=cls):
+            wanted = f"one of {', '.join(str(each.value) for each in cls)}"
+        case _:
+            wanted = "text"
+    return FieldError(f"{name} is {value!r}; it must be {wanted}", name)
+
+
+# ---- lines --------------------------------------------------------------------------------------
+
+
+def _content(node: yaml.Node | None) -> object:
+    """What the file says. FieldError for a name that is there twice, of which YAML takes the last
+    one without a word."""
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise FieldError(f"{key.value} is there twice", key.value)
+            seen.add(key.value)
+    return None if node is None else yaml.SafeLoader("").construct_document(node)
+
+
+def _line(node: yaml.Node | None, field: str) -> int:
+    """Where the field, or what is nearest around it, stands; of one that is there twice the
+    last."""
+    if node is None:
+        return 1
+    line: int = node.start_mark.line + 1
+    names = field.split(".") if field else []
+    for number in range(len(names)):
+        name, rest = ".".join(names[: number + 1]), ".".join(names[number + 1 :])
+        for key, value in reversed(node.value if isinstance(node, yaml.MappingNode) else []):
+            if key.value == name:
+                own: int = key.start_mark.line + 1
+                return max(own, _line(value, rest) if rest else 0)
+    return line

@@ -4,13 +4,16 @@
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
+
+MachineName = Literal["x86_64", "arm64"]
 
 
 @dataclass(frozen=True)
 class Machine:
     """One architecture: what QEMU emulates, and what Debian calls the parts."""
 
-    name: str
+    name: MachineName
     uname: str  # as its kernel says it
     suffix: str  # of the names of devices that are such machines: vm, vm-arm64
     qemu: str  # the program

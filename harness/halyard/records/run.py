@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `halyard run --json` writes: a document, or a list of them, one for each HAL version."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from halyard.records.record import Document, Error, Record
+
+
+class Model(Record, frozen=True, kw_only=True):
+    """Of the zoo, or of a file."""
+
+    name: str
+    type: str | UnsetType = UNSET
+    size: int | UnsetType = UNSET
+    width: float | UnsetType = UNSET
+    file: str | UnsetType = UNSET
+    seed: int
+
+
+class Device(Record, frozen=True, kw_only=True):
+    serial: str
+    emulated: bool
+    properties: dict[str, str]
+
+
+class Timings(Record, frozen=True, kw_only=True):
+    """In milliseconds."""
+
+    count: int
+    first: float
+    min: float
+    avg: float
+    median: float
+    max: float
+
+
+class OutputAgreement(Record, frozen=True, kw_only=True):
+    name: str
+    elements: int
+    nonzero: int
+    max_abs_error: Error
+    max_relative_error: Error
+    max_steps: int | None
+    exact_share: float
+    nan: int
+
+
+class Agreement(Record, frozen=True, kw_only=True):
+    with_: str = msgspec.field(name="with")
+    outputs: list[OutputAgreement]
+
+
+class Memory(Record, frozen=True, kw_only=True):
+    model_constant_bytes: int
+    peak_rss_bytes: int
+    constant_bytes: int
+    arena_bytes: int
+
+
+class Node(Record, frozen=True, kw_only=True):
+    """What a node took, or several that a kernel computes together."""
+
+    operations: list[int]
+    label: str
+    node: str
+    nodes: int
+    type: str
+    backend: str
+    piece: int
+    kernel: str
+    median_ms: float
+    share: float
+    bytes: int
+    multiply_adds: int
+    rate: float | None
+    unit: str
+    share_of_peak: float | None
+
+
+class Placement(Record, frozen=True, kw_only=True):
+    operation: int
+    operations: list[int]
+    label: str
+    node: str
+    backend: str
+    piece: int
+    kernel: str
+    refusals: dict[str, str]
+
+
+class Vanished(Record, frozen=True, kw_only=True):
+    operation: int
+    fate: str
+
+
+class Run(Document, frozen=True, kw_only=True):
+    model: Model
+    device: Device
+    target: str
+    driver: str
+    hal: str
+    ok: bool
+    problems: list[str]
+    notes: list[str]
+    failed_stage: str
+    status: str
+    message: str
+    agreement: Agreement | None
+    prepare_ms: float
+    timings_ms: Timings | None
+    driver_timings_ms: Timings | None
+    device_timings_ms: Timings | None
+    peer_timings_ms: Timings | None
+    memory: Memory
+    pieces: int
+    bytes_between_pieces: int
+    profile: list[Node]
+    placement: list[Placement]
+    vanished: list[Vanished]
