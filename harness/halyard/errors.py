@@ -14,6 +14,10 @@ class NotExpressible(HalyardError):
     """A model has something that a file format, or what is written of it, has no word for."""
 
 
+class PackageMissing(HalyardError):
+    """A Python package that an extra brings is not installed; the text says which."""
+
+
 class ProgramMissing(HalyardError):
     """A native program, or a program of the host's, that is not installed."""
 

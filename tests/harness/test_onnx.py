@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ONNX writer: ONNX Runtime computes from it what LiteRT computes from the same weights."""
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,10 +12,11 @@ from halyard import onnx, zoo
 from halyard.compare import compare, disagreements
 from halyard.engines import litert
 from halyard.engines.litert import LiteRt
-from halyard.errors import NotExpressible
+from halyard.errors import HalyardError, NotExpressible, PackageMissing
 from halyard.model import Array, DataType, ModelBuilder, TensorType
 from halyard.model.arguments import Activation, Padding
 from halyard.onnx import operators
+from halyard.onnx.graph import packed
 from halyard.onnx.operators import convert
 from halyard.proto import halyard_pb2 as pb
 from tests.harness.on_engine import outputs_of
@@ -74,12 +76,46 @@ def test_networks_of_the_zoo_agree_with_litert(name: str) -> None:
 @pytest.mark.parametrize("name", ["mobilenet_v1", "mobilenet_v2", "small_classifier"])
 def test_images_are_transposed_where_they_come_in_and_nowhere_else(name: str) -> None:
     graph = convert(zoo.build(name, DataType.FLOAT32, size=32, width=0.35).model)
-    assert [node.operator for node in graph.nodes].count("Transpose") == 1
+    assert [node.op_type for node in graph.nodes].count("Transpose") == 1
 
 
 def test_the_same_model_gives_the_same_file() -> None:
     model = zoo.build("small_classifier", DataType.FLOAT32, size=32).model
     assert onnx.write(model) == onnx.write(model)
+
+
+@pytest.mark.parametrize("name", ["mobilenet_v3_large", "transformer_encoder"])
+def test_what_is_written_is_read(name: str) -> None:
+    model = zoo.build(name, DataType.FLOAT32, size=32, width=0.35)
+    content = onnx.write(model.model)
+    found = onnx.read(content)
+    assert found.producer_name == "Halyard"
+    for infos, given in (
+        (model.inputs, found.graph.input),
+        (model.outputs, found.graph.output),
+    ):
+        for info, value in zip(infos, given, strict=True):
+            shape = tuple(extent.dim_value for extent in value.type.tensor_type.shape.dim)
+            assert (value.name.partition(":")[2], shape) == (info.name, info.shape)
+    inputs = model.input_arrays(2)
+    assert all(map(np.array_equal, run(content, inputs), run(packed(found), inputs)))
+
+
+@pytest.mark.parametrize("content", [b"\xff\xff", b"", b"\x08\x08"])
+def test_what_is_no_file_of_it_is_told(content: bytes) -> None:
+    with pytest.raises(HalyardError, match="this is no ONNX file"):
+        onnx.read(content)
+
+
+def test_what_a_missing_package_takes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = zoo.build("small_classifier", DataType.FLOAT32, size=32).model
+    for name in [each for each in sys.modules if each.startswith("halyard.onnx.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(PackageMissing, match=r"to write an ONNX file .*halyard\[peers\]"):
+        onnx.write(model)
+    with pytest.raises(PackageMissing, match="to read an ONNX file"):
+        onnx.read(b"")
 
 
 def test_a_quantised_model_is_refused_with_the_reason() -> None:

@@ -20,7 +20,7 @@ from halyard.engines.peers import Peer
 from halyard.engines.process import EngineDied, EngineProcess, ProcessEngine
 from halyard.engines.reference import Reference, Repetitions, reference
 from halyard.engines.workload import Workload
-from halyard.errors import HalyardError, NotExpressible
+from halyard.errors import HalyardError, NotExpressible, PackageMissing
 from halyard.measurement import absent, shares
 from halyard.model import Array
 from halyard.model.multiply_adds import multiply_adds
@@ -122,8 +122,8 @@ class Benchmark:
                 step.now(engine.title)
                 try:
                     process = stack.enter_context(engines[engine.name].prepare(work))
-                except (EngineRefused, NotExpressible) as error:
-                    # It has no word for the model, which is no failure.
+                except (EngineRefused, NotExpressible, PackageMissing) as error:
+                    # There is no word for the model, or nothing to write it with: no failure.
                     engine.reason = str(error)
                     continue
                 try:

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes NNAPI models as ONNX files, so that ONNX Runtime runs the very same weights."""
+"""NNAPI models as ONNX files, so that ONNX Runtime runs the very same weights.
+
+The messages are those of the onnx package, which is imported when a file is written or read.
+"""
 
 from __future__ import annotations
 
-from halyard.onnx.operators import convert
+from typing import Any
+
+from halyard.errors import HalyardError, PackageMissing
 from halyard.proto import halyard_pb2 as pb
 
-__all__ = ["write"]
+__all__ = ["read", "write"]
 
 
 def write(model: pb.Model) -> bytes:
@@ -14,4 +19,28 @@ def write(model: pb.Model) -> bytes:
 
     Images are NCHW inside, as ONNX has them, with one transpose where they come in or go out.
     """
-    return convert(model).serialize()
+    try:
+        from halyard.onnx.graph import packed
+        from halyard.onnx.operators import convert
+    except ImportError as error:
+        raise _missing("write", error) from error
+    return packed(convert(model).model())
+
+
+def read(content: bytes) -> Any:
+    """What an ONNX file says, as a ModelProto that its checker finds no fault with. HalyardError
+    where it is none."""
+    try:
+        from halyard.onnx.graph import unpacked
+    except ImportError as error:
+        raise _missing("read", error) from error
+    try:
+        return unpacked(content)
+    except ValueError as error:
+        raise HalyardError(f"this is no ONNX file: {error}") from error
+
+
+def _missing(verb: str, error: ImportError) -> PackageMissing:
+    return PackageMissing(
+        f"to {verb} an ONNX file takes the package onnx: pip install 'halyard[peers]' ({error})"
+    )

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from onnx import ValueInfoProto
 
 from halyard.errors import NotExpressible
 from halyard.model import Array, arguments, constant, dtype_of, is_constant, label, type_name
 from halyard.model.arguments import Activation, ExplicitPadding, Padding, Window
 from halyard.model.call import Call
-from halyard.onnx.graph import Attribute, Graph, Node, ValueInfo, int64
+from halyard.onnx.graph import Attribute, Graph, int64, value_info
 from halyard.proto import halyard_pb2 as pb
 
 _TYPES = (pb.OPERAND_TYPE_TENSOR_FLOAT32, pb.OPERAND_TYPE_TENSOR_INT32)
@@ -60,7 +61,7 @@ class _Converter:
                 raise NotExpressible(f"{label(self._model, number)}: {error}") from error
         for index in main.output_indexes:
             info = self._info(index)
-            self.graph.nodes.append(Node("Identity", (self.plain(index),), (info.name,), {}))
+            self.emit("Identity", [self.plain(index)], info.name)
             self.graph.outputs.append(info)
         return self.graph
 
@@ -75,11 +76,11 @@ class _Converter:
     def name(self, index: int) -> str:
         return f"{index}:{self.operand(index).name}"
 
-    def _info(self, index: int) -> ValueInfo:
+    def _info(self, index: int) -> ValueInfoProto:
         operand = self.operand(index)
         if operand.type not in _TYPES:
             raise NotExpressible(f"{type_name(operand.type)} is not written as ONNX, only FLOAT32")
-        return ValueInfo(self.name(index), self.shape(index), dtype_of(operand.type))
+        return value_info(self.name(index), dtype_of(operand.type), self.shape(index))
 
     def values(self, index: int) -> Array:
         """Of a constant tensor. NotExpressible for what is none, or is of another type."""
@@ -124,7 +125,7 @@ class _Converter:
     def emit(
         self, operator: str, inputs: Sequence[str], output: str, **attributes: Attribute
     ) -> None:
-        self.graph.nodes.append(Node(operator, tuple(inputs), (output,), attributes))
+        self.graph.emit(operator, inputs, output, **attributes)
 
     def define(
         self,

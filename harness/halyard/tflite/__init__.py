@@ -1,14 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes NNAPI models as .tflite files, so that TFLite runs the very same weights."""
+"""NNAPI models as .tflite files, so that TFLite runs the very same weights.
+
+The file format's objects are those of LiteRT's package, which is imported when a file is.
+"""
 
 from __future__ import annotations
 
-from halyard.proto import halyard_pb2 as pb
-from halyard.tflite.operators import convert
+from typing import Any
 
-__all__ = ["write"]
+from halyard.errors import HalyardError, PackageMissing
+from halyard.proto import halyard_pb2 as pb
+
+__all__ = ["read", "write"]
 
 
 def write(model: pb.Model) -> bytes:
     """The model as a .tflite file. NotExpressible where TFLite has no word for a part of it."""
-    return convert(model).serialize()
+    try:
+        from halyard.tflite.graph import packed
+        from halyard.tflite.operators import convert
+    except ImportError as error:
+        raise _missing("write", error) from error
+    return packed(convert(model))
+
+
+def read(content: bytes) -> Any:
+    """What a .tflite file says, as a ModelT of the schema. HalyardError where it is none."""
+    try:
+        from halyard.tflite.graph import unpacked
+    except ImportError as error:
+        raise _missing("read", error) from error
+    try:
+        return unpacked(content)
+    except ValueError as error:
+        raise HalyardError(f"this is no .tflite file: {error}") from error
+
+
+def _missing(verb: str, error: ImportError) -> PackageMissing:
+    return PackageMissing(
+        f"to {verb} a .tflite file takes the package ai-edge-litert: "
+        f"pip install 'halyard[peers]' ({error})"
+    )

@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.schema_py_generated import BuiltinOperator, TensorType
 
 from halyard.errors import NotExpressible
 from halyard.model import (
@@ -18,9 +21,7 @@ from halyard.model import (
 from halyard.model.arguments import ExplicitPadding, Padding, Window
 from halyard.model.call import Call
 from halyard.proto import halyard_pb2 as pb
-from halyard.tflite import schema
-from halyard.tflite.graph import CustomOptions, Graph, Operator, Options, Quantization, Tensor
-from halyard.tflite.schema import BuiltinOperator, BuiltinOptions, TensorType
+from halyard.tflite.graph import Graph, Options, Quantization, made, quantization
 
 _TENSOR_TYPES = {
     pb.OPERAND_TYPE_TENSOR_FLOAT32: TensorType.FLOAT32,
@@ -48,7 +49,7 @@ class Converter:
         self._states: dict[int, int] = {}
         self._spent: set[int] = set()
 
-    def run(self) -> Graph:
+    def run(self) -> Any:
         main = self.model.main
         self._graph.inputs.extend(self.tensor(index) for index in main.input_indexes)
         for number, operation in enumerate(main.operations):
@@ -60,7 +61,7 @@ class Converter:
             except (NotExpressible, ValueError) as error:
                 raise NotExpressible(f"{label(self.model, number)}: {error}") from error
         self._graph.outputs.extend(self.tensor(index) for index in main.output_indexes)
-        return self._graph
+        return self._graph.model()
 
     # ---- tensors --------------------------------------------------------------------------------
 
@@ -83,13 +84,11 @@ class Converter:
             raise NotExpressible(f"operand {index} has no fixed shape")
         values = self._constants.get(index)
         self._tensors[index] = self._graph.add(
-            Tensor(
-                operand.name or f"operand_{index}",
-                tensor_type,
-                tuple(operand.dimensions),
-                quantization or _quantization(operand),
-                None if values is None else values.tobytes(),
-            )
+            self.name(index),
+            tensor_type,
+            operand.dimensions,
+            quantization or _quantization(operand),
+            None if values is None else values.tobytes(),
         )
         return self._tensors[index]
 
@@ -99,17 +98,22 @@ class Converter:
         if not scales:
             return self.tensor(index)
         steps = np.float32(self.operand(data).scale) * np.asarray(scales, np.float32)
-        quantization = Quantization(tuple(map(float, steps)), (0,) * len(scales))
-        return self.tensor(index, quantization)
+        return self.tensor(index, quantization(steps.tolist(), [0] * len(scales)))
 
-    def add(self, tensor: Tensor) -> int:
+    def add(
+        self,
+        name: str,
+        tensor_type: int,
+        shape: Sequence[int],
+        quantization: Quantization | None = None,
+    ) -> int:
         """A tensor that stands for no operand."""
-        return self._graph.add(tensor)
+        return self._graph.add(name, tensor_type, shape, quantization)
 
     def numbers(self, name: str, values: Sequence[int]) -> int:
         """A constant vector of integers."""
         array = np.asarray(values, "<i4")
-        return self.add(Tensor(name, TensorType.INT32, array.shape, data=array.tobytes()))
+        return self._graph.add(name, TensorType.INT32, array.shape, data=array.tobytes())
 
     def name(self, index: int) -> str:
         return self.operand(index).name or f"operand_{index}"
@@ -130,14 +134,12 @@ class Converter:
                 raise NotExpressible(
                     f"the state {self.name(before)} is not zero at first, as TFLite's variables are"
                 )
-            variable = self.add(
-                Tensor(
-                    self.name(before),
-                    _TENSOR_TYPES[operand.type],
-                    tuple(operand.dimensions),
-                    _quantization(operand),
-                    is_variable=True,
-                )
+            variable = self._graph.add(
+                self.name(before),
+                _TENSOR_TYPES[operand.type],
+                operand.dimensions,
+                _quantization(operand),
+                is_variable=True,
             )
         elif before in self._spent:
             raise NotExpressible(f"the state {self.name(before)} is read twice")
@@ -150,7 +152,7 @@ class Converter:
 
     def emit(
         self,
-        code: BuiltinOperator,
+        code: int,
         call: Call,
         inputs: Sequence[int],
         options: Options | None = None,
@@ -160,17 +162,20 @@ class Converter:
 
     def emit_between(
         self,
-        code: BuiltinOperator,
+        code: int,
         inputs: Sequence[int],
         outputs: Sequence[int],
-        options: Options | CustomOptions | None = None,
+        options: Options | None = None,
         intermediates: Sequence[int] = (),
     ) -> None:
         """An operator that is no operation's only one, or has other tensors."""
-        version = _version(code, self._graph.tensors[inputs[0]].type)
-        self._graph.operators.append(
-            Operator(code, version, tuple(inputs), tuple(outputs), options, tuple(intermediates))
-        )
+        version = _version(code, self._graph.tensor(inputs[0]).type)
+        self._graph.emit(code, version, inputs, outputs, options, intermediates)
+
+    def emit_custom(
+        self, name: str, options: bytes, inputs: Sequence[int], outputs: Sequence[int]
+    ) -> None:
+        self._graph.emit_custom(name, options, inputs, outputs)
 
     def input(self, call: Call, name: str = "input") -> int:
         return self.tensor(call.index(name))
@@ -201,43 +206,33 @@ class Converter:
             raise NotExpressible("TFLite has no NCHW")
         return window
 
-    def implicit_padding(
-        self, window: Window, call: Call, spans: tuple[int, int]
-    ) -> schema.Padding | None:
+    def implicit_padding(self, window: Window, call: Call, spans: tuple[int, int]) -> int | None:
         """SAME or VALID, also for explicit padding that comes to the same; else None."""
         if isinstance(window.padding, Padding):
-            return schema.Padding[window.padding.name]
+            same = window.padding is Padding.SAME
+            return int(schema.Padding.SAME if same else schema.Padding.VALID)
         given = window.padding
         pairs = (given.top, given.bottom), (given.left, given.right)
         if not any(map(any, pairs)):
-            return schema.Padding.VALID
+            return int(schema.Padding.VALID)
         extents = call.shape("input")[1:3]
         strides = window.stride_h, window.stride_w
-        same = tuple(map(arguments.same_padding, extents, spans, strides))
-        return schema.Padding.SAME if pairs == same else None
+        alike = pairs == tuple(map(arguments.same_padding, extents, spans, strides))
+        return int(schema.Padding.SAME) if alike else None
 
     def padded(self, call: Call, padding: ExplicitPadding) -> int:
         """A PAD operator in front of a convolution, for padding that no scheme has."""
         source = self.input(call)
-        tensor = self._graph.tensors[source]
-        pairs = [(0, 0), (padding.top, padding.bottom), (padding.left, padding.right), (0, 0)]
+        tensor = self._graph.tensor(source)
+        pairs = [(0, 0), padding.vertical, padding.horizontal, (0, 0)]
         name = f"{tensor.name}/padded"
         amounts = self._graph.add(
-            Tensor(
-                f"{name}/paddings", TensorType.INT32, (4, 2), data=np.array(pairs, "<i4").tobytes()
-            )
+            f"{name}/paddings", TensorType.INT32, (4, 2), data=np.array(pairs, "<i4").tobytes()
         )
-        shape = tuple(extent + sum(pair) for extent, pair in zip(tensor.shape, pairs, strict=True))
-        result = self._graph.add(Tensor(name, tensor.type, shape, tensor.quantization))
-        self._graph.operators.append(
-            Operator(
-                BuiltinOperator.PAD,
-                _version(BuiltinOperator.PAD, tensor.type),
-                (source, amounts),
-                (result,),
-                Options(BuiltinOptions.PAD, {}),
-            )
-        )
+        shape = [extent + sum(pair) for extent, pair in zip(tensor.shape, pairs, strict=True)]
+        result = self._graph.add(name, tensor.type, shape, tensor.quantization)
+        options = made(schema.PadOptionsT)
+        self.emit_between(BuiltinOperator.PAD, [source, amounts], [result], options)
         return result
 
     def filter_spans(self, call: Call, window: Window) -> tuple[int, int]:
@@ -249,17 +244,16 @@ class Converter:
 def _quantization(operand: pb.Operand) -> Quantization | None:
     scales = operand.channel_quant.scales
     if scales:
-        return Quantization(tuple(scales), (0,) * len(scales), operand.channel_quant.channel_dim)
+        return quantization(scales, [0] * len(scales), operand.channel_quant.channel_dim)
     if operand.scale == 0:
         return None
-    return Quantization((operand.scale,), (operand.zero_point,))
+    return quantization([operand.scale], [operand.zero_point])
 
 
 # The first version of an operator whose kernel takes INT8; for FLOAT32 and UINT8 it is 1.
 _INT8_VERSIONS = {
     BuiltinOperator.CONV_2D: 3,
     BuiltinOperator.DEPTHWISE_CONV_2D: 3,
-    BuiltinOperator.CUSTOM: 1,
     BuiltinOperator.FULLY_CONNECTED: 4,
     BuiltinOperator.HARD_SWISH: 1,
     BuiltinOperator.QUANTIZE: 1,
@@ -268,5 +262,5 @@ _INT8_VERSIONS = {
 }
 
 
-def _version(code: BuiltinOperator, tensor_type: TensorType) -> int:
-    return _INT8_VERSIONS.get(code, 2) if tensor_type is TensorType.INT8 else 1
+def _version(code: int, tensor_type: int) -> int:
+    return _INT8_VERSIONS.get(code, 2) if tensor_type == TensorType.INT8 else 1

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.schema_py_generated import BuiltinOperator, TensorType
 from flatbuffers import flexbuffers
 
 from halyard.errors import NotExpressible
 from halyard.model import arguments
 from halyard.model.call import Call
-from halyard.tflite import schema
 from halyard.tflite.converter import Converter
-from halyard.tflite.graph import CustomOptions, Options, Tensor
-from halyard.tflite.schema import BuiltinOperator, BuiltinOptions, TensorType
+from halyard.tflite.graph import made
 
 _OPERATOR = "TFLite_Detection_PostProcess"
 
@@ -32,15 +32,14 @@ def postprocessing(converter: Converter, call: Call) -> None:
     options = _options(given, classes_in_all - background)
     floats = [_as_float(converter, index) for index in (classes, counts)]
     outputs = [converter.tensor(boxes), floats[0], converter.tensor(found_scores), floats[1]]
-    converter.emit_between(BuiltinOperator.CUSTOM, [deltas, scores, anchors], outputs, options)
+    converter.emit_custom(_OPERATOR, options, [deltas, scores, anchors], outputs)
     for source, index in zip(floats, (classes, counts), strict=True):
-        table = schema.CastOptions
-        types = {table.IN_DATA_TYPE: TensorType.FLOAT32, table.OUT_DATA_TYPE: TensorType.INT32}
-        cast = Options(BuiltinOptions.CAST, types)
+        types = {"inDataType": TensorType.FLOAT32, "outDataType": TensorType.INT32}
+        cast = made(schema.CastOptionsT, **types)
         converter.emit_between(BuiltinOperator.CAST, [source], [converter.tensor(index)], cast)
 
 
-def _options(given: arguments.Detection, classes: int) -> CustomOptions:
+def _options(given: arguments.Detection, classes: int) -> bytes:
     builder = flexbuffers.Builder()
     with builder.Map():
         builder.Int("max_detections", given.most)
@@ -52,9 +51,9 @@ def _options(given: arguments.Detection, classes: int) -> CustomOptions:
         builder.Int("num_classes", classes)
         for name, scale in zip("yxhw", given.scales, strict=True):
             builder.Float(f"{name}_scale", scale)
-    return CustomOptions(_OPERATOR, bytes(builder.Finish()))
+    return bytes(builder.Finish())
 
 
 def _as_float(converter: Converter, index: int) -> int:
     shape = tuple(converter.operand(index).dimensions)
-    return converter.add(Tensor(f"{converter.name(index)}/float", TensorType.FLOAT32, shape))
+    return converter.add(f"{converter.name(index)}/float", TensorType.FLOAT32, shape)

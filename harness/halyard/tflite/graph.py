@@ -1,224 +1,188 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TFLite graph before it is written: tensors and operators, and its flatbuffer."""
+"""A TFLite graph in the making, in the objects that LiteRT's package has for the file format."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from typing import Any
 
 import flatbuffers
 import numpy as np
+from ai_edge_litert import schema_py_generated as schema
 
-from halyard.tflite import schema
-from halyard.tflite.schema import BuiltinOperator, BuiltinOptions, Field, Kind, TensorType
-
-
-@dataclass(frozen=True)
-class Quantization:
-    """One scale and zero point, or one per index of `dimension`."""
-
-    scales: tuple[float, ...]
-    zero_points: tuple[int, ...]
-    dimension: int = 0
-
-
-@dataclass(frozen=True)
-class Tensor:
-    name: str
-    type: TensorType
-    shape: tuple[int, ...]
-    quantization: Quantization | None = None
-    data: bytes | None = None  # of a constant
-    is_variable: bool = False  # a state, which is there from run to run
-
-
-@dataclass(frozen=True)
-class Options:
-    """An operator's options table, with the fields that are not left at their default."""
-
-    type: BuiltinOptions
-    values: Mapping[Field, float]
-
-
-@dataclass(frozen=True)
-class CustomOptions:
-    """Those of an operator that the schema does not know, in an encoding of its own."""
-
-    name: str  # of the operator
-    data: bytes
-
+_VERSION = 3
+_FILE_IDENTIFIER = b"TFL3"
+# Buffers start at multiples of this in the file, so that a runtime can use them where they are.
+_BUFFER_ALIGNMENT = 16
 
 # An optional tensor that is left away.
 OMITTED = -1
 
+# Objects of the schema; the package has no types for them.
+Quantization = Any
+Options = Any
 
-@dataclass(frozen=True)
-class Operator:
-    code: BuiltinOperator
-    version: int
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    options: Options | CustomOptions | None = None
-    # Tensors that only tell how inner values are quantised.
-    intermediates: tuple[int, ...] = ()
+
+def made(kind: type, **fields: object) -> Any:
+    """An object of the schema, whose other fields have their defaults."""
+    result = kind()
+    for name, value in fields.items():
+        if not hasattr(result, name):
+            raise TypeError(f"{kind.__name__} has no field {name}")
+        setattr(result, name, value)
+    return result
+
+
+def quantization(
+    scales: Sequence[float], zero_points: Sequence[int], dimension: int = 0
+) -> Quantization:
+    """One scale and zero point, or one per index of `dimension`."""
+    return made(
+        schema.QuantizationParametersT,
+        scale=np.asarray(scales, "<f4"),
+        zeroPoint=np.asarray(zero_points, "<i8"),
+        quantizedDimension=dimension,
+    )
+
+
+class _AlignedBuffer(schema.BufferT):  # type: ignore[misc]
+    def Pack(self, builder: flatbuffers.Builder) -> int:  # noqa: N802 (the schema's name)
+        builder.Prep(_BUFFER_ALIGNMENT, len(self.data))
+        return int(super().Pack(builder))
+
+
+class Graph:
+    def __init__(self, name: str) -> None:
+        self._subgraph = made(
+            schema.SubGraphT, name=name, tensors=[], operators=[], inputs=[], outputs=[]
+        )
+        # Buffer 0 is the empty one of tensors without data.
+        self._buffers = [schema.BufferT()]
+        # By code, version and, of an operator that the schema does not know, name.
+        self._codes: dict[tuple[int, int, str], int] = {}
 
     @property
-    def key(self) -> tuple[BuiltinOperator, int, str]:
-        """What operators that are the same kind have in common."""
-        name = self.options.name if isinstance(self.options, CustomOptions) else ""
-        return self.code, self.version, name
+    def inputs(self) -> list[int]:
+        found: list[int] = self._subgraph.inputs
+        return found
 
+    @property
+    def outputs(self) -> list[int]:
+        found: list[int] = self._subgraph.outputs
+        return found
 
-@dataclass
-class Graph:
-    name: str
-    tensors: list[Tensor] = field(default_factory=list)
-    operators: list[Operator] = field(default_factory=list)
-    inputs: list[int] = field(default_factory=list)
-    outputs: list[int] = field(default_factory=list)
+    def tensor(self, index: int) -> Any:
+        return self._subgraph.tensors[index]
 
-    def add(self, tensor: Tensor) -> int:
-        """Adds a tensor and returns its index."""
-        self.tensors.append(tensor)
-        return len(self.tensors) - 1
-
-    def serialize(self) -> bytes:
-        return _Serializer(self).run()
-
-
-# A flatbuffer is written from the leaves up: what a table points at is there before the table.
-class _Serializer:
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-        constants = sum(len(tensor.data or b"") for tensor in graph.tensors)
-        self._builder = flatbuffers.Builder(constants + constants // 8 + 4096)
-        # Fields that are given are written, also where they equal the schema's default.
-        self._builder.ForceDefaults(True)
-
-    def run(self) -> bytes:
-        # Buffer 0 is the empty one of tensors without data.
-        buffers = [self._table(schema.Buffer.FIELDS, {})]
-        buffer_of: list[int] = []
-        for tensor in self._graph.tensors:
-            buffer_of.append(0 if tensor.data is None else len(buffers))
-            if tensor.data is not None:
-                buffers.append(self._buffer(tensor.data))
-        codes = sorted({operator.key for operator in self._graph.operators})
-        model = self._table(
-            schema.Model.FIELDS,
-            {
-                schema.Model.VERSION: schema.VERSION,
-                schema.Model.OPERATOR_CODES: self._offsets([self._code(*code) for code in codes]),
-                schema.Model.SUBGRAPHS: self._offsets([self._subgraph(buffer_of, codes)]),
-                schema.Model.DESCRIPTION: self._builder.CreateString("Halyard"),
-                schema.Model.BUFFERS: self._offsets(buffers),
-            },
-        )
-        self._builder.Finish(model, schema.FILE_IDENTIFIER)
-        return bytes(self._builder.Output())
-
-    # ---- the schema's tables --------------------------------------------------------------------
-
-    def _buffer(self, data: bytes) -> int:
-        self._builder.Prep(schema.BUFFER_ALIGNMENT, len(data))
-        vector = self._builder.CreateByteVector(data)
-        return self._table(schema.Buffer.FIELDS, {schema.Buffer.DATA: vector})
-
-    def _code(self, code: BuiltinOperator, version: int, custom: str) -> int:
-        # Codes above 127 do not fit the old field, which then says so with 127.
-        fields: dict[Field, float] = {
-            schema.OperatorCode.DEPRECATED_BUILTIN_CODE: min(code, 127),
-            schema.OperatorCode.VERSION: version,
-            schema.OperatorCode.BUILTIN_CODE: code,
-        }
-        if custom:
-            fields[schema.OperatorCode.CUSTOM_CODE] = self._builder.CreateString(custom)
-        return self._table(schema.OperatorCode.FIELDS, fields)
-
-    def _subgraph(
-        self, buffer_of: Sequence[int], codes: Sequence[tuple[BuiltinOperator, int, str]]
+    def add(
+        self,
+        name: str,
+        tensor_type: int,
+        shape: Sequence[int],
+        quantization: Quantization | None = None,
+        data: bytes | None = None,
+        *,
+        is_variable: bool = False,
     ) -> int:
-        graph = self._graph
-        tensors = [
-            self._tensor(tensor, buffer)
-            for tensor, buffer in zip(graph.tensors, buffer_of, strict=True)
+        """Adds a tensor and returns its index. `data` is a constant's; a variable is a state, which
+        is there from run to run."""
+        buffer = 0
+        if data is not None:
+            buffer = len(self._buffers)
+            self._buffers.append(made(_AlignedBuffer, data=np.frombuffer(data, np.uint8)))
+        self._subgraph.tensors.append(
+            made(
+                schema.TensorT,
+                name=name,
+                type=tensor_type,
+                shape=np.asarray(shape, "<i4"),
+                buffer=buffer,
+                quantization=quantization,
+                isVariable=is_variable,
+            )
+        )
+        return len(self._subgraph.tensors) - 1
+
+    def emit(
+        self,
+        code: int,
+        version: int,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        options: Options | None = None,
+        intermediates: Sequence[int] = (),
+    ) -> None:
+        """An operator. Intermediates are tensors that only tell how inner values are quantised."""
+        operator = made(
+            schema.OperatorT,
+            opcodeIndex=self._code(code, version),
+            inputs=np.asarray(inputs, "<i4"),
+            outputs=np.asarray(outputs, "<i4"),
+        )
+        if options is not None:
+            kind = type(options).__name__.removesuffix("T")
+            operator.builtinOptionsType = getattr(schema.BuiltinOptions, kind)
+            operator.builtinOptions = options
+        if intermediates:
+            operator.intermediates = np.asarray(intermediates, "<i4")
+        self._subgraph.operators.append(operator)
+
+    def emit_custom(
+        self, name: str, options: bytes, inputs: Sequence[int], outputs: Sequence[int]
+    ) -> None:
+        """An operator that the schema does not know, with options in an encoding of its own."""
+        operator = made(
+            schema.OperatorT,
+            opcodeIndex=self._code(schema.BuiltinOperator.CUSTOM, 1, name),
+            inputs=np.asarray(inputs, "<i4"),
+            outputs=np.asarray(outputs, "<i4"),
+            customOptions=np.frombuffer(options, np.uint8),
+        )
+        self._subgraph.operators.append(operator)
+
+    def _code(self, code: int, version: int, name: str = "") -> int:
+        return self._codes.setdefault((code, version, name), len(self._codes))
+
+    def model(self) -> Any:
+        codes = [
+            made(
+                schema.OperatorCodeT,
+                # Codes above 127 do not fit the old field, which then says so with 127.
+                deprecatedBuiltinCode=min(code, 127),
+                builtinCode=code,
+                version=version,
+                customCode=name or None,
+            )
+            for code, version, name in self._codes
         ]
-        operators = [
-            self._operator(operator, codes.index(operator.key)) for operator in graph.operators
-        ]
-        fields = {
-            schema.SubGraph.TENSORS: self._offsets(tensors),
-            schema.SubGraph.INPUTS: self._numbers(graph.inputs, "<i4"),
-            schema.SubGraph.OUTPUTS: self._numbers(graph.outputs, "<i4"),
-            schema.SubGraph.OPERATORS: self._offsets(operators),
-            schema.SubGraph.NAME: self._builder.CreateString(graph.name),
-        }
-        return self._table(schema.SubGraph.FIELDS, fields)
+        return made(
+            schema.ModelT,
+            version=_VERSION,
+            operatorCodes=codes,
+            subgraphs=[self._subgraph],
+            description="Halyard",
+            buffers=self._buffers,
+        )
 
-    def _tensor(self, tensor: Tensor, buffer: int) -> int:
-        fields: dict[Field, float] = {
-            schema.Tensor.SHAPE: self._numbers(tensor.shape, "<i4"),
-            schema.Tensor.TYPE: tensor.type,
-            schema.Tensor.BUFFER: buffer,
-            schema.Tensor.NAME: self._builder.CreateString(tensor.name),
-        }
-        if tensor.quantization is not None:
-            fields[schema.Tensor.QUANTIZATION] = self._quantization(tensor.quantization)
-        if tensor.is_variable:
-            fields[schema.Tensor.IS_VARIABLE] = True
-        return self._table(schema.Tensor.FIELDS, fields)
 
-    def _quantization(self, quantization: Quantization) -> int:
-        table = schema.QuantizationParameters
-        fields = {
-            table.SCALE: self._numbers(quantization.scales, "<f4"),
-            table.ZERO_POINT: self._numbers(quantization.zero_points, "<i8"),
-            table.QUANTIZED_DIMENSION: quantization.dimension,
-        }
-        return self._table(table.FIELDS, fields)
+def packed(model: Any) -> bytes:
+    """The file of a schema.ModelT."""
+    size = sum(len(each.data) for each in model.buffers if each.data is not None)
+    builder = flatbuffers.Builder(size + size // 8 + 4096)
+    builder.Finish(model.Pack(builder), _FILE_IDENTIFIER)
+    return bytes(builder.Output())
 
-    def _operator(self, operator: Operator, code: int) -> int:
-        fields: dict[Field, float] = {
-            schema.Operator.OPCODE_INDEX: code,
-            schema.Operator.INPUTS: self._numbers(operator.inputs, "<i4"),
-            schema.Operator.OUTPUTS: self._numbers(operator.outputs, "<i4"),
-        }
-        if isinstance(operator.options, CustomOptions):
-            data = self._builder.CreateByteVector(operator.options.data)
-            fields[schema.Operator.CUSTOM_OPTIONS] = data
-        elif operator.options is not None:
-            values = operator.options.values
-            count = max((option.number + 1 for option in values), default=0)
-            fields[schema.Operator.BUILTIN_OPTIONS_TYPE] = operator.options.type
-            fields[schema.Operator.BUILTIN_OPTIONS] = self._table(count, values)
-        if operator.intermediates:
-            intermediates = self._numbers(operator.intermediates, "<i4")
-            fields[schema.Operator.INTERMEDIATES] = intermediates
-        return self._table(schema.Operator.FIELDS, fields)
 
-    # ---- the flatbuffer's pieces ----------------------------------------------------------------
-
-    def _table(self, count: int, values: Mapping[Field, float]) -> int:
-        builder = self._builder
-        prepend = {
-            Kind.INT8: builder.PrependInt8Slot,
-            Kind.UINT8: builder.PrependUint8Slot,
-            Kind.INT32: builder.PrependInt32Slot,
-            Kind.UINT32: builder.PrependUint32Slot,
-            Kind.FLOAT32: builder.PrependFloat32Slot,
-            Kind.BOOL: builder.PrependBoolSlot,
-            Kind.OFFSET: builder.PrependUOffsetTRelativeSlot,
-        }
-        builder.StartObject(count)
-        for entry, value in values.items():
-            prepend[entry.kind](entry.number, value, 0)
-        return int(builder.EndObject())
-
-    def _offsets(self, offsets: Sequence[int]) -> int:
-        self._builder.StartVector(4, len(offsets), 4)
-        for offset in reversed(offsets):
-            self._builder.PrependUOffsetTRelative(offset)
-        return int(self._builder.EndVector())
-
-    def _numbers(self, values: Sequence[float], dtype: str) -> int:
-        return int(self._builder.CreateNumpyVector(np.asarray(values, dtype)))
+def unpacked(content: bytes) -> Any:
+    """The schema.ModelT of a file. ValueError where it can be none."""
+    if content[4:8] != _FILE_IDENTIFIER:
+        raise ValueError("it does not begin like one")
+    try:
+        model = schema.ModelT.InitFromPackedBuf(content)
+    # What flatbuffers stumbles over first: it checks nothing.
+    except Exception as error:
+        raise ValueError(f"it is damaged: {error}") from error
+    for buffer in model.buffers or []:
+        if buffer.data is not None and not isinstance(buffer.data, int):
+            buffer.__class__ = _AlignedBuffer
+    return model

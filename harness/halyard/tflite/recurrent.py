@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.schema_py_generated import BuiltinOperator, TensorType
+
 from halyard.errors import NotExpressible
 from halyard.model.arguments import TANH
 from halyard.model.call import Call
-from halyard.tflite import schema
 from halyard.tflite.converter import Converter
-from halyard.tflite.graph import OMITTED, Options, Quantization, Tensor
-from halyard.tflite.schema import BuiltinOperator, BuiltinOptions, TensorType
+from halyard.tflite.graph import OMITTED, made, quantization
 
 _GATES = ("input", "forget", "cell", "output")
 
@@ -31,32 +32,32 @@ _NORMALISATION = tuple(f"{gate}_layer_norm_weights" for gate in _GATES)
 
 def sequence_lstm(converter: Converter, call: Call) -> None:
     """UNIDIRECTIONAL_SEQUENCE_LSTM: all steps in one operator."""
-    table = schema.UnidirectionalSequenceLSTMOptions
-    options = {
-        table.FUSED_ACTIVATION_FUNCTION: call.integer("activation"),
-        table.CELL_CLIP: call.scalar("cell_clip"),
-        table.PROJ_CLIP: call.scalar("projection_clip"),
-        table.TIME_MAJOR: call.flag("time_major"),
-    }
+    options = made(
+        schema.UnidirectionalSequenceLSTMOptionsT,
+        fusedActivationFunction=call.integer("activation"),
+        cellClip=call.scalar("cell_clip"),
+        projClip=call.scalar("projection_clip"),
+        timeMajor=call.flag("time_major"),
+    )
     if call.output_indexes("output_state"):
         raise NotExpressible("TFLite does not give the last states away")
     converter.emit_between(
         BuiltinOperator.UNIDIRECTIONAL_SEQUENCE_LSTM,
         _inputs(converter, call, (None, None)),
         [converter.tensor(call.output())],
-        Options(BuiltinOptions.UNIDIRECTIONAL_SEQUENCE_LSTM, options),
+        options,
     )
 
 
 def quantized_lstm(converter: Converter, call: Call) -> None:
     """QUANTIZED_LSTM: one step. Steps that hand their states on share the variables."""
     # TFLite's integer LSTM has tanh, and gates whose sums have twelve fractional bits.
-    table = schema.LSTMOptions
-    options = {
-        table.FUSED_ACTIVATION_FUNCTION: TANH,
-        table.CELL_CLIP: call.scalar("cell_clip"),
-        table.PROJ_CLIP: call.scalar("projection_clip"),
-    }
+    options = made(
+        schema.LSTMOptionsT,
+        fusedActivationFunction=TANH,
+        cellClip=call.scalar("cell_clip"),
+        projClip=call.scalar("projection_clip"),
+    )
     output = call.output()
     inputs = _inputs(converter, call, (call.output("output_state"), call.output("cell_state")))
     name = converter.name(output)
@@ -71,7 +72,7 @@ def quantized_lstm(converter: Converter, call: Call) -> None:
         BuiltinOperator.LSTM,
         inputs,
         [converter.tensor(output)],
-        Options(BuiltinOptions.LSTM, options),
+        options,
         [*intermediates, hidden],
     )
 
@@ -91,6 +92,6 @@ def _inputs(
 
 
 def _intermediate(
-    converter: Converter, name: str, tensor_type: TensorType, scale: float, zero_point: int
+    converter: Converter, name: str, tensor_type: int, scale: float, zero_point: int
 ) -> int:
-    return converter.add(Tensor(name, tensor_type, (1,), Quantization((scale,), (zero_point,))))
+    return converter.add(name, tensor_type, (1,), quantization([scale], [zero_point]))
