@@ -15,13 +15,18 @@ ErrorStatus toErrorStatus(const Status& status, HalVersion version) {
             return ErrorStatus::OUTPUT_INSUFFICIENT_SIZE;
         case StatusCode::UNAVAILABLE:
             return ErrorStatus::DEVICE_UNAVAILABLE;
-        // Transient, both of them: the next try may find a later deadline or more memory.
         case StatusCode::DEADLINE_EXCEEDED:
-            return knowsReasons ? ErrorStatus::MISSED_DEADLINE_TRANSIENT
-                                : ErrorStatus::GENERAL_FAILURE;
+            if (!knowsReasons) {
+                return ErrorStatus::GENERAL_FAILURE;
+            }
+            return status.persistent() ? ErrorStatus::MISSED_DEADLINE_PERSISTENT
+                                       : ErrorStatus::MISSED_DEADLINE_TRANSIENT;
         case StatusCode::RESOURCE_EXHAUSTED:
-            return knowsReasons ? ErrorStatus::RESOURCE_EXHAUSTED_TRANSIENT
-                                : ErrorStatus::GENERAL_FAILURE;
+            if (!knowsReasons) {
+                return ErrorStatus::GENERAL_FAILURE;
+            }
+            return status.persistent() ? ErrorStatus::RESOURCE_EXHAUSTED_PERSISTENT
+                                       : ErrorStatus::RESOURCE_EXHAUSTED_TRANSIENT;
         case StatusCode::UNSUPPORTED:
         case StatusCode::INTERNAL:
             return ErrorStatus::GENERAL_FAILURE;

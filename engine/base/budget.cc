@@ -36,9 +36,8 @@ Status Budget::refusal(size_t count, size_t inUse, std::string_view limited, siz
 
 Status Budget::admits(size_t count) const {
     if (count > mLimit) {
-        return {StatusCode::RESOURCE_EXHAUSTED, std::to_string(count) + " " + std::string(mUnit) +
-                                                        " are more than the limit of " +
-                                                        std::to_string(mLimit)};
+        return outOfReach(std::to_string(count) + " " + std::string(mUnit) +
+                          " are more than the limit of " + std::to_string(mLimit));
     }
     return mWhole == nullptr ? Status() : mWhole->admits(count);
 }

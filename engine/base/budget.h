@@ -44,7 +44,7 @@ class Budget {
 
     // Of a part: no more than the whole could ever give it.
     size_t limit() const { return mLimit; }
-    // RESOURCE_EXHAUSTED, with both numbers, if so many could never be reserved.
+    // RESOURCE_EXHAUSTED for good, with both numbers, if so many could never be reserved.
     Status admits(size_t count) const;
     size_t reserved() const { return mReserved.load(std::memory_order_relaxed); }
 
@@ -84,8 +84,8 @@ class Budget {
 class Reservation {
   public:
     Reservation() = default;  // of nothing
-    // RESOURCE_EXHAUSTED, with the numbers, if there is no room for so many. Without a budget there
-    // always is.
+    // RESOURCE_EXHAUSTED, with the numbers, if there is no room for so many; for good as admits()
+    // says. Without a budget there always is.
     static Result<Reservation> create(std::shared_ptr<Budget> budget, size_t count);
     Reservation(Reservation&& other) noexcept
         : mBudget(std::move(other.mBudget)), mCount(std::exchange(other.mCount, 0)) {}

@@ -28,7 +28,8 @@ std::string_view toString(StatusCode code) {
 
 Status::Status(StatusCode code, std::string message, std::source_location place) {
     if (code != StatusCode::OK) {
-        mFailure = std::make_shared<const Failure>(Failure{code, std::move(message), place});
+        mFailure = std::make_shared<const Failure>(
+                Failure{.code = code, .message = std::move(message), .place = place});
     }
 }
 
@@ -49,7 +50,22 @@ Status Status::withContext(std::string_view context) const {
     }
     std::string message(context);
     message.append(": ").append(mFailure->message);
-    return {mFailure->code, std::move(message), mFailure->place};
+    Status status = *this;
+    auto failure = std::make_shared<Failure>(*mFailure);
+    failure->message = std::move(message);
+    status.mFailure = std::move(failure);
+    return status;
+}
+
+Status Status::asPersistent() const {
+    if (ok()) {
+        return {};
+    }
+    Status status = *this;
+    auto failure = std::make_shared<Failure>(*mFailure);
+    failure->persistent = true;
+    status.mFailure = std::move(failure);
+    return status;
 }
 
 Status invalidArgument(std::string message, std::source_location place) {
@@ -62,6 +78,10 @@ Status unsupported(std::string message, std::source_location place) {
 
 Status internalError(std::string message, std::source_location place) {
     return {StatusCode::INTERNAL, std::move(message), place};
+}
+
+Status outOfReach(std::string message, std::source_location place) {
+    return Status(StatusCode::RESOURCE_EXHAUSTED, std::move(message), place).asPersistent();
 }
 
 }  // namespace halyard

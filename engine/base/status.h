@@ -25,7 +25,7 @@ enum class StatusCode : unsigned char {
     UNSUPPORTED,         // valid, but this build, device or backend cannot do it
     OUTPUT_TOO_SMALL,    // an output buffer is shorter than the result
     DEADLINE_EXCEEDED,   // the caller's deadline or a loop's time limit passed
-    RESOURCE_EXHAUSTED,  // memory, file descriptors, ...; a later try may succeed
+    RESOURCE_EXHAUSTED,  // memory, file descriptors, ...
     UNAVAILABLE,         // the other side (service, device) is gone or not there yet
     INTERNAL,            // Halyard's own fault, or the system call behind it failed
 };
@@ -46,9 +46,15 @@ class [[nodiscard]] Status {
     std::string_view message() const {
         return mFailure == nullptr ? std::string_view() : std::string_view(mFailure->message);
     }
+    // Whether it is known that the same call would fail again however often it is repeated. What is
+    // asked of DEADLINE_EXCEEDED and RESOURCE_EXHAUSTED, which may pass unless told otherwise.
+    bool persistent() const { return mFailure != nullptr && mFailure->persistent; }
+    // The same failure, known to be persistent; OK stays OK.
+    Status asPersistent() const;
     // "INVALID_ARGUMENT: operand 3: scale must be positive (driver/model/operand.cc:41)".
     std::string toString() const;
-    // The same failure with "context: " in front of its message; OK stays OK.
+    // The same failure with "context: " in front of its message, as persistent as it was; OK stays
+    // OK.
     Status withContext(std::string_view context) const;
 
   private:
@@ -56,6 +62,7 @@ class [[nodiscard]] Status {
         StatusCode code;
         std::string message;
         std::source_location place;
+        bool persistent = false;
     };
     std::shared_ptr<const Failure> mFailure;
 };
@@ -67,6 +74,9 @@ Status unsupported(std::string message,
                    std::source_location place = std::source_location::current());
 Status internalError(std::string message,
                      std::source_location place = std::source_location::current());
+// RESOURCE_EXHAUSTED for good: so much can't be counted, or is more than there could ever be.
+Status outOfReach(std::string message,
+                  std::source_location place = std::source_location::current());
 
 // A value, or the Status that says why there is none.
 template <typename T>

@@ -176,9 +176,8 @@ Result<ArenaPlan> planArena(std::span<const ArenaBlock> blocks) {
         }
         const std::optional<size_t> end = checkedAdd(offset, block.bytes);
         if (!end.has_value() || *end > PTRDIFF_MAX - kTensorAlignment) {
-            return Status(StatusCode::RESOURCE_EXHAUSTED,
-                          "a block of " + std::to_string(block.bytes) + " bytes at offset " +
-                                  std::to_string(offset) + " of the arena is out of reach");
+            return outOfReach("a block of " + std::to_string(block.bytes) + " bytes at offset " +
+                              std::to_string(offset) + " of the arena is out of reach");
         }
         plan.offsets[index] = offset;
         plan.bytes = std::max(plan.bytes, *end);

@@ -16,8 +16,8 @@ Result<PackedConstant> ConstantStore::add(size_t bytes, Fill fill) {
     const std::optional<size_t> next =
             end.has_value() ? checkedAlignUp(*end, kTensorAlignment) : std::nullopt;
     if (!next.has_value()) {
-        return Status(StatusCode::RESOURCE_EXHAUSTED,
-                      "a packed constant of " + std::to_string(bytes) + " bytes is out of reach");
+        return outOfReach("a packed constant of " + std::to_string(bytes) +
+                          " bytes is out of reach");
     }
     const PackedConstant place = {.offset = mBytes, .bytes = bytes};
     mEntries.push_back({.place = place, .fill = std::move(fill)});

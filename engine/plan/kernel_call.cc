@@ -37,8 +37,8 @@ Status KernelCall::ask() {
 Result<std::byte*> KernelCall::scratchBytes(size_t count, size_t elementSize) {
     const std::optional<size_t> bytes = checkedMultiply(count, elementSize);
     if (!bytes.has_value()) {
-        return Status(StatusCode::RESOURCE_EXHAUSTED,
-                      "scratch memory of " + std::to_string(count) + " elements is out of reach");
+        return outOfReach("scratch memory of " + std::to_string(count) +
+                          " elements is out of reach");
     }
     ScratchStack& scratch = mEnvironment.scratch != nullptr ? *mEnvironment.scratch : mOwnScratch;
     return scratch.take(*bytes, mEnvironment.memory);

@@ -21,6 +21,18 @@ TEST(ErrorStatus, TellsReasonsOnlyFrom1_3) {
     }
 }
 
+TEST(ErrorStatus, TellsWhatNoLaterTryWillMend) {
+    const Status missed = Status(StatusCode::DEADLINE_EXCEEDED, "late").asPersistent();
+    const Status exhausted = outOfReach("full").withContext("pool 1");
+    EXPECT_EQ(toErrorStatus(missed, HalVersion::V1_3), ErrorStatus::MISSED_DEADLINE_PERSISTENT);
+    EXPECT_EQ(toErrorStatus(exhausted, HalVersion::AIDL_V4),
+              ErrorStatus::RESOURCE_EXHAUSTED_PERSISTENT);
+    for (const HalVersion version : {HalVersion::V1_0, HalVersion::V1_1, HalVersion::V1_2}) {
+        EXPECT_EQ(toErrorStatus(missed, version), ErrorStatus::GENERAL_FAILURE);
+        EXPECT_EQ(toErrorStatus(exhausted, version), ErrorStatus::GENERAL_FAILURE);
+    }
+}
+
 TEST(ErrorStatus, IsTheSameInEveryVersionOtherwise) {
     for (const HalVersion version : kVersions) {
         EXPECT_EQ(toErrorStatus(Status(), version), ErrorStatus::NONE);

@@ -83,7 +83,7 @@ TEST_F(MemoryLimit, MakesAnOperationWithALargerOutputUnsupported) {
     const Model model = builder.build();
     EXPECT_EQ(supported(model), (std::vector<bool>{false, true}));
     const Status status = prepare(model).status();
-    EXPECT_EQ(toErrorStatus(status, HalVersion::V1_3), ErrorStatus::RESOURCE_EXHAUSTED_TRANSIENT);
+    EXPECT_EQ(toErrorStatus(status, HalVersion::V1_3), ErrorStatus::RESOURCE_EXHAUSTED_PERSISTENT);
     EXPECT_EQ(status.message(),
               "operation 0 (PAD): its output FLOAT32[1000000000]: 4000000000 bytes are more than "
               "the limit of 1048576");
@@ -207,7 +207,8 @@ TEST_F(MemoryLimit, RefusesALargerRunWhereShapesComeWithTheRequest) {
     ASSERT_TRUE(model.ok()) << model.status().toString();
     EXPECT_TRUE(run(**model, 1000).ok());
     const Status status = run(**model, kElements);
-    EXPECT_EQ(toErrorStatus(status, HalVersion::V1_3), ErrorStatus::RESOURCE_EXHAUSTED_TRANSIENT);
+    EXPECT_EQ(toErrorStatus(status, HalVersion::V1_3), ErrorStatus::RESOURCE_EXHAUSTED_PERSISTENT)
+            << "no request of the size will ever fit";
     EXPECT_TRUE(status.message().starts_with("the arena of an execution: ")) << status.message();
     EXPECT_TRUE(run(**model, 1000).ok());
 }

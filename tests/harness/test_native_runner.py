@@ -314,7 +314,7 @@ def test_a_model_beyond_the_memory_limit_fails_to_prepare(files: Files) -> None:
     refused, accepted = results
     assert list(refused.supported_operations) == [False]
     assert refused.failed_stage == pb.STAGE_PREPARE
-    assert refused.status == pb.ERROR_STATUS_RESOURCE_EXHAUSTED_TRANSIENT
+    assert refused.status == pb.ERROR_STATUS_RESOURCE_EXHAUSTED_PERSISTENT
     assert "2097152 bytes are more than the limit of 1048576" in refused.message
     assert accepted.failed_stage == pb.STAGE_NONE, accepted.message
 

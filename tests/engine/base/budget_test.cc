@@ -30,6 +30,7 @@ TEST(Budget, RefusesWhatDoesNotFitAndSaysHowMuchThereIs) {
     const Status refused = Reservation::create(budget, 41).status();
     EXPECT_EQ(refused.code(), StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_EQ(refused.message(), "41 bytes, with 60 in use, are more than the limit of 100");
+    EXPECT_FALSE(refused.persistent()) << "there may be room later";
     EXPECT_EQ(budget->reserved(), 60U);
     EXPECT_TRUE(Reservation::create(budget, 40).ok());
 }
@@ -41,6 +42,7 @@ TEST(Budget, AdmitsAsMuchAsItsLimit) {
     const Status refused = budget->admits(101);
     EXPECT_EQ(refused.code(), StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_EQ(refused.message(), "101 bytes are more than the limit of 100");
+    EXPECT_TRUE(refused.persistent());
     EXPECT_FALSE(Reservation::create(budget, std::numeric_limits<size_t>::max()).ok())
             << "the sum would wrap";
 }

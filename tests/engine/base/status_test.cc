@@ -56,6 +56,18 @@ TEST(Status, StaysOkWhenContextIsAdded) {
     EXPECT_TRUE(Status().withContext("anything").ok());
 }
 
+TEST(Status, StaysPersistentWhenContextIsAdded) {
+    const Status passes(StatusCode::RESOURCE_EXHAUSTED, "full");
+    EXPECT_FALSE(passes.persistent());
+    const Status stays = passes.asPersistent().withContext("operation 1");
+    EXPECT_TRUE(stays.persistent());
+    EXPECT_EQ(stays.code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(stays.message(), "operation 1: full");
+    EXPECT_FALSE(passes.withContext("operation 1").persistent());
+    EXPECT_TRUE(outOfReach("too much").persistent());
+    EXPECT_TRUE(Status().asPersistent().ok());
+}
+
 TEST(Status, MadeWithOkCodeIsOk) {
     EXPECT_TRUE(Status(StatusCode::OK, "ignored").ok());
 }
