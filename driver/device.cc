@@ -19,6 +19,7 @@
 #include "driver/model/validate.h"
 #include "driver/prepare/support.h"
 #include "engine/base/heap.h"
+#include "engine/base/log.h"
 
 namespace halyard::driver {
 namespace {
@@ -67,6 +68,33 @@ Capabilities makeCapabilities() {
         capabilities.operandPerformance.push_back({.type = type, .info = kPerformance});
     }
     return capabilities;
+}
+
+DeviceType typeOf(const engine::Backend& backend) {
+    switch (backend.deviceType()) {
+        case engine::DeviceType::CPU:
+            return DeviceType::CPU;
+        case engine::DeviceType::GPU:
+            return DeviceType::GPU;
+        case engine::DeviceType::ACCELERATOR:
+            return DeviceType::ACCELERATOR;
+        case engine::DeviceType::OTHER:
+            break;
+    }
+    return DeviceType::OTHER;
+}
+
+// What is asked for and nobody serves, and what the contract wants ignored then, is told to those
+// who wonder.
+void noteIgnored(const PrepareOptions& options) {
+    if (options.cache != nullptr) {
+        log(LogLevel::VERBOSE, "prepareModel: the cache files given are ignored: " +
+                                       std::to_string(options.cache->modelFiles.size()) +
+                                       " for the model and " +
+                                       std::to_string(options.cache->dataFiles.size()) +
+                                       " for data, where the device keeps none");
+    }
+    noteIgnored(options.hints, "prepareModel");
 }
 
 // Structure and signatures: what is quickly told, and all that makes a model invalid.
@@ -189,6 +217,10 @@ std::vector<std::string> Device::backendNames() const {
     return names;
 }
 
+DeviceType Device::type() const {
+    return mState->backendList.empty() ? DeviceType::OTHER : typeOf(*mState->backendList.front());
+}
+
 Result<std::shared_ptr<Client>> Device::client(ProcessId process) const {
     return mState->clients.of(process);
 }
@@ -216,6 +248,7 @@ Result<std::vector<bool>> Device::supportedOperations(const Model& model, HalVer
 Result<std::shared_ptr<PreparedModel>> Device::prepare(const Model& model, HalVersion version,
                                                        const PrepareOptions& options) const {
     HALYARD_RETURN_IF_ERROR(validate(model, version, options));
+    noteIgnored(options);
     return compileModel(mState, model, options);
 }
 
@@ -229,6 +262,7 @@ Status Device::prepareAsync(Model model, HalVersion version, const PrepareOption
         callback(valid, nullptr);
         return valid.code() == StatusCode::INVALID_ARGUMENT ? valid : Status();
     }
+    noteIgnored(options);
     const std::shared_ptr<Client> client =
             options.client == nullptr ? mState->clients.own() : options.client;
     Result<Client::Admission> admission = client->admit(footprintOf(model));
@@ -255,9 +289,13 @@ Status Device::prepareAsync(Model model, HalVersion version, const PrepareOption
     };
     const auto preparation = std::make_shared<Preparation>(
             Preparation{std::move(callback), std::move(model), std::move(admission).value()});
-    auto work = [preparation, options, state = mState](const Status& turn) {
+    // What is ignored does not wait with the rest.
+    PrepareOptions kept = options;
+    kept.cache = nullptr;
+    kept.hints = {};
+    auto work = [preparation, kept = std::move(kept), state = mState](const Status& turn) {
         Result<std::shared_ptr<PreparedModel>> prepared =
-                turn.ok() ? compileModel(state, preparation->model, options) : turn;
+                turn.ok() ? compileModel(state, preparation->model, kept) : turn;
         // The model stands on its own now.
         preparation->model = {};
         preparation->admission.memory = {};
@@ -269,6 +307,17 @@ Status Device::prepareAsync(Model model, HalVersion version, const PrepareOption
         preparation->callback(posted, nullptr);
     }
     return posted;
+}
+
+Status Device::prepareFromCacheAsync(const PrepareOptions& options,
+                                     const PrepareCallback& callback) const {
+    if (callback == nullptr) {
+        return invalidArgument("prepareModelFromCache needs a callback");
+    }
+    static_cast<void>(options);
+    const Status none = unsupported("there is no compilation cache");
+    callback(none, nullptr);
+    return none;
 }
 
 std::string Device::report() const {

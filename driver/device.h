@@ -18,7 +18,9 @@
 #include <vector>
 
 #include "driver/client.h"
+#include "driver/model/call_options.h"
 #include "driver/model/capabilities.h"
+#include "driver/model/codes.h"
 #include "driver/model/model.h"
 #include "driver/options.h"
 #include "driver/prepare/compile.h"
@@ -46,7 +48,11 @@ class Device {
 
     // "halyard 0.1.0".
     std::string_view versionString() const;
+    // That of the backend which is asked first.
+    DeviceType type() const;
     const Capabilities& capabilities() const { return mCapabilities; }
+    // None: nothing is kept of prepared models.
+    NumberOfCacheFiles numberOfCacheFiles() const { return {}; }
     // The backends in use, in order.
     std::vector<std::string> backendNames() const;
 
@@ -73,6 +79,11 @@ class Device {
     // before the call returns; all that takes long is left to the other thread.
     Status prepareAsync(Model model, HalVersion version, const PrepareOptions& options,
                         PrepareCallback callback) const;
+
+    // Prepares what was kept in the files of the options' cache, by the contract above. UNSUPPORTED:
+    // nothing is ever kept.
+    Status prepareFromCacheAsync(const PrepareOptions& options,
+                                 const PrepareCallback& callback) const;
 
     // Text lines of TAB-separated fields for people and tools that look into a running service:
     // version, backends, threads, bytes of memory in use and at most, bytes of the process's heap

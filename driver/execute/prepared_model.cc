@@ -25,11 +25,6 @@ Status deadlinePassed() {
     return {StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"};
 }
 
-uint64_t microseconds(std::chrono::nanoseconds time) {
-    return static_cast<uint64_t>(
-            std::chrono::duration_cast<std::chrono::microseconds>(time).count());
-}
-
 // A report's fields are separated by tabs and its rows by line ends.
 std::string field(std::string text) {
     std::ranges::replace_if(
@@ -97,6 +92,12 @@ struct PreparedModel::State {
         return valid;
     }
 
+    // What the options ask for and nobody serves.
+    static Status checkServed(const ExecuteOptions& options) {
+        noteIgnored(options.hints, "execute");
+        return options.waitFor.empty() ? Status() : unsupported("there are no fenced executions");
+    }
+
     // Resolves the request and runs it, on a thread that has a slot.
     void serve(const Request& request, HalVersion version, const ExecuteOptions& options,
                Clock::time_point start, ExecutionResult& result) {
@@ -112,6 +113,7 @@ struct PreparedModel::State {
     // as it was.
     Status serveInTurn(const Request& request, HalVersion version, const ExecuteOptions& options,
                        Clock::time_point start, ExecutionResult& result) {
+        HALYARD_RETURN_IF_ERROR(checkServed(options));
         HALYARD_RETURN_IF_ERROR(client->alive());
         const Client::Shares& shares = client->shares();
         HALYARD_ASSIGN_OR_RETURN(const CallGate::Permit permit, shares.calls->enter());
@@ -183,10 +185,8 @@ struct PreparedModel::State {
             describeOutputs(reused.report, shapes, result.outputShapes);
         }
         if (ok && options.measureTiming) {
-            // The device's share is measured inside the driver's, but rounded on its own.
-            result.timing.timeInDriver = microseconds(Clock::now() - start);
-            result.timing.timeOnDevice =
-                    std::min(microseconds(reused.report.deviceTime), result.timing.timeInDriver);
+            result.timing = {.timeOnDevice = reused.report.deviceTime,
+                             .timeInDriver = Clock::now() - start};
         }
     }
 
@@ -263,6 +263,9 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
     RequestShapes shapes;
     ExecutionResult failure;
     failure.status = resolveRequest(request, mState->boundary, version, shapes);
+    if (failure.status.ok()) {
+        failure.status = State::checkServed(options);
+    }
     if (failure.status.ok() && hasPassed(options.deadline)) {
         failure.status = deadlinePassed();
     }
@@ -300,7 +303,9 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
     const auto launch =
             std::make_shared<Launch>(Launch{std::move(callback), std::move(request),
                                             std::move(shapes), std::move(admission).value()});
-    auto work = [launch, options, start, self = shared_from_this()](const Status& turn) {
+    ExecuteOptions kept = options;
+    kept.hints = {};
+    auto work = [launch, options = std::move(kept), start, self = shared_from_this()](const Status& turn) {
         ExecutionResult result;
         result.status = turn;
         if (turn.ok()) {
@@ -318,9 +323,9 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
     return failure.status;
 }
 
-Status PreparedModel::validateFenced(const Request& request) const {
+Status PreparedModel::validateFenced(const Request& request, HalVersion version) const {
     RequestShapes shapes;
-    HALYARD_RETURN_IF_ERROR(resolveRequest(request, mState->boundary, HalVersion::V1_3, shapes));
+    HALYARD_RETURN_IF_ERROR(resolveRequest(request, mState->boundary, version, shapes));
     for (size_t i = 0; i < shapes.outputs.size(); ++i) {
         if (!request.outputs[i].hasNoValue && !shapes.outputs[i].isFullyKnown()) {
             return invalidArgument("output " + std::to_string(i) +

@@ -4,13 +4,13 @@
 
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "driver/client.h"
+#include "driver/model/call_options.h"
 #include "driver/model/model.h"
 #include "driver/model/request.h"
 #include "driver/model/validate_request.h"
@@ -20,17 +20,6 @@
 namespace halyard::driver {
 
 struct DeviceState;
-
-// How long each WHILE of an execution may take: NNAPI's default and maximum.
-inline constexpr std::chrono::nanoseconds kDefaultLoopTimeout = std::chrono::seconds(2);
-inline constexpr std::chrono::nanoseconds kMaxLoopTimeout = std::chrono::seconds(15);
-
-struct ExecuteOptions {
-    bool measureTiming = false;
-    TimePoint deadline;
-    std::chrono::nanoseconds loopTimeout = kDefaultLoopTimeout;  // kMaxLoopTimeout at most counts
-    engine::TraceSink* trace = nullptr;  // told what each node took; null: nobody asks
-};
 
 // What an execution tells the client. `outputShapes` is empty unless the status is OK or
 // OUTPUT_TOO_SMALL; `timing` is known only when asked for and OK.
@@ -77,9 +66,9 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
     Status executeAsync(Request request, HalVersion version, const ExecuteOptions& options,
                         ExecuteCallback callback) const;
 
-    // Whether a fenced execution of 1.3 would be valid: a request as ever, whose outputs have fully
+    // Whether a fenced execution would be valid: a request as ever, whose outputs have fully
     // specified dimensions. INVALID_ARGUMENT otherwise.
-    Status validateFenced(const Request& request) const;
+    Status validateFenced(const Request& request, HalVersion version) const;
 
     const engine::Program& program() const;
     const std::shared_ptr<Client>& client() const;

@@ -17,6 +17,7 @@ WANTED = (
     "ErrorStatus",
     "ExecutionPreference",
     "Priority",
+    "DeviceType",
 )
 
 

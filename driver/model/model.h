@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The canonical model: what every HAL version is decoded into at the edge. Field names, codes and
-// meanings are those of android.hardware.neuralnetworks@1.3; nothing here is validated yet
-// (validate.h does that).
+// meanings are those of the newest version of the stable AIDL interface, and of
+// android.hardware.neuralnetworks@1.3 where AIDL has left something out; nothing here is validated
+// yet (validate.h does that).
 //
 // Glossary. operand: a value of the model. operation: a computation from operands to operands.
 // pool: a piece of shared memory. lifetime: where an operand's value comes from.
@@ -24,11 +25,15 @@ namespace halyard::driver {
 
 struct DataLocation {
     uint32_t poolIndex = 0;
-    uint32_t offset = 0;  // bytes
-    uint32_t length = 0;  // bytes
+    uint64_t offset = 0;   // bytes
+    uint64_t length = 0;   // bytes
+    uint64_t padding = 0;  // bytes behind the data that may be touched and mean nothing
 
     bool operator==(const DataLocation&) const = default;
 };
+
+// Whether it lies within `size` bytes, with its padding.
+bool fits(const DataLocation& location, uint64_t size);
 
 struct SymmPerChannelQuantParams {
     std::vector<float> scales;

@@ -31,10 +31,10 @@ Status use(const Memory& pool, const ByteRange& range, const Account* account, s
     if (used.ok()) {
         return used;
     }
-    const std::string message =
-            "pool " + std::to_string(index) + " can't be mapped: " + std::string(used.message());
-    return used.code() == StatusCode::RESOURCE_EXHAUSTED ? Status(used.code(), message)
-                                                         : internalError(message);
+    const std::string what = "pool " + std::to_string(index) + " can't be mapped";
+    return used.code() == StatusCode::RESOURCE_EXHAUSTED
+                   ? used.withContext(what)
+                   : internalError(what + ": " + std::string(used.message()));
 }
 
 }  // namespace

@@ -6,13 +6,13 @@
 
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <variant>
 #include <vector>
 
 #include "driver/model/memory.h"
 #include "driver/model/model.h"
+#include "engine/base/checkpoint.h"
 
 namespace halyard::driver {
 
@@ -38,18 +38,18 @@ struct OutputShape {
     bool operator==(const OutputShape&) const = default;
 };
 
-// Microseconds.
+// Nothing: not said, or not known.
+using Duration = std::optional<std::chrono::nanoseconds>;
+
 struct Timing {
-    static constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();
-    uint64_t timeOnDevice = kUnknown;
-    uint64_t timeInDriver = kUnknown;
+    Duration timeOnDevice;
+    Duration timeInDriver;
+
+    bool operator==(const Timing&) const = default;
 };
 
-// Absolute, CLOCK_MONOTONIC.
-using TimePoint = std::optional<std::chrono::steady_clock::time_point>;
-
 // No deadline never passes.
-inline bool hasPassed(const TimePoint& deadline) {
+inline bool hasPassed(const Deadline& deadline) {
     return deadline.has_value() && std::chrono::steady_clock::now() >= *deadline;
 }
 

@@ -142,8 +142,8 @@ Status validateExtraParams(const Operand& operand) {
     return invalidArgument("the type takes no such extra parameters");
 }
 
-// Bytes of the operand with unspecified dimensions counted as 1; nothing past 32 bits, the range of
-// DataLocation::length.
+// Bytes of the operand with unspecified dimensions counted as 1; nothing past 32 bits, more than
+// which no version lets an operand have.
 std::optional<uint32_t> byteSize(const Operand& operand, const OperandTypeInfo& info) {
     std::optional<uint32_t> size = static_cast<uint32_t>(info.elementSize);
     for (const uint32_t dimension : operand.dimensions) {
@@ -173,12 +173,15 @@ Status validateSize(const Operand& operand) {
 
 Status validateLocation(const Model& model, const Operand& operand, HalVersion version) {
     const DataLocation& location = operand.location;
+    if (location.padding != 0) {
+        return invalidArgument("there is padding in a request alone");
+    }
     switch (operand.lifetime) {
         case OperandLifeTime::CONSTANT_COPY:
             if (location.poolIndex != 0) {
                 return invalidArgument("a CONSTANT_COPY has poolIndex 0");
             }
-            if (!rangeFits<size_t>(location.offset, location.length, model.operandValues->size())) {
+            if (!fits(location, model.operandValues->size())) {
                 return invalidArgument("the constant lies outside operandValues");
             }
             return {};
@@ -186,8 +189,7 @@ Status validateLocation(const Model& model, const Operand& operand, HalVersion v
             if (location.poolIndex >= model.pools.size()) {
                 return invalidArgument("there is no pool " + std::to_string(location.poolIndex));
             }
-            if (!rangeFits<size_t>(location.offset, location.length,
-                                   model.pools[location.poolIndex]->size())) {
+            if (!fits(location, model.pools[location.poolIndex]->size())) {
                 return invalidArgument("the constant lies outside pool " +
                                        std::to_string(location.poolIndex));
             }

@@ -36,7 +36,7 @@ Status validateLocation(const Request& request, const DataLocation& location) {
     }
     const auto* memory = std::get_if<SharedMemory>(&request.pools[location.poolIndex]);
     const size_t size = memory == nullptr ? 0 : (*memory)->size();
-    if (!rangeFits<size_t>(location.offset, location.length, size)) {
+    if (!fits(location, size)) {
         return invalidArgument("it lies outside pool " + std::to_string(location.poolIndex));
     }
     return {};

@@ -12,6 +12,28 @@ namespace {
 using enum HalVersion;
 using enum OperandKind;
 
+struct VersionRow {
+    HalVersion version;
+    std::string_view name;
+    FeatureLevel level;
+};
+
+// In the order of the enum.
+constexpr std::array kVersions = {
+        VersionRow{V1_0, "1.0", FeatureLevel::LEVEL_1},
+        VersionRow{V1_1, "1.1", FeatureLevel::LEVEL_2},
+        VersionRow{V1_2, "1.2", FeatureLevel::LEVEL_3},
+        VersionRow{V1_3, "1.3", FeatureLevel::LEVEL_4},
+        VersionRow{AIDL_V1, "AIDL-1", FeatureLevel::LEVEL_5},
+        VersionRow{AIDL_V2, "AIDL-2", FeatureLevel::LEVEL_6},
+        VersionRow{AIDL_V3, "AIDL-3", FeatureLevel::LEVEL_7},
+        VersionRow{AIDL_V4, "AIDL-4", FeatureLevel::LEVEL_8},
+};
+
+const VersionRow& rowOf(HalVersion version) {
+    return kVersions[static_cast<size_t>(version)];
+}
+
 struct OperandTypeRow {
     OperandType type;
     OperandTypeInfo info;
@@ -75,32 +97,23 @@ std::string nameOrNumber(Code code) {
 }  // namespace
 
 std::span<const HalVersion> allVersions() {
-    static constexpr HalVersion kVersions[] = {V1_0,    V1_1,    V1_2,    V1_3,
-                                               AIDL_V1, AIDL_V2, AIDL_V3, AIDL_V4};
-    static_assert(kVersions[std::size(kVersions) - 1] == kNewestVersion);
-    return kVersions;
+    static constexpr auto kAll = [] {
+        std::array<HalVersion, kVersions.size()> all;
+        for (size_t i = 0; i < all.size(); ++i) {
+            all[i] = kVersions[i].version;
+        }
+        return all;
+    }();
+    static_assert(kAll.back() == kNewestVersion);
+    return kAll;
 }
 
 std::string_view toString(HalVersion version) {
-    switch (version) {
-        case V1_0:
-            return "1.0";
-        case V1_1:
-            return "1.1";
-        case V1_2:
-            return "1.2";
-        case V1_3:
-            return "1.3";
-        case AIDL_V1:
-            return "AIDL-1";
-        case AIDL_V2:
-            return "AIDL-2";
-        case AIDL_V3:
-            return "AIDL-3";
-        case AIDL_V4:
-            return "AIDL-4";
-    }
-    return "unknown version";
+    return rowOf(version).name;
+}
+
+FeatureLevel featureLevelOf(HalVersion version) {
+    return rowOf(version).level;
 }
 
 const OperandTypeInfo* findOperandType(OperandType type) {

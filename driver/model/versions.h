@@ -28,6 +28,21 @@ std::span<const HalVersion> allVersions();
 // "1.2", "AIDL-2".
 std::string_view toString(HalVersion version);
 
+// What NNAPI calls them where applications see them: the numbers of
+// ANeuralNetworksDevice_getFeatureLevel.
+enum class FeatureLevel : int64_t {
+    LEVEL_1 = 27,
+    LEVEL_2 = 28,
+    LEVEL_3 = 29,
+    LEVEL_4 = 30,
+    LEVEL_5 = 31,
+    LEVEL_6 = 1000006,
+    LEVEL_7 = 1000007,
+    LEVEL_8 = 1000008,
+};
+
+FeatureLevel featureLevelOf(HalVersion version);
+
 enum class OperandKind : uint8_t {
     SCALAR,
     TENSOR,

@@ -6,21 +6,13 @@
 
 #include "driver/client.h"
 #include "driver/execute/prepared_model.h"
+#include "driver/model/call_options.h"
 #include "driver/model/model.h"
-#include "driver/model/request.h"
 #include "engine/base/status.h"
 
 namespace halyard::driver {
 
 struct DeviceState;
-
-struct PrepareOptions {
-    ExecutionPreference preference = ExecutionPreference::FAST_SINGLE_ANSWER;
-    Priority priority = Priority::MEDIUM;
-    TimePoint deadline;
-    // Whose account the model is charged to; null: this process's.
-    std::shared_ptr<Client> client = nullptr;
-};
 
 // From a valid model to one that is ready to execute. Fails as analyzeModel (support.h) does, with
 // RESOURCE_EXHAUSTED where the model or an execution of it would take more than the client's

@@ -150,11 +150,15 @@ class CompiledPiece {
     virtual std::span<const TensorId> packed() const { return {}; }
 };
 
+// What kind of processor computes.
+enum class DeviceType : uint8_t { CPU, GPU, ACCELERATOR, OTHER };
+
 class Backend {
   public:
     virtual ~Backend() = default;
     // "CpuRef": the name users give to -c.
     virtual std::string_view name() const = 0;
+    virtual DeviceType deviceType() const { return DeviceType::CPU; }
     // OK if the backend runs this node of this graph; otherwise UNSUPPORTED with the reason, in a
     // sentence that fits after "<label>: <backend> ". Depends on the node and its tensors only, so
     // that asking for one operation or for the whole model gives the same answer.

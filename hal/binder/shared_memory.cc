@@ -173,7 +173,7 @@ class ImportedMemory final : public driver::Memory {
         const uint64_t length =
                 (first - start + (range.end - range.begin) + page - 1) & ~(page - 1);
         if (length > SIZE_MAX) {
-            return {StatusCode::RESOURCE_EXHAUSTED, "larger than the address space"};
+            return outOfReach("larger than the address space");
         }
         auto mapped = std::make_shared<Mapped>();
         if (account != nullptr) {

@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -46,14 +48,20 @@ HidlVec<WireElement> encodeEach(ParcelWriter& writer, const Range& elements) {
 }
 
 inline driver::DataLocation decodeLocation(const nn::v1_0::DataLocation& wire) {
-    return {.poolIndex = wire.poolIndex, .offset = wire.offset, .length = wire.length};
+    return {.poolIndex = wire.poolIndex,
+            .offset = wire.offset,
+            .length = wire.length,
+            .padding = 0};
 }
 
+// Numbers that 32 bits can't hold become the largest, which no pool reaches: what HIDL can't say is
+// refused by whoever gets it.
 inline nn::v1_0::DataLocation encodeLocation(const driver::DataLocation& location) {
+    constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
     nn::v1_0::DataLocation wire;
     wire.poolIndex = location.poolIndex;
-    wire.offset = location.offset;
-    wire.length = location.length;
+    wire.offset = static_cast<uint32_t>(std::min(location.offset, kMost));
+    wire.length = static_cast<uint32_t>(std::min(location.length, kMost));
     return wire;
 }
 

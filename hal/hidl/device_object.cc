@@ -3,10 +3,12 @@
 #include "hal/hidl/device_object.h"
 
 #include <array>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "driver/error_status.h"
+#include "engine/base/log.h"
 #include "hal/hidl/callbacks.h"
 #include "hal/hidl/client_account.h"
 #include "hal/hidl/types.h"
@@ -18,7 +20,6 @@ namespace halyard::hal::hidl {
 using driver::ErrorStatus;
 using driver::HalVersion;
 using nn::v1_0::DeviceStatus;
-using nn::v1_2::DeviceType;
 using nn::v1_3::BufferDesc;
 using nn::v1_3::BufferRole;
 using nn::v1_3::IDevice;
@@ -28,11 +29,17 @@ namespace {
 
 using CacheToken = std::array<uint8_t, 32>;
 
-// Files and token of a compilation cache, which Halyard does not have: a model is prepared all the
-// same, whatever they are.
-Status skipCache(ParcelReader& arguments) {
-    HALYARD_RETURN_IF_ERROR(readValue<HidlVec<HidlHandle>>(arguments).status());  // model files
-    HALYARD_RETURN_IF_ERROR(readValue<HidlVec<HidlHandle>>(arguments).status());  // data files
+// Files and token of a compilation cache. The device keeps nothing of a model, so no descriptor is
+// taken: a model is prepared all the same, whatever they are.
+Status readCache(ParcelReader& arguments, std::string_view call) {
+    HALYARD_ASSIGN_OR_RETURN(const auto* model, readValue<HidlVec<HidlHandle>>(arguments));
+    HALYARD_ASSIGN_OR_RETURN(const auto* data, readValue<HidlVec<HidlHandle>>(arguments));
+    if (model->count != 0 || data->count != 0) {
+        log(LogLevel::VERBOSE, std::string(call) + ": the cache files given are ignored: " +
+                                       std::to_string(model->count) + " for the model and " +
+                                       std::to_string(data->count) +
+                                       " for data, where the device keeps none");
+    }
     return readValue<CacheToken>(arguments).status();
 }
 
@@ -127,7 +134,7 @@ Status DeviceObject::prepareModel(Call& call) {
         options.deadline = decode(*deadline);
     }
     if (call.version >= HalVersion::V1_2) {
-        HALYARD_RETURN_IF_ERROR(skipCache(call.arguments));
+        HALYARD_RETURN_IF_ERROR(readCache(call.arguments, "prepareModel"));
     }
     HALYARD_ASSIGN_OR_RETURN(ObjectRef object, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
@@ -157,18 +164,22 @@ Status DeviceObject::prepareModel(Call& call) {
 }
 
 Status DeviceObject::prepareModelFromCache(Call& call) {
+    driver::PrepareOptions options;
     if (call.version >= HalVersion::V1_3) {
-        HALYARD_RETURN_IF_ERROR(readValue<OptionalTimePoint>(call.arguments).status());
+        HALYARD_ASSIGN_OR_RETURN(const auto* deadline,
+                                 readValue<OptionalTimePoint>(call.arguments));
+        options.deadline = decode(*deadline);
     }
-    HALYARD_RETURN_IF_ERROR(skipCache(call.arguments));
+    HALYARD_RETURN_IF_ERROR(readCache(call.arguments, "prepareModelFromCache"));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef object, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     std::shared_ptr<RemoteObject> callback = asCallback(object);
-    Status status = callback == nullptr ? invalidArgument("the callback is null")
-                                        : unsupported("there is no compilation cache");
-    if (callback != nullptr) {
-        preparedModelCallback(mProcess, std::move(callback), call.version)(status, nullptr);
-    }
+    const Status status =
+            callback == nullptr
+                    ? invalidArgument("the callback is null")
+                    : mDevice->prepareFromCacheAsync(
+                              options, preparedModelCallback(mProcess, std::move(callback),
+                                                             call.version));
     writeEnum(*reply, driver::toErrorStatus(status, call.version));
     return {};
 }
@@ -188,10 +199,8 @@ Status DeviceObject::getVersionString(Call& call) {
 
 Status DeviceObject::getType(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    const std::vector<std::string> backends = mDevice->backendNames();
-    bool gpu = !backends.empty() && backends.front() == "GpuAcc";
     writeEnum(*reply, ErrorStatus::NONE);
-    writeEnum(*reply, gpu ? DeviceType::GPU : DeviceType::CPU);
+    writeEnum(*reply, mDevice->type());
     return {};
 }
 
@@ -205,8 +214,9 @@ Status DeviceObject::getSupportedExtensions(Call& call) {
 Status DeviceObject::getNumberOfCacheFilesNeeded(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     writeEnum(*reply, ErrorStatus::NONE);
-    reply->writeUint32(0);  // model files
-    reply->writeUint32(0);  // data files
+    const driver::NumberOfCacheFiles files = mDevice->numberOfCacheFiles();
+    reply->writeUint32(files.model);
+    reply->writeUint32(files.data);
     return {};
 }
 

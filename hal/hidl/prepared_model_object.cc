@@ -135,7 +135,7 @@ Status PreparedModelObject::executeFenced(Call& call) {
     const bool nullFence = std::ranges::any_of(
             fences->view(), [](const HidlHandle& fence) { return fence.address == 0; });
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    Status status = mModel->validateFenced(request);
+    Status status = mModel->validateFenced(request, call.version);
     if (status.ok() && nullFence) {
         status = invalidArgument("a fence has no handle");
     }

@@ -2,6 +2,11 @@
 
 #include "hal/hidl/v1_2.h"
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+
 #include "driver/model/versions.h"
 
 namespace halyard::hal::hidl::nn::v1_2 {
@@ -71,16 +76,40 @@ void encode(ParcelWriter& writer, const driver::OutputShape& shape, OutputShape&
     wire.isSufficient = shape.isSufficient;
 }
 
+namespace {
+
+constexpr uint64_t kUnknownTime = std::numeric_limits<uint64_t>::max();
+
+// What a clock of this process can't count is its longest time.
+driver::Duration fromMicroseconds(uint64_t microseconds) {
+    constexpr auto kMost =
+            std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::nanoseconds::max());
+    if (microseconds == kUnknownTime) {
+        return std::nullopt;
+    }
+    return std::chrono::microseconds(std::min(microseconds, static_cast<uint64_t>(kMost.count())));
+}
+
+uint64_t toMicroseconds(const driver::Duration& time) {
+    return time.has_value()
+                   ? static_cast<uint64_t>(
+                             std::chrono::duration_cast<std::chrono::microseconds>(*time).count())
+                   : kUnknownTime;
+}
+
+}  // namespace
+
 driver::Timing decode(const Timing& wire) {
-    return {.timeOnDevice = wire.timeOnDevice, .timeInDriver = wire.timeInDriver};
+    return {.timeOnDevice = fromMicroseconds(wire.timeOnDevice),
+            .timeInDriver = fromMicroseconds(wire.timeInDriver)};
 }
 
 void writeShapesAndTiming(ParcelWriter& writer, std::span<const driver::OutputShape> shapes,
                           const driver::Timing& timing) {
     writeValue(writer, encodeEach<OutputShape>(writer, shapes));
     Timing wire;
-    wire.timeOnDevice = timing.timeOnDevice;
-    wire.timeInDriver = timing.timeInDriver;
+    wire.timeOnDevice = toMicroseconds(timing.timeOnDevice);
+    wire.timeInDriver = toMicroseconds(timing.timeInDriver);
     writeValue(writer, wire);
 }
 

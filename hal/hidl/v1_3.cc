@@ -61,7 +61,7 @@ std::chrono::nanoseconds countable(uint64_t nanoseconds) {
 
 }  // namespace
 
-driver::TimePoint decode(const OptionalTimePoint& wire) {
+Deadline decode(const OptionalTimePoint& wire) {
     if (wire.member == OptionalTimePoint::Member::none) {
         return std::nullopt;
     }
@@ -75,7 +75,7 @@ std::optional<std::chrono::nanoseconds> decode(const OptionalTimeoutDuration& wi
     return countable(wire.nanoseconds);
 }
 
-void encode(ParcelWriter& /*writer*/, const driver::TimePoint& time, OptionalTimePoint& wire) {
+void encode(ParcelWriter& /*writer*/, const Deadline& time, OptionalTimePoint& wire) {
     if (time.has_value()) {
         wire.member = OptionalTimePoint::Member::nanosecondsSinceEpoch;
         wire.nanosecondsSinceEpoch =

@@ -21,8 +21,6 @@ from halyard.records import error, run
 from halyard.results import failures, stage_name, status_name
 from halyard.subject import AnySubject
 
-UNKNOWN_TIME = 2**64 - 1
-
 
 @dataclass(frozen=True)
 class Times:
@@ -82,12 +80,24 @@ class Measurement:
     @property
     def in_driver(self) -> Times | None:
         """From the driver's first step to its last, as it says; None where it does not."""
-        return self._known([timing.time_in_driver_us for timing in self._timings()])
+        return self._times(
+            [
+                timing.time_in_driver_ns / 1e6
+                for timing in self._timings()
+                if timing.HasField("time_in_driver_ns")
+            ]
+        )
 
     @property
     def on_device(self) -> Times | None:
         """The part of it that the backends computed."""
-        return self._known([timing.time_on_device_us for timing in self._timings()])
+        return self._times(
+            [
+                timing.time_on_device_ns / 1e6
+                for timing in self._timings()
+                if timing.HasField("time_on_device_ns")
+            ]
+        )
 
     @property
     def profile(self) -> list[NodeTime]:
@@ -98,9 +108,6 @@ class Measurement:
     def peer(self) -> Times | None:
         """LiteRT's, on this machine."""
         return self._times(self.reference.milliseconds)
-
-    def _known(self, microseconds: Sequence[int]) -> Times | None:
-        return self._times([time / 1e3 for time in microseconds if time != UNKNOWN_TIME])
 
     def _timings(self) -> Sequence[pb.Timing]:
         return self.execution.timings if self.execution else ()

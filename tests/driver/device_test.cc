@@ -3,6 +3,7 @@
 #include "driver/device.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <future>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backends/ref/cpu_ref.h"
 #include "tests/driver/awaited.h"
 #include "tests/driver/device_fixture.h"
 #include "tests/driver/model_builder.h"
@@ -54,6 +56,73 @@ TEST(Device, RejectsABackendThatNobodyKnowsAndListsThoseThatAreKnown) {
     for (const std::string_view name : {"TpuAcc", "CpuRef", "CpuAcc", "GpuAcc"}) {
         EXPECT_NE(status.message().find(name), std::string_view::npos) << status.message();
     }
+}
+
+// CpuRef, on a processor of another kind.
+class TypedBackend final : public engine::Backend {
+  public:
+    TypedBackend(std::string name, engine::DeviceType type) : mName(std::move(name)), mType(type) {}
+    std::string_view name() const override { return mName; }
+    engine::DeviceType deviceType() const override { return mType; }
+    Status supports(const engine::Graph& graph, engine::NodeId node) const override {
+        return mCpuRef->supports(graph, node);
+    }
+    Result<std::unique_ptr<const engine::CompiledPiece>> compile(
+            const engine::CompileArguments& arguments) const override {
+        return mCpuRef->compile(arguments);
+    }
+
+  private:
+    const std::string mName;
+    const engine::DeviceType mType;
+    const std::unique_ptr<const engine::Backend> mCpuRef = engine::makeCpuRef();
+};
+
+TEST(Device, IsOfTheKindOfTheBackendThatIsAskedFirst) {
+    const std::vector<std::pair<engine::DeviceType, DeviceType>> types = {
+            {engine::DeviceType::GPU, DeviceType::GPU},
+            {engine::DeviceType::CPU, DeviceType::CPU},
+            {engine::DeviceType::ACCELERATOR, DeviceType::ACCELERATOR},
+            {engine::DeviceType::OTHER, DeviceType::OTHER}};
+    for (const auto& [first, type] : types) {
+        std::vector<std::unique_ptr<const engine::Backend>> backends;
+        backends.push_back(std::make_unique<TypedBackend>("First", first));
+        backends.push_back(std::make_unique<TypedBackend>("Gpu", engine::DeviceType::GPU));
+        backends.push_back(engine::makeCpuRef());
+        EXPECT_EQ(Device::create({}, std::move(backends)).value()->type(), type);
+    }
+    EXPECT_EQ(makeDevice()->type(), DeviceType::CPU);
+}
+
+TEST(Device, PreparesWhateverCacheFilesAndHintsItIsGiven) {
+    const auto device = makeDevice();
+    EXPECT_EQ(device->numberOfCacheFiles(), NumberOfCacheFiles());
+    PrepareOptions options;
+    auto cache = std::make_shared<CompilationCache>();
+    cache->modelFiles.emplace_back(memfd_create("cache", MFD_CLOEXEC));
+    cache->dataFiles.resize(2);
+    const std::weak_ptr<const CompilationCache> kept = cache;
+    options.cache = std::move(cache);
+    options.hints.pairs.push_back({.token = 0x10005, .value = {1, 2, 3}});
+    Prepared prepared = prepareAndWait(*device, reluModel(), HalVersion::AIDL_V4, options);
+    EXPECT_TRUE(prepared.status.ok()) << prepared.status.toString();
+    EXPECT_TRUE(device->prepare(reluModel(), HalVersion::AIDL_V4, options).ok());
+    options = {};
+    EXPECT_TRUE(kept.expired()) << "nothing is kept of it";
+}
+
+TEST(Device, HasNothingInACacheAndSaysSoOnce) {
+    const auto device = makeDevice();
+    int calls = 0;
+    const Status status = device->prepareFromCacheAsync(
+            {}, [&](const Status& told, const std::shared_ptr<PreparedModel>& model) {
+                ++calls;
+                EXPECT_EQ(told.code(), StatusCode::UNSUPPORTED);
+                EXPECT_EQ(model, nullptr);
+            });
+    EXPECT_EQ(status.code(), StatusCode::UNSUPPORTED);
+    EXPECT_EQ(calls, 1);
+    EXPECT_EQ(device->prepareFromCacheAsync({}, nullptr).code(), StatusCode::INVALID_ARGUMENT);
 }
 
 TEST(Device, RejectsCpuFeaturesThatTheProcessorLacksAndListsThoseItHas) {

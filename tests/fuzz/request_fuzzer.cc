@@ -244,7 +244,7 @@ void run(std::span<const uint8_t> bytes) {
         attempt.memory = contentOf(request);
         checkWritten(request, before, attempt.memory);
         if (!options.deadline.has_value()) {
-            (void)prepared.model->validateFenced(request);
+            (void)prepared.model->validateFenced(request, HalVersion::V1_3);
         }
     }
     requireSame(attempts[0], attempts[1]);

@@ -129,7 +129,7 @@ TEST_F(HidlObjects, ConfigureNoBursts) {
 TEST_F(HidlObjects, ExecuteNothingFencedAndSayWhatIsInvalidFirst) {
     std::shared_ptr<LocalObject> model = served(*mProcess, prepared(newest()));
     const auto answer = [&](const driver::Request& request, size_t nullFences,
-                            const driver::TimePoint& deadline) {
+                            const Deadline& deadline) {
         Result<std::unique_ptr<Reply>> reply = callMethod(
                 *mProcess, model, IPreparedModel::layout(), IPreparedModel::executeFenced,
                 [&](ParcelWriter& writer) {
@@ -155,7 +155,7 @@ TEST_F(HidlObjects, ExecuteNothingFencedAndSayWhatIsInvalidFirst) {
         return status;
     };
     const driver::Request request = addRequest();
-    const driver::TimePoint passed = std::chrono::steady_clock::time_point();
+    const Deadline passed = std::chrono::steady_clock::time_point();
     EXPECT_EQ(answer(request, 0, std::nullopt), ErrorStatus::GENERAL_FAILURE);
     EXPECT_EQ(answer({}, 0, std::nullopt), ErrorStatus::INVALID_ARGUMENT);
     EXPECT_EQ(answer(request, 1, std::nullopt), ErrorStatus::INVALID_ARGUMENT);

@@ -284,6 +284,42 @@ TEST(HidlConversion, ReadsOldCapabilitiesFromTensorTypes) {
     EXPECT_EQ((*second)->relaxedFloat32toFloat16Performance.powerUsage, 4.0F);
 }
 
+TEST(HidlConversion, TellsTimesInWholeMicroseconds) {
+    using std::chrono::nanoseconds;
+    const auto arrived = [](const driver::Timing& timing) {
+        ParcelWriter writer;
+        nn::v1_2::writeShapesAndTiming(writer, {}, timing);
+        Result<DeliveredParcel> parcel = deliver(capture(writer), Descriptors::KEEP);
+        EXPECT_TRUE(parcel.ok());
+        ParcelReader reader = parcel->reader(nullptr);
+        return nn::v1_2::readShapesAndTiming(reader).value().timing;
+    };
+    EXPECT_EQ(arrived({.timeOnDevice = nanoseconds(1'999), .timeInDriver = nanoseconds(2'000)}),
+              (driver::Timing{.timeOnDevice = nanoseconds(1'000),
+                              .timeInDriver = nanoseconds(2'000)}));
+    EXPECT_EQ(arrived({}), driver::Timing()) << "unknown ones stay unknown";
+    EXPECT_EQ(arrived({.timeOnDevice = std::nullopt, .timeInDriver = nanoseconds(999)}).timeInDriver,
+              nanoseconds(0));
+}
+
+TEST(HidlConversion, HoldsTimesThatTheClockCannot) {
+    nn::v1_2::Timing wire;
+    wire.timeOnDevice = std::numeric_limits<uint64_t>::max() - 1;
+    wire.timeInDriver = std::numeric_limits<uint64_t>::max();
+    const driver::Timing timing = decode(wire);
+    EXPECT_GT(timing.timeOnDevice, std::chrono::hours(24 * 365 * 200));
+    EXPECT_EQ(timing.timeInDriver, std::nullopt);
+}
+
+TEST(HidlConversion, TurnsLocationsBeyondItsNumbersIntoSomeThatNoPoolReaches) {
+    constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+    const driver::DataLocation far = {
+            .poolIndex = 1, .offset = kMost + 1, .length = kMost + 5, .padding = 8};
+    const driver::DataLocation arrived = decodeLocation(encodeLocation(far));
+    EXPECT_EQ(arrived, (driver::DataLocation{
+                               .poolIndex = 1, .offset = kMost, .length = kMost, .padding = 0}));
+}
+
 TEST(HidlConversion, HoldsDeadlinesThatTheClockCannot) {
     using std::chrono::nanoseconds;
     using std::chrono::steady_clock;

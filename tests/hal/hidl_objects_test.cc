@@ -102,7 +102,7 @@ TEST_F(HidlObjects, ReportInvalidRequestOnceAndReturnIt) {
         Notification executed = executions->wait();
         EXPECT_EQ(executed.status, ErrorStatus::INVALID_ARGUMENT);
         EXPECT_TRUE(executed.shapes.empty());
-        EXPECT_EQ(executed.timing.timeInDriver, Timing::kUnknown);
+        EXPECT_EQ(executed.timing.timeInDriver, std::nullopt);
         EXPECT_EQ(executions->count(), 1U);
     }
 }
@@ -117,8 +117,8 @@ TEST_F(HidlObjects, ExecuteSynchronously) {
         ASSERT_EQ(execution->shapes.size(), 1U);
         EXPECT_EQ(execution->shapes[0].dimensions, std::vector<uint32_t>{2});
         EXPECT_TRUE(execution->shapes[0].isSufficient);
-        EXPECT_EQ(execution->timing.timeOnDevice, Timing::kUnknown);
-        EXPECT_EQ(execution->timing.timeInDriver, Timing::kUnknown);
+        EXPECT_EQ(execution->timing.timeOnDevice, std::nullopt);
+        EXPECT_EQ(execution->timing.timeInDriver, std::nullopt);
         EXPECT_EQ(output(), (std::array{11.0F, 22.0F}));
     }
 }
@@ -127,7 +127,7 @@ TEST_F(HidlObjects, MeasureWhenAsked) {
     Result<HidlClient::Execution> execution = client(newest()).executeSynchronously(
             prepared(newest()), addRequest(), mPools, {.measureTiming = true, .deadline = {}});
     ASSERT_TRUE(execution.ok());
-    EXPECT_NE(execution->timing.timeInDriver, Timing::kUnknown);
+    EXPECT_NE(execution->timing.timeInDriver, std::nullopt);
     EXPECT_LE(execution->timing.timeOnDevice, execution->timing.timeInDriver);
 }
 
@@ -147,7 +147,7 @@ TEST_F(HidlObjects, TellShapesOfOutputsThatAreTooSmall) {
 }
 
 TEST_F(HidlObjects, NotifyPassedDeadlinesAndReturnNone) {
-    const driver::TimePoint past = std::chrono::steady_clock::now() - std::chrono::seconds(1);
+    const Deadline past = std::chrono::steady_clock::now() - std::chrono::seconds(1);
     auto models = RecordingCallback::forModels();
     driver::PrepareOptions options;
     options.deadline = past;

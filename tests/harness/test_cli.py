@@ -300,7 +300,7 @@ def unknown(case: pb.TestCase) -> pb.CaseResult:
     """Executed, whatever came out."""
     result = pb.CaseResult(name=case.name, prepare_ns=1, hal_version=pb.HAL_VERSION_1_3)
     example = result.examples.add()
-    example.timings.add(wall_ns=4_000_000, time_in_driver_us=3000, time_on_device_us=2000)
+    example.timings.add(wall_ns=4_000_000, time_in_driver_ns=3_000_000, time_on_device_ns=2_000_000)
     for buffer in case.examples[0].outputs:
         example.outputs.add(data=bytes(buffer.byte_size))
     return result

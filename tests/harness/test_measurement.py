@@ -14,7 +14,7 @@ from halyard import records
 from halyard.compare import Difference, allowed_steps, disagreements
 from halyard.engines import litert
 from halyard.engines.reference import MOST_RUNS, Reference, Repetitions, reference
-from halyard.measurement import UNKNOWN_TIME, Measurement, absent, refusals, shares, strangers
+from halyard.measurement import Measurement, absent, refusals, shares, strangers
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.report import (
@@ -42,10 +42,10 @@ def result() -> pb.CaseResult:
         memory=pb.Memory(constant_bytes=2**21, arena_bytes=2048),
     )
     execution = made.examples.add(name="seed_0")
-    for wall, on_device in ((5_000_000, 4000), (3_000_000, UNKNOWN_TIME), (4_000_000, 2000)):
-        in_driver = on_device if on_device == UNKNOWN_TIME else on_device + 500
+    for wall, on_device in ((5_000_000, 4_000_000), (3_000_000, None), (4_000_000, 2_000_000)):
+        in_driver = None if on_device is None else on_device + 500_000
         execution.timings.add(
-            wall_ns=wall, time_on_device_us=on_device, time_in_driver_us=in_driver
+            wall_ns=wall, time_on_device_ns=on_device, time_in_driver_ns=in_driver
         )
     for index, (node, backend) in enumerate(
         [("Conv2d", "CpuAcc"), ("Softmax", "CpuRef"), ("Conv2d", "CpuAcc"), ("Pad", "CpuRef")]
@@ -97,10 +97,6 @@ def test_a_time_the_driver_does_not_know_is_left_out() -> None:
     assert in_driver is not None
     assert in_driver.values == [4.5, 2.5]
     assert "of which in the driver 3.50 ms, in its backends 3.00 ms" in times(measured())
-
-
-def test_an_unknown_time_is_nnapi_s() -> None:
-    assert UNKNOWN_TIME == 0xFFFF_FFFF_FFFF_FFFF
 
 
 @pytest.mark.skipif(not litert.available(), reason="LiteRT (ai-edge-litert) is not installed")

@@ -140,13 +140,14 @@ def test_a_case_gives_outputs_shapes_and_timings(files: Files, mode: pb.Executio
     assert output.is_sufficient
     assert len(example.timings) == 3
     assert all(timing.wall_ns > 0 for timing in example.timings)
-    assert all(timing.time_in_driver_us < 2**64 - 1 for timing in example.timings)
+    assert all(timing.HasField("time_in_driver_ns") for timing in example.timings)
 
 
 def test_timing_is_unknown_unless_asked_for(files: Files) -> None:
     (result,) = files.run([add_case()])
     (timing,) = result.examples[0].timings
-    assert (timing.time_on_device_us, timing.time_in_driver_us) == (2**64 - 1, 2**64 - 1)
+    assert not timing.HasField("time_on_device_ns")
+    assert not timing.HasField("time_in_driver_ns")
 
 
 def test_placement_and_memory_are_reported(files: Files) -> None:

@@ -297,6 +297,8 @@ class LoadedBackend : public Backend {
     explicit LoadedBackend(std::shared_ptr<const Library> library) : mLibrary(std::move(library)) {}
 
     std::string_view name() const override { return mLibrary->name(); }
+    // A library does not say.
+    DeviceType deviceType() const override { return DeviceType::OTHER; }
 
     Status supports(const Graph& graph, NodeId node) const override {
         HALYARD_RETURN_IF_ERROR(checkShapesFollow(graph, graph.node(node)));

@@ -36,7 +36,9 @@ class ServiceManagerObject final : public hal::hidl::HidlObject {
     void shutDown() { mRegistry->clear(); }
 
     // As Android's: nothing that it is told needs any, IBase::debug least of all.
-    bool takesDescriptors() const override { return false; }
+    hal::ObjectFlags flags() const override {
+        return {.takesDescriptors = false, .inheritsRealTime = true, .mostNice = 0};
+    }
 
   protected:
     Status serve(uint32_t code, Call& call) override;

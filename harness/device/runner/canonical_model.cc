@@ -35,7 +35,8 @@ driver::Operand toCanonical(const pb::Operand& operand) {
     result.lifetime = static_cast<driver::OperandLifeTime>(operand.lifetime());
     result.location = {.poolIndex = operand.location().pool_index(),
                        .offset = operand.location().offset(),
-                       .length = operand.location().length()};
+                       .length = operand.location().length(),
+                       .padding = operand.location().padding()};
     if (operand.has_channel_quant()) {
         const pb::SymmPerChannelQuantParams& params = operand.channel_quant();
         result.extraParams = driver::SymmPerChannelQuantParams{
@@ -78,8 +79,9 @@ Result<driver::DataLocation> place(size_t pool, uint64_t length, uint64_t& end) 
     }
     end = offset + length;
     return driver::DataLocation{.poolIndex = static_cast<uint32_t>(pool),
-                                .offset = static_cast<uint32_t>(offset),
-                                .length = static_cast<uint32_t>(length)};
+                                .offset = offset,
+                                .length = length,
+                                .padding = 0};
 }
 
 Status checkSubgraph(const driver::Subgraph& subgraph, driver::HalVersion version) {

@@ -203,8 +203,13 @@ Outcome executeRepeatedly(PreparedTarget& prepared, const TargetRequest& request
         const uint64_t wall = nanosecondsSince(start);
         if (answer.outcome.ok() && run >= options.warmup()) {
             pb::Timing& timing = *result.add_timings();
-            timing.set_time_on_device_us(answer.value.timing.timeOnDevice);
-            timing.set_time_in_driver_us(answer.value.timing.timeInDriver);
+            const driver::Timing& told = answer.value.timing;
+            if (told.timeOnDevice.has_value()) {
+                timing.set_time_on_device_ns(static_cast<uint64_t>(told.timeOnDevice->count()));
+            }
+            if (told.timeInDriver.has_value()) {
+                timing.set_time_in_driver_ns(static_cast<uint64_t>(told.timeInDriver->count()));
+            }
             timing.set_wall_ns(wall);
         }
     }

@@ -14,7 +14,7 @@
 #include "driver/model/model.h"
 #include "driver/model/request.h"
 #include "driver/model/versions.h"
-#include "hal/binder/shared_memory.h"
+#include "hal/memory/shared_memory.h"
 
 namespace halyard::runner {
 

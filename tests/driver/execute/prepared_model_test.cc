@@ -69,7 +69,7 @@ TEST_F(Executing, ReportsAnInvalidRequestThroughCallbackAndReturnValue) {
                 ++calls;
                 EXPECT_EQ(result.status.code(), StatusCode::INVALID_ARGUMENT);
                 EXPECT_TRUE(result.outputShapes.empty());
-                EXPECT_EQ(result.timing.timeOnDevice, Timing::kUnknown);
+                EXPECT_EQ(result.timing.timeOnDevice, std::nullopt);
             });
     EXPECT_EQ(launch.code(), StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(calls, 1);
@@ -125,12 +125,12 @@ TEST_F(Executing, StopsInTheMiddleOfAHugeNodeAtItsDeadline) {
 TEST_F(Executing, KnowsTimesOnlyWhenAsked) {
     const std::shared_ptr<PreparedModel> model = prepare(floatConvModel());
     const Timing unasked = model->execute(convRequest().request(), HalVersion::V1_2, {}).timing;
-    EXPECT_EQ(unasked.timeOnDevice, Timing::kUnknown);
-    EXPECT_EQ(unasked.timeInDriver, Timing::kUnknown);
+    EXPECT_EQ(unasked.timeOnDevice, std::nullopt);
+    EXPECT_EQ(unasked.timeInDriver, std::nullopt);
     ExecuteOptions options;
     options.measureTiming = true;
     const Timing asked = model->execute(convRequest().request(), HalVersion::V1_2, options).timing;
-    EXPECT_NE(asked.timeInDriver, Timing::kUnknown);
+    EXPECT_NE(asked.timeInDriver, std::nullopt);
     EXPECT_LE(asked.timeOnDevice, asked.timeInDriver);
 }
 
@@ -143,14 +143,14 @@ TEST_F(Executing, ReplacesWhatAReusedResultHolds) {
     options.measureTiming = true;
     model->execute(request.request(), HalVersion::V1_0, options, result);
     ASSERT_TRUE(result.status.ok());
-    EXPECT_NE(result.timing.timeInDriver, Timing::kUnknown);
+    EXPECT_NE(result.timing.timeInDriver, std::nullopt);
     model->execute(request.request(), HalVersion::V1_0, {}, result);
-    EXPECT_EQ(result.timing.timeInDriver, Timing::kUnknown) << "not asked for";
+    EXPECT_EQ(result.timing.timeInDriver, std::nullopt) << "not asked for";
     EXPECT_EQ(result.outputShapes.size(), 1U);
     model->execute(Request(), HalVersion::V1_0, options, result);
     EXPECT_EQ(result.status.code(), StatusCode::INVALID_ARGUMENT);
     EXPECT_TRUE(result.outputShapes.empty());
-    EXPECT_EQ(result.timing.timeInDriver, Timing::kUnknown);
+    EXPECT_EQ(result.timing.timeInDriver, std::nullopt);
     model->execute(request.request(), HalVersion::V1_0, {}, result);
     EXPECT_TRUE(result.status.ok());
 }

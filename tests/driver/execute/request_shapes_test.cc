@@ -35,7 +35,7 @@ TEST_F(Executing, TellsTheShapeOfAnOutputThatIsTooSmall) {
     EXPECT_EQ(result.status.code(), StatusCode::OUTPUT_TOO_SMALL);
     EXPECT_EQ(result.outputShapes,
               (std::vector<OutputShape>{{.dimensions = {2, 3}, .isSufficient = false}}));
-    EXPECT_EQ(result.timing.timeInDriver, Timing::kUnknown);
+    EXPECT_EQ(result.timing.timeInDriver, std::nullopt);
 }
 
 TEST_F(Executing, TellsWhichOfTwoOutputsIsTooSmall) {

@@ -79,6 +79,32 @@ TEST(ValidateRequest, RejectsLocationsOutsideTheirPool) {
     }
 }
 
+TEST(ValidateRequest, RejectsLocationsThatOnlyWrappedSumsWouldPutIntoTheirPool) {
+    constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+    for (const DataLocation& location :
+         {DataLocation{0, kMax, 1}, DataLocation{0, 1, kMax}, DataLocation{0, kMax - 23, 24},
+          DataLocation{0, uint64_t{1} << 32U, 24}, DataLocation{0, 0, 24, kMax},
+          DataLocation{0, 0, 24, kMax - 23}, DataLocation{0, 8, 8, kMax - 15},
+          DataLocation{0, kMax, kMax, 2}}) {
+        RequestBuilder builder = validRequest();
+        builder.request().inputs[0].location = location;
+        expectInvalid(builder.request(), "of the input");
+        builder = validRequest();
+        builder.request().outputs[0].location = location;
+        expectInvalid(builder.request(), "of the output");
+    }
+}
+
+TEST(ValidateRequest, HoldsPaddingToThePoolAsWell) {
+    RequestBuilder builder = validRequest();
+    ASSERT_EQ(std::get<SharedMemory>(builder.request().pools[0])->size(), 24U);
+    DataLocation& location = builder.request().inputs[1].location;
+    location = {.poolIndex = 0, .offset = 4, .length = 4, .padding = 16};
+    EXPECT_TRUE(validate(builder.request()).ok());
+    location.padding = 17;
+    expectInvalid(builder.request(), "one byte of padding too many");
+}
+
 TEST(ValidateRequest, RejectsAnArgumentThatHasNoValueAndYetSomething) {
     RequestBuilder builder = validRequest();
     builder.request().inputs[0] = {.hasNoValue = true, .location = {}, .dimensions = {}};

@@ -143,6 +143,14 @@ TEST_F(ModelValidation, SubgraphOperandsThatNameNoSubgraph) {
     expectInvalid(temporary, HalVersion::V1_3, "lifetime");
 }
 
+TEST_F(ModelValidation, PaddingInAModel) {
+    for (const HalVersion version : kVersions) {
+        Model model = floatConvModel();
+        model.main.operands[1].location.padding = 1;
+        expectInvalid(model, version, "padding");
+    }
+}
+
 TEST_F(ModelValidation, InvalidReferencedSubgraph) {
     Model model = ifModel();
     model.referenced[1].operations[0].inputs[0] = 99;

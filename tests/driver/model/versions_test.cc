@@ -17,6 +17,20 @@
 namespace halyard::driver {
 namespace {
 
+TEST(Versions, HaveAFeatureLevelEach) {
+    const std::vector<std::pair<HalVersion, int64_t>> levels = {
+            {HalVersion::V1_0, 27},         {HalVersion::V1_1, 28},
+            {HalVersion::V1_2, 29},         {HalVersion::V1_3, 30},
+            {HalVersion::AIDL_V1, 31},      {HalVersion::AIDL_V2, 1000006},
+            {HalVersion::AIDL_V3, 1000007}, {HalVersion::AIDL_V4, 1000008}};
+    ASSERT_EQ(levels.size(), allVersions().size());
+    for (size_t i = 0; i < levels.size(); ++i) {
+        EXPECT_EQ(allVersions()[i], levels[i].first);
+        EXPECT_EQ(static_cast<int64_t>(featureLevelOf(levels[i].first)), levels[i].second)
+                << toString(levels[i].first);
+    }
+}
+
 // A RELU, and an input of that type that nothing reads.
 Model modelWith(OperandType type) {
     ModelBuilder builder;

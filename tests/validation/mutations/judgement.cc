@@ -93,7 +93,8 @@ std::optional<std::string> complaint(const driver::PreparedModel& model, driver:
     if (!isInvalid(launch) || !isInvalid(called.status) || !called.outputShapes.empty()) {
         return answer("execute returns and", launch) + "; " + answer("its callback", called.status);
     }
-    if (const Status fenced = model.validateFenced(request); !isInvalid(fenced)) {
+    if (const Status fenced = model.validateFenced(request, driver::HalVersion::V1_3);
+        !isInvalid(fenced)) {
         return answer("executeFenced", fenced);
     }
     return std::nullopt;

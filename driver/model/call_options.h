@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a model is prepared and a request executed, as far as clients may say so: the newest
+// contract's, of which older ones say less.
+
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "driver/model/codes.h"
+#include "driver/model/model.h"
+#include "driver/model/request.h"
+#include "engine/base/checkpoint.h"
+#include "engine/base/file_descriptor.h"
+
+namespace halyard::engine {
+class TraceSink;
+}
+
+namespace halyard::driver {
+
+class Client;
+
+// What extensions want said of a call. Hints of an extension that the driver does not know are
+// ignored, as the contract wants it.
+struct ExtensionHints {
+    struct TokenValuePair {
+        // The low 16 bits: which hint; those above: the extension's prefix.
+        uint32_t token = 0;
+        std::vector<uint8_t> value;
+    };
+    std::vector<TokenValuePair> pairs;
+    std::vector<ExtensionNameAndPrefix> extensionNameToPrefix;
+};
+
+// Says that the hints of such a call are ignored, if there are any. `call`: "prepareModel".
+void noteIgnored(const ExtensionHints& hints, std::string_view call);
+
+// How many files a device wants to keep of a prepared model.
+struct NumberOfCacheFiles {
+    uint32_t model = 0;
+    uint32_t data = 0;
+
+    bool operator==(const NumberOfCacheFiles&) const = default;
+};
+
+// Files for what a device keeps of a prepared model, in the client's name.
+struct CompilationCache {
+    std::vector<FileDescriptor> modelFiles;
+    std::vector<FileDescriptor> dataFiles;
+    std::array<uint8_t, 32> token = {};
+};
+
+struct PrepareOptions {
+    ExecutionPreference preference = ExecutionPreference::FAST_SINGLE_ANSWER;
+    Priority priority = Priority::MEDIUM;
+    Deadline deadline;
+    // Null: there is nothing to be kept. Where it does not have as many files as the device wants,
+    // the model is prepared all the same, and nothing is kept.
+    std::shared_ptr<const CompilationCache> cache = nullptr;
+    ExtensionHints hints = {};
+    // Whose account the model is charged to; null: this process's.
+    std::shared_ptr<Client> client = nullptr;
+};
+
+// How long each WHILE of an execution may take: NNAPI's default and maximum.
+inline constexpr std::chrono::nanoseconds kDefaultLoopTimeout = std::chrono::seconds(2);
+inline constexpr std::chrono::nanoseconds kMaxLoopTimeout = std::chrono::seconds(15);
+
+// Descriptors that become readable, or an error, when what they stand for has happened: sync_file,
+// eventfd, pipes.
+using Fences = std::vector<std::shared_ptr<const FileDescriptor>>;
+
+struct ExecuteOptions {
+    bool measureTiming = false;
+    Deadline deadline;
+    std::chrono::nanoseconds loopTimeout = kDefaultLoopTimeout;  // kMaxLoopTimeout at most counts
+    // What has to happen before it begins, and how long it may take from then on.
+    Fences waitFor = {};
+    Duration durationAfterFences = {};
+    ExtensionHints hints = {};
+    engine::TraceSink* trace = nullptr;  // told what each node took; null: nobody asks
+};
+
+}  // namespace halyard::driver
