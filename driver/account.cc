@@ -25,6 +25,7 @@ constexpr Row kRows[] = {
         {&Account::addressSpace, &AccountLimits::addressSpace, "bytes mapped"},
         {&Account::mappings, &AccountLimits::mappings, "mappings"},
         {&Account::sharedMemory, &AccountLimits::sharedMemory, "bytes of shared memory"},
+        {&Account::descriptors, &AccountLimits::descriptors, "descriptors"},
         {&Account::models, &AccountLimits::models, "models"},
         {&Account::tasks, &AccountLimits::tasks, "tasks"},
         {&Account::processes, &AccountLimits::processes, "processes"},
@@ -45,7 +46,8 @@ constexpr size_t kAddressSpace = size_t{1} << 44;  // of 2^47 that a process has
 #else
 constexpr size_t kAddressSpace = size_t{1} << 30;
 #endif
-constexpr size_t kMappings = 32768;  // of 65,530 that a process may have unless told otherwise
+constexpr size_t kMappings = 32768;    // of 65,530 that a process may have unless told otherwise
+constexpr size_t kDescriptors = 8192;  // of 32,768 that a service lets itself have
 constexpr size_t kModels = 16384;
 constexpr size_t kTasks = 8192;
 constexpr size_t kProcesses = 512;
@@ -86,6 +88,7 @@ AccountLimits accountLimits(const Options& options) {
                             .addressSpace = divide(kAddressSpace, kAddressSpace / 8),
                             .mappings = divide(kMappings, kMappings / 4),
                             .sharedMemory = divide(sharedMemory, sharedMemory / 2),
+                            .descriptors = divide(kDescriptors, kDescriptors / 8),
                             .models = divide(kModels, kModels / 16),
                             .tasks = divide(kTasks, kTasks / 16),
                             .processes = divide(kProcesses, 1)};

@@ -24,6 +24,8 @@ struct Account {
     // Bytes of mapped memory, of no disk, that the device may touch. A page that is missing comes
     // into being with the first look at it, whoever looks, and stays for as long as it is mapped.
     std::shared_ptr<Budget> sharedMemory;
+    // Open descriptors that outlive the call they came with.
+    std::shared_ptr<Budget> descriptors;
     // Prepared models, those that are being prepared among them.
     std::shared_ptr<Budget> models;
     // Work that waits for its turn or runs, on threads of the device.
@@ -49,6 +51,7 @@ struct AccountLimits {
     Division addressSpace;
     Division mappings;
     Division sharedMemory;
+    Division descriptors;
     Division models;
     Division tasks;
     Division processes;

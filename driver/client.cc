@@ -8,9 +8,11 @@
 #include <utility>
 
 namespace halyard::driver {
+
 void Client::end() {
     mEnded.store(true);
     const Status gone = alive();
+    mShares.fences->refuseWaiting(gone);  // first: what waits here may come to wait there
     mShares.preparing->refuseWaiting(gone);
     mShares.executing->refuseWaiting(gone);
     mIdle->dropAllOf(mNumber);
@@ -40,21 +42,19 @@ void Client::keepWitness(std::shared_ptr<void> witness) {
 }
 
 Clients::Clients(Account device, const AccountLimits& limits, std::shared_ptr<IdleExecutions> idle,
-                 Scheduler& preparing, Scheduler& executing, CallGate& calls)
+                 const Shared& shared)
     : mDevice(std::move(device)),
       mLimits(limits),
       mIdle(std::move(idle)),
-      mPreparing(preparing),
-      mExecuting(executing),
-      mCalls(calls),
+      mShared(shared),
       mOwn(make({.pid = getpid(), .uid = getuid()}, mLastNumber, makeUser(getuid(), mDevice),
                 mDevice, {})) {}
 
 std::shared_ptr<User> Clients::makeUser(uint32_t uid, Account account) {
     return std::make_shared<User>(uid, std::move(account),
-                                  User::Shares{.preparing = mPreparing.makeGroup(),
-                                               .executing = mExecuting.makeGroup(),
-                                               .calls = mCalls.makeGroup()});
+                                  User::Shares{.preparing = mShared.preparing.makeGroup(),
+                                               .executing = mShared.executing.makeGroup(),
+                                               .calls = mShared.calls.makeGroup()});
 }
 
 std::shared_ptr<User> Clients::userOf(uint32_t uid) {
@@ -75,6 +75,7 @@ std::shared_ptr<Client> Clients::make(ProcessId process, AccountNumber number,
     const User::Shares& shares = user->shares();
     Client::Shares own = {.preparing = shares.preparing->makeShare(),
                           .executing = shares.executing->makeShare(),
+                          .fences = mShared.fences.makeShare(),
                           .calls = shares.calls->makeShare()};
     return std::make_shared<Client>(process, number, std::move(user), std::move(account),
                                     std::move(place), mIdle, std::move(own));

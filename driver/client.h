@@ -5,7 +5,8 @@
 // it and to its user, against limits below the device's own, and ends with it. So what one client
 // does leaves room for the others, and so does what many of one user do.
 //
-// Descriptors are not in the account: none outlives the call that it came with (model/memory.h).
+// Descriptors are in the account as far as they outlive the call that they came with: those of
+// memory that is used many times, and fences that are waited for.
 
 #pragma once
 
@@ -22,6 +23,7 @@
 #include "driver/call_gate.h"
 #include "driver/execute/idle_executions.h"
 #include "driver/execute/precedence.h"
+#include "driver/fence_watch.h"
 #include "driver/scheduler.h"
 #include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
@@ -72,6 +74,7 @@ class Client {
     struct Shares {
         std::shared_ptr<Scheduler::Share> preparing;
         std::shared_ptr<Scheduler::Share> executing;
+        std::shared_ptr<FenceWatch::Share> fences;
         std::shared_ptr<CallGate::Share> calls;
     };
 
@@ -136,9 +139,15 @@ class Client {
 // The accounts that are open. Thread-safe.
 class Clients {
   public:
-    // The schedulers and the gate outlive this.
+    // What clients have shares of; it outlives this.
+    struct Shared {
+        Scheduler& preparing;
+        Scheduler& executing;
+        FenceWatch& fences;
+        CallGate& calls;
+    };
     Clients(Account device, const AccountLimits& limits, std::shared_ptr<IdleExecutions> idle,
-            Scheduler& preparing, Scheduler& executing, CallGate& calls);
+            const Shared& shared);
 
     // The account of that process: the one that is open, unless its process has died, or a new one.
     // RESOURCE_EXHAUSTED where its user, or all together, have too many.
@@ -159,9 +168,7 @@ class Clients {
     const Account mDevice;
     const AccountLimits mLimits;
     const std::shared_ptr<IdleExecutions> mIdle;
-    Scheduler& mPreparing;
-    Scheduler& mExecuting;
-    CallGate& mCalls;
+    const Shared mShared;
     AccountNumber mLastNumber = 0;
     const std::shared_ptr<Client> mOwn;
     mutable std::mutex mMutex;  // guards what changes

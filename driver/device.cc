@@ -132,6 +132,14 @@ Status validate(const Options& options) {
     return {};
 }
 
+size_t waitingOf(const User::Shares& shares) {
+    return shares.preparing->waiting() + shares.executing->waiting();
+}
+
+size_t waitingOf(const Client::Shares& shares) {
+    return shares.preparing->waiting() + shares.executing->waiting() + shares.fences->waiting();
+}
+
 // What clients and users have alike, in a line of the report.
 template <typename Part>
 std::string describeHoldings(const Part& part) {
@@ -146,8 +154,9 @@ std::string describeHoldings(const Part& part) {
     add("address_space", account.addressSpace->reserved());
     add("mappings", account.mappings->reserved());
     add("shared_memory", account.sharedMemory->reserved());
+    add("descriptors", account.descriptors->reserved());
     add("tasks", account.tasks->reserved());
-    add("waiting", shares.preparing->waiting() + shares.executing->waiting());
+    add("waiting", waitingOf(shares));
     add("running", shares.preparing->running() + shares.executing->running());
     add("calls", shares.calls->inside());
     return text + "\n";
@@ -179,7 +188,8 @@ DeviceState::DeviceState(Options deviceOptions,
       calls(options.calls),
       preparing(slots(kPreparingSlots)),
       executing(slots(kExecutingSlots)),
-      clients(account, accountLimits(options), idle, preparing, executing, calls) {}
+      clients(account, accountLimits(options), idle,
+              {.preparing = preparing, .executing = executing, .fences = fences, .calls = calls}) {}
 
 Device::Device(std::shared_ptr<DeviceState> state, Capabilities capabilities)
     : mState(std::move(state)), mCapabilities(std::move(capabilities)) {}
@@ -231,13 +241,14 @@ Result<std::vector<bool>> Device::supportedOperations(const Model& model, HalVer
     const Client& asker = client == nullptr ? *mState->clients.own() : *client;
     HALYARD_ASSIGN_OR_RETURN(const CallGate::Permit permit, asker.shares().calls->enter());
     // Operations whose constants can't be mapped are not supported; the others may be.
-    static_cast<void>(usePools(model, &asker.account()));
+    PoolUses pools;
+    static_cast<void>(usePools(model, &asker.account(), pools));
     HALYARD_ASSIGN_OR_RETURN(const Scheduler::Slot slot,
                              asker.shares().preparing->enter(Priority::MEDIUM, std::nullopt));
     const TimeLimit limit = mState->timeLimit(std::nullopt);
     const ChargedWork work(*mState, asker);
     Result<std::vector<bool>> supported = driver::supportedOperations(
-            *mState, asker, model,
+            *mState, asker, model, std::move(pools),
             Checkpoint(limit.deadline(), &asker.ended()).unless(work.condition()));
     if (!supported.ok()) {
         return limit.explain(supported.status());
@@ -249,7 +260,10 @@ Result<std::shared_ptr<PreparedModel>> Device::prepare(const Model& model, HalVe
                                                        const PrepareOptions& options) const {
     HALYARD_RETURN_IF_ERROR(validate(model, version, options));
     noteIgnored(options);
-    return compileModel(mState, model, options);
+    const Client& client = options.client == nullptr ? *mState->clients.own() : *options.client;
+    PoolUses pools;
+    HALYARD_RETURN_IF_ERROR(usePools(model, &client.account(), pools));
+    return compileModel(mState, model, std::move(pools), options);
 }
 
 Status Device::prepareAsync(Model model, HalVersion version, const PrepareOptions& options,
@@ -270,6 +284,7 @@ Status Device::prepareAsync(Model model, HalVersion version, const PrepareOption
         callback(admission.status(), nullptr);
         return admission.status();
     }
+    PoolUses pools;
     {
         // It works on the caller's thread, like all that asks for a permit.
         const Result<CallGate::Permit> permit = client->shares().calls->enter();
@@ -277,7 +292,7 @@ Status Device::prepareAsync(Model model, HalVersion version, const PrepareOption
             callback(permit.status(), nullptr);
             return permit.status();
         }
-        if (const Status used = usePools(model, &client->account()); !used.ok()) {
+        if (const Status used = usePools(model, &client->account(), pools); !used.ok()) {
             callback(used, nullptr);
             return {};
         }
@@ -285,19 +300,24 @@ Status Device::prepareAsync(Model model, HalVersion version, const PrepareOption
     struct Preparation {
         PrepareCallback callback;
         Model model;
+        PoolUses pools;
         Client::Admission admission;
     };
-    const auto preparation = std::make_shared<Preparation>(
-            Preparation{std::move(callback), std::move(model), std::move(admission).value()});
+    model.pools.clear();  // what is used of them is
+    const auto preparation = std::make_shared<Preparation>(Preparation{
+            std::move(callback), std::move(model), std::move(pools), std::move(admission).value()});
     // What is ignored does not wait with the rest.
     PrepareOptions kept = options;
     kept.cache = nullptr;
     kept.hints = {};
     auto work = [preparation, kept = std::move(kept), state = mState](const Status& turn) {
         Result<std::shared_ptr<PreparedModel>> prepared =
-                turn.ok() ? compileModel(state, preparation->model, kept) : turn;
+                turn.ok() ? compileModel(state, preparation->model, std::move(preparation->pools),
+                                         kept)
+                          : turn;
         // The model stands on its own now.
         preparation->model = {};
+        preparation->pools = {};
         preparation->admission.memory = {};
         preparation->callback(prepared.status(), prepared.ok() ? std::move(*prepared) : nullptr);
     };

@@ -80,8 +80,8 @@ class Device {
     Status prepareAsync(Model model, HalVersion version, const PrepareOptions& options,
                         PrepareCallback callback) const;
 
-    // Prepares what was kept in the files of the options' cache, by the contract above. UNSUPPORTED:
-    // nothing is ever kept.
+    // Prepares what was kept in the files of the options' cache, by the contract above.
+    // UNSUPPORTED: nothing is ever kept.
     Status prepareFromCacheAsync(const PrepareOptions& options,
                                  const PrepareCallback& callback) const;
 

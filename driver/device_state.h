@@ -12,6 +12,7 @@
 #include "driver/call_gate.h"
 #include "driver/client.h"
 #include "driver/execute/idle_executions.h"
+#include "driver/fence_watch.h"
 #include "driver/options.h"
 #include "driver/placement_policy.h"
 #include "driver/scheduler.h"
@@ -53,6 +54,8 @@ struct DeviceState {
     // no request waiting.
     Scheduler preparing;
     Scheduler executing;
+    // What it tells posts tasks.
+    FenceWatch fences;
     Clients clients;
 
     // Of work that begins now.

@@ -7,6 +7,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/sync_file.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -45,6 +46,7 @@ constexpr uint32_t kArchitecture = 0;
 constexpr uint32_t kNameMapping = 0x53564d41;  // PR_SET_VMA
 // The ashmem driver's question for a region's size.
 constexpr uint32_t kAshmemGetSize = _IO(0x77, 4);
+constexpr auto kSyncFileInfo = static_cast<uint32_t>(SYNC_IOC_FILE_INFO);
 
 // What one argument has to be. The kernel takes 32 bits of all that are looked at here.
 struct Argument {
@@ -82,12 +84,12 @@ struct Row {
 
 // What the service ever does, in the order in which the kernel looks, the most frequent first.
 constexpr Row kAllowed[] = {
-        // Binder, and a client's region of shared memory.
-        {__NR_ioctl, "binder; the size of an ashmem region",
+        // Binder, a client's region of shared memory, and its fences.
+        {__NR_ioctl, "binder; the size of an ashmem region; how a fence ended",
          oneOf(1,
                {static_cast<uint32_t>(BINDER_WRITE_READ), static_cast<uint32_t>(BINDER_THREAD_EXIT),
                 static_cast<uint32_t>(BINDER_SET_MAX_THREADS),
-                static_cast<uint32_t>(BINDER_VERSION), kAshmemGetSize})},
+                static_cast<uint32_t>(BINDER_VERSION), kAshmemGetSize, kSyncFileInfo})},
 
         // Threads.
         {__NR_futex, "locks, conditions, joins"},
@@ -151,9 +153,9 @@ constexpr Row kAllowed[] = {
         {__NR_lseek, "stdio"},
         {__NR_pipe2, "debug()"},
         {__NR_splice, "debug()"},
-        {__NR_ppoll, "debug()"},
+        {__NR_ppoll, "debug(); clients' fences"},
 #ifdef __NR_poll
-        {__NR_poll, "debug()"},
+        {__NR_poll, "the same"},
 #endif
         {__NR_getsockopt, "debug(): whether its output is a socket"},
         {__NR_sendto, "debug() into a socket; logd"},
@@ -192,7 +194,7 @@ constexpr uint32_t kRefused = 0;  // by whatever answer the mode has for it
 constexpr Row kNarrowed[] = {
         {__NR_ioctl, "binder's threads are told, and which version it has",
          oneOf(1, {static_cast<uint32_t>(BINDER_WRITE_READ),
-                   static_cast<uint32_t>(BINDER_THREAD_EXIT), kAshmemGetSize})},
+                   static_cast<uint32_t>(BINDER_THREAD_EXIT), kAshmemGetSize, kSyncFileInfo})},
         {__NR_sendto, "sockets go where they are connected", nullPointer(4)},
         {__NR_socket, "logd has one", {}, kRefused},
         {__NR_connect, "it is connected", {}, kRefused},

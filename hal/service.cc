@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <memory>
@@ -21,31 +20,26 @@
 #include "driver/option_table.h"
 #include "engine/base/heap.h"
 #include "engine/base/log.h"
-#include "hal/binder/descriptor_kind.h"
-#include "hal/binder/guarded_mapping.h"
-#include "hal/binder/process.h"
-#include "hal/binder/process_watch.h"
-#include "hal/hidl/registration.h"
-#include "hal/hidl/service_manager.h"
-#include "hal/hidl/service_objects.h"
+#include "hal/descriptors/descriptor_kind.h"
+#include "hal/hidl/hidl_door.h"
 #include "hal/log_sink.h"
+#include "hal/memory/guarded_mapping.h"
 #include "hal/seccomp.h"
+#include "hal/service/door.h"
+#include "hal/service/process_watch.h"
 #include "hal/service_options.h"
 
 namespace halyard::hal {
 namespace {
 
-constexpr const char* kBinderDevice = "/dev/hwbinder";
+constexpr const char* kHwBinder = "/dev/hwbinder";
 // The kernel asks for threads as they are needed. Calls that take long, synchronous executions
 // above all, hold one each, and so do answers that are kept from who floods the service; some are
 // always left for calls that don't.
-constexpr size_t kThreads = 1;
-constexpr size_t kSpawnedThreads = 127;
+constexpr DoorThreads kThreads = {.first = 1, .spawned = 127};
 constexpr driver::CallGate::Limits kLongCalls = {
         .perClient = 16, .perGroup = 24, .shared = 40, .most = 56};
-static_assert(kLongCalls.most + kSpawnedThreads / 2 < kSpawnedThreads);
-// How long to wait for hwservicemanager between two looks at the signals.
-constexpr std::chrono::milliseconds kWaitSlice{500};
+static_assert(kLongCalls.most + kThreads.spawned / 2 < kThreads.spawned);
 
 void print(const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
@@ -64,25 +58,6 @@ sigset_t blockEndSignals() {
 bool endWasAsked(const sigset_t& signals) {
     const timespec now = {};
     return sigtimedwait(&signals, nullptr, &now) > 0;
-}
-
-// False if the service was told to end first. Waits for as long as it takes: at boot the manager
-// may start later than this service.
-bool waitForManager(hidl::HwServiceManager& manager, const sigset_t& signals) {
-    bool told = false;
-    for (;;) {
-        const Status ready = manager.waitUntilReady(kWaitSlice);
-        if (ready.ok()) {
-            return true;
-        }
-        if (endWasAsked(signals)) {
-            return false;
-        }
-        if (!told) {
-            log(LogLevel::WARNING, "still waiting: " + std::string(ready.message()));
-            told = true;
-        }
-    }
 }
 
 // As many as Android's init lets a process have. Clients' calls bring them along, and none may find
@@ -111,18 +86,15 @@ Status serve(const ServiceOptions& options, Backends backendsInUse, const sigset
     }
     log(LogLevel::INFO, std::string(device->versionString()) + " with " + backends);
 
-    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<BinderProcess> process,
-                             // It calls hwservicemanager and callbacks, which have none to give.
-                             BinderProcess::open(kBinderDevice, ReplyDescriptors::REFUSED));
     std::shared_ptr<ProcessWatch> processes;
     if (Result<std::unique_ptr<ProcessWatch>> started = ProcessWatch::start(); started.ok()) {
         processes = std::move(*started);
     } else {
         log(LogLevel::INFO, "deaths are told by callbacks: " + started.status().toString());
     }
-    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<LocalObject> object,
-                             makeDeviceObject(process, device, processes));
-    HALYARD_RETURN_IF_ERROR(process->startThreads(kThreads, kSpawnedThreads));
+    Doors doors;
+    doors.push_back(hidl::makeDoor(kHwBinder, options.serviceName));
+    HALYARD_RETURN_IF_ERROR(openDoors(doors, {.device = device, .processes = processes}, kThreads));
 
     // Nobody calls before the service is registered, and nothing is opened from here on.
     const bool dumps =
@@ -131,24 +103,15 @@ Status serve(const ServiceOptions& options, Backends backendsInUse, const sigset
     HALYARD_RETURN_IF_ERROR(
             restrictServing(options.seccomp, dumps ? ServingFiles::DUMPS : ServingFiles::NONE));
 
-    hidl::HwServiceManager manager(process);
-    if (waitForManager(manager, signals)) {
-        // The manager may die and come back; the service goes on.
-        const Result<std::unique_ptr<hidl::Registration>> registration = hidl::Registration::start(
-                process, options.serviceName, object, deviceInterfaceChain());
-        if (!registration.ok()) {
-            process->stop();
-            return registration.status();
-        }
-        for (std::string_view interface : deviceInterfaceChain()) {
-            log(LogLevel::INFO, "registered " + std::string(interface) + "/" + options.serviceName);
-        }
+    // Managers may start later than this service, at boot, and may die and come back.
+    HALYARD_ASSIGN_OR_RETURN(const bool announced,
+                             announceDoors(doors, [&] { return !endWasAsked(signals); }));
+    if (announced) {
         int signal = 0;
         while (sigwait(&signals, &signal) == EINTR) {
         }
         log(LogLevel::INFO, "ending on signal " + std::to_string(signal));
     }
-    process->stop();
     return {};
 }
 

@@ -26,6 +26,7 @@ struct ReusedExecution {
         : execution(std::move(program)) {}
 
     RequestShapes shapes;
+    RequestPools pools;
     RequestBinding binding;
     engine::Execution execution;
     engine::ExecutionReport report;

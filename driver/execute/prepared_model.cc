@@ -25,6 +25,17 @@ Status deadlinePassed() {
     return {StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"};
 }
 
+// The deadline, or so long from now on where that is earlier.
+Deadline earlier(const Deadline& deadline, const Duration& duration) {
+    if (!duration.has_value()) {
+        return deadline;
+    }
+    const Clock::time_point now = Clock::now();
+    const Clock::time_point end =
+            *duration < Clock::time_point::max() - now ? now + *duration : Clock::time_point::max();
+    return deadline.has_value() ? std::min(*deadline, end) : end;
+}
+
 // A report's fields are separated by tabs and its rows by line ends.
 std::string field(std::string text) {
     std::ranges::replace_if(
@@ -63,7 +74,7 @@ struct PreparedModel::State {
     std::shared_ptr<Client> client;
     Holdings holdings;
     ModelBoundary boundary;
-    std::vector<SharedMemory> pools;
+    PoolUses pools;
     std::shared_ptr<const engine::Program> program;
     Priority priority = Priority::MEDIUM;
     std::atomic<size_t> arenaBytes = 0;
@@ -80,31 +91,41 @@ struct PreparedModel::State {
                                std::move(reused));
     }
 
-    // Whether a request that has to wait is valid, and its pools in use. What it resolves to is not
-    // kept: who waits for a slot must not hold the memory of an idle execution meanwhile.
-    Status admit(const Request& request, HalVersion version) {
+    // Takes a request that has to wait, if it is valid: its pools are in use from now on. What it
+    // resolves to is not kept: who waits for a slot must not hold the memory of an idle execution
+    // meanwhile.
+    Status admit(const Request& request, HalVersion version, RequestPools& requestPools) {
         std::unique_ptr<ReusedExecution> reused = device->idle->take(program);
         Status valid = resolveRequest(request, boundary, version, reused->shapes);
-        if (valid.ok()) {
-            valid = usePools(request, &client->account(), reused->binding.ranges);
-        }
         giveBack(std::move(reused));
-        return valid;
+        return valid.ok() ? usePools(request, &client->account(), requestPools) : valid;
     }
 
-    // What the options ask for and nobody serves.
-    static Status checkServed(const ExecuteOptions& options) {
-        noteIgnored(options.hints, "execute");
-        return options.waitFor.empty() ? Status() : unsupported("there are no fenced executions");
+    Status await(Fences waitFor, const Deadline& deadline, FenceWatch::Share::Then then) const {
+        const std::shared_ptr<FenceWatch::Share>& fences = client->shares().fences;
+        HALYARD_RETURN_IF_ERROR(fences->await(std::move(waitFor), deadline, std::move(then)));
+        // A client that has died meanwhile refuses what waited before.
+        if (const Status alive = client->alive(); !alive.ok()) {
+            fences->refuseWaiting(alive);
+        }
+        return {};
     }
 
-    // Resolves the request and runs it, on a thread that has a slot.
+    // Resolves the request and runs it, on a thread that has a slot. `admitted`: its pools, if it
+    // had to wait.
     void serve(const Request& request, HalVersion version, const ExecuteOptions& options,
-               Clock::time_point start, ExecutionResult& result) {
+               Clock::time_point start, const RequestPools* admitted, ExecutionResult& result) {
         std::unique_ptr<ReusedExecution> reused = device->idle->take(program);
         result.status = resolveRequest(request, boundary, version, reused->shapes);
+        if (result.status.ok() && hasPassed(options.deadline)) {
+            result.status = deadlinePassed();
+        }
+        if (result.status.ok() && admitted == nullptr) {
+            result.status = usePools(request, &client->account(), reused->pools);
+            admitted = &reused->pools;
+        }
         if (result.status.ok()) {
-            run(request, reused->shapes, options, start, *reused, result);
+            run(request, reused->shapes, *admitted, options, start, *reused, result);
         }
         finish(std::move(reused), result);
     }
@@ -113,31 +134,40 @@ struct PreparedModel::State {
     // as it was.
     Status serveInTurn(const Request& request, HalVersion version, const ExecuteOptions& options,
                        Clock::time_point start, ExecutionResult& result) {
-        HALYARD_RETURN_IF_ERROR(checkServed(options));
+        noteIgnored(options.hints, "execute");
+        if (!options.waitFor.empty()) {
+            return unsupported("no thread is held while fences are waited for");
+        }
         HALYARD_RETURN_IF_ERROR(client->alive());
         const Client::Shares& shares = client->shares();
         HALYARD_ASSIGN_OR_RETURN(const CallGate::Permit permit, shares.calls->enter());
         if (const std::optional<Scheduler::Slot> free = shares.executing->tryEnter()) {
-            serve(request, version, options, start, result);
+            serve(request, version, options, start, nullptr, result);
             return {};
         }
-        HALYARD_RETURN_IF_ERROR(admit(request, version));
+        RequestPools admitted;
+        HALYARD_RETURN_IF_ERROR(admit(request, version, admitted));
         HALYARD_ASSIGN_OR_RETURN(const Scheduler::Slot slot,
                                  shares.executing->enter(priority, options.deadline));
-        serve(request, version, options, start, result);
+        serve(request, version, options, start, &admitted, result);
         return {};
     }
 
-    // As serve(), for a request that is resolved already.
+    // As serve(), for a request that is resolved and whose pools are in use already.
     void serveResolved(const Request& request, const RequestShapes& shapes,
-                       const ExecuteOptions& options, Clock::time_point start,
-                       ExecutionResult& result) {
+                       const RequestPools& requestPools, const ExecuteOptions& options,
+                       Clock::time_point start, ExecutionResult& result) {
+        if (hasPassed(options.deadline)) {
+            result.status = deadlinePassed();
+            return;
+        }
         std::unique_ptr<ReusedExecution> reused = device->idle->take(program);
-        run(request, shapes, options, start, *reused, result);
+        run(request, shapes, requestPools, options, start, *reused, result);
         finish(std::move(reused), result);
     }
 
     void finish(std::unique_ptr<ReusedExecution> reused, ExecutionResult& result) {
+        reused->pools.release();
         giveBack(std::move(reused));
         if (!result.status.ok() && result.status.code() != StatusCode::OUTPUT_TOO_SMALL) {
             result.outputShapes.clear();
@@ -146,16 +176,10 @@ struct PreparedModel::State {
 
     // `start`: when the request was received. Sets the status and, where it has them, shapes and
     // times.
-    void run(const Request& request, const RequestShapes& shapes, const ExecuteOptions& options,
-             Clock::time_point start, ReusedExecution& reused, ExecutionResult& result) {
-        if (hasPassed(options.deadline)) {
-            result.status = deadlinePassed();
-            return;
-        }
-        result.status = usePools(request, &client->account(), reused.binding.ranges);
-        if (result.status.ok()) {
-            result.status = bindRequest(request, shapes, reused.binding);
-        }
+    void run(const Request& request, const RequestShapes& shapes, const RequestPools& requestPools,
+             const ExecuteOptions& options, Clock::time_point start, ReusedExecution& reused,
+             ExecutionResult& result) {
+        result.status = bindRequest(request, shapes, requestPools.bound, reused.binding);
         if (!result.status.ok()) {
             return;
         }
@@ -175,7 +199,7 @@ struct PreparedModel::State {
                 reused.binding.inputs, reused.binding.outputs, runOptions, &reused.report));
         noteArena(reused.report.arenaBytes);
         if (result.status.ok()) {
-            result.status = checkPoolsIntact(request);
+            result.status = checkPoolsIntact(requestPools);
         }
         const bool ok = result.status.ok();
         if (ok) {
@@ -190,13 +214,13 @@ struct PreparedModel::State {
         }
     }
 
-    Status checkPoolsIntact(const Request& request) const {
+    Status checkPoolsIntact(const RequestPools& requestPools) const {
         for (size_t i = 0; i < pools.size(); ++i) {
-            HALYARD_RETURN_IF_ERROR(checkIntact(*pools[i], "model", i));
+            HALYARD_RETURN_IF_ERROR(checkIntact(pools[i], "model", i));
         }
-        for (size_t i = 0; i < request.pools.size(); ++i) {
-            if (const auto* pool = std::get_if<SharedMemory>(&request.pools[i]); pool != nullptr) {
-                HALYARD_RETURN_IF_ERROR(checkIntact(**pool, "request", i));
+        for (size_t i = 0; i < requestPools.bound.size(); ++i) {
+            if (const auto* pool = std::get_if<MemoryUse>(&requestPools.bound[i])) {
+                HALYARD_RETURN_IF_ERROR(checkIntact(*pool, "request", i));
             }
         }
         return {};
@@ -215,8 +239,7 @@ struct PreparedModel::State {
 };
 
 PreparedModel::PreparedModel(std::shared_ptr<DeviceState> device, std::shared_ptr<Client> client,
-                             Holdings holdings, ModelBoundary boundary,
-                             std::vector<SharedMemory> pools,
+                             Holdings holdings, ModelBoundary boundary, PoolUses pools,
                              std::shared_ptr<const engine::Program> program, Priority priority)
     : mState(std::make_unique<State>()) {
     mState->device = std::move(device);
@@ -263,9 +286,7 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
     RequestShapes shapes;
     ExecutionResult failure;
     failure.status = resolveRequest(request, mState->boundary, version, shapes);
-    if (failure.status.ok()) {
-        failure.status = State::checkServed(options);
-    }
+    noteIgnored(options.hints, "execute");
     if (failure.status.ok() && hasPassed(options.deadline)) {
         failure.status = deadlinePassed();
     }
@@ -279,6 +300,7 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
         callback(failure);
         return failure.status;
     }
+    RequestPools pools;
     {
         // It works on the caller's thread, like all that asks for a permit.
         const Result<CallGate::Permit> permit = mState->client->shares().calls->enter();
@@ -287,8 +309,7 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
             callback(failure);
             return failure.status;
         }
-        std::vector<ByteRange> ranges;
-        failure.status = usePools(request, &mState->client->account(), ranges);
+        failure.status = usePools(request, &mState->client->account(), pools);
         if (!failure.status.ok()) {
             callback(failure);
             return {};
@@ -298,25 +319,58 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
         ExecuteCallback callback;
         Request request;
         RequestShapes shapes;
+        RequestPools pools;
+        ExecuteOptions options;
         Client::Admission admission;
+        Reservation fences;
     };
-    const auto launch =
-            std::make_shared<Launch>(Launch{std::move(callback), std::move(request),
-                                            std::move(shapes), std::move(admission).value()});
-    ExecuteOptions kept = options;
-    kept.hints = {};
-    auto work = [launch, options = std::move(kept), start, self = shared_from_this()](const Status& turn) {
+    Result<Reservation> fences =
+            Reservation::create(mState->client->account().descriptors, options.waitFor.size());
+    if (!fences.ok()) {
+        failure.status = fences.status().withContext("the fences");
+        callback(failure);
+        return failure.status;
+    }
+    request.pools.clear();  // what is used of them is
+    const auto launch = std::make_shared<Launch>(
+            Launch{std::move(callback), std::move(request), std::move(shapes), std::move(pools),
+                   options, std::move(admission).value(), std::move(*fences)});
+    launch->options.hints = {};
+    const auto work = [launch, start, self = shared_from_this()](const Status& turn) {
         ExecutionResult result;
         result.status = turn;
         if (turn.ok()) {
-            self->mState->serveResolved(launch->request, launch->shapes, options, start, result);
+            self->mState->serveResolved(launch->request, launch->shapes, launch->pools,
+                                        launch->options, start, result);
         }
         // The client may count on the memory once it is told.
         launch->request = {};
+        launch->pools.release();
         launch->callback(result);
     };
-    failure.status = mState->client->shares().executing->post(mState->priority, options.deadline,
-                                                              std::move(work));
+    const auto post = [launch, work, state = mState.get()]() {
+        return state->client->shares().executing->post(state->priority, launch->options.deadline,
+                                                       work);
+    };
+    if (launch->options.waitFor.empty()) {
+        failure.status = post();
+    } else {
+        // It holds neither a slot nor a thread until then.
+        failure.status = mState->await(std::move(launch->options.waitFor), options.deadline,
+                                       [launch, work, post](const Status& happened) {
+                                           launch->fences = {};
+                                           if (!happened.ok()) {
+                                               work(happened);
+                                               return;
+                                           }
+                                           ExecuteOptions& rest = launch->options;
+                                           rest.deadline =
+                                                   earlier(rest.deadline, rest.durationAfterFences);
+                                           if (const Status posted = post(); !posted.ok()) {
+                                               work(posted);
+                                           }
+                                       });
+    }
     if (!failure.status.ok()) {
         launch->callback(failure);
     }

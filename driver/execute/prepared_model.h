@@ -12,6 +12,7 @@
 #include "driver/client.h"
 #include "driver/model/call_options.h"
 #include "driver/model/model.h"
+#include "driver/model/pools.h"
 #include "driver/model/request.h"
 #include "driver/model/validate_request.h"
 #include "engine/base/status.h"
@@ -42,10 +43,10 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
 
     // `client`: whom the model and its executions belong to, whoever asks for them; they end with
     // it. `boundary`: the main subgraph's inputs and outputs, in the order of the program's.
-    // `pools`: of the model; the program may read constants there. `priority`: of its executions,
-    // all of which share the slots of the device's scheduler.
+    // `pools`: of the model, in use; the program may read constants there. `priority`: of its
+    // executions, all of which share the slots of the device's scheduler.
     PreparedModel(std::shared_ptr<DeviceState> device, std::shared_ptr<Client> client,
-                  Holdings holdings, ModelBoundary boundary, std::vector<SharedMemory> pools,
+                  Holdings holdings, ModelBoundary boundary, PoolUses pools,
                   std::shared_ptr<const engine::Program> program, Priority priority);
     ~PreparedModel();
     PreparedModel(const PreparedModel&) = delete;

@@ -12,17 +12,18 @@ namespace {
 
 enum class Access : uint8_t { READ, WRITE };
 
-Result<std::span<uint8_t>> mapArgument(const Request& request, const DataLocation& location,
-                                       Access access) {
+Result<std::span<uint8_t>> bytesOf(std::span<const BoundPool> pools, const DataLocation& location,
+                                   Access access) {
     const auto pool = [&] { return "pool " + std::to_string(location.poolIndex); };
-    const auto* memory = std::get_if<SharedMemory>(&request.pools[location.poolIndex]);
-    if (memory == nullptr) {
-        return internalError("a buffer token can't be mapped");
+    if (const auto* token = std::get_if<BufferToken>(&pools[location.poolIndex])) {
+        return invalidArgument(pool() + " names buffer token " + std::to_string(token->number) +
+                               ", and no buffer is allocated");
     }
-    if (access == Access::WRITE && location.length > 0 && !(*memory)->writable()) {
+    const auto& memory = std::get<MemoryUse>(pools[location.poolIndex]);
+    if (access == Access::WRITE && location.length > 0 && !memory.writable()) {
         return invalidArgument(pool() + " is read-only and can't take an output");
     }
-    Result<std::span<uint8_t>> bytes = (*memory)->bytes(location.offset, location.length);
+    Result<std::span<uint8_t>> bytes = memory.bytes(location.offset, location.length);
     if (!bytes.ok()) {
         return internalError(pool() + ": " + std::string(bytes.status().message()));
     }
@@ -31,7 +32,8 @@ Result<std::span<uint8_t>> mapArgument(const Request& request, const DataLocatio
 
 }  // namespace
 
-Status bindRequest(const Request& request, const RequestShapes& shapes, RequestBinding& binding) {
+Status bindRequest(const Request& request, const RequestShapes& shapes,
+                   std::span<const BoundPool> pools, RequestBinding& binding) {
     binding.inputs.clear();
     for (size_t i = 0; i < request.inputs.size(); ++i) {
         engine::InputBinding& input = binding.inputs.emplace_back();
@@ -41,7 +43,7 @@ Status bindRequest(const Request& request, const RequestShapes& shapes, RequestB
             continue;
         }
         const Result<std::span<uint8_t>> bytes =
-                mapArgument(request, request.inputs[i].location, Access::READ);
+                bytesOf(pools, request.inputs[i].location, Access::READ);
         if (!bytes.ok()) {
             return bytes.status().withContext("input " + std::to_string(i));
         }
@@ -56,7 +58,7 @@ Status bindRequest(const Request& request, const RequestShapes& shapes, RequestB
             continue;
         }
         const Result<std::span<uint8_t>> bytes =
-                mapArgument(request, request.outputs[i].location, Access::WRITE);
+                bytesOf(pools, request.outputs[i].location, Access::WRITE);
         if (!bytes.ok()) {
             return bytes.status().withContext("output " + std::to_string(i));
         }

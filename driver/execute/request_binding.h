@@ -2,8 +2,10 @@
 
 #pragma once
 
+#include <span>
 #include <vector>
 
+#include "driver/model/pools.h"
 #include "driver/model/request.h"
 #include "driver/model/validate_request.h"
 #include "engine/base/status.h"
@@ -16,12 +18,13 @@ namespace halyard::driver {
 struct RequestBinding {
     std::vector<engine::InputBinding> inputs;
     std::vector<engine::OutputBinding> outputs;
-    std::vector<ByteRange> ranges;  // of the pools
 };
 
-// Binds a request whose shapes are resolved and whose pools are in use (usePools); they outlive
-// what is bound. Allocates nothing where `binding` has served as large a request before.
-// INVALID_ARGUMENT: an output in read-only memory. `binding` is undefined then.
-Status bindRequest(const Request& request, const RequestShapes& shapes, RequestBinding& binding);
+// Binds a request whose shapes are resolved to its pools in use (usePools), which outlive what is
+// bound. Allocates nothing where `binding` has served as large a request before. INVALID_ARGUMENT:
+// an output in read-only memory, or an argument in a buffer that does not exist. `binding` is
+// undefined then.
+Status bindRequest(const Request& request, const RequestShapes& shapes,
+                   std::span<const BoundPool> pools, RequestBinding& binding);
 
 }  // namespace halyard::driver

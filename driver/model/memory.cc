@@ -43,20 +43,30 @@ bool ByteRange::holds(uint64_t offset, uint64_t length) const {
     return length == 0 || (offset >= begin && offset <= end && length <= end - offset);
 }
 
-Result<std::span<uint8_t>> Memory::map() const {
-    HALYARD_RETURN_IF_ERROR(use({.begin = 0, .end = size()}, nullptr));
-    return bytes(0, size());
+Result<std::span<uint8_t>> MemoryUse::bytes(uint64_t offset, uint64_t length) const {
+    if (length == 0) {
+        return std::span<uint8_t>();
+    }
+    if (offset < mBegin || !rangeFits<uint64_t>(offset - mBegin, length, mBytes.size())) {
+        return internalError("these bytes are not in use");
+    }
+    return mBytes.subspan(static_cast<size_t>(offset - mBegin), static_cast<size_t>(length));
 }
 
-Result<std::span<uint8_t>> ResidentMemory::bytes(size_t offset, size_t length) const {
+Result<MemoryUse> ResidentMemory::use(const ByteRange& range, const Account* /*account*/) const {
     const std::span<uint8_t> whole = all();
-    if (!rangeFits<size_t>(offset, length, whole.size())) {
+    if (range.empty()) {
+        return MemoryUse();
+    }
+    if (range.begin > range.end || range.end > whole.size()) {
         return internalError("bytes outside the pool");
     }
-    return whole.subspan(offset, length);
+    return MemoryUse(shared_from_this(), range.begin,
+                     whole.subspan(static_cast<size_t>(range.begin),
+                                   static_cast<size_t>(range.end - range.begin)));
 }
 
-Status checkIntact(const Memory& pool, std::string_view owner, size_t poolIndex) {
+Status checkIntact(const MemoryUse& pool, std::string_view owner, size_t poolIndex) {
     if (pool.intact()) {
         return {};
     }

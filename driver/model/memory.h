@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A memory pool as the driver sees it, whatever it came from (ashmem, a mapped file, the heap).
+// Memory as the driver sees it, whatever it came from (ashmem, a mapped file, the heap), and uses
+// of it. A memory has no address: whoever wants bytes of it takes a MemoryUse, which maps them, has
+// them charged to a client, and ends by itself. There may be any number of uses at once, and none.
 //
-// A pool is mapped on the call that it comes with, as far as it is used, and charged to the client;
-// then its descriptors are closed. So neither models nor requests that wait hold descriptors, and
-// nothing that a client does not use takes address space.
+// Requests and models take their uses on the call that they come with, and let go of the memory
+// itself: so neither those that wait nor models hold descriptors, and nothing that a client does
+// not use takes address space. What stays and is used often is used as a whole once, by whoever
+// keeps it; further uses lie in that one then, and cost nothing.
 
 #pragma once
 
@@ -13,6 +16,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/base/status.h"
@@ -35,8 +39,41 @@ struct ByteRange {
     bool holds(uint64_t offset, uint64_t length) const;
 };
 
-// Implementations are thread-safe. The other side may write to the bytes at any time: read control
-// data once, and never size anything by what a second read gives.
+// Memory that lies in this process's address space for as long as somebody holds it. Thread-safe.
+class Mapping {
+  public:
+    virtual ~Mapping() = default;
+    // False if it can't take outputs.
+    virtual bool writable() const = 0;
+    // False once the owner was found to have cut the object short: what has been read of it may be
+    // zeros instead, and what has been written may have gone nowhere. Can't become true again.
+    virtual bool intact() const = 0;
+};
+
+// Bytes of a memory that are in use, for as long as it or a copy of it lives. The other side may
+// write to them at any time: read control data once, and never size anything by what a second read
+// gives.
+class MemoryUse {
+  public:
+    MemoryUse() = default;  // of nothing
+    // `bytes`, which lie in the mapping, are those of the memory from `begin` on.
+    MemoryUse(std::shared_ptr<const Mapping> mapping, uint64_t begin, std::span<uint8_t> bytes)
+        : mMapping(std::move(mapping)), mBegin(begin), mBytes(bytes) {}
+
+    // By their offset in the memory. INTERNAL for some that are not in use.
+    Result<std::span<uint8_t>> bytes(uint64_t offset, uint64_t length) const;
+    bool writable() const { return mMapping != nullptr && mMapping->writable(); }
+    bool intact() const { return mMapping == nullptr || mMapping->intact(); }
+    // What keeps the bytes where they are; null: there are none.
+    const std::shared_ptr<const Mapping>& mapping() const { return mMapping; }
+
+  private:
+    std::shared_ptr<const Mapping> mMapping;
+    uint64_t mBegin = 0;
+    std::span<uint8_t> mBytes;
+};
+
+// Implementations are thread-safe.
 class Memory {
   public:
     virtual ~Memory() = default;
@@ -46,32 +83,31 @@ class Memory {
     virtual size_t size() const = 0;
     // True if there is something behind the name (the handle is not null).
     virtual bool valid() const = 0;
-    // Says which bytes will be used, before any is: what was given in the first place is let go of.
-    // Only the first call counts; the others get its answer, or INTERNAL if they want more. What it
-    // takes is charged to `account` (null: nobody's). Fails if the kernel or the account refuses,
-    // or if the object is shorter than size(); there is no failure where nothing is used. A
-    // read-only mapping is no failure here; writing to it is prevented by writable().
-    virtual Status use(const ByteRange& range, const Account* account) const = 0;
-    // Some of the bytes that use() was called for; they live as long as the Memory. INTERNAL for
-    // others.
-    virtual Result<std::span<uint8_t>> bytes(size_t offset, size_t length) const = 0;
-    // False if the mapping is read-only, so that the pool can't take outputs.
-    virtual bool writable() const = 0;
-    // False once the owner was found to have cut the object short: what has been read of it may be
-    // zeros instead, and what has been written may have gone nowhere. Can't become true again.
-    virtual bool intact() const = 0;
+    // Maps bytes and charges what that takes to `account` (null: nobody's) until the end of the
+    // use. Where all of it is in use already, that use is shared: nothing is mapped, charged or
+    // allocated then. Fails if the kernel or the account refuses, or if the object is shorter than
+    // size(); there is no failure where nothing is used. A read-only mapping is no failure here;
+    // writing to it is prevented by writable().
+    virtual Result<MemoryUse> use(const ByteRange& range, const Account* account) const = 0;
+    // All of it, for as long as this lives, for those to whom it belongs.
+    virtual Result<std::span<uint8_t>> map() const = 0;
 
-    // All bytes, for those to whom the pool belongs.
-    Result<std::span<uint8_t>> map() const;
+    // Of what stays and is used often.
+    Result<MemoryUse> useWhole(const Account* account) const {
+        return use({.begin = 0, .end = size()}, account);
+    }
 };
 
-// Memory that is all there from the start, and that nobody can take away.
-class ResidentMemory : public Memory {
+// Memory that is all there from the start, and that nobody can take away. Made shared, since its
+// uses keep it.
+class ResidentMemory : public Memory,
+                       public Mapping,
+                       public std::enable_shared_from_this<ResidentMemory> {
   public:
     size_t size() const override { return all().size(); }
     bool valid() const override { return true; }
-    Status use(const ByteRange& /*range*/, const Account* /*account*/) const override { return {}; }
-    Result<std::span<uint8_t>> bytes(size_t offset, size_t length) const override;
+    Result<MemoryUse> use(const ByteRange& range, const Account* account) const override;
+    Result<std::span<uint8_t>> map() const override { return all(); }
     bool writable() const override { return true; }
     bool intact() const override { return true; }
 
@@ -82,7 +118,7 @@ class ResidentMemory : public Memory {
 using SharedMemory = std::shared_ptr<const Memory>;
 
 // INTERNAL if the pool is no longer intact. `owner`: "model" or "request".
-Status checkIntact(const Memory& pool, std::string_view owner, size_t poolIndex);
+Status checkIntact(const MemoryUse& pool, std::string_view owner, size_t poolIndex);
 
 // Memory on the heap under the name "ashmem", zeroed; for callers in the same process.
 std::shared_ptr<const Memory> allocateHeapMemory(size_t size);

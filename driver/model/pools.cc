@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 
 namespace halyard::driver {
 namespace {
@@ -26,41 +27,56 @@ void include(const std::vector<RequestArgument>& arguments, std::vector<ByteRang
     }
 }
 
-Status use(const Memory& pool, const ByteRange& range, const Account* account, size_t index) {
-    const Status used = pool.use(range, account);
+Result<MemoryUse> use(const Memory& pool, const ByteRange& range, const Account* account,
+                      size_t index) {
+    Result<MemoryUse> used = pool.use(range, account);
     if (used.ok()) {
         return used;
     }
     const std::string what = "pool " + std::to_string(index) + " can't be mapped";
-    return used.code() == StatusCode::RESOURCE_EXHAUSTED
-                   ? used.withContext(what)
-                   : internalError(what + ": " + std::string(used.message()));
+    return used.status().code() == StatusCode::RESOURCE_EXHAUSTED
+                   ? used.status().withContext(what)
+                   : internalError(what + ": " + std::string(used.status().message()));
 }
 
 }  // namespace
 
-Status usePools(const Model& model, const Account* account) {
+Status usePools(const Model& model, const Account* account, PoolUses& uses) {
     std::vector<ByteRange> ranges(model.pools.size());
     include(model.main, ranges);
     for (const Subgraph& subgraph : model.referenced) {
         include(subgraph, ranges);
     }
     Status first;
+    uses.assign(ranges.size(), {});
     for (size_t i = 0; i < ranges.size(); ++i) {
-        const Status used = use(*model.pools[i], ranges[i], account, i);
-        first = first.ok() ? used : first;
+        Result<MemoryUse> used = use(*model.pools[i], ranges[i], account, i);
+        if (used.ok()) {
+            uses[i] = std::move(*used);
+        } else if (first.ok()) {
+            first = used.status();
+        }
     }
     return first;
 }
 
-Status usePools(const Request& request, const Account* account, std::vector<ByteRange>& ranges) {
-    ranges.assign(request.pools.size(), {});
-    include(request.inputs, ranges);
-    include(request.outputs, ranges);
-    for (size_t i = 0; i < ranges.size(); ++i) {
-        if (const auto* pool = std::get_if<SharedMemory>(&request.pools[i])) {
-            HALYARD_RETURN_IF_ERROR(use(**pool, ranges[i], account, i));
+Status usePools(const Request& request, const Account* account, RequestPools& pools) {
+    pools.release();
+    pools.ranges.assign(request.pools.size(), {});
+    include(request.inputs, pools.ranges);
+    include(request.outputs, pools.ranges);
+    for (size_t i = 0; i < request.pools.size(); ++i) {
+        if (const auto* token = std::get_if<uint32_t>(&request.pools[i])) {
+            pools.bound.emplace_back(BufferToken{*token});
+            continue;
         }
+        Result<MemoryUse> used =
+                use(*std::get<SharedMemory>(request.pools[i]), pools.ranges[i], account, i);
+        if (!used.ok()) {
+            pools.release();
+            return used.status();
+        }
+        pools.bound.emplace_back(std::move(*used));
     }
     return {};
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which bytes of its pools a model or a request uses.
+// Which bytes of its pools a model or a request uses, and how they are bound while it does.
 
 #pragma once
 
+#include <cstdint>
+#include <variant>
 #include <vector>
 
 #include "driver/model/memory.h"
@@ -13,13 +15,35 @@
 
 namespace halyard::driver {
 
-// Maps what a valid model's constants use of its pools, and lets go of the rest. INTERNAL names the
-// first pool that can't be mapped; RESOURCE_EXHAUSTED where the account has no room for it. The
-// others are in use all the same.
-Status usePools(const Model& model, const Account* account);
+// One for each pool of a model, in their order; of nothing where none of it is used.
+using PoolUses = std::vector<MemoryUse>;
 
-// The same for the arguments of a valid request. `ranges` serves as room that is reused: nothing is
-// allocated where it has served as large a request before.
-Status usePools(const Request& request, const Account* account, std::vector<ByteRange>& ranges);
+// Maps what a valid model's constants use of its pools, of which the model may let go then.
+// INTERNAL names the first pool that can't be mapped; RESOURCE_EXHAUSTED where the account has no
+// room for it. The others are in use all the same.
+Status usePools(const Model& model, const Account* account, PoolUses& uses);
+
+// A buffer that the driver manages, by the number that a client knows it by.
+struct BufferToken {
+    uint32_t number = 0;
+};
+
+// What a pool of a request is while the request is served: memory of this process, or a buffer,
+// which may lie in a device.
+using BoundPool = std::variant<MemoryUse, BufferToken>;
+
+// Reused from request to request.
+struct RequestPools {
+    std::vector<BoundPool> bound;  // one for each pool, in their order
+    std::vector<ByteRange> ranges;
+
+    // Ends the uses; the room stays.
+    void release() { bound.clear(); }
+};
+
+// The same for the arguments of a valid request. Nothing is allocated where `pools` has served as
+// large a request before, and all of its memory is in use already. After a failure nothing is in
+// use.
+Status usePools(const Request& request, const Account* account, RequestPools& pools);
 
 }  // namespace halyard::driver

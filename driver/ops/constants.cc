@@ -9,8 +9,8 @@
 
 namespace halyard::driver {
 
-Constants::Constants(const Model& model, std::shared_ptr<Budget> budget)
-    : mValues(model.operandValues), mPools(model.pools), mBudget(std::move(budget)) {}
+Constants::Constants(const Model& model, PoolUses pools, std::shared_ptr<Budget> budget)
+    : mValues(model.operandValues), mPools(std::move(pools)), mBudget(std::move(budget)) {}
 
 Result<engine::ConstantData> Constants::find(const Operand& operand) const {
     const DataLocation& location = operand.location;
@@ -26,13 +26,13 @@ Result<engine::ConstantData> Constants::find(const Operand& operand) const {
     if (location.poolIndex >= mPools.size()) {
         return internalError("a constant names a pool that does not exist");
     }
-    const SharedMemory& pool = mPools[location.poolIndex];
-    const Result<std::span<uint8_t>> bytes = pool->bytes(location.offset, location.length);
+    const MemoryUse& pool = mPools[location.poolIndex];
+    const Result<std::span<uint8_t>> bytes = pool.bytes(location.offset, location.length);
     if (!bytes.ok()) {
         return internalError("pool " + std::to_string(location.poolIndex) + ": " +
                              std::string(bytes.status().message()));
     }
-    return engine::ConstantData{.owner = pool, .bytes = *bytes, .shared = true};
+    return engine::ConstantData{.owner = pool.mapping(), .bytes = *bytes, .shared = true};
 }
 
 }  // namespace halyard::driver

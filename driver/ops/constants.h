@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "driver/model/model.h"
+#include "driver/model/pools.h"
 #include "engine/base/budget.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
@@ -15,9 +16,9 @@ namespace halyard::driver {
 // A valid model's constants where they lie: in operandValues or in a mapped pool.
 class Constants {
   public:
-    // The model's pools are in use (usePools). `budget`: what copies of constants are reserved
-    // from; null: not limited.
-    explicit Constants(const Model& model, std::shared_ptr<Budget> budget = nullptr);
+    // `pools`: the model's, as usePools() gives them. `budget`: what copies of constants are
+    // reserved from; null: not limited.
+    Constants(const Model& model, PoolUses pools, std::shared_ptr<Budget> budget = nullptr);
 
     // The bytes of a CONSTANT_COPY or CONSTANT_REFERENCE operand, kept alive by their owner. A
     // client may change those in a pool at any time. INTERNAL if they are not in use.
@@ -27,7 +28,7 @@ class Constants {
 
   private:
     std::shared_ptr<const std::vector<uint8_t>> mValues;
-    std::vector<SharedMemory> mPools;
+    PoolUses mPools;
     std::shared_ptr<Budget> mBudget;
 };
 

@@ -24,10 +24,10 @@ namespace {
 Result<std::shared_ptr<const engine::Program>> buildProgram(DeviceState& state,
                                                             const Client& client,
                                                             const Model& model,
+                                                            const PoolUses& pools,
                                                             const Checkpoint& checkpoint) {
     HALYARD_RETURN_IF_ERROR(checkpoint.check("before the model was looked at"));
-    HALYARD_RETURN_IF_ERROR(usePools(model, &client.account()));
-    const Constants constants(model, client.account().memory);
+    const Constants constants(model, pools, client.account().memory);
     HALYARD_ASSIGN_OR_RETURN(engine::AnalyzedGraph analyzed,
                              analyzeModel(state, model, constants, checkpoint));
     std::optional<GraphDump> dump = GraphDump::begin(state);
@@ -42,8 +42,8 @@ Result<std::shared_ptr<const engine::Program>> buildProgram(DeviceState& state,
                                        .memory = client.account().memory,
                                        .checkpoint = checkpoint,
                                        .compile = {.fastMath = state.options.fastMath}}}));
-    for (size_t i = 0; i < model.pools.size(); ++i) {
-        HALYARD_RETURN_IF_ERROR(checkIntact(*model.pools[i], "model", i));
+    for (size_t i = 0; i < pools.size(); ++i) {
+        HALYARD_RETURN_IF_ERROR(checkIntact(pools[i], "model", i));
     }
     return program;
 }
@@ -51,7 +51,7 @@ Result<std::shared_ptr<const engine::Program>> buildProgram(DeviceState& state,
 }  // namespace
 
 Result<std::shared_ptr<PreparedModel>> compileModel(std::shared_ptr<DeviceState> state,
-                                                    const Model& model,
+                                                    const Model& model, PoolUses pools,
                                                     const PrepareOptions& options) {
     const std::shared_ptr<Client> client =
             options.client == nullptr ? state->clients.own() : options.client;
@@ -63,13 +63,13 @@ Result<std::shared_ptr<PreparedModel>> compileModel(std::shared_ptr<DeviceState>
     const ChargedWork work(*state, *client);
     const Checkpoint checkpoint(limit.deadline(), &client->ended());
     Result<std::shared_ptr<const engine::Program>> program =
-            buildProgram(*state, *client, model, checkpoint.unless(work.condition()));
+            buildProgram(*state, *client, model, pools, checkpoint.unless(work.condition()));
     if (!program.ok()) {
         return limit.explain(program.status());
     }
     return std::make_shared<PreparedModel>(std::move(state), client, std::move(holdings),
-                                           boundaryOf(model.main), model.pools, std::move(*program),
-                                           options.priority);
+                                           boundaryOf(model.main), std::move(pools),
+                                           std::move(*program), options.priority);
 }
 
 }  // namespace halyard::driver

@@ -197,9 +197,10 @@ Result<engine::AnalyzedGraph> analyzeModel(const DeviceState& state, const Model
 }
 
 Result<std::vector<bool>> supportedOperations(const DeviceState& state, const Client& client,
-                                              const Model& model, const Checkpoint& checkpoint) {
+                                              const Model& model, PoolUses pools,
+                                              const Checkpoint& checkpoint) {
     HALYARD_RETURN_IF_ERROR(checkpoint.check("before the model was looked at"));
-    const Constants constants(model, client.account().memory);
+    const Constants constants(model, std::move(pools), client.account().memory);
     ModelLowering lowering(model, constants, state.options.unsupportedOperations, checkpoint);
     const size_t count = model.main.operations.size();
     const bool whole = checkWhole(state, lowering).ok();

@@ -28,11 +28,12 @@ Result<engine::AnalyzedGraph> analyzeModel(const DeviceState& state, const Model
                                            const Constants& constants,
                                            const Checkpoint& checkpoint);
 
-// One flag per operation of the main subgraph. All are supported where the whole prepares, which is
-// looked at once. Where it does not, those are supported that prepare alone and together: of
-// operations that contradict each other the later one is to blame. None is supported where the
-// whole does not prepare and no operation is to blame. Of part of the operations nobody can say
-// beforehand how much memory they take together, so that preparing them may still exhaust it.
+// One flag per operation of the main subgraph. `pools`: as far as they can be mapped. All are
+// supported where the whole prepares, which is looked at once. Where it does not, those are
+// supported that prepare alone and together: of operations that contradict each other the later one
+// is to blame. None is supported where the whole does not prepare and no operation is to blame. Of
+// part of the operations nobody can say beforehand how much memory they take together, so that
+// preparing them may still exhaust it.
 //
 // What the client can make expensive is bounded: operations with graphs inside are no longer looked
 // at alone once those graphs have more nodes than a model may have (engine::kMaxNestedNodes) twice
@@ -40,7 +41,7 @@ Result<engine::AnalyzedGraph> analyzeModel(const DeviceState& state, const Model
 // constant is copied once for all the operations that read it. The checkpoint is polled between
 // operations and while one is looked at; what it says is the answer then, in place of the flags.
 Result<std::vector<bool>> supportedOperations(const DeviceState& state, const Client& client,
-                                              const Model& model,
+                                              const Model& model, PoolUses pools,
                                               const Checkpoint& checkpoint = {});
 
 }  // namespace halyard::driver

@@ -8,8 +8,8 @@
 
 #include "engine/base/log.h"
 #include "engine/base/long_work.h"
-#include "hal/binder/client_lanes.h"
 #include "hal/binder/parcel_disposal.h"
+#include "hal/descriptors/client_lanes.h"
 
 namespace halyard::hal {
 namespace {
@@ -120,7 +120,7 @@ Status BinderConnection::becomeContextManager(std::shared_ptr<LocalObject> objec
     mObjects->local.keepAs(pointer, object);
     // Kernels that don't take a pointer for the context manager call it 0.
     mObjects->local.keepAs(0, object);
-    Status became = mKernel->becomeContextManager(pointer, object->takesDescriptors());
+    Status became = mKernel->becomeContextManager(pointer, object->flags());
     if (!became.ok()) {
         mObjects->local.stopKeepingAs(pointer);
         mObjects->local.stopKeepingAs(0);

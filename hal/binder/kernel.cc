@@ -85,10 +85,10 @@ class BinderDevice final : public BinderKernel {
                        : Status();
     }
 
-    Status becomeContextManager(uint64_t pointer, bool takesDescriptors) override {
+    Status becomeContextManager(uint64_t pointer, const ObjectFlags& flags) override {
         flat_binder_object object = {};
         object.hdr.type = BINDER_TYPE_BINDER;
-        object.flags = takesDescriptors ? uint32_t{FLAT_BINDER_FLAG_ACCEPTS_FDS} : 0;
+        object.flags = flags.onTheWire();
         object.binder = pointer;
         object.cookie = pointer;
         if (ioctl(mFd, BINDER_SET_CONTEXT_MGR_EXT, &object) == 0) {

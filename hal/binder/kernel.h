@@ -11,6 +11,7 @@
 #include <string>
 
 #include "engine/base/status.h"
+#include "hal/binder/object.h"
 
 namespace halyard::hal {
 
@@ -44,7 +45,7 @@ class BinderKernel {
     // How many threads the kernel may ask for by BR_SPAWN_LOOPER.
     virtual Status setMaxThreads(uint32_t threads) = 0;
     // Makes the local object `pointer` (its own cookie) the target of everyone's handle 0.
-    virtual Status becomeContextManager(uint64_t pointer, bool takesDescriptors) = 0;
+    virtual Status becomeContextManager(uint64_t pointer, const ObjectFlags& flags) = 0;
     // Makes the waiting writeRead() of every thread return; a thread that isn't waiting returns
     // from its next one. Asynchronous.
     virtual void wakeThreads() = 0;

@@ -32,6 +32,22 @@ enum class WireStatus : int32_t {
     UNKNOWN_ERROR = -2147483647 - 1,
 };
 
+// What the kernel is told of an object when it hears of it first. Wires differ in what they say.
+struct ObjectFlags {
+    // Whether calls may bring descriptors. Where not, the kernel refuses those that do, and nobody
+    // has to close what a caller sent: that may take as long as the caller likes.
+    bool takesDescriptors = true;
+    // Whether a caller's priority of real time goes with its calls. Kernels other than Android's
+    // ignore it.
+    bool inheritsRealTime = false;
+    // The nice value that calls are served with at most.
+    uint8_t mostNice = 0;
+
+    // As they travel.
+    uint32_t onTheWire() const;
+    bool operator==(const ObjectFlags&) const = default;
+};
+
 // An object that other processes call. The kernel's strong references keep it alive: the transport
 // holds a shared_ptr from the first time it is sent until the last remote user is gone.
 class LocalObject : public std::enable_shared_from_this<LocalObject> {
@@ -44,9 +60,8 @@ class LocalObject : public std::enable_shared_from_this<LocalObject> {
     virtual WireStatus onTransact(IncomingCall& call) = 0;
     // The last remote user let go. Called on a binder thread; the object may still be sent again.
     virtual void onLastRelease() {}
-    // Whether calls may bring descriptors. Where not, the kernel refuses those that do, and nobody
-    // has to close what a caller sent: that may take as long as the caller likes.
-    virtual bool takesDescriptors() const { return true; }
+    // Asked when it is sent, or made the context manager.
+    virtual ObjectFlags flags() const { return {}; }
 };
 
 // Tells of the death of an object's owner for as long as it lives, and keeps nothing else alive.

@@ -16,10 +16,6 @@ namespace halyard::hal {
 
 namespace {
 
-// Flag of Android kernels: the serving thread inherits a real-time caller's priority. Others
-// ignore it.
-constexpr uint32_t kInheritRealTime = 0x800;
-
 // Closest distance of two objects in a parcel: the smallest of them, a flat_binder_object.
 constexpr uint64_t kMinObjectDistance = sizeof(flat_binder_object);
 
@@ -28,6 +24,15 @@ constexpr uint64_t roundUp(uint64_t value, uint64_t multiple) {
 }
 
 }  // namespace
+
+uint32_t ObjectFlags::onTheWire() const {
+    constexpr uint32_t kInheritRealTime = 0x800;
+    uint32_t flags = mostNice;
+    if (takesDescriptors) {
+        flags |= FLAT_BINDER_FLAG_ACCEPTS_FDS;
+    }
+    return inheritsRealTime ? flags | kInheritRealTime : flags;
+}
 
 // ---- ParcelWriter ------------------------------------------------------------------------------
 
@@ -112,10 +117,7 @@ void ParcelWriter::writeObject(const ObjectRef& object) {
     flat_binder_object flat = {};
     flat.hdr.type = BINDER_TYPE_BINDER;
     if (const auto* local = std::get_if<std::shared_ptr<LocalObject>>(&object)) {
-        flat.flags = kInheritRealTime;
-        if ((*local)->takesDescriptors()) {
-            flat.flags |= FLAT_BINDER_FLAG_ACCEPTS_FDS;
-        }
+        flat.flags = (*local)->flags().onTheWire();
         flat.binder = reinterpret_cast<uintptr_t>(local->get());
         flat.cookie = flat.binder;
     } else if (const auto* remote = std::get_if<std::shared_ptr<RemoteObject>>(&object)) {

@@ -6,7 +6,7 @@
 
 #include "engine/base/log.h"
 #include "hal/binder/commands.h"
-#include "hal/binder/descriptor_kind.h"
+#include "hal/descriptors/descriptor_kind.h"
 
 namespace halyard::hal {
 

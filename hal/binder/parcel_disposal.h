@@ -12,9 +12,9 @@
 #include <span>
 #include <vector>
 
-#include "hal/binder/client_lanes.h"
 #include "hal/binder/kernel.h"
 #include "hal/binder/received_parcel.h"
+#include "hal/descriptors/client_lanes.h"
 
 namespace halyard::hal {
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "hal/binder/address.h"
-#include "hal/binder/descriptor_kind.h"
+#include "hal/descriptors/descriptor_kind.h"
 
 namespace halyard::hal {
 

@@ -14,8 +14,8 @@
 
 #include "driver/model/model.h"
 #include "driver/model/request.h"
-#include "hal/binder/shared_memory.h"
 #include "hal/hidl/codec.h"
+#include "hal/hidl/hidl_memory.h"
 #include "hal/hidl/types.h"
 
 namespace halyard::hal::hidl {

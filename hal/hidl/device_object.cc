@@ -10,10 +10,10 @@
 #include "driver/error_status.h"
 #include "engine/base/log.h"
 #include "hal/hidl/callbacks.h"
-#include "hal/hidl/client_account.h"
 #include "hal/hidl/types.h"
 #include "hal/hidl/v1_3.h"
 #include "hal/hidl/version_delta.h"
+#include "hal/service/client_account.h"
 
 namespace halyard::hal::hidl {
 
@@ -178,8 +178,8 @@ Status DeviceObject::prepareModelFromCache(Call& call) {
             callback == nullptr
                     ? invalidArgument("the callback is null")
                     : mDevice->prepareFromCacheAsync(
-                              options, preparedModelCallback(mProcess, std::move(callback),
-                                                             call.version));
+                              options,
+                              preparedModelCallback(mProcess, std::move(callback), call.version));
     writeEnum(*reply, driver::toErrorStatus(status, call.version));
     return {};
 }

@@ -11,8 +11,8 @@
 
 #include "driver/device.h"
 #include "hal/binder/process.h"
-#include "hal/binder/process_watch.h"
 #include "hal/hidl/hidl_object.h"
+#include "hal/service/process_watch.h"
 
 namespace halyard::hal::hidl {
 

@@ -12,10 +12,10 @@
 
 #include "engine/base/file_descriptor.h"
 #include "engine/base/log.h"
-#include "hal/binder/client_lanes.h"
-#include "hal/binder/descriptor_kind.h"
-#include "hal/hidl/debug_output.h"
+#include "hal/descriptors/client_lanes.h"
+#include "hal/descriptors/descriptor_kind.h"
 #include "hal/hidl/types.h"
+#include "hal/service/debug_output.h"
 
 namespace halyard::hal::hidl {
 

@@ -14,9 +14,9 @@
 #include "driver/model/versions.h"
 #include "engine/base/file_descriptor.h"
 #include "engine/base/status.h"
-#include "hal/binder/client_lanes.h"
 #include "hal/binder/incoming_call.h"
 #include "hal/binder/object.h"
+#include "hal/descriptors/client_lanes.h"
 #include "hal/hidl/codec.h"
 
 namespace halyard::hal::hidl {
@@ -48,6 +48,10 @@ class HidlObject : public LocalObject {
       private:
         IncomingCall& mIncoming;
     };
+
+    ObjectFlags flags() const override {
+        return {.takesDescriptors = true, .inheritsRealTime = true, .mostNice = 0};
+    }
 
     // Before a method is served, its interface token and whether it is oneway are checked.
     WireStatus onTransact(IncomingCall& call) final;

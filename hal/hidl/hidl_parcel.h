@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "engine/base/status.h"
-#include "hal/binder/native_handle.h"
 #include "hal/binder/parcel.h"
 #include "hal/hidl/layout.h"
+#include "hal/memory/native_handle.h"
 
 namespace halyard::hal::hidl {
 

@@ -33,7 +33,9 @@ class Registration::Listener final : public HidlObject {
   public:
     explicit Listener(std::shared_ptr<State> state)
         : HidlObject(manager::v1_0::IServiceNotification::layout()), mState(std::move(state)) {}
-    bool takesDescriptors() const override { return false; }
+    ObjectFlags flags() const override {
+        return {.takesDescriptors = false, .inheritsRealTime = true, .mostNice = 0};
+    }
 
   protected:
     Status serve(uint32_t code, Call& call) override {

@@ -12,7 +12,7 @@
 #include "engine/base/status.h"
 #include "hal/binder/object.h"
 #include "hal/binder/process.h"
-#include "hal/binder/process_watch.h"
+#include "hal/service/process_watch.h"
 
 namespace halyard::hal {
 

@@ -14,6 +14,23 @@ MAY_INCLUDE = {
     "hal": {"hal", "driver", "engine"},
 }
 
+# The same of the rooms of the Android edge. What lies in hal/ itself is the service, which may
+# include all.
+HAL_MAY_INCLUDE = {
+    "descriptors": {"engine/base"},
+    "binder": {"engine/base", "hal/descriptors"},
+    "memory": {"engine/base", "driver", "hal/descriptors"},
+    "service": {"engine/base", "driver", "hal/descriptors", "hal/binder"},
+    "hidl": {
+        "engine/base",
+        "driver",
+        "hal/descriptors",
+        "hal/binder",
+        "hal/memory",
+        "hal/service",
+    },
+}
+
 
 def tracked(*patterns: str) -> list[Path]:
     listed = subprocess.run(
@@ -34,6 +51,26 @@ def test_includes_point_down() -> None:
             continue
         targets = re.findall(r'^#include "(\w+)/', (ROOT / file).read_text(), re.MULTILINE)
         upward.extend(f"{file} includes {target}/" for target in targets if target not in allowed)
+    assert upward == []
+
+
+def test_the_rooms_of_hal_know_only_those_below() -> None:
+    rooms = {file.parts[1] for file in tracked("hal/**") if len(file.parts) > 2}
+    assert rooms == set(HAL_MAY_INCLUDE)
+    upward = []
+    for file in tracked("hal/**/*.cc", "hal/**/*.h"):
+        if len(file.parts) == 2:
+            continue
+        allowed = {*HAL_MAY_INCLUDE[file.parts[1]], f"hal/{file.parts[1]}"}
+        upward.extend(
+            f"{file} includes {target}"
+            for target in re.findall(
+                r'^#include "((?:engine|driver|hal)/[^"]+)"',
+                (ROOT / file).read_text(),
+                re.MULTILINE,
+            )
+            if not any(target.startswith(f"{room}/") for room in allowed)
+        )
     assert upward == []
 
 

@@ -74,6 +74,12 @@ Model ModelBuilder::build() {
     return mModel;
 }
 
+PoolUses poolsOf(const Model& model) {
+    PoolUses uses;
+    static_cast<void>(usePools(model, nullptr, uses));
+    return uses;
+}
+
 RequestArgument RequestBuilder::argument(const SharedMemory& pool,
                                          std::vector<uint32_t> dimensions) {
     mRequest.pools.emplace_back(pool);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "driver/model/model.h"
+#include "driver/model/pools.h"
 #include "driver/model/request.h"
 
 namespace halyard::driver {
@@ -74,6 +75,9 @@ class ModelBuilder {
     std::vector<uint8_t> mValues;
 };
 
+// What its constants use of its pools, as far as that can be mapped, on nobody's account.
+PoolUses poolsOf(const Model& model);
+
 // One pool per argument.
 class RequestBuilder {
   public:
@@ -111,15 +115,12 @@ class FakeMemory final : public ResidentMemory {
 
     std::string_view name() const override { return memoryName; }
     bool valid() const override { return hasHandle; }
-    Status use(const ByteRange& range, const Account* /*account*/) const override {
+    Result<MemoryUse> use(const ByteRange& range, const Account* account) const override {
         used = range;
-        return mappable || range.empty() ? Status() : internalError("the kernel refuses");
-    }
-    Result<std::span<uint8_t>> bytes(size_t offset, size_t length) const override {
-        if (!mappable) {
-            return internalError("the kernel has refused");
+        if (!mappable && !range.empty()) {
+            return internalError("the kernel refuses");
         }
-        return ResidentMemory::bytes(offset, length);
+        return ResidentMemory::use(range, account);
     }
     bool writable() const override { return canWrite; }
     bool intact() const override { return !cutShort; }

@@ -24,7 +24,7 @@ namespace {
 class SlowMemory final : public ResidentMemory {
   public:
     std::string_view name() const override { return "ashmem"; }
-    Status use(const ByteRange& range, const Account* account) const override {
+    Result<MemoryUse> use(const ByteRange& range, const Account* account) const override {
         reached.set(true);
         goOn.get();
         return ResidentMemory::use(range, account);

@@ -371,15 +371,16 @@ TEST_F(IncomingCalls, ServesAsContextManagerUnderBothNames) {
     EXPECT_EQ(object->calls, 2);
 }
 
-TEST_F(IncomingCalls, TellsTheKernelWhetherTheContextManagerTakesDescriptors) {
+TEST_F(IncomingCalls, TellsTheKernelWhatTheContextManagerSaysOfItself) {
+    static constexpr ObjectFlags kRefusing = {.takesDescriptors = false, .mostNice = 7};
     class Refusing final : public ServedObject {
       public:
-        bool takesDescriptors() const override { return false; }
+        ObjectFlags flags() const override { return kRefusing; }
     };
     ASSERT_TRUE(mConnection.becomeContextManager(std::make_shared<ServedObject>()).ok());
-    EXPECT_TRUE(kernel->contextManagerTakesDescriptors);
+    EXPECT_EQ(kernel->contextManagerFlags, ObjectFlags());
     ASSERT_TRUE(mConnection.becomeContextManager(std::make_shared<Refusing>()).ok());
-    EXPECT_FALSE(kernel->contextManagerTakesDescriptors);
+    EXPECT_EQ(kernel->contextManagerFlags, kRefusing);
 }
 
 TEST_F(IncomingCalls, FreesWhatCameBeforeAReturnThatIsCutShort) {

@@ -2,7 +2,7 @@
 //
 // How long an account is watched, and what becomes of it.
 
-#include "hal/hidl/client_account.h"
+#include "hal/service/client_account.h"
 
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ class ClientAccounts : public ::testing::Test {
   protected:
     void SetUp() override { mDevice = driver::Device::create(testing::referenceOptions()).value(); }
     std::shared_ptr<driver::Client> account(int32_t pid, uint32_t uid) {
-        return hidl::accountOf(*mDevice, {.pid = pid, .euid = uid}, nullptr).value();
+        return accountOf(*mDevice, {.pid = pid, .euid = uid}, nullptr).value();
     }
 
     std::unique_ptr<driver::Device> mDevice;
@@ -78,8 +78,8 @@ TEST_F(ClientAccounts, AreOfAProcessAndItsUser) {
 TEST_F(ClientAccounts, EndWithTheOwnerOfTheirFirstObject) {
     const std::shared_ptr<driver::Client> client = account(12, 1000);
     const auto second = std::make_shared<OwnedObject>();
-    hidl::endWithOwner(client, mObject);
-    hidl::endWithOwner(client, second);
+    endWithOwner(client, mObject);
+    endWithOwner(client, second);
     EXPECT_EQ(second->watched, 0) << "one is enough";
     EXPECT_EQ(mObject->unwatched, 0);
     EXPECT_TRUE(client->alive().ok());
@@ -90,14 +90,14 @@ TEST_F(ClientAccounts, EndWithTheOwnerOfTheirFirstObject) {
 TEST_F(ClientAccounts, EndAtOnceWhereTheOwnerIsDeadAlready) {
     const std::shared_ptr<driver::Client> client = account(12, 1000);
     mObject->isDead = true;
-    hidl::endWithOwner(client, mObject);
+    endWithOwner(client, mObject);
     EXPECT_EQ(client->alive().code(), StatusCode::UNAVAILABLE);
 }
 
 TEST_F(ClientAccounts, AreNotKeptByWhatWatchesThem) {
     std::shared_ptr<driver::Client> client = account(12, 1000);
     const std::weak_ptr<driver::Client> open = client;
-    hidl::endWithOwner(client, mObject);
+    endWithOwner(client, mObject);
     client = nullptr;
     EXPECT_TRUE(open.expired());
     EXPECT_EQ(mObject->unwatched, 1) << "nor is the owner watched any longer";

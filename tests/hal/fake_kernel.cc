@@ -325,9 +325,9 @@ Status FakeKernel::setMaxThreads(uint32_t threads) {
     return maxThreadsFailure;
 }
 
-Status FakeKernel::becomeContextManager(uint64_t pointer, bool takesDescriptors) {
+Status FakeKernel::becomeContextManager(uint64_t pointer, const ObjectFlags& flags) {
     contextManager = pointer;
-    contextManagerTakesDescriptors = takesDescriptors;
+    contextManagerFlags = flags;
     return contextManagerFailure;
 }
 

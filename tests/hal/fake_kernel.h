@@ -113,13 +113,13 @@ class FakeKernel final : public BinderKernel {
     Exchange writeRead(std::span<const uint8_t> commands, std::span<uint8_t> returns) override;
     Status freeBufferOnly(uint64_t address) override;
     Status setMaxThreads(uint32_t threads) override;
-    Status becomeContextManager(uint64_t pointer, bool takesDescriptors) override;
+    Status becomeContextManager(uint64_t pointer, const ObjectFlags& flags) override;
     void wakeThreads() override;
     void exitThread() override;
     bool inReceiveBuffer(uint64_t address, uint64_t size) const override;
 
     uint64_t contextManager = 0;
-    bool contextManagerTakesDescriptors = false;
+    ObjectFlags contextManagerFlags = {.takesDescriptors = false, .mostNice = 0};
 
   private:
     struct Thread {

@@ -28,6 +28,7 @@ using testing::SentParcel;
 // Stands for any object; it is never called.
 class NamedObject : public LocalObject {
   public:
+    ObjectFlags flags() const override { return {.inheritsRealTime = true}; }
     WireStatus onTransact(IncomingCall& /*call*/) override {
         return WireStatus::UNKNOWN_TRANSACTION;
     }

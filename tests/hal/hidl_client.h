@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "driver/device.h"
-#include "hal/binder/shared_memory.h"
 #include "hal/hidl/hidl_object.h"
 #include "hal/hidl/types.h"
+#include "hal/memory/shared_memory.h"
 #include "tests/hal/loopback.h"
 
 namespace halyard::hal::testing {

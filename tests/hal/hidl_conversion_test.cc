@@ -11,6 +11,7 @@
 #include "hal/hidl/types.h"
 #include "hal/hidl/v1_3.h"
 #include "hal/hidl/version_delta.h"
+#include "hal/memory/shared_memory.h"
 #include "tests/hal/loopback.h"
 
 namespace halyard::hal::hidl {
@@ -298,8 +299,9 @@ TEST(HidlConversion, TellsTimesInWholeMicroseconds) {
               (driver::Timing{.timeOnDevice = nanoseconds(1'000),
                               .timeInDriver = nanoseconds(2'000)}));
     EXPECT_EQ(arrived({}), driver::Timing()) << "unknown ones stay unknown";
-    EXPECT_EQ(arrived({.timeOnDevice = std::nullopt, .timeInDriver = nanoseconds(999)}).timeInDriver,
-              nanoseconds(0));
+    EXPECT_EQ(
+            arrived({.timeOnDevice = std::nullopt, .timeInDriver = nanoseconds(999)}).timeInDriver,
+            nanoseconds(0));
 }
 
 TEST(HidlConversion, HoldsTimesThatTheClockCannot) {

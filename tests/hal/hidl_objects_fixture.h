@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "driver/device.h"
-#include "hal/binder/shared_memory.h"
+#include "hal/memory/shared_memory.h"
 #include "tests/hal/hidl_client.h"
 #include "tests/hal/loopback.h"
 

@@ -4,7 +4,7 @@
 
 #include <dirent.h>
 
-#include "hal/binder/descriptor_kind.h"
+#include "hal/descriptors/descriptor_kind.h"
 
 namespace halyard::hal::testing {
 

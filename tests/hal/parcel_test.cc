@@ -27,14 +27,14 @@ using testing::SentParcel;
 
 class SomeObject : public LocalObject {
   public:
-    explicit SomeObject(bool takesDescriptors = true) : mTakesDescriptors(takesDescriptors) {}
-    bool takesDescriptors() const override { return mTakesDescriptors; }
+    explicit SomeObject(const ObjectFlags& flags = {}) : mFlags(flags) {}
+    ObjectFlags flags() const override { return mFlags; }
     WireStatus onTransact(IncomingCall& /*call*/) override {
         return WireStatus::UNKNOWN_TRANSACTION;
     }
 
   private:
-    const bool mTakesDescriptors;
+    const ObjectFlags mFlags;
 };
 
 // A parcel on its way, which tests damage.
@@ -183,14 +183,19 @@ TEST(Parcel, PassesDescriptors) {
     EXPECT_FALSE(null->valid);
 }
 
-TEST(Parcel, TellsTheKernelWhichObjectsTakeDescriptors) {
-    for (const bool takes : {true, false}) {
+TEST(Parcel, TellsTheKernelWhatAnObjectSaysOfItself) {
+    const std::vector<std::pair<ObjectFlags, uint32_t>> flags = {
+            {{.takesDescriptors = true}, 0x100},
+            {{.takesDescriptors = false}, 0},
+            {{.takesDescriptors = true, .inheritsRealTime = true}, 0x900},
+            {{.takesDescriptors = true, .inheritsRealTime = false, .mostNice = 19}, 0x113}};
+    for (const auto& [said, expected] : flags) {
         ParcelWriter writer;
-        writer.writeObject(std::make_shared<SomeObject>(takes));
+        writer.writeObject(std::make_shared<SomeObject>(said));
         flat_binder_object object = {};
         ASSERT_GE(writer.data().size(), sizeof(object));
         std::memcpy(&object, writer.data().data(), sizeof(object));
-        EXPECT_EQ((object.flags & FLAT_BINDER_FLAG_ACCEPTS_FDS) != 0, takes);
+        EXPECT_EQ(object.flags, expected);
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/binder/process_watch.h"
+#include "hal/service/process_watch.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "driver/device.h"
-#include "hal/hidl/client_account.h"
+#include "hal/service/client_account.h"
 #include "tests/driver/awaited.h"
 #include "tests/hal/bystander.h"
 #include "tests/hal/open_descriptors.h"
@@ -85,8 +85,7 @@ TEST_F(Processes, BeyondThoseAreToldOfByTheirCallbacks) {
     const std::unique_ptr<driver::Device> device =
             driver::Device::create(testing::referenceOptions()).value();
     Bystander process;
-    const auto client =
-            hidl::accountOf(*device, {.pid = process.pid(), .euid = 7}, mWatch.get()).value();
+    const auto client = accountOf(*device, {.pid = process.pid(), .euid = 7}, mWatch.get()).value();
     EXPECT_FALSE(client->hasWitness()) << "an object of its own is still to come";
     EXPECT_TRUE(client->alive().ok());
 }
@@ -102,9 +101,8 @@ TEST_F(Processes, EndTheirAccountsThoughTheyHandedInNoObject) {
             driver::Device::create(testing::referenceOptions()).value();
     Bystander process;
     const Caller caller{.pid = process.pid(), .euid = 7};
-    const std::shared_ptr<driver::Client> client =
-            hidl::accountOf(*device, caller, mWatch.get()).value();
-    EXPECT_EQ(hidl::accountOf(*device, caller, mWatch.get()).value(), client);
+    const std::shared_ptr<driver::Client> client = accountOf(*device, caller, mWatch.get()).value();
+    EXPECT_EQ(accountOf(*device, caller, mWatch.get()).value(), client);
     EXPECT_TRUE(client->alive().ok());
     process.end();
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <linux/android/binder.h>
 #include <linux/seccomp.h>
+#include <linux/sync_file.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -34,8 +35,8 @@
 
 #include "driver/device.h"
 #include "engine/base/thread_pool.h"
-#include "hal/binder/guarded_mapping.h"
 #include "hal/log_sink.h"
+#include "hal/memory/guarded_mapping.h"
 #include "tests/hal/add_model.h"
 #include "tests/hal/hidl_client.h"
 #include "tests/hal/loopback.h"
@@ -184,7 +185,9 @@ TEST(SeccompDeathTest, EndsWhoeverChangesItsPartInBinderWhileServing) {
                               "seccomp");
     const auto call = [] {
         binder_write_read nothing = {};
-        return ioctl(0, BINDER_WRITE_READ, &nothing) < 0 && ioctl(0, BINDER_THREAD_EXIT, 0) < 0;
+        sync_file_info fence = {};
+        return ioctl(0, BINDER_WRITE_READ, &nothing) < 0 && ioctl(0, BINDER_THREAD_EXIT, 0) < 0 &&
+               ioctl(0, SYNC_IOC_FILE_INFO, &fence) < 0;
     };
     EXPECT_EXIT(filteredWhileServing(call), ::testing::ExitedWithCode(kDone), "");
 }

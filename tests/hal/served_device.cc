@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "hal/binder/native_handle.h"
 #include "hal/hidl/codec.h"
 #include "hal/hidl/hidl_parcel.h"
 #include "hal/hidl/service_objects.h"
 #include "hal/hidl/types.h"
+#include "hal/memory/native_handle.h"
 
 namespace halyard::hal::testing {
 

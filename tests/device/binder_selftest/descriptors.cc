@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "hal/binder/shared_memory.h"
 #include "hal/hidl/hidl_parcel.h"
+#include "hal/memory/shared_memory.h"
 #include "tests/device/binder_selftest/claims.h"
 #include "tests/device/binder_selftest/client.h"
 #include "tests/hal/open_descriptors.h"

@@ -16,7 +16,7 @@
 #include <variant>
 
 #include "hal/binder/incoming_call.h"
-#include "hal/binder/shared_memory.h"
+#include "hal/hidl/hidl_memory.h"
 #include "hal/hidl/hidl_parcel.h"
 #include "tests/device/binder_selftest/claims.h"
 #include "tests/hal/open_descriptors.h"
@@ -178,7 +178,8 @@ class Hub : public LocalObject {
         if (!handle.ok() || !size.ok()) {
             return WireStatus::BAD_VALUE;
         }
-        driver::SharedMemory memory = importMemory("ashmem", *handle, static_cast<uint64_t>(*size));
+        driver::SharedMemory memory =
+                hidl::importMemory("ashmem", *handle, static_cast<uint64_t>(*size));
         Result<ParcelWriter*> reply = call.endArguments();
         if (!reply.ok()) {
             return WireStatus::BAD_VALUE;

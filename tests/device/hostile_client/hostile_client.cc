@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "hal/hidl/codec.h"
+#include "hal/hidl/hidl_memory.h"
 #include "hal/hidl/types.h"
 #include "hal/hidl/version_delta.h"
 #include "harness/device/runner/canonical_model.h"
@@ -211,7 +212,7 @@ Result<hal::ExportedMemory> putIntoFile(std::span<const uint8_t> bytes) {
     const int fd = memfd_create("constants", MFD_CLOEXEC);
     const std::vector<int32_t> protectionAndOffset = {PROT_READ | PROT_WRITE, 0, 0};
     hal::ExportedMemory file = {
-            .memory = hal::importMemory(
+            .memory = hal::hidl::importMemory(
                     "mmap_fd",
                     {.valid = true, .handle = {.fds = {fd}, .ints = protectionAndOffset}},
                     bytes.size()),

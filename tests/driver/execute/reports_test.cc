@@ -77,9 +77,9 @@ TEST(Reporting, TellsEveryOperationsFate) {
     const auto program = engine::Program::build(std::move(graph), state->backendList,
                                                 state->threads, state->account.memory);
     ASSERT_TRUE(program.ok()) << program.status().toString();
-    const auto model = std::make_shared<PreparedModel>(
-            state, state->clients.own(), PreparedModel::Holdings(), ModelBoundary(),
-            std::vector<SharedMemory>(), *program, Priority::LOW);
+    const auto model =
+            std::make_shared<PreparedModel>(state, state->clients.own(), PreparedModel::Holdings(),
+                                            ModelBoundary(), PoolUses(), *program, Priority::LOW);
     const std::string report = model->report();
     EXPECT_NE(report.find("node\t1,4,7\toperation 1 (ABS)\tUnary\tCpuRef\t0\tref::Unary\n"),
               std::string::npos)

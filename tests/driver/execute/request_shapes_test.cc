@@ -90,13 +90,14 @@ TEST_F(Executing, AsksOfAFencedExecutionThatAllItsShapesAreKnown) {
     RequestBuilder request;
     request.input<float>({1, 2, 3}, {1, 3}).output(12);
     EXPECT_TRUE(model->execute(request.request(), HalVersion::V1_3, {}).status.ok());
-    const Status status = model->validateFenced(request.request());
+    const Status status = model->validateFenced(request.request(), HalVersion::V1_3);
     EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
     EXPECT_NE(status.message().find("output 0"), std::string_view::npos) << status.message();
     request.request().outputs[0].dimensions = {1, 3};
-    EXPECT_TRUE(model->validateFenced(request.request()).ok());
+    EXPECT_TRUE(model->validateFenced(request.request(), HalVersion::V1_3).ok());
     request.request().inputs.clear();
-    EXPECT_EQ(model->validateFenced(request.request()).code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(model->validateFenced(request.request(), HalVersion::V1_3).code(),
+              StatusCode::INVALID_ARGUMENT);
 }
 
 }  // namespace

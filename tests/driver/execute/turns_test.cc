@@ -41,21 +41,22 @@ class Waiting : public testing::Test {
     }
 
     std::shared_ptr<PreparedModel> prepare(Priority priority) {
-        return compileModel(mState, reluModel(), {.priority = priority, .deadline = {}}).value();
+        return compileModel(mState, reluModel(), {}, {.priority = priority, .deadline = {}})
+                .value();
     }
     std::shared_ptr<DeviceState> mState = makeState();
     std::shared_ptr<Scheduler::Share> mShare = mState->clients.own()->shares().executing;
     std::vector<Scheduler::Slot> mSlots;
 };
 
-// Notes when it is bound, which is when the request's turn has come.
+// Notes when an output is bound to it, which is when the request's turn has come.
 class NotingMemory final : public ResidentMemory {
   public:
     NotingMemory(std::vector<int>& notes, int note) : mNotes(notes), mNote(note) {}
     std::string_view name() const override { return "ashmem"; }
-    Result<std::span<uint8_t>> bytes(size_t offset, size_t length) const override {
+    bool writable() const override {
         mNotes.push_back(mNote);
-        return ResidentMemory::bytes(offset, length);
+        return true;
     }
 
   private:
@@ -106,7 +107,7 @@ TEST_F(Waiting, EndsInOrderOfPriorityForBothKindsOfExecutions) {
         for (const bool asynchronous : {true, false}) {
             const int note = 10 * static_cast<int>(priority) + (asynchronous ? 0 : 1);
             RequestBuilder builder;
-            builder.input(std::make_shared<NotingMemory>(order, note)).output(16);
+            builder.input<float>({1, 2, 3, 4}).output(std::make_shared<NotingMemory>(order, note));
             if (asynchronous) {
                 const Awaited<Status> done = launched.emplace_back();
                 EXPECT_TRUE(models.back()

@@ -28,11 +28,16 @@ TEST(UsedPools, CoverTheConstantsOfEverySubgraph) {
     model.main.operands = {pooled(0, 8, 4)};
     model.referenced.resize(2);
     model.referenced[1].operands = {pooled(0, 100, 4), pooled(1, 16, 8)};
-    ASSERT_TRUE(usePools(model, nullptr).ok());
+    PoolUses uses;
+    ASSERT_TRUE(usePools(model, nullptr, uses).ok());
     EXPECT_EQ(shared->used->begin, 8U);
     EXPECT_EQ(shared->used->end, 104U);
     EXPECT_EQ(nested->used->begin, 16U);
     EXPECT_EQ(nested->used->end, 24U);
+    ASSERT_EQ(uses.size(), 2U);
+    EXPECT_TRUE(uses[0].bytes(100, 4).ok());
+    EXPECT_FALSE(uses[0].bytes(100, 5).ok());
+    EXPECT_FALSE(uses[1].bytes(8, 4).ok());
 }
 
 // A pool that refuses to be used.
@@ -40,7 +45,7 @@ class RefusingMemory final : public ResidentMemory {
   public:
     explicit RefusingMemory(Status status) : mStatus(std::move(status)) {}
     std::string_view name() const override { return "ashmem"; }
-    Status use(const ByteRange& /*range*/, const Account* /*account*/) const override {
+    Result<MemoryUse> use(const ByteRange& /*range*/, const Account* /*account*/) const override {
         return mStatus;
     }
 
@@ -53,13 +58,41 @@ TEST(UsedPools, TellAClientThatTakesTooMuchFromAPoolThatCannotBeMapped) {
     const auto codeFor = [](const Status& refusal) {
         Model model;
         model.pools = {std::make_shared<FakeMemory>(8), std::make_shared<RefusingMemory>(refusal)};
-        const Status used = usePools(model, nullptr);
+        PoolUses uses;
+        const Status used = usePools(model, nullptr, uses);
         EXPECT_TRUE(used.message().starts_with("pool 1 can't be mapped: ")) << used.toString();
         return used.code();
     };
     EXPECT_EQ(codeFor({StatusCode::RESOURCE_EXHAUSTED, "too many"}),
               StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_EQ(codeFor(invalidArgument("too short")), StatusCode::INTERNAL);
+}
+
+TEST(UsedPools, OfARequestAreItsMemoriesAndItsTokens) {
+    const auto memory = std::make_shared<FakeMemory>(64);
+    const std::weak_ptr<const Memory> kept = memory;
+    Request request;
+    request.pools = {memory, uint32_t{7}};
+    request.inputs.push_back({.hasNoValue = false, .location = {0, 8, 4}, .dimensions = {}});
+    request.outputs.push_back({.hasNoValue = false, .location = {0, 32, 16}, .dimensions = {}});
+    RequestPools pools;
+    ASSERT_TRUE(usePools(request, nullptr, pools).ok());
+    ASSERT_EQ(pools.bound.size(), 2U);
+    const MemoryUse use = std::get<MemoryUse>(pools.bound[0]);
+    EXPECT_EQ(use.bytes(8, 40)->data(), memory->map()->data() + 8);
+    EXPECT_FALSE(use.bytes(0, 9).ok());
+    EXPECT_EQ(std::get<BufferToken>(pools.bound[1]).number, 7U);
+    pools.release();
+    EXPECT_TRUE(pools.bound.empty());
+}
+
+TEST(UsedPools, OfARequestAreNoneWhereOneFails) {
+    Request request;
+    request.pools = {std::make_shared<FakeMemory>(8),
+                     std::make_shared<RefusingMemory>(invalidArgument("too short"))};
+    RequestPools pools;
+    EXPECT_EQ(usePools(request, nullptr, pools).code(), StatusCode::INTERNAL);
+    EXPECT_TRUE(pools.bound.empty());
 }
 
 TEST(ByteRange, HoldsWhatLiesBetweenItsEnds) {

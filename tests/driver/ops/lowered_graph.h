@@ -22,7 +22,7 @@ namespace halyard::driver {
 
 // Of a model that can be lowered; an empty graph otherwise.
 inline engine::Graph graphOf(const Model& model) {
-    Result<engine::Graph> graph = lowerModel(model, Constants(model));
+    Result<engine::Graph> graph = lowerModel(model, Constants(model, poolsOf(model)));
     EXPECT_TRUE(graph.ok()) << graph.status().toString();
     return graph.ok() ? std::move(*graph) : engine::Graph();
 }
@@ -133,7 +133,7 @@ class OperationModel {
     // Why it can't be lowered.
     Status status() {
         const Model model = build();
-        return lowerModel(model, Constants(model)).status();
+        return lowerModel(model, Constants(model, poolsOf(model))).status();
     }
 
     // An operand that stands for a subgraph.

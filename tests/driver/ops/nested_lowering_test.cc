@@ -46,7 +46,7 @@ Subgraph ifSubgraph(uint32_t then, uint32_t otherwise) {
 }
 
 Status statusOf(const Model& model) {
-    return lowerModel(model, Constants(model)).status();
+    return lowerModel(model, Constants(model, poolsOf(model))).status();
 }
 
 // `length` subgraphs, each of which refers to the next and to the last, or to the next twice.
@@ -148,7 +148,7 @@ TEST(NestedLowering, LowersASubgraphOnceForAllThatReferToIt) {
     EXPECT_EQ(node.then.graph, node.otherwise.graph);
 
     const Model model = chain(2);
-    const Constants constants(model);
+    const Constants constants(model, poolsOf(model));
     ModelLowering run(model, constants);
     const Result<engine::NestedGraph> first = run.nested(1);
     const Result<engine::Graph> whole = run.whole();
@@ -169,7 +169,7 @@ TEST(NestedLowering, NamesTheOperationInsideThatCantBeRun) {
 
 TEST(NestedLowering, RefusesWhatAnOptionTurnsOffAtAnyDepth) {
     const Model model = chain(3);
-    const Constants constants(model);
+    const Constants constants(model, poolsOf(model));
     ModelLowering run(model, constants, {OperationType::RELU});
     const Status status = run.whole().status();
     EXPECT_EQ(status.code(), StatusCode::UNSUPPORTED);
@@ -214,7 +214,7 @@ TEST(NestedLowering, RefusesABombOfReferences) {
 // What is too deep for one operation may not be for another.
 TEST(NestedLowering, JudgesEachReferenceByItself) {
     const Model model = chain(20);
-    const Constants constants(model);
+    const Constants constants(model, poolsOf(model));
     ModelLowering run(model, constants);
     EXPECT_FALSE(run.operation(0).ok());
     EXPECT_FALSE(run.nested(3).ok());

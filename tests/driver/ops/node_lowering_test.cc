@@ -760,7 +760,8 @@ TEST(Lowering, ReadsEveryFormByTheNamesOfItsOperands) {
         }
         for (const Form& form : definition.forms) {
             const Model model = modelOf(definition.type, typesOf(form, definition.rows.front()));
-            const Status status = lowerOperation(model, Constants(model), 0).status();
+            const Status status =
+                    lowerOperation(model, Constants(model, poolsOf(model)), 0).status();
             EXPECT_TRUE(status.ok()) << describe(definition.type) << ": " << status.toString();
         }
     }
@@ -778,7 +779,7 @@ TEST(Lowering, MarksConstantsThatAClientCanWriteTo) {
 TEST(Lowering, StopsWhenNobodyWaitsAnyMore) {
     const std::atomic<bool> cancelled = true;
     const Model model = OperationModel(OperationType::RELU).input(kOpen).output(kOpen).build();
-    const Constants constants(model);
+    const Constants constants(model, poolsOf(model));
     EXPECT_EQ(lowerModel(model, constants, Checkpoint({}, &cancelled)).status().code(),
               StatusCode::UNAVAILABLE);
 }

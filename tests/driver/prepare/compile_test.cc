@@ -273,7 +273,7 @@ TEST_F(Preparing, StopsWhenItTakesLongerThanTheDeviceLetsAnything) {
 
 TEST_F(Preparing, PollsItsDeadlineWhileItLowers) {
     const Model model = reluChain(100);
-    const Constants constants(model);
+    const Constants constants(model, poolsOf(model));
     const Checkpoint passed(steady_clock::time_point{});
     EXPECT_EQ(ModelLowering(model, constants, {}, passed).whole().status().code(),
               StatusCode::DEADLINE_EXCEEDED);

@@ -34,7 +34,7 @@ class SupportDeadline : public testing::Test {
     }
 
     Result<std::vector<bool>> ask(const Model& model, const StopCondition& condition) {
-        return supportedOperations(*mState, *mState->clients.own(), model,
+        return supportedOperations(*mState, *mState->clients.own(), model, poolsOf(model),
                                    Checkpoint().unless(&condition));
     }
 
@@ -85,7 +85,8 @@ TEST_F(SupportDeadline, GivesNoFlagsOnceItIsTimeToStop) {
 
 TEST_F(SupportDeadline, IsWhatTheDeadlineSays) {
     const Checkpoint passed(std::chrono::steady_clock::time_point{});
-    EXPECT_EQ(supportedOperations(*mState, *mState->clients.own(), gathersBySharedIndices(), passed)
+    EXPECT_EQ(supportedOperations(*mState, *mState->clients.own(), gathersBySharedIndices(), {},
+                                  passed)
                       .status()
                       .code(),
               StatusCode::DEADLINE_EXCEEDED);

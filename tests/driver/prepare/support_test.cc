@@ -236,6 +236,11 @@ void damage(Random& random, uint32_t& number) {
     number = damagedNumber(random, number);
 }
 
+void damage(Random& random, uint64_t& number) {
+    const uint64_t high = random.oneIn(4) ? damagedNumber(random, 0) : 0;
+    number = high << 32U | damagedNumber(random, static_cast<uint32_t>(number));
+}
+
 void damage(Random& random, std::vector<uint32_t>& numbers) {
     if (numbers.empty() || random.oneIn(4)) {
         numbers.insert(numbers.begin() + random.below(static_cast<uint32_t>(numbers.size()) + 1),

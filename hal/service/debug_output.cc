@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/hidl/debug_output.h"
+#include "hal/service/debug_output.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -19,7 +19,7 @@
 #include "engine/base/file_descriptor.h"
 #include "engine/base/log.h"
 
-namespace halyard::hal::hidl {
+namespace halyard::hal {
 
 namespace {
 
@@ -156,4 +156,4 @@ void writeDebugOutput(int fd, std::string_view text) {
     }
 }
 
-}  // namespace halyard::hal::hidl
+}  // namespace halyard::hal

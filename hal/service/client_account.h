@@ -9,9 +9,9 @@
 #include "driver/client.h"
 #include "driver/device.h"
 #include "hal/binder/object.h"
-#include "hal/binder/process_watch.h"
+#include "hal/service/process_watch.h"
 
-namespace halyard::hal::hidl {
+namespace halyard::hal {
 
 // The account of the caller's process, which ends with the process where `processes` can tell
 // (null: it can't). RESOURCE_EXHAUSTED: its user, or all, have too many.
@@ -26,4 +26,4 @@ Result<std::shared_ptr<driver::Client>> accountOf(const driver::Device& device,
 void endWithOwner(const std::shared_ptr<driver::Client>& client,
                   const std::shared_ptr<RemoteObject>& object);
 
-}  // namespace halyard::hal::hidl
+}  // namespace halyard::hal

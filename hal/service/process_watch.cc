@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/binder/process_watch.h"
+#include "hal/service/process_watch.h"
 
 #include <pthread.h>
 #include <sys/epoll.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/binder/guarded_mapping.h"
+#include "hal/memory/guarded_mapping.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "hal/binder/shared_memory.h"
+#include "hal/hidl/hidl_memory.h"
 
 namespace halyard::hal {
 namespace {
@@ -151,14 +151,15 @@ TEST_F(GuardedMappings, StandBehindImportedMemory) {
     PagedFile file(2);
     const ReceivedHandle handle = {.valid = true,
                                    .handle = {.fds = {file.fd()}, .ints = {PROT_READ, 0, 0}}};
-    const driver::SharedMemory memory = importMemory("mmap_fd", handle, 2 * mPage);
-    EXPECT_TRUE(memory->intact());
-    ASSERT_TRUE(memory->map().ok());
+    const driver::SharedMemory memory = hidl::importMemory("mmap_fd", handle, 2 * mPage);
+    const Result<driver::MemoryUse> use = memory->useWhole(nullptr);
+    ASSERT_TRUE(use.ok()) << use.status().toString();
+    EXPECT_TRUE(use->intact());
     file.cutTo(1);
-    EXPECT_EQ(read(memory->map()->data() + mPage), 0);
-    EXPECT_FALSE(memory->intact());
+    EXPECT_EQ(read(use->bytes(mPage, 1)->data()), 0);
+    EXPECT_FALSE(use->intact());
     // Such a file is refused from then on.
-    EXPECT_FALSE(importMemory("mmap_fd", handle, 2 * mPage)->map().ok());
+    EXPECT_FALSE(hidl::importMemory("mmap_fd", handle, 2 * mPage)->map().ok());
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/binder/guarded_mapping.h"
+#include "hal/memory/guarded_mapping.h"
 
 #include <signal.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/binder/client_lanes.h"
+#include "hal/descriptors/client_lanes.h"
 
 #include <pthread.h>
 

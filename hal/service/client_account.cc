@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/hidl/client_account.h"
+#include "hal/service/client_account.h"
 
 #include <functional>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "engine/base/log.h"
 
-namespace halyard::hal::hidl {
+namespace halyard::hal {
 
 namespace {
 
@@ -54,4 +54,4 @@ void endWithOwner(const std::shared_ptr<driver::Client>& client,
     }
 }
 
-}  // namespace halyard::hal::hidl
+}  // namespace halyard::hal

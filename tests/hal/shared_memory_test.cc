@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/binder/shared_memory.h"
+#include "hal/memory/shared_memory.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -11,11 +11,13 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "driver/client.h"
 #include "engine/base/file_descriptor.h"
-#include "hal/binder/descriptor_kind.h"
+#include "hal/descriptors/descriptor_kind.h"
+#include "hal/hidl/hidl_memory.h"
 #include "tests/hal/open_descriptors.h"
 
 namespace halyard::hal {
@@ -47,7 +49,7 @@ std::vector<int32_t> mappedFile(int32_t protection, uint64_t offset) {
 }
 
 StatusCode mapCode(const std::string& name, const ReceivedHandle& handle, uint64_t size) {
-    return importMemory(name, handle, size)->map().status().code();
+    return hidl::importMemory(name, handle, size)->map().status().code();
 }
 
 TEST(SharedMemory, ReachesTheOtherSideThroughItsHandle) {
@@ -59,12 +61,12 @@ TEST(SharedMemory, ReachesTheOtherSideThroughItsHandle) {
     std::memset(made->memory->map()->data(), 0x5a, 5000);
 
     driver::SharedMemory other =
-            importMemory("ashmem", {.valid = true, .handle = made->handle}, 5000);
+            hidl::importMemory("ashmem", {.valid = true, .handle = made->handle}, 5000);
     Result<std::span<uint8_t>> bytes = other->map();
     ASSERT_TRUE(bytes.ok());
     EXPECT_EQ(bytes->size(), 5000u);
     EXPECT_EQ((*bytes)[4999], 0x5a);
-    EXPECT_TRUE(other->writable());
+    EXPECT_TRUE(other->useWhole(nullptr)->writable());
     (*bytes)[0] = 1;
     EXPECT_EQ(made->memory->map()->data()[0], 1);
     EXPECT_EQ(other->map()->data(), bytes->data()) << "mapped once";
@@ -81,7 +83,7 @@ TEST(SharedMemory, KeepsDescriptorsOfItsOwn) {
     driver::SharedMemory memory;
     {
         File file(100);
-        memory = importMemory("ashmem", handleOf({file.fd()}), 100);
+        memory = hidl::importMemory("ashmem", handleOf({file.fd()}), 100);
     }
     EXPECT_TRUE(memory->map().ok());
 }
@@ -89,10 +91,11 @@ TEST(SharedMemory, KeepsDescriptorsOfItsOwn) {
 TEST(SharedMemory, IsNotSealed) {
     // A seal waits for whoever is writing to the file, and that may be for good.
     File file(8192);
-    driver::SharedMemory memory = importMemory("ashmem", handleOf({file.fd()}), 8192);
-    ASSERT_TRUE(memory->map().ok());
+    driver::SharedMemory memory = hidl::importMemory("ashmem", handleOf({file.fd()}), 8192);
+    const Result<driver::MemoryUse> use = memory->useWhole(nullptr);
+    ASSERT_TRUE(use.ok());
     EXPECT_EQ(fcntl(file.fd(), F_GET_SEALS), 0);
-    EXPECT_TRUE(memory->intact());
+    EXPECT_TRUE(use->intact());
 }
 
 TEST(SharedMemory, RefusesMoreThanThereIs) {
@@ -116,7 +119,7 @@ TEST(SharedMemory, RefusesHandlesOfAnotherShape) {
               StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(mapCode("ashmem", handleOf({-1}), 10), StatusCode::INVALID_ARGUMENT);
 
-    driver::SharedMemory null = importMemory("ashmem", {}, 10);
+    driver::SharedMemory null = hidl::importMemory("ashmem", {}, 10);
     EXPECT_FALSE(null->valid());
     EXPECT_EQ(null->map().status().code(), StatusCode::INVALID_ARGUMENT);
 }
@@ -138,8 +141,8 @@ TEST(SharedMemory, MapsAFileFromAnyOffset) {
     for (uint64_t offset : {uint64_t{0}, uint64_t{1}, page - 1, page, page + 5, 2 * page + 17}) {
         const uint8_t mark = static_cast<uint8_t>(offset % 251 + 1);
         ASSERT_EQ(pwrite(file.fd(), &mark, 1, static_cast<off_t>(offset)), 1);
-        driver::SharedMemory memory =
-                importMemory("mmap_fd", handleOf({file.fd()}, mappedFile(PROT_READ, offset)), page);
+        driver::SharedMemory memory = hidl::importMemory(
+                "mmap_fd", handleOf({file.fd()}, mappedFile(PROT_READ, offset)), page);
         if (offset + page > 3 * page) {
             EXPECT_EQ(memory->map().status().code(), StatusCode::INVALID_ARGUMENT);
             continue;
@@ -147,7 +150,7 @@ TEST(SharedMemory, MapsAFileFromAnyOffset) {
         ASSERT_TRUE(memory->map().ok()) << offset;
         EXPECT_EQ(memory->map()->size(), page);
         EXPECT_EQ((*memory->map())[0], mark) << offset;
-        EXPECT_FALSE(memory->writable());
+        EXPECT_FALSE(memory->useWhole(nullptr)->writable());
     }
 }
 
@@ -167,6 +170,7 @@ driver::Account accountWith(size_t mappings, size_t bytes) {
     account.mappings = std::make_shared<Budget>(mappings, nullptr, "mappings");
     account.addressSpace = std::make_shared<Budget>(bytes, nullptr, "bytes mapped");
     account.sharedMemory = std::make_shared<Budget>(bytes, nullptr, "bytes of shared memory");
+    account.descriptors = std::make_shared<Budget>(1, nullptr, "descriptors");
     return account;
 }
 
@@ -179,19 +183,23 @@ TEST(SharedMemory, MapsTheRangeThatIsUsedAndChargesIt) {
     ASSERT_EQ(pwrite(file.fd(), "here", 4, static_cast<off_t>(at)), 4);
     const driver::Account account = accountWith(1, 2 * page);
     {
-        const driver::SharedMemory memory = importMemory("ashmem", handleOf({file.fd()}), size);
-        ASSERT_TRUE(memory->use({.begin = at, .end = at + page}, &account).ok());
+        const driver::SharedMemory memory =
+                hidl::importMemory("ashmem", handleOf({file.fd()}), size);
+        const Result<driver::MemoryUse> use =
+                memory->use({.begin = at, .end = at + page}, &account);
+        ASSERT_TRUE(use.ok()) << use.status().toString();
         EXPECT_EQ(account.mappings->reserved(), 1U);
         EXPECT_EQ(account.addressSpace->reserved(), 2 * page) << "whole pages";
-        const Result<std::span<uint8_t>> bytes = memory->bytes(at, 4);
+        const Result<std::span<uint8_t>> bytes = use->bytes(at, 4);
         ASSERT_TRUE(bytes.ok()) << bytes.status().toString();
         EXPECT_EQ(std::string(bytes->begin(), bytes->end()), "here");
-        EXPECT_TRUE(memory->bytes(0, 0).ok()) << "no bytes are always there";
-        EXPECT_EQ(memory->bytes(at - 1, 1).status().code(), StatusCode::INTERNAL);
-        EXPECT_EQ(memory->bytes(at + page, 1).status().code(), StatusCode::INTERNAL);
-        EXPECT_FALSE(memory->use({.begin = 0, .end = 10}, &account).ok()) << "not any more";
-        const driver::SharedMemory other = importMemory("ashmem", handleOf({file.fd()}), size);
-        EXPECT_EQ(other->use({.begin = 0, .end = 1}, &account).code(),
+        EXPECT_TRUE(use->bytes(0, 0).ok()) << "no bytes are always there";
+        EXPECT_EQ(use->bytes(at - 1, 1).status().code(), StatusCode::INTERNAL);
+        EXPECT_EQ(use->bytes(at + page, 1).status().code(), StatusCode::INTERNAL);
+        EXPECT_FALSE(memory->use({.begin = 0, .end = 10}, &account).ok()) << "it was for one";
+        const driver::SharedMemory other =
+                hidl::importMemory("ashmem", handleOf({file.fd()}), size);
+        EXPECT_EQ(other->use({.begin = 0, .end = 1}, &account).status().code(),
                   StatusCode::RESOURCE_EXHAUSTED);
     }
     EXPECT_EQ(account.mappings->reserved(), 0U);
@@ -204,9 +212,9 @@ TEST(SharedMemory, ChargesWhatMayBeTouched) {
     const driver::Account account = accountWith(100, 10000 * page);
     const auto chargeOf = [&](const driver::ByteRange& range) {
         const driver::SharedMemory memory =
-                importMemory("ashmem", handleOf({file.fd()}), 1000 * page);
-        const Status used = memory->use(range, &account);
-        EXPECT_TRUE(used.ok()) << used.toString();
+                hidl::importMemory("ashmem", handleOf({file.fd()}), 1000 * page);
+        const Result<driver::MemoryUse> use = memory->use(range, &account);
+        EXPECT_TRUE(use.ok()) << use.status().toString();
         return account.sharedMemory->reserved() / page;
     };
     EXPECT_EQ(chargeOf({.begin = 0, .end = 1000 * page}), 1000U);
@@ -226,16 +234,17 @@ TEST(SharedMemory, RefusesToTouchMoreThanTheAccountHas) {
     File file(10 * page);
     driver::Account account = accountWith(100, 100 * page);
     account.sharedMemory = std::make_shared<Budget>(15 * page, nullptr, "bytes of shared memory");
-    const auto import = [&] { return importMemory("ashmem", handleOf({file.fd()}), 10 * page); };
-    driver::SharedMemory first = import();
-    const driver::SharedMemory second = import();
-    EXPECT_TRUE(first->use({.begin = 0, .end = 10 * page}, &account).ok());
-    const Status refused = second->use({.begin = 0, .end = 10 * page}, &account);
+    const auto import = [&] {
+        return hidl::importMemory("ashmem", handleOf({file.fd()}), 10 * page);
+    };
+    std::optional<driver::MemoryUse> first = import()->useWhole(&account).value();
+    const Status refused = import()->useWhole(&account).status();
     EXPECT_EQ(refused.code(), StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_NE(refused.message().find("bytes of shared memory"), std::string_view::npos);
     EXPECT_EQ(account.mappings->reserved(), 1U) << "nothing of what is refused";
-    first = nullptr;
-    EXPECT_TRUE(import()->use({.begin = 0, .end = 10 * page}, &account).ok());
+    EXPECT_FALSE(refused.persistent()) << "there will be room once the other one ends";
+    first.reset();
+    EXPECT_TRUE(import()->useWhole(&account).ok());
 }
 
 TEST(SharedMemory, PagesOfADiskAreNotCharged) {
@@ -245,18 +254,18 @@ TEST(SharedMemory, PagesOfADiskAreNotCharged) {
     }
     const driver::Account account = accountWith(1, 4096 * 1024);
     const driver::SharedMemory memory =
-            importMemory("mmap_fd", handleOf({file.get()}, mappedFile(PROT_READ, 0)), 100);
-    const Status used = memory->use({.begin = 0, .end = 100}, &account);
-    ASSERT_TRUE(used.ok()) << used.toString();
+            hidl::importMemory("mmap_fd", handleOf({file.get()}, mappedFile(PROT_READ, 0)), 100);
+    const Result<driver::MemoryUse> use = memory->useWhole(&account);
+    ASSERT_TRUE(use.ok()) << use.status().toString();
     EXPECT_EQ(account.sharedMemory->reserved(), 0U);
-    EXPECT_FALSE(memory->writable());
+    EXPECT_FALSE(use->writable());
 }
 
 TEST(SharedMemory, KeepsNoDescriptorOfWhatIsNoMemory) {
     int ends[2];
     ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
     const size_t before = testing::openDescriptors();
-    const driver::SharedMemory memory = importMemory("ashmem", handleOf({ends[0]}), 10);
+    const driver::SharedMemory memory = hidl::importMemory("ashmem", handleOf({ends[0]}), 10);
     EXPECT_EQ(testing::openDescriptors(), before);
     close(ends[0]);
     close(ends[1]);
@@ -265,15 +274,91 @@ TEST(SharedMemory, KeepsNoDescriptorOfWhatIsNoMemory) {
 TEST(SharedMemory, KeepsNoDescriptorOnceItIsUsedOrKnownNotToBe) {
     File file(8192);
     const size_t before = testing::openDescriptors();
-    const driver::SharedMemory used = importMemory("ashmem", handleOf({file.fd()}), 8192);
-    const driver::SharedMemory unused = importMemory("ashmem", handleOf({file.fd()}), 8192);
-    const driver::SharedMemory odd = importMemory("ashmem", handleOf({file.fd(), file.fd()}), 8192);
+    const driver::SharedMemory used = hidl::importMemory("ashmem", handleOf({file.fd()}), 8192);
+    const driver::SharedMemory unused = hidl::importMemory("ashmem", handleOf({file.fd()}), 8192);
+    const driver::SharedMemory odd =
+            hidl::importMemory("ashmem", handleOf({file.fd(), file.fd()}), 8192);
     EXPECT_EQ(testing::openDescriptors(), before + 2) << "none for a handle that can't be mapped";
     EXPECT_TRUE(used->use({.begin = 0, .end = 8192}, nullptr).ok());
     EXPECT_TRUE(unused->use({}, nullptr).ok());
     EXPECT_EQ(testing::openDescriptors(), before);
     EXPECT_FALSE(unused->map().ok());
     EXPECT_FALSE(odd->map().ok());
+}
+
+TEST(SharedMemory, OfManyUsesKeepsItsDescriptorOnTheAccount) {
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
+    File file(8 * page);
+    const size_t before = testing::openDescriptors();
+    const driver::Account account = accountWith(2, 16 * page);
+    const ImportOptions many = {.uses = Uses::MANY, .account = &account};
+    {
+        const driver::SharedMemory memory = importAshmem(file.fd(), 8 * page, many);
+        EXPECT_EQ(testing::openDescriptors(), before + 1);
+        EXPECT_EQ(account.descriptors->reserved(), 1U);
+        const driver::SharedMemory second = importAshmem(file.fd(), 8 * page, many);
+        EXPECT_EQ(testing::openDescriptors(), before + 1) << "none that is not paid for";
+        EXPECT_EQ(second->useWhole(&account).status().code(), StatusCode::RESOURCE_EXHAUSTED);
+
+        const Result<driver::MemoryUse> one = memory->use({.begin = 0, .end = page}, &account);
+        {
+            const Result<driver::MemoryUse> other =
+                    memory->use({.begin = 3 * page, .end = 5 * page}, &account);
+            ASSERT_TRUE(one.ok() && other.ok());
+            EXPECT_EQ(account.mappings->reserved(), 2U) << "each use pays for itself";
+            EXPECT_EQ(account.addressSpace->reserved(), 3 * page);
+            EXPECT_EQ(memory->use({.begin = 0, .end = 1}, &account).status().code(),
+                      StatusCode::RESOURCE_EXHAUSTED);
+        }
+        EXPECT_EQ(account.mappings->reserved(), 1U) << "and ends by itself";
+        EXPECT_EQ(account.addressSpace->reserved(), page);
+        EXPECT_EQ(testing::openDescriptors(), before + 1);
+    }
+    EXPECT_EQ(testing::openDescriptors(), before);
+    EXPECT_EQ(account.descriptors->reserved(), 0U);
+    EXPECT_EQ(account.mappings->reserved(), 0U);
+}
+
+TEST(SharedMemory, InUseAsAWholeIsMappedOnceAndOutlivesTheMemory) {
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
+    File file(8 * page);
+    const driver::Account account = accountWith(1, 8 * page);
+    driver::SharedMemory memory = importAshmem(file.fd(), 8 * page, {.uses = Uses::MANY});
+    std::optional<driver::MemoryUse> whole = memory->useWhole(&account).value();
+    EXPECT_EQ(account.sharedMemory->reserved(), 8 * page);
+    std::optional<driver::MemoryUse> part =
+            memory->use({.begin = 100, .end = 200}, &account).value();
+    EXPECT_EQ(account.mappings->reserved(), 1U) << "the part lies in the whole";
+    EXPECT_EQ(part->bytes(100, 100)->data(), whole->bytes(0, 8 * page)->data() + 100);
+    EXPECT_FALSE(part->bytes(99, 1).ok()) << "of which it is no more than it asked for";
+    whole.reset();
+    memory = nullptr;
+    (*part->bytes(100, 1))[0] = 7;
+    EXPECT_EQ(account.mappings->reserved(), 1U) << "as long as anybody uses it";
+    part.reset();
+    EXPECT_EQ(account.mappings->reserved(), 0U);
+    EXPECT_EQ(account.sharedMemory->reserved(), 0U);
+    uint8_t written = 0;
+    EXPECT_EQ(pread(file.fd(), &written, 1, 100), 1);
+    EXPECT_EQ(written, 7);
+}
+
+TEST(SharedMemory, OfWhichPartsAreChargedIsMappedAnewForOthers) {
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
+    File file(100 * page);
+    const driver::Account account = accountWith(10, 1000 * page);
+    const driver::SharedMemory memory = importAshmem(file.fd(), 100 * page, {.uses = Uses::MANY});
+    driver::ByteRange ends;
+    ends.include(0, 1);
+    ends.include(100 * page - 1, 1);
+    const Result<driver::MemoryUse> first = memory->use(ends, &account);
+    ASSERT_TRUE(first.ok());
+    EXPECT_EQ(account.sharedMemory->reserved(), 2 * page);
+    driver::ByteRange middle;
+    middle.include(50 * page, page);
+    const Result<driver::MemoryUse> second = memory->use(middle, &account);
+    ASSERT_TRUE(second.ok());
+    EXPECT_EQ(account.sharedMemory->reserved(), 3 * page) << "what the first has not paid for";
 }
 
 TEST(SharedMemory, RefusesFilesOfHugePages) {
@@ -283,7 +368,7 @@ TEST(SharedMemory, RefusesFilesOfHugePages) {
     }
     constexpr size_t kHuge = size_t{2} << 20;
     ASSERT_EQ(ftruncate(fd, kHuge), 0);
-    EXPECT_EQ(importMemory("ashmem", handleOf({fd}), kHuge)->map().status().code(),
+    EXPECT_EQ(hidl::importMemory("ashmem", handleOf({fd}), kHuge)->map().status().code(),
               StatusCode::UNSUPPORTED);
     close(fd);
 }
@@ -292,28 +377,30 @@ TEST(SharedMemory, WritableIsWhatTheHandleAndTheDescriptorAllow) {
     File file(4096);
     auto memory = [&](int fd, int32_t protection) {
         driver::SharedMemory made =
-                importMemory("mmap_fd", handleOf({fd}, mappedFile(protection, 0)), 4096);
+                hidl::importMemory("mmap_fd", handleOf({fd}, mappedFile(protection, 0)), 4096);
         EXPECT_TRUE(made->map().ok());
         return made;
     };
-    EXPECT_TRUE(memory(file.fd(), PROT_READ | PROT_WRITE)->writable());
-    EXPECT_FALSE(memory(file.fd(), PROT_READ)->writable());
+    const auto writable = [](const driver::SharedMemory& made) {
+        return made->useWhole(nullptr)->writable();
+    };
+    EXPECT_TRUE(writable(memory(file.fd(), PROT_READ | PROT_WRITE)));
+    EXPECT_FALSE(writable(memory(file.fd(), PROT_READ)));
     const std::string path = "/proc/self/fd/" + std::to_string(file.fd());
     const int readOnly = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     driver::SharedMemory limited = memory(readOnly, PROT_READ | PROT_WRITE);
     EXPECT_TRUE(limited->map().ok());
-    EXPECT_FALSE(limited->writable());
+    EXPECT_FALSE(writable(limited));
     close(readOnly);
 }
 
 TEST(SharedMemory, HardwareBuffersAreKnownButNotMapped) {
     File file(4096);
     for (const char* name : {"hardware_buffer_blob", "hardware_buffer", "something else"}) {
-        driver::SharedMemory memory = importMemory(name, handleOf({file.fd()}), 4096);
+        driver::SharedMemory memory = hidl::importMemory(name, handleOf({file.fd()}), 4096);
         EXPECT_TRUE(memory->valid());
         EXPECT_EQ(memory->name(), name);
         EXPECT_EQ(memory->map().status().code(), StatusCode::UNSUPPORTED);
-        EXPECT_FALSE(memory->writable());
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/binder/descriptor_kind.h"
+#include "hal/descriptors/descriptor_kind.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "hal/service/door.h"
+
+namespace halyard::hal::hidl {
+
+// android.hardware.neuralnetworks@1.3::IDevice and all versions before it, over the binder device
+// at `path`, known to its hwservicemanager as `instance`. It stays known, also where the manager
+// dies and comes back.
+std::unique_ptr<Door> makeDoor(std::string path, std::string instance);
+
+}  // namespace halyard::hal::hidl

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Door: a wire on which clients reach the device, and the name by which they find it there. A
+// service has any number of them; each is opened while there are files to be opened, and then
+// announced.
+
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driver/device.h"
+#include "engine/base/status.h"
+#include "hal/service/process_watch.h"
+
+namespace halyard::hal {
+
+// What all doors lead to.
+struct Served {
+    std::shared_ptr<driver::Device> device;
+    std::shared_ptr<ProcessWatch> processes;  // null: deaths are told by callbacks
+};
+
+// How many threads serve a door's calls: some from the start, and as many more as the kernel asks
+// for.
+struct DoorThreads {
+    size_t first = 1;
+    size_t spawned = 0;
+};
+
+// Not thread-safe.
+class Door {
+  public:
+    // Nobody is served any more.
+    virtual ~Door() = default;
+    // For people: the wire and the name.
+    virtual std::string name() const = 0;
+    // Opens the wire and serves whoever knows of it. Opens what files it needs. Once.
+    virtual Status open(const Served& served, const DoorThreads& threads) = 0;
+    // Makes the device known on the wire, for as long as the door lives. UNAVAILABLE: nobody is
+    // there to be told, and it may be tried again.
+    virtual Status announce(std::chrono::milliseconds patience) = 0;
+};
+
+using Doors = std::vector<std::unique_ptr<Door>>;
+
+// A failure names the door.
+Status openDoors(const Doors& doors, const Served& served, const DoorThreads& threads);
+
+// Announces each, whichever can be first, for as long as it takes and `wanted()` holds. False: it
+// held no longer.
+Result<bool> announceDoors(const Doors& doors, const std::function<bool()>& wanted);
+
+}  // namespace halyard::hal
