@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from halyard import native
+from halyard.driver_options import DriverOptions
 from halyard.errors import HalyardError
 from halyard.model import DataType
 
@@ -49,7 +50,7 @@ def measure_peak(threads: int) -> Peak:
     """Takes about a second."""
     program = native.program(native.RUNNER)
     done = subprocess.run(
-        [program, "--measure-peak", "--number-of-threads", str(threads)],
+        [program, "--measure-peak", *DriverOptions(threads=threads).words()],
         capture_output=True,
         text=True,
     )

@@ -11,6 +11,7 @@ from halyard import reference
 from halyard.devices.host import HostDevice
 from halyard.driver_options import DriverOptions
 from halyard.model import ModelBuilder, TensorType
+from halyard.model.call import Call
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
 
@@ -47,10 +48,11 @@ def _lstm(
 def _at_one_location(model: pb.Model, operations: Sequence[pb.Operation]) -> None:
     """The recurrent weights of all gates of all operations."""
     [pool] = model.pools
-    first = model.main.operands[operations[0].inputs[5]].location
+    names = [f"recurrent_to_{gate}_weights" for gate in ("input", "forget", "cell", "output")]
+    first = Call(model, operations[0]).operand(names[0]).location
     for operation in operations:
-        for index in operation.inputs[5:9]:
-            operand = model.main.operands[index]
+        for name in names:
+            operand = Call(model, operation).operand(name)
             assert operand.location.length == first.length
             operand.location.CopyFrom(first)
             operand.lifetime = pb.OPERAND_LIFE_TIME_CONSTANT_REFERENCE

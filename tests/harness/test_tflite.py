@@ -25,6 +25,7 @@ from halyard.model import (
     is_constant,
     is_tensor,
 )
+from halyard.model.call import calls
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.graph import made, packed
 from halyard.zoo import ZooModel
@@ -341,10 +342,10 @@ def test_a_state_that_is_not_zero_at_first_is_refused() -> None:
 def test_a_chain_of_states_that_branches_is_refused() -> None:
     model = pb.Model()
     model.CopyFrom(build("qlstm_speech", DataType.QUANT8_SIGNED).model)
-    steps = [
-        each for each in model.main.operations if each.type == pb.OPERATION_TYPE_QUANTIZED_LSTM
-    ]
-    steps[2].inputs[18:20] = steps[0].outputs[:2]
+    first, _, third, *_ = calls(model, [pb.OPERATION_TYPE_QUANTIZED_LSTM])
+    inputs = third.operation.inputs
+    for state in ("output_state", "cell_state"):
+        inputs[list(inputs).index(third.index(state))] = first.output(state)
     with pytest.raises(NotExpressible, match="is read twice"):
         tflite.write(model)
 
@@ -352,10 +353,8 @@ def test_a_chain_of_states_that_branches_is_refused() -> None:
 def test_a_state_that_others_read_is_refused() -> None:
     model = pb.Model()
     model.CopyFrom(build("qlstm_speech", DataType.QUANT8_SIGNED).model)
-    step = next(
-        each for each in model.main.operations if each.type == pb.OPERATION_TYPE_QUANTIZED_LSTM
-    )
-    model.main.output_indexes.append(step.outputs[0])
+    step, *_ = calls(model, [pb.OPERATION_TYPE_QUANTIZED_LSTM])
+    model.main.output_indexes.append(step.output("output_state"))
     with pytest.raises(NotExpressible, match="is a state"):
         tflite.write(model)
 
@@ -363,12 +362,8 @@ def test_a_state_that_others_read_is_refused() -> None:
 def test_a_detection_that_counts_the_background_is_refused() -> None:
     model = pb.Model()
     model.CopyFrom(build("ssd_mobilenet_v2", DataType.FLOAT32).model)
-    [detection] = [
-        each
-        for each in model.main.operations
-        if each.type == pb.OPERATION_TYPE_DETECTION_POSTPROCESSING
-    ]
-    flag = model.main.operands[detection.inputs[13]]
+    [detection] = calls(model, [pb.OPERATION_TYPE_DETECTION_POSTPROCESSING])
+    flag = detection.operand("background_is_class")
     values = bytearray(model.operand_values)
     values[flag.location.offset] = 1
     model.operand_values = bytes(values)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halyard import hal_version, reference, zoo
+from halyard import hal_version, operations, reference, zoo
 from halyard.errors import ConfigError, HalyardError
 from halyard.model import DataType, arguments, constant, half, is_constant, operation_name
 from halyard.model.arguments import Activation, Padding, Window
-from halyard.model.call import Call
+from halyard.model.call import Call, calls
 from halyard.proto import halyard_pb2 as pb
 from halyard.reference.convolution import convolved
 from halyard.zoo import ZooModel
@@ -95,12 +95,11 @@ def test_a_classifier_has_its_published_number_of_parameters(
 
 def test_resnet_strides_in_the_3x3_convolutions() -> None:
     model = build("resnet_50", DataType.FLOAT32).model
-    strided = []
-    for operation in model.main.operations:
-        if operation.type == pb.OPERATION_TYPE_CONV_2D:
-            window = arguments.window(Call(model, operation))
-            if window.stride_h == 2:
-                strided.append(model.main.operands[operation.inputs[1]].dimensions[1])
+    strided = [
+        call.shape("filter")[1]
+        for call in calls(model, [pb.OPERATION_TYPE_CONV_2D])
+        if arguments.window(call).stride_h == 2
+    ]
     # The stem, and for each of three stages the shortcut and the filter.
     assert sorted(strided) == [1, 1, 1, 3, 3, 3, 7]
 
@@ -149,13 +148,17 @@ def test_a_quantised_encoder_normalises_in_floats() -> None:
 
 
 def test_steps_of_a_quantised_lstm_share_their_weights_and_hand_on_their_state() -> None:
-    main = build("qlstm_speech", DataType.QUANT8_SIGNED).model.main
-    steps = [each for each in main.operations if each.type == pb.OPERATION_TYPE_QUANTIZED_LSTM]
+    model = build("qlstm_speech", DataType.QUANT8_SIGNED).model
+    steps = calls(model, [pb.OPERATION_TYPE_QUANTIZED_LSTM])
     assert len(steps) == 2 * SIZES["qlstm_speech"]
     layer = steps[: SIZES["qlstm_speech"]]
+    names = [each.name for each in operations.table()["QUANTIZED_LSTM"].forms[0].inputs]
+    shared = [name for name in names if "_weights" in name or name.endswith("_bias")]
+    assert len(shared) == 21
     for before, after in itertools.pairwise(layer):
-        assert list(after.inputs[1:18]) == list(before.inputs[1:18])
-        assert list(after.inputs[18:20]) == list(before.outputs[:2])
+        assert [after.index(name) for name in shared] == [before.index(name) for name in shared]
+        for state in ("output_state", "cell_state"):
+            assert after.index(state) == before.output(state)
 
 
 def test_mobilenet_v1_has_the_layers_of_the_paper() -> None:
@@ -350,6 +353,9 @@ def test_convolution_is_the_sum_over_the_window(
     np.testing.assert_allclose(result[:, out_y, out_x], total + bias, rtol=1e-4, atol=1e-4)
 
 
+_CONVOLUTIONS = [pb.OPERATION_TYPE_CONV_2D, pb.OPERATION_TYPE_DEPTHWISE_CONV_2D]
+
+
 # ---- quantisation -------------------------------------------------------------------------------
 
 
@@ -392,13 +398,10 @@ def test_quantised_weights_are_the_float_weights_within_half_a_step(
 
 def test_signed_filters_are_symmetric_with_one_scale_per_channel() -> None:
     model = build("mobilenet_v2", DataType.QUANT8_SIGNED).model
-    for operation in model.main.operations:
-        name = operation_name(operation.type)
-        if name not in ("CONV_2D", "DEPTHWISE_CONV_2D"):
-            continue
-        weights, bias = (model.main.operands[index] for index in operation.inputs[1:3])
+    for call in calls(model, _CONVOLUTIONS):
+        weights, bias = call.operand("filter"), call.operand("bias")
         assert weights.type == pb.OPERAND_TYPE_TENSOR_QUANT8_SYMM_PER_CHANNEL
-        dim = 0 if name == "CONV_2D" else 3
+        dim = 0 if call.name == "CONV_2D" else 3
         assert weights.channel_quant.channel_dim == dim
         assert len(weights.channel_quant.scales) == weights.dimensions[dim]
         assert constant(model, weights).min() >= -127
@@ -407,10 +410,9 @@ def test_signed_filters_are_symmetric_with_one_scale_per_channel() -> None:
 
 def test_a_bias_has_exactly_the_scale_of_its_sums() -> None:
     model = build("mobilenet_v2", DataType.QUANT8).model
-    for operation in model.main.operations:
-        if operation_name(operation.type) in ("CONV_2D", "DEPTHWISE_CONV_2D"):
-            data, weights, bias = (model.main.operands[i] for i in operation.inputs[:3])
-            assert np.float32(bias.scale) == np.float32(data.scale) * np.float32(weights.scale)
+    for call in calls(model, _CONVOLUTIONS):
+        data, weights, bias = map(call.operand, ("input", "filter", "bias"))
+        assert np.float32(bias.scale) == np.float32(data.scale) * np.float32(weights.scale)
 
 
 @pytest.mark.parametrize("data_type", [DataType.QUANT8, DataType.QUANT8_SIGNED])
