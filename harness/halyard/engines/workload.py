@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from halyard import delimited, folders, onnx, tflite
-from halyard.model import Array, RunnableModel, Tensors, byte_size
+from halyard.model import Array, RunnableModel, Tensors
 from halyard.proto import halyard_pb2 as pb
 
 
@@ -46,15 +46,7 @@ class Workload:
 
     @property
     def example(self) -> pb.Example:
-        """The inputs for a runner, with room for the outputs."""
-        main = self.model.model.main
-        return pb.Example(
-            inputs=[pb.InputValue(data=array.tobytes()) for array in self.inputs],
-            outputs=[
-                pb.OutputBuffer(byte_size=byte_size(main.operands[index]))
-                for index in main.output_indexes
-            ],
-        )
+        return self.model.example_of(self.inputs)
 
     @property
     def case(self) -> pb.TestCase:

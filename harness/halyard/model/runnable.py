@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,13 +39,20 @@ class RunnableModel:
         return [_input(info, [seed, number]) for number, info in enumerate(self.inputs)]
 
     def example(self, seed: int) -> pb.Example:
-        """input_arrays(seed) for the runner, with room for the outputs."""
-        example = pb.Example(name=f"seed_{seed}")
-        for array in self.input_arrays(seed):
-            example.inputs.add(data=array.tobytes())
-        for index in self.model.main.output_indexes:
-            example.outputs.add(byte_size=byte_size(self.model.main.operands[index]))
-        return example
+        """input_arrays(seed) for the runner."""
+        return self.example_of(self.input_arrays(seed), f"seed_{seed}")
+
+    def example_of(self, inputs: Sequence[Array], name: str = "") -> pb.Example:
+        """The inputs for the runner, with room for the outputs."""
+        main = self.model.main
+        return pb.Example(
+            name=name,
+            inputs=[pb.InputValue(data=array.tobytes()) for array in inputs],
+            outputs=[
+                pb.OutputBuffer(byte_size=byte_size(main.operands[index]))
+                for index in main.output_indexes
+            ],
+        )
 
     def output_arrays(self, result: pb.ExampleResult) -> list[Array]:
         """The outputs of an execution. HalyardError where their sizes are not the model's."""
