@@ -89,7 +89,7 @@ class Graph:
         buffer = 0
         if data is not None:
             buffer = len(self._buffers)
-            self._buffers.append(made(_AlignedBuffer, data=np.frombuffer(data, np.uint8)))
+            self._buffers.append(made(schema.BufferT, data=np.frombuffer(data, np.uint8)))
         self._subgraph.tensors.append(
             made(
                 schema.TensorT,
@@ -167,10 +167,20 @@ class Graph:
 
 def packed(model: Any) -> bytes:
     """The file of a schema.ModelT."""
-    size = sum(len(each.data) for each in model.buffers if each.data is not None)
+    buffers = [_aligned(each) for each in model.buffers]
+    size = sum(len(each.data) for each in buffers if each.data is not None)
     builder = flatbuffers.Builder(size + size // 8 + 4096)
-    builder.Finish(model.Pack(builder), _FILE_IDENTIFIER)
+    whole = made(schema.ModelT, **{**vars(model), "buffers": buffers})
+    builder.Finish(whole.Pack(builder), _FILE_IDENTIFIER)
     return bytes(builder.Output())
+
+
+def _aligned(buffer: Any) -> Any:
+    # A buffer of no bytes comes as a number where it is read.
+    has_data = buffer.data is not None and np.size(buffer.data) > 0 and np.ndim(buffer.data) == 1
+    if not has_data:
+        return made(schema.BufferT, **{**vars(buffer), "data": None})
+    return made(_AlignedBuffer, **vars(buffer))
 
 
 def unpacked(content: bytes) -> Any:
@@ -178,11 +188,7 @@ def unpacked(content: bytes) -> Any:
     if content[4:8] != _FILE_IDENTIFIER:
         raise ValueError("it does not begin like one")
     try:
-        model = schema.ModelT.InitFromPackedBuf(content)
+        return schema.ModelT.InitFromPackedBuf(content)
     # What flatbuffers stumbles over first: it checks nothing.
     except Exception as error:
         raise ValueError(f"it is damaged: {error}") from error
-    for buffer in model.buffers or []:
-        if buffer.data is not None and not isinstance(buffer.data, int):
-            buffer.__class__ = _AlignedBuffer
-    return model
