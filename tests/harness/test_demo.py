@@ -10,10 +10,10 @@ from rich.console import Console
 
 from halyard import cli_device, demo, native
 from halyard.devices import CommandResult
+from halyard.engines.halyard import HalyardDevice
 from halyard.errors import ProgramMissing
 from halyard.measurement import Measurement
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target
 from halyard.subject import Subject
 from halyard.terminal import Terminal
 
@@ -72,14 +72,12 @@ def show(monkeypatch: pytest.MonkeyPatch) -> Show:
     def run(problem: Mapping[int, str], exit_code: int = 0) -> tuple[bool, str]:
         count = 0
 
-        def measured(
-            device: FakeDevice, target: Target, subject: Subject, options: pb.RunOptions, **_: Any
-        ) -> Measurement:
+        def measured(engine: HalyardDevice, subject: Subject, **_: Any) -> Measurement:
             nonlocal count
             count += 1
-            result = pb.CaseResult(hal_version=options.hal_version)
+            result = pb.CaseResult(hal_version=engine.options.hal_version)
             problems = [problem[count]] if count in problem else []
-            return Measurement(subject, device.serial, {}, result, None, problems=problems)
+            return Measurement(subject, engine.device.serial, {}, result, None, problems=problems)
 
         monkeypatch.setattr(demo, "measure", measured)
         monkeypatch.setattr(cli_device, "open_config", lambda *_: FakeDevice(exit_code))
