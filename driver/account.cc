@@ -18,10 +18,12 @@ struct Row {
     std::shared_ptr<Budget> Account::*budget;
     Division AccountLimits::*division;
     std::string_view unit;
+    bool hasIdle = false;  // idle executions hold some of it
 };
 
 constexpr Row kRows[] = {
-        {&Account::memory, &AccountLimits::memory, "bytes"},
+        {&Account::memory, &AccountLimits::memory, "bytes", true},
+        {&Account::deviceMemory, &AccountLimits::deviceMemory, "bytes on devices", true},
         {&Account::addressSpace, &AccountLimits::addressSpace, "bytes mapped"},
         {&Account::mappings, &AccountLimits::mappings, "mappings"},
         {&Account::sharedMemory, &AccountLimits::sharedMemory, "bytes of shared memory"},
@@ -79,12 +81,13 @@ size_t sharedMemoryLimit() {
 
 }  // namespace
 
-AccountLimits accountLimits(const Options& options) {
+AccountLimits accountLimits(const Options& options, size_t deviceMemory) {
     const size_t memory = memoryLimit(options);
     const size_t ofProcess =
             options.maxClientMemoryMib > 0 ? options.maxClientMemoryMib << 20 : memory / 2;
     const size_t sharedMemory = sharedMemoryLimit();
     AccountLimits limits = {.memory = divide(memory, std::min(ofProcess, memory)),
+                            .deviceMemory = divide(deviceMemory, deviceMemory / 2),
                             .addressSpace = divide(kAddressSpace, kAddressSpace / 8),
                             .mappings = divide(kMappings, kMappings / 4),
                             .sharedMemory = divide(sharedMemory, sharedMemory / 2),
@@ -100,9 +103,9 @@ Account accountOfDevice(const AccountLimits& limits, std::function<void()> recla
     Account account;
     for (const Row& row : kRows) {
         const Division& division = limits.*row.division;
-        account.*row.budget = std::make_shared<Budget>(
-                division.device, row.budget == &Account::memory ? reclaim : nullptr, row.unit,
-                division.minimum * kUsersWithMinimum);
+        account.*row.budget =
+                std::make_shared<Budget>(division.device, row.hasIdle ? reclaim : nullptr, row.unit,
+                                         division.minimum * kUsersWithMinimum);
     }
     return account;
 }
@@ -112,9 +115,9 @@ Account accountOfUser(const Account& device, const AccountLimits& limits,
     Account account;
     for (const Row& row : kRows) {
         const Division& division = limits.*row.division;
-        account.*row.budget = std::make_shared<Budget>(
-                division.user, device.*row.budget,
-                row.budget == &Account::memory ? reclaim : nullptr, division.minimum);
+        account.*row.budget =
+                std::make_shared<Budget>(division.user, device.*row.budget,
+                                         row.hasIdle ? reclaim : nullptr, division.minimum);
     }
     return account;
 }
@@ -123,9 +126,8 @@ Account accountOfProcess(const Account& user, const AccountLimits& limits,
                          std::function<void()> reclaim) {
     Account account;
     for (const Row& row : kRows) {
-        account.*row.budget =
-                std::make_shared<Budget>((limits.*row.division).process, user.*row.budget,
-                                         row.budget == &Account::memory ? reclaim : nullptr);
+        account.*row.budget = std::make_shared<Budget>(
+                (limits.*row.division).process, user.*row.budget, row.hasIdle ? reclaim : nullptr);
     }
     return account;
 }

@@ -18,6 +18,9 @@ namespace halyard::driver {
 struct Account {
     // Bytes of constants that are copied, of graphs, of arenas, of requests that wait.
     std::shared_ptr<Budget> memory;
+    // Bytes on the devices of backends whose tensors live there: constants, arenas, what their
+    // executions keep. None where there is no such backend.
+    std::shared_ptr<Budget> deviceMemory;
     // Mapped pools: bytes of address space, and how many mappings.
     std::shared_ptr<Budget> addressSpace;
     std::shared_ptr<Budget> mappings;
@@ -48,6 +51,7 @@ struct Division {
 
 struct AccountLimits {
     Division memory;
+    Division deviceMemory;
     Division addressSpace;
     Division mappings;
     Division sharedMemory;
@@ -57,9 +61,10 @@ struct AccountLimits {
     Division processes;
 };
 
-AccountLimits accountLimits(const Options& options);
+// `deviceMemory`: what the backends' devices have, in bytes.
+AccountLimits accountLimits(const Options& options, size_t deviceMemory);
 
-// `reclaim` makes room in memory.
+// `reclaim` makes room in memory, and in that of devices.
 Account accountOfDevice(const AccountLimits& limits, std::function<void()> reclaim);
 Account accountOfUser(const Account& device, const AccountLimits& limits,
                       std::function<void()> reclaim);

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -18,6 +20,7 @@
 #include "driver/model/pools.h"
 #include "driver/model/validate.h"
 #include "driver/prepare/support.h"
+#include "engine/base/checked_math.h"
 #include "engine/base/heap.h"
 #include "engine/base/log.h"
 
@@ -151,6 +154,7 @@ std::string describeHoldings(const Part& part) {
     const auto& shares = part.shares();
     add("models", account.models->reserved());
     add("memory", account.memory->reserved());
+    add("device_memory", account.deviceMemory->reserved());
     add("address_space", account.addressSpace->reserved());
     add("mappings", account.mappings->reserved());
     add("shared_memory", account.sharedMemory->reserved());
@@ -172,6 +176,20 @@ std::string describe(const User& user) {
            std::to_string(user.account().processes->reserved()) + describeHoldings(user);
 }
 
+// In bytes, of all that the backends' tensors may live in.
+size_t deviceMemoryOf(const engine::BackendList& backends) {
+    std::set<const engine::DeviceMemory*> memories;
+    size_t bytes = 0;
+    for (const engine::Backend* backend : backends) {
+        const engine::DeviceMemory* memory = backend->memory();
+        if (memory != nullptr && memories.insert(memory).second) {
+            bytes = checkedAdd(bytes, memory->capacity())
+                            .value_or(std::numeric_limits<size_t>::max() / 8);
+        }
+    }
+    return std::min(bytes, std::numeric_limits<size_t>::max() / 8);
+}
+
 }  // namespace
 
 DeviceState::DeviceState(Options deviceOptions,
@@ -184,11 +202,12 @@ DeviceState::DeviceState(Options deviceOptions,
       threads(std::make_shared<ThreadPool>(options.threads)),
       idle(std::make_shared<IdleExecutions>()),
       longWorkGivesWay(options.longWorkGivesWay && threadsMayGiveWay()),
-      account(accountOfDevice(accountLimits(options), [kept = idle] { kept->dropAll(); })),
+      account(accountOfDevice(accountLimits(options, deviceMemoryOf(backendList)),
+                              [kept = idle] { kept->dropAll(); })),
       calls(options.calls),
       preparing(slots(kPreparingSlots)),
       executing(slots(kExecutingSlots)),
-      clients(account, accountLimits(options), idle,
+      clients(account, accountLimits(options, deviceMemoryOf(backendList)), idle,
               {.preparing = preparing, .executing = executing, .fences = fences, .calls = calls}) {}
 
 Device::Device(std::shared_ptr<DeviceState> state, Capabilities capabilities)
@@ -348,6 +367,10 @@ std::string Device::report() const {
     text += "threads\t" + std::to_string(mState->threads->threadCount()) + "\n";
     text += "memory\t" + std::to_string(mState->account.memory->reserved()) + "\t" +
             std::to_string(mState->account.memory->limit()) + "\n";
+    if (const Budget& onDevices = *mState->account.deviceMemory; onDevices.limit() > 0) {
+        text += "memory_of_devices\t" + std::to_string(onDevices.reserved()) + "\t" +
+                std::to_string(onDevices.limit()) + "\n";
+    }
     if (const std::optional<HeapUse> heap = heapUse()) {
         text += "heap\t" + std::to_string(heap->inUse) + "\t" + std::to_string(heap->held) + "\n";
     }

@@ -47,6 +47,7 @@ struct DeviceState {
     const Account account;
     std::atomic<uint64_t> requests = 0;    // executed so far; numbers the dumps
     std::atomic<uint32_t> graphDumps = 0;  // numbers that dumped models have taken
+    std::atomic<uint32_t> traces = 0;      // and traced executions
     std::atomic<size_t> liveModels = 0;
     HeapTrimmer heap;
     CallGate calls;

@@ -109,6 +109,8 @@ constexpr std::array kRows = {
         Row{"dump-graph", 0, "DIR", Text{&Options::graphDumpDirectory},
             "Write the graphs of the first 100 models there, before and after the passes, and what "
             "each pass changed."},
+        Row{"trace", 0, "DIR", Text{&Options::traceDirectory},
+            "Write what the first 100 executions did there, and when, for ui.perfetto.dev."},
 };
 
 std::vector<std::string> split(std::string_view list, std::string_view separators) {
@@ -226,7 +228,7 @@ std::string helpOf(const Row& row) {
     return help;
 }
 
-std::string quoted(std::string_view text) {
+std::string inQuotes(std::string_view text) {
     std::string result = "\"";
     for (const char letter : text) {
         result.append(letter == '"' || letter == '\\' ? "\\" : "").append(1, letter);
@@ -279,14 +281,14 @@ std::string listOptions() {
     std::string text;
     for (const Row& row : kRows) {
         text += text.empty() ? "{\"options\": [\n" : ",\n";
-        text += "    {\"name\": " + quoted(row.name);
-        text += row.letter == 0 ? "" : ", \"letter\": " + quoted({&row.letter, 1});
-        text += row.valueName.empty() ? "" : ", \"value\": " + quoted(row.valueName);
-        text += ", \"kind\": " + quoted(kindOf(row));
+        text += "    {\"name\": " + inQuotes(row.name);
+        text += row.letter == 0 ? "" : ", \"letter\": " + inQuotes({&row.letter, 1});
+        text += row.valueName.empty() ? "" : ", \"value\": " + inQuotes(row.valueName);
+        text += ", \"kind\": " + inQuotes(kindOf(row));
         if (const auto* number = std::get_if<Number>(&row.target)) {
             text += ", \"most\": " + std::to_string(number->most);
         }
-        text += ",\n     \"help\": " + quoted(helpOf(row)) + "}";
+        text += ",\n     \"help\": " + inQuotes(helpOf(row)) + "}";
     }
     return text + "\n]}\n";
 }

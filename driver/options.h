@@ -66,6 +66,9 @@ struct Options {
     bool optimize = true;
     // -a: results may leave the tolerance of float32 where that is faster.
     bool fastMath = false;
+    // --trace: a folder that receives what the first executions did, and when (request_trace.h);
+    // empty: none.
+    std::string traceDirectory;
     // --dump-graph: a folder that receives the graphs of models (graph_dump.h); empty: none.
     std::string graphDumpDirectory;
 };

@@ -13,11 +13,10 @@ constexpr size_t kMaxPerProgram = 4;
 
 }  // namespace
 
-std::unique_ptr<ReusedExecution> IdleExecutions::take(
-        const std::shared_ptr<const engine::Program>& program) {
+std::unique_ptr<ReusedExecution> IdleExecutions::take(const engine::Program& program) {
     {
         const std::lock_guard lock(mMutex);
-        if (const auto found = mByProgram.find(program.get());
+        if (const auto found = mByProgram.find(&program);
             found != mByProgram.end() && !found->second.idle.empty()) {
             auto& idle = found->second.idle;
             std::unique_ptr<ReusedExecution> execution = std::move(idle.back());
@@ -25,7 +24,7 @@ std::unique_ptr<ReusedExecution> IdleExecutions::take(
             return execution;
         }
     }
-    return std::make_unique<ReusedExecution>(program);
+    return std::make_unique<ReusedExecution>();
 }
 
 void IdleExecutions::giveBack(const engine::Program& program, const Owner& owner,
@@ -34,7 +33,10 @@ void IdleExecutions::giveBack(const engine::Program& program, const Owner& owner
     Executions& executions = mByProgram[&program];
     executions.owner = owner;
     if (executions.idle.size() < kMaxPerProgram) {
-        executions.idle.push_back(std::move(execution));
+        // What holds memory already goes first.
+        const bool isEmpty = !execution->execution.has_value();
+        executions.idle.insert(isEmpty ? executions.idle.begin() : executions.idle.end(),
+                               std::move(execution));
     }
 }
 

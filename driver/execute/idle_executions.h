@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "driver/execute/request_binding.h"
@@ -22,13 +22,11 @@ namespace halyard::driver {
 // Whatever serving a request needs, so that a request like the last one allocates nothing. One
 // request at a time.
 struct ReusedExecution {
-    explicit ReusedExecution(std::shared_ptr<const engine::Program> program)
-        : execution(std::move(program)) {}
-
     RequestShapes shapes;
     RequestPools pools;
     RequestBinding binding;
-    engine::Execution execution;
+    // Made for the first request that runs; one that has to wait holds nothing of it.
+    std::optional<engine::Execution> execution;
     engine::ExecutionReport report;
 };
 
@@ -44,8 +42,8 @@ class IdleExecutions {
         uint32_t uid = 0;
     };
 
-    // One of that program, or a new one if none is idle.
-    std::unique_ptr<ReusedExecution> take(const std::shared_ptr<const engine::Program>& program);
+    // One of that program, or an empty one if none is idle.
+    std::unique_ptr<ReusedExecution> take(const engine::Program& program);
     // Keeps it, unless enough of that program are kept already.
     void giveBack(const engine::Program& program, const Owner& owner,
                   std::unique_ptr<ReusedExecution> execution);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "driver/device_state.h"
 #include "driver/execute/request_binding.h"
 #include "driver/execute/request_dump.h"
+#include "driver/execute/request_trace.h"
 #include "driver/model/footprint.h"
 #include "driver/model/pools.h"
 
@@ -95,7 +97,7 @@ struct PreparedModel::State {
     // resolves to is not kept: who waits for a slot must not hold the memory of an idle execution
     // meanwhile.
     Status admit(const Request& request, HalVersion version, RequestPools& requestPools) {
-        std::unique_ptr<ReusedExecution> reused = device->idle->take(program);
+        std::unique_ptr<ReusedExecution> reused = device->idle->take(*program);
         Status valid = resolveRequest(request, boundary, version, reused->shapes);
         giveBack(std::move(reused));
         return valid.ok() ? usePools(request, &client->account(), requestPools) : valid;
@@ -115,7 +117,7 @@ struct PreparedModel::State {
     // had to wait.
     void serve(const Request& request, HalVersion version, const ExecuteOptions& options,
                Clock::time_point start, const RequestPools* admitted, ExecutionResult& result) {
-        std::unique_ptr<ReusedExecution> reused = device->idle->take(program);
+        std::unique_ptr<ReusedExecution> reused = device->idle->take(*program);
         result.status = resolveRequest(request, boundary, version, reused->shapes);
         if (result.status.ok() && hasPassed(options.deadline)) {
             result.status = deadlinePassed();
@@ -161,7 +163,7 @@ struct PreparedModel::State {
             result.status = deadlinePassed();
             return;
         }
-        std::unique_ptr<ReusedExecution> reused = device->idle->take(program);
+        std::unique_ptr<ReusedExecution> reused = device->idle->take(*program);
         run(request, shapes, requestPools, options, start, *reused, result);
         finish(std::move(reused), result);
     }
@@ -194,10 +196,16 @@ struct PreparedModel::State {
         const ChargedWork work(*device, *client, &turn);
         runOptions.stop = work.condition();
         runOptions.trace = options.trace;
+        std::optional<RequestTrace> trace;
+        if (options.trace == nullptr && (trace = RequestTrace::begin(*device)).has_value()) {
+            runOptions.trace = &trace->sink();
+        }
         runOptions.loopTimeout = std::min(options.loopTimeout, kMaxLoopTimeout);
-        result.status = limit.explain(reused.execution.run(
-                reused.binding.inputs, reused.binding.outputs, runOptions, &reused.report));
+        result.status = limit.explain(execute(reused, runOptions));
         noteArena(reused.report.arenaBytes);
+        if (trace.has_value()) {
+            trace->write();
+        }
         if (result.status.ok()) {
             result.status = checkPoolsIntact(requestPools);
         }
@@ -212,6 +220,20 @@ struct PreparedModel::State {
             result.timing = {.timeOnDevice = reused.report.deviceTime,
                              .timeInDriver = Clock::now() - start};
         }
+    }
+
+    Status execute(ReusedExecution& reused, const engine::RunOptions& options) const {
+        if (!reused.execution.has_value()) {
+            const Checkpoint checkpoint(options.deadline, options.cancelled);
+            Result<engine::Execution> made =
+                    engine::Execution::create(program, checkpoint.unless(options.stop));
+            if (!made.ok()) {
+                return made.status();
+            }
+            reused.execution.emplace(*std::move(made));
+        }
+        return reused.execution->run(reused.binding.inputs, reused.binding.outputs, options,
+                                     &reused.report);
     }
 
     Status checkPoolsIntact(const RequestPools& requestPools) const {
@@ -403,6 +425,10 @@ std::string PreparedModel::report() const {
     text += "arena_bytes" + field(std::to_string(mState->arenaBytes.load())) + "\n";
     text += "pieces" + field(std::to_string(program().pieceCount())) + "\n";
     text += "bytes_between_pieces" + field(std::to_string(program().bytesBetweenPieces())) + "\n";
+    for (const engine::Program::Copy& copy : program().copies()) {
+        text += "copy" + field(copy.tensor) + field(copy.from) + field(copy.to) +
+                field(std::to_string(copy.bytes)) + "\n";
+    }
     for (const engine::NodePlacement& node : program().placement()) {
         text += "node" + field(listOf(node.sources)) + field(node.label) + field(node.kind) +
                 field(node.backend) + field(std::to_string(node.piece)) + field(node.kernel);

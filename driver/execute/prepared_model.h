@@ -79,6 +79,7 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
     //   arena_bytes    <n>            of the largest execution so far
     //   pieces <n>
     //   bytes_between_pieces <n>      of the tensors that one piece writes and another reads
+    //   copy <tensor> <from> <to> <bytes>   between the host's memory and a device's; 0: not known
     //   node <source operations> <label> <kind> <backend> <piece> <kernel> [<backend>: <reason>]...
     //   vanished <operation> <what became of it>
     // Source operations are ascending, separated by commas.

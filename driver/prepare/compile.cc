@@ -40,6 +40,7 @@ Result<std::shared_ptr<const engine::Program>> buildProgram(DeviceState& state,
                              .observer = dump.has_value() ? &*dump : nullptr,
                              .build = {.threads = state.threads,
                                        .memory = client.account().memory,
+                                       .deviceMemory = client.account().deviceMemory,
                                        .checkpoint = checkpoint,
                                        .compile = {.fastMath = state.options.fastMath}}}));
     for (size_t i = 0; i < pools.size(); ++i) {

@@ -5,18 +5,16 @@
 //   model-NNN-lowered.txt, .dot      the graph as it was lowered,
 //   model-NNN-passes.txt             which pass took away (-) and added (+) which nodes,
 //   model-NNN-optimized.txt, .dot    the graph that runs.
-// A folder gets files of kMostModels models at most, whichever processes write them, so that no
-// client fills it: a number whose first file is there is taken. Each file is cut off after
-// kMostFileBytes. What can't be written is logged as a warning; it never fails a model.
+// How many there are, and how long: numbered_dump.h.
 
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "driver/numbered_dump.h"
 #include "engine/compile/compile.h"
 #include "engine/graph/graph.h"
 
@@ -26,9 +24,6 @@ struct DeviceState;
 
 class GraphDump final : public engine::CompileObserver {
   public:
-    static constexpr uint32_t kMostModels = 100;
-    static constexpr size_t kMostFileBytes = size_t{16} << 20;
-
     // Takes the next number in the device's folder. Nothing where there is no folder or no number.
     static std::optional<GraphDump> begin(DeviceState& state);
 
@@ -38,10 +33,9 @@ class GraphDump final : public engine::CompileObserver {
     void optimized(const engine::Graph& graph) override;
 
   private:
-    explicit GraphDump(std::string prefix) : mPrefix(std::move(prefix)) {}
-    void write(std::string_view suffix, std::string_view text) const;
+    explicit GraphDump(NumberedDump files) : mFiles(std::move(files)) {}
 
-    std::string mPrefix;  // "<folder>/model-007"
+    NumberedDump mFiles;
     std::string mPasses;
 };
 

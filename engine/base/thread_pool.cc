@@ -421,21 +421,29 @@ size_t ThreadPool::threadCount() const {
     return mState->threads;
 }
 
-ThreadLease::ThreadLease(ThreadPool::State* pool, ThreadPool::State* state)
-    : mPool(pool), mState(state), mThreads(state == nullptr ? 1 : state->threads) {}
-
-ThreadLease ThreadLease::take(ThreadPool* pool) {
-    if (pool == nullptr || pool->mState->threads == 1) {
-        return {nullptr, nullptr};
-    }
-    ThreadPool::State* const state = pool->mState.get();
-    state->leases.fetch_add(1, std::memory_order_relaxed);
-    const bool isLate = state->taken.exchange(true, std::memory_order_acquire);
-    return {state, isLate ? nullptr : state};
+ThreadLease ThreadLease::whenAsked(ThreadPool* pool) {
+    return ThreadLease(pool == nullptr || pool->mState->threads == 1 ? nullptr
+                                                                     : pool->mState.get());
 }
 
-ThreadLease::~ThreadLease() {
+ThreadLease ThreadLease::take(ThreadPool* pool) {
+    ThreadLease lease = whenAsked(pool);
+    lease.ask();
+    return lease;
+}
+
+void ThreadLease::ask() {
     if (mPool == nullptr) {
+        return;
+    }
+    mTaken = mPool;
+    mTaken->leases.fetch_add(1, std::memory_order_relaxed);
+    const bool isLate = mTaken->taken.exchange(true, std::memory_order_acquire);
+    mState = isLate ? nullptr : mTaken;
+}
+
+void ThreadLease::giveBack() {
+    if (mTaken == nullptr) {
         return;
     }
     if (mState != nullptr) {
@@ -444,13 +452,22 @@ ThreadLease::~ThreadLease() {
             mState->signal.store(mState->phase * 2, std::memory_order_relaxed);
         }
         mState->taken.store(false, std::memory_order_release);
+        mState = nullptr;
     }
-    mPool->leases.fetch_sub(1, std::memory_order_relaxed);
+    mTaken->leases.fetch_sub(1, std::memory_order_relaxed);
+    mTaken = nullptr;
 }
 
-bool ThreadLease::runsInline() const {
-    return mState == nullptr || mState->inPhase ||
-           mState->leases.load(std::memory_order_relaxed) >= mState->threads;
+size_t ThreadLease::threadCount() const {
+    return mState == nullptr ? 1 : mState->threads;
+}
+
+bool ThreadLease::sharesLoops() {
+    if (mTaken == nullptr) {
+        ask();
+    }
+    return mState != nullptr && !mState->inPhase &&
+           mState->leases.load(std::memory_order_relaxed) < mState->threads;
 }
 
 size_t ThreadLease::worker() const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads that compute together. An execution leases the pool once and then runs its loops, the
-// phases, one after another; the workers stay awake in between, so that a phase costs less than a
-// microsecond.
+// Threads that compute together. An execution leases the pool with the first loop that is worth
+// sharing, and runs its loops, the phases, one after another; the workers stay awake in between, so
+// that a phase costs less than a microsecond.
 
 #pragma once
 
@@ -48,18 +48,25 @@ class ThreadPool {
 // would take time from the others and have phases wait for them.
 class ThreadLease {
   public:
-    // Never waits: where `pool` is null or leased to someone else, the lease has one thread.
+    // Takes the pool with the first loop that is large enough to share. Never waits: where `pool`
+    // is null or leased to someone else by then, the lease has one thread.
+    static ThreadLease whenAsked(ThreadPool* pool);
+    // The same, at once.
     static ThreadLease take(ThreadPool* pool);
     // Returns the pool.
-    ~ThreadLease();
+    ~ThreadLease() { giveBack(); }
     ThreadLease(ThreadLease&& other) noexcept
         : mPool(std::exchange(other.mPool, nullptr)),
-          mState(std::exchange(other.mState, nullptr)),
-          mThreads(std::exchange(other.mThreads, 1)) {}
+          mTaken(std::exchange(other.mTaken, nullptr)),
+          mState(std::exchange(other.mState, nullptr)) {}
     ThreadLease& operator=(ThreadLease&&) = delete;
 
-    // How many may run a body at once; a body's `worker` is below it.
-    size_t threadCount() const { return mThreads; }
+    // Returns the pool until the next loop asks: for whoever waits for something else than threads,
+    // a device for one. Not in a body.
+    void giveBack();
+
+    // How many may run a body at once, as it is now; a body's `worker` is below it.
+    size_t threadCount() const;
 
     // Calls body(int64_t begin, int64_t end, size_t worker), which returns Status or nothing, over
     // disjoint ranges that cover [0, tiles). Each is at least `grain` long but for the last, and
@@ -76,7 +83,7 @@ class ThreadLease {
         if (tiles <= 0) {
             return Status();
         }
-        if (tiles <= grain || tiles == 1 || runsInline()) {
+        if (tiles <= grain || tiles == 1 || !sharesLoops()) {
             return call<Callable>(&body, 0, tiles, worker());
         }
         return run({.call = &ThreadLease::call<Callable>, .body = &body}, tiles, grain);
@@ -100,15 +107,16 @@ class ThreadLease {
         }
     }
 
-    ThreadLease(ThreadPool::State* pool, ThreadPool::State* state);
-    bool runsInline() const;
+    explicit ThreadLease(ThreadPool::State* pool) : mPool(pool) {}
+    void ask();
+    bool sharesLoops();
     size_t worker() const;
     Status run(Loop loop, int64_t tiles, int64_t grain);
 
     friend struct ThreadPool::State;
-    ThreadPool::State* mPool;   // null where there is none
-    ThreadPool::State* mState;  // null for one thread
-    size_t mThreads;
+    ThreadPool::State* mPool;             // null where there is none
+    ThreadPool::State* mTaken = nullptr;  // the pool, once it has been asked
+    ThreadPool::State* mState = nullptr;  // the same, unless it was too late: null for one thread
 };
 
 }  // namespace halyard

@@ -122,16 +122,17 @@ struct TensorType {
     bool operator==(const TensorType&) const = default;
 };
 
-// Memory of a backend that the processor can't read or write as it is (a GPU's buffer). No backend
-// has any yet: a view that lies in some says so here, and everything else may ignore it.
-class DeviceMemory;
+// A block of a device's memory, which the processor can't read or write as it is
+// (engine/plan/device_memory.h).
+class DeviceBuffer;
 
 // Read-only elements with their type. The view owns nothing; `data` may be unaligned only where a
 // function says so. A tensor that was omitted (an optional input) has type == nullptr.
 struct ConstTensorView {
     const TensorType* type = nullptr;
-    const void* data = nullptr;
-    const DeviceMemory* device = nullptr;  // null: `data` is ordinary memory
+    const void* data = nullptr;            // null where the elements lie on a device
+    const DeviceBuffer* device = nullptr;  // null: `data` is ordinary memory
+    size_t offset = 0;                     // in `device`, in bytes
     // A graph's input, before a run says whether it is there. Only shape inference asks.
     bool mayBeLeftOut = false;
 
@@ -146,8 +147,10 @@ struct ConstTensorView {
 struct TensorView {
     const TensorType* type = nullptr;
     void* data = nullptr;
-    DeviceMemory* device = nullptr;  // as above
+    DeviceBuffer* device = nullptr;  // as above
+    size_t offset = 0;
 
+    bool placed() const { return data != nullptr || device != nullptr; }
     const Shape& shape() const { return type->shape; }
     template <typename T>
     T* as() const {

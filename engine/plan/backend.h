@@ -4,31 +4,41 @@
 // library loaded at run time).
 //
 //   Backend            one per process and name; stateless for callers, thread-safe.
-//     └ compile() →  CompiledPiece     weights packed, kernels chosen; immutable, thread-safe.
-//          ├ specialize() →  ShapedPiece    for one set of input shapes; immutable, thread-safe.
-//          │    └ run()                     with memory that the planner provides.
-//          └ makeState() →  PieceState      of one execution: a queue, device buffers.
+//     └ compile() →  CompiledPiece     kernels chosen, room for packed constants asked for.
+//          │ finish()                     once, when the store of constants is filled: a device
+//          │                              uploads, and builds its programs. From then on immutable
+//          │                              and thread-safe.
+//          ├ specialize() →  ShapedPiece  for one set of input shapes; immutable, thread-safe.
+//          │    └ run()                   with memory that the planner provides.
+//          └ makeState() →  PieceState    of one execution, made with it: a queue, its buffers.
+//
+// Each may fail, with whatever status says best why: INTERNAL for a device that is broken,
+// RESOURCE_EXHAUSTED for one that is full. Nothing of what failed is kept.
 //
 // Shapes known at prepare time give exactly one ShapedPiece, made then. Otherwise the planner
 // specialises at execution and caches by input shapes, absent inputs among them. A piece with an
 // output whose shape is found by running reports it through RunArguments::allocator.
 //
-// Memory: a backend asks the store for what it packs, allocates while compiling and specialising,
-// and in run() only what it keeps in its state or reserves from RunArguments::memory. It says how
-// many bytes of workspace a run needs (its internal tensors and scratch); the planner gives each
-// piece a slice of the execution's one arena, and binds piece inputs and outputs either to the
-// arena or straight to the caller's memory. Elements in the caller's memory may change while a
-// piece runs, because another process may hold the same memory: what steers a node (nodes.h) never
-// lies there.
+// Memory: a backend asks the store for what it packs, allocates in the stations before run(), and
+// there only what it keeps in its state or reserves from RunArguments::memory. It says how many
+// bytes of workspace a run needs (its internal tensors and scratch); the planner gives each piece a
+// slice of the execution's one arena, and binds piece inputs and outputs either to the arena or
+// straight to the caller's memory. Elements in the caller's memory may change while a piece runs,
+// because another process may hold the same memory: what steers a node (nodes.h) never lies there.
+//
+// A backend whose tensors live elsewhere says so with memory(): inputs and outputs of its pieces
+// then lie in that memory, a workspace too if it asks for one, and the planner copies. Inputs that
+// steer a node of the piece still lie in the host's.
+//
+// run() returns when the results are there. What a device has in its queue meanwhile belongs to the
+// state; the planner has given the threads back before it runs such a piece.
 //
 // If and While are the planner's: no backend is asked about them. engine/plan/stepwise_piece.h runs
 // a piece kernel by kernel, for backends that have kernels for nodes.
 
 #pragma once
 
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -40,6 +50,9 @@
 #include "engine/base/thread_pool.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/constant_store.h"
+#include "engine/plan/device_memory.h"
+#include "engine/plan/process_needs.h"
+#include "engine/plan/trace.h"
 
 namespace halyard::engine {
 
@@ -60,23 +73,6 @@ struct CompileOptions {
     bool fastMath = false;  // results may leave NNAPI's tolerance where that is faster
 };
 
-// What one node took in one run.
-struct NodeTrace {
-    const Node* node = nullptr;
-    // Others that the kernel computed together with it; their share of the time is not known.
-    std::span<const Node* const> fused = {};
-    std::string_view kernel;
-    std::chrono::nanoseconds time{0};
-    uint64_t bytes = 0;  // of its inputs, constants included, and outputs
-};
-
-// Receives traces from the thread that runs; costs nothing where there is none.
-class TraceSink {
-  public:
-    virtual ~TraceSink() = default;
-    virtual void record(const NodeTrace& trace) = 0;
-};
-
 // Everything that compiling a piece may need. `constants` ends with the call, the rest is shared or
 // outlives the piece.
 struct CompileArguments {
@@ -89,6 +85,14 @@ struct CompileArguments {
     CompileOptions options = {};
 };
 
+// What a piece may draw on once the store is filled.
+struct PieceResources {
+    std::span<const std::byte> constants;  // the program's store; stays as long as the piece
+    std::shared_ptr<Budget> memory;        // null: not limited
+    std::shared_ptr<Budget> deviceMemory;  // bytes on devices (ChargedBuffer); null: not limited
+    Checkpoint checkpoint = {};            // to be polled
+};
+
 // What a backend keeps for one execution: runs of it come one after the other, with the same state.
 class PieceState {
   public:
@@ -99,7 +103,8 @@ class PieceState {
 class OutputAllocator {
   public:
     virtual ~OutputAllocator() = default;
-    // INVALID_ARGUMENT if the graph or the caller expects another shape.
+    // INVALID_ARGUMENT if the graph or the caller expects another shape. Where the piece's outputs
+    // lie on a device, so does this.
     virtual Result<TensorView> allocate(size_t output, const Shape& shape) = 0;
 };
 
@@ -107,11 +112,14 @@ class OutputAllocator {
 struct RunArguments {
     std::span<const ConstTensorView> inputs;  // absent ones have no type
     // Types as outputTypes() has them. An output of unknown shape has data == nullptr; the backend
-    // asks the allocator for it. An output without elements has an address all the same.
+    // asks the allocator for it. An output without elements has an address all the same. Of a
+    // backend with memory of its own, inputs that steer nothing in the piece and all outputs lie
+    // there.
     std::span<const TensorView> outputs;
     OutputAllocator* allocator = nullptr;  // null when every shape is known
     // workspaceBytes() bytes, aligned to kTensorAlignment. Content is undefined on entry.
     std::span<std::byte> workspace;
+    DevicePlace deviceWorkspace = {};      // deviceWorkspaceBytes() bytes; none for none
     std::span<const std::byte> constants;  // the program's store
     PieceState* state = nullptr;           // what makeState() gave
     ThreadLease* threads = nullptr;        // never null
@@ -119,7 +127,9 @@ struct RunArguments {
     Checkpoint checkpoint = {};
     // For what a run allocates because only data tells its size. Null: not limited.
     std::shared_ptr<Budget> memory;
-    TraceSink* trace = nullptr;  // null: nobody asked
+    std::shared_ptr<Budget> deviceMemory;  // the same for bytes on devices
+    TraceSink* trace = nullptr;            // null: nobody asked
+    std::string_view track;                // of its traces, unless it knows better
 };
 
 class ShapedPiece {
@@ -128,6 +138,8 @@ class ShapedPiece {
     // Concrete input shapes give concrete output types; extents found by running stay unknown.
     virtual std::span<const TensorType> outputTypes() const = 0;
     virtual size_t workspaceBytes() const = 0;
+    // In the backend's own memory.
+    virtual size_t deviceWorkspaceBytes() const { return 0; }
     // May be called from several threads at once, each with its own arguments.
     virtual Status run(const RunArguments& arguments) const = 0;
 };
@@ -135,12 +147,16 @@ class ShapedPiece {
 class CompiledPiece {
   public:
     virtual ~CompiledPiece() = default;
+    // Called once, before specialize() and makeState(), and after packed(): constants of the graph
+    // that the piece has packed may be gone by now. The piece is dropped where it fails.
+    virtual Status finish(const PieceResources& /*resources*/) { return {}; }
     // `inputs` are fully known types in the order of Piece::inputs; null: absent. INVALID_ARGUMENT
     // if a node can't do without it.
     virtual Result<std::unique_ptr<const ShapedPiece>> specialize(
             std::span<const TensorType* const> inputs, const Checkpoint& checkpoint) const = 0;
-    // Null where the backend keeps nothing.
-    virtual Result<std::unique_ptr<PieceState>> makeState() const {
+    // For an execution that is being made. Null where the backend keeps nothing.
+    virtual Result<std::unique_ptr<PieceState>> makeState(
+            const PieceResources& /*resources*/) const {
         return std::unique_ptr<PieceState>();
     }
     // What computes a node, by its index in Piece::nodes, for people; empty: not told.
@@ -164,8 +180,12 @@ class Backend {
     // that asking for one operation or for the whole model gives the same answer.
     virtual Status supports(const Graph& graph, NodeId node) const = 0;
     // Compiles nodes it supports.
-    virtual Result<std::unique_ptr<const CompiledPiece>> compile(
+    virtual Result<std::unique_ptr<CompiledPiece>> compile(
             const CompileArguments& arguments) const = 0;
+    // Where the tensors of its pieces live; null: in the host's. As long as the backend.
+    virtual DeviceMemory* memory() const { return nullptr; }
+    // What it can't do without once the process's system calls are filtered.
+    virtual ProcessNeeds needs() const { return {}; }
 };
 
 }  // namespace halyard::engine

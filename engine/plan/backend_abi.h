@@ -4,7 +4,8 @@
  * else of the engine is needed to write one (docs/backends.md, samples/backend).
  *
  * The library is asked about graphs of one node each, compiles pieces of the nodes it said it
- * supports, makes each ready for one set of input shapes, and runs it. A graph comes as the bytes
+ * supports, finishes them, makes each ready for one set of input shapes, makes a state for each
+ * execution, and runs it. A graph comes as the bytes
  * that engine/graph/serialization.h describes, with the constants in them; they last for the call
  * only. Tensors are dense and row-major.
  *
@@ -22,7 +23,7 @@ extern "C" {
 #endif
 
 /* Changes whenever anything here does. */
-#define HALYARD_BACKEND_ABI_VERSION 2u
+#define HALYARD_BACKEND_ABI_VERSION 3u
 
 #define HALYARD_MAX_RANK 16
 #define HALYARD_MESSAGE_SIZE 256
@@ -59,6 +60,19 @@ typedef struct halyard_tensor {
     int64_t strides[HALYARD_MAX_RANK]; /* in bytes */
 } halyard_tensor;
 
+/* What the library may ask of the engine while finish() or make_state() lasts. */
+typedef struct halyard_resources {
+    /* Not 0: return HALYARD_STOPPED. To be called every few milliseconds. */
+    int32_t (*should_stop)(void* context);
+    /* Before the library allocates what it keeps: counts so many bytes for the client whose model
+     * it is, until the piece or the state is released. HALYARD_RESOURCE_EXHAUSTED: there are no
+     * more, and that is what to return. */
+    int32_t (*reserve)(void* context, size_t bytes);
+    /* The same for memory that is not the processor's. */
+    int32_t (*reserve_on_device)(void* context, size_t bytes);
+    void* context;
+} halyard_resources;
+
 /* Memory for one run. Inputs and outputs are in the order of the graph's. */
 typedef struct halyard_run {
     const halyard_tensor* inputs;
@@ -89,6 +103,11 @@ typedef struct halyard_backend {
     int32_t (*compile)(void* self, halyard_bytes graph, void** piece, halyard_message* message);
     void (*release_piece)(void* self, void* piece);
 
+    /* May be null. Once for each piece, before all that follows: what takes long or much memory,
+     * and may fail, a program that is built for a device for one. */
+    int32_t (*finish)(void* self, void* piece, const halyard_resources* resources,
+                      halyard_message* message);
+
     /* Makes `*shaped` of a piece, which outlives it, for inputs of these shapes. Writes the shapes
      * of all outputs, and how many bytes of workspace a run needs. */
     int32_t (*specialize)(void* self, const void* piece, const halyard_shape* inputs,
@@ -96,7 +115,14 @@ typedef struct halyard_backend {
                           size_t* workspace_size, void** shaped, halyard_message* message);
     void (*release_shaped)(void* self, void* shaped);
 
-    int32_t (*run)(void* self, const void* shaped, const halyard_run* run,
+    /* Both or neither may be null. Makes `*state` of one execution of the piece, which outlives it:
+     * a queue, buffers. Runs with one state come one after the other. */
+    int32_t (*make_state)(void* self, const void* piece, const halyard_resources* resources,
+                          void** state, halyard_message* message);
+    void (*release_state)(void* self, void* state);
+
+    /* Returns when the outputs are there. `state`: as make_state() made it, or null. */
+    int32_t (*run)(void* self, const void* shaped, void* state, const halyard_run* run,
                    halyard_message* message);
 } halyard_backend;
 

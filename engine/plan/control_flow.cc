@@ -58,13 +58,10 @@ Status ScheduleRun::takeResult(SlotId id, const ConstTensorView& result) {
                         "while a result was copied");
 }
 
-Status ScheduleRun::runIf(const Step& step, const IfStep& branch, StepState& state) {
+Status ScheduleRun::runIf(const Step& step, StepState& state) {
     bindNested(std::span(step.inputs).subspan(1), state);
     HALYARD_ASSIGN_OR_RETURN(const bool taken, isTrue(viewOf(step.inputs.front())));
-    std::unique_ptr<ScheduleRun>& run = taken ? state.first : state.second;
-    if (run == nullptr) {
-        run = std::make_unique<ScheduleRun>(taken ? *branch.then : *branch.otherwise);
-    }
+    ScheduleRun& run = taken ? *state.first : *state.second;
     // Straight to where the output belongs, if it has a place by now.
     state.outputs.clear();
     for (const SlotId id : step.outputs) {
@@ -78,7 +75,7 @@ Status ScheduleRun::runIf(const Step& step, const IfStep& branch, StepState& sta
         }
     }
     state.reports.resize(step.outputs.size());
-    HALYARD_RETURN_IF_ERROR(run->run(state.inputs, state.outputs, false, *mContext, state.reports)
+    HALYARD_RETURN_IF_ERROR(run.run(state.inputs, state.outputs, false, *mContext, state.reports)
                                     .withContext(taken ? "then" : "else"));
     for (size_t i = 0; i < step.outputs.size(); ++i) {
         BoundSlot& slot = mSlots[step.outputs[i]];
@@ -92,10 +89,7 @@ Status ScheduleRun::runIf(const Step& step, const IfStep& branch, StepState& sta
     return {};
 }
 
-Result<bool> ScheduleRun::holds(const WhileStep& loop, StepState& state) {
-    if (state.first == nullptr) {
-        state.first = std::make_unique<ScheduleRun>(*loop.condition);
-    }
+Result<bool> ScheduleRun::holds(StepState& state) {
     RunOutput output;
     output.buffer = &state.verdict;
     OutputReport report;
@@ -107,9 +101,6 @@ Result<bool> ScheduleRun::holds(const WhileStep& loop, StepState& state) {
 
 // One round: the body's results become the first of its inputs.
 Status ScheduleRun::runBody(const WhileStep& loop, StepState& state, size_t round) {
-    if (state.second == nullptr) {
-        state.second = std::make_unique<ScheduleRun>(*loop.body);
-    }
     std::vector<ReusedBuffer>& values = state.values[round % 2];
     values.resize(loop.body->outputs.size());
     state.outputs.clear();
@@ -138,7 +129,7 @@ Status ScheduleRun::runWhile(const Step& step, const WhileStep& loop, StepState&
     mContext->checkpoint = outer.before(std::chrono::steady_clock::now() + mContext->loopTimeout);
     Status status;
     for (size_t round = 0; status.ok(); ++round) {
-        Result<bool> goesOn = holds(loop, state);
+        Result<bool> goesOn = holds(state);
         if (!goesOn.ok()) {
             status = goesOn.status();
         } else if (!*goesOn) {

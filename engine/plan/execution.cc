@@ -15,6 +15,7 @@ struct Execution::State {
     explicit State(std::shared_ptr<const Program> theProgram)
         : program(std::move(theProgram)), run(program->mState->schedule) {
         context.memory = program->mState->memory;
+        context.deviceMemory = program->mState->deviceMemory;
         context.constants = program->mState->constants.bytes();
     }
 
@@ -24,10 +25,18 @@ struct Execution::State {
     ScheduleRun run;
 };
 
-Execution::Execution(std::shared_ptr<const Program> program)
-    : mState(std::make_unique<State>(std::move(program))) {}
+Result<Execution> Execution::create(std::shared_ptr<const Program> program,
+                                    const Checkpoint& checkpoint) {
+    auto state = std::make_unique<State>(std::move(program));
+    HALYARD_RETURN_IF_ERROR(state->run.makeStates(state->program->mState->resources(checkpoint)));
+    return Execution(std::move(state));
+}
+
+Execution::Execution(std::unique_ptr<State> state) : mState(std::move(state)) {}
 
 Execution::~Execution() = default;
+Execution::Execution(Execution&& other) noexcept = default;
+Execution& Execution::operator=(Execution&& other) noexcept = default;
 
 Status Execution::run(std::span<const InputBinding> inputs, std::span<const OutputBinding> outputs,
                       const RunOptions& options, ExecutionReport* report) {
@@ -35,6 +44,8 @@ Status Execution::run(std::span<const InputBinding> inputs, std::span<const Outp
     ExecutionReport& result = report != nullptr ? *report : unread;
     result.outputs.clear();
     result.deviceTime = {};
+    result.copies = 0;
+    result.copiedBytes = 0;
     result.arenaBytes = 0;
     const size_t expected = mState->program->graph().outputs().size();
     if (outputs.size() != expected) {
@@ -48,16 +59,20 @@ Status Execution::run(std::span<const InputBinding> inputs, std::span<const Outp
                 {.bytes = output.bytes, .shape = output.shape, .present = output.present});
     }
     // Whoever finds the pool taken runs alone.
-    ThreadLease threads = ThreadLease::take(mState->program->mState->threads.get());
+    ThreadLease threads = ThreadLease::whenAsked(mState->program->mState->threads.get());
     RunContext& context = mState->context;
     context.threads = &threads;
     context.checkpoint = Checkpoint(options.deadline, options.cancelled).unless(options.stop);
     context.loopTimeout = options.loopTimeout;
     context.trace = options.trace;
     context.deviceTime = {};
+    context.copies = 0;
+    context.copiedBytes = 0;
     Status status = mState->run.run(inputs, mState->outputs, true, context, result.outputs);
     context.threads = nullptr;
     result.deviceTime = context.deviceTime;
+    result.copies = context.copies;
+    result.copiedBytes = context.copiedBytes;
     result.arenaBytes = mState->run.arenaBytes();
     return status;
 }

@@ -40,8 +40,8 @@ class FoundKernel final : public StepKernel {
 
 }  // namespace
 
-Result<std::unique_ptr<const CompiledPiece>> compileStepwise(const CompileArguments& arguments,
-                                                             FindKernel findKernel) {
+Result<std::unique_ptr<CompiledPiece>> compileStepwise(const CompileArguments& arguments,
+                                                       FindKernel findKernel) {
     return compileStepwise(
             arguments,
             [findKernel](const KernelArguments& own) -> Result<std::unique_ptr<const StepKernel>> {

@@ -43,7 +43,32 @@ Profile::Profile(std::shared_ptr<const Program> program) : mProgram(std::move(pr
     });
 }
 
-void Profile::record(const NodeTrace& trace) {
+void Profile::Times::endRun() {
+    runs.push_back(std::exchange(inThisRun, {}));
+}
+
+std::chrono::nanoseconds Profile::Times::median() const {
+    return medianOf(runs);
+}
+
+void Profile::recordCopy(const Trace& trace) {
+    auto line = std::ranges::find_if(
+            mCopies, [&](const CopyLine& known) { return known.profile.name == trace.name; });
+    if (line == mCopies.end()) {
+        mCopies.emplace_back().profile.name = trace.name;
+        line = mCopies.end() - 1;
+        line->times.runs.resize(mRuns);
+    }
+    line->times.inThisRun += trace.time;
+    ++line->profile.count;
+    line->profile.bytes += trace.bytes;
+}
+
+void Profile::record(const Trace& trace) {
+    if (trace.kind == Trace::Kind::COPY) {
+        recordCopy(trace);
+        return;
+    }
     const auto known = mKnown.find(trace.node);
     if (known == mKnown.end()) {
         return;
@@ -52,13 +77,15 @@ void Profile::record(const NodeTrace& trace) {
     if (isNew) {
         Line& line = mLines.emplace_back();
         line.profile.placement = {known->second.placement};
-        line.profile.kernel = trace.kernel;
+        line.profile.kernel = trace.name;
         line.profile.type = known->second.type;
         // It may have come first in a later run.
-        line.runs.resize(mRuns);
+        line.times.runs.resize(mRuns);
+        line.deviceTimes.runs.resize(mRuns);
     }
     Line& line = mLines[found->second];
-    line.inThisRun += trace.time;
+    line.times.inThisRun += trace.time;
+    line.deviceTimes.inThisRun += trace.deviceTime;
     line.profile.bytes += trace.bytes;
     line.profile.multiplyAdds += known->second.multiplyAdds;
     for (const Node* node : trace.fused) {
@@ -76,7 +103,11 @@ void Profile::record(const NodeTrace& trace) {
 void Profile::endRun() {
     ++mRuns;
     for (Line& line : mLines) {
-        line.runs.push_back(std::exchange(line.inThisRun, {}));
+        line.times.endRun();
+        line.deviceTimes.endRun();
+    }
+    for (CopyLine& line : mCopies) {
+        line.times.endRun();
     }
 }
 
@@ -84,11 +115,23 @@ std::vector<NodeProfile> Profile::nodes() const {
     std::vector<NodeProfile> nodes;
     for (const Line& line : mLines) {
         NodeProfile& node = nodes.emplace_back(line.profile);
-        node.medianTime = medianOf(line.runs);
+        node.medianTime = line.times.median();
+        node.medianDeviceTime = line.deviceTimes.median();
         node.bytes /= std::max<size_t>(mRuns, 1);
         node.multiplyAdds /= std::max<size_t>(mRuns, 1);
     }
     return nodes;
+}
+
+std::vector<CopyProfile> Profile::copies() const {
+    std::vector<CopyProfile> copies;
+    for (const CopyLine& line : mCopies) {
+        CopyProfile& copy = copies.emplace_back(line.profile);
+        copy.medianTime = line.times.median();
+        copy.count /= std::max<size_t>(mRuns, 1);
+        copy.bytes /= std::max<size_t>(mRuns, 1);
+    }
+    return copies;
 }
 
 }  // namespace halyard::engine

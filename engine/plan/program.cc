@@ -3,8 +3,12 @@
 #include "engine/plan/program.h"
 
 #include <algorithm>
+#include <limits>
+#include <span>
+#include <string>
 #include <utility>
 
+#include "engine/base/checked_math.h"
 #include "engine/plan/constant_store.h"
 #include "engine/plan/program_state.h"
 #include "engine/plan/shaped_plan.h"
@@ -28,6 +32,43 @@ bool mayBeRunWithout(const Graph& graph) {
     });
 }
 
+size_t sumOf(std::span<const size_t> bytes) {
+    size_t sum = 0;
+    for (const size_t each : bytes) {
+        sum = checkedAdd(sum, each).value_or(std::numeric_limits<size_t>::max());
+    }
+    return sum;
+}
+
+// Whether an execution could ever have its memory.
+Status admitArenas(const ShapedPlan& plan, const std::shared_ptr<Budget>& memory,
+                   const std::shared_ptr<Budget>& deviceMemory) {
+    if (memory != nullptr) {
+        HALYARD_RETURN_IF_ERROR(memory->admits(plan.arenaBytes));
+    }
+    return deviceMemory == nullptr ? Status() : deviceMemory->admits(sumOf(plan.deviceArenaBytes));
+}
+
+// How people find a tensor: by its name, or what writes it.
+std::string describeTensor(const Graph& graph, TensorId id) {
+    if (!graph.tensor(id).name.empty()) {
+        return graph.tensor(id).name;
+    }
+    for (size_t i = 0; i < graph.inputs().size(); ++i) {
+        if (graph.inputs()[i] == id) {
+            return "graph input " + std::to_string(i);
+        }
+    }
+    for (const Node& node : graph.nodes()) {
+        for (size_t i = 0; i < node.outputs.size(); ++i) {
+            if (node.outputs[i] == id) {
+                return "output " + std::to_string(i) + " of " + node.label;
+            }
+        }
+    }
+    return "a constant";
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Program>> Program::build(AnalyzedGraph analyzed,
@@ -36,6 +77,7 @@ Result<std::shared_ptr<const Program>> Program::build(AnalyzedGraph analyzed,
     HALYARD_RETURN_IF_ERROR(analyzed.placed());
     auto state = std::make_unique<State>();
     state->memory = options.memory;
+    state->deviceMemory = options.deviceMemory;
     state->threads = options.threads != nullptr ? options.threads : std::make_shared<ThreadPool>(1);
     state->placement = std::move(analyzed.placement);
 
@@ -53,6 +95,7 @@ Result<std::shared_ptr<const Program>> Program::build(AnalyzedGraph analyzed,
     state->pieceCount = arguments.pieces;
     HALYARD_ASSIGN_OR_RETURN(state->constants, constants.fill(state->memory, options.checkpoint));
     releasePackedConstants(state->schedule);
+    HALYARD_RETURN_IF_ERROR(finishPieces(state->schedule, state->resources(options.checkpoint)));
 
     std::vector<MaybeShape> inputShapes;
     for (const TensorId input : graph->inputs()) {
@@ -68,9 +111,10 @@ Result<std::shared_ptr<const Program>> Program::build(AnalyzedGraph analyzed,
                    !mayBeRunWithout(*graph)) {
             return plan.status();
         }
-        if (state->memory != nullptr && state->schedule.staticPlan != nullptr) {
-            HALYARD_RETURN_IF_ERROR(state->memory->admits(state->schedule.staticPlan->arenaBytes)
-                                            .withContext("the arena of an execution"));
+        if (state->schedule.staticPlan != nullptr) {
+            HALYARD_RETURN_IF_ERROR(
+                    admitArenas(*state->schedule.staticPlan, state->memory, state->deviceMemory)
+                            .withContext("the arena of an execution"));
         }
     }
     return std::shared_ptr<const Program>(new Program(std::move(state)));
@@ -112,8 +156,11 @@ uint64_t Program::bytesBetweenPieces() const {
     uint64_t bytes = 0;
     forEachSchedule(mState->schedule, [&](const Schedule& schedule) {
         for (const Step& step : schedule.steps) {
+            if (std::holds_alternative<CopyStep>(step.work)) {
+                continue;
+            }
             for (const SlotId input : step.inputs) {
-                if (input == kNoSlot || schedule.slots[input].writtenBy == kNoStep) {
+                if (input == kNoSlot || schedule.computedBy(input) == kNoStep) {
                     continue;
                 }
                 const Result<size_t> size = schedule.graphType(input).byteSize();
@@ -126,6 +173,35 @@ uint64_t Program::bytesBetweenPieces() const {
 
 size_t Program::constantBytes() const {
     return mState->constants.size();
+}
+
+std::vector<Program::Copy> Program::copies() const {
+    std::vector<Copy> copies;
+    forEachSchedule(mState->schedule, [&](const Schedule& schedule) {
+        const auto nameOf = [&](SlotId slot) {
+            const HomeId home = schedule.slots[slot].home;
+            return home == kHost ? std::string("host")
+                                 : std::string(schedule.devices[home]->name());
+        };
+        for (const Step& step : schedule.steps) {
+            if (!std::holds_alternative<CopyStep>(step.work)) {
+                continue;
+            }
+            const SlotId from = step.inputs.front();
+            const Result<size_t> size = schedule.graphType(from).byteSize();
+            copies.push_back(
+                    {.tensor = describeTensor(*schedule.graph, schedule.slots[from].tensor),
+                     .from = nameOf(from),
+                     .to = nameOf(step.outputs.front()),
+                     .bytes = size.ok() ? *size : 0});
+        }
+    });
+    return copies;
+}
+
+size_t Program::deviceArenaBytes() const {
+    const ShapedPlan* plan = mState->schedule.staticPlan.get();
+    return plan == nullptr ? 0 : sumOf(plan->deviceArenaBytes);
 }
 
 size_t Program::arenaBytes() const {

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/base/budget.h"
@@ -49,6 +50,8 @@ struct OutputReport {
 struct ExecutionReport {
     std::vector<OutputReport> outputs;       // one per graph output
     std::chrono::nanoseconds deviceTime{0};  // time inside the backends
+    size_t copies = 0;                       // between the host's memory and that of devices
+    uint64_t copiedBytes = 0;                // by them
     size_t arenaBytes = 0;                   // of the outermost graph
 };
 
@@ -64,12 +67,15 @@ struct RunOptions {
 
 class Program;
 
+// Movable.
 class Execution {
   public:
-    explicit Execution(std::shared_ptr<const Program> program);
+    // With what its pieces keep for it: fails as their backends do.
+    static Result<Execution> create(std::shared_ptr<const Program> program,
+                                    const Checkpoint& checkpoint = {});
     ~Execution();
-    Execution(const Execution&) = delete;
-    Execution& operator=(const Execution&) = delete;
+    Execution(Execution&& other) noexcept;
+    Execution& operator=(Execution&& other) noexcept;
 
     // Runs once. Inputs and outputs are read and written in place when aligned to their element
     // size, through a copy otherwise, or where they steer a node. An output may overlap inputs and
@@ -86,13 +92,15 @@ class Execution {
 
   private:
     struct State;
+    explicit Execution(std::unique_ptr<State> state);
     std::unique_ptr<State> mState;
 };
 
 // What building a program needs beyond its graph.
 struct BuildOptions {
-    std::shared_ptr<ThreadPool> threads;  // null: one of its own, without workers
-    std::shared_ptr<Budget> memory;       // null: not limited
+    std::shared_ptr<ThreadPool> threads = nullptr;   // null: one of its own, without workers
+    std::shared_ptr<Budget> memory = nullptr;        // null: not limited
+    std::shared_ptr<Budget> deviceMemory = nullptr;  // the same, for bytes on devices
     Checkpoint checkpoint = {};
     CompileOptions compile = {};
 };
@@ -103,6 +111,7 @@ class Program : public std::enable_shared_from_this<Program> {
     // no backend takes, with every backend's reason. What the program and its executions hold is
     // reserved from the memory, which programs may share; RESOURCE_EXHAUSTED if that has no room
     // for what the backends pack, or could never have room for an arena whose size is known.
+    // Otherwise fails as the backends do.
     // `backends` are those that the graph was analysed for. Takes near-linear time in the size of
     // the graph.
     static Result<std::shared_ptr<const Program>> build(AnalyzedGraph graph,
@@ -125,10 +134,21 @@ class Program : public std::enable_shared_from_this<Program> {
     // Of the tensors that one piece writes and another reads, once for each that reads them; If and
     // While read what their graphs do. Without those whose size only a run tells.
     uint64_t bytesBetweenPieces() const;
+    // What is brought from one memory to another, in the order of the steps. A run makes each copy
+    // once, or as often as a While asks for it; copies for outputs that nobody wants are left out.
+    struct Copy {
+        std::string tensor;  // its name, or "graph input 0", "output 0 of <label>"
+        std::string from;    // "host", or a device's name
+        std::string to;
+        uint64_t bytes = 0;  // 0: only a run tells
+    };
+    std::vector<Copy> copies() const;
     // Held by the store of packed constants, beyond the graph's own.
     size_t constantBytes() const;
     // What an execution needs for the outermost graph, or 0 when the shapes of a request decide.
     size_t arenaBytes() const;
+    // The same on devices.
+    size_t deviceArenaBytes() const;
 
   private:
     friend class Execution;

@@ -17,12 +17,20 @@
 namespace halyard::engine {
 
 struct Program::State {
-    std::shared_ptr<Budget> memory;  // null: not limited
+    std::shared_ptr<Budget> memory;        // null: not limited
+    std::shared_ptr<Budget> deviceMemory;  // the same
     Schedule schedule;
     AlignedBuffer constants;  // the store
     std::vector<NodePlacement> placement;
     size_t pieceCount = 0;
     std::shared_ptr<ThreadPool> threads;
+
+    PieceResources resources(const Checkpoint& checkpoint) const {
+        return {.constants = constants.bytes(),
+                .memory = memory,
+                .deviceMemory = deviceMemory,
+                .checkpoint = checkpoint};
+    }
 };
 
 }  // namespace halyard::engine

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -17,16 +19,30 @@ namespace {
 // As many sets of shapes as a step remembers within one set of graph input shapes.
 constexpr size_t kSpecializationsPerStep = 8;
 
+// Which slots there are of each tensor.
 class SlotTable {
   public:
-    explicit SlotTable(size_t tensorCount) : mSlotOf(tensorCount, kNoSlot) {}
+    explicit SlotTable(size_t tensorCount) : mOnHost(tensorCount, kNoSlot) {}
 
-    SlotId slotOf(TensorId tensor) {
-        SlotId& slot = mSlotOf[tensor];
-        if (slot == kNoSlot) {
-            slot = mSlots.size();
-            mSlots.emplace_back().tensor = tensor;
+    // kNoSlot if there is none.
+    SlotId find(TensorId tensor, HomeId home) const {
+        if (home == kHost) {
+            return mOnHost[tensor];
         }
+        const auto found = mOnDevices.find({tensor, home});
+        return found == mOnDevices.end() ? kNoSlot : found->second;
+    }
+    // On any device.
+    SlotId findOnDevice(TensorId tensor) const {
+        const auto found = mOnDevices.lower_bound({tensor, 0});
+        return found == mOnDevices.end() || found->first.first != tensor ? kNoSlot : found->second;
+    }
+    SlotId add(TensorId tensor, HomeId home) {
+        const SlotId slot = mSlots.size();
+        (home == kHost ? mOnHost[tensor] : mOnDevices[{tensor, home}]) = slot;
+        Slot& added = mSlots.emplace_back();
+        added.tensor = tensor;
+        added.home = home;
         return slot;
     }
 
@@ -34,7 +50,8 @@ class SlotTable {
     std::vector<Slot> take() { return std::move(mSlots); }
 
   private:
-    std::vector<SlotId> mSlotOf;
+    std::vector<SlotId> mOnHost;  // per tensor
+    std::map<std::pair<TensorId, HomeId>, SlotId> mOnDevices;
     std::vector<Slot> mSlots;
 };
 
@@ -45,6 +62,7 @@ class ScheduleCompiler {
         : mGraph(std::move(graph)),
           mAssignment(assignment),
           mArguments(arguments),
+          mSteers(steeringTensors(*mGraph)),
           mSlots(mGraph->tensors().size()),
           mFirstNested(mGraph->nodes().size(), 0) {
         size_t nested = 0;
@@ -55,46 +73,110 @@ class ScheduleCompiler {
     }
 
     Result<Schedule> compile() {
-        Schedule schedule;
         for (const TensorId input : mGraph->inputs()) {
-            schedule.inputs.push_back(mSlots.slotOf(input));
+            mSchedule.inputs.push_back(write(input, kHost));
         }
         for (const AssignedPiece& assigned :
              partition(*mGraph, mAssignment.backendOf, mArguments.backends.size())) {
             HALYARD_RETURN_IF_ERROR(mArguments.checkpoint.check("while the graph was compiled"));
-            const size_t index = schedule.steps.size();
-            Step& step = schedule.steps.emplace_back();
-            HALYARD_RETURN_IF_ERROR(assigned.backend != kPlanner
-                                            ? compilePiece(assigned, step)
-                                            : compileControlFlow(assigned, step));
-            for (const SlotId input : step.inputs) {
-                if (input != kNoSlot) {
-                    mSlots[input].lastReadBy = index;
-                }
-            }
-            for (const SlotId output : step.outputs) {
-                mSlots[output].writtenBy = index;
-            }
+            HALYARD_RETURN_IF_ERROR(assigned.backend != kPlanner ? compilePiece(assigned)
+                                                                 : compileControlFlow(assigned));
         }
         for (size_t i = 0; i < mGraph->outputs().size(); ++i) {
-            const SlotId slot = mSlots.slotOf(mGraph->outputs()[i]);
-            schedule.outputs.push_back(slot);
+            const SlotId slot = read(mGraph->outputs()[i], kHost);
+            mSchedule.outputs.push_back(slot);
             if (!mSlots[slot].output.has_value()) {
                 mSlots[slot].output = i;
             }
         }
-        schedule.slots = mSlots.take();
-        const std::vector<bool> steering = steeringTensors(*mGraph);
-        for (Slot& slot : schedule.slots) {
-            slot.steers = steering[slot.tensor];
-        }
-        schedule.placementOf = mAssignment.placementOf;
-        schedule.graph = std::move(mGraph);
-        schedule.plans = std::make_unique<ShapeCache<ShapedPlan>>(Schedule::kCachedPlans);
-        return schedule;
+        mSchedule.slots = mSlots.take();
+        mSchedule.placementOf = mAssignment.placementOf;
+        mSchedule.graph = std::move(mGraph);
+        mSchedule.plans = std::make_unique<ShapeCache<ShapedPlan>>(Schedule::kCachedPlans);
+        return std::move(mSchedule);
     }
 
   private:
+    // The slot that a tensor comes into being in.
+    SlotId write(TensorId tensor, HomeId home) {
+        SlotId slot = mSlots.find(tensor, home);
+        if (slot == kNoSlot) {
+            slot = mSlots.add(tensor, home);
+            mSlots[slot].steers = home == kHost && mSteers[tensor];
+        }
+        return slot;
+    }
+
+    // The slot that the next step reads a tensor from in that memory. Where there is none yet, the
+    // tensor is copied there, once for all that read it later.
+    SlotId read(TensorId tensor, HomeId home) {
+        if (const SlotId slot = mSlots.find(tensor, home); slot != kNoSlot) {
+            return slot;
+        }
+        SlotId from = kNoSlot;
+        if (home != kHost) {
+            from = read(tensor, kHost);
+        } else {
+            from = mSlots.findOnDevice(tensor);
+            if (from == kNoSlot) {
+                return write(tensor, kHost);  // a constant
+            }
+        }
+        const SlotId to = write(tensor, home);
+        DeviceMemory* const device = mSchedule.devices[home == kHost ? mSlots[from].home : home];
+        Step copy;
+        copy.work =
+                CopyStep{.device = device,
+                         .name = (home == kHost ? "from " : "to ") + std::string(device->name())};
+        copy.inputs = {from};
+        copy.outputs = {to};
+        append(std::move(copy));
+        return to;
+    }
+
+    void append(Step step) {
+        const size_t index = mSchedule.steps.size();
+        const bool copies = std::holds_alternative<CopyStep>(step.work);
+        for (const SlotId input : step.inputs) {
+            if (input != kNoSlot) {
+                mSlots[input].lastReadBy = index;
+                mSlots[input].isOnlyCopied = mSlots[input].isOnlyCopied && copies;
+            }
+        }
+        for (const SlotId output : step.outputs) {
+            mSlots[output].writtenBy = index;
+        }
+        mSchedule.steps.push_back(std::move(step));
+    }
+
+    HomeId homeOf(const Backend& backend) {
+        DeviceMemory* const memory = backend.memory();
+        if (memory == nullptr) {
+            return kHost;
+        }
+        const auto found = std::ranges::find(mSchedule.devices, memory);
+        const auto home = static_cast<HomeId>(found - mSchedule.devices.begin());
+        if (found == mSchedule.devices.end()) {
+            mSchedule.devices.push_back(memory);
+        }
+        return home;
+    }
+
+    // Whether a tensor steers one of these nodes.
+    std::set<TensorId> steeringOf(const Piece& piece) const {
+        std::set<TensorId> steering;
+        for (const NodeId id : piece.nodes) {
+            const Node& node = mGraph->node(id);
+            const NodeSignature signature = signatureOf(node.descriptor);
+            for (size_t i = 0; i < node.inputs.size(); ++i) {
+                if (signature.steers(i)) {
+                    steering.insert(node.inputs[i]);
+                }
+            }
+        }
+        return steering;
+    }
+
     void notePiece(const Piece& piece) {
         for (const NodeId node : piece.nodes) {
             mArguments.placement[mAssignment.placementOf[node]].piece = mArguments.pieces;
@@ -102,10 +184,10 @@ class ScheduleCompiler {
         ++mArguments.pieces;
     }
 
-    Status compilePiece(const AssignedPiece& assigned, Step& step) {
+    Status compilePiece(const AssignedPiece& assigned) {
         const Backend& backend = *mArguments.backends[assigned.backend];
         notePiece(assigned.piece);
-        Result<std::unique_ptr<const CompiledPiece>> compiled =
+        Result<std::unique_ptr<CompiledPiece>> compiled =
                 backend.compile({.graph = mGraph,
                                  .piece = assigned.piece,
                                  .constants = mArguments.constants,
@@ -116,24 +198,35 @@ class ScheduleCompiler {
         if (!compiled.ok()) {
             return compiled.status().withContext(backend.name());
         }
-        auto& piece = step.work.emplace<PieceStep>();
+        if (*compiled == nullptr) {
+            return internalError(std::string(backend.name()) +
+                                 " compiled nothing, and says that all went well");
+        }
+        const HomeId home = homeOf(backend);
+        PieceStep piece;
         piece.backend = backend.name();
+        piece.home = home;
         piece.compiled = std::move(compiled).value();
         for (size_t i = 0; i < assigned.piece.nodes.size(); ++i) {
             const size_t placement = mAssignment.placementOf[assigned.piece.nodes[i]];
             mArguments.placement[placement].kernel = piece.compiled->kernelOf(i);
         }
         piece.specializations = std::make_unique<ShapeCache<ShapedPiece>>(kSpecializationsPerStep);
+        Step step;
+        step.work = std::move(piece);
+        const std::set<TensorId> steering =
+                home == kHost ? std::set<TensorId>() : steeringOf(assigned.piece);
         for (const TensorId input : assigned.piece.inputs) {
-            step.inputs.push_back(mSlots.slotOf(input));
+            step.inputs.push_back(read(input, steering.contains(input) ? kHost : home));
         }
         for (const TensorId output : assigned.piece.outputs) {
-            step.outputs.push_back(mSlots.slotOf(output));
+            step.outputs.push_back(write(output, home));
         }
+        append(std::move(step));
         return {};
     }
 
-    Status compileControlFlow(const AssignedPiece& assigned, Step& step) {
+    Status compileControlFlow(const AssignedPiece& assigned) {
         notePiece(assigned.piece);
         const NodeId id = assigned.piece.nodes.front();
         const Node& node = mGraph->node(id);
@@ -148,30 +241,32 @@ class ScheduleCompiler {
             }
             schedules.push_back(std::make_unique<Schedule>(std::move(inside).value()));
         }
+        Step step;
         step.label = node.label;
         if (std::holds_alternative<If>(node.descriptor)) {
-            auto& branch = step.work.emplace<IfStep>();
-            branch.then = std::move(schedules[0]);
-            branch.otherwise = std::move(schedules[1]);
+            step.work =
+                    IfStep{.then = std::move(schedules[0]), .otherwise = std::move(schedules[1])};
         } else {
-            auto& loop = step.work.emplace<WhileStep>();
-            loop.condition = std::move(schedules[0]);
-            loop.body = std::move(schedules[1]);
+            step.work = WhileStep{.condition = std::move(schedules[0]),
+                                  .body = std::move(schedules[1])};
         }
         for (const TensorId input : node.inputs) {
-            step.inputs.push_back(input == kNoTensor ? kNoSlot : mSlots.slotOf(input));
+            step.inputs.push_back(input == kNoTensor ? kNoSlot : read(input, kHost));
         }
         for (const TensorId output : node.outputs) {
-            step.outputs.push_back(mSlots.slotOf(output));
+            step.outputs.push_back(write(output, kHost));
         }
+        append(std::move(step));
         return {};
     }
 
     std::shared_ptr<Graph> mGraph;
     const Assignment& mAssignment;
     ScheduleArguments& mArguments;
+    const std::vector<bool> mSteers;  // per tensor
     SlotTable mSlots;
     std::vector<size_t> mFirstNested;  // per node: its first in Assignment::nested
+    Schedule mSchedule;
 };
 
 }  // namespace
@@ -179,6 +274,14 @@ class ScheduleCompiler {
 Result<Schedule> compileSchedule(std::shared_ptr<Graph> graph, const Assignment& assignment,
                                  ScheduleArguments& arguments) {
     return ScheduleCompiler(std::move(graph), assignment, arguments).compile();
+}
+
+size_t Schedule::computedBy(SlotId slot) const {
+    size_t step = slots[slot].writtenBy;
+    while (step != kNoStep && std::holds_alternative<CopyStep>(steps[step].work)) {
+        step = slots[steps[step].inputs.front()].writtenBy;
+    }
+    return step;
 }
 
 Result<std::shared_ptr<const ShapedPlan>> Schedule::planFor(std::span<const MaybeShape> inputShapes,
@@ -230,6 +333,23 @@ void releasePackedConstants(Schedule& schedule) {
             graph.replaceConstant(id, {});
         }
     }
+}
+
+Status finishPieces(const Schedule& schedule, const PieceResources& resources) {
+    Status status;
+    forEachSchedule(schedule, [&](const Schedule& each) {
+        for (const Step& step : each.steps) {
+            const auto* piece = std::get_if<PieceStep>(&step.work);
+            if (piece == nullptr || !status.ok()) {
+                continue;
+            }
+            status = resources.checkpoint.check("while pieces were made ready");
+            if (status.ok()) {
+                status = piece->compiled->finish(resources).withContext(piece->backend);
+            }
+        }
+    });
+    return status;
 }
 
 Result<std::shared_ptr<const ShapedPiece>> specializeStep(const Schedule& schedule,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Schedule: a graph cut into steps and compiled, with the tensors that cross between them. A step
-// is a piece, which a backend runs, or an If or While, with the schedules of the graphs inside. It
-// knows no shapes beyond those of the graph; ShapedPlan adds the rest.
+// is a piece, which a backend runs, an If or While, with the schedules of the graphs inside, or a
+// copy from one memory to another. It knows no shapes beyond those of the graph; ShapedPlan adds
+// the rest.
 
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -35,10 +37,18 @@ inline constexpr SlotId kNoSlot = std::numeric_limits<SlotId>::max();
 // Stands for "no step of the schedule".
 inline constexpr size_t kNoStep = std::numeric_limits<size_t>::max();
 
-// A tensor that crosses between steps or to the caller. Only these get memory from the planner;
-// what stays inside a piece is its backend's business.
+// Index into Schedule::devices.
+using HomeId = size_t;
+
+// Stands for the memory of the host.
+inline constexpr HomeId kHost = std::numeric_limits<HomeId>::max();
+
+// A tensor that crosses between steps or to the caller, in one memory. One that steps read in
+// several has a slot in each. Only these get memory from the planner; what stays inside a piece is
+// its backend's business.
 struct Slot {
     TensorId tensor = kNoTensor;
+    HomeId home = kHost;
     size_t writtenBy = kNoStep;   // index of a step; none for graph inputs and constants
     size_t lastReadBy = kNoStep;  // none if only the caller reads it
     // The first graph output that is this tensor; the tensor is written straight into it where
@@ -46,11 +56,14 @@ struct Slot {
     std::optional<size_t> output;
     // Steers a node: never lies in memory that somebody else can write to.
     bool steers = false;
+    // Only copies read it, which may do so wherever it lies.
+    bool isOnlyCopied = true;
 };
 
 struct PieceStep {
     std::string_view backend;
-    std::unique_ptr<const CompiledPiece> compiled;
+    HomeId home = kHost;  // of its tensors, but for what steers it
+    std::unique_ptr<CompiledPiece> compiled;
     // For input shapes that only a run can tell.
     std::unique_ptr<ShapeCache<ShapedPiece>> specializations;
 };
@@ -65,9 +78,16 @@ struct WhileStep {
     std::unique_ptr<Schedule> body;
 };
 
+// Brings its input to the home of its output. No device reaches into another: between two of them
+// the host's memory is the way.
+struct CopyStep {
+    DeviceMemory* device = nullptr;  // that has a part in it
+    std::string name;                // "to Mali", "from Mali"
+};
+
 // A step in its place in the order.
 struct Step {
-    std::variant<PieceStep, IfStep, WhileStep> work;
+    std::variant<PieceStep, IfStep, WhileStep, CopyStep> work;
     std::vector<SlotId> inputs;   // as Piece::inputs; of an If or While all that it reads
     std::vector<SlotId> outputs;  // as Piece::outputs; of an If or While all that it writes
     std::string_view label;       // of the If or While
@@ -80,6 +100,7 @@ struct Schedule {
 
     // Mutable only while compiling: constants that were packed vanish.
     std::shared_ptr<Graph> graph;
+    std::vector<DeviceMemory*> devices;  // that slots have their homes in
     std::vector<Slot> slots;
     std::vector<Step> steps;
     std::vector<size_t> placementOf;                // per node: its index in the placement
@@ -91,6 +112,9 @@ struct Schedule {
     const TensorType& graphType(SlotId slot) const {
         return graph->tensor(slots[slot].tensor).type;
     }
+    // The step that computed what is in a slot, however often it was copied; kNoStep for graph
+    // inputs and constants.
+    size_t computedBy(SlotId slot) const;
     // The plan for graph inputs of these shapes. Does not allocate for shapes it has planned for.
     Result<std::shared_ptr<const ShapedPlan>> planFor(std::span<const MaybeShape> inputShapes,
                                                       const Checkpoint& checkpoint) const;
@@ -131,6 +155,9 @@ void forEachSchedule(const Schedule& schedule, const Visit& visit) {
 // Lets go of the constants that every piece reading them has packed, here and in nested schedules.
 // To be called once the store is filled.
 void releasePackedConstants(Schedule& schedule);
+
+// Has every piece of a schedule and of those inside it finish. Fails as the first backend does.
+Status finishPieces(const Schedule& schedule, const PieceResources& resources);
 
 // Specialises a piece and checks what the backend says: as many outputs as the piece has, of the
 // types the graph has.

@@ -2,6 +2,7 @@
 
 #include "engine/plan/schedule_run.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,9 +29,40 @@ ScheduleRun::ScheduleRun(const Schedule& schedule)
       mSteps(schedule.steps.size()),
       mSavedOutputs(schedule.outputs.size()),
       mOverlaps(schedule.outputs.size()),
-      mOverlapFinder(schedule.inputs.size(), schedule.outputs.size()) {}
+      mOverlapFinder(schedule.inputs.size(), schedule.outputs.size()),
+      mDeviceArenas(schedule.devices.size()),
+      mDeviceWorkspaces(schedule.devices.size()) {}
 
 ScheduleRun::~ScheduleRun() = default;
+
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the verifier lets graphs be nested
+Status ScheduleRun::makeStates(const PieceResources& resources) {
+    for (size_t i = 0; i < mSteps.size(); ++i) {
+        const Step& step = mSchedule.steps[i];
+        StepState& state = mSteps[i];
+        if (const auto* piece = std::get_if<PieceStep>(&step.work)) {
+            HALYARD_RETURN_IF_ERROR(
+                    resources.checkpoint.check("while an execution was made ready"));
+            Result<std::unique_ptr<PieceState>> made = piece->compiled->makeState(resources);
+            if (!made.ok()) {
+                return made.status().withContext(piece->backend);
+            }
+            state.piece = std::move(made).value();
+        } else if (const auto* branch = std::get_if<IfStep>(&step.work)) {
+            state.first = std::make_unique<ScheduleRun>(*branch->then);
+            state.second = std::make_unique<ScheduleRun>(*branch->otherwise);
+        } else if (const auto* loop = std::get_if<WhileStep>(&step.work)) {
+            state.first = std::make_unique<ScheduleRun>(*loop->condition);
+            state.second = std::make_unique<ScheduleRun>(*loop->body);
+        }
+        for (ScheduleRun* const inside : {state.first.get(), state.second.get()}) {
+            if (inside != nullptr) {
+                HALYARD_RETURN_IF_ERROR(inside->makeStates(resources).withContext(step.label));
+            }
+        }
+    }
+    return {};
+}
 
 Result<std::byte*> ScheduleRun::bufferBytes(ReusedBuffer& buffer, size_t bytes,
                                             std::string_view role) const {
@@ -46,6 +78,9 @@ Status ScheduleRun::place(SlotId id) {
     BoundSlot& slot = mSlots[id];
     HALYARD_ASSIGN_OR_RETURN(slot.bytes, slot.type->byteSize());
     slot.inCallersMemory = false;
+    if (mSchedule.slots[id].home != kHost) {
+        return placeOnDevice(id);
+    }
     if (const std::optional<size_t> index = mSchedule.slots[id].output; index.has_value()) {
         const RunOutput& output = mOutputs[*index];
         if (output.buffer != nullptr) {
@@ -70,6 +105,22 @@ Status ScheduleRun::place(SlotId id) {
     return {};
 }
 
+Status ScheduleRun::placeOnDevice(SlotId id) {
+    BoundSlot& slot = mSlots[id];
+    const HomeId home = mSchedule.slots[id].home;
+    if (const PlannedSlot& planned = mPlan->slots[id]; planned.arenaOffset.has_value()) {
+        HALYARD_ASSIGN_OR_RETURN(DeviceBuffer* const arena, arenaOn(home));
+        slot.device = {.buffer = arena, .offset = *planned.arenaOffset};
+        return {};
+    }
+    HALYARD_ASSIGN_OR_RETURN(
+            DeviceBuffer* const own,
+            slot.ownOnDevice.get(*mSchedule.devices[home], std::max<size_t>(slot.bytes, 1),
+                                 mContext->deviceMemory, "a tensor outside the arena"));
+    slot.device = {.buffer = own, .offset = 0};
+    return {};
+}
+
 // Starts from what the plan knows.
 void ScheduleRun::bindTypes() {
     for (SlotId id = 0; id < mSlots.size(); ++id) {
@@ -77,6 +128,7 @@ void ScheduleRun::bindTypes() {
         slot.type = mPlan->slots[id].present ? &mPlan->slots[id].type : nullptr;
         slot.bytes = mPlan->slots[id].bytes;
         slot.data = nullptr;
+        slot.device = {};
         slot.inCallersMemory = false;
     }
 }
@@ -86,7 +138,10 @@ Status ScheduleRun::bindMemory() {
     for (SlotId id = 0; id < mSlots.size(); ++id) {
         BoundSlot& slot = mSlots[id];
         const Tensor& tensor = mSchedule.graph->tensor(mSchedule.slots[id].tensor);
-        if (tensor.isConstant()) {
+        if (slot.type == nullptr) {
+            continue;
+        }
+        if (tensor.isConstant() && mSchedule.slots[id].writtenBy == kNoStep) {
             // Constants are only ever read.
             slot.data = reinterpret_cast<std::byte*>(
                     const_cast<uint8_t*>(tensor.constant.bytes.data()));
@@ -107,7 +162,9 @@ Status ScheduleRun::bindInput(size_t index) {
         return {};
     }
     const bool atRisk = mSchedule.slots[mSchedule.inputs[index]].steers && !input.isPrivate;
-    if (slot.bytes > 0 && !atRisk && isAligned(input.bytes.data(), slot.type->type)) {
+    const bool fits = mSchedule.slots[mSchedule.inputs[index]].isOnlyCopied ||
+                      isAligned(input.bytes.data(), slot.type->type);
+    if (slot.bytes > 0 && !atRisk && fits) {
         slot.data = reinterpret_cast<std::byte*>(const_cast<uint8_t*>(input.bytes.data()));
         slot.inCallersMemory = true;
         return {};
@@ -193,7 +250,11 @@ class ScheduleRun::PieceAllocator : public OutputAllocator {
         if (!mRun.mSlots[id].placed()) {
             HALYARD_RETURN_IF_ERROR(mRun.place(id));
         }
-        mRun.mOutputViews[index] = {.type = mRun.mSlots[id].type, .data = mRun.mSlots[id].data};
+        const BoundSlot& slot = mRun.mSlots[id];
+        mRun.mOutputViews[index] = {.type = slot.type,
+                                    .data = slot.data,
+                                    .device = slot.device.buffer,
+                                    .offset = slot.device.offset};
         return mRun.mOutputViews[index];
     }
 
@@ -232,21 +293,16 @@ Status ScheduleRun::runPiece(size_t index) {
     const Step& step = mSchedule.steps[index];
     const PieceStep& piece = *std::get_if<PieceStep>(&step.work);
     const PlannedStep& planned = mPlan->steps[index];
-    StepState& state = mSteps[index];
-    if (!state.made) {
-        Result<std::unique_ptr<PieceState>> made = piece.compiled->makeState();
-        if (!made.ok()) {
-            return made.status().withContext(piece.backend);
-        }
-        state.piece = std::move(made).value();
-        state.made = true;
-    }
     RunArguments arguments;
     std::shared_ptr<const ShapedPiece> found;
     const ShapedPiece* shaped = planned.shaped.get();
     if (shaped != nullptr) {
         HALYARD_ASSIGN_OR_RETURN(std::byte* const base, arenaMemory());
         arguments.workspace = {base + planned.workspaceOffset, planned.workspaceBytes};
+        if (planned.deviceWorkspaceBytes > 0) {
+            HALYARD_ASSIGN_OR_RETURN(arguments.deviceWorkspace.buffer, arenaOn(piece.home));
+            arguments.deviceWorkspace.offset = planned.deviceWorkspaceOffset;
+        }
     } else {
         HALYARD_ASSIGN_OR_RETURN(found, specialize(step));
         shaped = found.get();
@@ -254,6 +310,13 @@ Status ScheduleRun::runPiece(size_t index) {
                 std::byte* const base,
                 bufferBytes(mWorkspace, shaped->workspaceBytes(), "the workspace of a piece"));
         arguments.workspace = {base, shaped->workspaceBytes()};
+        if (shaped->deviceWorkspaceBytes() > 0) {
+            HALYARD_ASSIGN_OR_RETURN(
+                    arguments.deviceWorkspace.buffer,
+                    mDeviceWorkspaces[piece.home].get(
+                            *mSchedule.devices[piece.home], shaped->deviceWorkspaceBytes(),
+                            mContext->deviceMemory, "the workspace of a piece"));
+        }
     }
 
     mInputViews.clear();
@@ -266,29 +329,42 @@ Status ScheduleRun::runPiece(size_t index) {
         // What the graph knows of a shape does not count where the backend has yet to find it.
         const TensorType& type = shaped->outputTypes()[i];
         const bool known = type.shape.isFullyKnown();
-        mOutputViews.push_back(
-                {.type = &type, .data = known ? mSlots[step.outputs[i]].data : nullptr});
-        if (!known) {
+        TensorView& view = mOutputViews.emplace_back();
+        view.type = &type;
+        if (known) {
+            const BoundSlot& slot = mSlots[step.outputs[i]];
+            view.data = slot.data;
+            view.device = slot.device.buffer;
+            view.offset = slot.device.offset;
+        } else {
             arguments.allocator = &allocator;
         }
     }
     arguments.inputs = mInputViews;
     arguments.outputs = mOutputViews;
     arguments.constants = mContext->constants;
-    arguments.state = state.piece.get();
+    arguments.state = mSteps[index].piece.get();
     arguments.threads = mContext->threads;
     arguments.checkpoint = mContext->checkpoint;
     arguments.memory = mContext->memory;
+    arguments.deviceMemory = mContext->deviceMemory;
     arguments.trace = mContext->trace;
+    arguments.track = piece.backend;
 
+    if (piece.home != kHost) {
+        mContext->threads->giveBack();
+    }
+    TracedWork traced(mContext->trace,
+                      {.kind = Trace::Kind::PIECE, .name = piece.backend, .track = piece.backend});
     const Clock::time_point begin = Clock::now();
     const Status status = shaped->run(arguments);
     mContext->deviceTime += Clock::now() - begin;
     if (!status.ok()) {
         return status.withContext(piece.backend);
     }
+    traced.end([] { return 0; });
     for (size_t i = 0; i < step.outputs.size(); ++i) {
-        if (mOutputViews[i].data == nullptr) {
+        if (!mOutputViews[i].placed()) {
             return internalError(std::string(piece.backend) + " computed no output " +
                                  std::to_string(i) + " of a piece");
         }
@@ -296,10 +372,47 @@ Status ScheduleRun::runPiece(size_t index) {
     return {};
 }
 
+Status ScheduleRun::runCopy(const Step& step, const CopyStep& copy) {
+    const SlotId to = step.outputs.front();
+    const BoundSlot& source = mSlots[step.inputs.front()];
+    BoundSlot& target = mSlots[to];
+    if (source.type == nullptr) {
+        return {};  // left out
+    }
+    HALYARD_RETURN_IF_ERROR(foundShape(to, source.type->shape));
+    if (!target.placed()) {
+        HALYARD_RETURN_IF_ERROR(place(to));
+    }
+    const Slot& slot = mSchedule.slots[to];
+    const bool isWanted = slot.lastReadBy != kNoStep || !slot.output.has_value() ||
+                          mOutputs[*slot.output].present;
+    if (!isWanted || target.bytes == 0) {
+        return {};
+    }
+    mContext->threads->giveBack();
+    TracedWork traced(mContext->trace,
+                      {.kind = Trace::Kind::COPY, .name = copy.name, .track = copy.device->name()});
+    const Status status = slot.home == kHost
+                                  ? copy.device->copyOut({target.data, target.bytes}, source.device,
+                                                         mContext->checkpoint)
+                                  : copy.device->copyIn(target.device, {source.data, target.bytes},
+                                                        mContext->checkpoint);
+    if (!status.ok()) {
+        return status.withContext("copying " + copy.name);
+    }
+    ++mContext->copies;
+    mContext->copiedBytes += target.bytes;
+    traced.end([&] { return target.bytes; });
+    return {};
+}
+
 Status ScheduleRun::runStep(size_t index) {
     const Step& step = mSchedule.steps[index];
-    if (const auto* branch = std::get_if<IfStep>(&step.work)) {
-        return runIf(step, *branch, mSteps[index]).withContext(step.label);
+    if (const auto* copy = std::get_if<CopyStep>(&step.work)) {
+        return runCopy(step, *copy);
+    }
+    if (std::holds_alternative<IfStep>(step.work)) {
+        return runIf(step, mSteps[index]).withContext(step.label);
     }
     if (const auto* loop = std::get_if<WhileStep>(&step.work)) {
         return runWhile(step, *loop, mSteps[index]).withContext(step.label);

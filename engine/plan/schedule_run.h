@@ -25,19 +25,27 @@ namespace halyard::engine {
 
 // What the runs of all graphs of one execution share. The spans and pointers outlive the run.
 struct RunContext {
-    std::shared_ptr<Budget> memory;  // null: not limited
+    std::shared_ptr<Budget> memory;        // null: not limited
+    std::shared_ptr<Budget> deviceMemory;  // the same
     std::span<const std::byte> constants;
     ThreadLease* threads = nullptr;
     Checkpoint checkpoint;
     std::chrono::nanoseconds loopTimeout{0};
     TraceSink* trace = nullptr;
-    std::chrono::nanoseconds deviceTime{0};  // so far
+    // So far.
+    std::chrono::nanoseconds deviceTime{0};
+    size_t copies = 0;  // between the host's memory and a device's
+    uint64_t copiedBytes = 0;
 };
 
 class ScheduleRun {
   public:
     explicit ScheduleRun(const Schedule& schedule);
     ~ScheduleRun();
+
+    // Before the first run: has the pieces make what they keep, those of the graphs inside too.
+    // Fails as the first backend does.
+    Status makeStates(const PieceResources& resources);
 
     // `outermost`: bindings are a caller's, which may overlap each other. The results are told to
     // `reports`, one per output, as Execution::run says.
@@ -54,18 +62,19 @@ class ScheduleRun {
         const TensorType* type = nullptr;  // the plan's, or `foundType`; null: absent
         TensorType foundType;              // where only the run tells the shape
         size_t bytes = 0;                  // 0 while the shape is unknown
-        std::byte* data = nullptr;         // null while there is no memory
+        std::byte* data = nullptr;         // null while there is no memory, or on a device
+        DevicePlace device;                // where its home is one
         bool inCallersMemory = false;
         // For a graph input or output that can't be used in place, or of found shape.
         ReusedBuffer own;
+        ReusedDeviceBuffer ownOnDevice;
 
-        bool placed() const { return data != nullptr; }
+        bool placed() const { return data != nullptr || device.buffer != nullptr; }
     };
 
     // What a step keeps from run to run.
     struct StepState {
-        std::unique_ptr<PieceState> piece;
-        bool made = false;                    // whether `piece` is what the backend wants
+        std::unique_ptr<PieceState> piece;    // null where the backend keeps nothing
         std::unique_ptr<ScheduleRun> first;   // then, condition
         std::unique_ptr<ScheduleRun> second;  // otherwise, body
         std::vector<InputBinding> inputs;     // of the graphs inside, as are the next
@@ -81,14 +90,16 @@ class ScheduleRun {
     Status bindMemory();
     Status bindInput(size_t index);
     Status place(SlotId id);
+    Status placeOnDevice(SlotId id);
     Status settleOutputs(std::span<OutputReport> reports, bool finished);
     Status describeShortOutputs(std::span<const OutputReport> reports) const;
     Status runStep(size_t index);
     Status runPiece(size_t index);
-    Status runIf(const Step& step, const IfStep& branch, StepState& state);
+    Status runCopy(const Step& step, const CopyStep& copy);
+    Status runIf(const Step& step, StepState& state);
     Status runWhile(const Step& step, const WhileStep& loop, StepState& state);
     Status runBody(const WhileStep& loop, StepState& state, size_t round);
-    Result<bool> holds(const WhileStep& loop, StepState& state);
+    Result<bool> holds(StepState& state);
     void bindNested(std::span<const SlotId> values, StepState& state);
     Status takeResult(SlotId id, const ConstTensorView& result);
     Result<std::shared_ptr<const ShapedPiece>> specialize(const Step& step);
@@ -99,10 +110,19 @@ class ScheduleRun {
     Result<std::byte*> arenaMemory() {
         return bufferBytes(mArena, mPlan->arenaBytes, "the arena of an execution");
     }
+    Result<DeviceBuffer*> arenaOn(HomeId device) {
+        return mDeviceArenas[device].get(*mSchedule.devices[device],
+                                         mPlan->deviceArenaBytes[device], mContext->deviceMemory,
+                                         "the arena of an execution");
+    }
     ConstTensorView viewOf(SlotId id) const {
-        return id == kNoSlot || mSlots[id].type == nullptr
+        const BoundSlot* slot = id == kNoSlot ? nullptr : &mSlots[id];
+        return slot == nullptr || slot->type == nullptr
                        ? ConstTensorView()
-                       : ConstTensorView{.type = mSlots[id].type, .data = mSlots[id].data};
+                       : ConstTensorView{.type = slot->type,
+                                         .data = slot->data,
+                                         .device = slot->device.buffer,
+                                         .offset = slot->device.offset};
     }
 
     const Schedule& mSchedule;
@@ -122,7 +142,9 @@ class ScheduleRun {
     std::vector<uint8_t> mOverlaps;
     OverlapFinder mOverlapFinder;
     ReusedBuffer mArena;
-    ReusedBuffer mWorkspace;  // of pieces that the plan left open
+    std::vector<ReusedDeviceBuffer> mDeviceArenas;  // as Schedule::devices
+    ReusedBuffer mWorkspace;                        // of pieces that the plan left open
+    std::vector<ReusedDeviceBuffer> mDeviceWorkspaces;
     std::vector<ConstTensorView> mInputViews;
     std::vector<TensorView> mOutputViews;
     std::vector<const TensorType*> mTypes;  // of an open piece, as is the next

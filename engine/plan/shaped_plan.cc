@@ -3,9 +3,11 @@
 #include "engine/plan/shaped_plan.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "engine/base/checked_math.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/plan/arena.h"
 
@@ -31,6 +33,10 @@ class ShapePlanner {
         for (const Step& step : mSchedule.steps) {
             HALYARD_RETURN_IF_ERROR(mCheckpoint.check("while shapes were planned"));
             PlannedStep& planned = mPlan->steps.emplace_back();
+            if (std::holds_alternative<CopyStep>(step.work)) {
+                HALYARD_RETURN_IF_ERROR(planCopy(step));
+                continue;
+            }
             if (!inputsKnown(step)) {
                 continue;
             }
@@ -82,6 +88,8 @@ class ShapePlanner {
         HALYARD_ASSIGN_OR_RETURN(planned.shaped,
                                  specializeStep(mSchedule, step, mTypes, mCheckpoint));
         planned.workspaceBytes = planned.shaped->workspaceBytes();
+        planned.device = std::get_if<PieceStep>(&step.work)->home;
+        planned.deviceWorkspaceBytes = planned.shaped->deviceWorkspaceBytes();
         for (size_t i = 0; i < step.outputs.size(); ++i) {
             HALYARD_RETURN_IF_ERROR(refineShape(mPlan->slots[step.outputs[i]],
                                                 planned.shaped->outputTypes()[i].shape));
@@ -120,34 +128,60 @@ class ShapePlanner {
         return {};
     }
 
+    // Marks what is brought to another memory, as far as the plan knows it.
+    Status planCopy(const Step& step) {
+        const PlannedSlot& from = mPlan->slots[step.inputs.front()];
+        PlannedSlot& to = mPlan->slots[step.outputs.front()];
+        to.present = from.present;
+        return from.present ? refineShape(to, from.type.shape) : Status();
+    }
+
     Status planMemory() {
+        HALYARD_ASSIGN_OR_RETURN(mPlan->arenaBytes, planArenaOf(kHost));
+        for (HomeId home = 0; home < mSchedule.devices.size(); ++home) {
+            HALYARD_ASSIGN_OR_RETURN(const size_t bytes, planArenaOf(home));
+            mPlan->deviceArenaBytes.push_back(bytes);
+        }
+        return {};
+    }
+
+    // Gives its place to what lies in one memory. Returns how many bytes that takes.
+    Result<size_t> planArenaOf(HomeId home) {
+        const bool onHost = home == kHost;
+        // Offsets are sums of sizes. On a device even what has no elements has a place.
+        const size_t alignment = onHost ? 1 : mSchedule.devices[home]->alignment();
         std::vector<ArenaBlock> blocks;
-        std::vector<SlotId> slotOfBlock;
+        std::vector<size_t*> offsets;  // of each block
+        const auto add = [&](size_t bytes, size_t first, size_t last, size_t& offset) {
+            const std::optional<size_t> aligned =
+                    checkedAlignUp(onHost ? bytes : std::max<size_t>(bytes, 1), alignment);
+            blocks.push_back(
+                    {.bytes = aligned.value_or(bytes), .firstStep = first, .lastStep = last});
+            offsets.push_back(&offset);
+        };
         for (SlotId id = 0; id < mPlan->slots.size(); ++id) {
-            const PlannedSlot& planned = mPlan->slots[id];
+            PlannedSlot& planned = mPlan->slots[id];
             const Slot& slot = mSchedule.slots[id];
-            if (planned.type.shape.isFullyKnown() && slot.writtenBy != kNoStep &&
-                !slot.output.has_value()) {
+            if (slot.home == home && planned.present && planned.type.shape.isFullyKnown() &&
+                slot.writtenBy != kNoStep && !slot.output.has_value()) {
                 // What nobody reads is written all the same.
                 const size_t last = slot.lastReadBy == kNoStep ? slot.writtenBy : slot.lastReadBy;
-                blocks.push_back(
-                        {.bytes = planned.bytes, .firstStep = slot.writtenBy, .lastStep = last});
-                slotOfBlock.push_back(id);
+                add(planned.bytes, slot.writtenBy, last, planned.arenaOffset.emplace(0));
             }
         }
         for (size_t i = 0; i < mPlan->steps.size(); ++i) {
-            blocks.push_back(
-                    {.bytes = mPlan->steps[i].workspaceBytes, .firstStep = i, .lastStep = i});
+            PlannedStep& step = mPlan->steps[i];
+            if (onHost) {
+                add(step.workspaceBytes, i, i, step.workspaceOffset);
+            } else if (step.device == home && step.deviceWorkspaceBytes > 0) {
+                add(step.deviceWorkspaceBytes, i, i, step.deviceWorkspaceOffset);
+            }
         }
         HALYARD_ASSIGN_OR_RETURN(const ArenaPlan arena, planArena(blocks));
-        for (size_t i = 0; i < slotOfBlock.size(); ++i) {
-            mPlan->slots[slotOfBlock[i]].arenaOffset = arena.offsets[i];
+        for (size_t i = 0; i < offsets.size(); ++i) {
+            *offsets[i] = arena.offsets[i];
         }
-        for (size_t i = 0; i < mPlan->steps.size(); ++i) {
-            mPlan->steps[i].workspaceOffset = arena.offsets[slotOfBlock.size() + i];
-        }
-        mPlan->arenaBytes = arena.bytes;
-        return {};
+        return arena.bytes;
     }
 
     const Schedule& mSchedule;

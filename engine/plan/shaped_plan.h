@@ -22,8 +22,8 @@ struct PlannedSlot {
     TensorType type;      // of the graph, with what the shapes of the inputs add
     bool present = true;  // false: a graph input that was left out
     size_t bytes = 0;     // 0 while the shape is not fully known
-    // None for graph inputs and outputs and for constants, which lie with the caller or the graph,
-    // and for tensors of unknown size.
+    // In the arena of its home. None for graph inputs and outputs and for constants, which lie with
+    // the caller or the graph, and for tensors of unknown size.
     std::optional<size_t> arenaOffset;
 };
 
@@ -32,6 +32,9 @@ struct PlannedStep {
     std::shared_ptr<const ShapedPiece> shaped;
     size_t workspaceOffset = 0;  // in the arena
     size_t workspaceBytes = 0;
+    HomeId device = kHost;  // that the piece has a workspace on, too
+    size_t deviceWorkspaceOffset = 0;
+    size_t deviceWorkspaceBytes = 0;
 };
 
 // Immutable, shared by executions.
@@ -39,6 +42,7 @@ struct ShapedPlan {
     std::vector<PlannedSlot> slots;  // as Schedule::slots
     std::vector<PlannedStep> steps;  // as Schedule::steps
     size_t arenaBytes = 0;
+    std::vector<size_t> deviceArenaBytes;  // as Schedule::devices
 };
 
 // `inputShapes`, one per graph input, are fully known or absent. INVALID_ARGUMENT if they

@@ -426,17 +426,16 @@ Status StepwisePiece::run(const RunArguments& arguments) const {
             HALYARD_RETURN_IF_ERROR(inPlace ? Status() : run.run(step));
             continue;
         }
-        if (inPlace) {
-            arguments.trace->record({.node = &node, .kernel = "in place"});
-            continue;
+        const std::string_view kernel = inPlace ? "in place" : mSteps->kernels[step]->name();
+        std::span<const Node* const> fused;
+        if (!inPlace) {
+            fused = mLayout.steps[step].others;
         }
-        const auto begin = std::chrono::steady_clock::now();
-        HALYARD_RETURN_IF_ERROR(run.run(step));
-        arguments.trace->record({.node = &node,
-                                 .fused = mLayout.steps[step].others,
-                                 .kernel = mSteps->kernels[step]->name(),
-                                 .time = std::chrono::steady_clock::now() - begin,
-                                 .bytes = run.bytesMoved()});
+        TracedWork traced(
+                arguments.trace,
+                {.name = kernel, .track = arguments.track, .node = &node, .fused = fused});
+        HALYARD_RETURN_IF_ERROR(inPlace ? Status() : run.run(step));
+        traced.end([&] { return inPlace ? 0 : run.bytesMoved(); });
     }
     return {};
 }
@@ -454,7 +453,8 @@ class CompiledStepwise : public CompiledPiece {
         return std::unique_ptr<const ShapedPiece>(std::move(piece));
     }
 
-    Result<std::unique_ptr<PieceState>> makeState() const override {
+    Result<std::unique_ptr<PieceState>> makeState(
+            const PieceResources& /*resources*/) const override {
         auto state = std::make_unique<StepwiseState>();
         state->inputs.reserve(mSteps->layout.mostInputs);
         state->outputs.reserve(mSteps->layout.mostOutputs);
@@ -472,9 +472,9 @@ class CompiledStepwise : public CompiledPiece {
 
 }  // namespace
 
-Result<std::unique_ptr<const CompiledPiece>> compileStepwise(const CompileArguments& arguments,
-                                                             const CompileKernel& compileKernel,
-                                                             std::span<const FusedStep> fused) {
+Result<std::unique_ptr<CompiledPiece>> compileStepwise(const CompileArguments& arguments,
+                                                       const CompileKernel& compileKernel,
+                                                       std::span<const FusedStep> fused) {
     std::vector<FusedNodes> nodes;
     nodes.reserve(fused.size());
     std::ranges::transform(fused, std::back_inserter(nodes), &FusedStep::nodes);
@@ -505,8 +505,7 @@ Result<std::unique_ptr<const CompiledPiece>> compileStepwise(const CompileArgume
         }
         steps.kernels.push_back(*std::move(kernel));
     }
-    return std::unique_ptr<const CompiledPiece>(
-            std::make_unique<CompiledStepwise>(std::move(steps)));
+    return std::unique_ptr<CompiledPiece>(std::make_unique<CompiledStepwise>(std::move(steps)));
 }
 
 }  // namespace halyard::engine

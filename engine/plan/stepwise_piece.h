@@ -46,10 +46,10 @@ struct FusedStep {
 };
 
 // A piece for whose every node there is a kernel.
-Result<std::unique_ptr<const CompiledPiece>> compileStepwise(const CompileArguments& arguments,
-                                                             const CompileKernel& compileKernel,
-                                                             std::span<const FusedStep> fused = {});
-Result<std::unique_ptr<const CompiledPiece>> compileStepwise(const CompileArguments& arguments,
-                                                             FindKernel findKernel);
+Result<std::unique_ptr<CompiledPiece>> compileStepwise(const CompileArguments& arguments,
+                                                       const CompileKernel& compileKernel,
+                                                       std::span<const FusedStep> fused = {});
+Result<std::unique_ptr<CompiledPiece>> compileStepwise(const CompileArguments& arguments,
+                                                       FindKernel findKernel);
 
 }  // namespace halyard::engine

@@ -148,6 +148,12 @@ class Measurement:
             ),
             pieces=result.pieces,
             bytes_between_pieces=result.bytes_between_pieces,
+            copies=[
+                run.Copy(
+                    tensor=copy.tensor, source=copy.source, target=copy.target, bytes=copy.bytes
+                )
+                for copy in result.copies
+            ],
             profile=[time.record() for time in self.profile],
             placement=[
                 run.Placement(

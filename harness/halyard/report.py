@@ -112,6 +112,9 @@ def placement(measurement: Measurement) -> list[str]:
     if result.pieces > 1:
         crossing = result.bytes_between_pieces / 2**10
         lines.append(f"pieces     {result.pieces}, with {crossing:.1f} KiB between them")
+    if result.copies:
+        copied = sum(copy.bytes for copy in result.copies) / 2**10
+        lines.append(f"copies     {len(result.copies)} to and from devices, with {copied:.1f} KiB")
     for backend, reason, count in refusals(rows):
         lines += _folded("refused    ", f"{backend}: {_counted(count, 'node')}: {reason}".split())
     return lines

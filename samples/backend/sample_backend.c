@@ -335,9 +335,10 @@ static int32_t run_operation(const shaped* of, const operation* each, const haly
     return HALYARD_OK;
 }
 
-static int32_t run_piece(void* self, const void* handle, const halyard_run* run,
+static int32_t run_piece(void* self, const void* handle, void* state, const halyard_run* run,
                          halyard_message* message) {
     (void)self;
+    (void)state;
     (void)message;
     const shaped* of = handle;
     int32_t status = HALYARD_OK;

@@ -139,7 +139,7 @@ Status classify(const CommandLine& line) {
     std::array<float, kScores> scores = {};
     const OutputBinding output = {
             .bytes = {reinterpret_cast<uint8_t*>(scores.data()), sizeof scores}};
-    Execution execution(program);
+    HALYARD_ASSIGN_OR_RETURN(Execution execution, Execution::create(program));
     HALYARD_RETURN_IF_ERROR(execution.run(inputs, {&output, 1}, {}, nullptr));
     const TensorId result = program->graph().outputs().front();
     std::printf("%s=%.6f,%.6f,%.6f\n", program->graph().tensor(result).name.c_str(), scores[0],

@@ -69,11 +69,52 @@ static int32_t specialize(void* self, const void* piece, const halyard_shape* in
     return HALYARD_OK;
 }
 
-static int32_t run(void* self, const void* shaped, const halyard_run* arguments,
+/* What the engine lends has to count. */
+static int32_t take(const halyard_resources* resources, size_t bytes, size_t on_device) {
+    if (resources->should_stop(resources->context)) {
+        return HALYARD_STOPPED;
+    }
+    const int32_t status = resources->reserve(resources->context, bytes);
+    return status != HALYARD_OK ? status
+                                : resources->reserve_on_device(resources->context, on_device);
+}
+
+static int32_t finish(void* self, void* piece, const halyard_resources* resources,
+                      halyard_message* message) {
+    (void)self;
+    (void)piece;
+#if defined(FAILS_TO_FINISH)
+    (void)take, (void)resources;
+    fill(message, "has burnt its programs");
+    return HALYARD_FAILED;
+#else
+    (void)message;
+    return take(resources, 1000, 100);
+#endif
+}
+
+static int32_t make_state(void* self, const void* piece, const halyard_resources* resources,
+                          void** state, halyard_message* message) {
+    (void)self;
+    (void)piece;
+    (void)message;
+#if defined(MAKES_NO_STATE)
+    (void)state;
+#else
+    *state = &a_thing;
+#endif
+    return take(resources, 10, 1);
+}
+
+static int32_t run(void* self, const void* shaped, void* state, const halyard_run* arguments,
                    halyard_message* message) {
     (void)self;
     (void)shaped;
     (void)arguments;
+    if (state != &a_thing) {
+        fill(message, "was given another state than it made");
+        return HALYARD_FAILED;
+    }
 #if defined(STOPS_UNASKED)
     (void)message;
     return HALYARD_STOPPED;
@@ -110,6 +151,11 @@ static const halyard_backend kBackend = {
         .supports = supports,
         .compile = compile,
         .release_piece = release,
+        .finish = finish,
+        .make_state = make_state,
+#if !defined(KEEPS_ITS_STATES)
+        .release_state = release,
+#endif
 #if !defined(LACKS_A_FUNCTION)
         .specialize = specialize,
 #endif

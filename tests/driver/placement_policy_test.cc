@@ -37,7 +37,7 @@ class Choosy final : public engine::Backend {
         return mKinds.contains(graph.node(node).kind()) ? mCpuRef->supports(graph, node)
                                                         : unsupported("has no such kernel");
     }
-    Result<std::unique_ptr<const engine::CompiledPiece>> compile(
+    Result<std::unique_ptr<engine::CompiledPiece>> compile(
             const engine::CompileArguments& arguments) const override {
         return mCpuRef->compile(arguments);
     }

@@ -192,7 +192,7 @@ class Examiner {
                 break;
             }
             const Inputs inputs((*program)->graph());
-            engine::Execution execution(*program);
+            engine::Execution execution = engine::Execution::create(*program).value();
             Attempt first = attempt(execution, **program, inputs);
             compare(first, attempt(execution, **program, inputs), "a second run gives the same");
             if (alone.has_value()) {

@@ -2,6 +2,7 @@
 """The native halyard-runner with the driver in its own process: results, failures, crashes."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -241,6 +242,29 @@ def test_graphs_are_dumped_where_asked_for(files: Files, tmp_path: Path) -> None
     passes = [file.read_text() for file in sorted(graphs.glob("model-*-passes.txt"))]
     assert sorted("fuse-activations" in text for text in passes) == [False, True]
     assert len(list(graphs.iterdir())) == 10
+
+
+def test_traces_are_written_where_asked_for(files: Files, tmp_path: Path) -> None:
+    traces = tmp_path / "traces"
+    traces.mkdir()
+    (result,) = files.run([sum_and_relu_case()], None, "--trace", str(traces), "-c", "CpuRef")
+    assert result.failed_stage == pb.STAGE_NONE, result.message
+    written = sorted(traces.iterdir())
+    assert written[0].name == "execution-001.json"
+    for file in written:
+        trace = json.loads(file.read_text())
+        assert trace["otherData"] == {"left_out": 0}
+        events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+        assert {event["cat"] for event in events} == {"piece", "node"}
+        nodes = [event for event in events if event["cat"] == "node"]
+        (piece,) = (event for event in events if event["cat"] == "piece")
+        assert min(event["ts"] for event in events) == piece["ts"] == 0
+        for node in nodes:
+            assert node["ts"] + node["dur"] <= piece["dur"] + 0.001
+            assert node["args"]["bytes"] > 0
+            assert node["name"].startswith("ref::")
+        (track,) = (event for event in trace["traceEvents"] if event["ph"] == "M")
+        assert track["args"] == {"name": "CpuRef"}
 
 
 def test_the_newest_version_is_used_unless_one_is_asked_for(files: Files) -> None:

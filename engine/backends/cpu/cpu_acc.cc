@@ -34,7 +34,7 @@ class CpuAcc : public Backend {
         }
     }
 
-    Result<std::unique_ptr<const CompiledPiece>> compile(
+    Result<std::unique_ptr<CompiledPiece>> compile(
             const CompileArguments& arguments) const override {
         return compileStepwise(
                 arguments,

@@ -64,7 +64,8 @@ Result<std::string> check(const halyard_backend* backend) {
     }
     if (backend->supports == nullptr || backend->compile == nullptr ||
         backend->release_piece == nullptr || backend->specialize == nullptr ||
-        backend->release_shaped == nullptr || backend->run == nullptr) {
+        backend->release_shaped == nullptr || backend->run == nullptr ||
+        (backend->make_state == nullptr) != (backend->release_state == nullptr)) {
         return unsupported("it lacks a function");
     }
     return name;

@@ -3,7 +3,6 @@
 #include "engine/backends/loaded/loaded_backend.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -104,6 +103,55 @@ halyard_bytes toAbi(const AlignedBuffer& buffer) {
     return {.data = reinterpret_cast<const uint8_t*>(buffer.data()), .size = buffer.size()};
 }
 
+// What a library may ask for while one of its functions lasts, and what it has asked for.
+class LentResources {
+  public:
+    explicit LentResources(const PieceResources& resources) : mResources(resources) {}
+    LentResources(const LentResources&) = delete;
+    LentResources& operator=(const LentResources&) = delete;
+
+    halyard_resources toAbi() {
+        return {.should_stop = [](void* self) { return of(self).expired() ? 1 : 0; },
+                .reserve =
+                        [](void* self, size_t bytes) {
+                            return of(self).reserve(of(self).mResources.memory, bytes);
+                        },
+                .reserve_on_device =
+                        [](void* self, size_t bytes) {
+                            return of(self).reserve(of(self).mResources.deviceMemory, bytes);
+                        },
+                .context = this};
+    }
+    // What the library's function returned, told as what was meant.
+    Status statusOf(int32_t code, const halyard_message& message) const {
+        if (code == HALYARD_STOPPED && expired()) {
+            return mResources.checkpoint.check("while a library made things ready");
+        }
+        if (code == HALYARD_RESOURCE_EXHAUSTED && !mRefusal.ok()) {
+            return mRefusal;
+        }
+        return engine::statusOf(code, message);
+    }
+    std::vector<Reservation> takeReservations() { return std::move(mReservations); }
+
+  private:
+    static LentResources& of(void* self) { return *static_cast<LentResources*>(self); }
+    bool expired() const { return mResources.checkpoint.expired(); }
+    int32_t reserve(const std::shared_ptr<Budget>& budget, size_t bytes) {
+        Result<Reservation> reservation = Reservation::create(budget, bytes);
+        if (!reservation.ok()) {
+            mRefusal = reservation.status();
+            return HALYARD_RESOURCE_EXHAUSTED;
+        }
+        mReservations.push_back(std::move(*reservation));
+        return HALYARD_OK;
+    }
+
+    const PieceResources& mResources;
+    std::vector<Reservation> mReservations;
+    Status mRefusal;
+};
+
 struct LoadedPieceParts {
     LoadedPieceParts(std::shared_ptr<const Library> theLibrary) : library(std::move(theLibrary)) {}
     ~LoadedPieceParts() {
@@ -121,9 +169,21 @@ struct LoadedPieceParts {
     void* handle = nullptr;
     // What the library was handed counts as what it keeps.
     Reservation kept;
+    std::vector<Reservation> reserved;  // by finish()
 };
 
 struct LoadedState : PieceState {
+    explicit LoadedState(std::shared_ptr<const LoadedPieceParts> theParts)
+        : parts(std::move(theParts)) {}
+    ~LoadedState() override {
+        if (handle != nullptr) {
+            parts->library->backend().release_state(parts->library->backend().self, handle);
+        }
+    }
+
+    const std::shared_ptr<const LoadedPieceParts> parts;
+    std::vector<Reservation> reserved;
+    void* handle = nullptr;
     std::vector<halyard_tensor> inputs;
     std::vector<halyard_tensor> outputs;
 };
@@ -205,7 +265,14 @@ class LoadedShaped : public ShapedPiece {
                 .should_stop = &shouldStop,
                 .context = const_cast<Checkpoint*>(&arguments.checkpoint),
         };
-        return arguments.trace == nullptr ? call(run, arguments) : traced(run, arguments, bytes);
+        const std::span<const Node* const> nodes = mParts->nodes;
+        TracedWork traced(arguments.trace, {.name = mParts->library->name(),
+                                            .track = arguments.track,
+                                            .node = nodes.front(),
+                                            .fused = nodes.subspan(1)});
+        HALYARD_RETURN_IF_ERROR(call(run, *state, arguments));
+        traced.end([bytes] { return bytes; });
+        return {};
     }
 
   private:
@@ -239,25 +306,14 @@ class LoadedShaped : public ShapedPiece {
         return {};
     }
 
-    Status call(const halyard_run& run, const RunArguments& arguments) const {
+    Status call(const halyard_run& run, const LoadedState& state,
+                const RunArguments& arguments) const {
         halyard_message message = {};
-        const int32_t code = backend().run(backend().self, mHandle, &run, &message);
+        const int32_t code = backend().run(backend().self, mHandle, state.handle, &run, &message);
         if (code == HALYARD_STOPPED && arguments.checkpoint.expired()) {
             return arguments.checkpoint.check("while " + mParts->library->name() + " ran");
         }
         return statusOf(code, message);
-    }
-
-    Status traced(const halyard_run& run, const RunArguments& arguments, uint64_t bytes) const {
-        const auto begin = std::chrono::steady_clock::now();
-        HALYARD_RETURN_IF_ERROR(call(run, arguments));
-        const std::span<const Node* const> nodes = mParts->nodes;
-        arguments.trace->record({.node = nodes.front(),
-                                 .fused = nodes.subspan(1),
-                                 .kernel = mParts->library->name(),
-                                 .time = std::chrono::steady_clock::now() - begin,
-                                 .bytes = bytes});
-        return {};
     }
 
     const std::shared_ptr<const LoadedPieceParts> mParts;
@@ -268,8 +324,20 @@ class LoadedShaped : public ShapedPiece {
 
 class LoadedPiece : public CompiledPiece {
   public:
-    explicit LoadedPiece(std::shared_ptr<const LoadedPieceParts> parts)
-        : mParts(std::move(parts)) {}
+    explicit LoadedPiece(std::shared_ptr<LoadedPieceParts> parts) : mParts(std::move(parts)) {}
+
+    Status finish(const PieceResources& resources) override {
+        const halyard_backend& backend = mParts->library->backend();
+        if (backend.finish == nullptr) {
+            return {};
+        }
+        LentResources lent(resources);
+        const halyard_resources abi = lent.toAbi();
+        halyard_message message = {};
+        const int32_t code = backend.finish(backend.self, mParts->handle, &abi, &message);
+        mParts->reserved = lent.takeReservations();
+        return lent.statusOf(code, message);
+    }
 
     Result<std::unique_ptr<const ShapedPiece>> specialize(
             std::span<const TensorType* const> inputs,
@@ -279,17 +347,30 @@ class LoadedPiece : public CompiledPiece {
         return std::unique_ptr<const ShapedPiece>(std::move(shaped));
     }
 
-    Result<std::unique_ptr<PieceState>> makeState() const override {
-        auto state = std::make_unique<LoadedState>();
+    Result<std::unique_ptr<PieceState>> makeState(const PieceResources& resources) const override {
+        auto state = std::make_unique<LoadedState>(mParts);
         state->inputs.reserve(mParts->graph.inputs().size());
         state->outputs.reserve(mParts->graph.outputs().size());
+        const halyard_backend& backend = mParts->library->backend();
+        if (backend.make_state != nullptr) {
+            LentResources lent(resources);
+            const halyard_resources abi = lent.toAbi();
+            halyard_message message = {};
+            const int32_t code = backend.make_state(backend.self, mParts->handle, &abi,
+                                                    &state->handle, &message);
+            state->reserved = lent.takeReservations();
+            HALYARD_RETURN_IF_ERROR(lent.statusOf(code, message));
+            if (state->handle == nullptr) {
+                return internalError("made no state, and says that all went well");
+            }
+        }
         return std::unique_ptr<PieceState>(std::move(state));
     }
 
     std::string_view kernelOf(size_t /*node*/) const override { return mParts->library->name(); }
 
   private:
-    const std::shared_ptr<const LoadedPieceParts> mParts;
+    const std::shared_ptr<LoadedPieceParts> mParts;
 };
 
 class LoadedBackend : public Backend {
@@ -313,7 +394,7 @@ class LoadedBackend : public Backend {
                        : unsupported("gives no answer: it " + std::string(answer.message()));
     }
 
-    Result<std::unique_ptr<const CompiledPiece>> compile(
+    Result<std::unique_ptr<CompiledPiece>> compile(
             const CompileArguments& arguments) const override {
         auto parts = std::make_shared<LoadedPieceParts>(mLibrary);
         parts->whole = arguments.graph;
@@ -331,8 +412,7 @@ class LoadedBackend : public Backend {
         if (parts->handle == nullptr) {
             return internalError("compiled nothing, and says that all went well");
         }
-        return std::unique_ptr<const CompiledPiece>(
-                std::make_unique<LoadedPiece>(std::move(parts)));
+        return std::unique_ptr<CompiledPiece>(std::make_unique<LoadedPiece>(std::move(parts)));
     }
 
   private:

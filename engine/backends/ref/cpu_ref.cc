@@ -24,7 +24,7 @@ class CpuRef : public Backend {
         return {};
     }
 
-    Result<std::unique_ptr<const CompiledPiece>> compile(
+    Result<std::unique_ptr<CompiledPiece>> compile(
             const CompileArguments& arguments) const override {
         return compileStepwise(arguments, ref::findKernel);
     }

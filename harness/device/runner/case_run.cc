@@ -234,6 +234,7 @@ Outcome profile(PreparedTarget& prepared, const TargetRequest& request,
         row.set_piece(static_cast<uint32_t>(node.piece));
         row.set_kernel(node.kernel);
         row.set_median_ns(node.medianNanoseconds);
+        row.set_median_device_ns(node.medianDeviceNanoseconds);
         row.set_bytes(node.bytes);
         row.set_multiply_adds(node.multiplyAdds);
         row.set_nodes(static_cast<uint32_t>(node.nodes));
@@ -291,7 +292,6 @@ void runCase(Target& target, const pb::TestCase& testCase, const pb::RunOptions&
     runExamples(*prepared, testCase, options, progress, result);
     if (result.failed_stage() != pb::STAGE_CRASH) {
         // The arena's size is known once the model has run.
-        result.clear_placement();
         readPlacement(prepared->report(), result);
         result.mutable_memory()->set_peak_rss_bytes(target.peakRssBytes());
     }

@@ -84,22 +84,34 @@ class InProcessModel : public PreparedTarget {
         for (const engine::NodeProfile& node : profile.nodes()) {
             const engine::NodePlacement& first = placement[node.placement.front()];
             ProfiledNode& entry = named.emplace_back();
-            entry = {.operations = {},
-                     .label = first.label,
-                     .kind = first.kind,
-                     .type = std::string(engine::toString(node.type)),
-                     .backend = first.backend,
-                     .kernel = std::string(node.kernel),
-                     .piece = first.piece,
-                     .nodes = node.placement.size(),
-                     .medianNanoseconds = static_cast<uint64_t>(node.medianTime.count()),
-                     .bytes = node.bytes,
-                     .multiplyAdds = node.multiplyAdds};
+            entry = {
+                    .operations = {},
+                    .label = first.label,
+                    .kind = first.kind,
+                    .type = std::string(engine::toString(node.type)),
+                    .backend = first.backend,
+                    .kernel = std::string(node.kernel),
+                    .piece = first.piece,
+                    .nodes = node.placement.size(),
+                    .medianNanoseconds = static_cast<uint64_t>(node.medianTime.count()),
+                    .medianDeviceNanoseconds = static_cast<uint64_t>(node.medianDeviceTime.count()),
+                    .bytes = node.bytes,
+                    .multiplyAdds = node.multiplyAdds};
             std::set<uint32_t> operations;
             for (const size_t index : node.placement) {
                 operations.insert(placement[index].sources.begin(), placement[index].sources.end());
             }
             entry.operations.assign(operations.begin(), operations.end());
+        }
+        for (const engine::CopyProfile& copy : profile.copies()) {
+            ProfiledNode& entry = named.emplace_back();
+            entry.label = "copies " + std::string(copy.name);
+            entry.kind = "Copy";
+            entry.backend = engine::kPlannerName;
+            entry.kernel = copy.name;
+            entry.nodes = copy.count;
+            entry.medianNanoseconds = static_cast<uint64_t>(copy.medianTime.count());
+            entry.bytes = copy.bytes;
         }
         return named;
     }

@@ -70,6 +70,9 @@ void readNode(const std::vector<std::string_view>& fields, pb::CaseResult& resul
 }  // namespace
 
 void readPlacement(std::string_view report, pb::CaseResult& result) {
+    result.clear_placement();
+    result.clear_copies();
+    result.clear_vanished();
     while (!report.empty()) {
         std::string_view line = takePart(report, '\n');
         // The last field may be empty.
@@ -89,6 +92,12 @@ void readPlacement(std::string_view report, pb::CaseResult& result) {
             } else if (fields[0] == "bytes_between_pieces") {
                 result.set_bytes_between_pieces(bytes);
             }
+        } else if (fields.size() == 5 && fields[0] == "copy" && readNumber(fields[4], bytes)) {
+            pb::Copy& copy = *result.add_copies();
+            copy.set_tensor(std::string(fields[1]));
+            copy.set_source(std::string(fields[2]));
+            copy.set_target(std::string(fields[3]));
+            copy.set_bytes(bytes);
         } else if (fields[0] == "node") {
             readNode(fields, result);
         } else if (uint32_t operation = 0; fields.size() == 3 && fields[0] == "vanished" &&

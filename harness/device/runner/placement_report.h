@@ -8,8 +8,8 @@
 
 namespace halyard::runner {
 
-// Fills in placement and memory from the lines that driver::PreparedModel::report() writes. Lines
-// that it does not know, from a newer driver or another vendor's, are skipped.
+// Fills in placement, copies and memory anew from the lines that driver::PreparedModel::report()
+// writes. Lines that it does not know, from a newer driver or another vendor's, are skipped.
 void readPlacement(std::string_view report, pb::CaseResult& result);
 
 }  // namespace halyard::runner

@@ -74,6 +74,7 @@ struct ProfiledNode {
     size_t piece = 0;
     size_t nodes = 1;
     uint64_t medianNanoseconds = 0;
+    uint64_t medianDeviceNanoseconds = 0;
     uint64_t bytes = 0;
     uint64_t multiplyAdds = 0;
 };

@@ -91,6 +91,15 @@ class Placement(Record, frozen=True, kw_only=True):
     refusals: dict[str, str]
 
 
+class Copy(Record, frozen=True, kw_only=True):
+    """A tensor that is brought to a device, or from it."""
+
+    tensor: str
+    source: str
+    target: str
+    bytes: int
+
+
 class Vanished(Record, frozen=True, kw_only=True):
     operation: int
     fate: str
@@ -117,6 +126,7 @@ class Run(Document, frozen=True, kw_only=True):
     memory: Memory
     pieces: int
     bytes_between_pieces: int
+    copies: list[Copy]
     profile: list[Node]
     placement: list[Placement]
     vanished: list[Vanished]

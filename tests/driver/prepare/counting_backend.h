@@ -34,7 +34,7 @@ class CountingBackend final : public engine::Backend {
         }
         return mCpuRef->supports(graph, node);
     }
-    Result<std::unique_ptr<const engine::CompiledPiece>> compile(
+    Result<std::unique_ptr<engine::CompiledPiece>> compile(
             const engine::CompileArguments& arguments) const override {
         ++mNotes->pieces;
         if (mNotes->beforeCompiling != nullptr) {

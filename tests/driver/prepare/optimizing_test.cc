@@ -88,7 +88,7 @@ class NoFusedSums : public engine::Backend {
                        ? unsupported("takes no activation")
                        : mCpuRef->supports(graph, node);
     }
-    Result<std::unique_ptr<const engine::CompiledPiece>> compile(
+    Result<std::unique_ptr<engine::CompiledPiece>> compile(
             const engine::CompileArguments& arguments) const override {
         for (const engine::Node& node : arguments.graph->nodes()) {
             if (isFused(node)) {
@@ -135,7 +135,7 @@ class NotesFastMath : public engine::Backend {
     Status supports(const engine::Graph& graph, engine::NodeId node) const override {
         return mCpuRef->supports(graph, node);
     }
-    Result<std::unique_ptr<const engine::CompiledPiece>> compile(
+    Result<std::unique_ptr<engine::CompiledPiece>> compile(
             const engine::CompileArguments& arguments) const override {
         mAsked = arguments.options.fastMath;
         return mCpuRef->compile(arguments);
@@ -234,7 +234,7 @@ TEST_F(DumpingGraphs, ShowsTheGraphBeforeAndAfterAndWhatThePassesChanged) {
 }
 
 TEST_F(DumpingGraphs, TakesNumbersThatAreFreeAndNoMoreThanItSays) {
-    for (uint32_t number = 1; number < GraphDump::kMostModels; ++number) {
+    for (uint32_t number = 1; number < NumberedDump::kMost; ++number) {
         char name[64];
         std::snprintf(name, sizeof name, "model-%03u-lowered.txt", number);
         std::ofstream(mFolder / name) << "taken";
@@ -245,7 +245,7 @@ TEST_F(DumpingGraphs, TakesNumbersThatAreFreeAndNoMoreThanItSays) {
     }
     EXPECT_EQ(text("model-001-lowered.txt"), "taken");
     EXPECT_FALSE(text("model-100-optimized.txt").empty());
-    EXPECT_EQ(fileCount(), GraphDump::kMostModels + 4);
+    EXPECT_EQ(fileCount(), NumberedDump::kMost + 4);
 }
 
 TEST_F(DumpingGraphs, FailsNoModelForWantOfAFolder) {

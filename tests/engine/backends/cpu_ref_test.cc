@@ -24,7 +24,7 @@ const TensorType kOpen = typeOf(DataType::FLOAT32, Shape::unknownRank());
 
 // A piece for one set of input shapes.
 struct Specialized {
-    std::unique_ptr<const CompiledPiece> compiled;
+    std::unique_ptr<CompiledPiece> compiled;
     std::unique_ptr<const ShapedPiece> shaped;
 
     const ShapedPiece* operator->() const { return shaped.get(); }
@@ -54,7 +54,7 @@ class PieceBuilder {
     }
     void output(TensorId id) { mPiece.outputs.push_back(id); }
 
-    Result<std::unique_ptr<const CompiledPiece>> compile() const {
+    Result<std::unique_ptr<CompiledPiece>> compile() const {
         ThreadPool threads(1);
         ConstantStore constants;
         return makeCpuRef()->compile({.graph = mGraph,
@@ -64,7 +64,7 @@ class PieceBuilder {
                                       .threads = &threads});
     }
     Result<Specialized> specialize(const std::vector<TensorType>& inputs) const {
-        HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<const CompiledPiece> compiled, compile());
+        HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<CompiledPiece> compiled, compile());
         std::vector<const TensorType*> types;
         for (const TensorType& type : inputs) {
             types.push_back(&type);

@@ -93,7 +93,7 @@ Status tried(const std::string& library) {
     HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
                              Program::build(sample(), {backend.get()}, nullptr,
                                             std::make_shared<Budget>(size_t{1} << 30)));
-    Execution execution(program);
+    HALYARD_ASSIGN_OR_RETURN(Execution execution, Execution::create(program));
     const Floats x(6);
     const Floats y(3);
     Floats product(6);
@@ -113,7 +113,7 @@ TEST_F(LoadedBackend, ComputesWhatCpuRefDoes) {
     for (const size_t i : {0U, 1U}) {
         const auto program = buildOrDie(sample(), {i == 0 ? library.get() : cpuRef.get()});
         EXPECT_EQ(program->pieceCount(), 1U);
-        Execution execution(program);
+        Execution execution = Execution::create(program).value();
         products[i].resize(6);
         sums[i].resize(6);
         ASSERT_TRUE(runOnce(execution, {bindInput<float>(x, {2, 3}), bindInput(y)},
@@ -131,7 +131,7 @@ TEST_F(LoadedBackend, ComputesWhatCpuRefDoes) {
 TEST_F(LoadedBackend, TakesShapesThatTheRequestTells) {
     const std::unique_ptr<const Backend> library = loadBackend(kSample).value();
     const auto program = buildOrDie(sample({-1, -1}, {-1}), {library.get()});
-    Execution execution(program);
+    Execution execution = Execution::create(program).value();
     for (const int32_t rows : {1, 3, 2}) {
         const Floats x(static_cast<size_t>(rows) * 2, 1.0F);
         const Floats y = {1, -5};
@@ -189,7 +189,7 @@ TEST_F(LoadedBackend, IsNotAskedWhereOnlyARunTellsShapes) {
 
 TEST_F(LoadedBackend, StopsWhenItIsTold) {
     const std::unique_ptr<const Backend> library = loadBackend(kSample).value();
-    Execution execution(buildOrDie(sample(), {library.get()}));
+    Execution execution = Execution::create(buildOrDie(sample(), {library.get()})).value();
     // Holds from its second look on: the planner itself takes the first.
     struct Second : StopCondition {
         bool holds() const override { return ++looks > 1; }
@@ -208,7 +208,7 @@ TEST_F(LoadedBackend, StopsWhenItIsTold) {
 TEST_F(LoadedBackend, TellsWhatAPieceTookInOneLine) {
     const std::unique_ptr<const Backend> library = loadBackend(kSample).value();
     const auto program = buildOrDie(sample(), {library.get()});
-    Execution execution(program);
+    Execution execution = Execution::create(program).value();
     Profile profile(program);
     const Floats x(6);
     const Floats y(3);
@@ -236,6 +236,57 @@ TEST_F(LoadedBackend, CountsWhatTheLibraryIsHanded) {
               StatusCode::RESOURCE_EXHAUSTED);
 }
 
+TEST_F(LoadedBackend, CountsWhatTheLibraryReservesForPiecesAndStates) {
+    const std::unique_ptr<const Backend> library = loadBackend(bad("computes_nothing")).value();
+    const auto memory = std::make_shared<Budget>(size_t{1} << 30);
+    const auto device = std::make_shared<Budget>(101);
+    const auto build = [&] {
+        Graph graph = sample();
+        AnalyzedGraph analyzed = analyze(std::move(graph), {library.get()}, memory).value();
+        return Program::build(std::move(analyzed), {library.get()},
+                              {.memory = memory, .deviceMemory = device});
+    };
+    auto program = build().value();
+    const size_t ofPiece = memory->reserved();
+    EXPECT_GE(ofPiece, 1000U);
+    EXPECT_EQ(device->reserved(), 100U);
+    const Status tooMuch = build().status();
+    EXPECT_EQ(tooMuch.code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_TRUE(tooMuch.message().starts_with("Bad: 100 bytes")) << tooMuch.message();
+    {
+        const Execution execution = Execution::create(program).value();
+        EXPECT_EQ(memory->reserved(), ofPiece + 10);
+        EXPECT_EQ(device->reserved(), 101U);
+        EXPECT_EQ(Execution::create(program).status().code(), StatusCode::RESOURCE_EXHAUSTED);
+        EXPECT_EQ(memory->reserved(), ofPiece + 10) << "nothing is left of what failed";
+    }
+    EXPECT_EQ(memory->reserved(), ofPiece);
+    program = nullptr;
+    EXPECT_EQ(memory->reserved(), 0U);
+    EXPECT_EQ(device->reserved(), 0U);
+}
+
+TEST_F(LoadedBackend, StopsBeforeAPieceIsFinished) {
+    const std::unique_ptr<const Backend> library = loadBackend(bad("computes_nothing")).value();
+    // Holds once the piece has been compiled.
+    struct Later : StopCondition {
+        bool holds() const override { return ++looks > 40; }
+        mutable std::atomic<int> looks = 0;
+    };
+    bool stoppedThere = false;
+    for (int first = 0; first < 40 && !stoppedThere; ++first) {
+        Later later;
+        later.looks = first;
+        AnalyzedGraph analyzed = analyze(sample(), {library.get()}, nullptr).value();
+        const Status status = Program::build(std::move(analyzed), {library.get()},
+                                             {.checkpoint = Checkpoint().unless(&later)})
+                                      .status();
+        stoppedThere =
+                status.message().find("while a library made things ready") != std::string::npos;
+    }
+    EXPECT_TRUE(stoppedThere);
+}
+
 TEST_F(LoadedBackend, IsRefusedWhereTheLibraryIsNotAsTheHeaderSays) {
     const auto expect = [](const std::string& fault, const std::string& reason) {
         const Status status = loadBackend(bad(fault)).status();
@@ -243,13 +294,14 @@ TEST_F(LoadedBackend, IsRefusedWhereTheLibraryIsNotAsTheHeaderSays) {
         EXPECT_NE(status.message().find(bad(fault) + ": " + reason), std::string::npos)
                 << status.toString();
     };
-    expect("is_of_a_wrong_version", "it is for version 8 of the interface; this is version 2");
+    expect("is_of_a_wrong_version", "it is for version 9 of the interface; this is version 3");
     expect("has_no_entry", "it is no backend: it has no halyard_backend_open()");
     expect("cant_work_here", "it can't work here");
     expect("has_a_wrong_size", "its description has 8 bytes instead of ");
     expect("has_no_name", "it has no name");
     expect("is_called_like_a_path", "its name is not up to 32 letters");
     expect("lacks_a_function", "it lacks a function");
+    expect("keeps_its_states", "it lacks a function");
 }
 
 TEST_F(LoadedBackend, IsRefusedWhereTheFileIsNoLibrary) {
@@ -285,6 +337,8 @@ TEST_F(LoadedBackend, FailsWhereTheLibraryTalksRubbish) {
            "asks for a workspace of 18446744073709551615");
     expect("stops_unasked", StatusCode::INTERNAL, "stopped though nobody asked it to");
     expect("fails_to_run", StatusCode::INTERNAL, "is out of order");
+    expect("fails_to_finish", StatusCode::INTERNAL, "has burnt its programs");
+    expect("makes_no_state", StatusCode::INTERNAL, "made no state");
 }
 
 Result<std::vector<std::string>> namesIn(const std::string& folder) {

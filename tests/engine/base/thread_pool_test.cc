@@ -211,6 +211,39 @@ TEST(ThreadPool, MovesALeaseWithoutReturningThePool) {
     EXPECT_EQ(ThreadLease::take(&pool).threadCount(), 1U);
 }
 
+TEST(ThreadPool, IsTakenWhenALoopAsks) {
+    ThreadPool pool(3);
+    const auto left = [&] { return ThreadLease::take(&pool).threadCount(); };
+    ThreadLease lease = ThreadLease::whenAsked(&pool);
+    EXPECT_EQ(left(), 3U);
+    EXPECT_EQ(rangesOf(lease, 5, 5), (std::set<Range>{{0, 5}}));
+    EXPECT_EQ(left(), 3U) << "nothing to share";
+    rangesOf(lease, 100, 1);
+    EXPECT_EQ(left(), 1U);
+    EXPECT_EQ(lease.threadCount(), 3U);
+}
+
+TEST(ThreadPool, IsGivenBackUntilTheNextLoop) {
+    ThreadPool pool(3);
+    const auto left = [&] { return ThreadLease::take(&pool).threadCount(); };
+    ThreadLease lease = ThreadLease::take(&pool);
+    for (int round = 0; round < 3; ++round) {
+        rangesOf(lease, 100, 1);
+        EXPECT_EQ(left(), 1U);
+        lease.giveBack();
+        EXPECT_EQ(left(), 3U);
+        lease.giveBack();
+    }
+    {
+        const ThreadLease other = ThreadLease::take(&pool);
+        EXPECT_EQ(rangesOf(lease, 100, 1), (std::set<Range>{{0, 100}})) << "too late";
+    }
+    EXPECT_EQ(rangesOf(lease, 100, 1), (std::set<Range>{{0, 100}})) << "until it is given back";
+    lease.giveBack();
+    rangesOf(lease, 100, 1);
+    EXPECT_EQ(lease.threadCount(), 3U);
+}
+
 TEST(ThreadPool, GivesTheFirstFailureAndSkipsWhatHasNotBegun) {
     for (const size_t threads : {2, 3}) {
         ThreadPool pool(threads);

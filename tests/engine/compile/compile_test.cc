@@ -47,7 +47,7 @@ std::vector<float> run(const std::shared_ptr<const Program>& program, std::vecto
     std::vector<float> y(x.size());
     const std::vector<InputBinding> inputs = {bindInput(x)};
     const std::vector<OutputBinding> outputs = {bindOutput(y)};
-    Execution execution(program);
+    Execution execution = Execution::create(program).value();
     const Status status = execution.run(inputs, outputs, {}, nullptr);
     EXPECT_TRUE(status.ok()) << status.toString();
     return y;

@@ -92,7 +92,7 @@ class Weights {
         whole.setOutputs(mOutputs);
         HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
                                  Program::build(std::move(whole), {&backend}, nullptr));
-        Execution execution(program);
+        Execution execution = Execution::create(program).value();
         std::vector<InputBinding> inputs;
         for (const ref_test::Values& value : mValues) {
             inputs.push_back({.bytes = value.bytes, .shape = value.type.shape});

@@ -94,7 +94,7 @@ struct Client {
           input(randomElements<float>(random, static_cast<size_t>(*shape.elementCount()), 100,
                                       0.01F)),
           expected(input.size()) {
-        Execution execution(program);
+        Execution execution = Execution::create(program).value();
         EXPECT_TRUE(run(execution, expected).ok());
     }
 
@@ -117,7 +117,7 @@ void expectTheSameAtOnce(const std::vector<std::shared_ptr<const Program>>& prog
     for (size_t i = 0; i < clients.size(); ++i) {
         threads.emplace_back([&, i] {
             const Client& client = clients[i];
-            Execution execution(programs[i % programs.size()]);
+            Execution execution = Execution::create(programs[i % programs.size()]).value();
             for (int round = 0; round < kRounds; ++round) {
                 Floats output(client.expected.size());
                 if (!client.run(execution, output).ok() || output != client.expected) {

@@ -69,7 +69,7 @@ Values run(const NodeDescriptor& descriptor, const std::vector<Values>& inputs,
     node.outputs = {graph.addTensor(output)};
     graph.setOutputs(node.outputs);
     graph.addNode(std::move(node));
-    Execution execution(buildOrDie(std::move(graph), backends));
+    Execution execution = Execution::create(buildOrDie(std::move(graph), backends)).value();
     Values result{.type = output, .bytes = std::vector<uint8_t>(4096)};
     const OutputBinding binding = {.bytes = result.bytes};
     ExecutionReport report;

@@ -72,7 +72,7 @@ struct Outcome {
 };
 
 Outcome run(const Model& model, const std::shared_ptr<const Program>& program) {
-    Execution execution(program);
+    Execution execution = Execution::create(program).value();
     std::list<GuardedMemory> memory;
     std::vector<InputBinding> in;
     for (const Values& values : model.inputs) {
@@ -559,7 +559,7 @@ TEST(EpiloguesInProfiles, NameAllNodesOfTheStep) {
     const auto tuned = makeCpuAcc();
     const auto program = build(model, *tuned, 1);
     Profile profile(program);
-    Execution execution(program);
+    Execution execution = Execution::create(program).value();
     std::vector<InputBinding> in;
     for (const Values& values : model.inputs) {
         in.push_back({.bytes = values.bytes, .shape = values.type.shape});

@@ -65,7 +65,9 @@ TEST(PiecesOnCpuAcc, KeepTensorsAndWorkspacesApart) {
     std::vector<std::vector<float>> results;
     for (const Backend* backend : {reference.get(), tuned.get()}) {
         std::vector<float>& result = results.emplace_back(input.size());
-        Execution execution(buildOrDie(graph, {backend}, std::make_shared<ThreadPool>(3)));
+        Execution execution =
+                Execution::create(buildOrDie(graph, {backend}, std::make_shared<ThreadPool>(3)))
+                        .value();
         ASSERT_TRUE(runOnce(execution,
                             {bindInput(std::span<const float>(input),
                                        {1, kExtent, kExtent, kChannels})},
@@ -94,7 +96,9 @@ TEST(PiecesOnCpuAcc, FindWorkspaceForShapesThatDataTells) {
         std::vector<std::vector<float>> results;
         for (const Backend* backend : {reference.get(), tuned.get()}) {
             std::vector<float>& values = results.emplace_back(input.size());
-            Execution execution(buildOrDie(graph, {backend}, std::make_shared<ThreadPool>(2)));
+            Execution execution =
+                    Execution::create(buildOrDie(graph, {backend}, std::make_shared<ThreadPool>(2)))
+                            .value();
             const Status status =
                     runOnce(execution,
                             {bindInput(std::span<const float>(input), {144 * kChannels}),

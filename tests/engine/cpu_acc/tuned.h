@@ -124,7 +124,7 @@ inline Result<std::vector<Values>> evaluateTuned(const NodeDescriptor& descripto
 
     ThreadPool threads(setting.threads);
     ConstantStore store;
-    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<const CompiledPiece> compiled,
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<CompiledPiece> compiled,
                              backend->compile({.graph = graph,
                                                .piece = piece,
                                                .constants = store,

@@ -79,7 +79,7 @@ Outcome run(const Layer& layer, const std::unique_ptr<const Backend>& backend, s
         ADD_FAILURE() << name << ": " << program.status().toString();
         return outcome;
     }
-    Execution execution(*program);
+    Execution execution = Execution::create(*program).value();
     const GuardedMemory input(layer.x.bytes);
     const InputBinding in = {.bytes = input.bytes(), .shape = layer.x.type.shape};
     // Once without room, for the shape.

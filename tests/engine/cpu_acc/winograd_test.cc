@@ -42,7 +42,7 @@ class Forced final : public Backend {
 
     std::string_view name() const override { return "Forced"; }
     Status supports(const Graph& /*graph*/, NodeId /*node*/) const override { return {}; }
-    Result<std::unique_ptr<const CompiledPiece>> compile(
+    Result<std::unique_ptr<CompiledPiece>> compile(
             const CompileArguments& arguments) const override {
         return compileStepwise(
                 arguments,
@@ -141,7 +141,7 @@ std::vector<float> run(const Layer& layer, const Backend& backend, size_t thread
         ADD_FAILURE() << program.status().toString();
         return {};
     }
-    Execution execution(*program);
+    Execution execution = Execution::create(*program).value();
     const GuardedMemory input(layer.x.bytes);
     const InputBinding in = {.bytes = input.bytes(), .shape = layer.x.type.shape};
     const OutputBinding none = {};

@@ -130,7 +130,7 @@ inline std::vector<Values> runGraph(const Graph& graph, const std::vector<Values
         results.push_back({.bytes = output.bytes});
     }
     if (program.ok()) {
-        Execution execution(*program);
+        Execution execution = Execution::create(*program).value();
         const Status status = execution.run(bound, results, {}, nullptr);
         EXPECT_TRUE(status.ok()) << status.toString();
     }

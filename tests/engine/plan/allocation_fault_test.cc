@@ -296,7 +296,7 @@ class AllocationFault : public testing::TestWithParam<std::tuple<Case, bool>> {
     // The whole way; a failure is what the first step says that fails.
     Status buildAndRun(Graph graph, std::shared_ptr<const Program>* program) {
         HALYARD_ASSIGN_OR_RETURN(*program, build(std::move(graph)));
-        Execution execution(*program);
+        HALYARD_ASSIGN_OR_RETURN(Execution execution, Execution::create(*program));
         return run(execution);
     }
 
@@ -322,7 +322,7 @@ TEST_P(AllocationFault, IsAnErrorWhereverItStrikes) {
         }
         ASSERT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED) << status.toString();
         if (program != nullptr) {
-            Execution execution(program);
+            Execution execution = Execution::create(program).value();
             const Status again = run(execution);
             EXPECT_TRUE(again.ok()) << "the same program: " << again.toString();
         }
@@ -338,7 +338,7 @@ TEST_P(AllocationFault, LeavesTheExecutionUsable) {
     const std::shared_ptr<const Program> program = build(param().graph()).value();
     for (size_t fault = 1;; ++fault) {
         SCOPED_TRACE("allocation " + std::to_string(fault));
-        Execution execution(program);
+        Execution execution = Execution::create(program).value();
         failAllocation(fault);
         const Status status = run(execution);
         const bool done = failureIsDue();

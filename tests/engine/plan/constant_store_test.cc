@@ -87,7 +87,7 @@ class Released : public testing::Test {
   protected:
     class Packed : public CompiledPiece {
       public:
-        Packed(std::unique_ptr<const CompiledPiece> piece, std::vector<TensorId> packed)
+        Packed(std::unique_ptr<CompiledPiece> piece, std::vector<TensorId> packed)
             : mPiece(std::move(piece)), mPacked(std::move(packed)) {}
         Result<std::unique_ptr<const ShapedPiece>> specialize(
                 std::span<const TensorType* const> inputs,
@@ -97,7 +97,7 @@ class Released : public testing::Test {
         std::span<const TensorId> packed() const override { return mPacked; }
 
       private:
-        std::unique_ptr<const CompiledPiece> mPiece;
+        std::unique_ptr<CompiledPiece> mPiece;
         std::vector<TensorId> mPacked;
     };
 
@@ -105,10 +105,10 @@ class Released : public testing::Test {
       public:
         using FakeBackend::FakeBackend;
         std::vector<TensorId> packed;
-        Result<std::unique_ptr<const CompiledPiece>> compile(
+        Result<std::unique_ptr<CompiledPiece>> compile(
                 const CompileArguments& arguments) const override {
             HALYARD_ASSIGN_OR_RETURN(auto piece, FakeBackend::compile(arguments));
-            return std::unique_ptr<const CompiledPiece>(
+            return std::unique_ptr<CompiledPiece>(
                     std::make_unique<Packed>(std::move(piece), packed));
         }
     };
@@ -152,7 +152,7 @@ struct Counting : PieceState {
 
 TEST(PieceState, IsMadeOnceForEachExecutionAndKept) {
     FakeBackend backend("Fake", kAllFakeKinds);
-    backend.onMakeState = []() -> Result<std::unique_ptr<PieceState>> {
+    backend.onMakeState = [](const PieceResources&) -> Result<std::unique_ptr<PieceState>> {
         return std::unique_ptr<PieceState>(std::make_unique<Counting>());
     };
     std::vector<int> runs;
@@ -165,8 +165,8 @@ TEST(PieceState, IsMadeOnceForEachExecutionAndKept) {
     graph.setInputs({x});
     graph.setOutputs({addActivate(graph, x)});
     const auto program = buildOrDie(graph, {&backend});
-    Execution first(program);
-    Execution second(program);
+    Execution first = Execution::create(program).value();
+    Execution second = Execution::create(program).value();
     for (Execution* execution : {&first, &first, &second, &first}) {
         const Floats in(static_cast<size_t>(1 + runs.size()));
         Floats out(in.size());
@@ -176,18 +176,17 @@ TEST(PieceState, IsMadeOnceForEachExecutionAndKept) {
     EXPECT_EQ(backend.statesMade, 2);
 }
 
-TEST(PieceState, ThatCannotBeMadeFailsTheRun) {
+TEST(PieceState, ThatCannotBeMadeFailsTheExecution) {
     FakeBackend backend("Fake", kAllFakeKinds);
-    backend.onMakeState = []() -> Result<std::unique_ptr<PieceState>> {
+    backend.onMakeState = [](const PieceResources&) -> Result<std::unique_ptr<PieceState>> {
         return Status(StatusCode::RESOURCE_EXHAUSTED, "has no queue left");
     };
     Graph graph;
     const TensorId x = graph.addTensor(float32({1}));
     graph.setInputs({x});
     graph.setOutputs({addActivate(graph, x)});
-    Execution execution(buildOrDie(graph, {&backend}));
-    Floats values(1);
-    const Status status = runOnce(execution, {bindInput(values)}, {bindOutput(values)});
+    const Status status = Execution::create(buildOrDie(graph, {&backend})).status();
+    EXPECT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_EQ(status.message(), "Fake: has no queue left");
 }
 

@@ -108,7 +108,7 @@ class ControlFlow : public testing::Test {
 
     void build(Graph graph) {
         program = buildOrDie(std::move(graph), {cpuRef.get()});
-        execution = std::make_unique<Execution>(program);
+        execution = std::make_unique<Execution>(Execution::create(program).value());
     }
 
     const std::unique_ptr<const Backend> cpuRef = makeCpuRef();
@@ -287,7 +287,7 @@ TEST_F(ControlFlow, RunsABodyOnTheBackendsThatTakeItsNodes) {
                                         "operation 0 (WHILE): operation 0 (GREATER) on CpuRef",
                                         "operation 0 (WHILE): operation 0 (ADD) on Adds",
                                         "operation 0 (WHILE): operation 1 (ADD) on Adds"}));
-    Execution run(program);
+    Execution run = Execution::create(program).value();
     const Floats count = {3};
     const Floats one = {1};
     Floats left(1);

@@ -65,7 +65,7 @@ TEST_F(MemoryLimit, RefusesAnArenaBeyondItWhenPreparing) {
 
 TEST_F(MemoryLimit, RefusesAnArenaBeyondItWhenItsShapesComeWithARun) {
     mMemory = std::make_shared<Budget>(kConstants + 2 * kTensorBytes + 200);
-    Execution execution(build({kUnknownDimension}).value());
+    Execution execution = Execution::create(build({kUnknownDimension}).value()).value();
     EXPECT_TRUE(run(execution).ok());
     const Status status = run(execution, 2 * kElements);
     EXPECT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED);
@@ -90,9 +90,9 @@ TEST_F(MemoryLimit, CountsWhatBackendsHoldUntilTheProgramEnds) {
 TEST_F(MemoryLimit, IsSharedByExecutions) {
     mMemory = std::make_shared<Budget>(kConstants + 3 * kTensorBytes);
     const std::shared_ptr<const Program> program = build({kElements}).value();
-    Execution second(program);
+    Execution second = Execution::create(program).value();
     {
-        Execution first(program);
+        Execution first = Execution::create(program).value();
         EXPECT_EQ(mMemory->reserved(), kConstants) << "memory comes with the first run";
         EXPECT_TRUE(run(first).ok());
         EXPECT_EQ(mMemory->reserved(), kConstants + program->arenaBytes());
@@ -112,13 +112,13 @@ TEST_F(MemoryLimit, CountsTheCopiesOfWhatCannotBeUsedInPlace) {
     input.shape = {kElements};
     OutputBinding output;
     output.bytes = std::span(bytes).subspan(1);
-    Execution execution(program);
+    Execution execution = Execution::create(program).value();
     ASSERT_TRUE(runOnce(execution, {input}, {output}).ok());
     const size_t needed = kConstants + program->arenaBytes() + 2 * kTensorBytes;
     EXPECT_EQ(mMemory->reserved(), needed) << "input and output are not aligned";
 
     mMemory = std::make_shared<Budget>(needed - 1);
-    Execution limited(build({kElements}).value());
+    Execution limited = Execution::create(build({kElements}).value()).value();
     const Status status = runOnce(limited, {input}, {output});
     EXPECT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_TRUE(status.message().starts_with("the copy of a graph input: ")) << status.message();
@@ -131,7 +131,7 @@ TEST_F(MemoryLimit, ReachesWhatAPieceAllocatesWhileItRuns) {
         seen = arguments.memory;
         return Status();
     };
-    Execution execution(build({kElements}).value());
+    Execution execution = Execution::create(build({kElements}).value()).value();
     EXPECT_TRUE(run(execution).ok());
     EXPECT_EQ(seen, mMemory);
 }

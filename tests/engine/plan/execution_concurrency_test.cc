@@ -58,7 +58,7 @@ TEST(ConcurrentExecutions, OfOneProgramDoNotMix) {
 
     std::vector<std::unique_ptr<Execution>> executions;
     for (int thread = 0; thread < kThreads; ++thread) {
-        executions.push_back(std::make_unique<Execution>(program));
+        executions.push_back(std::make_unique<Execution>(Execution::create(program).value()));
     }
     std::atomic<int> wrong = 0;
     onThreads([&](int thread, int round) {
@@ -86,7 +86,7 @@ TEST(ConcurrentExecutions, ShareTheSpecialisationsThatDataAsksFor) {
 
     std::atomic<int> wrong = 0;
     onThreads([&](int thread, int round) {
-        Execution execution(program);
+        Execution execution = Execution::create(program).value();
         const auto value = static_cast<float>(100 * thread + round);
         const Floats in(12, value);
         const std::vector<int32_t> requested = {1 + (thread + round) % 4, -1};
@@ -106,7 +106,7 @@ TEST(ConcurrentExecutions, KeepTheirProgramAlive) {
     const TensorId x = graph.addTensor(float32({1}));
     graph.setInputs({x});
     graph.setOutputs({addActivate(graph, x)});
-    Execution execution(buildOrDie(graph, {&activates}));
+    Execution execution = Execution::create(buildOrDie(graph, {&activates})).value();
     const Floats in = {1};
     Floats out(1);
     EXPECT_TRUE(runOnce(execution, {bindInput(in)}, {bindOutput(out)}).ok());

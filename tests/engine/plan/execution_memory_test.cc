@@ -73,7 +73,7 @@ class SteadyState : public testing::Test {
 
 TEST_F(SteadyState, AllocatesNothingWithStaticShapes) {
     const auto program = buildProgram({&activates, &adds}, {100});
-    Execution execution(program);
+    Execution execution = Execution::create(program).value();
     const Floats in(100, 1);
     const std::vector<InputBinding> inputs = {bindInput(in)};
     const std::vector<OutputBinding> outputs = outputsFor(100);
@@ -85,7 +85,7 @@ TEST_F(SteadyState, AllocatesNothingWithStaticShapes) {
 
 TEST_F(SteadyState, AllocatesNothingWhenEverythingTakesACopy) {
     const auto program = buildProgram({&activates, &adds}, {100});
-    Execution execution(program);
+    Execution execution = Execution::create(program).value();
     const std::vector<uint8_t> in(404, 1);
     InputBinding input;
     input.bytes = std::span(in).subspan(1, 400);
@@ -99,7 +99,7 @@ TEST_F(SteadyState, AllocatesNothingWhenEverythingTakesACopy) {
 
 TEST_F(SteadyState, AllocatesNothingForShapesThatHaveBeenSeen) {
     const auto program = buildProgram({&activates, &adds}, {-1});
-    Execution execution(program);
+    Execution execution = Execution::create(program).value();
     const Floats in(100, 1);
     const std::vector<InputBinding> large = {bindInput(in)};
     const std::vector<InputBinding> small = {bindInput(std::span(in).first(10), {10})};

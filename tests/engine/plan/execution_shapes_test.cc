@@ -58,7 +58,7 @@ class DynamicBatch : public testing::Test {
 
 TEST_F(DynamicBatch, TakesItsShapesFromTheInputs) {
     build();
-    Execution execution(program);
+    Execution execution = Execution::create(program).value();
     for (const int32_t batch : {2, 5, 1, 0, 2}) {
         EXPECT_EQ(runBatch(execution, batch), 4.0F * 3.0F * static_cast<float>(batch));
     }
@@ -67,8 +67,8 @@ TEST_F(DynamicBatch, TakesItsShapesFromTheInputs) {
 TEST_F(DynamicBatch, SpecialisesOncePerSetOfShapesForAllExecutions) {
     build();
     EXPECT_EQ(activates.specialized + adds.specialized, 0);
-    Execution first(program);
-    Execution second(program);
+    Execution first = Execution::create(program).value();
+    Execution second = Execution::create(program).value();
     runBatch(first, 2);
     EXPECT_EQ(activates.specialized + adds.specialized, 3) << "once for each piece";
     runBatch(second, 2);
@@ -80,7 +80,7 @@ TEST_F(DynamicBatch, SpecialisesOncePerSetOfShapesForAllExecutions) {
 
 TEST_F(DynamicBatch, ForgetsThePlansThatWereUsedLongestAgo) {
     build();
-    Execution execution(program);
+    Execution execution = Execution::create(program).value();
     for (int32_t batch = 1; batch <= 100; ++batch) {
         runBatch(execution, batch);
     }
@@ -94,7 +94,7 @@ TEST_F(DynamicBatch, ForgetsThePlansThatWereUsedLongestAgo) {
 
 TEST_F(DynamicBatch, RejectsShapesThatTheGraphForbids) {
     build();
-    Execution execution(program);
+    Execution execution = Execution::create(program).value();
     const Floats in(8);
     Floats out(8);
     const std::vector<OutputBinding> outputs = {bindOutput(out), unwanted()};
@@ -111,7 +111,7 @@ TEST_F(DynamicBatch, RejectsShapesThatTheGraphForbids) {
 
 TEST_F(DynamicBatch, TellsHowLargeOutputsWouldBe) {
     build();
-    Execution execution(program);
+    Execution execution = Execution::create(program).value();
     const Floats in(6);
     Floats out(3);
     ExecutionReport report;
@@ -127,7 +127,7 @@ TEST_F(DynamicBatch, CarriesOutWhatABackendSaysAboutShapes) {
     adds.onSpecialize = [](std::span<const TensorType* const> inputs) {
         return inputs[0]->shape[0] > 4 ? unsupported("batches above 4 are too much") : Status();
     };
-    Execution execution(program);
+    Execution execution = Execution::create(program).value();
     runBatch(execution, 4);
     const Floats in(15);
     const Status status =
@@ -149,7 +149,7 @@ class ShapeFromData : public testing::Test {
     void build(std::vector<TensorId> outputs) {
         graph.setOutputs(std::move(outputs));
         program = buildOrDie(graph, {&reshapes, &computes});
-        execution = std::make_unique<Execution>(program);
+        execution = std::make_unique<Execution>(Execution::create(program).value());
     }
 
     Status run(const std::vector<int32_t>& requested, const std::vector<OutputBinding>& outputs) {
@@ -298,7 +298,7 @@ class RuleBreaking : public ShapeFromData {
         reshapes.onRun = std::move(onRun);
         graph.setOutputs({addNode(graph, Reshape(), {x, shape})});
         HALYARD_ASSIGN_OR_RETURN(program, Program::build(graph, {&reshapes}, nullptr));
-        execution = std::make_unique<Execution>(program);
+        execution = std::make_unique<Execution>(Execution::create(program).value());
         Floats out(6);
         return run({2, 3}, {bindOutput(out)});
     }

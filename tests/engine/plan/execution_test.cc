@@ -28,7 +28,7 @@ class ExecutionTest : public testing::Test {
         graph.setInputs(std::move(inputs));
         graph.setOutputs(std::move(outputs));
         program = buildOrDie(graph, {&activates, &adds});
-        execution = std::make_unique<Execution>(program);
+        execution = std::make_unique<Execution>(Execution::create(program).value());
     }
 
     // Notes the addresses that the pieces read from and write to.

@@ -205,9 +205,14 @@ class FakeCompiledPiece : public CompiledPiece {
         return std::unique_ptr<const ShapedPiece>(std::move(shaped));
     }
 
-    Result<std::unique_ptr<PieceState>> makeState() const override {
+    Status finish(const PieceResources& resources) override {
+        return mBackend.onFinish ? mBackend.onFinish(resources) : Status();
+    }
+
+    Result<std::unique_ptr<PieceState>> makeState(const PieceResources& resources) const override {
         ++mBackend.statesMade;
-        return mBackend.onMakeState ? mBackend.onMakeState() : std::unique_ptr<PieceState>();
+        return mBackend.onMakeState ? mBackend.onMakeState(resources)
+                                    : std::unique_ptr<PieceState>();
     }
 
   private:
@@ -226,7 +231,7 @@ Status FakeBackend::supports(const Graph& graph, NodeId node) const {
     return {};
 }
 
-Result<std::unique_ptr<const CompiledPiece>> FakeBackend::compile(
+Result<std::unique_ptr<CompiledPiece>> FakeBackend::compile(
         const CompileArguments& arguments) const {
     if (onCompile) {
         HALYARD_RETURN_IF_ERROR(onCompile(arguments));
@@ -238,7 +243,7 @@ Result<std::unique_ptr<const CompiledPiece>> FakeBackend::compile(
                                              return Status();
                                          })
                                     .status());
-    return std::unique_ptr<const CompiledPiece>(
+    return std::unique_ptr<CompiledPiece>(
             std::make_unique<FakeCompiledPiece>(*this, arguments.graph, arguments.piece));
 }
 

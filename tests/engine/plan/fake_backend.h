@@ -27,7 +27,7 @@ class FakeBackend : public Backend {
 
     std::string_view name() const override { return mName; }
     Status supports(const Graph& graph, NodeId node) const override;
-    Result<std::unique_ptr<const CompiledPiece>> compile(
+    Result<std::unique_ptr<CompiledPiece>> compile(
             const CompileArguments& arguments) const override;
 
     // What it packs for each node, though there is nothing in it.
@@ -35,8 +35,10 @@ class FakeBackend : public Backend {
 
     // Called by each compilation; a failure is its result.
     std::function<Status(const CompileArguments&)> onCompile;
+    // Called when a piece finishes; a failure is its result.
+    std::function<Status(const PieceResources&)> onFinish;
     // Gives the state that an execution keeps.
-    std::function<Result<std::unique_ptr<PieceState>>()> onMakeState;
+    std::function<Result<std::unique_ptr<PieceState>>(const PieceResources&)> onMakeState;
 
     // Called at the start of each run, on the thread that runs; a failure ends it.
     std::function<Status(const RunArguments&)> onRun;

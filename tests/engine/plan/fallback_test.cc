@@ -59,7 +59,7 @@ class Fallback : public testing::Test {
     }
 
     Floats resultOf(const Graph& graph, const PlacementRules& rules) const {
-        Execution execution(buildOrDieWith(graph, rules));
+        Execution execution = Execution::create(buildOrDieWith(graph, rules)).value();
         const Floats x = {0.5F};
         Floats first(1);
         Floats second(1);

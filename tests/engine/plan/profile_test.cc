@@ -40,7 +40,7 @@ struct Sample {
 
 TEST(Profile, TellsWhatEachNodeOfARunTook) {
     const Sample sample;
-    Execution execution(sample.program);
+    Execution execution = Execution::create(sample.program).value();
     Profile profile(sample.program);
     const Floats x(6, 2.0F);
     Floats y(10);
@@ -68,7 +68,7 @@ TEST(Profile, GivesTheMedianOfTheRuns) {
     const Sample sample;
     Profile profile(sample.program);
     for (const int time : {50, 10, 20, 90}) {
-        profile.record({.node = sample.nodes[0], .kernel = "k", .time = nanoseconds(time)});
+        profile.record({.name = "k", .node = sample.nodes[0], .time = nanoseconds(time)});
         profile.endRun();
     }
     ASSERT_EQ(profile.nodes().size(), 1U);
@@ -81,7 +81,7 @@ TEST(Profile, AddsUpWhatANodeTakesInOneRun) {
     for (int run = 0; run < 2; ++run) {
         for (int round = 0; round < 3; ++round) {
             profile.record(
-                    {.node = sample.nodes[0], .kernel = "k", .time = nanoseconds(10), .bytes = 7});
+                    {.name = "k", .node = sample.nodes[0], .time = nanoseconds(10), .bytes = 7});
         }
         profile.endRun();
     }
@@ -97,7 +97,7 @@ TEST(Profile, CountsARunInWhichANodeWasLeftOutAsNoTime) {
     Profile profile(sample.program);
     profile.endRun();
     profile.endRun();
-    profile.record({.node = sample.nodes[0], .kernel = "k", .time = nanoseconds(10)});
+    profile.record({.name = "k", .node = sample.nodes[0], .time = nanoseconds(10)});
     profile.endRun();
     ASSERT_EQ(profile.nodes().size(), 1U);
     EXPECT_EQ(profile.nodes()[0].medianTime, nanoseconds(0));
@@ -108,10 +108,8 @@ TEST(Profile, TakesNodesThatOneKernelComputesTogether) {
     Profile profile(sample.program);
     const std::array<const Node*, 1> fused = {sample.nodes[0]};
     for (int run = 0; run < 2; ++run) {
-        profile.record({.node = sample.nodes[1],
-                        .fused = fused,
-                        .kernel = "both",
-                        .time = nanoseconds(10)});
+        profile.record(
+                {.name = "both", .node = sample.nodes[1], .fused = fused, .time = nanoseconds(10)});
         profile.endRun();
     }
     const std::vector<NodeProfile> nodes = profile.nodes();
@@ -124,7 +122,7 @@ TEST(Profile, PassesOverNodesOfAnotherProgram) {
     const Sample sample;
     const Sample other;
     Profile profile(sample.program);
-    profile.record({.node = other.nodes[0], .kernel = "k", .time = nanoseconds(10)});
+    profile.record({.name = "k", .node = other.nodes[0], .time = nanoseconds(10)});
     profile.endRun();
     EXPECT_TRUE(profile.nodes().empty());
 }

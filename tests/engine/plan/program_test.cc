@@ -99,7 +99,7 @@ TEST(Program, SpecialisesOnceWhenShapesAreKnown) {
     const Floats x = {1, 2, 3, 4};
     Floats y(4);
     for (int i = 0; i < 3; ++i) {
-        Execution execution(program);
+        Execution execution = Execution::create(program).value();
         EXPECT_TRUE(runOnce(execution, {bindInput(x)}, {bindOutput(y)}).ok());
     }
     EXPECT_EQ(backend.specialized, 1);

@@ -76,7 +76,7 @@ class OnePiece {
             const BackendList backends = {backend};
             const auto program = Program::build(graph, backends, std::make_shared<ThreadPool>(2));
             EXPECT_TRUE(program.ok()) << program.status().toString();
-            Execution execution(*program);
+            Execution execution = Execution::create(*program).value();
             std::vector<float> values(count);
             const Status status = runOnce(execution, {bindInput(x)}, {bindOutput(values)});
             EXPECT_TRUE(status.ok()) << status.toString();

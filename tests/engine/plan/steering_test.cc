@@ -44,7 +44,7 @@ TEST_F(Steering, InputIsReadFromACopy) {
     const TensorId requested = graph.addTensor(int32({2}));
     graph.setInputs({data, requested});
     graph.setOutputs({addNode(graph, Reshape(), {data, requested})});
-    Execution execution(buildOrDie(graph, {&backend}));
+    Execution execution = Execution::create(buildOrDie(graph, {&backend})).value();
     Floats out(4);
     ASSERT_TRUE(runOnce(execution, {bindInput(x), bindInput(shape)}, {bindOutput(out)}).ok());
     EXPECT_TRUE(hasRead(x.data())) << "data is read in place";
@@ -56,7 +56,7 @@ TEST_F(Steering, InputThatNobodyElseWritesIsReadInPlace) {
     const TensorId requested = graph.addTensor(int32({2}));
     graph.setInputs({data, requested});
     graph.setOutputs({addNode(graph, Reshape(), {data, requested})});
-    Execution execution(buildOrDie(graph, {&backend}));
+    Execution execution = Execution::create(buildOrDie(graph, {&backend})).value();
     Floats out(4);
     InputBinding safe = bindInput(shape);
     safe.isPrivate = true;
@@ -97,7 +97,7 @@ TEST_F(Steering, GraphOutputThatIsReadAgainIsWrittenElsewhereFirst) {
     FakeBackend casts("Casts", {NodeKind::Cast});
     casts.computesNothing = true;
     casts.onRun = copies.onRun;
-    Execution execution(buildOrDie(graph, {&casts, &reshapes}));
+    Execution execution = Execution::create(buildOrDie(graph, {&casts, &reshapes})).value();
     std::vector<int32_t> told(2);
     Floats out(4);
     OutputBinding toldOutput;
@@ -124,7 +124,7 @@ TEST_F(Steering, ConstantThatAClientCanWriteIsCopiedBeforeItIsRead) {
     graph.setOutputs({addNode(graph, Reshape(), {data, requested})});
     const auto program = buildOrDie(graph, {&backend});
     pool = {1000, 1000};
-    Execution execution(program);
+    Execution execution = Execution::create(program).value();
     Floats out(4);
     ExecutionReport report;
     ASSERT_TRUE(runOnce(execution, {bindInput(x)}, {bindOutput(out)}, &report).ok());

@@ -41,7 +41,7 @@ TEST(Stopping, TakesPlaceBetweenTwoPieces) {
     const TensorId x = graph.addTensor(float32({4}));
     graph.setInputs({x});
     graph.setOutputs({addSum(graph, addActivate(graph, x), x)});
-    Execution execution(buildOrDie(graph, {&activates, &adds}));
+    Execution execution = Execution::create(buildOrDie(graph, {&activates, &adds})).value();
     const Floats in(4, 1);
     Floats out(4);
     const std::vector<InputBinding> inputs = {bindInput(in)};
@@ -68,7 +68,7 @@ TEST(Stopping, TakesPlaceBetweenTwoNodesOfAPiece) {
         last = addActivate(graph, last);
     }
     graph.setOutputs({last});
-    Execution execution(buildOrDie(graph, {ref.get()}));
+    Execution execution = Execution::create(buildOrDie(graph, {ref.get()})).value();
     const Floats in(4, 1);
     Floats out(4);
     const std::vector<InputBinding> inputs = {bindInput(in)};
@@ -90,7 +90,7 @@ TEST(Stopping, TakesPlaceBetweenTwoNodesOfAPiece) {
 void expectCopiesToAsk(Graph graph, size_t questions) {
     FakeBackend backend{"Fake", kAllFakeKinds};
     backend.computesNothing = true;
-    Execution execution(buildOrDie(std::move(graph), {&backend}));
+    Execution execution = Execution::create(buildOrDie(std::move(graph), {&backend})).value();
     std::vector<uint8_t> in(size_t{kMany} * sizeof(float) + 1);
     std::vector<uint8_t> out(in.size());
     InputBinding input;

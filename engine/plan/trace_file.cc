@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/plan/trace_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+
+namespace halyard::engine {
+namespace {
+
+std::string quoted(std::string_view text) {
+    std::string quoted = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') {
+            quoted.append(1, '\\').append(1, c);
+        } else if (static_cast<unsigned char>(c) < ' ') {
+            std::array<char, 8> code = {};
+            std::snprintf(code.data(), code.size(), "\\u%04x", static_cast<unsigned>(c));
+            quoted += code.data();
+        } else {
+            quoted += c;
+        }
+    }
+    return quoted + "\"";
+}
+
+// With all three decimals: a nanosecond.
+std::string microseconds(std::chrono::nanoseconds time) {
+    std::array<char, 32> text = {};
+    const int64_t count = time.count();
+    std::snprintf(text.data(), text.size(), "%lld.%03d", static_cast<long long>(count / 1000),
+                  static_cast<int>(count % 1000));
+    return text.data();
+}
+
+std::string_view categoryOf(Trace::Kind kind) {
+    switch (kind) {
+        case Trace::Kind::PIECE:
+            return "piece";
+        case Trace::Kind::COPY:
+            return "copy";
+        default:
+            return "node";
+    }
+}
+
+std::string argumentsOf(const Trace& work) {
+    std::string text = R"("bytes":)" + std::to_string(work.bytes);
+    if (work.deviceTime.count() > 0) {
+        text += R"(,"device_us":)" + microseconds(work.deviceTime);
+    }
+    if (work.node != nullptr) {
+        text += R"(,"node":)" + quoted(work.node->label);
+        text += R"(,"kind":)" + quoted(toString(work.node->kind()));
+        std::string fused;
+        for (const Node* node : work.fused) {
+            fused.append(fused.empty() ? "" : ",").append(quoted(node->label));
+        }
+        text += R"(,"fused":[)" + fused + "]";
+    }
+    return "{" + text + "}";
+}
+
+size_t trackOf(std::string_view name, std::vector<std::string_view>& tracks) {
+    const auto found = std::ranges::find(tracks, name);
+    const auto track = static_cast<size_t>(found - tracks.begin());
+    if (found == tracks.end()) {
+        tracks.push_back(name);
+    }
+    return track;
+}
+
+}  // namespace
+
+std::string TraceFile::text() const {
+    std::chrono::steady_clock::time_point first = std::chrono::steady_clock::time_point::max();
+    for (const Trace& work : mWork) {
+        first = std::min(first, work.begin);
+    }
+    std::vector<std::string_view> tracks;
+    std::string events;
+    for (const Trace& work : mWork) {
+        events += events.empty() ? "\n" : ",\n";
+        events += R"({"ph":"X","pid":1,"tid":)" + std::to_string(trackOf(work.track, tracks));
+        events += R"(,"cat":)" + quoted(categoryOf(work.kind));
+        events += R"(,"name":)" + quoted(work.name);
+        events += R"(,"ts":)" + microseconds(work.begin - first);
+        events += R"(,"dur":)" + microseconds(work.time);
+        events += R"(,"args":)" + argumentsOf(work) + "}";
+    }
+    for (size_t i = 0; i < tracks.size(); ++i) {
+        events += R"(,
+{"ph":"M","pid":1,"tid":)" +
+                  std::to_string(i) + R"(,"name":"thread_name","args":{"name":)" +
+                  quoted(tracks[i]) + "}}";
+    }
+    return R"({"displayTimeUnit":"ns","otherData":{"left_out":)" + std::to_string(mLeftOut) +
+           R"(},"traceEvents":[)" + events + "\n]}\n";
+}
+
+}  // namespace halyard::engine

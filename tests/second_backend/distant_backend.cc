@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/second_backend/distant_backend.h"
+
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/backends/ref/cpu_ref.h"
+#include "engine/plan/stepwise_piece.h"
+#include "engine/reference/kernels.h"
+
+namespace halyard::engine {
+namespace {
+
+Status broken(const std::string& what) {
+    return internalError("the planner broke the contract: " + what);
+}
+
+struct DistantState : PieceState {
+    std::unique_ptr<PieceState> inner;
+    ChargedBuffer queue;
+    std::atomic<bool> inUse = false;
+    // Of the run at hand.
+    std::vector<ConstTensorView> inputs;
+    std::vector<TensorView> outputs;
+    std::vector<OpenBuffer> open;
+};
+
+// Tells what the kernels took as the device's time, of the nodes of the program.
+class OnDevice : public TraceSink {
+  public:
+    OnDevice(TraceSink& sink, const Graph& own, const Graph& whole)
+        : mSink(sink), mOwn(own), mWhole(whole) {}
+    void begin(const Trace& work) override { mSink.begin(translated(work)); }
+    void record(const Trace& work) override { mSink.record(translated(work)); }
+
+  private:
+    Trace translated(const Trace& work) const {
+        Trace told = work;
+        told.deviceTime = work.time;
+        if (work.node != nullptr) {
+            told.node = &mWhole.node(static_cast<NodeId>(work.node - &mOwn.node(0)));
+        }
+        return told;
+    }
+
+    TraceSink& mSink;
+    const Graph& mOwn;
+    const Graph& mWhole;
+};
+
+// Opens what a run touches, and finds where it lies.
+class Access {
+  public:
+    explicit Access(DistantState& state) : mState(state) { mState.open.clear(); }
+    ~Access() { mState.open.clear(); }
+    Access(const Access&) = delete;
+    Access& operator=(const Access&) = delete;
+
+    std::byte* open(const DeviceBuffer* buffer, size_t offset) {
+        auto& distant = static_cast<DistantBuffer&>(*const_cast<DeviceBuffer*>(buffer));
+        mState.open.emplace_back(distant);
+        return distant.base() + offset;
+    }
+    Result<ConstTensorView> input(const ConstTensorView& view, bool steers) {
+        if (!view.present()) {
+            return view;
+        }
+        if (steers != (view.device == nullptr)) {
+            return broken(steers ? "an input that steers lies on the device"
+                                 : "an input lies on the host");
+        }
+        return steers ? view
+                      : ConstTensorView{.type = view.type, .data = open(view.device, view.offset)};
+    }
+    Result<TensorView> output(const TensorView& view) {
+        if (view.device == nullptr) {
+            return broken("an output lies on the host, or nowhere");
+        }
+        return TensorView{.type = view.type, .data = open(view.device, view.offset)};
+    }
+
+  private:
+    DistantState& mState;
+};
+
+class DistantAllocator : public OutputAllocator {
+  public:
+    DistantAllocator(OutputAllocator& planner, Access& access)
+        : mPlanner(planner), mAccess(access) {}
+
+    Result<TensorView> allocate(size_t output, const Shape& shape) override {
+        HALYARD_ASSIGN_OR_RETURN(const TensorView view, mPlanner.allocate(output, shape));
+        return mAccess.output(view);
+    }
+
+  private:
+    OutputAllocator& mPlanner;
+    Access& mAccess;
+};
+
+// What the pieces' stations share.
+struct DistantParts {
+    std::shared_ptr<const Graph> whole;
+    std::shared_ptr<Graph> graph;  // the piece's own, whose constants lie on the device in the end
+    std::vector<bool> steers;      // per input of the piece
+    ChargedBuffer constants;
+};
+
+class DistantShaped : public ShapedPiece {
+  public:
+    DistantShaped(const DistantBackend& backend, std::shared_ptr<const DistantParts> parts,
+                  std::unique_ptr<const ShapedPiece> inner)
+        : mBackend(backend), mParts(std::move(parts)), mInner(std::move(inner)) {}
+
+    std::span<const TensorType> outputTypes() const override { return mInner->outputTypes(); }
+    size_t workspaceBytes() const override { return 0; }
+    size_t deviceWorkspaceBytes() const override { return mInner->workspaceBytes(); }
+
+    Status run(const RunArguments& arguments) const override {
+        auto* const state = static_cast<DistantState*>(arguments.state);
+        if (state == nullptr || state->inUse.exchange(true)) {
+            return broken("there is no state, or one that is in use");
+        }
+        if (mBackend.failing == FailingStage::DEATH) {
+            abort();
+        }
+        const Status status =
+                mBackend.failing == FailingStage::RUN ? toldToFail() : runThere(arguments, *state);
+        state->inUse = false;
+        return status;
+    }
+
+  private:
+    Status runThere(const RunArguments& arguments, DistantState& state) const {
+        Access access(state);
+        RunArguments there = arguments;
+        state.inputs.clear();
+        for (size_t i = 0; i < arguments.inputs.size(); ++i) {
+            HALYARD_ASSIGN_OR_RETURN(const ConstTensorView input,
+                                     access.input(arguments.inputs[i], mParts->steers[i]));
+            state.inputs.push_back(input);
+        }
+        state.outputs.clear();
+        for (size_t i = 0; i < arguments.outputs.size(); ++i) {
+            TensorView view = arguments.outputs[i];
+            if (mInner->outputTypes()[i].shape.isFullyKnown()) {
+                HALYARD_ASSIGN_OR_RETURN(view, access.output(view));
+            }
+            state.outputs.push_back(view);
+        }
+        if (mInner->workspaceBytes() > 0) {
+            const DevicePlace& place = arguments.deviceWorkspace;
+            if (place.buffer == nullptr || place.offset % DistantMemory::kAlignment != 0) {
+                return broken("there is no workspace, or one that is not aligned");
+            }
+            there.workspace = {access.open(place.buffer, place.offset), mInner->workspaceBytes()};
+        }
+        if (mParts->constants.get() != nullptr) {
+            access.open(mParts->constants.get(), 0);
+        }
+        there.inputs = state.inputs;
+        there.outputs = state.outputs;
+        there.state = state.inner.get();
+        std::optional<DistantAllocator> allocator;
+        if (arguments.allocator != nullptr) {
+            there.allocator = &allocator.emplace(*arguments.allocator, access);
+        }
+        std::optional<OnDevice> traces;
+        if (arguments.trace != nullptr) {
+            there.trace = &traces.emplace(*arguments.trace, *mParts->graph, *mParts->whole);
+        }
+        return mInner->run(there);
+    }
+
+    const DistantBackend& mBackend;
+    const std::shared_ptr<const DistantParts> mParts;
+    const std::unique_ptr<const ShapedPiece> mInner;
+};
+
+class DistantPiece : public CompiledPiece {
+  public:
+    DistantPiece(const DistantBackend& backend, std::shared_ptr<DistantParts> parts)
+        : mBackend(backend), mParts(std::move(parts)) {}
+
+    Status compile(const CompileArguments& arguments) {
+        std::map<TensorId, bool> steers;  // of what the nodes read
+        for (const NodeId id : arguments.piece.nodes) {
+            const Node& node = arguments.graph->node(id);
+            const NodeSignature signature = signatureOf(node.descriptor);
+            for (size_t i = 0; i < node.inputs.size(); ++i) {
+                if (node.inputs[i] != kNoTensor) {
+                    steers[node.inputs[i]] = steers[node.inputs[i]] || signature.steers(i);
+                }
+            }
+        }
+        for (const TensorId input : arguments.piece.inputs) {
+            mParts->steers.push_back(steers[input]);
+        }
+        for (const NodeId id : arguments.piece.nodes) {
+            for (const TensorId input : arguments.graph->node(id).inputs) {
+                if (input != kNoTensor && arguments.graph->tensor(input).isConstant() &&
+                    !steers[input]) {
+                    mPacked.push_back(input);
+                    HALYARD_RETURN_IF_ERROR(pack(input, arguments.constants));
+                }
+            }
+        }
+        CompileArguments own = arguments;
+        own.graph = mParts->graph;
+        HALYARD_ASSIGN_OR_RETURN(mInner, compileStepwise(own, ref::findKernel));
+        return {};
+    }
+
+    Status finish(const PieceResources& resources) override {
+        if (mBackend.failing == FailingStage::FINISH) {
+            return toldToFail();
+        }
+        size_t bytes = 0;
+        for (const auto& [id, place] : mPlaces) {
+            bytes += aligned(place.bytes);
+        }
+        if (bytes > 0) {
+            HALYARD_ASSIGN_OR_RETURN(
+                    mParts->constants,
+                    ChargedBuffer::allocate(*mBackend.memory(), bytes, resources.deviceMemory));
+        }
+        auto* const buffer = static_cast<DistantBuffer*>(mParts->constants.get());
+        size_t offset = 0;
+        for (const auto& [id, place] : mPlaces) {
+            const std::span<const std::byte> packed = place.in(resources.constants);
+            HALYARD_RETURN_IF_ERROR(mBackend.memory()->copyIn({.buffer = buffer, .offset = offset},
+                                                              packed, resources.checkpoint));
+            // The parts hold the block.
+            const std::shared_ptr<const void> owner(mParts->graph.get(), [](const void*) {});
+            mParts->graph->replaceConstant(
+                    id, {.owner = owner,
+                         .bytes = {reinterpret_cast<const uint8_t*>(buffer->base() + offset),
+                                   packed.size()}});
+            offset += aligned(place.bytes);
+        }
+        return mInner->finish(resources);
+    }
+
+    Result<std::unique_ptr<const ShapedPiece>> specialize(
+            std::span<const TensorType* const> inputs,
+            const Checkpoint& checkpoint) const override {
+        if (mBackend.failing == FailingStage::SPECIALIZE) {
+            return toldToFail();
+        }
+        HALYARD_ASSIGN_OR_RETURN(auto inner, mInner->specialize(inputs, checkpoint));
+        return std::unique_ptr<const ShapedPiece>(
+                std::make_unique<DistantShaped>(mBackend, mParts, std::move(inner)));
+    }
+
+    Result<std::unique_ptr<PieceState>> makeState(const PieceResources& resources) const override {
+        if (mBackend.failing == FailingStage::MAKE_STATE) {
+            return toldToFail();
+        }
+        auto state = std::make_unique<DistantState>();
+        HALYARD_ASSIGN_OR_RETURN(state->queue, ChargedBuffer::allocate(*mBackend.memory(),
+                                                                       DistantBackend::kStateBytes,
+                                                                       resources.deviceMemory));
+        HALYARD_ASSIGN_OR_RETURN(state->inner, mInner->makeState(resources));
+        return std::unique_ptr<PieceState>(std::move(state));
+    }
+
+    std::span<const TensorId> packed() const override { return mPacked; }
+    std::string_view kernelOf(size_t node) const override { return mInner->kernelOf(node); }
+
+  private:
+    static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+    // Into the store, from where finish() takes it to the device.
+    Status pack(TensorId id, ConstantStore& store) {
+        if (mPlaces.contains(id)) {
+            return {};
+        }
+        const ConstantData original = mParts->graph->tensor(id).constant;
+        const DistantBackend& backend = mBackend;
+        HALYARD_ASSIGN_OR_RETURN(
+                mPlaces[id],
+                store.add(original.bytes.size(), [original, &backend](
+                                                         std::span<std::byte> bytes,
+                                                         const Checkpoint& checkpoint) {
+                    return backend.failing == FailingStage::PACK
+                                   ? toldToFail()
+                                   : copyInChunks(bytes.data(), original.bytes.data(), bytes.size(),
+                                                  checkpoint, "while a constant was moved");
+                }));
+        return {};
+    }
+
+    const DistantBackend& mBackend;
+    const std::shared_ptr<DistantParts> mParts;
+    std::unique_ptr<CompiledPiece> mInner;
+    std::vector<TensorId> mPacked;
+    std::map<TensorId, PackedConstant> mPlaces;
+};
+
+// Whether all that tells its output shapes is there before it runs.
+bool isForeseen(const Graph& graph, const Node& node) {
+    const NodeSignature signature = signatureOf(node.descriptor);
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+        if (signature.steers(i) && node.inputs[i] != kNoTensor &&
+            !graph.tensor(node.inputs[i]).isConstant()) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+        const OutputSpec* const spec = signature.output(i);
+        if (spec != nullptr && (spec->traits & kFoundByRunning) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+DistantBackend::~DistantBackend() {
+    if (failing == FailingStage::CLOSE && mHasCompiled) {
+        abort();
+    }
+}
+
+Status DistantBackend::supports(const Graph& graph, NodeId node) const {
+    if (mTakes == Takes::EVERY_SECOND && node % 2 != 0) {
+        return unsupported("takes every second node only");
+    }
+    if (mTakes == Takes::FORESEEN && !isForeseen(graph, graph.node(node))) {
+        return unsupported("takes nodes of foreseen shapes only");
+    }
+    if (ref::findKernel(graph.node(node)).run == nullptr) {
+        return unsupported("borrows its kernels, and there is none");
+    }
+    return {};
+}
+
+Result<std::unique_ptr<CompiledPiece>> DistantBackend::compile(
+        const CompileArguments& arguments) const {
+    mHasCompiled = true;
+    if (failing == FailingStage::COMPILE) {
+        return toldToFail();
+    }
+    auto parts = std::make_shared<DistantParts>();
+    parts->whole = arguments.graph;
+    parts->graph = std::make_shared<Graph>(*arguments.graph);
+    auto piece = std::make_unique<DistantPiece>(*this, std::move(parts));
+    HALYARD_RETURN_IF_ERROR(piece->compile(arguments));
+    return std::unique_ptr<CompiledPiece>(std::move(piece));
+}
+
+}  // namespace halyard::engine
