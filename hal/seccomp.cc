@@ -314,6 +314,20 @@ const char* findName(int64_t number) {
     return nullptr;
 }
 
+// The calls of these names, with any arguments.
+Result<std::vector<Row>> rowsFor(std::span<const std::string> names) {
+    std::vector<Row> rows;
+    for (const std::string& name : names) {
+        const auto* const found =
+                std::ranges::find_if(kNames, [&](const Name& known) { return name == known.name; });
+        if (found == std::end(kNames)) {
+            return invalidArgument("there is no system call \"" + name + "\"");
+        }
+        rows.push_back({static_cast<int>(found->number), "a backend's"});
+    }
+    return rows;
+}
+
 // A line that is put together without allocating, for a signal handler.
 class Line {
   public:
@@ -378,10 +392,13 @@ Status install(std::span<sock_filter> filter) {
 
 }  // namespace
 
-Status restrictSystemCalls(SeccompMode mode) {
+Status restrictSystemCalls(SeccompMode mode, std::span<const std::string> also) {
+    HALYARD_ASSIGN_OR_RETURN(std::vector<Row> rows, rowsFor(also));
     if (mode == SeccompMode::OFF) {
         return {};
     }
+    // The first row of a number counts.
+    rows.insert(rows.end(), std::begin(kAllowed), std::end(kAllowed));
     if (kArchitecture == 0) {
         return unsupported("there is no list of system calls for this processor");
     }
@@ -400,7 +417,7 @@ Status restrictSystemCalls(SeccompMode mode) {
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
         status = systemError("PR_SET_NO_NEW_PRIVS");
     } else {
-        std::vector<sock_filter> filter = makeFilter(kAllowed, refusal, refusal);
+        std::vector<sock_filter> filter = makeFilter(rows, refusal, refusal);
         status = install(filter);
     }
     if (enforce && !status.ok()) {
@@ -409,7 +426,8 @@ Status restrictSystemCalls(SeccompMode mode) {
     return status;
 }
 
-Status restrictServing(SeccompMode mode, ServingFiles files) {
+Status restrictServing(SeccompMode mode, ServingFiles files, std::span<const std::string> also) {
+    HALYARD_ASSIGN_OR_RETURN(const std::vector<Row> kept, rowsFor(also));
     if (mode == SeccompMode::OFF) {
         return {};
     }
@@ -420,6 +438,9 @@ Status restrictServing(SeccompMode mode, ServingFiles files) {
             rows.back().answer = kRefused;
         }
     }
+    std::erase_if(rows, [&](const Row& row) {
+        return std::ranges::find(kept, row.number, &Row::number) != kept.end();
+    });
     std::vector<sock_filter> filter = makeFilter(rows, refusalOf(mode), SECCOMP_RET_ALLOW);
     return install(filter);
 }

@@ -2,8 +2,8 @@
 //
 // The system calls that the service makes, and a filter in the kernel for all others: whoever takes
 // over the service through a client's data can do with the kernel only what the service does
-// anyway. The list is in seccomp.cc, with a word why for each. It is that of the service with the
-// backends of this tree; a backend that loads a vendor's library is likely to need more.
+// anyway. The list is in seccomp.cc, with a word why for each. A backend that loads a vendor's
+// library is likely to need more, and says what (engine::ProcessNeeds).
 //
 // There are two filters. The first one lets the service start; the second one, of before the first
 // client can call, takes what only starting needs: opening files and sockets above all.
@@ -11,6 +11,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 
 #include "engine/base/status.h"
 
@@ -25,8 +27,9 @@ enum class SeccompMode : uint8_t {
 // Filters the system calls of all threads of the process, those to come among them, for good. With
 // ENFORCE the process's action for SIGSYS is taken too. Where it fails, no more has changed than
 // that the process gains no privileges by execve() any more: UNSUPPORTED if the kernel has no such
-// filters or the list none for this processor.
-Status restrictSystemCalls(SeccompMode mode);
+// filters or the list none for this processor. `also`: the names of further calls, which may be
+// made with any arguments; INVALID_ARGUMENT for one that there is not.
+Status restrictSystemCalls(SeccompMode mode, std::span<const std::string> also = {});
 
 // Whether the service opens files by their names for as long as it serves, as dumps do.
 enum class ServingFiles : uint8_t { NONE, DUMPS };
@@ -34,7 +37,9 @@ enum class ServingFiles : uint8_t { NONE, DUMPS };
 // The second filter, after the first with the same mode, as a service begins to serve. What it will
 // use has to be open by now: the binder device, and the log (openLog()). With ENFORCE, opening a
 // file fails with EACCES instead of ending the process: C libraries look into files when they like,
-// glibc for how to shrink a heap, and do without them.
-Status restrictServing(SeccompMode mode, ServingFiles files);
+// glibc for how to shrink a heap, and do without them. What is in `also`, as with the first filter,
+// stays as it was.
+Status restrictServing(SeccompMode mode, ServingFiles files,
+                       std::span<const std::string> also = {});
 
 }  // namespace halyard::hal

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <ctime>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@
 #include "hal/log_sink.h"
 #include "hal/memory/guarded_mapping.h"
 #include "hal/seccomp.h"
+#include "hal/service/backend_needs.h"
 #include "hal/service/door.h"
 #include "hal/service/process_watch.h"
 #include "hal/service_options.h"
@@ -73,7 +75,9 @@ void raiseDescriptorLimit() {
 
 using Backends = std::vector<std::unique_ptr<const engine::Backend>>;
 
-Status serve(const ServiceOptions& options, Backends backendsInUse, const sigset_t& signals) {
+// `calls`: that the backends make beyond those of the service.
+Status serve(const ServiceOptions& options, Backends backendsInUse,
+             std::span<const std::string> calls, const sigset_t& signals) {
     driver::Options driverOptions = options.driver;
     driverOptions.calls = kLongCalls;
     driverOptions.longWorkGivesWay = true;
@@ -97,11 +101,12 @@ Status serve(const ServiceOptions& options, Backends backendsInUse, const sigset
     HALYARD_RETURN_IF_ERROR(openDoors(doors, {.device = device, .processes = processes}, kThreads));
 
     // Nobody calls before the service is registered, and nothing is opened from here on.
-    const bool dumps =
-            !options.driver.dumpDirectory.empty() || !options.driver.graphDumpDirectory.empty();
+    const bool dumps = !options.driver.dumpDirectory.empty() ||
+                       !options.driver.graphDumpDirectory.empty() ||
+                       !options.driver.traceDirectory.empty();
     openLog();
-    HALYARD_RETURN_IF_ERROR(
-            restrictServing(options.seccomp, dumps ? ServingFiles::DUMPS : ServingFiles::NONE));
+    HALYARD_RETURN_IF_ERROR(restrictServing(
+            options.seccomp, dumps ? ServingFiles::DUMPS : ServingFiles::NONE, calls));
 
     // Managers may start later than this service, at boot, and may die and come back.
     HALYARD_ASSIGN_OR_RETURN(const bool announced,
@@ -150,14 +155,18 @@ int run(int argc, char** argv) {
     prepareDescriptorKinds();
     Result<Backends> backends = driver::makeBackends(options->driver);
     Status served = backends.status();
+    std::vector<std::string> calls;
     if (served.ok()) {
-        served = restrictSystemCalls(options->seccomp);
+        served = meetNeeds(*backends, calls);
+    }
+    if (served.ok()) {
+        served = restrictSystemCalls(options->seccomp, calls);
     }
     if (served.ok()) {
         served = guardMappings();
     }
     if (served.ok()) {
-        served = serve(*options, std::move(*backends), blockEndSignals());
+        served = serve(*options, std::move(*backends), calls, blockEndSignals());
     }
     if (!served.ok()) {
         log(LogLevel::ERROR, served.toString());

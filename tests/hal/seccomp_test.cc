@@ -29,14 +29,17 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "driver/device.h"
 #include "engine/base/thread_pool.h"
+#include "engine/plan/backend.h"
 #include "hal/log_sink.h"
 #include "hal/memory/guarded_mapping.h"
+#include "hal/service/backend_needs.h"
 #include "tests/hal/add_model.h"
 #include "tests/hal/hidl_client.h"
 #include "tests/hal/loopback.h"
@@ -229,6 +232,111 @@ TEST(SeccompDeathTest, HoldsForEveryThread) {
     EXPECT_EXIT(whileServing(), ::testing::KilledBySignal(SIGABRT), "socket");
     expectRefused([] { std::thread([] { execl("/bin/true", "true", nullptr); }).join(); },
                   "execve");
+}
+
+// ---- what backends need -------------------------------------------------------------------------
+
+// Needs what it is given.
+class NeedyBackend : public engine::Backend {
+  public:
+    explicit NeedyBackend(engine::ProcessNeeds needs) : mNeeds(std::move(needs)) {}
+    std::string_view name() const override { return "Needy"; }
+    Status supports(const engine::Graph& /*graph*/, engine::NodeId /*node*/) const override {
+        return unsupported("runs nothing");
+    }
+    Result<std::unique_ptr<engine::CompiledPiece>> compile(
+            const engine::CompileArguments& /*arguments*/) const override {
+        return unsupported("compiles nothing");
+    }
+    engine::ProcessNeeds needs() const override { return mNeeds; }
+
+  private:
+    const engine::ProcessNeeds mNeeds;
+};
+
+std::vector<std::unique_ptr<const engine::Backend>> needing(engine::ProcessNeeds needs) {
+    std::vector<std::unique_ptr<const engine::Backend>> backends;
+    backends.push_back(std::make_unique<NeedyBackend>(std::move(needs)));
+    return backends;
+}
+
+// Both filters, with what such a backend needs; then it acts.
+template <typename Act>
+[[noreturn]] void serveWith(engine::ProcessNeeds needs, const Act& act) {
+    std::vector<std::string> calls;
+    Status status = meetNeeds(needing(std::move(needs)), calls);
+    if (status.ok()) {
+        status = restrictSystemCalls(SeccompMode::ENFORCE, calls);
+    }
+    openLog();
+    if (status.ok()) {
+        status = restrictServing(SeccompMode::ENFORCE, ServingFiles::NONE, calls);
+    }
+    _exit(status.ok() && act() ? kDone : 1);
+}
+
+TEST(SeccompDeathTest, LetsBackendsCallWhatTheyNeed) {
+    const auto askDriver = [] { return ioctl(0, 0x5412, "x") <= 0; };
+    EXPECT_EXIT(serveWith({}, askDriver), ::testing::KilledBySignal(SIGABRT), "ioctl");
+    EXPECT_EXIT(serveWith({.systemCalls = {"ioctl"}}, askDriver), ::testing::ExitedWithCode(kDone),
+                "");
+    const auto openFile = [] { return open("/proc/self/status", O_RDONLY | O_CLOEXEC) >= 0; };
+    EXPECT_EXIT(serveWith({.systemCalls = {"ioctl"}}, openFile), ::testing::ExitedWithCode(1), "");
+    EXPECT_EXIT(serveWith({.systemCalls = {"openat"}}, openFile), ::testing::ExitedWithCode(kDone),
+                "");
+    const auto openSocket = [] { return socket(AF_UNIX, SOCK_STREAM, 0) >= 0; };
+    EXPECT_EXIT(serveWith({.systemCalls = {"openat"}}, openSocket),
+                ::testing::KilledBySignal(SIGABRT), "socket");
+    EXPECT_EXIT(serveWith({.systemCalls = {"socket"}}, openSocket),
+                ::testing::ExitedWithCode(kDone), "");
+}
+
+TEST(SeccompDeathTest, RefusesNamesThatAreNoCalls) {
+    const std::vector<std::string> names = {"iotcl"};
+    const Status status = restrictSystemCalls(SeccompMode::ENFORCE, names);
+    EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(status.message(), "there is no system call \"iotcl\"");
+    EXPECT_EQ(restrictServing(SeccompMode::LOG, ServingFiles::NONE, names).code(),
+              StatusCode::INVALID_ARGUMENT);
+}
+
+// A process that is started before the filter has none.
+TEST(SeccompDeathTest, LetsBackendsStartHelpersBeforeIt) {
+    const auto work = [] {
+        std::array<int, 2> question = {};
+        std::array<int, 2> answer = {};
+        if (pipe2(question.data(), O_CLOEXEC) != 0 || pipe2(answer.data(), O_CLOEXEC) != 0) {
+            _exit(1);
+        }
+        const auto start = [&]() -> Status {
+            const pid_t helper = fork();
+            if (helper == 0) {
+                char byte = 0;
+                // What no filter lets pass.
+                const bool asked = read(question[0], &byte, 1) == 1;
+                byte = asked && socket(AF_INET, SOCK_STREAM, 0) >= 0 ? 'y' : 'n';
+                _exit(write(answer[1], &byte, 1) == 1 ? 0 : 1);
+            }
+            return helper > 0 ? Status() : internalError("can't fork");
+        };
+        serveWith({.systemCalls = {}, .startHelper = start}, [&] {
+            char byte = 'q';
+            return write(question[1], &byte, 1) == 1 && read(answer[0], &byte, 1) == 1 &&
+                   byte == 'y';
+        });
+    };
+    EXPECT_EXIT(work(), ::testing::ExitedWithCode(kDone), "");
+}
+
+TEST(BackendNeeds, FailWithTheHelpersWord) {
+    std::vector<std::string> calls;
+    const Status status = meetNeeds(
+            needing({.systemCalls = {"ioctl"},
+                     .startHelper = [] { return unsupported("has no program to start"); }}),
+            calls);
+    EXPECT_EQ(status.code(), StatusCode::UNSUPPORTED);
+    EXPECT_EQ(status.message(), "the helper of Needy: has no program to start");
+    EXPECT_TRUE(calls.empty());
 }
 
 TEST(SeccompDeathTest, LetsEverythingBeDoneWhereItOnlyTells) {
