@@ -19,6 +19,7 @@
 #include "driver/model/footprint.h"
 #include "driver/model/pools.h"
 #include "driver/model/validate.h"
+#include "driver/prepare/saved_model.h"
 #include "driver/prepare/support.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/heap.h"
@@ -357,6 +358,12 @@ Status Device::prepareFromCacheAsync(const PrepareOptions& options,
     const Status none = unsupported("there is no compilation cache");
     callback(none, nullptr);
     return none;
+}
+
+Result<std::shared_ptr<PreparedModel>> Device::load(const Memory& file,
+                                                    const PrepareOptions& options) const {
+    HALYARD_RETURN_IF_ERROR(validatePriority(options.priority));
+    return loadModel(mState, file, options);
 }
 
 std::string Device::report() const {

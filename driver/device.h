@@ -85,6 +85,11 @@ class Device {
     Status prepareFromCacheAsync(const PrepareOptions& options,
                                  const PrepareCallback& callback) const;
 
+    // From a file that PreparedModel::save() wrote, on the calling thread; fails as loadModel()
+    // (prepare/saved_model.h) does.
+    Result<std::shared_ptr<PreparedModel>> load(const Memory& file,
+                                                const PrepareOptions& options) const;
+
     // Text lines of TAB-separated fields for people and tools that look into a running service:
     // version, backends, threads, bytes of memory in use and at most, bytes of the process's heap
     // in use and held, denied operations, dump folder, models alive; one line per user and one per

@@ -54,8 +54,11 @@ class Findings:
         assert [name for name, row in self.checks.items() if row.held == 0] == []
 
 
-def run(name: str, cases: Sequence[Case], folder: Path, *words: str) -> Findings:
-    """Runs a program over the cases, on all processors; `folder` is for its bundle."""
+def run(
+    name: str, cases: Sequence[Case], folder: Path, *words: str, command: Sequence[str] = ()
+) -> Findings:
+    """Runs a program over the cases, on all processors; `folder` is for its bundle. The command
+    comes before the options."""
     program = native.folder() / name
     if not program.is_file():
         pytest.skip(f"{name} is not built: make test-native builds it")
@@ -64,7 +67,7 @@ def run(name: str, cases: Sequence[Case], folder: Path, *words: str) -> Findings
     workers = str(os.cpu_count() or 1)
     start = time.monotonic()
     done = subprocess.run(
-        [program, "--bundle", bundle, "--workers", workers, *words],
+        [program, *command, "--bundle", bundle, "--workers", workers, *words],
         capture_output=True,
         text=True,
         timeout=_HANGS,

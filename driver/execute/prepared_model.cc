@@ -17,6 +17,8 @@
 #include "driver/execute/request_trace.h"
 #include "driver/model/footprint.h"
 #include "driver/model/pools.h"
+#include "driver/prepare/saved_model.h"
+#include "engine/base/section_file.h"
 
 namespace halyard::driver {
 namespace {
@@ -408,6 +410,19 @@ Status PreparedModel::validateFenced(const Request& request, HalVersion version)
                                    ": its dimensions are not fully specified, as a fenced "
                                    "execution needs them");
         }
+    }
+    return {};
+}
+
+Status PreparedModel::save(ByteSink& sink) const {
+    SectionWriter file;
+    file.addDescription("model", toBytes({.boundary = mState->boundary,
+                                          .footprint = mState->holdings.memory.count(),
+                                          .settings = settingsOf(mState->device->options)}));
+    mState->program->save(file);
+    HALYARD_RETURN_IF_ERROR(file.writeTo(sink));
+    for (size_t i = 0; i < mState->pools.size(); ++i) {
+        HALYARD_RETURN_IF_ERROR(checkIntact(mState->pools[i], "model", i));
     }
     return {};
 }

@@ -15,6 +15,7 @@
 #include "driver/model/pools.h"
 #include "driver/model/request.h"
 #include "driver/model/validate_request.h"
+#include "engine/base/byte_parts.h"
 #include "engine/base/status.h"
 #include "engine/plan/program.h"
 
@@ -70,6 +71,10 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
     // Whether a fenced execution would be valid: a request as ever, whose outputs have fully
     // specified dimensions. INVALID_ARGUMENT otherwise.
     Status validateFenced(const Request& request, HalVersion version) const;
+
+    // Writes what Device::load() reads, from where it lies. What the sink says; INTERNAL if a pool
+    // of the model's is no longer intact.
+    Status save(ByteSink& sink) const;
 
     const engine::Program& program() const;
     const std::shared_ptr<Client>& client() const;

@@ -27,11 +27,14 @@ Result<ConstantData> ConstantCopies::of(const ConstantData& constant) {
         return copyOf(constant.bytes, mMemory, mCheckpoint);
     }
     const auto key = std::make_pair(constant.bytes.data(), constant.bytes.size());
-    if (const auto found = mEntries.find(key); found != mEntries.end()) {
-        return found->second.copy;
+    auto found = mEntries.find(key);
+    if (found == mEntries.end()) {
+        HALYARD_ASSIGN_OR_RETURN(ConstantData copy, copyOf(constant.bytes, mMemory, mCheckpoint));
+        found = mEntries.emplace(key, Entry{.source = constant.owner, .copy = std::move(copy)})
+                        .first;
     }
-    HALYARD_ASSIGN_OR_RETURN(ConstantData copy, copyOf(constant.bytes, mMemory, mCheckpoint));
-    mEntries.emplace(key, Entry{.source = constant.owner, .copy = copy});
+    ConstantData copy = found->second.copy;
+    copy.id = constant.id;
     return copy;
 }
 

@@ -28,9 +28,9 @@ class ConstantCopies {
                             const Checkpoint& checkpoint = {})
         : mMemory(std::move(memory)), mCheckpoint(checkpoint) {}
 
-    // The same bytes, aligned to any element, that no client can write to: what was read once stays
-    // true. Of bytes without an owner, whose address may come again with others, a new copy each
-    // time. RESOURCE_EXHAUSTED, or what the checkpoint says.
+    // The same constant, its bytes aligned to any element, that no client can write to: what was
+    // read once stays true. Of bytes without an owner, whose address may come again with others, a
+    // new copy each time. RESOURCE_EXHAUSTED, or what the checkpoint says.
     Result<ConstantData> of(const ConstantData& constant);
 
     const std::shared_ptr<Budget>& memory() const { return mMemory; }

@@ -57,6 +57,12 @@ Result<TensorId> Graph::addConstant(TensorType type, ConstantData data, Constant
     return static_cast<TensorId>(mTensors.size() - 1);
 }
 
+TensorId Graph::addPackedConstant(TensorType type, ConstantId id) {
+    const TensorId tensor = addTensor(std::move(type));
+    mTensors[tensor].constant.id = id;
+    return tensor;
+}
+
 bool NestedGraph::operator==(const NestedGraph& other) const {
     return graph == other.graph ||
            (graph != nullptr && other.graph != nullptr && *graph == *other.graph);
@@ -70,6 +76,8 @@ bool Node::operator==(const Node& other) const {
 bool Graph::operator==(const Graph& other) const {
     const auto sameTensor = [](const Tensor& a, const Tensor& b) {
         return a.type == b.type && a.isConstant() == b.isConstant() &&
+               a.isPackedAway() == b.isPackedAway() &&
+               (!a.isPackedAway() || a.constant.id == b.constant.id) &&
                std::ranges::equal(a.constant.bytes, b.constant.bytes);
     };
     return mInputs == other.mInputs && mOutputs == other.mOutputs &&

@@ -33,6 +33,11 @@ using NodeId = uint32_t;
 // Stands for an input that was left out.
 inline constexpr TensorId kNoTensor = std::numeric_limits<TensorId>::max();
 
+// Names the elements of a constant within one program and all graphs inside it: equal ids, equal
+// bytes. Given when a program is built (constant_store.h), kept where the bytes are let go of, and
+// saved with the program.
+enum class ConstantId : uint32_t { NONE = 0 };
+
 // Elements of a constant. `owner` keeps `bytes` alive (a mapped pool, a vector); the bytes may be
 // unaligned in the client's pool, so Graph::addConstant copies those that are.
 struct ConstantData {
@@ -40,15 +45,22 @@ struct ConstantData {
     std::span<const uint8_t> bytes;
     // A client may write to the bytes at any time. The verifier copies those that steer a node.
     bool shared = false;
+    ConstantId id = ConstantId::NONE;
+
+    // Where there is an id and nothing else, all that reads the constant has packed it.
+    bool isPackedAway() const { return owner == nullptr && id != ConstantId::NONE; }
 };
 
+// Computed or given by the caller, a constant with its elements, or one that was packed away.
 struct Tensor {
     TensorType type;
-    ConstantData constant;  // bytes.data() == nullptr unless the tensor is a constant
+    ConstantData constant;  // bytes.data() == nullptr where there are no elements
     // For people, and for callers that bind by name; may be empty. Nothing depends on it.
     std::string name = {};
 
-    bool isConstant() const { return constant.owner != nullptr; }
+    bool isConstant() const { return constant.owner != nullptr || isPackedAway(); }
+    // Only nodes that have its packing may read it (CompiledPiece::packed).
+    bool isPackedAway() const { return constant.isPackedAway(); }
 };
 
 struct Node {
@@ -82,13 +94,19 @@ class Graph {
     // address; without `copies` one that nobody counts.
     Result<TensorId> addConstant(TensorType type, ConstantData data);
     Result<TensorId> addConstant(TensorType type, ConstantData data, ConstantCopies& copies);
+    // One that was packed away; its id is none other's in the program.
+    TensorId addPackedConstant(TensorType type, ConstantId id);
     NodeId addNode(Node node);
     void addVanished(VanishedOperation vanished) { mVanished.push_back(std::move(vanished)); }
-    // Puts other bytes, as many, in the place of a constant's. No bytes: nothing reads it any more.
+    // Puts other bytes, as many, in the place of a constant's.
     void replaceConstant(TensorId id, ConstantData data) {
         mTensors[id].constant = std::move(data);
     }
     void setName(TensorId id, std::string name) { mTensors[id].name = std::move(name); }
+    // Lets go of the bytes of a constant that has an id.
+    void packAway(TensorId id) {
+        mTensors[id].constant = {.owner = nullptr, .bytes = {}, .id = mTensors[id].constant.id};
+    }
     void setInputs(std::vector<TensorId> inputs) { mInputs = std::move(inputs); }
     void setOutputs(std::vector<TensorId> outputs) { mOutputs = std::move(outputs); }
     // True when float32 arithmetic may drop to float16 range and precision.

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,18 +16,24 @@
 #include <variant>
 
 #include "engine/base/aligned_buffer.h"
+#include "engine/base/byte_format.h"
 #include "engine/base/checked_math.h"
 #include "engine/graph/verifier.h"
 
 namespace halyard::engine {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "numbers are written as they lie");
-
 constexpr std::string_view kMagic = "HALYGRPH";
-constexpr uint32_t kVersion = 2;
-constexpr size_t kAlignment = 64;
+constexpr size_t kAlignment = kConstantAlignment;
 constexpr int8_t kUnknownRank = -1;
+
+// What a tensor has of a constant.
+enum class Elements : uint8_t {
+    NONE,        // it is none
+    THERE,       // offset and size in the block follow
+    IDENTIFIED,  // and then its id
+    PACKED_AWAY  // its id follows
+};
 
 // What follows a field's name, so that a field that changed its type is noticed.
 enum class Tag : uint8_t { BOOL, INT32, FLOAT, DOUBLE, ENUMERATOR, FIELDS, GRAPH };
@@ -56,60 +62,33 @@ size_t alignUp(size_t size) {
     return (size + kAlignment - 1) & ~(kAlignment - 1);
 }
 
+// Writes the description, and lists the constants, each once wherever it is read.
 class Writer {
   public:
-    std::vector<uint8_t> write(const Graph& graph) {
+    explicit Writer(ConstantIds ids) : mIds(ids) {}
+
+    SerializedGraph write(const Graph& graph) {
         writeGraph(graph);
-        const std::vector<uint8_t> description = std::exchange(mBytes, {});
-        mBytes.assign(kMagic.begin(), kMagic.end());
-        put(kVersion);
-        put(static_cast<uint64_t>(description.size()));
-        put(static_cast<uint64_t>(mBlock.size()));
-        mBytes.insert(mBytes.end(), description.begin(), description.end());
-        mBytes.resize(alignUp(mBytes.size()));
-        mBytes.insert(mBytes.end(), mBlock.begin(), mBlock.end());
-        return std::move(mBytes);
+        return {.description = mBytes.take(), .block = std::move(mBlock)};
     }
 
   private:
-    template <typename T>
-    requires std::is_arithmetic_v<T>
-    void put(T value) {
-        std::array<uint8_t, sizeof(T)> bytes;
-        std::memcpy(bytes.data(), &value, sizeof(T));
-        mBytes.insert(mBytes.end(), bytes.begin(), bytes.end());
-    }
-
-    void putCount(size_t count) { put(static_cast<uint32_t>(count)); }
-
-    void putText(std::string_view text) {
-        putCount(text.size());
-        mBytes.insert(mBytes.end(), text.begin(), text.end());
-    }
-
-    void putIds(std::span<const uint32_t> ids) {
-        putCount(ids.size());
-        for (const uint32_t id : ids) {
-            put(id);
-        }
-    }
-
     void writeGraph(const Graph& graph) {
-        put(static_cast<uint8_t>(graph.relaxedFloat()));
-        putCount(graph.tensors().size());
+        mBytes.putFlag(graph.relaxedFloat());
+        mBytes.putCount(graph.tensors().size());
         for (const Tensor& tensor : graph.tensors()) {
             writeTensor(tensor);
         }
-        putCount(graph.nodes().size());
+        mBytes.putCount(graph.nodes().size());
         for (const Node& node : graph.nodes()) {
             writeNode(node);
         }
-        putIds(graph.inputs());
-        putIds(graph.outputs());
-        putCount(graph.vanished().size());
+        mBytes.putList<uint32_t>(graph.inputs());
+        mBytes.putList<uint32_t>(graph.outputs());
+        mBytes.putCount(graph.vanished().size());
         for (const VanishedOperation& vanished : graph.vanished()) {
-            put(vanished.operation);
-            putText(vanished.fate);
+            mBytes.put(vanished.operation);
+            mBytes.putText(vanished.fate);
         }
         writeNames(graph);
     }
@@ -117,42 +96,61 @@ class Writer {
     // Most tensors have none.
     void writeNames(const Graph& graph) {
         const auto isNamed = [](const Tensor& tensor) { return !tensor.name.empty(); };
-        putCount(static_cast<size_t>(std::ranges::count_if(graph.tensors(), isNamed)));
+        mBytes.putCount(static_cast<size_t>(std::ranges::count_if(graph.tensors(), isNamed)));
         for (TensorId id = 0; id < graph.tensors().size(); ++id) {
             if (isNamed(graph.tensor(id))) {
-                put(id);
-                putText(graph.tensor(id).name);
+                mBytes.put(id);
+                mBytes.putText(graph.tensor(id).name);
             }
         }
     }
 
     void writeTensor(const Tensor& tensor) {
-        putText(nameOfEnumerator(tensor.type.type));
+        mBytes.putText(nameOfEnumerator(tensor.type.type));
         const Shape& shape = tensor.type.shape;
-        put(shape.hasKnownRank() ? static_cast<int8_t>(shape.rank()) : kUnknownRank);
+        mBytes.put(shape.hasKnownRank() ? static_cast<int8_t>(shape.rank()) : kUnknownRank);
         for (const int32_t extent : shape.extents()) {
-            put(extent);
+            mBytes.put(extent);
         }
         const Quantization& quantization = tensor.type.quantization;
-        put(quantization.scale);
-        put(quantization.zeroPoint);
-        put(quantization.channelDim);
-        putCount(quantization.channelScales.size());
-        for (const float scale : quantization.channelScales) {
-            put(scale);
+        mBytes.put(quantization.scale);
+        mBytes.put(quantization.zeroPoint);
+        mBytes.put(quantization.channelDim);
+        mBytes.putList(
+                std::span(quantization.channelScales.begin(), quantization.channelScales.size()));
+        writeConstant(tensor);
+    }
+
+    void writeConstant(const Tensor& tensor) {
+        const ConstantData& constant = tensor.constant;
+        const bool identified = mIds == ConstantIds::KEEP && constant.id != ConstantId::NONE;
+        const Elements elements = tensor.isPackedAway()  ? Elements::PACKED_AWAY
+                                  : !tensor.isConstant() ? Elements::NONE
+                                  : identified           ? Elements::IDENTIFIED
+                                                         : Elements::THERE;
+        mBytes.put(static_cast<uint8_t>(elements));
+        if (elements == Elements::THERE || elements == Elements::IDENTIFIED) {
+            mBytes.put(static_cast<uint64_t>(placeOf(constant.bytes)));
+            mBytes.put(static_cast<uint64_t>(constant.bytes.size()));
         }
-        put(static_cast<uint8_t>(tensor.isConstant()));
-        if (tensor.isConstant()) {
-            const std::span<const uint8_t> bytes = tensor.constant.bytes;
-            mBlock.resize(alignUp(mBlock.size()));
-            put(static_cast<uint64_t>(mBlock.size()));
-            put(static_cast<uint64_t>(bytes.size()));
-            mBlock.insert(mBlock.end(), bytes.begin(), bytes.end());
+        if (elements == Elements::IDENTIFIED || elements == Elements::PACKED_AWAY) {
+            mBytes.put(static_cast<uint32_t>(constant.id));
         }
     }
 
+    // In the block.
+    size_t placeOf(std::span<const uint8_t> bytes) {
+        const auto [place, isNew] =
+                mPlaces.emplace(std::pair(bytes.data(), bytes.size()), alignUp(mBlock.size()));
+        if (isNew) {
+            mBlock.alignTo(kAlignment);
+            mBlock.addView(bytes);
+        }
+        return place->second;
+    }
+
     void writeNode(const Node& node) {
-        putText(toString(node.kind()));
+        mBytes.putText(toString(node.kind()));
         std::visit(
                 [&]<typename Descriptor>(const Descriptor& descriptor) {
                     if constexpr (!std::is_same_v<Descriptor, std::monostate>) {
@@ -160,37 +158,39 @@ class Writer {
                     }
                 },
                 node.descriptor);
-        putIds(node.inputs);
-        putIds(node.outputs);
-        putText(node.label);
-        putIds(node.sources);
+        mBytes.putList<uint32_t>(node.inputs);
+        mBytes.putList<uint32_t>(node.outputs);
+        mBytes.putText(node.label);
+        mBytes.putList<uint32_t>(node.sources);
     }
 
     template <typename T>
     void putValue(const T& value) {
-        put(static_cast<uint8_t>(tagOf<T>()));
+        mBytes.put(static_cast<uint8_t>(tagOf<T>()));
         if constexpr (std::is_same_v<T, bool>) {
-            put(static_cast<uint8_t>(value));
+            mBytes.putFlag(value);
         } else if constexpr (std::is_enum_v<T>) {
-            putText(nameOfEnumerator(value));
+            mBytes.putText(nameOfEnumerator(value));
         } else if constexpr (std::is_same_v<T, NestedGraph>) {
-            put(static_cast<uint8_t>(value.graph != nullptr));
+            mBytes.putFlag(value.graph != nullptr);
             if (value.graph != nullptr) {
                 writeGraph(*value.graph);
             }
         } else if constexpr (WithFields<T>) {
-            putCount(std::tuple_size_v<decltype(value.fields())>);
+            mBytes.putCount(std::tuple_size_v<decltype(value.fields())>);
             forEachField(value, [&](std::string_view name, const auto& field) {
-                putText(name);
+                mBytes.putText(name);
                 putValue(field);
             });
         } else {
-            put(value);
+            mBytes.put(value);
         }
     }
 
-    std::vector<uint8_t> mBytes;
-    std::vector<uint8_t> mBlock;
+    const ConstantIds mIds;
+    ByteWriter mBytes;
+    ByteParts mBlock;
+    std::map<std::pair<const uint8_t*, size_t>, size_t> mPlaces;
 };
 
 std::optional<NodeDescriptor> descriptorNamed(std::string_view kind) {
@@ -203,72 +203,22 @@ std::optional<NodeDescriptor> descriptorNamed(std::string_view kind) {
     return std::nullopt;
 }
 
-// Reads the description. Each count is followed by at least as many bytes as it counts, so that
-// nothing is allocated that is not there.
 class Reader {
   public:
-    Reader(std::span<const uint8_t> description, std::shared_ptr<const AlignedBuffer> block,
-           size_t blockSize)
-        : mRest(description), mBlock(std::move(block)), mBlockSize(blockSize) {}
+    Reader(std::span<const uint8_t> description, const ConstantData& block)
+        : mBytes(description, "the graph"), mBlock(block) {}
 
     Result<Graph> read() {
         Graph graph;
         HALYARD_RETURN_IF_ERROR(readGraph(graph, 0));
-        if (!mRest.empty()) {
-            return invalidArgument("there is more than a graph");
-        }
+        HALYARD_RETURN_IF_ERROR(mBytes.finish());
         return graph;
     }
 
   private:
-    template <typename T>
-    requires std::is_arithmetic_v<T> Status get(T& value) {
-        if (mRest.size() < sizeof(T)) {
-            return invalidArgument("the graph ends early");
-        }
-        std::memcpy(&value, mRest.data(), sizeof(T));
-        mRest = mRest.subspan(sizeof(T));
-        return {};
-    }
-
-    Status getFlag(bool& flag) {
-        uint8_t byte = 0;
-        HALYARD_RETURN_IF_ERROR(get(byte));
-        if (byte > 1) {
-            return invalidArgument("a flag is " + std::to_string(byte));
-        }
-        flag = byte == 1;
-        return {};
-    }
-
-    Result<size_t> getCount() {
-        uint32_t count = 0;
-        HALYARD_RETURN_IF_ERROR(get(count));
-        if (count > mRest.size()) {
-            return invalidArgument("the graph ends early");
-        }
-        return size_t{count};
-    }
-
-    Result<std::string_view> getText() {
-        HALYARD_ASSIGN_OR_RETURN(const size_t length, getCount());
-        const std::string_view text(reinterpret_cast<const char*>(mRest.data()), length);
-        mRest = mRest.subspan(length);
-        return text;
-    }
-
-    template <typename T>
-    Status getList(std::vector<T>& list) {
-        HALYARD_ASSIGN_OR_RETURN(const size_t count, getCount());
-        for (size_t i = 0; i < count; ++i) {
-            HALYARD_RETURN_IF_ERROR(get(list.emplace_back()));
-        }
-        return {};
-    }
-
     template <typename E>
     Status getEnumerator(E& value) {
-        HALYARD_ASSIGN_OR_RETURN(const std::string_view name, getText());
+        HALYARD_ASSIGN_OR_RETURN(const std::string_view name, mBytes.getText());
         const std::optional<E> found = enumeratorNamed<E>(name);
         if (!found.has_value()) {
             return unsupported("'" + std::string(name) + "' is not known");
@@ -283,38 +233,38 @@ class Reader {
                                " deep");
         }
         bool relaxed = false;
-        HALYARD_RETURN_IF_ERROR(getFlag(relaxed));
+        HALYARD_RETURN_IF_ERROR(mBytes.getFlag(relaxed));
         graph.setRelaxedFloat(relaxed);
-        HALYARD_ASSIGN_OR_RETURN(const size_t tensors, getCount());
+        HALYARD_ASSIGN_OR_RETURN(const size_t tensors, mBytes.getCount());
         for (size_t i = 0; i < tensors; ++i) {
             HALYARD_RETURN_IF_ERROR(readTensor(graph).withContext("tensor " + std::to_string(i)));
         }
-        HALYARD_ASSIGN_OR_RETURN(const size_t nodes, getCount());
+        HALYARD_ASSIGN_OR_RETURN(const size_t nodes, mBytes.getCount());
         for (size_t i = 0; i < nodes; ++i) {
             HALYARD_RETURN_IF_ERROR(
                     readNode(graph, depth).withContext("node " + std::to_string(i)));
         }
         std::vector<TensorId> ids;
-        HALYARD_RETURN_IF_ERROR(getList(ids));
+        HALYARD_RETURN_IF_ERROR(mBytes.getList(ids));
         graph.setInputs(std::exchange(ids, {}));
-        HALYARD_RETURN_IF_ERROR(getList(ids));
+        HALYARD_RETURN_IF_ERROR(mBytes.getList(ids));
         graph.setOutputs(std::move(ids));
-        HALYARD_ASSIGN_OR_RETURN(const size_t vanished, getCount());
+        HALYARD_ASSIGN_OR_RETURN(const size_t vanished, mBytes.getCount());
         for (size_t i = 0; i < vanished; ++i) {
             VanishedOperation operation;
-            HALYARD_RETURN_IF_ERROR(get(operation.operation));
-            HALYARD_ASSIGN_OR_RETURN(operation.fate, getText());
+            HALYARD_RETURN_IF_ERROR(mBytes.get(operation.operation));
+            HALYARD_RETURN_IF_ERROR(mBytes.getText(operation.fate));
             graph.addVanished(std::move(operation));
         }
         return readNames(graph);
     }
 
     Status readNames(Graph& graph) {
-        HALYARD_ASSIGN_OR_RETURN(const size_t names, getCount());
+        HALYARD_ASSIGN_OR_RETURN(const size_t names, mBytes.getCount());
         for (size_t i = 0; i < names; ++i) {
             TensorId id = kNoTensor;
-            HALYARD_RETURN_IF_ERROR(get(id));
-            HALYARD_ASSIGN_OR_RETURN(const std::string_view name, getText());
+            HALYARD_RETURN_IF_ERROR(mBytes.get(id));
+            HALYARD_ASSIGN_OR_RETURN(const std::string_view name, mBytes.getText());
             if (id >= graph.tensors().size()) {
                 return invalidArgument("there is no tensor " + std::to_string(id) + " to be named");
             }
@@ -328,35 +278,59 @@ class Reader {
         HALYARD_RETURN_IF_ERROR(getEnumerator(type.type));
         HALYARD_RETURN_IF_ERROR(readShape(type.shape));
         Quantization& quantization = type.quantization;
-        HALYARD_RETURN_IF_ERROR(get(quantization.scale));
-        HALYARD_RETURN_IF_ERROR(get(quantization.zeroPoint));
-        HALYARD_RETURN_IF_ERROR(get(quantization.channelDim));
+        HALYARD_RETURN_IF_ERROR(mBytes.get(quantization.scale));
+        HALYARD_RETURN_IF_ERROR(mBytes.get(quantization.zeroPoint));
+        HALYARD_RETURN_IF_ERROR(mBytes.get(quantization.channelDim));
         std::vector<float> scales;
-        HALYARD_RETURN_IF_ERROR(getList(scales));
+        HALYARD_RETURN_IF_ERROR(mBytes.getList(scales));
         quantization.channelScales = std::move(scales);
-        bool isConstant = false;
-        HALYARD_RETURN_IF_ERROR(getFlag(isConstant));
-        if (!isConstant) {
-            graph.addTensor(std::move(type));
-            return {};
+        uint8_t elements = 0;
+        HALYARD_RETURN_IF_ERROR(mBytes.get(elements));
+        switch (static_cast<Elements>(elements)) {
+            case Elements::NONE:
+                graph.addTensor(std::move(type));
+                return {};
+            case Elements::THERE:
+            case Elements::IDENTIFIED:
+                return readElements(graph, std::move(type),
+                                    static_cast<Elements>(elements) == Elements::IDENTIFIED);
+            case Elements::PACKED_AWAY: {
+                HALYARD_ASSIGN_OR_RETURN(const ConstantId id, readId());
+                graph.addPackedConstant(std::move(type), id);
+                return {};
+            }
         }
+        return invalidArgument("a flag is " + std::to_string(elements));
+    }
+
+    Result<ConstantId> readId() {
+        uint32_t id = 0;
+        HALYARD_RETURN_IF_ERROR(mBytes.get(id));
+        const auto constant = static_cast<ConstantId>(id);
+        return constant != ConstantId::NONE ? Result<ConstantId>(constant)
+                                            : invalidArgument("a constant has no identity");
+    }
+
+    Status readElements(Graph& graph, TensorType type, bool identified) {
         uint64_t offset = 0;
         uint64_t size = 0;
-        HALYARD_RETURN_IF_ERROR(get(offset));
-        HALYARD_RETURN_IF_ERROR(get(size));
-        if (!rangeFits<uint64_t>(offset, size, mBlockSize) || offset % kAlignment != 0) {
+        HALYARD_RETURN_IF_ERROR(mBytes.get(offset));
+        HALYARD_RETURN_IF_ERROR(mBytes.get(size));
+        if (!rangeFits<uint64_t>(offset, size, mBlock.bytes.size()) || offset % kAlignment != 0) {
             return invalidArgument("the elements of a constant lie outside their block");
         }
-        const auto* elements = reinterpret_cast<const uint8_t*>(mBlock->data()) + offset;
-        return graph
-                .addConstant(std::move(type),
-                             {.owner = mBlock, .bytes = {elements, static_cast<size_t>(size)}})
-                .status();
+        ConstantData constant = mBlock;
+        constant.bytes =
+                mBlock.bytes.subspan(static_cast<size_t>(offset), static_cast<size_t>(size));
+        if (identified) {
+            HALYARD_ASSIGN_OR_RETURN(constant.id, readId());
+        }
+        return graph.addConstant(std::move(type), std::move(constant)).status();
     }
 
     Status readShape(Shape& shape) {
         int8_t rank = 0;
-        HALYARD_RETURN_IF_ERROR(get(rank));
+        HALYARD_RETURN_IF_ERROR(mBytes.get(rank));
         if (rank == kUnknownRank) {
             shape = Shape::unknownRank();
             return {};
@@ -366,7 +340,7 @@ class Reader {
         }
         std::array<int32_t, kMaxRank> extents = {};
         for (int8_t axis = 0; axis < rank; ++axis) {
-            HALYARD_RETURN_IF_ERROR(get(extents[static_cast<size_t>(axis)]));
+            HALYARD_RETURN_IF_ERROR(mBytes.get(extents[static_cast<size_t>(axis)]));
         }
         HALYARD_ASSIGN_OR_RETURN(
                 shape,
@@ -377,12 +351,12 @@ class Reader {
     template <typename T>
     Status getValue(T& value, size_t depth) {
         uint8_t tag = 0;
-        HALYARD_RETURN_IF_ERROR(get(tag));
+        HALYARD_RETURN_IF_ERROR(mBytes.get(tag));
         if (tag != static_cast<uint8_t>(tagOf<T>())) {
             return unsupported("it has another type here");
         }
         if constexpr (std::is_same_v<T, bool>) {
-            return getFlag(value);
+            return mBytes.getFlag(value);
         } else if constexpr (std::is_enum_v<T>) {
             return getEnumerator(value);
         } else if constexpr (std::is_same_v<T, NestedGraph>) {
@@ -390,13 +364,13 @@ class Reader {
         } else if constexpr (WithFields<T>) {
             return getFields(value, depth);
         } else {
-            return get(value);
+            return mBytes.get(value);
         }
     }
 
     Status getNested(NestedGraph& nested, size_t depth) {
         bool present = false;
-        HALYARD_RETURN_IF_ERROR(getFlag(present));
+        HALYARD_RETURN_IF_ERROR(mBytes.getFlag(present));
         if (present) {
             Graph graph;
             HALYARD_RETURN_IF_ERROR(readGraph(graph, depth + 1));
@@ -407,9 +381,9 @@ class Reader {
 
     template <WithFields T>
     Status getFields(T& object, size_t depth) {
-        HALYARD_ASSIGN_OR_RETURN(const size_t count, getCount());
+        HALYARD_ASSIGN_OR_RETURN(const size_t count, mBytes.getCount());
         for (size_t i = 0; i < count; ++i) {
-            HALYARD_ASSIGN_OR_RETURN(const std::string_view wanted, getText());
+            HALYARD_ASSIGN_OR_RETURN(const std::string_view wanted, mBytes.getText());
             bool found = false;
             Status status;
             forEachField(object, [&](std::string_view name, auto& field) {
@@ -427,7 +401,7 @@ class Reader {
     }
 
     Status readNode(Graph& graph, size_t depth) {
-        HALYARD_ASSIGN_OR_RETURN(const std::string_view kind, getText());
+        HALYARD_ASSIGN_OR_RETURN(const std::string_view kind, mBytes.getText());
         std::optional<NodeDescriptor> descriptor = descriptorNamed(kind);
         if (!descriptor.has_value()) {
             return unsupported("the kind '" + std::string(kind) + "' is not known");
@@ -442,17 +416,16 @@ class Reader {
             }
         };
         HALYARD_RETURN_IF_ERROR(std::visit(read, node.descriptor).withContext(kind));
-        HALYARD_RETURN_IF_ERROR(getList(node.inputs));
-        HALYARD_RETURN_IF_ERROR(getList(node.outputs));
-        HALYARD_ASSIGN_OR_RETURN(node.label, getText());
-        HALYARD_RETURN_IF_ERROR(getList(node.sources));
+        HALYARD_RETURN_IF_ERROR(mBytes.getList(node.inputs));
+        HALYARD_RETURN_IF_ERROR(mBytes.getList(node.outputs));
+        HALYARD_RETURN_IF_ERROR(mBytes.getText(node.label));
+        HALYARD_RETURN_IF_ERROR(mBytes.getList(node.sources));
         graph.addNode(std::move(node));
         return {};
     }
 
-    std::span<const uint8_t> mRest;
-    std::shared_ptr<const AlignedBuffer> mBlock;
-    size_t mBlockSize;
+    ByteReader mBytes;
+    const ConstantData& mBlock;
 };
 
 struct Header {
@@ -480,7 +453,7 @@ Result<Header> readHeader(std::span<const uint8_t> bytes) {
     if (std::string_view(header.magic, sizeof header.magic) != kMagic) {
         return invalidArgument("these bytes are no graph");
     }
-    if (header.version != kVersion) {
+    if (header.version != kGraphVersion) {
         return unsupported("version " + std::to_string(header.version) + " of a graph's bytes");
     }
     return header;
@@ -488,8 +461,40 @@ Result<Header> readHeader(std::span<const uint8_t> bytes) {
 
 }  // namespace
 
+SerializedGraph describe(const Graph& graph, ConstantIds ids) {
+    return Writer(ids).write(graph);
+}
+
+ByteParts serializedParts(const Graph& graph) {
+    SerializedGraph serialized = describe(graph, ConstantIds::LEAVE_OUT);
+    ByteWriter header;
+    for (const char c : kMagic) {
+        header.put(c);
+    }
+    header.put(kGraphVersion);
+    header.put(static_cast<uint64_t>(serialized.description.size()));
+    header.put(static_cast<uint64_t>(serialized.block.size()));
+    ByteParts parts;
+    parts.add(header.take());
+    parts.add(std::move(serialized.description));
+    parts.alignTo(kAlignment);
+    parts.add(std::move(serialized.block));
+    return parts;
+}
+
 std::vector<uint8_t> serialize(const Graph& graph) {
-    return Writer().write(graph);
+    const ByteParts parts = serializedParts(graph);
+    std::vector<uint8_t> bytes(parts.size());
+    parts.copyTo(bytes.data());
+    return bytes;
+}
+
+Result<Graph> deserialize(std::span<const uint8_t> description, const ConstantData& block) {
+    if (reinterpret_cast<uintptr_t>(block.bytes.data()) % kAlignment != 0) {
+        return invalidArgument("the block of constants does not lie at a multiple of " +
+                               std::to_string(kAlignment));
+    }
+    return Reader(description, block).read();
 }
 
 Result<Graph> deserialize(std::span<const uint8_t> bytes) {
@@ -510,9 +515,10 @@ Result<Graph> deserialize(std::span<const uint8_t> bytes) {
     if (blockSize > 0) {
         std::memcpy(block.data(), bytes.data() + blockOffset, blockSize);
     }
-    return Reader(bytes.subspan(kHeaderSize, descriptionSize),
-                  std::make_shared<const AlignedBuffer>(std::move(block)), blockSize)
-            .read();
+    const auto owner = std::make_shared<const AlignedBuffer>(std::move(block));
+    return deserialize(bytes.subspan(kHeaderSize, descriptionSize),
+                       {.owner = owner,
+                        .bytes = {reinterpret_cast<const uint8_t*>(owner->data()), blockSize}});
 }
 
 }  // namespace halyard::engine

@@ -10,17 +10,37 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "engine/base/byte_parts.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
 
 namespace halyard::engine {
 
+// Of the description, whose parts alone do not say it.
+inline constexpr uint32_t kGraphVersion = 2;
+// Of a constant in the block.
+inline constexpr size_t kConstantAlignment = 64;
+
+// The parts of a graph's bytes; the block lies where the constants do.
+struct SerializedGraph {
+    std::vector<uint8_t> description;
+    ByteParts block;
+};
+
+// Identities mean something to the program they were given in, which may have packed constants
+// away: such a graph is of use with that program's store alone.
+enum class ConstantIds { LEAVE_OUT, KEEP };
+
 // Graphs inside nodes included. Labels and names are kept; whether a client can write to a constant
-// is not.
+// is not. The graph outlives what is made of its constants.
+SerializedGraph describe(const Graph& graph, ConstantIds ids);
+// All of its bytes, without identities. Every constant has its elements.
+ByteParts serializedParts(const Graph& graph);
 std::vector<uint8_t> serialize(const Graph& graph);
 
 // The bytes may come from anywhere: nothing is read past their end, and what is allocated stays in
@@ -29,5 +49,8 @@ std::vector<uint8_t> serialize(const Graph& graph);
 // message names, and for graphs nested deeper than kMaxNesting. The result is not verified. Its
 // constants share one copy of the block.
 Result<Graph> deserialize(std::span<const uint8_t> bytes);
+// The same for its parts; constants lie in the block, which begins at a multiple of
+// kConstantAlignment, and are shared as it is.
+Result<Graph> deserialize(std::span<const uint8_t> description, const ConstantData& block);
 
 }  // namespace halyard::engine

@@ -77,6 +77,9 @@ Status verifyTensor(const Tensor& tensor) {
         return {};
     }
     HALYARD_ASSIGN_OR_RETURN(const size_t size, tensor.type.byteSize());
+    if (tensor.isPackedAway()) {
+        return {};
+    }
     const std::span<const uint8_t> bytes = tensor.constant.bytes;
     if (bytes.size() != size) {
         return invalidArgument("the constant takes " + std::to_string(size) + " bytes but has " +
@@ -224,18 +227,13 @@ class Verifier {
             return unsupported("the graphs inside hold more than " +
                                std::to_string(kMaxNestedNodes) + " nodes");
         }
-        Result<Reservation> room =
-                Reservation::create(mCopies.memory(), bookkeepingBytes(original));
-        if (!room.ok()) {
-            return room.status().withContext("the copy of a graph inside");
-        }
         HALYARD_RETURN_IF_ERROR(mCheckpoint.check("while the graph was verified"));
-        const auto held = std::make_shared<NestedCopy>(
-                NestedCopy{.graph = original, .reservation = std::move(*room)});
-        narrowInputs(held->graph, values);
+        HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<Graph> copy,
+                                 copyOfNested(original, mCopies.memory()));
+        narrowInputs(*copy, values);
         HALYARD_RETURN_IF_ERROR(
-                Verifier(held->graph, mCopies, mCheckpoint, mDepth + 1, mNestedNodes).run());
-        return std::shared_ptr<const Graph>(held, &held->graph);
+                Verifier(*copy, mCopies, mCheckpoint, mDepth + 1, mNestedNodes).run());
+        return std::shared_ptr<const Graph>(copy);
     }
 
     static Status checkCount(const Graph& nested, std::span<const TensorId> values) {
@@ -265,7 +263,14 @@ class Verifier {
         const std::vector<bool> steers = steeringInputs(node);
         for (size_t i = 0; i < node.inputs.size(); ++i) {
             const TensorId id = node.inputs[i];
-            if (!steers[i] || id == kNoTensor || !mGraph.tensor(id).constant.shared) {
+            if (!steers[i] || id == kNoTensor) {
+                continue;
+            }
+            if (mGraph.tensor(id).isPackedAway()) {
+                return invalidArgument("input " + std::to_string(i) +
+                                       " steers it, and its elements were packed away");
+            }
+            if (!mGraph.tensor(id).constant.shared) {
                 continue;
             }
             Result<ConstantData> copy = mCopies.of(mGraph.tensor(id).constant);
@@ -344,6 +349,17 @@ class Verifier {
 
 }  // namespace
 
+Result<std::shared_ptr<Graph>> copyOfNested(const Graph& original,
+                                            const std::shared_ptr<Budget>& memory) {
+    Result<Reservation> room = Reservation::create(memory, bookkeepingBytes(original));
+    if (!room.ok()) {
+        return room.status().withContext("the copy of a graph inside");
+    }
+    const auto held = std::make_shared<NestedCopy>(
+            NestedCopy{.graph = original, .reservation = std::move(*room)});
+    return std::shared_ptr<Graph>(held, &held->graph);
+}
+
 Status verifyAndInfer(Graph& graph, ConstantCopies& copies, const Checkpoint& checkpoint) {
     size_t nestedNodes = 0;
     return Verifier(graph, copies, checkpoint, 0, nestedNodes).run();
@@ -353,6 +369,22 @@ Status verifyAndInfer(Graph& graph, const std::shared_ptr<Budget>& memory,
                       const Checkpoint& checkpoint) {
     ConstantCopies copies(memory, checkpoint);
     return verifyAndInfer(graph, copies, checkpoint);
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the verifier lets graphs be nested
+Status checkElements(const Graph& graph) {
+    for (TensorId id = 0; id < graph.tensors().size(); ++id) {
+        if (graph.tensor(id).isPackedAway()) {
+            return invalidArgument("the elements of constant " + std::to_string(id) +
+                                   " were packed away by another program");
+        }
+    }
+    for (const Node& node : graph.nodes()) {
+        for (const NestedGraph* nested : nestedGraphs(node)) {
+            HALYARD_RETURN_IF_ERROR(checkElements(*nested->graph).withContext(node.label));
+        }
+    }
+    return {};
 }
 
 std::vector<bool> steeringTensors(const Graph& graph) {

@@ -33,7 +33,8 @@ inline constexpr size_t kMaxNestedNodes = size_t{1} << 17;
 //   writes
 //     tensors that are neither constant nor input nor written before;
 //   - graph outputs (which may repeat, and may be constants or inputs) are computed;
-//   - constants have fully known shapes and as many bytes as the type says, aligned to the element;
+//   - constants have fully known shapes and as many bytes as the type says, aligned to the element,
+//   but for those that were packed away, which steer no node;
 //   - quantisation is as the type asks: a positive finite scale and a zero point that an element
 //   can
 //     hold; per channel, one such scale for each index of a dimension;
@@ -45,6 +46,15 @@ Status verifyAndInfer(Graph& graph, ConstantCopies& copies, const Checkpoint& ch
 // With copies of its own, reserved from `memory`, if there is one.
 Status verifyAndInfer(Graph& graph, const std::shared_ptr<Budget>& memory = nullptr,
                       const Checkpoint& checkpoint = {});
+
+// A copy of a graph inside another, with what it and its schedule take reserved as long as it
+// lives.
+Result<std::shared_ptr<Graph>> copyOfNested(const Graph& original,
+                                            const std::shared_ptr<Budget>& memory);
+
+// Whether every constant of the graph and of those inside has its elements: INVALID_ARGUMENT where
+// a program has packed one away, so that only that program's store has what it needs.
+Status checkElements(const Graph& graph);
 
 // Per tensor: whether a node that reads it, in this graph or in one inside, is steered by it. The
 // planner never gives such a tensor memory that a client can write.

@@ -98,6 +98,7 @@ Status verifyAfter(const Pass& pass, Graph& graph, const PassContext& context) {
 
 Result<bool> optimize(Graph& graph, const OptimizeOptions& options,
                       const std::shared_ptr<Budget>& memory, const Checkpoint& checkpoint) {
+    HALYARD_RETURN_IF_ERROR(checkElements(graph));
     const PassContext context = {.options = options,
                                  .memory = memory,
                                  .checkpoint = checkpoint,

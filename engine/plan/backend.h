@@ -41,6 +41,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -49,6 +50,7 @@
 #include "engine/base/status.h"
 #include "engine/base/thread_pool.h"
 #include "engine/graph/graph.h"
+#include "engine/plan/blobs.h"
 #include "engine/plan/constant_store.h"
 #include "engine/plan/device_memory.h"
 #include "engine/plan/process_needs.h"
@@ -83,6 +85,7 @@ struct CompileArguments {
     ThreadPool* threads = nullptr;   // never null
     Checkpoint checkpoint = {};      // to be polled: a model may have any number of nodes
     CompileOptions options = {};
+    Blobs blobs = {};  // of the backend, which the program keeps
 };
 
 // What a piece may draw on once the store is filled.
@@ -91,6 +94,13 @@ struct PieceResources {
     std::shared_ptr<Budget> memory;        // null: not limited
     std::shared_ptr<Budget> deviceMemory;  // bytes on devices (ChargedBuffer); null: not limited
     Checkpoint checkpoint = {};            // to be polled
+    Blobs blobs = {};                      // as CompileArguments::blobs
+
+    PieceResources of(std::string_view backend) const {
+        PieceResources own = *this;
+        own.blobs = blobs.of(backend);
+        return own;
+    }
 };
 
 // What a backend keeps for one execution: runs of it come one after the other, with the same state.
@@ -175,6 +185,9 @@ class Backend {
     // "CpuRef": the name users give to -c.
     virtual std::string_view name() const = 0;
     virtual DeviceType deviceType() const { return DeviceType::CPU; }
+    // What decides how it compiles a graph: its version, the processor's features, options. A
+    // program that was saved with another identity is of no use to it.
+    virtual std::string identity() const { return std::string(name()); }
     // OK if the backend runs this node of this graph; otherwise UNSUPPORTED with the reason, in a
     // sentence that fits after "<label>: <backend> ". Depends on the node and its tensors only, so
     // that asking for one operation or for the whole model gives the same answer.

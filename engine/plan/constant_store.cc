@@ -2,6 +2,7 @@
 
 #include "engine/plan/constant_store.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,8 +11,45 @@
 #include "engine/plan/backend.h"
 
 namespace halyard::engine {
+namespace {
 
-Result<PackedConstant> ConstantStore::add(size_t bytes, Fill fill) {
+// The name of a recipe or question, which its key begins with.
+std::string nameOf(const std::string& key) {
+    return key.substr(0, key.find('\0'));
+}
+
+Status notSaved(const std::string& key) {
+    return unsupported("the saved program knows nothing of '" + nameOf(key) +
+                       "' as it is packed here");
+}
+
+}  // namespace
+
+void ConstantNumbers::number(Graph& graph) {
+    for (TensorId id = 0; id < graph.tensors().size(); ++id) {
+        ConstantData& constant = graph.mutableTensor(id).constant;
+        if (constant.owner == nullptr) {
+            continue;
+        }
+        const auto next = static_cast<ConstantId>(mIds.size() + 1);
+        constant.id = mIds.emplace(std::pair(constant.bytes.data(), constant.bytes.size()), next)
+                              .first->second;
+    }
+}
+
+Result<PackedConstant> ConstantStore::place(std::string key, size_t bytes, Fill fill) {
+    const PackedContents& contents = mSaved == nullptr ? mContents : *mSaved;
+    if (const auto found = contents.places.find(key); found != contents.places.end()) {
+        // A place of another size would be read beyond its end.
+        return found->second.bytes == bytes
+                       ? Result<PackedConstant>(found->second)
+                       : internalError("a packed constant takes " + std::to_string(bytes) +
+                                       " bytes where the same recipe made one of " +
+                                       std::to_string(found->second.bytes));
+    }
+    if (mSaved != nullptr) {
+        return notSaved(key);
+    }
     const std::optional<size_t> end = checkedAdd(mBytes, bytes);
     const std::optional<size_t> next =
             end.has_value() ? checkedAlignUp(*end, kTensorAlignment) : std::nullopt;
@@ -20,17 +58,15 @@ Result<PackedConstant> ConstantStore::add(size_t bytes, Fill fill) {
                           " bytes is out of reach");
     }
     const PackedConstant place = {.offset = mBytes, .bytes = bytes};
+    mContents.places.emplace(std::move(key), place);
     mEntries.push_back({.place = place, .fill = std::move(fill)});
     mBytes = *next;
     return place;
 }
 
-Status ConstantStore::checkSize(const PackedConstant& place, size_t bytes) {
-    if (place.bytes == bytes) {
-        return {};
-    }
-    return internalError("a packed constant takes " + std::to_string(bytes) +
-                         " bytes where the same recipe made one of " + std::to_string(place.bytes));
+Result<bool> ConstantStore::savedAnswer(const std::string& key) const {
+    const auto found = mSaved->answers.find(key);
+    return found == mSaved->answers.end() ? Result<bool>(notSaved(key)) : found->second;
 }
 
 Result<AlignedBuffer> ConstantStore::fill(const std::shared_ptr<Budget>& memory,
@@ -43,9 +79,12 @@ Result<AlignedBuffer> ConstantStore::fill(const std::shared_ptr<Budget>& memory,
         HALYARD_RETURN_IF_ERROR(checkpoint.check("while constants were packed"));
         HALYARD_RETURN_IF_ERROR(entry.fill(
                 block->bytes().subspan(entry.place.offset, entry.place.bytes), checkpoint));
+        // What lies behind is saved, too: nothing of what the heap held before.
+        const size_t end = entry.place.offset + entry.place.bytes;
+        std::ranges::fill(block->bytes().subspan(end, *checkedAlignUp(end, kTensorAlignment) - end),
+                          std::byte{0});
     }
     mEntries.clear();
-    mShared.clear();
     return block;
 }
 

@@ -2,18 +2,18 @@
 //
 // The store of packed constants: one block of memory per program for all that its backends make of
 // constants. While they compile, backends only ask for room; then the block is reserved, allocated
-// and filled. Everything in it is found by offset, so that a block which was written to a file can
-// be mapped back in its place, without being filled again.
+// and filled. Everything in it is found by offset, and under the key of its recipe, so that a block
+// which was written to a file can be mapped back in its place, without being filled again.
 
 #pragma once
 
-#include <compare>
-#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,6 +21,7 @@
 #include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
 #include "engine/base/status.h"
+#include "engine/plan/packing_recipe.h"
 
 namespace halyard::engine {
 
@@ -35,81 +36,81 @@ struct PackedConstant {
     }
 };
 
-// All that a packed constant is made of: where its sources lie and every number that decides which
-// byte of them goes where. fill() reads nothing else, so that recipes which compare equal make the
-// same bytes; the comparison is the defaulted one, which no member can be left out of.
-template <typename T>
-concept PackingRecipe = std::three_way_comparable<T, std::strong_ordering> &&
-        requires(const T& recipe, std::span<std::byte> to, const Checkpoint& checkpoint) {
-    { recipe.bytes() } -> std::same_as<Result<size_t>>;
-    { recipe.fill(to, checkpoint) } -> std::same_as<Status>;
+// What has been packed into a store, by the keys of recipes, and what has been asked about the
+// constants, by those of questions.
+struct PackedContents {
+    std::map<std::string, PackedConstant> places;
+    std::map<std::string, bool> answers;
 };
 
-// Collects while a program is compiled. One thread at a time.
+// Gives each constant of a program its identity: the same for the same bytes at the same place,
+// another for any others, those that overlap them included. All of them are alive meanwhile.
+class ConstantNumbers {
+  public:
+    void number(Graph& graph);
+
+  private:
+    std::map<std::pair<const uint8_t*, size_t>, ConstantId> mIds;
+};
+
+// Collects while a program is compiled, or finds what a saved one has. One thread at a time.
 class ConstantStore {
   public:
+    ConstantStore() = default;
+    // Of a saved program, which outlives the store: whose constants are found, and never filled.
+    // Every place lies in the block, at a multiple of kTensorAlignment.
+    explicit ConstantStore(const PackedContents* saved) : mSaved(saved) {}
+
+    // Room at a multiple of kTensorAlignment for what the recipe makes, once for all recipes that
+    // are equal. The recipe's sources keep their elements until the store is filled.
+    // RESOURCE_EXHAUSTED if the store could not be addressed; UNSUPPORTED where a saved program
+    // has packed nothing by such a recipe.
+    template <PackingRecipe Recipe>
+    Result<PackedConstant> add(Recipe recipe) {
+        HALYARD_ASSIGN_OR_RETURN(const size_t bytes, recipe.bytes());
+        HALYARD_ASSIGN_OR_RETURN(std::string key, keyOf(recipe));
+        return place(std::move(key), bytes,
+                     [recipe = std::move(recipe)](std::span<std::byte> to,
+                                                  const Checkpoint& checkpoint) {
+                         return recipe.fill(to, checkpoint);
+                     });
+    }
+
+    // The answer, from the constants' elements or as it was when a saved program was compiled.
+    template <ConstantQuestion Question>
+    Result<bool> holds(const Question& question) {
+        HALYARD_ASSIGN_OR_RETURN(std::string key, keyOf(question));
+        if (mSaved != nullptr) {
+            return savedAnswer(key);
+        }
+        const bool answer = question.holds();
+        mContents.answers.insert_or_assign(std::move(key), answer);
+        return answer;
+    }
+
+    size_t bytes() const { return mBytes; }
+    // The block, reserved from `memory` (null: not limited) before it is allocated, and filled: of
+    // what was collected. What a fill says, or RESOURCE_EXHAUSTED.
+    Result<AlignedBuffer> fill(const std::shared_ptr<Budget>& memory, const Checkpoint& checkpoint);
+    // What was collected, once it is filled.
+    PackedContents takeContents() { return std::move(mContents); }
+
+  private:
     // Writes a constant's bytes. Called once at most, before the program runs, while the graph's
     // constants still are what they were at compile(). The checkpoint is to be polled: a constant
     // may be as large as memory is (Checkpoint::check, copyInChunks).
     using Fill = std::function<Status(std::span<std::byte>, const Checkpoint&)>;
-
-    // Room for `bytes` bytes at a multiple of kTensorAlignment. RESOURCE_EXHAUSTED if the store
-    // could not be addressed.
-    Result<PackedConstant> add(size_t bytes, Fill fill);
-
-    // The same, but once for all recipes that are equal: for what several nodes make of the same
-    // constants. Sources that only overlap, or are cut into other rows, are others.
-    template <PackingRecipe Recipe>
-    Result<PackedConstant> addOnce(Recipe recipe) {
-        HALYARD_ASSIGN_OR_RETURN(const size_t bytes, recipe.bytes());
-        std::map<Recipe, PackedConstant>& shared = sharedBy<Recipe>();
-        if (const auto found = shared.find(recipe); found != shared.end()) {
-            HALYARD_RETURN_IF_ERROR(checkSize(found->second, bytes));
-            return found->second;
-        }
-        HALYARD_ASSIGN_OR_RETURN(
-                const PackedConstant place,
-                add(bytes, [recipe](std::span<std::byte> to, const Checkpoint& checkpoint) {
-                    return recipe.fill(to, checkpoint);
-                }));
-        shared.emplace(std::move(recipe), place);
-        return place;
-    }
-
-    size_t bytes() const { return mBytes; }
-    // The block, reserved from `memory` (null: not limited) before it is allocated, and filled.
-    // What a fill says, or RESOURCE_EXHAUSTED.
-    Result<AlignedBuffer> fill(const std::shared_ptr<Budget>& memory, const Checkpoint& checkpoint);
-
-  private:
     struct Entry {
         PackedConstant place;
         Fill fill;
     };
-    // The recipes of one type, by the address of a variable that there is once for each.
-    struct AnyShared {
-        virtual ~AnyShared() = default;
-    };
-    template <typename Recipe>
-    struct Shared final : AnyShared {
-        std::map<Recipe, PackedConstant> places;
-    };
-    template <typename Recipe>
-    static constexpr char kTypeOf = 0;
 
-    template <typename Recipe>
-    std::map<Recipe, PackedConstant>& sharedBy() {
-        std::unique_ptr<AnyShared>& shared = mShared[&kTypeOf<Recipe>];
-        if (shared == nullptr) {
-            shared = std::make_unique<Shared<Recipe>>();
-        }
-        return static_cast<Shared<Recipe>&>(*shared).places;
-    }
-    // A place of another size would be read beyond its end.
-    static Status checkSize(const PackedConstant& place, size_t bytes);
+    Result<PackedConstant> place(std::string key, size_t bytes, Fill fill);
+    Result<bool> savedAnswer(const std::string& key) const;
 
+    const PackedContents* mSaved = nullptr;  // null: collects
+    PackedContents mContents;
     std::vector<Entry> mEntries;
-    std::map<const char*, std::unique_ptr<AnyShared>> mShared;
     size_t mBytes = 0;
 };
 

@@ -8,8 +8,11 @@
 #include <string>
 #include <utility>
 
+#include "engine/base/aligned_buffer.h"
 #include "engine/base/checked_math.h"
+#include "engine/graph/verifier.h"
 #include "engine/plan/constant_store.h"
+#include "engine/plan/program_manifest.h"
 #include "engine/plan/program_state.h"
 #include "engine/plan/shaped_plan.h"
 
@@ -75,49 +78,63 @@ Result<std::shared_ptr<const Program>> Program::build(AnalyzedGraph analyzed,
                                                       const BackendList& backends,
                                                       const BuildOptions& options) {
     HALYARD_RETURN_IF_ERROR(analyzed.placed());
-    auto state = std::make_unique<State>();
-    state->memory = options.memory;
-    state->deviceMemory = options.deviceMemory;
-    state->threads = options.threads != nullptr ? options.threads : std::make_shared<ThreadPool>(1);
+    HALYARD_RETURN_IF_ERROR(checkElements(analyzed.graph));
+    auto state = std::make_unique<State>(options);
+    state->backends = identitiesOf(backends);
     state->placement = std::move(analyzed.placement);
 
     const auto graph = std::make_shared<Graph>(std::move(analyzed.graph));
+    ConstantNumbers numbers;
     ConstantStore constants;
     ScheduleArguments arguments = {.backends = backends,
                                    .constants = constants,
+                                   .numbers = &numbers,
                                    .memory = state->memory,
                                    .threads = state->threads.get(),
                                    .checkpoint = options.checkpoint,
                                    .options = options.compile,
+                                   .blobs = Blobs(state->blobs, {}),
                                    .placement = state->placement};
     HALYARD_ASSIGN_OR_RETURN(state->schedule,
                              compileSchedule(graph, analyzed.assignment, arguments));
     state->pieceCount = arguments.pieces;
-    HALYARD_ASSIGN_OR_RETURN(state->constants, constants.fill(state->memory, options.checkpoint));
+    state->assignment = std::move(analyzed.assignment);
+    HALYARD_ASSIGN_OR_RETURN(AlignedBuffer block,
+                             constants.fill(state->memory, options.checkpoint));
+    const auto owner = std::make_shared<const AlignedBuffer>(std::move(block));
+    state->constants = {.owner = owner, .view = owner->bytes()};
+    state->packed = constants.takeContents();
+    state->constantsFilled = state->packed.places.size();
     releasePackedConstants(state->schedule);
-    HALYARD_RETURN_IF_ERROR(finishPieces(state->schedule, state->resources(options.checkpoint)));
+    HALYARD_RETURN_IF_ERROR(plan(*state, options.checkpoint));
+    return std::shared_ptr<const Program>(new Program(std::move(state)));
+}
 
+// Everything after the constants are in their places.
+Status Program::plan(State& state, const Checkpoint& checkpoint) {
+    HALYARD_RETURN_IF_ERROR(finishPieces(state.schedule, state.resources(checkpoint)));
+    const Graph& graph = *state.schedule.graph;
     std::vector<MaybeShape> inputShapes;
-    for (const TensorId input : graph->inputs()) {
-        inputShapes.emplace_back(graph->tensor(input).type.shape);
+    for (const TensorId input : graph.inputs()) {
+        inputShapes.emplace_back(graph.tensor(input).type.shape);
     }
     if (std::ranges::all_of(inputShapes,
                             [](const MaybeShape& shape) { return shape->isFullyKnown(); })) {
         Result<std::shared_ptr<const ShapedPlan>> plan =
-                planShapes(state->schedule, inputShapes, options.checkpoint);
+                planShapes(state.schedule, inputShapes, checkpoint);
         if (plan.ok()) {
-            state->schedule.staticPlan = std::move(plan).value();
+            state.schedule.staticPlan = std::move(plan).value();
         } else if (plan.status().code() != StatusCode::INVALID_ARGUMENT ||
-                   !mayBeRunWithout(*graph)) {
+                   !mayBeRunWithout(graph)) {
             return plan.status();
         }
-        if (state->schedule.staticPlan != nullptr) {
+        if (state.schedule.staticPlan != nullptr) {
             HALYARD_RETURN_IF_ERROR(
-                    admitArenas(*state->schedule.staticPlan, state->memory, state->deviceMemory)
+                    admitArenas(*state.schedule.staticPlan, state.memory, state.deviceMemory)
                             .withContext("the arena of an execution"));
         }
     }
-    return std::shared_ptr<const Program>(new Program(std::move(state)));
+    return {};
 }
 
 Result<std::shared_ptr<const Program>> Program::build(Graph graph, const BackendList& backends,
@@ -202,6 +219,10 @@ std::vector<Program::Copy> Program::copies() const {
 size_t Program::deviceArenaBytes() const {
     const ShapedPlan* plan = mState->schedule.staticPlan.get();
     return plan == nullptr ? 0 : sumOf(plan->deviceArenaBytes);
+}
+
+size_t Program::constantsFilled() const {
+    return mState->constantsFilled;
 }
 
 size_t Program::arenaBytes() const {

@@ -18,6 +18,7 @@
 
 #include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
+#include "engine/base/section_file.h"
 #include "engine/base/status.h"
 #include "engine/base/thread_pool.h"
 #include "engine/graph/graph.h"
@@ -121,8 +122,24 @@ class Program : public std::enable_shared_from_this<Program> {
     static Result<std::shared_ptr<const Program>> build(Graph graph, const BackendList& backends,
                                                         std::shared_ptr<ThreadPool> threads,
                                                         std::shared_ptr<Budget> memory = nullptr);
+    // A program that save() has written, with the same backends, those that its nodes were assigned
+    // to, and the settings that it was built with: kernels are chosen again, but nothing is packed.
+    // What was packed, and every other constant, is used where it lies in the file. Where `shared`,
+    // a client may write to the file. All of the file is reserved from the memory. INVALID_ARGUMENT
+    // where it is no program, whole and as it was written; UNSUPPORTED where it is one, but of
+    // another version, or of backends that compile otherwise, such as on another processor: then
+    // the program has to be built anew. Otherwise fails as build() does.
+    static Result<std::shared_ptr<const Program>> load(const SectionFile& file, bool shared,
+                                                       const BackendList& backends,
+                                                       const BuildOptions& options);
     ~Program();
 
+    // Adds what load() reads to a file that is then written from where it lies: the graph, what the
+    // backends packed and the constants beside it, where nodes were placed, what the backends keep.
+    // The program outlives the writer.
+    void save(SectionWriter& file) const;
+
+    // As assignment and passes have left it; constants that were packed away have no elements.
     const Graph& graph() const;
     std::span<const NodePlacement> placement() const;
     // Every node of every graph, with its index in the placement. The nodes are those that traces
@@ -145,6 +162,8 @@ class Program : public std::enable_shared_from_this<Program> {
     std::vector<Copy> copies() const;
     // Held by the store of packed constants, beyond the graph's own.
     size_t constantBytes() const;
+    // Constants that were packed to make this program: none where it was loaded.
+    size_t constantsFilled() const;
     // What an execution needs for the outermost graph, or 0 when the shapes of a request decide.
     size_t arenaBytes() const;
     // The same on devices.
@@ -154,6 +173,7 @@ class Program : public std::enable_shared_from_this<Program> {
     friend class Execution;
     struct State;
     explicit Program(std::unique_ptr<State> state);
+    static Status plan(State& state, const Checkpoint& checkpoint);
     std::unique_ptr<State> mState;
 };
 

@@ -6,30 +6,56 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
-#include "engine/base/aligned_buffer.h"
 #include "engine/base/budget.h"
 #include "engine/base/thread_pool.h"
+#include "engine/plan/blobs.h"
+#include "engine/plan/constant_store.h"
 #include "engine/plan/program.h"
+#include "engine/plan/program_manifest.h"
 #include "engine/plan/schedule.h"
 
 namespace halyard::engine {
 
 struct Program::State {
+    explicit State(const BuildOptions& build)
+        : memory(build.memory),
+          deviceMemory(build.deviceMemory),
+          threads(build.threads != nullptr ? build.threads : std::make_shared<ThreadPool>(1)),
+          options(build.compile),
+          blobs(std::make_shared<BlobStore>(build.memory)) {}
+
     std::shared_ptr<Budget> memory;        // null: not limited
     std::shared_ptr<Budget> deviceMemory;  // the same
+    std::shared_ptr<ThreadPool> threads;
     Schedule schedule;
-    AlignedBuffer constants;  // the store
+    // The store: a block of memory, or a part of a file.
+    struct Store {
+        std::shared_ptr<const void> owner;
+        std::span<const std::byte> view;
+
+        std::span<const std::byte> bytes() const { return view; }
+        size_t size() const { return view.size(); }
+    };
+    Store constants;
     std::vector<NodePlacement> placement;
     size_t pieceCount = 0;
-    std::shared_ptr<ThreadPool> threads;
+    // What a saved program needs beyond the graph and the store.
+    Assignment assignment;
+    std::vector<BackendIdentity> backends;  // as the assignment counts them
+    CompileOptions options;
+    PackedContents packed;
+    size_t constantsFilled = 0;  // in this process
+    std::shared_ptr<BlobStore> blobs;
 
     PieceResources resources(const Checkpoint& checkpoint) const {
         return {.constants = constants.bytes(),
                 .memory = memory,
                 .deviceMemory = deviceMemory,
-                .checkpoint = checkpoint};
+                .checkpoint = checkpoint,
+                .blobs = Blobs(blobs, {})};
     }
 };
 

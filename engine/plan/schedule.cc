@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/graph/verifier.h"
+#include "engine/plan/constant_store.h"
 #include "engine/plan/partition.h"
 #include "engine/plan/shaped_plan.h"
 
@@ -73,6 +74,9 @@ class ScheduleCompiler {
     }
 
     Result<Schedule> compile() {
+        if (mArguments.numbers != nullptr) {
+            mArguments.numbers->number(*mGraph);
+        }
         for (const TensorId input : mGraph->inputs()) {
             mSchedule.inputs.push_back(write(input, kHost));
         }
@@ -194,7 +198,8 @@ class ScheduleCompiler {
                                  .memory = mArguments.memory,
                                  .threads = mArguments.threads,
                                  .checkpoint = mArguments.checkpoint,
-                                 .options = mArguments.options});
+                                 .options = mArguments.options,
+                                 .blobs = mArguments.blobs.of(backend.name())});
         if (!compiled.ok()) {
             return compiled.status().withContext(backend.name());
         }
@@ -229,16 +234,19 @@ class ScheduleCompiler {
     Status compileControlFlow(const AssignedPiece& assigned) {
         notePiece(assigned.piece);
         const NodeId id = assigned.piece.nodes.front();
-        const Node& node = mGraph->node(id);
-        const std::vector<const NestedGraph*> nested = nestedGraphs(node);
+        Node& node = mGraph->mutableNode(id);
+        const std::vector<NestedGraph*> nested = nestedGraphs(node);
         std::vector<std::unique_ptr<Schedule>> schedules;
         for (size_t i = 0; i < nested.size(); ++i) {
-            Result<Schedule> inside =
-                    compileSchedule(std::make_shared<Graph>(*nested[i]->graph),
-                                    mAssignment.nested[mFirstNested[id] + i], mArguments);
+            HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<Graph> graph,
+                                     copyOfNested(*nested[i]->graph, mArguments.memory));
+            Result<Schedule> inside = compileSchedule(
+                    std::move(graph), mAssignment.nested[mFirstNested[id] + i], mArguments);
             if (!inside.ok()) {
                 return inside.status().withContext(node.label);
             }
+            // The node's own would keep the constants that are packed away in the schedule's.
+            nested[i]->graph = inside->graph;
             schedules.push_back(std::make_unique<Schedule>(std::move(inside).value()));
         }
         Step step;
@@ -299,11 +307,25 @@ Result<std::shared_ptr<const ShapedPlan>> Schedule::planFor(std::span<const Mayb
     return plan;
 }
 
-void releasePackedConstants(Schedule& schedule) {
-    Graph& graph = *schedule.graph;
-    // Reads of each tensor, less those that no longer take place.
-    std::vector<int64_t> readers(graph.tensors().size(), 0);
-    for (const Node& node : graph.nodes()) {
+namespace {
+
+// Calls visit(schedule) for the schedules inside a step.
+template <typename Visit>
+void forEachInside(const Step& step, Visit visit) {
+    if (const auto* branch = std::get_if<IfStep>(&step.work)) {
+        visit(*branch->then);
+        visit(*branch->otherwise);
+    } else if (const auto* loop = std::get_if<WhileStep>(&step.work)) {
+        visit(*loop->condition);
+        visit(*loop->body);
+    }
+}
+
+// Per tensor: how often it is read for its elements, by nodes that have not packed them and by
+// whoever needs it between steps.
+std::vector<int64_t> readersOf(const Schedule& schedule) {
+    std::vector<int64_t> readers(schedule.graph->tensors().size(), 0);
+    for (const Node& node : schedule.graph->nodes()) {
         for (const TensorId input : node.inputs) {
             if (input != kNoTensor) {
                 ++readers[input];
@@ -313,26 +335,50 @@ void releasePackedConstants(Schedule& schedule) {
     for (const Slot& slot : schedule.slots) {
         ++readers[slot.tensor];
     }
-    std::vector<TensorId> packed;
-    for (Step& step : schedule.steps) {
-        if (auto* piece = std::get_if<PieceStep>(&step.work)) {
+    for (const Step& step : schedule.steps) {
+        if (const auto* piece = std::get_if<PieceStep>(&step.work)) {
             for (const TensorId id : piece->compiled->packed()) {
                 --readers[id];
-                packed.push_back(id);
             }
-        } else if (auto* branch = std::get_if<IfStep>(&step.work)) {
-            releasePackedConstants(*branch->then);
-            releasePackedConstants(*branch->otherwise);
-        } else if (auto* loop = std::get_if<WhileStep>(&step.work)) {
-            releasePackedConstants(*loop->condition);
-            releasePackedConstants(*loop->body);
         }
     }
-    for (const TensorId id : packed) {
-        if (readers[id] <= 0) {
-            graph.replaceConstant(id, {});
+    return readers;
+}
+
+}  // namespace
+
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the verifier lets graphs be nested
+void releasePackedConstants(Schedule& schedule) {
+    const std::vector<int64_t> readers = readersOf(schedule);
+    const std::vector<bool> steers = steeringTensors(*schedule.graph);
+    for (const Step& step : schedule.steps) {
+        if (const auto* piece = std::get_if<PieceStep>(&step.work)) {
+            for (const TensorId id : piece->compiled->packed()) {
+                if (readers[id] <= 0 && !steers[id]) {
+                    schedule.graph->packAway(id);
+                }
+            }
+        }
+        forEachInside(step, [](Schedule& inside) { releasePackedConstants(inside); });
+    }
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the verifier lets graphs be nested
+Status checkPackedConstants(const Schedule& schedule) {
+    const std::vector<int64_t> readers = readersOf(schedule);
+    for (TensorId id = 0; id < readers.size(); ++id) {
+        if (schedule.graph->tensor(id).isPackedAway() && readers[id] > 0) {
+            return unsupported("constant " + std::to_string(id) +
+                               " was packed away, and a node is to read its elements");
         }
     }
+    Status status;
+    for (const Step& step : schedule.steps) {
+        forEachInside(step, [&](const Schedule& inside) {
+            status = status.ok() ? checkPackedConstants(inside) : status;
+        });
+    }
+    return status;
 }
 
 Status finishPieces(const Schedule& schedule, const PieceResources& resources) {
@@ -345,7 +391,8 @@ Status finishPieces(const Schedule& schedule, const PieceResources& resources) {
             }
             status = resources.checkpoint.check("while pieces were made ready");
             if (status.ok()) {
-                status = piece->compiled->finish(resources).withContext(piece->backend);
+                status = piece->compiled->finish(resources.of(piece->backend))
+                                 .withContext(piece->backend);
             }
         }
     });

@@ -98,7 +98,7 @@ struct Schedule {
     // As many sets of input shapes as a schedule keeps plans for.
     static constexpr size_t kCachedPlans = 16;
 
-    // Mutable only while compiling: constants that were packed vanish.
+    // Mutable only while compiling: constants that were packed lose their elements.
     std::shared_ptr<Graph> graph;
     std::vector<DeviceMemory*> devices;  // that slots have their homes in
     std::vector<Slot> slots;
@@ -124,10 +124,12 @@ struct Schedule {
 struct ScheduleArguments {
     const BackendList& backends;
     ConstantStore& constants;
-    std::shared_ptr<Budget> memory;  // null: not limited
+    ConstantNumbers* numbers = nullptr;  // null: constants have their identities already
+    std::shared_ptr<Budget> memory;      // null: not limited
     ThreadPool* threads = nullptr;
     Checkpoint checkpoint = {};
     CompileOptions options = {};
+    Blobs blobs = {};                       // of all backends
     std::vector<NodePlacement>& placement;  // is told the pieces
     size_t pieces = 0;                      // so far, over all graphs
 };
@@ -152,12 +154,17 @@ void forEachSchedule(const Schedule& schedule, const Visit& visit) {
     }
 }
 
-// Lets go of the constants that every piece reading them has packed, here and in nested schedules.
-// To be called once the store is filled.
+// Lets go of the elements of constants that every piece reading them has packed, here and in nested
+// schedules, but for those that steer a node, which shapes follow from. To be called once the store
+// is filled.
 void releasePackedConstants(Schedule& schedule);
 
 // Has every piece of a schedule and of those inside it finish. Fails as the first backend does.
 Status finishPieces(const Schedule& schedule, const PieceResources& resources);
+
+// Whether all that reads a constant without elements has packed it: UNSUPPORTED where a piece does
+// not pack today what it packed when the program was saved. To be called before anything reads.
+Status checkPackedConstants(const Schedule& schedule);
 
 // Specialises a piece and checks what the backend says: as many outputs as the piece has, of the
 // types the graph has.

@@ -43,7 +43,8 @@ Status ScheduleRun::makeStates(const PieceResources& resources) {
         if (const auto* piece = std::get_if<PieceStep>(&step.work)) {
             HALYARD_RETURN_IF_ERROR(
                     resources.checkpoint.check("while an execution was made ready"));
-            Result<std::unique_ptr<PieceState>> made = piece->compiled->makeState(resources);
+            Result<std::unique_ptr<PieceState>> made =
+                    piece->compiled->makeState(resources.of(piece->backend));
             if (!made.ok()) {
                 return made.status().withContext(piece->backend);
             }

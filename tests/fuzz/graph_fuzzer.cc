@@ -2,9 +2,9 @@
 //
 // The engine alone: graphs as bytes, verified, planned and run on CpuRef and on CpuAcc with each of
 // its instruction sets, chosen by the bytes. What must hold of every graph: what is written is read
-// back equal; a second run, and one with two threads, give the same; CpuAcc ends as CpuRef does,
-// with the same bytes where there are no real numbers; where constants lie makes no difference;
-// memory stays in its limit and is given back.
+// back equal; a second run, one with two threads, and one of a program that was saved give the
+// same; CpuAcc ends as CpuRef does, with the same bytes where there are no real numbers; where
+// constants lie makes no difference; memory stays in its limit and is given back.
 
 #include <algorithm>
 #include <chrono>
@@ -25,6 +25,7 @@
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/graph/serialization.h"
 #include "engine/plan/program.h"
+#include "tests/engine/base/file_bytes.h"
 #include "tests/fuzz/finding.h"
 #include "tests/fuzz/graph_mutation.h"
 #include "tests/fuzz/processor_time.h"
@@ -197,12 +198,31 @@ class Examiner {
             compare(first, attempt(execution, **program, inputs), "a second run gives the same");
             if (alone.has_value()) {
                 compare(*alone, first, "two threads give the same as one");
+            } else {
+                checkSaved(**program, backends, inputs, first);
             }
             alone = std::move(first);
             require(memory->reserved() <= kMemory, "memory stays in its limit");
         }
         require(memory->reserved() == 0, "memory is given back");
         return alone;
+    }
+
+    // In a memory of its own: the file takes some, too.
+    static void checkSaved(const Program& program, const engine::BackendList& backends,
+                           const Inputs& inputs, const Attempt& expected) {
+        SectionWriter writer;
+        program.save(writer);
+        const FileBytes file = FileBytes::of(writer);
+        const auto opened = SectionFile::open(file.owner(), file.bytes());
+        require(opened.ok(), "what is saved can be opened", opened.status().toString());
+        const auto loaded =
+                Program::load(*opened, true, backends,
+                              {.threads = nullptr, .memory = std::make_shared<Budget>(kMemory)});
+        require(loaded.ok(), "what is saved can be loaded", loaded.status().toString());
+        require((*loaded)->constantsFilled() == 0, "what is loaded packs nothing");
+        auto execution = engine::Execution::create(*loaded).value();
+        compare(expected, attempt(execution, **loaded, inputs), "what is loaded gives the same");
     }
 
     // Backends differ in what they need of the memory.

@@ -183,6 +183,23 @@ class DistantShaped : public ShapedPiece {
     const std::unique_ptr<const ShapedPiece> mInner;
 };
 
+// A constant as it is.
+struct MovedConstant {
+    ConstantSource<std::byte> source;
+    uint64_t size = 0;
+    bool fails = false;
+
+    static constexpr std::string_view kName = "moved";
+    HALYARD_FIELDS(source, size, fails)
+
+    Result<size_t> bytes() const { return static_cast<size_t>(size); }
+    Status fill(std::span<std::byte> to, const Checkpoint& checkpoint) const {
+        return fails ? toldToFail()
+                     : copyInChunks(to.data(), source.data, to.size(), checkpoint,
+                                    "while a constant was moved");
+    }
+};
+
 class DistantPiece : public CompiledPiece {
   public:
     DistantPiece(const DistantBackend& backend, std::shared_ptr<DistantParts> parts)
@@ -281,18 +298,13 @@ class DistantPiece : public CompiledPiece {
         if (mPlaces.contains(id)) {
             return {};
         }
-        const ConstantData original = mParts->graph->tensor(id).constant;
-        const DistantBackend& backend = mBackend;
+        const Tensor& constant = mParts->graph->tensor(id);
+        HALYARD_ASSIGN_OR_RETURN(const size_t size, constant.type.byteSize());
         HALYARD_ASSIGN_OR_RETURN(
                 mPlaces[id],
-                store.add(original.bytes.size(), [original, &backend](
-                                                         std::span<std::byte> bytes,
-                                                         const Checkpoint& checkpoint) {
-                    return backend.failing == FailingStage::PACK
-                                   ? toldToFail()
-                                   : copyInChunks(bytes.data(), original.bytes.data(), bytes.size(),
-                                                  checkpoint, "while a constant was moved");
-                }));
+                store.add(MovedConstant{.source = ConstantSource<std::byte>::of(constant),
+                                        .size = size,
+                                        .fails = mBackend.failing == FailingStage::PACK}));
         return {};
     }
 

@@ -15,11 +15,19 @@ namespace {
 
 using cpu::InstructionSet;
 
+// Counts up whenever a recipe's bytes change, or what a kernel reads there: a packing that was
+// saved before is then none that it knows.
+constexpr int kPackingVersion = 1;
+
 class CpuAcc : public Backend {
   public:
     explicit CpuAcc(InstructionSet set) : mSet(set) {}
 
     std::string_view name() const override { return "CpuAcc"; }
+    std::string identity() const override {
+        return "CpuAcc packing " + std::to_string(kPackingVersion) + " " +
+               std::string(cpu::toString(mSet));
+    }
 
     Status supports(const Graph& graph, NodeId id) const override {
         const Node& node = graph.node(id);

@@ -86,16 +86,10 @@ halyard_tensor toAbi(const TensorType& type, size_t size, void* data) {
 }
 
 Result<AlignedBuffer> bytesOf(const Graph& graph, const std::shared_ptr<Budget>& memory) {
-    size_t constants = 0;
-    for (const Tensor& tensor : graph.tensors()) {
-        constants += tensor.constant.bytes.size();
-    }
-    // The bytes stand there twice for a moment.
-    HALYARD_ASSIGN_OR_RETURN(const Reservation moment, Reservation::create(memory, constants));
-    const std::vector<uint8_t> bytes = serialize(graph);
+    const ByteParts parts = serializedParts(graph);
     HALYARD_ASSIGN_OR_RETURN(AlignedBuffer aligned,
-                             AlignedBuffer::allocate(bytes.size(), kTensorAlignment, memory));
-    std::memcpy(aligned.data(), bytes.data(), bytes.size());
+                             AlignedBuffer::allocate(parts.size(), kTensorAlignment, memory));
+    parts.copyTo(reinterpret_cast<uint8_t*>(aligned.data()));
     return aligned;
 }
 

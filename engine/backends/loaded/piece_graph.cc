@@ -3,6 +3,7 @@
 #include "engine/backends/loaded/piece_graph.h"
 
 #include <algorithm>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -24,6 +25,10 @@ class Extraction {
         }
         const Tensor& tensor = mFrom.tensor(old);
         TensorId made = kNoTensor;
+        if (tensor.isPackedAway()) {
+            return invalidArgument("the elements of constant " + std::to_string(old) +
+                                   " were packed away by another backend");
+        }
         if (tensor.isConstant()) {
             HALYARD_ASSIGN_OR_RETURN(made, mTo.addConstant(tensor.type, tensor.constant));
         } else {

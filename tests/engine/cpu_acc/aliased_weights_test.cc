@@ -106,6 +106,32 @@ class Weights {
         return results;
     }
 
+    // Bytes that CpuAcc packs, and those that it asks for when it compiles the program's graph once
+    // more, whose weights are packed away.
+    Result<std::pair<size_t, size_t>> packedTwice() {
+        Graph whole = graph;
+        whole.setInputs(mInputs);
+        whole.setOutputs(mOutputs);
+        const std::unique_ptr<const Backend> backend = makeCpuAcc();
+        HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
+                                 Program::build(std::move(whole), {backend.get()}, nullptr));
+        const auto packedAway = std::make_shared<Graph>(program->graph());
+        Piece piece = {.nodes = {}, .inputs = mInputs, .outputs = mOutputs};
+        for (NodeId node = 0; node < packedAway->nodes().size(); ++node) {
+            HALYARD_RETURN_IF_ERROR(backend->supports(*packedAway, node));
+            piece.nodes.push_back(node);
+        }
+        ThreadPool threads(1);
+        ConstantStore store;
+        HALYARD_RETURN_IF_ERROR(backend->compile({.graph = packedAway,
+                                                  .piece = piece,
+                                                  .constants = store,
+                                                  .memory = nullptr,
+                                                  .threads = &threads})
+                                        .status());
+        return std::pair(program->constantBytes(), store.bytes());
+    }
+
     // On every instruction set as CpuRef has it.
     testing::AssertionResult agrees(size_t bytes = size_t{1} << 12) {
         const auto expected = run(*makeCpuRef(), bytes);
@@ -309,6 +335,39 @@ TEST(AliasedWeights, OfThe16BitLstmMayBeCutBetweenInputAndState) {
     add16BitLstm(weights, 18, 8);
     add16BitLstm(weights, 30, 8);
     EXPECT_TRUE(weights.agrees());
+}
+
+TEST(AliasedWeights, StayApartWhenTheyArePackedAway) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    const Cell cell = {.inputSize = 5, .units = 8, .outputSize = 17, .peeps = true};
+    size_t next = 0;
+    const auto add = [&](Weights& weights) {
+        const Offsets offset = [&] { return 8 * next++; };
+        addFloatLstm(weights, cell, DataType::FLOAT32, offset);
+        addFloatLstm(weights, cell, DataType::FLOAT16, offset);
+        addByteLstm(weights, cell, offset);
+        add16BitLstm(weights, 8, 18, offset);
+    };
+    Weights once(random);
+    add(once);
+    Weights twice(random);
+    for (int i = 0; i < 2; ++i) {
+        next = 0;
+        add(twice);
+    }
+    Weights others(random);
+    add(others);
+    add(others);
+    const auto alone = once.packedTwice();
+    const auto shared = twice.packedTwice();
+    const auto apart = others.packedTwice();
+    ASSERT_TRUE(alone.ok() && shared.ok() && apart.ok());
+    EXPECT_EQ(alone->second, alone->first);
+    EXPECT_EQ(shared->first, alone->first) << "nodes of the same weights share what is packed";
+    EXPECT_EQ(shared->second, alone->first) << "and still do without them";
+    EXPECT_EQ(apart->first, 2 * alone->first);
+    EXPECT_EQ(apart->second, 2 * alone->first) << "nodes of other weights don't";
 }
 
 TEST(AliasedWeights, MayOverlapAnywhere) {

@@ -123,6 +123,7 @@ inline Result<std::vector<Values>> evaluateTuned(const NodeDescriptor& descripto
     HALYARD_RETURN_IF_ERROR(backend->supports(*graph, 0));
 
     ThreadPool threads(setting.threads);
+    ConstantNumbers().number(*graph);
     ConstantStore store;
     HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<CompiledPiece> compiled,
                              backend->compile({.graph = graph,

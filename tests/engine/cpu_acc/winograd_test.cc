@@ -48,7 +48,7 @@ class Forced final : public Backend {
                 arguments,
                 [this](const KernelArguments& own) -> Result<std::unique_ptr<const StepKernel>> {
                     const Conv2d& node = *std::get_if<Conv2d>(&own.node.descriptor);
-                    if (!cpu::canUseWinograd(node, own)) {
+                    if (!cpu::canUseWinograd(node, own).value()) {
                         return internalError("can't be transformed");
                     }
                     return cpu::compileWinograd(node, mSide, own, mSet);

@@ -119,6 +119,45 @@ TEST(Serialization, KeepsConstantsAlignedInOneBlockAtTheEnd) {
     EXPECT_FALSE(back->tensor(1).constant.shared);
 }
 
+TEST(Serialization, KeepsIdentitiesForTheProgramTheyBelongTo) {
+    Graph graph = small();
+    graph.mutableTensor(1).constant.id = static_cast<ConstantId>(3);
+    graph.addPackedConstant(float32({2, 2}), static_cast<ConstantId>(9));
+    const SerializedGraph serialized = describe(graph, ConstantIds::KEEP);
+    Bytes block(serialized.block.size() + 64);
+    uint8_t* const begin = block.data() + 64 - reinterpret_cast<uintptr_t>(block.data()) % 64;
+    serialized.block.copyTo(begin);
+    const auto owner = std::make_shared<int>(0);
+    const ConstantData mapped = {
+            .owner = owner, .bytes = {begin, serialized.block.size()}, .shared = true};
+    const Result<Graph> back = deserialize(serialized.description, mapped);
+    ASSERT_TRUE(back.ok()) << back.status().toString();
+    EXPECT_TRUE(*back == graph);
+    EXPECT_EQ(back->tensor(1).constant.id, static_cast<ConstantId>(3));
+    EXPECT_EQ(back->tensor(1).constant.bytes.data(), begin) << "where it lies";
+    EXPECT_TRUE(back->tensor(1).constant.shared);
+    EXPECT_TRUE(back->tensors().back().isPackedAway());
+    EXPECT_EQ(back->tensors().back().constant.id, static_cast<ConstantId>(9));
+    EXPECT_FALSE(deserialize(serialized.description,
+                             {.owner = owner, .bytes = {begin + 4, serialized.block.size() - 4}})
+                         .ok())
+            << "unless it lies askew";
+    // Others than that program have no use for them.
+    const Graph without = deserialize(serialize(small())).value();
+    EXPECT_EQ(without.tensor(1).constant.id, ConstantId::NONE);
+}
+
+TEST(Serialization, WritesWhatTwoConstantsShareOnce) {
+    Graph graph;
+    const auto pool = std::make_shared<const Bytes>(Bytes(256));
+    const ConstantData data = {.owner = pool, .bytes = *pool};
+    graph.addConstant(float32({64}), data).value();
+    const size_t once = serialize(graph).size();
+    graph.addConstant(float32({8, 8}), data).value();
+    EXPECT_LT(serialize(graph).size(), once + pool->size());
+    EXPECT_TRUE(deserialize(serialize(graph)).value() == graph);
+}
+
 // Replaces the first `from` after its length by `to`, which is as long.
 Bytes renamed(Bytes bytes, const std::string& from, const std::string& to) {
     const auto at = std::search(bytes.begin(), bytes.end(), from.begin(), from.end());

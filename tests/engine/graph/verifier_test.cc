@@ -212,6 +212,20 @@ TEST_F(Verifier, RejectsScalesOfChannelsInATypeThatHasOne) {
     expectInvalid("tensor 3: a tensor of QUANT8_ASYMM has scales for its channels");
 }
 
+TEST_F(Verifier, AcceptsAConstantThatWasPackedAway) {
+    const TensorId packed = graph.addPackedConstant(float32({4}), static_cast<ConstantId>(7));
+    const TensorId sum = addSum(graph, y, packed);
+    graph.setOutputs({sum});
+    EXPECT_TRUE(verdict().ok()) << verdict().toString();
+    EXPECT_TRUE(graph.tensor(packed).isConstant());
+    EXPECT_FALSE(graph.tensor(y).isConstant());
+    EXPECT_TRUE(checkElements(Graph()).ok());
+    EXPECT_EQ(checkElements(graph).message(), "the elements of constant " + std::to_string(packed) +
+                                                      " were packed away by another program");
+    graph.mutableTensor(packed).type.shape = {kUnknownDimension};
+    EXPECT_EQ(verdict().code(), StatusCode::INVALID_ARGUMENT) << "and has a size all the same";
+}
+
 // ---- Constants that steer -----------------------------------------------------------------------
 
 // x [2, 6] is reshaped to what a constant in a pool of a client says.
@@ -249,6 +263,15 @@ TEST_F(SteeringConstant, IsCopiedWhereAClientCanWriteToIt) {
     EXPECT_FALSE(constant.shared);
     EXPECT_EQ(reinterpret_cast<const int32_t*>(constant.bytes.data())[0], 3);
     EXPECT_EQ(graph.tensor(y).type.shape, Shape({3, 4}));
+}
+
+TEST_F(SteeringConstant, MayNotHaveBeenPackedAway) {
+    graph.replaceConstant(
+            shape,
+            {.owner = nullptr, .bytes = {}, .shared = false, .id = static_cast<ConstantId>(1)});
+    const Status status = verifyAndInfer(graph);
+    EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(status.message(), "node: input 1 steers it, and its elements were packed away");
 }
 
 TEST_F(SteeringConstant, IsAllThatIsCopied) {

@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <compare>
+#include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <string>
+#include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/plan/backend.h"
@@ -21,18 +24,28 @@
 namespace halyard::engine {
 namespace {
 
-Status fillWith(std::span<std::byte> bytes, int value) {
-    std::memset(bytes.data(), value, bytes.size());
-    return {};
-}
+// As many bytes, all of one value, and a fill that may fail.
+struct Bytes {
+    uint64_t size = 0;
+    uint8_t value = 0;
+    bool fails = false;
+
+    static constexpr std::string_view kName = "bytes";
+    HALYARD_FIELDS(size, value, fails)
+
+    Result<size_t> bytes() const { return static_cast<size_t>(size); }
+    Status fill(std::span<std::byte> to, const Checkpoint& /*checkpoint*/) const {
+        std::memset(to.data(), value, to.size());
+        return fails ? internalError("no ink") : Status();
+    }
+};
 
 TEST(ConstantStore, GivesEachItsOwnAlignedPlaceInOneBlock) {
     ConstantStore store;
     std::vector<PackedConstant> places;
-    for (int i = 0; i < 3; ++i) {
-        places.push_back(store.add(100, [i](auto bytes, const auto&) {
-                                  return fillWith(bytes, i + 1);
-                              }).value());
+    for (uint8_t i = 0; i < 3; ++i) {
+        places.push_back(
+                store.add(Bytes{.size = 100, .value = static_cast<uint8_t>(i + 1)}).value());
     }
     const auto memory = std::make_shared<Budget>(10000);
     {
@@ -45,6 +58,7 @@ TEST(ConstantStore, GivesEachItsOwnAlignedPlaceInOneBlock) {
             EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes.data()) % kTensorAlignment, 0U);
             EXPECT_EQ(bytes.front(), std::byte(i + 1));
             EXPECT_EQ(bytes.back(), std::byte(i + 1));
+            EXPECT_EQ(bytes.data()[bytes.size()], std::byte{0}) << "nothing of the heap";
         }
     }
     EXPECT_EQ(memory->reserved(), 0U);
@@ -52,32 +66,24 @@ TEST(ConstantStore, GivesEachItsOwnAlignedPlaceInOneBlock) {
 
 TEST(ConstantStore, ReservesBeforeItAllocatesOrFills) {
     ConstantStore store;
-    bool filled = false;
-    store.add(1000, [&](auto, const auto&) {
-             filled = true;
-             return Status();
-         }).value();
+    store.add(Bytes{.size = 1000, .fails = true}).value();
     const Status status = store.fill(std::make_shared<Budget>(999), {}).status();
     EXPECT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED);
-    EXPECT_FALSE(filled);
 }
 
 TEST(ConstantStore, RefusesWhatCannotBeAddressed) {
     ConstantStore store;
-    store.add(64, [](auto, const auto&) { return Status(); }).value();
-    EXPECT_EQ(store.add(std::numeric_limits<size_t>::max(),
-                        [](auto, const auto&) { return Status(); })
-                      .status()
-                      .code(),
+    store.add(Bytes{.size = 64}).value();
+    EXPECT_EQ(store.add(Bytes{.size = std::numeric_limits<size_t>::max()}).status().code(),
               StatusCode::RESOURCE_EXHAUSTED);
 }
 
 TEST(ConstantStore, FailsAsItsFillsDoAndStopsAtTheDeadline) {
     ConstantStore store;
-    store.add(1, [](auto, const auto&) { return internalError("no ink"); }).value();
+    store.add(Bytes{.size = 1, .fails = true}).value();
     EXPECT_EQ(store.fill(nullptr, {}).status().message(), "no ink");
     ConstantStore late;
-    late.add(1, [](auto, const auto&) { return Status(); }).value();
+    late.add(Bytes{.size = 1}).value();
     const Checkpoint past(std::chrono::steady_clock::now());
     EXPECT_EQ(late.fill(nullptr, past).status().code(), StatusCode::DEADLINE_EXCEEDED);
 }
@@ -113,7 +119,7 @@ class Released : public testing::Test {
         }
     };
 
-    // How many bytes of the constant are left once the reads in `packed` are.
+    // How many bytes of the constant are left once the reads in `packed` are. It stays a constant.
     size_t left(std::vector<TensorId> packed, bool alsoAnOutput) {
         PackingBackend backend("Packs", kAllFakeKinds);
         backend.packed = std::move(packed);
@@ -127,7 +133,16 @@ class Released : public testing::Test {
         graph.setOutputs(alsoAnOutput ? std::vector<TensorId>{y, weights}
                                       : std::vector<TensorId>{y});
         EXPECT_EQ(weights, 1U);
-        return buildOrDie(graph, {&backend})->graph().tensor(weights).constant.bytes.size();
+        const auto program = buildOrDie(graph, {&backend});
+        const Tensor& tensor = program->graph().tensor(weights);
+        EXPECT_TRUE(tensor.isConstant());
+        EXPECT_EQ(tensor.isPackedAway(), tensor.constant.bytes.empty());
+        if (tensor.isPackedAway()) {
+            EXPECT_EQ(Program::build(program->graph(), {&backend}, nullptr).status().code(),
+                      StatusCode::INVALID_ARGUMENT)
+                    << "a program that has not packed it can do nothing with it";
+        }
+        return tensor.constant.bytes.size();
     }
 };
 
@@ -203,63 +218,160 @@ TEST(Compile, ThatFailsFailsTheBuildWithTheBackendsName) {
 
 // Rows of a matrix, filled with their number.
 struct Rows {
-    const std::byte* source = nullptr;
-    size_t rows = 0;
-    size_t columns = 0;
+    ConstantSource<std::byte> source;
+    uint64_t rows = 0;
+    uint64_t columns = 0;
 
-    friend auto operator<=>(const Rows&, const Rows&) = default;
-    Result<size_t> bytes() const { return rows * columns; }
+    static constexpr std::string_view kName = "rows";
+    HALYARD_FIELDS(source, rows, columns)
+
+    Result<size_t> bytes() const { return static_cast<size_t>(rows * columns); }
     Status fill(std::span<std::byte> to, const Checkpoint& /*checkpoint*/) const {
-        return fillWith(to, static_cast<int>(rows));
+        std::memset(to.data(), static_cast<int>(rows), to.size());
+        return {};
     }
 };
 
 // The same members: another type is another recipe.
-struct Columns : Rows {
-    friend auto operator<=>(const Columns&, const Columns&) = default;
+struct Columns {
+    ConstantSource<std::byte> source;
+    uint64_t rows = 0;
+    uint64_t columns = 0;
+
+    static constexpr std::string_view kName = "columns";
+    HALYARD_FIELDS(source, rows, columns)
+
+    Result<size_t> bytes() const { return static_cast<size_t>(rows * columns); }
+    Status fill(std::span<std::byte> /*to*/, const Checkpoint& /*checkpoint*/) const { return {}; }
 };
 
+constexpr auto kFirst = static_cast<ConstantId>(1);
+constexpr auto kSecond = static_cast<ConstantId>(2);
+const std::array<std::byte, 8> kWeights = {};
+
 TEST(ConstantStore, PacksWhatEqualRecipesMakeOnce) {
-    const std::array<std::byte, 8> weights = {};
-    const Rows recipe = {.source = weights.data(), .rows = 2, .columns = 4};
+    const Rows recipe = {
+            .source = {.id = kFirst, .data = kWeights.data()}, .rows = 2, .columns = 4};
     ConstantStore store;
-    const PackedConstant first = store.addOnce(recipe).value();
-    EXPECT_EQ(store.addOnce(recipe).value().offset, first.offset);
+    const PackedConstant first = store.add(recipe).value();
+    EXPECT_EQ(store.add(recipe).value().offset, first.offset);
     EXPECT_EQ(store.bytes(), kTensorAlignment);
-    // The same bytes of the same source, cut into other rows; other bytes of it; another layout.
+    // The same constant, cut into other rows; another one; another layout.
     std::vector<PackedConstant> others;
-    others.push_back(
-            store.addOnce(Rows{.source = weights.data(), .rows = 4, .columns = 2}).value());
-    others.push_back(
-            store.addOnce(Rows{.source = weights.data() + 1, .rows = 2, .columns = 4}).value());
-    others.push_back(store.addOnce(Columns{recipe}).value());
+    others.push_back(store.add(Rows{.source = recipe.source, .rows = 4, .columns = 2}).value());
+    others.push_back(store.add(Rows{.source = {.id = kSecond, .data = kWeights.data()},
+                                    .rows = 2,
+                                    .columns = 4})
+                             .value());
+    others.push_back(store.add(Columns{.source = recipe.source, .rows = 2, .columns = 4}).value());
     EXPECT_EQ(store.bytes(), 4 * kTensorAlignment);
     const AlignedBuffer block = store.fill(nullptr, {}).value();
     EXPECT_EQ(first.in(block.bytes()).front(), std::byte{2});
     EXPECT_EQ(others[0].in(block.bytes()).front(), std::byte{4});
     EXPECT_EQ(others[1].in(block.bytes()).front(), std::byte{2});
-    EXPECT_EQ(others[2].in(block.bytes()).front(), std::byte{2});
 }
 
-// A recipe that leaves a number out of its comparison.
-struct Forgetful {
-    size_t size = 0;
+TEST(ConstantStore, TellsConstantsApartWhoseElementsAreGone) {
+    ConstantStore store;
+    const PackedConstant first =
+            store.add(Rows{.source = {.id = kFirst}, .rows = 2, .columns = 4}).value();
+    const PackedConstant second =
+            store.add(Rows{.source = {.id = kSecond}, .rows = 2, .columns = 4}).value();
+    const PackedConstant leftOut = store.add(Rows{.source = {}, .rows = 2, .columns = 4}).value();
+    EXPECT_NE(first.offset, second.offset);
+    EXPECT_NE(first.offset, leftOut.offset);
+    EXPECT_NE(second.offset, leftOut.offset);
+}
 
-    friend std::strong_ordering operator<=>(const Forgetful& /*a*/, const Forgetful& /*b*/) {
-        return std::strong_ordering::equal;
-    }
-    friend bool operator==(const Forgetful& /*a*/, const Forgetful& /*b*/) { return true; }
+TEST(ConstantStore, RefusesAConstantThatHasNoIdentity) {
+    ConstantStore store;
+    const Rows recipe = {.source = {.data = kWeights.data()}, .rows = 2, .columns = 4};
+    EXPECT_EQ(store.add(recipe).status().code(), StatusCode::INTERNAL);
+}
+
+// A recipe whose size follows from more than its fields.
+struct Forgetful {
+    static inline size_t size = 0;
+    uint8_t unused = 0;
+
+    static constexpr std::string_view kName = "forgetful";
+    HALYARD_FIELDS(unused)
+
     Result<size_t> bytes() const { return size; }
     Status fill(std::span<std::byte> /*to*/, const Checkpoint& /*checkpoint*/) const { return {}; }
 };
 
 TEST(ConstantStore, RefusesAnEqualRecipeOfAnotherSize) {
     ConstantStore store;
-    ASSERT_TRUE(store.addOnce(Forgetful{100}).ok());
-    const Status status = store.addOnce(Forgetful{101}).status();
+    Forgetful::size = 100;
+    ASSERT_TRUE(store.add(Forgetful()).ok());
+    Forgetful::size = 101;
+    const Status status = store.add(Forgetful()).status();
     EXPECT_EQ(status.code(), StatusCode::INTERNAL);
     EXPECT_EQ(status.message(),
               "a packed constant takes 101 bytes where the same recipe made one of 100");
+}
+
+// ---- Identities ---------------------------------------------------------------------------------
+
+TEST(ConstantNumbers, AreTheSameForTheSameBytesAlone) {
+    const auto block = std::make_shared<const std::vector<uint8_t>>(64);
+    const auto part = [&](size_t offset, size_t count) {
+        return ConstantData{.owner = block,
+                            .bytes = std::span<const uint8_t>(*block).subspan(offset, count)};
+    };
+    Graph graph;
+    const TensorId whole = graph.addConstant(float32({4}), part(0, 16)).value();
+    const TensorId again = graph.addConstant(float32({2, 2}), part(0, 16)).value();
+    const TensorId shifted = graph.addConstant(float32({4}), part(4, 16)).value();
+    const TensorId shorter = graph.addConstant(float32({3}), part(0, 12)).value();
+    const TensorId computed = graph.addTensor(float32({4}));
+    Graph other;
+    const TensorId elsewhere = other.addConstant(float32({4}), part(4, 16)).value();
+    ConstantNumbers numbers;
+    numbers.number(graph);
+    numbers.number(other);
+    const auto idOf = [](const Graph& of, TensorId id) { return of.tensor(id).constant.id; };
+    EXPECT_EQ(idOf(graph, whole), idOf(graph, again));
+    EXPECT_NE(idOf(graph, whole), idOf(graph, shifted));
+    EXPECT_NE(idOf(graph, whole), idOf(graph, shorter));
+    EXPECT_NE(idOf(graph, shifted), idOf(graph, shorter));
+    EXPECT_EQ(idOf(graph, shifted), idOf(other, elsewhere)) << "of another graph of the program";
+    EXPECT_EQ(idOf(graph, computed), ConstantId::NONE);
+    EXPECT_NE(idOf(graph, whole), ConstantId::NONE);
+}
+
+// ---- Of a saved program
+// ---------------------------------------------------------------------------
+
+struct IsLarge {
+    ConstantSource<float> source;
+
+    static constexpr std::string_view kName = "is large";
+    HALYARD_FIELDS(source)
+
+    bool holds() const { return *source.data > 10; }
+};
+
+TEST(ConstantStore, FindsWhatASavedOneHas) {
+    ConstantStore store;
+    const float large = 11;
+    const Rows recipe = {.source = {.id = kFirst, .data = kWeights.data()}, .rows = 2};
+    const IsLarge question = {.source = {.id = kSecond, .data = &large}};
+    store.add(Bytes{.size = 100}).value();
+    const PackedConstant place = store.add(recipe).value();
+    EXPECT_TRUE(store.holds(question).value());
+    store.fill(nullptr, {}).value();
+    const PackedContents saved = store.takeContents();
+
+    ConstantStore found(&saved);
+    EXPECT_EQ(found.add(Rows{.source = {.id = kFirst}, .rows = 2}).value().offset, place.offset);
+    EXPECT_TRUE(found.holds(IsLarge{.source = {.id = kSecond}}).value());
+    const Status other = found.add(Rows{.source = {.id = kSecond}, .rows = 2}).status();
+    EXPECT_EQ(other.code(), StatusCode::UNSUPPORTED);
+    EXPECT_EQ(other.message(), "the saved program knows nothing of 'rows' as it is packed here");
+    EXPECT_EQ(found.holds(IsLarge{.source = {.id = kFirst}}).status().code(),
+              StatusCode::UNSUPPORTED);
 }
 
 }  // namespace

@@ -188,6 +188,21 @@ class FakeShapedPiece : public ShapedPiece {
     size_t mWorkspaceBytes = 0;
 };
 
+// Of no constant.
+struct FakePacking {
+    uint32_t firstNode = 0;
+    uint64_t size = 0;
+
+    static constexpr std::string_view kName = "fake";
+    HALYARD_FIELDS(firstNode, size)
+
+    Result<size_t> bytes() const { return static_cast<size_t>(size); }
+    Status fill(std::span<std::byte> bytes, const Checkpoint& /*checkpoint*/) const {
+        std::memset(bytes.data(), 0x5a, bytes.size());
+        return {};
+    }
+};
+
 class FakeCompiledPiece : public CompiledPiece {
   public:
     FakeCompiledPiece(const FakeBackend& backend, std::shared_ptr<const Graph> graph, Piece piece)
@@ -236,13 +251,11 @@ Result<std::unique_ptr<CompiledPiece>> FakeBackend::compile(
     if (onCompile) {
         HALYARD_RETURN_IF_ERROR(onCompile(arguments));
     }
-    HALYARD_RETURN_IF_ERROR(arguments.constants
-                                    .add(kBytesPerNode * arguments.piece.nodes.size(),
-                                         [](std::span<std::byte> bytes, const Checkpoint&) {
-                                             std::memset(bytes.data(), 0x5a, bytes.size());
-                                             return Status();
-                                         })
-                                    .status());
+    HALYARD_RETURN_IF_ERROR(
+            arguments.constants
+                    .add(FakePacking{.firstNode = arguments.piece.nodes.front(),
+                                     .size = kBytesPerNode * arguments.piece.nodes.size()})
+                    .status());
     return std::unique_ptr<CompiledPiece>(
             std::make_unique<FakeCompiledPiece>(*this, arguments.graph, arguments.piece));
 }

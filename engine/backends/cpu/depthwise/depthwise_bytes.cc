@@ -79,6 +79,73 @@ class ShapedQuantizedDepthwise final : public UnitKernel {
     size_t mStrip = 0;
 };
 
+// The panels of depthwise_line.h.
+struct PackedQuantizedDepthwise {
+    InstructionSet set = InstructionSet::PORTABLE;
+    bool signedBytes = false;  // the form for such weights
+    int64_t channels = 0;
+    int64_t taps = 0;
+    ConstantSource<uint8_t> weights;
+    bool isSigned = false;  // the weights are
+    int32_t weightsZero = 0;
+    ConstantSource<int32_t> bias;
+    float xScale = 0.0F;
+    int32_t xZero = 0;  // of what is multiplied
+    WeightScales weightScales;
+    float outputScale = 0.0F;
+
+    static constexpr std::string_view kName = "depthwise of bytes";
+    HALYARD_FIELDS(set, signedBytes, channels, taps, weights, isSigned, weightsZero, bias, xScale,
+                   xZero, weightScales, outputScale)
+
+    Result<size_t> bytes() const {
+        const QuantizedDepthwise& form = quantizedDepthwise(set, signedBytes);
+        return packedBytes((channels + form.lanes - 1) / form.lanes, form.panelBytes(taps));
+    }
+    Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
+        const QuantizedDepthwise& form = quantizedDepthwise(set, signedBytes);
+        std::ranges::fill(bytes, std::byte{0});
+        std::byte* panel = bytes.data();
+        for (int64_t block = 0; block < channels; block += form.lanes) {
+            HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
+            const int64_t count = std::min(form.lanes, channels - block);
+            for (int64_t channel = 0; channel < count; ++channel) {
+                packChannel(form, panel, block + channel, form.laneOf(channel));
+                if (form.repeats(channels)) {
+                    packChannel(form, panel, block + channel, form.laneOf(channel + count));
+                }
+            }
+            panel += form.panelBytes(taps);
+        }
+        return {};
+    }
+
+  private:
+    void packChannel(const QuantizedDepthwise& form, std::byte* panel, int64_t channel,
+                     int64_t lane) const {
+        auto* biases = reinterpret_cast<int32_t*>(panel);
+        auto* multipliers = reinterpret_cast<float*>(biases + form.lanes);
+        std::byte* const to = reinterpret_cast<std::byte*>(multipliers + form.lanes);
+        uint32_t sum = 0;
+        for (int64_t tap = 0; tap < taps; ++tap) {
+            const uint8_t byte = weights.data[tap * channels + channel];
+            const int32_t value = isSigned ? int32_t{static_cast<int8_t>(byte)} : int32_t{byte};
+            const int32_t weight = value - weightsZero;
+            const int64_t at =
+                    (tap / form.group * form.lanes + lane) * form.group + tap % form.group;
+            sum += static_cast<uint32_t>(weight);
+            if (form.bytes) {
+                reinterpret_cast<int8_t*>(to)[at] = static_cast<int8_t>(weight);
+            } else {
+                reinterpret_cast<int16_t*>(to)[at] = static_cast<int16_t>(weight);
+            }
+        }
+        biases[lane] = static_cast<int32_t>(static_cast<uint32_t>(bias.data[channel]) -
+                                            static_cast<uint32_t>(xZero) * sum);
+        multipliers[lane] = multiplier(xScale, weightScales[channel], outputScale);
+    }
+};
+
 class QuantizedDepthwiseKernel final : public StepKernel {
   public:
     QuantizedDepthwiseKernel(const QuantizedDepthwise& form, InstructionSet set,
@@ -95,38 +162,6 @@ class QuantizedDepthwiseKernel final : public StepKernel {
         return unlessEmpty(types, [&] { return make(types); });
     }
 
-    // What the panels are made of.
-    struct Source {
-        const uint8_t* weights = nullptr;
-        bool isSigned = false;  // the weights are
-        int32_t weightsZero = 0;
-        const int32_t* bias = nullptr;
-        float xScale = 0.0F;
-        int32_t xZero = 0;  // of what is multiplied
-        Quantization weightQuantization;
-        float outputScale = 0.0F;
-    };
-
-    static Status pack(const QuantizedDepthwise& form, const DepthwiseDefinition& definition,
-                       const Source& source, std::span<std::byte> to,
-                       const Checkpoint& checkpoint) {
-        std::ranges::fill(to, std::byte{0});
-        std::byte* panel = to.data();
-        for (int64_t block = 0; block < definition.channels; block += form.lanes) {
-            HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-            const int64_t count = std::min(form.lanes, definition.channels - block);
-            for (int64_t channel = 0; channel < count; ++channel) {
-                packChannel(form, definition, source, panel, block + channel, form.laneOf(channel));
-                if (form.repeats(definition.channels)) {
-                    packChannel(form, definition, source, panel, block + channel,
-                                form.laneOf(channel + count));
-                }
-            }
-            panel += form.panelBytes(definition.taps());
-        }
-        return {};
-    }
-
   private:
     Result<std::shared_ptr<const ShapedQuantizedDepthwise>> make(const StepTypes& types) const {
         HALYARD_ASSIGN_OR_RETURN(const DepthwiseLines lines,
@@ -136,32 +171,6 @@ class QuantizedDepthwiseKernel final : public StepKernel {
                 std::make_shared<ShapedQuantizedDepthwise>(mForm, mDefinition, mPanels, lines);
         HALYARD_RETURN_IF_ERROR(kernel->create(mDefinition, *types.inputs[0], resultOf(types)));
         return std::shared_ptr<const ShapedQuantizedDepthwise>(std::move(kernel));
-    }
-
-    static void packChannel(const QuantizedDepthwise& form, const DepthwiseDefinition& definition,
-                            const Source& source, std::byte* panel, int64_t channel, int64_t lane) {
-        auto* biases = reinterpret_cast<int32_t*>(panel);
-        auto* multipliers = reinterpret_cast<float*>(biases + form.lanes);
-        std::byte* const weights = reinterpret_cast<std::byte*>(multipliers + form.lanes);
-        uint32_t sum = 0;
-        for (int64_t tap = 0; tap < definition.taps(); ++tap) {
-            const uint8_t byte = source.weights[tap * definition.channels + channel];
-            const int32_t value =
-                    source.isSigned ? int32_t{static_cast<int8_t>(byte)} : int32_t{byte};
-            const int32_t weight = value - source.weightsZero;
-            const int64_t at =
-                    (tap / form.group * form.lanes + lane) * form.group + tap % form.group;
-            sum += static_cast<uint32_t>(weight);
-            if (form.bytes) {
-                reinterpret_cast<int8_t*>(weights)[at] = static_cast<int8_t>(weight);
-            } else {
-                reinterpret_cast<int16_t*>(weights)[at] = static_cast<int16_t>(weight);
-            }
-        }
-        biases[lane] = static_cast<int32_t>(static_cast<uint32_t>(source.bias[channel]) -
-                                            static_cast<uint32_t>(source.xZero) * sum);
-        multipliers[lane] = multiplier(source.xScale, scaleOf(source.weightQuantization, channel),
-                                       source.outputScale);
     }
 
     const QuantizedDepthwise& mForm;
@@ -181,25 +190,22 @@ Result<std::unique_ptr<const StepKernel>> compileQuantizedDepthwise(
     const bool isSigned = weights.type != DataType::QUANT8_ASYMM;
     // Unsigned weights around 128 are signed ones as well.
     const QuantizedDepthwise& form = quantizedDepthwise(set, zeros.weights == 0);
-    HALYARD_ASSIGN_OR_RETURN(const size_t bytes,
-                             packedBytes((definition.channels + form.lanes - 1) / form.lanes,
-                                         form.panelBytes(definition.taps())));
-    const QuantizedDepthwiseKernel::Source source = {
-            .weights = constantOf<uint8_t>(arguments, 1),
-            .isSigned = isSigned,
-            .weightsZero = zeros.weights + (isSigned ? 0 : 128),
-            .bias = constantOf<int32_t>(arguments, 2),
-            .xScale = x.quantization.scale,
-            .xZero = zeros.x - form.moved,
-            .weightQuantization = weights.quantization,
-            .outputScale = typeOf(arguments, arguments.node.outputs[0]).quantization.scale};
-    HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
-                             arguments.constants.add(bytes, [&form, definition, source](
-                                                                    std::span<std::byte> to,
-                                                                    const Checkpoint& checkpoint) {
-                                 return QuantizedDepthwiseKernel::pack(form, definition, source, to,
-                                                                       checkpoint);
-                             }));
+    HALYARD_ASSIGN_OR_RETURN(
+            const PackedConstant packed,
+            arguments.constants.add(PackedQuantizedDepthwise{
+                    .set = set,
+                    .signedBytes = zeros.weights == 0,
+                    .channels = definition.channels,
+                    .taps = definition.taps(),
+                    .weights = constantOf<uint8_t>(arguments, 1),
+                    .isSigned = isSigned,
+                    .weightsZero = zeros.weights + (isSigned ? 0 : 128),
+                    .bias = constantOf<int32_t>(arguments, 2),
+                    .xScale = x.quantization.scale,
+                    .xZero = zeros.x - form.moved,
+                    .weightScales = WeightScales(weights.quantization),
+                    .outputScale =
+                            typeOf(arguments, arguments.node.outputs[0]).quantization.scale}));
     return std::unique_ptr<const StepKernel>(
             std::make_unique<QuantizedDepthwiseKernel>(form, set, definition, packed));
 }

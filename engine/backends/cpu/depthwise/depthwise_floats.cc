@@ -88,6 +88,54 @@ class ShapedFloatDepthwise final : public UnitKernel {
     size_t mOutput = 0;
 };
 
+// [block of channels][bias, then each tap][lane]
+template <typename T>
+struct PackedFloatDepthwise {
+    int64_t lanes = 1;
+    int64_t channels = 0;
+    int64_t taps = 0;
+    ConstantSource<T> weights;
+    ConstantSource<T> bias;
+
+    static constexpr std::string_view kName =
+            std::is_same_v<T, Half> ? "depthwise of halves" : "depthwise of floats";
+    HALYARD_FIELDS(lanes, channels, taps, weights, bias)
+
+    Result<size_t> bytes() const {
+        return packedBytes((channels + lanes - 1) / lanes,
+                           lanes * (taps + 1) * static_cast<int64_t>(sizeof(float)));
+    }
+    Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
+        auto* to = reinterpret_cast<float*>(bytes.data());
+        for (int64_t block = 0; block < channels; block += lanes) {
+            HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
+            const int64_t count = std::min(lanes, channels - block);
+            for (int64_t row = 0; row <= taps; ++row) {
+                const T* from =
+                        (row == 0 ? bias.data : weights.data + (row - 1) * channels) + block;
+                for (int64_t lane = 0; lane < lanes; ++lane) {
+                    *to++ = lane < count ? toReal(from[lane]) : 0.0F;
+                }
+            }
+        }
+        return {};
+    }
+};
+
+// Zeros may be multiplied with them.
+struct AreFinite {
+    ConstantSource<float> weights;
+    int64_t count = 0;
+
+    static constexpr std::string_view kName = "depthwise weights are finite";
+    HALYARD_FIELDS(weights, count)
+
+    bool holds() const {
+        return std::all_of(weights.data, weights.data + count,
+                           [](float weight) { return std::isfinite(weight); });
+    }
+};
+
 class FloatDepthwiseKernel final : public StepKernel {
   public:
     FloatDepthwiseKernel(const FloatDepthwise& form, InstructionSet set,
@@ -103,23 +151,6 @@ class FloatDepthwiseKernel final : public StepKernel {
 
     Result<std::shared_ptr<const ShapedKernel>> specialize(const StepTypes& types) const override {
         return unlessEmpty(types, [&] { return make(types); });
-    }
-
-    template <typename T>
-    static Status pack(const FloatDepthwise& form, const DepthwiseDefinition& definition,
-                       const T* weights, const T* bias, float* to, const Checkpoint& checkpoint) {
-        const int64_t channels = definition.channels;
-        for (int64_t block = 0; block < channels; block += form.lanes) {
-            HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-            const int64_t count = std::min(form.lanes, channels - block);
-            for (int64_t row = 0; row <= definition.taps(); ++row) {
-                const T* from = (row == 0 ? bias : weights + (row - 1) * channels) + block;
-                for (int64_t lane = 0; lane < form.lanes; ++lane) {
-                    *to++ = lane < count ? toReal(from[lane]) : 0.0F;
-                }
-            }
-        }
-        return {};
     }
 
   private:
@@ -150,40 +181,34 @@ class FloatDepthwiseKernel final : public StepKernel {
 
 }  // namespace
 
-Result<PackedConstant> packFloatDepthwise(const FloatDepthwise& form,
-                                          const DepthwiseDefinition& definition,
+Result<PackedConstant> packFloatDepthwise(InstructionSet set, const DepthwiseDefinition& definition,
                                           const KernelArguments& arguments) {
-    HALYARD_ASSIGN_OR_RETURN(
-            const size_t bytes,
-            packedBytes((definition.channels + form.lanes - 1) / form.lanes,
-                        form.panelLength(definition.taps()) * int64_t{sizeof(float)}));
-    const bool halves = typeOf(arguments, arguments.node.inputs[0]).type == DataType::FLOAT16;
-    const auto packAs = [&]<typename T>(const T* weights, const T* bias) {
-        return arguments.constants.add(bytes, [&form, definition, weights, bias](
-                                                      std::span<std::byte> to,
-                                                      const Checkpoint& checkpoint) {
-            return FloatDepthwiseKernel::pack(form, definition, weights, bias,
-                                              reinterpret_cast<float*>(to.data()), checkpoint);
-        });
+    const auto packAs = [&]<typename T>(T /*element*/) {
+        return arguments.constants.add(
+                PackedFloatDepthwise<T>{.lanes = floatDepthwise(set).lanes,
+                                        .channels = definition.channels,
+                                        .taps = definition.taps(),
+                                        .weights = constantOf<T>(arguments, 1),
+                                        .bias = constantOf<T>(arguments, 2)});
     };
-    return halves ? packAs(constantOf<Half>(arguments, 1), constantOf<Half>(arguments, 2))
-                  : packAs(constantOf<float>(arguments, 1), constantOf<float>(arguments, 2));
+    return typeOf(arguments, arguments.node.inputs[0]).type == DataType::FLOAT16 ? packAs(Half())
+                                                                                 : packAs(float());
 }
 
 Result<std::unique_ptr<const StepKernel>> compileFloatDepthwise(
         const DepthwiseDefinition& definition, const KernelArguments& arguments,
         InstructionSet set) {
-    const FloatDepthwise& form = floatDepthwise(set);
     HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
-                             packFloatDepthwise(form, definition, arguments));
+                             packFloatDepthwise(set, definition, arguments));
     bool mayPad = false;
     if (typeOf(arguments, arguments.node.inputs[0]).type == DataType::FLOAT32) {
-        const auto* const weights = constantOf<float>(arguments, 1);
-        mayPad = std::all_of(weights, weights + definition.taps() * definition.channels,
-                             [](float weight) { return std::isfinite(weight); });
+        HALYARD_ASSIGN_OR_RETURN(
+                mayPad, arguments.constants.holds(
+                                AreFinite{.weights = constantOf<float>(arguments, 1),
+                                          .count = definition.taps() * definition.channels}));
     }
-    return std::unique_ptr<const StepKernel>(
-            std::make_unique<FloatDepthwiseKernel>(form, set, definition, packed, mayPad));
+    return std::unique_ptr<const StepKernel>(std::make_unique<FloatDepthwiseKernel>(
+            floatDepthwise(set), set, definition, packed, mayPad));
 }
 
 }  // namespace halyard::engine::cpu

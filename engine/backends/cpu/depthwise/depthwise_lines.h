@@ -98,8 +98,7 @@ class DepthwiseLines {
 DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments);
 
 // Packs inputs 1 and 2 of a node of floats or halves.
-Result<PackedConstant> packFloatDepthwise(const FloatDepthwise& form,
-                                          const DepthwiseDefinition& definition,
+Result<PackedConstant> packFloatDepthwise(InstructionSet set, const DepthwiseDefinition& definition,
                                           const KernelArguments& arguments);
 
 // For floats, and for 8 bits.

@@ -451,12 +451,12 @@ Result<std::unique_ptr<const StepKernel>> compileInvertedResidual(const KernelAr
     definition.threads = arguments.threads;
     HALYARD_ASSIGN_OR_RETURN(
             definition.expansionPanels,
-            packFloatProduct(product, definition.expansion.filter, argumentsOf(arguments.node)));
+            packFloatProduct(set, definition.expansion.filter, argumentsOf(arguments.node)));
     HALYARD_ASSIGN_OR_RETURN(definition.depthwisePanels,
-                             packFloatDepthwise(lines, definition.depthwise, argumentsOf(middle)));
+                             packFloatDepthwise(set, definition.depthwise, argumentsOf(middle)));
     HALYARD_ASSIGN_OR_RETURN(
             definition.projectionPanels,
-            packFloatProduct(product, definition.projection.filter, argumentsOf(last)));
+            packFloatProduct(set, definition.projection.filter, argumentsOf(last)));
     size_t inputs = 1;
     for (const Node* node : {&arguments.node, &middle, &last}) {
         arguments.packed.push_back(node->inputs[1]);

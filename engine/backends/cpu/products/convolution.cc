@@ -23,7 +23,8 @@ Result<std::unique_ptr<const StepKernel>> compile(const Conv2d& node,
         return plainKernel(arguments, "reference",
                            [node](KernelCall& call) { return ref::run(node, call); });
     }
-    if (const std::optional<int32_t> side = fastestWinograd(node, arguments)) {
+    HALYARD_ASSIGN_OR_RETURN(const std::optional<int32_t> side, fastestWinograd(node, arguments));
+    if (side.has_value()) {
         return compileWinograd(node, *side, arguments, set);
     }
     return compileProduct(

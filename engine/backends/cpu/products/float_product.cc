@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "engine/backends/cpu/products/float_matmul.h"
@@ -109,6 +111,44 @@ class ShapedFloatProduct final : public UnitKernel {
     size_t mResult = 0;
 };
 
+// [panel][bias, then each k][lane]
+template <typename T>
+struct PackedFloatProduct {
+    InstructionSet set = InstructionSet::PORTABLE;
+    ProductFilter filter;
+    ConstantSource<T> weights;
+    ConstantSource<T> bias;
+
+    static constexpr std::string_view kName =
+            std::is_same_v<T, Half> ? "product of halves" : "product of floats";
+    HALYARD_FIELDS(set, filter, weights, bias)
+
+    int64_t panels() const {
+        return floatMatmul(set).panels(filter.groupChannels()) * filter.groups;
+    }
+    Result<size_t> bytes() const {
+        return packedBytes(panels(), floatMatmul(set).panelLength(filter.depth()) *
+                                             static_cast<int64_t>(sizeof(float)));
+    }
+    Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
+        const FloatMatmul& form = floatMatmul(set);
+        auto* const to = reinterpret_cast<float*>(bytes.data());
+        for (int64_t panel = 0; panel < panels(); ++panel) {
+            HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
+            forEachLane(filter, form.lanes, panel, [&](int64_t channel, int64_t lane) {
+                float* at = to + panel * form.panelLength(filter.depth()) + lane;
+                *at = channel < 0 ? 0.0F : toReal(bias.data[channel]);
+                const T* from = weights.data + std::max<int64_t>(channel, 0) * filter.depth();
+                for (int64_t k = 0; k < filter.depth(); ++k) {
+                    at += form.lanes;
+                    *at = channel < 0 ? 0.0F : toReal(from[k]);
+                }
+            });
+        }
+        return {};
+    }
+};
+
 class FloatProduct final : public StepKernel {
   public:
     FloatProduct(const FloatMatmul& form, InstructionSet set, ProductDefinition definition,
@@ -123,26 +163,6 @@ class FloatProduct final : public StepKernel {
 
     Result<std::shared_ptr<const ShapedKernel>> specialize(const StepTypes& types) const override {
         return unlessEmpty(types, [&] { return make(types); });
-    }
-
-    // [panel][bias, then each k][lane]
-    template <typename T>
-    static Status pack(const FloatMatmul& form, const ProductFilter& filter, const T* weights,
-                       const T* bias, float* to, const Checkpoint& checkpoint) {
-        const int64_t panels = form.panels(filter.groupChannels()) * filter.groups;
-        for (int64_t panel = 0; panel < panels; ++panel) {
-            HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-            forEachLane(filter, form.lanes, panel, [&](int64_t channel, int64_t lane) {
-                float* at = to + panel * form.panelLength(filter.depth()) + lane;
-                *at = channel < 0 ? 0.0F : toReal(bias[channel]);
-                const T* from = weights + std::max<int64_t>(channel, 0) * filter.depth();
-                for (int64_t k = 0; k < filter.depth(); ++k) {
-                    at += form.lanes;
-                    *at = channel < 0 ? 0.0F : toReal(from[k]);
-                }
-            });
-        }
-        return {};
     }
 
   private:
@@ -172,33 +192,25 @@ class FloatProduct final : public StepKernel {
 
 }  // namespace
 
-Result<PackedConstant> packFloatProduct(const FloatMatmul& form, const ProductFilter& filter,
+Result<PackedConstant> packFloatProduct(InstructionSet set, const ProductFilter& filter,
                                         const KernelArguments& arguments) {
-    const int64_t panels = form.panels(filter.groupChannels()) * filter.groups;
-    HALYARD_ASSIGN_OR_RETURN(
-            const size_t bytes,
-            packedBytes(panels, form.panelLength(filter.depth()) * int64_t{sizeof(float)}));
-    const bool halves = typeOf(arguments, arguments.node.inputs[0]).type == DataType::FLOAT16;
-    const auto packAs = [&]<typename T>(const T* weights, const T* bias) {
-        return arguments.constants.add(
-                bytes, [&form, filter, weights, bias](std::span<std::byte> to,
-                                                      const Checkpoint& checkpoint) {
-                    return FloatProduct::pack(form, filter, weights, bias,
-                                              reinterpret_cast<float*>(to.data()), checkpoint);
-                });
+    const auto packAs = [&]<typename T>(T /*element*/) {
+        return arguments.constants.add(PackedFloatProduct<T>{.set = set,
+                                                             .filter = filter,
+                                                             .weights = constantOf<T>(arguments, 1),
+                                                             .bias = constantOf<T>(arguments, 2)});
     };
-    return halves ? packAs(constantOf<Half>(arguments, 1), constantOf<Half>(arguments, 2))
-                  : packAs(constantOf<float>(arguments, 1), constantOf<float>(arguments, 2));
+    return typeOf(arguments, arguments.node.inputs[0]).type == DataType::FLOAT16 ? packAs(Half())
+                                                                                 : packAs(float());
 }
 
 Result<std::unique_ptr<const StepKernel>> compileFloatProduct(ProductDefinition definition,
                                                               const KernelArguments& arguments,
                                                               InstructionSet set) {
-    const FloatMatmul& form = floatMatmul(set);
     HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
-                             packFloatProduct(form, definition.filter, arguments));
+                             packFloatProduct(set, definition.filter, arguments));
     return std::unique_ptr<const StepKernel>(
-            std::make_unique<FloatProduct>(form, set, std::move(definition), packed));
+            std::make_unique<FloatProduct>(floatMatmul(set), set, std::move(definition), packed));
 }
 
 }  // namespace halyard::engine::cpu

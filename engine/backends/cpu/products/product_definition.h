@@ -13,6 +13,7 @@
 #include "engine/backends/cpu/products/product.h"
 #include "engine/backends/cpu/products/product_plan.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/base/fields.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
 #include "engine/graph/tensor.h"
@@ -26,6 +27,8 @@ struct ProductFilter {
     int64_t runs = 1;       // of one channel
     int64_t runLength = 0;  // not padded
     int64_t paddedRun = 0;
+
+    HALYARD_FIELDS(channels, groups, runs, runLength, paddedRun)
 
     int64_t groupChannels() const { return channels / groups; }
     int64_t depth() const { return runs * runLength; }
@@ -66,7 +69,7 @@ ProductDefinition productDefinition(const ProductNode& node, const KernelArgumen
                                     int64_t multiple);
 
 // Packs inputs 1 and 2 of a node of floats or halves.
-Result<PackedConstant> packFloatProduct(const FloatMatmul& form, const ProductFilter& filter,
+Result<PackedConstant> packFloatProduct(InstructionSet set, const ProductFilter& filter,
                                         const KernelArguments& arguments);
 
 // For floats, and for 8 bits. The constants are inputs 1 and 2 of the node.

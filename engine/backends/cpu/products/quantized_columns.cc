@@ -84,29 +84,31 @@ int64_t PackedByteColumns::depth() const {
 }
 
 Result<size_t> PackedByteColumns::bytes() const {
-    const int64_t panels = form->panels(columns) * static_cast<int64_t>(sources.size());
-    return packedBytes(panels, form->panelBytes(paddedDepth(*form, depth())));
+    const QuantizedMatmul& form = quantizedMatmul(set);
+    const int64_t panels = form.panels(columns) * static_cast<int64_t>(sources.size());
+    return packedBytes(panels, form.panelBytes(paddedDepth(form, depth())));
 }
 
 Status PackedByteColumns::fill(std::span<std::byte> to, const Checkpoint& checkpoint) const {
+    const QuantizedMatmul& form = quantizedMatmul(set);
     std::ranges::fill(to, std::byte{0});
     std::byte* panel = to.data();
     std::vector<ColumnPart> parts;
-    for (int64_t first = 0; first < columns; first += form->lanes) {
+    for (int64_t first = 0; first < columns; first += form.lanes) {
         for (const Source& source : sources) {
             HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-            for (int64_t lane = 0; lane < std::min(form->lanes, columns - first); ++lane) {
+            for (int64_t lane = 0; lane < std::min(form.lanes, columns - first); ++lane) {
                 const int64_t column = first + lane;
                 parts.clear();
                 for (const Source::Part& part : source.parts) {
-                    parts.push_back({.first = part.weights + column * part.depth,
+                    parts.push_back({.first = part.weights.data + column * part.depth,
                                      .step = 1,
                                      .depth = part.depth});
                 }
-                packColumn(*form, zeros, parts, source.bias == nullptr ? 0 : source.bias[column],
+                packColumn(form, zeros, parts, source.bias.present() ? source.bias.data[column] : 0,
                            panel, lane);
             }
-            panel += form->panelBytes(paddedDepth(*form, depth()));
+            panel += form.panelBytes(paddedDepth(form, depth()));
         }
     }
     return {};

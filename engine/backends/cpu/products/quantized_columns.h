@@ -5,16 +5,19 @@
 
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "engine/backends/cpu/products/quantized_matmul.h"
 #include "engine/backends/cpu/products/weights.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/checkpoint.h"
+#include "engine/base/fields.h"
 #include "engine/base/status.h"
+#include "engine/plan/packing_recipe.h"
 
 namespace halyard::engine::cpu {
 
@@ -33,7 +36,7 @@ struct ByteColumns {
     bool rowsAreSigned = false;
     bool columnsAreSigned = false;
 
-    friend auto operator<=>(const ByteColumns&, const ByteColumns&) = default;
+    HALYARD_FIELDS(zeros, rowsZero, columnsZero, rowsAreSigned, columnsAreSigned)
 
     static ByteColumns of(const QuantizedMatmul& form, const TensorType& rows,
                           const TensorType& columns) {
@@ -73,21 +76,24 @@ struct PackedByteColumns {
     // lie as the rows of a tensor.
     struct Source {
         struct Part {
-            const uint8_t* weights = nullptr;
+            ConstantSource<uint8_t> weights;
             int64_t depth = 0;
-            friend auto operator<=>(const Part&, const Part&) = default;
+
+            HALYARD_FIELDS(weights, depth)
         };
         std::vector<Part> parts;
-        const int32_t* bias = nullptr;  // null: zeros
-        friend auto operator<=>(const Source&, const Source&) = default;
+        ConstantSource<int32_t> bias;  // left out: zeros
+
+        HALYARD_FIELDS(parts, bias)
     };
 
-    const QuantizedMatmul* form = nullptr;
+    InstructionSet set = InstructionSet::PORTABLE;
     ByteColumns zeros;
     std::vector<Source> sources;
     int64_t columns = 0;  // of each source
 
-    friend auto operator<=>(const PackedByteColumns&, const PackedByteColumns&) = default;
+    static constexpr std::string_view kName = "byte columns";
+    HALYARD_FIELDS(set, zeros, sources, columns)
 
     int64_t depth() const;
     // RESOURCE_EXHAUSTED where that is out of reach.

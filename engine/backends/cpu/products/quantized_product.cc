@@ -113,70 +113,43 @@ class ShapedQuantizedProduct final : public UnitKernel {
     size_t mRowSums = 0;
 };
 
-class QuantizedProduct final : public StepKernel {
-  public:
-    QuantizedProduct(const QuantizedMatmul& form, InstructionSet set, ProductDefinition definition,
-                     PackedConstant panels, ByteZeros zeros)
-        : mForm(form),
-          mDefinition(std::move(definition)),
-          mPanels(panels),
-          mZeros(zeros),
-          mName("acc::product_8bit " + std::string(form.tile) + " " + std::string(toString(set)) +
-                mDefinition.epilogue.name()) {}
+// The panels of quantized_matmul.h.
+struct PackedQuantizedProduct {
+    InstructionSet set = InstructionSet::PORTABLE;
+    ProductFilter filter;
+    ConstantSource<uint8_t> weights;
+    bool isSigned = false;  // the weights are
+    ConstantSource<int32_t> bias;
+    float xScale = 0.0F;
+    WeightScales weightScales;
+    float outputScale = 0.0F;
+    int32_t weightsZero = 0;  // as the graph has it
+    ByteZeros zeros;
 
-    std::string_view name() const override { return mName; }
+    static constexpr std::string_view kName = "product of bytes";
+    HALYARD_FIELDS(set, filter, weights, isSigned, bias, xScale, weightScales, outputScale,
+                   weightsZero, zeros)
 
-    Result<std::shared_ptr<const ShapedKernel>> specialize(const StepTypes& types) const override {
-        return unlessEmpty(types, [&] { return make(types); });
+    int64_t panels() const {
+        return quantizedMatmul(set).panels(filter.groupChannels()) * filter.groups;
     }
-
-    // What the panels are made of.
-    struct Source {
-        const uint8_t* weights = nullptr;
-        bool isSigned = false;  // the weights are
-        const int32_t* bias = nullptr;
-        float xScale = 0.0F;
-        Quantization weightQuantization;
-        float outputScale = 0.0F;
-        int32_t weightsZero = 0;  // as the graph has it
-        ByteZeros zeros;
-    };
-
-    static Status pack(const QuantizedMatmul& form, const ProductFilter& filter,
-                       const Source& source, std::byte* to, const Checkpoint& checkpoint) {
-        const int64_t panels = form.panels(filter.groupChannels()) * filter.groups;
+    Result<size_t> bytes() const {
+        return packedBytes(panels(), quantizedMatmul(set).panelBytes(filter.paddedDepth()));
+    }
+    Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
+        const QuantizedMatmul& form = quantizedMatmul(set);
         const int64_t panelBytes = form.panelBytes(filter.paddedDepth());
-        for (int64_t panel = 0; panel < panels; ++panel) {
+        for (int64_t panel = 0; panel < panels(); ++panel) {
             HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-            std::byte* const begin = to + panel * panelBytes;
+            std::byte* const begin = bytes.data() + panel * panelBytes;
             forEachLane(filter, form.lanes, panel, [&](int64_t channel, int64_t lane) {
-                packLane(form, filter, source, begin, channel, lane);
+                packLane(form, begin, channel, lane);
             });
         }
         return {};
     }
 
   private:
-    Result<std::shared_ptr<const ShapedQuantizedProduct>> make(const StepTypes& types) const {
-        const TensorType& x = *types.inputs[0];
-        HALYARD_ASSIGN_OR_RETURN(const ProductShape shape,
-                                 mDefinition.shapeFor(x.shape, types.outputs[0]->shape));
-        HALYARD_ASSIGN_OR_RETURN(
-                ProductPlan plan,
-                ProductPlan::create(shape, {.tileRows = mForm.tileRows,
-                                            .tileColumns = mForm.tileLanes,
-                                            .runMultiple = mForm.depthGroup,
-                                            .elementBytes = mForm.bytes ? size_t{1} : size_t{2},
-                                            .alwaysStrip = !mForm.bytes || mZeros.flipX != 0,
-                                            .readsResults = !mDefinition.epilogue.empty(),
-                                            .threads = mDefinition.threads}));
-        auto kernel = std::make_shared<ShapedQuantizedProduct>(mForm, mDefinition, mPanels,
-                                                               std::move(plan), mZeros);
-        HALYARD_RETURN_IF_ERROR(
-                kernel->create(x, resultOf(types), mDefinition.activation, mDefinition.threads));
-        return std::shared_ptr<const ShapedQuantizedProduct>(std::move(kernel));
-    }
-
     // Puts the weights of one channel, which lie at `from`, where the groups of its lane are, from
     // `to` on, and padding where there are none (`from` is null: no channel). convert(uint8_t)
     // gives a weight. Returns their sum, modulo 2^32. Prepare time is spent here.
@@ -228,43 +201,78 @@ class QuantizedProduct final : public StepKernel {
         }
     }
 
-    static void packLane(const QuantizedMatmul& form, const ProductFilter& filter,
-                         const Source& source, std::byte* panel, int64_t channel, int64_t lane) {
+    void packLane(const QuantizedMatmul& form, std::byte* panel, int64_t channel,
+                  int64_t lane) const {
         auto* biases = reinterpret_cast<int32_t*>(panel);
         auto* multipliers = reinterpret_cast<float*>(biases + form.lanes);
-        std::byte* const weights = reinterpret_cast<std::byte*>(multipliers + form.lanes);
-        const uint8_t* from = channel < 0 ? nullptr : source.weights + channel * filter.depth();
+        std::byte* const to = reinterpret_cast<std::byte*>(multipliers + form.lanes);
+        const uint8_t* from = channel < 0 ? nullptr : weights.data + channel * filter.depth();
         uint32_t sum = 0;  // of the weights as they are packed
         if (form.bytes) {
             // In place of what is not there, what counts as zero.
-            sum = placeLane(form, filter, from, static_cast<int8_t>(source.zeros.weights), weights,
-                            lane, [flip = source.zeros.flipWeights](uint8_t byte) {
+            sum = placeLane(form, filter, from, static_cast<int8_t>(zeros.weights), to, lane,
+                            [flip = zeros.flipWeights](uint8_t byte) {
                                 return static_cast<int8_t>(byte ^ flip);
                             });
-        } else if (source.isSigned) {
-            placeLane(form, filter, from, int16_t{0}, weights, lane,
-                      [zero = source.weightsZero](uint8_t byte) {
-                          return static_cast<int16_t>(static_cast<int8_t>(byte) - zero);
-                      });
+        } else if (isSigned) {
+            placeLane(form, filter, from, int16_t{0}, to, lane, [zero = weightsZero](uint8_t byte) {
+                return static_cast<int16_t>(static_cast<int8_t>(byte) - zero);
+            });
         } else {
-            placeLane(form, filter, from, int16_t{0}, weights, lane,
-                      [zero = source.weightsZero](uint8_t byte) {
-                          return static_cast<int16_t>(byte - zero);
-                      });
+            placeLane(form, filter, from, int16_t{0}, to, lane, [zero = weightsZero](uint8_t byte) {
+                return static_cast<int16_t>(byte - zero);
+            });
         }
         // With x and w as they are packed: the sum of (x - x0) * (w - w0) is that of x * w, less
         // x0 times the sum of w, less w0 times the sum of x, which only the run knows.
-        const auto x0 = static_cast<uint32_t>(source.zeros.x);
-        const auto w0 = static_cast<uint32_t>(source.zeros.weights);
-        uint32_t bias = channel < 0 ? 0 : static_cast<uint32_t>(source.bias[channel]);
+        const auto x0 = static_cast<uint32_t>(zeros.x);
+        const auto w0 = static_cast<uint32_t>(zeros.weights);
+        uint32_t start = channel < 0 ? 0 : static_cast<uint32_t>(bias.data[channel]);
         if (form.bytes) {
-            bias += static_cast<uint32_t>(filter.paddedDepth()) * x0 * w0 - x0 * sum;
+            start += static_cast<uint32_t>(filter.paddedDepth()) * x0 * w0 - x0 * sum;
         }
-        biases[lane] = static_cast<int32_t>(bias);
+        biases[lane] = static_cast<int32_t>(start);
         multipliers[lane] =
-                channel < 0 ? 0.0F
-                            : multiplier(source.xScale, scaleOf(source.weightQuantization, channel),
-                                         source.outputScale);
+                channel < 0 ? 0.0F : multiplier(xScale, weightScales[channel], outputScale);
+    }
+};
+
+class QuantizedProduct final : public StepKernel {
+  public:
+    QuantizedProduct(const QuantizedMatmul& form, InstructionSet set, ProductDefinition definition,
+                     PackedConstant panels, ByteZeros zeros)
+        : mForm(form),
+          mDefinition(std::move(definition)),
+          mPanels(panels),
+          mZeros(zeros),
+          mName("acc::product_8bit " + std::string(form.tile) + " " + std::string(toString(set)) +
+                mDefinition.epilogue.name()) {}
+
+    std::string_view name() const override { return mName; }
+
+    Result<std::shared_ptr<const ShapedKernel>> specialize(const StepTypes& types) const override {
+        return unlessEmpty(types, [&] { return make(types); });
+    }
+
+  private:
+    Result<std::shared_ptr<const ShapedQuantizedProduct>> make(const StepTypes& types) const {
+        const TensorType& x = *types.inputs[0];
+        HALYARD_ASSIGN_OR_RETURN(const ProductShape shape,
+                                 mDefinition.shapeFor(x.shape, types.outputs[0]->shape));
+        HALYARD_ASSIGN_OR_RETURN(
+                ProductPlan plan,
+                ProductPlan::create(shape, {.tileRows = mForm.tileRows,
+                                            .tileColumns = mForm.tileLanes,
+                                            .runMultiple = mForm.depthGroup,
+                                            .elementBytes = mForm.bytes ? size_t{1} : size_t{2},
+                                            .alwaysStrip = !mForm.bytes || mZeros.flipX != 0,
+                                            .readsResults = !mDefinition.epilogue.empty(),
+                                            .threads = mDefinition.threads}));
+        auto kernel = std::make_shared<ShapedQuantizedProduct>(mForm, mDefinition, mPanels,
+                                                               std::move(plan), mZeros);
+        HALYARD_RETURN_IF_ERROR(
+                kernel->create(x, resultOf(types), mDefinition.activation, mDefinition.threads));
+        return std::shared_ptr<const ShapedQuantizedProduct>(std::move(kernel));
     }
 
     const QuantizedMatmul& mForm;
@@ -280,31 +288,25 @@ Result<std::unique_ptr<const StepKernel>> compileQuantizedProduct(ProductDefinit
                                                                   const KernelArguments& arguments,
                                                                   InstructionSet set) {
     const QuantizedMatmul& form = quantizedMatmul(set);
-    const ProductFilter& filter = definition.filter;
-    const int64_t panels = form.panels(filter.groupChannels()) * filter.groups;
-    HALYARD_ASSIGN_OR_RETURN(const size_t bytes,
-                             packedBytes(panels, form.panelBytes(filter.paddedDepth())));
     const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
     const TensorType& weights = typeOf(arguments, arguments.node.inputs[1]);
     const TensorType& output = typeOf(arguments, arguments.node.outputs[0]);
     const ByteZeros zeros = byteZerosOf(x, weights, form.signedLeft);
-    const QuantizedProduct::Source source = {
-            .weights = constantOf<uint8_t>(arguments, 1),
-            .isSigned = weights.type != DataType::QUANT8_ASYMM,
-            .bias = constantOf<int32_t>(arguments, 2),
-            .xScale = x.quantization.scale,
-            .weightQuantization = weights.quantization,
-            .outputScale = output.quantization.scale,
-            .weightsZero = weights.type == DataType::QUANT8_SYMM_PER_CHANNEL
-                                   ? 0
-                                   : weights.quantization.zeroPoint,
-            .zeros = zeros};
     HALYARD_ASSIGN_OR_RETURN(
             const PackedConstant packed,
-            arguments.constants.add(bytes, [&form, filter, source](std::span<std::byte> to,
-                                                                   const Checkpoint& checkpoint) {
-                return QuantizedProduct::pack(form, filter, source, to.data(), checkpoint);
-            }));
+            arguments.constants.add(PackedQuantizedProduct{
+                    .set = set,
+                    .filter = definition.filter,
+                    .weights = constantOf<uint8_t>(arguments, 1),
+                    .isSigned = weights.type != DataType::QUANT8_ASYMM,
+                    .bias = constantOf<int32_t>(arguments, 2),
+                    .xScale = x.quantization.scale,
+                    .weightScales = WeightScales(weights.quantization),
+                    .outputScale = output.quantization.scale,
+                    .weightsZero = weights.type == DataType::QUANT8_SYMM_PER_CHANNEL
+                                           ? 0
+                                           : weights.quantization.zeroPoint,
+                    .zeros = zeros}));
     return std::unique_ptr<const StepKernel>(
             std::make_unique<QuantizedProduct>(form, set, std::move(definition), packed, zeros));
 }

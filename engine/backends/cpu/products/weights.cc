@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "engine/base/checked_math.h"
+#include "engine/base/checksum.h"
 #include "engine/numerics/finite.h"
 #include "engine/numerics/requantize.h"
 
@@ -59,7 +60,19 @@ bool padsWhatIsNotFinite(const Graph& graph, const Node& convolution) {
             (window.padding == PaddingScheme::EXPLICIT &&
              (window.top != 0 || window.bottom != 0 || window.left != 0 || window.right != 0));
     const Tensor& weights = graph.tensor(convolution.inputs[1]);
-    return pads && !areFinite(weights.type.type, weights.constant.bytes);
+    // Such weights are never packed.
+    return pads && !weights.isPackedAway() && !areFinite(weights.type.type, weights.constant.bytes);
+}
+
+WeightScales::WeightScales(const Quantization& weights)
+    : mWhole(weights.scale), mOfChannels(weights.channelScales) {
+    Checksum sum;
+    const auto add = [&](const float* values, size_t count) {
+        sum.add({reinterpret_cast<const uint8_t*>(values), count * sizeof(float)});
+    };
+    add(&mWhole, 1);
+    add(mOfChannels.begin(), mOfChannels.size());
+    mDigest = {mOfChannels.size(), sum.value()};
 }
 
 Result<size_t> packedBytes(int64_t panels, int64_t panelBytes) {

@@ -5,14 +5,16 @@
 
 #pragma once
 
-#include <compare>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "engine/backends/cpu/elementwise/byte_types.h"
+#include "engine/base/fields.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/tensor.h"
+#include "engine/plan/packing_recipe.h"
 #include "engine/plan/step_kernel.h"
 
 namespace halyard::engine::cpu {
@@ -37,6 +39,28 @@ inline float scaleOf(const Quantization& weights, int64_t channel) {
                                             : weights.scale;
 }
 
+// The scales alone, as a recipe has them. Its key takes a digest: a client chooses how many scales
+// there are, and how many nodes have them.
+class WeightScales {
+  public:
+    WeightScales() = default;
+    explicit WeightScales(const Quantization& weights);
+
+    float operator[](int64_t channel) const {
+        return mOfChannels.size() > 0 ? mOfChannels[static_cast<size_t>(channel)] : mWhole;
+    }
+
+    // The digest.
+    size_t size() const { return mDigest.size(); }
+    const uint64_t* begin() const { return mDigest.data(); }
+    const uint64_t* end() const { return mDigest.data() + mDigest.size(); }
+
+  private:
+    float mWhole = 0.0F;  // where there are none of channels
+    ChannelScales mOfChannels;
+    std::array<uint64_t, 2> mDigest = {};
+};
+
 // Of so many panels of packed weights. RESOURCE_EXHAUSTED where that is out of reach.
 Result<size_t> packedBytes(int64_t panels, int64_t panelBytes);
 
@@ -48,7 +72,7 @@ struct ByteZeros {
     uint8_t flipX = 0;  // what an input byte is combined with, by exclusive or
     uint8_t flipWeights = 0;
 
-    friend auto operator<=>(const ByteZeros&, const ByteZeros&) = default;
+    HALYARD_FIELDS(x, weights, flipX, flipWeights)
 };
 
 // `signedInputs`: the processor multiplies those.
@@ -69,11 +93,12 @@ inline ByteZeros byteZerosOf(const TensorType& x, const TensorType& weights, boo
     return zeros;
 }
 
-// The bytes of a constant, which live as long as the graph.
+// An input that is a constant, or left out, as a source for packing.
 template <typename T>
-const T* constantOf(const KernelArguments& arguments, size_t input) {
-    return reinterpret_cast<const T*>(
-            arguments.graph.tensor(arguments.node.inputs[input]).constant.bytes.data());
+ConstantSource<T> constantOf(const KernelArguments& arguments, size_t input) {
+    const TensorId id = arguments.node.inputs[input];
+    return id == kNoTensor ? ConstantSource<T>()
+                           : ConstantSource<T>::of(arguments.graph.tensor(id));
 }
 
 inline const TensorType& typeOf(const KernelArguments& arguments, TensorId tensor) {

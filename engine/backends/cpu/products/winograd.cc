@@ -52,6 +52,8 @@ struct FilterLayout {
     int64_t chunkPanels = 1;
     int64_t positions = 1;
 
+    HALYARD_FIELDS(channels, columns, lanes, chunkPanels, positions)
+
     int64_t chunkColumns() const { return chunkPanels * lanes; }
     int64_t chunks() const { return ceilDivide(columns, chunkColumns()); }
     int64_t panel() const { return (channels + 1) * lanes; }
@@ -285,40 +287,6 @@ class Winograd final : public StepKernel {
         return std::shared_ptr<const ShapedKernel>(std::move(kernel));
     }
 
-    static Status pack(int32_t side, const FilterLayout& layout, const float* weights, float* to,
-                       const Checkpoint& checkpoint) {
-        const int64_t panels = layout.chunks() * layout.chunkPanels;
-        std::fill_n(to, layout.chunks() * layout.chunk(), 0.0F);
-        for (int64_t panel = 0; panel < panels; ++panel) {
-            HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-            float* const begin = to + panel / layout.chunkPanels * layout.chunk() +
-                                 panel % layout.chunkPanels * layout.panel();
-            for (int64_t k = 0; k < layout.channels; ++k) {
-                for (int64_t lane = 0; lane < layout.lanes; ++lane) {
-                    const int64_t column = panel * layout.lanes + lane;
-                    if (column >= layout.columns) {
-                        break;
-                    }
-                    const float* from = weights + column * 9 * layout.channels + k;
-                    double filter[3][3];
-                    for (auto& line : filter) {
-                        for (double& weight : line) {
-                            weight = *from;
-                            from += layout.channels;
-                        }
-                    }
-                    std::array<double, 36> transformed;
-                    transformFilter(side, filter, transformed.data());
-                    for (int64_t i = 0; i < layout.positions; ++i) {
-                        begin[i * layout.position() + (k + 1) * layout.lanes + lane] =
-                                static_cast<float>(transformed[static_cast<size_t>(i)]);
-                    }
-                }
-            }
-        }
-        return {};
-    }
-
   private:
     const Window2d mWindow;
     const RealRange mRange;
@@ -332,26 +300,117 @@ class Winograd final : public StepKernel {
     std::string mName;
 };
 
+// Filters, transformed: [chunk][position][panel][bias, which is zeros here, then each
+// channel][lane].
+struct PackedFilters {
+    int32_t side = 2;
+    FilterLayout layout;
+    ConstantSource<float> weights;
+
+    static constexpr std::string_view kName = "winograd filters";
+    HALYARD_FIELDS(side, layout, weights)
+
+    Result<size_t> bytes() const {
+        const std::optional<size_t> length = checkedMultiply(static_cast<size_t>(layout.chunks()),
+                                                             static_cast<size_t>(layout.chunk()));
+        const std::optional<size_t> bytes =
+                length.has_value() ? checkedMultiply(*length, sizeof(float)) : std::nullopt;
+        return bytes.has_value() ? Result<size_t>(*bytes)
+                                 : Status(StatusCode::RESOURCE_EXHAUSTED,
+                                          "its packed weights are out of reach");
+    }
+    Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
+        auto* const to = reinterpret_cast<float*>(bytes.data());
+        const int64_t panels = layout.chunks() * layout.chunkPanels;
+        std::fill_n(to, layout.chunks() * layout.chunk(), 0.0F);
+        for (int64_t panel = 0; panel < panels; ++panel) {
+            HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
+            float* const begin = to + panel / layout.chunkPanels * layout.chunk() +
+                                 panel % layout.chunkPanels * layout.panel();
+            for (int64_t k = 0; k < layout.channels; ++k) {
+                for (int64_t lane = 0; lane < layout.lanes; ++lane) {
+                    const int64_t column = panel * layout.lanes + lane;
+                    if (column >= layout.columns) {
+                        break;
+                    }
+                    packFilter(column, k, begin + (k + 1) * layout.lanes + lane);
+                }
+            }
+        }
+        return {};
+    }
+
+  private:
+    // The filter of a channel for a column; `to`: its first position.
+    void packFilter(int64_t column, int64_t channel, float* to) const {
+        const float* from = weights.data + column * 9 * layout.channels + channel;
+        double filter[3][3];
+        for (auto& line : filter) {
+            for (double& weight : line) {
+                weight = *from;
+                from += layout.channels;
+            }
+        }
+        std::array<double, 36> transformed;
+        transformFilter(side, filter, transformed.data());
+        for (int64_t i = 0; i < layout.positions; ++i) {
+            to[i * layout.position()] = static_cast<float>(transformed[static_cast<size_t>(i)]);
+        }
+    }
+};
+
 // Far enough from the ends of the range for transforms, and sums of as many, not to overflow.
-bool areTame(const float* values, int64_t count) {
-    constexpr float kMost = std::numeric_limits<float>::max() / 64;
-    return std::all_of(values, values + count,
-                       [](float value) { return std::abs(value) <= kMost; });
-}
+struct AreTame {
+    ConstantSource<float> values;
+    int64_t count = 0;
+
+    static constexpr std::string_view kName = "weights are tame";
+    HALYARD_FIELDS(values, count)
+
+    bool holds() const {
+        constexpr float kMost = std::numeric_limits<float>::max() / 64;
+        return std::all_of(values.data, values.data + count,
+                           [](float value) { return std::abs(value) <= kMost; });
+    }
+};
+
+struct PackedWinogradBias {
+    ConstantSource<float> bias;
+    int64_t count = 0;
+
+    static constexpr std::string_view kName = "winograd bias";
+    HALYARD_FIELDS(bias, count)
+
+    Result<size_t> bytes() const { return static_cast<size_t>(count) * sizeof(float); }
+    Status fill(std::span<std::byte> to, const Checkpoint& /*checkpoint*/) const {
+        std::copy_n(reinterpret_cast<const std::byte*>(bias.data), to.size(), to.begin());
+        return {};
+    }
+};
 
 }  // namespace
 
-bool canUseWinograd(const Conv2d& node, const KernelArguments& arguments) {
+Result<bool> canUseWinograd(const Conv2d& node, const KernelArguments& arguments) {
     const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
     const Shape& filter = typeOf(arguments, arguments.node.inputs[1]).shape;
     const Window2d& window = node.window;
-    return x.type == DataType::FLOAT32 && filter[3] > 0 && node.groups == 1 && filter[1] == 3 &&
-           filter[2] == 3 && window.strideH == 1 && window.strideW == 1 && window.dilationH == 1 &&
-           window.dilationW == 1 && areTame(constantOf<float>(arguments, 1), countOf(filter)) &&
-           areTame(constantOf<float>(arguments, 2), filter[0]);
+    if (x.type != DataType::FLOAT32 || filter[3] <= 0 || node.groups != 1 || filter[1] != 3 ||
+        filter[2] != 3 || window.strideH != 1 || window.strideW != 1 || window.dilationH != 1 ||
+        window.dilationW != 1) {
+        return false;
+    }
+    HALYARD_ASSIGN_OR_RETURN(
+            const bool tameWeights,
+            arguments.constants.holds(
+                    AreTame{.values = constantOf<float>(arguments, 1), .count = countOf(filter)}));
+    HALYARD_ASSIGN_OR_RETURN(const bool tameBias, arguments.constants.holds(AreTame{
+                                                          .values = constantOf<float>(arguments, 2),
+                                                          .count = filter[0]}));
+    return tameWeights && tameBias;
 }
 
-std::optional<int32_t> fastestWinograd(const Conv2d& node, const KernelArguments& arguments) {
+Result<std::optional<int32_t>> fastestWinograd(const Conv2d& node,
+                                               const KernelArguments& arguments) {
     // In multiply-adds. Measured: what an element costs to be transformed, on both sides together,
     // and what a weight costs to be fetched, of which transformed filters have more.
     constexpr int64_t kTransform = 10;
@@ -366,7 +425,7 @@ std::optional<int32_t> fastestWinograd(const Conv2d& node, const KernelArguments
     const int64_t channels = filter[3];
     if (!output.hasKnownRank() || output[1] == kUnknownDimension ||
         output[2] == kUnknownDimension || std::max(columns, channels) > kMostChannels) {
-        return std::nullopt;
+        return std::optional<int32_t>();
     }
     const int64_t batches = output[0] == kUnknownDimension ? 1 : output[0];
     const auto weights = static_cast<double>(channels * columns);
@@ -381,10 +440,12 @@ std::optional<int32_t> fastestWinograd(const Conv2d& node, const KernelArguments
     const double direct = 9 * weights * (pixels + kFetch);
     const bool isRough = arguments.options.fastMath || arguments.graph.relaxedFloat();
     const int32_t best = isRough && cost(4) < cost(2) ? 4 : 2;
+    if (cost(best) >= kWorthwhile * direct) {
+        return std::optional<int32_t>();
+    }
     // Last, because it reads the weights.
-    return cost(best) < kWorthwhile * direct && canUseWinograd(node, arguments)
-                   ? std::optional(best)
-                   : std::nullopt;
+    HALYARD_ASSIGN_OR_RETURN(const bool possible, canUseWinograd(node, arguments));
+    return possible ? std::optional(best) : std::nullopt;
 }
 
 Result<std::unique_ptr<const StepKernel>> compileWinograd(const Conv2d& node, int32_t side,
@@ -398,30 +459,14 @@ Result<std::unique_ptr<const StepKernel>> compileWinograd(const Conv2d& node, in
                                  .lanes = matmul.lanes,
                                  .chunkPanels = matmul.tileLanes / matmul.lanes,
                                  .positions = tiles.positions()};
-    const std::optional<size_t> length = checkedMultiply(static_cast<size_t>(layout.chunks()),
-                                                         static_cast<size_t>(layout.chunk()));
-    const std::optional<size_t> bytes =
-            length.has_value() ? checkedMultiply(*length, sizeof(float)) : std::nullopt;
-    if (!bytes.has_value()) {
-        return Status(StatusCode::RESOURCE_EXHAUSTED, "its packed weights are out of reach");
-    }
-    const auto* const weights = constantOf<float>(arguments, 1);
     HALYARD_ASSIGN_OR_RETURN(
             const PackedConstant panels,
-            arguments.constants.add(*bytes, [side, layout, weights](std::span<std::byte> to,
-                                                                    const Checkpoint& checkpoint) {
-                return Winograd::pack(side, layout, weights, reinterpret_cast<float*>(to.data()),
-                                      checkpoint);
-            }));
-    const auto* const bias = constantOf<float>(arguments, 2);
+            arguments.constants.add(PackedFilters{
+                    .side = side, .layout = layout, .weights = constantOf<float>(arguments, 1)}));
     HALYARD_ASSIGN_OR_RETURN(
             const PackedConstant packedBias,
-            arguments.constants.add(static_cast<size_t>(layout.columns) * sizeof(float),
-                                    [bias](std::span<std::byte> to, const Checkpoint&) {
-                                        std::copy_n(reinterpret_cast<const std::byte*>(bias),
-                                                    to.size(), to.begin());
-                                        return Status();
-                                    }));
+            arguments.constants.add(PackedWinogradBias{.bias = constantOf<float>(arguments, 2),
+                                                       .count = layout.columns}));
     arguments.packed.push_back(arguments.node.inputs[1]);
     arguments.packed.push_back(arguments.node.inputs[2]);
     return std::unique_ptr<const StepKernel>(

@@ -26,12 +26,13 @@
 namespace halyard::engine::cpu {
 
 // Whether such a kernel can compute the node, however long it takes.
-bool canUseWinograd(const Conv2d& node, const KernelArguments& arguments);
+Result<bool> canUseWinograd(const Conv2d& node, const KernelArguments& arguments);
 
 // The side of the output squares, 2 or 4, for which the node takes least time; none where such a
 // kernel can't compute it, takes longer than sums over the taps, or may for a picture's size that
 // is not known.
-std::optional<int32_t> fastestWinograd(const Conv2d& node, const KernelArguments& arguments);
+Result<std::optional<int32_t>> fastestWinograd(const Conv2d& node,
+                                               const KernelArguments& arguments);
 
 // canUseWinograd() holds.
 Result<std::unique_ptr<const StepKernel>> compileWinograd(const Conv2d& node, int32_t side,

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <compare>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -20,30 +21,24 @@ namespace {
 constexpr std::array kGates = {lstm::kInputGate, lstm::kForgetGate, lstm::kCellGate,
                                lstm::kOutputGate};
 
-template <typename T>
-const T* constantOrNull(const KernelArguments& arguments, std::optional<size_t> input) {
-    if (!input.has_value() || arguments.node.inputs[*input] == kNoTensor) {
-        return nullptr;
-    }
-    return reinterpret_cast<const T*>(
-            arguments.graph.tensor(arguments.node.inputs[*input]).constant.bytes.data());
-}
-
 // Columns of `depth` weights each, some times a whole panel of lanes for each of the sources. A
 // PackingRecipe, as the next is.
 template <typename T>
 struct PackedColumns {
     struct Source {
-        const T* weights = nullptr;
-        const T* bias = nullptr;  // null: zeros
-        friend auto operator<=>(const Source&, const Source&) = default;
+        ConstantSource<T> weights;
+        ConstantSource<T> bias;  // left out: zeros
+
+        HALYARD_FIELDS(weights, bias)
     };
     std::vector<Source> sources;
     int64_t columns = 0;  // of each source
     int64_t depth = 0;
     int64_t lanes = 1;
 
-    friend auto operator<=>(const PackedColumns&, const PackedColumns&) = default;
+    static constexpr std::string_view kName =
+            std::is_same_v<T, Half> ? "lstm columns of halves" : "lstm columns";
+    HALYARD_FIELDS(sources, columns, depth, lanes)
 
     int64_t panels() const { return (columns + lanes - 1) / lanes; }
     Result<size_t> bytes() const {
@@ -59,8 +54,8 @@ struct PackedColumns {
                     const int64_t column = i * lanes + lane;
                     const bool real = column < columns;
                     panel[lane] =
-                            real && source.bias != nullptr ? toReal(source.bias[column]) : 0.0F;
-                    const T* from = source.weights + (real ? column * depth : 0);
+                            real && source.bias.present() ? toReal(source.bias.data[column]) : 0.0F;
+                    const T* from = source.weights.data + (real ? column * depth : 0);
                     for (int64_t k = 0; k < depth; ++k) {
                         panel[(k + 1) * lanes + lane] = real ? toReal(from[k]) : 0.0F;
                     }
@@ -75,11 +70,13 @@ struct PackedColumns {
 // A column without weights for each source: vectors for all gates.
 template <typename T>
 struct PackedVectors {
-    std::vector<const T*> sources;  // null: zeros
+    std::vector<ConstantSource<T>> sources;  // left out: zeros
     int64_t count = 0;
     int64_t lanes = 1;
 
-    friend auto operator<=>(const PackedVectors&, const PackedVectors&) = default;
+    static constexpr std::string_view kName =
+            std::is_same_v<T, Half> ? "lstm vectors of halves" : "lstm vectors";
+    HALYARD_FIELDS(sources, count, lanes)
 
     Result<size_t> bytes() const {
         return packedBytes((count + lanes - 1) / lanes * static_cast<int64_t>(sources.size()),
@@ -89,9 +86,9 @@ struct PackedVectors {
         HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
         auto* vector = reinterpret_cast<float*>(to.data());
         for (int64_t first = 0; first < count; first += lanes) {
-            for (const T* source : sources) {
+            for (const ConstantSource<T>& source : sources) {
                 for (int64_t i = first; i < first + lanes; ++i) {
-                    *vector++ = source != nullptr && i < count ? toReal(source[i]) : 0.0F;
+                    *vector++ = source.present() && i < count ? toReal(source.data[i]) : 0.0F;
                 }
             }
         }
@@ -110,38 +107,37 @@ class Packer {
         if (mDefinition.coupled) {
             gates = gates.subspan(1);
         }
-        const bool normalizes = constant(lstm::kForgetGate.layerNorm) != nullptr;
-        const bool peeps = constant(lstm::kForgetGate.peephole) != nullptr;
+        const bool normalizes = constant(lstm::kForgetGate.layerNorm).present();
+        const bool peeps = constant(lstm::kForgetGate.peephole).present();
         Columns input = columns(mDefinition.units, mDefinition.inputSize);
         Columns recurrent = columns(mDefinition.units, mDefinition.outputSize);
         Vectors peepholes = vectors();
         Vectors norms = vectors();
         Vectors biases = vectors();
         for (const lstm::GateInputs& gate : gates) {
-            const T* const bias = constant(gate.bias);
-            input.sources.push_back(
-                    {.weights = constant(gate.weights), .bias = normalizes ? nullptr : bias});
-            recurrent.sources.push_back(
-                    {.weights = constant(gate.recurrentWeights), .bias = nullptr});
+            const ConstantSource<T> bias = constant(gate.bias);
+            input.sources.push_back({.weights = constant(gate.weights),
+                                     .bias = normalizes ? ConstantSource<T>() : bias});
+            recurrent.sources.push_back({.weights = constant(gate.recurrentWeights), .bias = {}});
             peepholes.sources.push_back(constant(gate.peephole));
             norms.sources.push_back(constant(gate.layerNorm));
             biases.sources.push_back(bias);
         }
         ConstantStore& store = mArguments.constants;
-        HALYARD_ASSIGN_OR_RETURN(mDefinition.input, store.addOnce(std::move(input)));
-        HALYARD_ASSIGN_OR_RETURN(mDefinition.recurrent, store.addOnce(std::move(recurrent)));
+        HALYARD_ASSIGN_OR_RETURN(mDefinition.input, store.add(std::move(input)));
+        HALYARD_ASSIGN_OR_RETURN(mDefinition.recurrent, store.add(std::move(recurrent)));
         if (peeps) {
-            HALYARD_ASSIGN_OR_RETURN(mDefinition.peepholes, store.addOnce(std::move(peepholes)));
+            HALYARD_ASSIGN_OR_RETURN(mDefinition.peepholes, store.add(std::move(peepholes)));
         }
         if (normalizes) {
-            HALYARD_ASSIGN_OR_RETURN(mDefinition.layerNorm, store.addOnce(std::move(norms)));
-            HALYARD_ASSIGN_OR_RETURN(mDefinition.biases, store.addOnce(std::move(biases)));
+            HALYARD_ASSIGN_OR_RETURN(mDefinition.layerNorm, store.add(std::move(norms)));
+            HALYARD_ASSIGN_OR_RETURN(mDefinition.biases, store.add(std::move(biases)));
         }
         if (mDefinition.projects) {
             Columns projection = columns(mDefinition.outputSize, mDefinition.units);
             projection.sources.push_back({.weights = constant(lstm::kProjectionWeights),
                                           .bias = constant(lstm::kProjectionBias)});
-            HALYARD_ASSIGN_OR_RETURN(mDefinition.projection, store.addOnce(std::move(projection)));
+            HALYARD_ASSIGN_OR_RETURN(mDefinition.projection, store.add(std::move(projection)));
         }
         return {};
     }
@@ -157,14 +153,17 @@ class Packer {
         return {.sources = {}, .count = mDefinition.units, .lanes = mDefinition.lanes};
     }
 
-    // Null where it was left out. The node reads it no more.
-    const T* constant(std::optional<size_t> input) {
-        const T* const data = constantOrNull<T>(mArguments, input);
-        if (data != nullptr && std::ranges::find(mTaken, *input) == mTaken.end()) {
+    // The node reads it no more.
+    ConstantSource<T> constant(std::optional<size_t> input) {
+        if (!input.has_value()) {
+            return {};
+        }
+        const ConstantSource<T> source = constantOf<T>(mArguments, *input);
+        if (source.present() && std::ranges::find(mTaken, *input) == mTaken.end()) {
             mTaken.push_back(*input);
             mArguments.packed.push_back(mArguments.node.inputs[*input]);
         }
-        return data;
+        return source;
     }
 
     const KernelArguments& mArguments;

@@ -214,23 +214,23 @@ Result<std::unique_ptr<const StepKernel>> compile(const Quantized16BitLstm& /*no
             ByteColumns::of(form, inputType(arguments.graph, arguments.node, kX), weights);
     definition.threads = arguments.threads;
     PackedByteColumns columns = {
-            .form = &form, .zeros = definition.bytes, .sources = {}, .columns = definition.units};
-    const auto constant = [&]<typename T>(size_t input, const T** to) {
+            .set = set, .zeros = definition.bytes, .sources = {}, .columns = definition.units};
+    const auto constant = [&]<typename T>(size_t input, ConstantSource<T>& to) {
         arguments.packed.push_back(arguments.node.inputs[input]);
-        *to = constantOf<T>(arguments, input);
+        to = constantOf<T>(arguments, input);
     };
     for (size_t gate = 0; gate < kGates; ++gate) {
         // In this order, as the reference explains.
         PackedByteColumns::Source source = {
-                .parts = {{.weights = nullptr, .depth = definition.units},
-                          {.weights = nullptr, .depth = definition.inputSize}},
-                .bias = nullptr};
-        constant(kRecurrentWeights + gate, &source.parts[0].weights);
-        constant(kWeights + gate, &source.parts[1].weights);
-        constant(kBias + gate, &source.bias);
+                .parts = {{.weights = {}, .depth = definition.units},
+                          {.weights = {}, .depth = definition.inputSize}},
+                .bias = {}};
+        constant(kRecurrentWeights + gate, source.parts[0].weights);
+        constant(kWeights + gate, source.parts[1].weights);
+        constant(kBias + gate, source.bias);
         columns.sources.push_back(std::move(source));
     }
-    HALYARD_ASSIGN_OR_RETURN(definition.columns, arguments.constants.addOnce(std::move(columns)));
+    HALYARD_ASSIGN_OR_RETURN(definition.columns, arguments.constants.add(std::move(columns)));
     return std::unique_ptr<const StepKernel>(std::make_unique<Lstm16Bit>(
             kernelName(arguments, std::string(form.tile) + " " + std::string(toString(set))),
             std::move(definition), set));

@@ -328,11 +328,12 @@ class ByteLstm final : public StepKernel {
 
 // A vector of weights of each gate by turns.
 struct PackedPeepholes {
-    std::vector<const int16_t*> gates;  // null: zeros
+    std::vector<ConstantSource<int16_t>> gates;  // left out: zeros
     int64_t units = 0;
     int64_t lanes = 1;
 
-    friend auto operator<=>(const PackedPeepholes&, const PackedPeepholes&) = default;
+    static constexpr std::string_view kName = "byte lstm peepholes";
+    HALYARD_FIELDS(gates, units, lanes)
 
     int64_t vectors() const { return (units + lanes - 1) / lanes; }
     Result<size_t> bytes() const {
@@ -342,9 +343,9 @@ struct PackedPeepholes {
     Status fill(std::span<std::byte> to, const Checkpoint& checkpoint) const {
         auto* weight = reinterpret_cast<int32_t*>(to.data());
         for (int64_t first = 0; first < units; first += lanes) {
-            for (const int16_t* gate : gates) {
+            for (const ConstantSource<int16_t>& gate : gates) {
                 for (int64_t i = first; i < first + lanes; ++i) {
-                    *weight++ = gate != nullptr && i < units ? gate[i] : 0;
+                    *weight++ = gate.present() && i < units ? gate.data[i] : 0;
                 }
             }
         }
@@ -355,13 +356,14 @@ struct PackedPeepholes {
 // Packs a node's weights, once for all nodes that have the same ones.
 class Packer {
   public:
-    Packer(const KernelArguments& arguments, const QuantizedMatmul& form, Definition& definition)
-        : mArguments(arguments), mForm(form), mDefinition(definition) {}
+    Packer(const KernelArguments& arguments, InstructionSet set, Definition& definition)
+        : mArguments(arguments), mSet(set), mDefinition(definition) {}
 
     Status pack() {
         PackedByteColumns input = columns(mDefinition.input, mDefinition.units);
         PackedByteColumns recurrent = columns(mDefinition.recurrent, mDefinition.units);
-        PackedPeepholes peepholes = {.gates = {}, .units = mDefinition.units, .lanes = mForm.lanes};
+        PackedPeepholes peepholes = {
+                .gates = {}, .units = mDefinition.units, .lanes = quantizedMatmul(mSet).lanes};
         for (const lstm::GateInputs& gate : gatesOf(mArguments.node)) {
             input.sources.push_back(source(gate.weights, mDefinition.inputSize, gate.bias));
             recurrent.sources.push_back(
@@ -369,27 +371,27 @@ class Packer {
             peepholes.gates.push_back(constant<int16_t>(gate.peephole));
         }
         ConstantStore& store = mArguments.constants;
-        HALYARD_ASSIGN_OR_RETURN(mDefinition.inputColumns, store.addOnce(std::move(input)));
-        HALYARD_ASSIGN_OR_RETURN(mDefinition.recurrentColumns, store.addOnce(std::move(recurrent)));
-        if (peepholes.gates.back() != nullptr) {
-            HALYARD_ASSIGN_OR_RETURN(mDefinition.peepholes, store.addOnce(std::move(peepholes)));
+        HALYARD_ASSIGN_OR_RETURN(mDefinition.inputColumns, store.add(std::move(input)));
+        HALYARD_ASSIGN_OR_RETURN(mDefinition.recurrentColumns, store.add(std::move(recurrent)));
+        if (peepholes.gates.back().present()) {
+            HALYARD_ASSIGN_OR_RETURN(mDefinition.peepholes, store.add(std::move(peepholes)));
         }
         if (mDefinition.projects) {
             PackedByteColumns projection = columns(mDefinition.hidden, mDefinition.outputSize);
             projection.sources.push_back(
                     source(lstm::kProjectionWeights, mDefinition.units, lstm::kProjectionBias));
             HALYARD_ASSIGN_OR_RETURN(mDefinition.projectionColumns,
-                                     store.addOnce(std::move(projection)));
+                                     store.add(std::move(projection)));
         }
         return {};
     }
 
   private:
-    // Null where it was left out. The node reads it no more.
+    // The node reads it no more.
     template <typename T>
-    const T* constant(std::optional<size_t> input) {
+    ConstantSource<T> constant(std::optional<size_t> input) {
         if (!isThere(mArguments.node, input)) {
-            return nullptr;
+            return {};
         }
         mArguments.packed.push_back(mArguments.node.inputs[*input]);
         return constantOf<T>(mArguments, *input);
@@ -401,11 +403,11 @@ class Packer {
     }
 
     PackedByteColumns columns(const ByteColumns& zeros, int64_t count) const {
-        return {.form = &mForm, .zeros = zeros, .sources = {}, .columns = count};
+        return {.set = mSet, .zeros = zeros, .sources = {}, .columns = count};
     }
 
     const KernelArguments& mArguments;
-    const QuantizedMatmul& mForm;
+    const InstructionSet mSet;
     Definition& mDefinition;
 };
 
@@ -458,7 +460,7 @@ Result<std::unique_ptr<const StepKernel>> compile(const QuantizedLstm& node,
         definition.hidden = ByteColumns::of(form, hidden, type(lstm::kProjectionWeights));
     }
     definition.threads = arguments.threads;
-    HALYARD_RETURN_IF_ERROR(Packer(arguments, form, definition).pack());
+    HALYARD_RETURN_IF_ERROR(Packer(arguments, set, definition).pack());
     return std::unique_ptr<const StepKernel>(std::make_unique<ByteLstm>(
             kernelName(arguments, std::string(form.tile) + " " + std::string(toString(set))),
             std::move(definition), set));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/validation/invariants/runs.h"
+#include "tests/validation/runs.h"
 
 #include <algorithm>
 #include <cmath>

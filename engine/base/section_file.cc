@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/base/section_file.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/base/byte_format.h"
+#include "engine/base/checked_math.h"
+#include "engine/base/checksum.h"
+
+namespace halyard {
+namespace {
+
+constexpr std::string_view kMagic = "HALYFILE";
+constexpr uint32_t kVersion = 1;
+constexpr size_t kAlignment = 64;
+// Bytes that are read between two looks at the checkpoint.
+constexpr size_t kChunk = size_t{1} << 20;
+
+struct Header {
+    uint32_t version = kVersion;
+    uint32_t sections = 0;
+    uint64_t fileSize = 0;
+    uint64_t tableSize = 0;
+};
+constexpr size_t kHeaderSize = kMagic.size() + 2 * sizeof(uint32_t) + 2 * sizeof(uint64_t);
+
+// Writes on, and sums what goes by.
+class SummingSink : public ByteSink {
+  public:
+    explicit SummingSink(ByteSink& sink) : mSink(sink) {}
+
+    Status write(std::span<const uint8_t> bytes) override {
+        mSum.add(bytes);
+        return mSink.write(bytes);
+    }
+    uint64_t sum() const { return mSum.value(); }
+
+  private:
+    ByteSink& mSink;
+    Checksum mSum;
+};
+
+// What a file's owner is: the bytes', and what is reserved for them.
+struct Held {
+    std::shared_ptr<const void> owner;
+    Reservation reservation;
+};
+
+Status sumInChunks(Checksum& sum, std::span<const uint8_t> bytes, const Checkpoint& checkpoint) {
+    while (!bytes.empty()) {
+        HALYARD_RETURN_IF_ERROR(checkpoint.check("while a file was checked"));
+        const size_t count = std::min(kChunk, bytes.size());
+        sum.add(bytes.first(count));
+        bytes = bytes.subspan(count);
+    }
+    return {};
+}
+
+Result<std::span<const uint8_t>> copyOf(std::span<const uint8_t> bytes,
+                                        const std::shared_ptr<Budget>& memory,
+                                        const Checkpoint& checkpoint,
+                                        std::vector<AlignedBuffer>& copies) {
+    HALYARD_ASSIGN_OR_RETURN(AlignedBuffer copy,
+                             AlignedBuffer::allocate(bytes.size(), kAlignment, memory));
+    HALYARD_RETURN_IF_ERROR(copyInChunks(copy.data(), bytes.data(), bytes.size(), checkpoint,
+                                         "while a file was checked"));
+    const std::span<const uint8_t> copied(reinterpret_cast<const uint8_t*>(copy.data()),
+                                          bytes.size());
+    copies.push_back(std::move(copy));
+    return copied;
+}
+
+Result<Header> readHeader(std::span<const uint8_t> bytes, size_t fileSize) {
+    if (std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0) {
+        return invalidArgument("these bytes are no file of Halyard's");
+    }
+    ByteReader reader(bytes.subspan(kMagic.size()), "the header");
+    Header header;
+    HALYARD_RETURN_IF_ERROR(reader.get(header.version));
+    HALYARD_RETURN_IF_ERROR(reader.get(header.sections));
+    HALYARD_RETURN_IF_ERROR(reader.get(header.fileSize));
+    HALYARD_RETURN_IF_ERROR(reader.get(header.tableSize));
+    if (header.version != kVersion) {
+        return unsupported("version " + std::to_string(header.version) + " of a file of sections");
+    }
+    if (header.fileSize != fileSize || header.tableSize > fileSize - kHeaderSize) {
+        return invalidArgument("the file has " + std::to_string(fileSize) +
+                               " bytes, and says that it has " + std::to_string(header.fileSize));
+    }
+    return header;
+}
+
+}  // namespace
+
+void SectionWriter::addDescription(std::string name, std::vector<uint8_t> bytes) {
+    Section& section = mSections.emplace_back();
+    section.name = std::move(name);
+    section.bytes.add(std::move(bytes));
+}
+
+void SectionWriter::addMapped(std::string name, ByteParts bytes) {
+    mSections.push_back({.name = std::move(name), .kind = Kind::MAPPED, .bytes = std::move(bytes)});
+}
+
+Status SectionWriter::writeTo(ByteSink& sink) const {
+    const auto alignmentOf = [](const Section& section) {
+        return section.kind == Kind::MAPPED ? kSectionPage : kAlignment;
+    };
+    // Offsets are as long whatever they are, so that the table's size is known beforehand.
+    size_t tableSize = 0;
+    for (const Section& section : mSections) {
+        tableSize += sizeof(uint32_t) + section.name.size() + sizeof(Kind) + 2 * sizeof(uint64_t);
+    }
+    size_t offset = kHeaderSize + tableSize;
+    ByteWriter table;
+    for (const Section& section : mSections) {
+        offset = *checkedAlignUp(offset, alignmentOf(section));
+        table.putText(section.name);
+        table.put(static_cast<uint8_t>(section.kind));
+        table.put(static_cast<uint64_t>(offset));
+        table.put(static_cast<uint64_t>(section.bytes.size()));
+        offset += section.bytes.size();
+    }
+    ByteWriter header;
+    for (const char c : kMagic) {
+        header.put(c);
+    }
+    header.put(kVersion);
+    header.putCount(mSections.size());
+    header.put(static_cast<uint64_t>(offset + sizeof(uint64_t)));
+    header.put(static_cast<uint64_t>(tableSize));
+
+    SummingSink summing(sink);
+    ByteParts beginning;
+    beginning.add(header.take());
+    beginning.add(table.take());
+    HALYARD_RETURN_IF_ERROR(beginning.writeTo(summing));
+    size_t at = kHeaderSize + tableSize;
+    for (const Section& section : mSections) {
+        const size_t begin = *checkedAlignUp(at, alignmentOf(section));
+        HALYARD_RETURN_IF_ERROR(summing.write(std::vector<uint8_t>(begin - at)));
+        HALYARD_RETURN_IF_ERROR(section.bytes.writeTo(summing));
+        at = begin + section.bytes.size();
+    }
+    ByteWriter trailer;
+    trailer.put(summing.sum());
+    return sink.write(trailer.take());
+}
+
+Result<SectionFile> SectionFile::open(std::shared_ptr<const void> owner,
+                                      std::span<const uint8_t> bytes,
+                                      const std::shared_ptr<Budget>& memory,
+                                      const std::shared_ptr<Budget>& mapped,
+                                      const Checkpoint& checkpoint) {
+    if (bytes.size() < kHeaderSize + sizeof(uint64_t)) {
+        return invalidArgument("the file ends early");
+    }
+    if (reinterpret_cast<uintptr_t>(bytes.data()) % kAlignment != 0) {
+        return invalidArgument("the file does not lie at a multiple of " +
+                               std::to_string(kAlignment));
+    }
+    auto held = std::make_shared<Held>();
+    held->owner = std::move(owner);
+    HALYARD_ASSIGN_OR_RETURN(held->reservation, Reservation::create(mapped, bytes.size()));
+    SectionFile file;
+    file.mOwner = std::move(held);
+    const std::span<const uint8_t> body = bytes.first(bytes.size() - sizeof(uint64_t));
+    HALYARD_ASSIGN_OR_RETURN(const std::span<const uint8_t> headerBytes,
+                             copyOf(body.first(kHeaderSize), memory, checkpoint, file.mCopies));
+    HALYARD_ASSIGN_OR_RETURN(const Header header, readHeader(headerBytes, bytes.size()));
+    const size_t tableEnd = kHeaderSize + static_cast<size_t>(header.tableSize);
+    if (tableEnd > body.size()) {
+        return invalidArgument("the table ends early");
+    }
+    HALYARD_ASSIGN_OR_RETURN(const std::span<const uint8_t> tableBytes,
+                             copyOf(body.subspan(kHeaderSize, tableEnd - kHeaderSize), memory,
+                                    checkpoint, file.mCopies));
+    Checksum sum;
+    sum.add(headerBytes);
+    sum.add(tableBytes);
+
+    // Sections lie in order: what is between them is summed where it lies, and not used.
+    ByteReader table(tableBytes, "the table");
+    size_t at = tableEnd;
+    for (uint32_t i = 0; i < header.sections; ++i) {
+        std::string name;
+        uint8_t kind = 0;
+        uint64_t offset = 0;
+        uint64_t size = 0;
+        HALYARD_RETURN_IF_ERROR(table.getText(name));
+        HALYARD_RETURN_IF_ERROR(table.get(kind));
+        HALYARD_RETURN_IF_ERROR(table.get(offset));
+        HALYARD_RETURN_IF_ERROR(table.get(size));
+        const bool isMapped = kind == static_cast<uint8_t>(SectionWriter::Kind::MAPPED);
+        if (offset < at || !rangeFits<uint64_t>(offset, size, body.size()) ||
+            offset % (isMapped ? kSectionPage : kAlignment) != 0 || kind > 1) {
+            return invalidArgument("section '" + name + "' lies where it can't");
+        }
+        const auto begin = static_cast<size_t>(offset);
+        std::span<const uint8_t> content = body.subspan(begin, static_cast<size_t>(size));
+        HALYARD_RETURN_IF_ERROR(sumInChunks(sum, body.subspan(at, begin - at), checkpoint));
+        if (!isMapped) {
+            HALYARD_ASSIGN_OR_RETURN(content, copyOf(content, memory, checkpoint, file.mCopies));
+        }
+        HALYARD_RETURN_IF_ERROR(sumInChunks(sum, content, checkpoint));
+        at = begin + content.size();
+        if (!file.mSections.emplace(name, Section{.isDescription = !isMapped, .bytes = content})
+                     .second) {
+            return invalidArgument("there are two sections '" + name + "'");
+        }
+    }
+    HALYARD_RETURN_IF_ERROR(table.finish());
+    if (at != body.size()) {
+        return invalidArgument("there is more than the file's sections");
+    }
+    uint64_t expected = 0;
+    std::memcpy(&expected, bytes.data() + body.size(), sizeof expected);
+    if (expected != sum.value()) {
+        return invalidArgument("the file is not as it was written: its checksum differs");
+    }
+    return file;
+}
+
+Result<std::span<const uint8_t>> SectionFile::section(std::string_view name,
+                                                      bool isDescription) const {
+    const auto found = mSections.find(name);
+    if (found == mSections.end() || found->second.isDescription != isDescription) {
+        return invalidArgument("the file has no section '" + std::string(name) + "'");
+    }
+    return found->second.bytes;
+}
+
+Result<std::span<const uint8_t>> SectionFile::description(std::string_view name) const {
+    return section(name, true);
+}
+
+Result<std::span<const uint8_t>> SectionFile::mapped(std::string_view name) const {
+    return section(name, false);
+}
+
+size_t SectionFile::descriptionBytes() const {
+    size_t bytes = 0;
+    for (const auto& [name, section] : mSections) {
+        bytes += section.isDescription ? section.bytes.size() : 0;
+    }
+    return bytes;
+}
+
+std::map<std::string, std::span<const uint8_t>> SectionFile::mappedBeginningWith(
+        std::string_view prefix) const {
+    std::map<std::string, std::span<const uint8_t>> found;
+    for (auto it = mSections.lower_bound(prefix);
+         it != mSections.end() && it->first.starts_with(prefix); ++it) {
+        if (!it->second.isDescription) {
+            found.emplace(it->first.substr(prefix.size()), it->second.bytes);
+        }
+    }
+    return found;
+}
+
+}  // namespace halyard
