@@ -22,9 +22,9 @@
 #include "tests/validation/invariants/chains.h"
 #include "tests/validation/invariants/cuts.h"
 #include "tests/validation/invariants/guarded_memory.h"
-#include "tests/validation/runs.h"
 #include "tests/validation/invariants/support.h"
 #include "tests/validation/ledger.h"
+#include "tests/validation/runs.h"
 #include "tests/validation/work.h"
 
 namespace halyard::validation {
