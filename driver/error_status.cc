@@ -2,6 +2,8 @@
 
 #include "driver/error_status.h"
 
+#include <utility>
+
 namespace halyard::driver {
 
 ErrorStatus toErrorStatus(const Status& status, HalVersion version) {
@@ -32,6 +34,28 @@ ErrorStatus toErrorStatus(const Status& status, HalVersion version) {
             return ErrorStatus::GENERAL_FAILURE;
     }
     return ErrorStatus::GENERAL_FAILURE;
+}
+
+Status toStatus(ErrorStatus answer, std::string message) {
+    switch (answer) {
+        case ErrorStatus::NONE:
+            return {};
+        case ErrorStatus::INVALID_ARGUMENT:
+            return invalidArgument(std::move(message));
+        case ErrorStatus::OUTPUT_INSUFFICIENT_SIZE:
+            return {StatusCode::OUTPUT_TOO_SMALL, std::move(message)};
+        case ErrorStatus::DEVICE_UNAVAILABLE:
+            return {StatusCode::UNAVAILABLE, std::move(message)};
+        case ErrorStatus::MISSED_DEADLINE_TRANSIENT:
+        case ErrorStatus::MISSED_DEADLINE_PERSISTENT:
+            return {StatusCode::DEADLINE_EXCEEDED, std::move(message)};
+        case ErrorStatus::RESOURCE_EXHAUSTED_TRANSIENT:
+        case ErrorStatus::RESOURCE_EXHAUSTED_PERSISTENT:
+            return {StatusCode::RESOURCE_EXHAUSTED, std::move(message)};
+        case ErrorStatus::GENERAL_FAILURE:
+            break;
+    }
+    return internalError(std::move(message));
 }
 
 }  // namespace halyard::driver

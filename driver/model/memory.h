@@ -73,6 +73,13 @@ class MemoryUse {
     std::span<uint8_t> mBytes;
 };
 
+// By what another process can be given a memory: descriptors, which are borrowed, and what numbers
+// the kind of memory wants beside them.
+struct MemoryHandle {
+    std::vector<int> descriptors;
+    std::vector<int32_t> numbers;
+};
+
 // Implementations are thread-safe.
 class Memory {
   public:
@@ -91,6 +98,8 @@ class Memory {
     virtual Result<MemoryUse> use(const ByteRange& range, const Account* account) const = 0;
     // All of it, for as long as this lives, for those to whom it belongs.
     virtual Result<std::span<uint8_t>> map() const = 0;
+    // Null: it can't be sent to another process.
+    virtual const MemoryHandle* handle() const { return nullptr; }
 
     // Of what stays and is used often.
     Result<MemoryUse> useWhole(const Account* account) const {

@@ -300,6 +300,34 @@ driver::SharedMemory unmappableMemory(std::string name, uint64_t size, bool vali
                                                   Reservation());
 }
 
+namespace {
+
+// Of this process, which keeps its descriptor for sending it.
+class OwnMemory final : public driver::Memory {
+  public:
+    OwnMemory(driver::SharedMemory memory, std::shared_ptr<const FileDescriptor> descriptor)
+        : mMemory(std::move(memory)),
+          mDescriptor(std::move(descriptor)),
+          mHandle{.descriptors = {mDescriptor->get()}, .numbers = {}} {}
+
+    std::string_view name() const override { return mMemory->name(); }
+    size_t size() const override { return mMemory->size(); }
+    bool valid() const override { return mMemory->valid(); }
+    Result<driver::MemoryUse> use(const driver::ByteRange& range,
+                                  const driver::Account* account) const override {
+        return mMemory->use(range, account);
+    }
+    Result<std::span<uint8_t>> map() const override { return mMemory->map(); }
+    const driver::MemoryHandle* handle() const override { return &mHandle; }
+
+  private:
+    const driver::SharedMemory mMemory;
+    const std::shared_ptr<const FileDescriptor> mDescriptor;
+    const driver::MemoryHandle mHandle;
+};
+
+}  // namespace
+
 Result<ExportedMemory> createSharedMemory(size_t size) {
     auto descriptor = std::make_shared<const FileDescriptor>(
             memfd_create("halyard", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -311,7 +339,8 @@ Result<ExportedMemory> createSharedMemory(size_t size) {
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
         return systemError("shared memory of " + std::to_string(size) + " bytes");
     }
-    return ExportedMemory{.memory = importAshmem(fd, size, {.uses = Uses::MANY}),
+    return ExportedMemory{.memory = std::make_shared<const OwnMemory>(
+                                  importAshmem(fd, size, {.uses = Uses::MANY}), descriptor),
                           .handle = {.fds = {fd}, .ints = {}},
                           .descriptor = std::move(descriptor)};
 }

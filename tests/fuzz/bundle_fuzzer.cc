@@ -12,6 +12,8 @@
 #include <string>
 
 #include "driver/lowest_version.h"
+#include "driver/model/expressible.h"
+#include "hal/hidl/client/sendable.h"
 #include "harness/device/runner/canonical_model.h"
 #include "harness/device/runner/message_file.h"
 #include "tests/fuzz/finding.h"
@@ -35,13 +37,13 @@ bool small(const runner::pb::Example& example) {
 }
 
 void convert(const runner::pb::TestCase& testCase) {
-    Result<runner::TargetModel> model = runner::toCanonical(testCase.model());
+    Result<driver::Model> model = runner::toCanonical(testCase.model());
     if (model.ok()) {
         for (const driver::HalVersion version : driver::allVersions()) {
-            (void)runner::checkExpressible(model->model, version);
+            (void)driver::checkExpressible(*model, version);
         }
-        (void)driver::lowestVersion(model->model);
-        (void)runner::moveConstantsToPool(*model);
+        (void)driver::lowestVersion(*model);
+        (void)hal::hidl::moveConstantsToPool(*model);
     }
     for (const runner::pb::Example& example : testCase.examples()) {
         if (small(example)) {

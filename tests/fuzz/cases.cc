@@ -76,7 +76,7 @@ size_t crossCases(std::span<const uint8_t> first, std::span<const uint8_t> secon
 std::optional<driver::Model> modelOf(const pb::Model& model, Pools& pools) {
     pb::Model withoutPools = model;
     withoutPools.clear_pools();
-    Result<runner::TargetModel> converted = runner::toCanonical(withoutPools);
+    Result<driver::Model> converted = runner::toCanonical(withoutPools);
     if (!converted.ok()) {
         return std::nullopt;
     }
@@ -84,9 +84,9 @@ std::optional<driver::Model> modelOf(const pb::Model& model, Pools& pools) {
         auto pool = std::make_shared<driver::FakeMemory>(content.size());
         pools.push_back(*pool->map());
         std::copy(content.begin(), content.end(), pools.back().begin());
-        converted->model.pools.push_back(std::move(pool));
+        converted->pools.push_back(std::move(pool));
     }
-    return std::move(converted->model);
+    return std::move(*converted);
 }
 
 driver::Request requestOf(const pb::Example& example, uint32_t offset, Pools& pools,

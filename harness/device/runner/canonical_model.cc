@@ -8,18 +8,20 @@
 #include <string>
 #include <utility>
 
+#include "hal/memory/shared_memory.h"
+
 namespace halyard::runner {
 
 namespace {
 
 constexpr uint64_t kAlignment = 64;
 
-Result<hal::ExportedMemory> shareBytes(std::span<const uint8_t> bytes) {
+Result<driver::SharedMemory> shareBytes(std::span<const uint8_t> bytes) {
     HALYARD_ASSIGN_OR_RETURN(hal::ExportedMemory shared,
                              hal::createSharedMemory(std::max<size_t>(bytes.size(), 1)));
     HALYARD_ASSIGN_OR_RETURN(const std::span<uint8_t> mapped, shared.memory->map());
     std::copy(bytes.begin(), bytes.end(), mapped.begin());
-    return shared;
+    return shared.memory;
 }
 
 std::span<const uint8_t> bytesOf(const std::string& text) {
@@ -84,65 +86,37 @@ Result<driver::DataLocation> place(size_t pool, uint64_t length, uint64_t& end) 
                                 .padding = 0};
 }
 
-Status checkSubgraph(const driver::Subgraph& subgraph, driver::HalVersion version) {
-    const std::string suffix = " can't be sent through HAL " + std::string(toString(version));
-    for (size_t i = 0; i < subgraph.operands.size(); ++i) {
-        const driver::Operand& operand = subgraph.operands[i];
-        std::string what = "operand " + std::to_string(i);
-        const driver::OperandTypeInfo* type = findOperandType(operand.type);
-        const bool extension = extensionPrefix(operand.type).has_value();
-        if ((extension && version < driver::HalVersion::V1_2) ||
-            (type != nullptr && type->since > version)) {
-            return invalidArgument(what.append(": type ").append(describe(operand.type)) + suffix);
-        }
-        if (!std::holds_alternative<std::monostate>(operand.extraParams) &&
-            version < driver::HalVersion::V1_2) {
-            return invalidArgument(what.append(": extra parameters") + suffix);
-        }
-    }
-    for (size_t i = 0; i < subgraph.operations.size(); ++i) {
-        const driver::OperationType type = subgraph.operations[i].type;
-        const bool extension = extensionPrefix(type).has_value();
-        if ((extension && version < driver::HalVersion::V1_2) ||
-            introducedIn(type).value_or(version) > version) {
-            return invalidArgument(labelOf(subgraph.operations[i], i) + suffix);
-        }
-    }
-    return {};
-}
-
 }  // namespace
 
-Result<TargetModel> toCanonical(const pb::Model& model) {
-    TargetModel result;
-    result.model.main = toCanonical(model.main());
+Result<driver::Model> toCanonical(const pb::Model& model) {
+    driver::Model result;
+    result.main = toCanonical(model.main());
     for (const pb::Subgraph& subgraph : model.referenced()) {
-        result.model.referenced.push_back(toCanonical(subgraph));
+        result.referenced.push_back(toCanonical(subgraph));
     }
     const std::span<const uint8_t> values = bytesOf(model.operand_values());
-    result.model.operandValues =
+    result.operandValues =
             std::make_shared<const std::vector<uint8_t>>(values.begin(), values.end());
     for (const std::string& pool : model.pools()) {
-        HALYARD_ASSIGN_OR_RETURN(hal::ExportedMemory shared, shareBytes(bytesOf(pool)));
-        result.model.pools.push_back(shared.memory);
+        HALYARD_ASSIGN_OR_RETURN(driver::SharedMemory shared, shareBytes(bytesOf(pool)));
         result.pools.push_back(std::move(shared));
     }
-    result.model.relaxComputationFloat32toFloat16 = model.relax_computation_float32_to_float16();
+    result.relaxComputationFloat32toFloat16 = model.relax_computation_float32_to_float16();
     for (const pb::ExtensionNameAndPrefix& extension : model.extension_name_to_prefix()) {
         if (extension.prefix() > std::numeric_limits<uint16_t>::max()) {
             return invalidArgument("extension " + extension.name() + ": the prefix has 16 bits");
         }
-        result.model.extensionNameToPrefix.push_back(
+        result.extensionNameToPrefix.push_back(
                 {extension.name(), static_cast<uint16_t>(extension.prefix())});
     }
     return result;
 }
 
-Result<TargetRequest> toCanonical(const pb::Example& example) {
-    TargetRequest result;
+Result<driver::Request> toCanonical(const pb::Example& example) {
+    driver::Request result;
     std::vector<uint64_t> ends(2);
     for (const pb::InputValue& input : example.inputs()) {
-        driver::RequestArgument& argument = result.request.inputs.emplace_back();
+        driver::RequestArgument& argument = result.inputs.emplace_back();
         argument.hasNoValue = input.has_no_value();
         argument.dimensions.assign(input.dimensions().begin(), input.dimensions().end());
         if (!argument.hasNoValue) {
@@ -150,68 +124,29 @@ Result<TargetRequest> toCanonical(const pb::Example& example) {
         }
     }
     for (const pb::OutputBuffer& output : example.outputs()) {
-        driver::RequestArgument& argument = result.request.outputs.emplace_back();
+        driver::RequestArgument& argument = result.outputs.emplace_back();
         argument.dimensions.assign(output.dimensions().begin(), output.dimensions().end());
         HALYARD_ASSIGN_OR_RETURN(argument.location,
                                  place(kOutputPool, output.byte_size(), ends[kOutputPool]));
     }
+    std::vector<driver::SharedMemory> pools;
     for (const uint64_t end : ends) {
         HALYARD_ASSIGN_OR_RETURN(hal::ExportedMemory shared,
                                  hal::createSharedMemory(std::max<uint64_t>(end, 1)));
-        result.request.pools.emplace_back(shared.memory);
-        result.pools.push_back(std::move(shared));
+        pools.push_back(shared.memory);
+        result.pools.emplace_back(std::move(shared.memory));
     }
-    HALYARD_ASSIGN_OR_RETURN(const std::span<uint8_t> inputs, result.pools[0].memory->map());
-    for (size_t i = 0; i < result.request.inputs.size(); ++i) {
+    HALYARD_ASSIGN_OR_RETURN(const std::span<uint8_t> inputs, pools[0]->map());
+    for (size_t i = 0; i < result.inputs.size(); ++i) {
         const std::string& data = example.inputs(static_cast<int>(i)).data();
-        if (!result.request.inputs[i].hasNoValue && !data.empty()) {
-            memcpy(inputs.data() + result.request.inputs[i].location.offset, data.data(),
-                   data.size());
+        if (!result.inputs[i].hasNoValue && !data.empty()) {
+            memcpy(inputs.data() + result.inputs[i].location.offset, data.data(), data.size());
         }
     }
     // An output that the target forgets must not look like a result of zeros.
-    HALYARD_ASSIGN_OR_RETURN(const std::span<uint8_t> outputs,
-                             result.pools[kOutputPool].memory->map());
+    HALYARD_ASSIGN_OR_RETURN(const std::span<uint8_t> outputs, pools[kOutputPool]->map());
     std::fill(outputs.begin(), outputs.end(), uint8_t{0xa5});
     return result;
-}
-
-Status moveConstantsToPool(TargetModel& target) {
-    driver::Model& model = target.model;
-    HALYARD_ASSIGN_OR_RETURN(hal::ExportedMemory shared, shareBytes(*model.operandValues));
-    const auto pool = static_cast<uint32_t>(model.pools.size());
-    model.pools.push_back(shared.memory);
-    target.pools.push_back(std::move(shared));
-    const auto move = [pool](driver::Subgraph& subgraph) {
-        for (driver::Operand& operand : subgraph.operands) {
-            if (operand.lifetime == driver::OperandLifeTime::CONSTANT_COPY) {
-                operand.lifetime = driver::OperandLifeTime::CONSTANT_REFERENCE;
-                operand.location.poolIndex = pool;
-            }
-        }
-    };
-    move(model.main);
-    std::for_each(model.referenced.begin(), model.referenced.end(), move);
-    model.operandValues = std::make_shared<const std::vector<uint8_t>>();
-    return {};
-}
-
-Status checkExpressible(const driver::Model& model, driver::HalVersion version) {
-    const std::string suffix = " can't be sent through HAL " + std::string(toString(version));
-    if (!model.referenced.empty() && version < driver::HalVersion::V1_3) {
-        return invalidArgument("referenced subgraphs" + suffix);
-    }
-    if (!model.extensionNameToPrefix.empty() && version < driver::HalVersion::V1_2) {
-        return invalidArgument("extensions" + suffix);
-    }
-    if (model.relaxComputationFloat32toFloat16 && version < driver::HalVersion::V1_1) {
-        return invalidArgument("relaxed floats" + suffix);
-    }
-    HALYARD_RETURN_IF_ERROR(checkSubgraph(model.main, version));
-    for (const driver::Subgraph& subgraph : model.referenced) {
-        HALYARD_RETURN_IF_ERROR(checkSubgraph(subgraph, version));
-    }
-    return {};
 }
 
 Result<driver::HalVersion> toCanonical(pb::HalVersion version) {

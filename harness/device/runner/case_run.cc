@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <variant>
 
+#include "driver/model/expressible.h"
 #include "harness/device/runner/canonical_model.h"
+#include "harness/device/runner/node_profile.h"
 #include "harness/device/runner/placement_report.h"
 
 namespace halyard::runner {
@@ -29,12 +33,12 @@ void fail(pb::CaseResult& result, pb::Stage stage, const Outcome& outcome) {
 }
 
 // Shape of an output: what the target reports, else what the request or the model says.
-std::vector<uint32_t> shapeOf(const pb::Model& model, const TargetRequest& request,
-                              const Execution& execution, size_t output) {
+std::vector<uint32_t> shapeOf(const pb::Model& model, const driver::Request& request,
+                              const driver::ExecutionResult& execution, size_t output) {
     if (output < execution.outputShapes.size()) {
         return execution.outputShapes[output].dimensions;
     }
-    const std::vector<uint32_t>& asked = request.request.outputs[output].dimensions;
+    const std::vector<uint32_t>& asked = request.outputs[output].dimensions;
     if (!asked.empty()) {
         return asked;
     }
@@ -77,16 +81,17 @@ uint64_t resultSize(const pb::Model& model, const std::vector<uint32_t>& shape, 
 }
 
 // The executions of one example. The outcome is that of the first one that failed.
-Outcome runExample(PreparedTarget& prepared, const pb::TestCase& testCase,
-                   const pb::Example& example, const pb::RunOptions& options,
-                   pb::CaseResult& caseResult, pb::ExampleResult& result) {
-    const Result<TargetRequest> request = toCanonical(example);
+Outcome runExample(const Target& target, driver::IPreparedModel& prepared,
+                   const pb::TestCase& testCase, const pb::Example& example,
+                   const pb::RunOptions& options, pb::CaseResult& caseResult,
+                   pb::ExampleResult& result) {
+    const Result<driver::Request> request = toCanonical(example);
     if (!request.ok()) {
         return {.status = driver::ErrorStatus::INVALID_ARGUMENT,
                 .message = request.status().toString()};
     }
-    Execution last;
-    Outcome outcome = executeRepeatedly(prepared, *request, options, last, result);
+    driver::ExecutionResult last;
+    Outcome outcome = executeRepeatedly(target, prepared, *request, options, last, result);
     const bool tooSmall = outcome.status == driver::ErrorStatus::OUTPUT_INSUFFICIENT_SIZE;
     if (outcome.ok() || tooSmall) {
         const Status collected =
@@ -98,17 +103,38 @@ Outcome runExample(PreparedTarget& prepared, const pb::TestCase& testCase,
     }
     const bool isFirst = &example == &testCase.examples(0);
     if (outcome.ok() && isFirst && options.profile() > 0) {
-        return profile(prepared, *request, options, options.profile(), caseResult);
+        return profile(target, prepared, *request, options, options.profile(), caseResult);
     }
     return outcome;
+}
+
+// "; not supported: operation 3 (POW)", or nothing.
+std::string refusedOperations(const driver::Model& model, const pb::CaseResult& result) {
+    constexpr size_t kMostNamed = 5;
+    std::string text;
+    size_t refused = 0;
+    const auto& supported = result.supported_operations();
+    const size_t count =
+            std::min<size_t>(static_cast<size_t>(supported.size()), model.main.operations.size());
+    for (size_t i = 0; i < count; ++i) {
+        if (!supported[static_cast<int>(i)] && ++refused <= kMostNamed) {
+            text += (text.empty() ? "; not supported: " : ", ") +
+                    labelOf(model.main.operations[i], i);
+        }
+    }
+    if (refused > kMostNamed) {
+        text += " and " + std::to_string(refused - kMostNamed) + " more";
+    }
+    return text;
 }
 
 std::string nameOf(const pb::Example& example, int index) {
     return example.name().empty() ? "example " + std::to_string(index) : example.name();
 }
 
-void runExamples(PreparedTarget& prepared, const pb::TestCase& testCase,
-                 const pb::RunOptions& options, const Progress& progress, pb::CaseResult& result) {
+void runExamples(const Target& target, driver::IPreparedModel& prepared,
+                 const pb::TestCase& testCase, const pb::RunOptions& options,
+                 const Progress& progress, pb::CaseResult& result) {
     for (int i = 0; i < testCase.examples_size(); ++i) {
         const pb::Example& example = testCase.examples(i);
         const std::string name = nameOf(example, i);
@@ -120,7 +146,8 @@ void runExamples(PreparedTarget& prepared, const pb::TestCase& testCase,
         }
         pb::ExampleResult& executed = *result.add_examples();
         executed.set_name(example.name());
-        const Outcome outcome = runExample(prepared, testCase, example, options, result, executed);
+        const Outcome outcome =
+                runExample(target, prepared, testCase, example, options, result, executed);
         executed.set_status(static_cast<pb::ErrorStatus>(outcome.status));
         executed.set_message(reasonOf(outcome));
         if (!outcome.ok() && result.failed_stage() == pb::STAGE_NONE) {
@@ -137,6 +164,11 @@ void runExamples(PreparedTarget& prepared, const pb::TestCase& testCase,
 
 }  // namespace
 
+std::string versionString(const Target& target) {
+    const Result<std::string> text = target.device->versionString();
+    return text.ok() ? *text : std::string();
+}
+
 std::string reasonOf(const Outcome& outcome) {
     const std::string status = std::string(driver::nameOf(outcome.status)) + ": ";
     return outcome.message.starts_with(status) ? outcome.message.substr(status.size())
@@ -152,12 +184,12 @@ pb::CaseResult beginResult(const pb::TestCase& testCase, const std::string& targ
     return result;
 }
 
-std::optional<TargetModel> loadModel(const Target& target, const pb::TestCase& testCase,
-                                     pb::CaseResult& result) {
-    Result<TargetModel> model = toCanonical(testCase.model());
+std::optional<driver::Model> loadModel(const Target& target, const pb::TestCase& testCase,
+                                       pb::CaseResult& result) {
+    Result<driver::Model> model = toCanonical(testCase.model());
     Status loadable = model.status();
     if (loadable.ok()) {
-        loadable = checkExpressible(model->model, target.version());
+        loadable = checkExpressible(*model, target.device->version());
     }
     if (!loadable.ok()) {
         fail(result, pb::STAGE_LOAD,
@@ -177,33 +209,39 @@ ExecuteSettings executeSettings(const pb::RunOptions& options) {
             .measureTiming = options.measure_timing()};
 }
 
-std::unique_ptr<PreparedTarget> prepareModel(Target& target, const TargetModel& model,
-                                             const PrepareSettings& settings,
-                                             pb::CaseResult& result) {
+std::shared_ptr<driver::IPreparedModel> prepareModel(const Target& target,
+                                                     const driver::Model& model,
+                                                     const PrepareSettings& settings,
+                                                     pb::CaseResult& result) {
     const Clock::time_point start = Clock::now();
-    Answer<std::unique_ptr<PreparedTarget>> prepared = target.prepare(model, settings);
+    Result<std::shared_ptr<driver::IPreparedModel>> prepared = prepare(target, model, settings);
     result.set_prepare_ns(nanosecondsSince(start));
-    if (!prepared.outcome.ok()) {
-        fail(result, pb::STAGE_PREPARE, prepared.outcome);
+    if (!prepared.ok()) {
+        Outcome outcome = outcomeOf(target, prepared.status());
+        if (target.driver == nullptr && !outcome.targetDied) {
+            // HIDL itself has no words for a reason.
+            outcome.message += refusedOperations(model, result);
+        }
+        fail(result, pb::STAGE_PREPARE, outcome);
         return nullptr;
     }
-    return std::move(prepared.value);
+    return std::move(*prepared);
 }
 
-Outcome executeRepeatedly(PreparedTarget& prepared, const TargetRequest& request,
-                          const pb::RunOptions& options, Execution& last,
-                          pb::ExampleResult& result) {
+Outcome executeRepeatedly(const Target& target, driver::IPreparedModel& prepared,
+                          const driver::Request& request, const pb::RunOptions& options,
+                          driver::ExecutionResult& last, pb::ExampleResult& result) {
     const ExecuteSettings settings = executeSettings(options);
     const uint64_t counted = std::max<uint64_t>(options.repeat(), 1);
     const uint64_t runs = options.warmup() + counted;
-    Answer<Execution> answer;
-    for (uint64_t run = 0; run < runs && answer.outcome.ok(); ++run) {
+    last = {};
+    for (uint64_t run = 0; run < runs && last.status.ok(); ++run) {
         const Clock::time_point start = Clock::now();
-        answer = prepared.execute(request, settings);
+        last = execute(prepared, request, settings);
         const uint64_t wall = nanosecondsSince(start);
-        if (answer.outcome.ok() && run >= options.warmup()) {
+        if (last.status.ok() && run >= options.warmup()) {
             pb::Timing& timing = *result.add_timings();
-            const driver::Timing& told = answer.value.timing;
+            const driver::Timing& told = last.timing;
             if (told.timeOnDevice.has_value()) {
                 timing.set_time_on_device_ns(static_cast<uint64_t>(told.timeOnDevice->count()));
             }
@@ -213,41 +251,16 @@ Outcome executeRepeatedly(PreparedTarget& prepared, const TargetRequest& request
             timing.set_wall_ns(wall);
         }
     }
-    last = std::move(answer.value);
-    return std::move(answer.outcome);
+    return outcomeOf(target, last.status);
 }
 
-Outcome profile(PreparedTarget& prepared, const TargetRequest& request,
-                const pb::RunOptions& options, uint32_t runs, pb::CaseResult& result) {
-    const ExecuteSettings settings = {
-            .synchronous = options.mode() == pb::EXECUTION_MODE_SYNC,
-            .measureTiming = false,
-    };
-    Answer<std::vector<ProfiledNode>> answer = prepared.profile(request, settings, runs);
-    for (const ProfiledNode& node : answer.value) {
-        pb::NodeProfile& row = *result.add_profile();
-        row.mutable_operations()->Assign(node.operations.begin(), node.operations.end());
-        row.set_label(node.label);
-        row.set_node(node.kind);
-        row.set_type(node.type);
-        row.set_backend(node.backend);
-        row.set_piece(static_cast<uint32_t>(node.piece));
-        row.set_kernel(node.kernel);
-        row.set_median_ns(node.medianNanoseconds);
-        row.set_median_device_ns(node.medianDeviceNanoseconds);
-        row.set_bytes(node.bytes);
-        row.set_multiply_adds(node.multiplyAdds);
-        row.set_nodes(static_cast<uint32_t>(node.nodes));
-    }
-    return std::move(answer.outcome);
-}
-
-Status collectOutputs(const pb::Model& model, const TargetRequest& request, const Execution& last,
-                      bool withData, pb::ExampleResult& result) {
+Status collectOutputs(const pb::Model& model, const driver::Request& request,
+                      const driver::ExecutionResult& last, bool withData,
+                      pb::ExampleResult& result) {
     HALYARD_ASSIGN_OR_RETURN(const std::span<uint8_t> bytes,
-                             request.pools[kOutputPool].memory->map());
-    for (size_t i = 0; i < request.request.outputs.size(); ++i) {
-        const driver::DataLocation& location = request.request.outputs[i].location;
+                             std::get<driver::SharedMemory>(request.pools[kOutputPool])->map());
+    for (size_t i = 0; i < request.outputs.size(); ++i) {
+        const driver::DataLocation& location = request.outputs[i].location;
         const bool reported = i < last.outputShapes.size();
         const std::vector<uint32_t> shape = shapeOf(model, request, last, i);
         pb::OutputResult& output = *result.add_outputs();
@@ -261,27 +274,30 @@ Status collectOutputs(const pb::Model& model, const TargetRequest& request, cons
     return {};
 }
 
-void runCase(Target& target, const pb::TestCase& testCase, const pb::RunOptions& options,
+void runCase(const Target& target, const pb::TestCase& testCase, const pb::RunOptions& options,
              const Progress& progress, pb::CaseResult& result) {
-    result.set_version_string(target.versionString());
-    const std::optional<TargetModel> model = loadModel(target, testCase, result);
+    result.set_version_string(versionString(target));
+    const std::optional<driver::Model> model = loadModel(target, testCase, result);
     if (!model.has_value()) {
         return;
     }
 
     result.set_message("asking for supported operations");
     progress(result);
-    const Answer<std::vector<bool>> supported = target.supportedOperations(*model);
-    if (!supported.outcome.ok()) {
-        return fail(result, pb::STAGE_SUPPORT, supported.outcome);
+    // Every client asks for them; they have no place in the result, but must be readable.
+    const Status capable = target.device->capabilities().status();
+    const Result<std::vector<bool>> supported =
+            capable.ok() ? target.device->supportedOperations(*model) : capable;
+    if (!supported.ok()) {
+        return fail(result, pb::STAGE_SUPPORT, outcomeOf(target, supported.status()));
     }
-    for (const bool flag : supported.value) {
+    for (const bool flag : *supported) {
         result.add_supported_operations(flag);
     }
 
     result.set_message("preparing");
     progress(result);
-    const std::unique_ptr<PreparedTarget> prepared =
+    const std::shared_ptr<driver::IPreparedModel> prepared =
             prepareModel(target, *model, prepareSettings(options), result);
     if (prepared == nullptr) {
         return;
@@ -289,11 +305,11 @@ void runCase(Target& target, const pb::TestCase& testCase, const pb::RunOptions&
     result.clear_message();
     readPlacement(prepared->report(), result);
 
-    runExamples(*prepared, testCase, options, progress, result);
+    runExamples(target, *prepared, testCase, options, progress, result);
     if (result.failed_stage() != pb::STAGE_CRASH) {
         // The arena's size is known once the model has run.
         readPlacement(prepared->report(), result);
-        result.mutable_memory()->set_peak_rss_bytes(target.peakRssBytes());
+        result.mutable_memory()->set_peak_rss_bytes(peakRssBytes(target));
     }
 }
 

@@ -5,11 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "hal/hidl/client/version.h"
 #include "harness/device/runner/canonical_model.h"
 #include "harness/device/runner/case_run.h"
-#include "harness/device/runner/client_version.h"
-#include "harness/device/runner/hidl_target.h"
-#include "harness/device/runner/in_process_target.h"
 #include "harness/device/runner/message_file.h"
 
 namespace halyard::runner {
@@ -23,7 +21,8 @@ constexpr std::chrono::milliseconds kConnectOnce(5000);
 
 // What the target speaks when nobody asks for a version.
 driver::HalVersion newestVersion(const CommandLine& line) {
-    return line.instance.empty() ? driver::kNewestVersion : clientVersions().front().version;
+    return line.instance.empty() ? driver::kNewestVersion
+                                 : hal::hidl::clientVersions().front().version;
 }
 
 pb::CaseResult failedToLoad(pb::CaseResult result, pb::ErrorStatus status, const Status& why) {
@@ -34,7 +33,7 @@ pb::CaseResult failedToLoad(pb::CaseResult result, pb::ErrorStatus status, const
 }
 
 pb::CaseResult attempt(const RunSetup& setup, Result<BundleReader>& bundle, uint64_t offset,
-                       const Result<std::unique_ptr<Target>>& target, const ParentLink& parent) {
+                       const Result<Target>& target, const ParentLink& parent) {
     const Result<pb::TestCase> testCase =
             bundle.ok() ? bundle->readAt(offset) : Result<pb::TestCase>(bundle.status());
     if (!testCase.ok()) {
@@ -46,12 +45,12 @@ pb::CaseResult attempt(const RunSetup& setup, Result<BundleReader>& bundle, uint
         return failedToLoad(std::move(result), pb::ERROR_STATUS_DEVICE_UNAVAILABLE,
                             target.status());
     }
-    result.set_hal_version(toMessage((*target)->version()));
+    result.set_hal_version(toMessage(target->device->version()));
     runCase(
-            **target, *testCase, setup.options,
+            *target, *testCase, setup.options,
             [&parent](const pb::CaseResult& soFar) { parent.sendProgress(soFar); }, result);
     // What the case has left to be freed may bring the target down a little later.
-    if (result.failed_stage() != pb::STAGE_CRASH && !(*target)->isAlive()) {
+    if (result.failed_stage() != pb::STAGE_CRASH && !target->device->ping().ok()) {
         result.set_failed_stage(pb::STAGE_CRASH);
         result.set_status(pb::ERROR_STATUS_DEVICE_UNAVAILABLE);
         result.set_message("the service died once the case was over");
@@ -69,16 +68,13 @@ Result<RunSetup> makeRunSetup(const CommandLine& line, pb::RunOptions options) {
     return setup;
 }
 
-Result<std::unique_ptr<Target>> openTarget(const RunSetup& setup,
-                                           std::chrono::milliseconds timeout) {
+Result<Target> openTarget(const RunSetup& setup, std::chrono::milliseconds timeout) {
     const CommandLine& line = setup.line;
     if (line.instance.empty()) {
-        return makeInProcessTarget(line.driver, line.makeDevice,
-                                   setup.version.value_or(newestVersion(line)));
+        return openDriver(line.driver, line.makeDevice,
+                          setup.version.value_or(newestVersion(line)));
     }
-    HALYARD_ASSIGN_OR_RETURN(ServiceConnection connection,
-                             connectToService(line.instance, setup.version, timeout));
-    return makeHidlTarget(std::move(connection));
+    return openService(line.instance, setup.version, timeout);
 }
 
 pb::CaseResult unfinishedResult(const RunSetup& setup, const pb::TestCase& testCase) {
@@ -98,7 +94,7 @@ bool foundNoTarget(const pb::CaseResult& result) {
 
 void workOnCases(const RunSetup& setup, const ParentLink& parent) {
     Result<BundleReader> bundle = BundleReader::open(setup.line.bundle);
-    const Result<std::unique_ptr<Target>> target =
+    const Result<Target> target =
             openTarget(setup, setup.line.untilCrash ? kConnectOnce : kReconnect);
     parent.sendReady();
     while (const std::optional<uint64_t> offset = parent.receiveOrder()) {

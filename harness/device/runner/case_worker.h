@@ -27,8 +27,7 @@ struct RunSetup {
 // INVALID_ARGUMENT if the options name no version that there is.
 Result<RunSetup> makeRunSetup(const CommandLine& line, pb::RunOptions options);
 
-Result<std::unique_ptr<Target>> openTarget(const RunSetup& setup,
-                                           std::chrono::milliseconds timeout);
+Result<Target> openTarget(const RunSetup& setup, std::chrono::milliseconds timeout);
 
 // Runs the cases that the parent orders, by where they begin in the bundle, until it orders no
 // more or one leaves a process that can't go on. For an isolated process.

@@ -25,7 +25,7 @@ struct Loaded {
         Clock::time_point begin;
         Clock::time_point end;
     };
-    Outcome outcome;
+    Status status;
     std::vector<Run> runs;
 };
 
@@ -33,10 +33,10 @@ void load(const LoadingClient& client, const ExecuteSettings& settings, const Lo
           Loaded& loaded) {
     Clock::time_point begin = Clock::now();
     while (begin < window.until) {
-        Answer<Execution> answer = client.prepared.execute(client.request, settings);
+        driver::ExecutionResult executed = execute(client.prepared, client.request, settings);
         const Clock::time_point end = Clock::now();
-        if (!answer.outcome.ok()) {
-            loaded.outcome = std::move(answer.outcome);
+        if (!executed.status.ok()) {
+            loaded.status = std::move(executed.status);
             return;
         }
         if (end > window.from) {
@@ -48,8 +48,8 @@ void load(const LoadingClient& client, const ExecuteSettings& settings, const Lo
 
 }  // namespace
 
-Outcome executeTogether(std::span<const LoadingClient> clients, const ExecuteSettings& settings,
-                        const LoadWindow& window, pb::CaseResult& result) {
+Status executeTogether(std::span<const LoadingClient> clients, const ExecuteSettings& settings,
+                       const LoadWindow& window, pb::CaseResult& result) {
     std::vector<Loaded> loaded(clients.size());
     std::vector<std::thread> threads;
     for (size_t i = 0; i < clients.size(); ++i) {
@@ -61,9 +61,7 @@ Outcome executeTogether(std::span<const LoadingClient> clients, const ExecuteSet
         thread.join();
     }
     for (Loaded& client : loaded) {
-        if (!client.outcome.ok()) {
-            return std::move(client.outcome);
-        }
+        HALYARD_RETURN_IF_ERROR(client.status);
         pb::ExampleResult& example = *result.add_examples();
         for (const Loaded::Run& run : client.runs) {
             pb::Timing& timing = *example.add_timings();

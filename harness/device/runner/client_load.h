@@ -13,8 +13,8 @@
 namespace halyard::runner {
 
 struct LoadingClient {
-    PreparedTarget& prepared;
-    const TargetRequest& request;
+    driver::IPreparedModel& prepared;
+    const driver::Request& request;
 };
 
 // When they do so, and from when on they are told of.
@@ -25,8 +25,8 @@ struct LoadWindow {
 
 // Every client begins at once, on a thread of its own, and begins no execution after the window.
 // Adds an example per client to `result`, with the times of the executions that lie in it, whole or
-// in part. The outcome is that of the first client, in their order, of which one failed.
-Outcome executeTogether(std::span<const LoadingClient> clients, const ExecuteSettings& settings,
-                        const LoadWindow& window, pb::CaseResult& result);
+// in part. The failure is that of the first client, in their order, of which one failed.
+Status executeTogether(std::span<const LoadingClient> clients, const ExecuteSettings& settings,
+                       const LoadWindow& window, pb::CaseResult& result);
 
 }  // namespace halyard::runner

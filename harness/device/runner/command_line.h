@@ -7,7 +7,7 @@
 
 #include "driver/options.h"
 #include "engine/base/status.h"
-#include "harness/device/runner/in_process_target.h"
+#include "harness/device/runner/target.h"
 
 namespace halyard::runner {
 

@@ -13,8 +13,8 @@ namespace halyard::runner {
 namespace {
 
 Result<driver::HalVersion> lowestVersionOf(const pb::TestCase& testCase) {
-    HALYARD_ASSIGN_OR_RETURN(const TargetModel model, toCanonical(testCase.model()));
-    return driver::lowestVersion(model.model);
+    HALYARD_ASSIGN_OR_RETURN(const driver::Model model, toCanonical(testCase.model()));
+    return driver::lowestVersion(model);
 }
 
 }  // namespace

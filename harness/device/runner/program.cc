@@ -9,10 +9,10 @@
 
 #include "driver/option_table.h"
 #include "engine/base/log.h"
+#include "hal/hidl/client/connection.h"
 #include "harness/device/runner/bundle_run.h"
 #include "harness/device/runner/case_worker.h"
 #include "harness/device/runner/command_line.h"
-#include "harness/device/runner/hidl_target.h"
 #include "harness/device/runner/isolation.h"
 #include "harness/device/runner/lowest_hal.h"
 #include "harness/device/runner/machine_peak.h"
@@ -109,7 +109,7 @@ int printBackends() {
 }
 
 int printServices() {
-    const Result<std::vector<std::string>> names = listServices(kFirstConnect);
+    const Result<std::vector<std::string>> names = hal::hidl::listServices(kFirstConnect);
     if (!names.ok()) {
         return complain(names.status().message(), UNREACHABLE);
     }
@@ -120,10 +120,8 @@ int printServices() {
 }
 
 int printReport(const CommandLine& line) {
-    const Result<ServiceConnection> connection =
-            connectToService(line.instance, std::nullopt, kFirstConnect);
-    const Result<std::string> text =
-            connection.ok() ? connection->device.debug() : connection.status();
+    const Result<Target> target = openService(line.instance, std::nullopt, kFirstConnect);
+    const Result<std::string> text = target.ok() ? target->device->report() : target.status();
     if (!text.ok()) {
         return complain(text.status().message(), UNREACHABLE);
     }

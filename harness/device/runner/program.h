@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "harness/device/runner/in_process_target.h"
+#include "harness/device/runner/target.h"
 
 namespace halyard::runner {
 

@@ -19,6 +19,7 @@
 #include "harness/device/runner/canonical_model.h"
 #include "harness/device/runner/case_run.h"
 #include "harness/device/runner/client_load.h"
+#include "harness/device/runner/node_profile.h"
 #include "harness/device/runner/placement_report.h"
 #include "harness/device/runner/process_memory.h"
 
@@ -47,18 +48,18 @@ void dropConstants(pb::TestCase& testCase) {
 }
 
 struct ServedClient {
-    std::unique_ptr<PreparedTarget> prepared;
-    std::optional<TargetRequest> request;
+    std::shared_ptr<driver::IPreparedModel> prepared;
+    std::optional<driver::Request> request;
     // Of its first execution.
-    Execution told;
+    driver::ExecutionResult told;
     pb::ExampleResult outputs;
 };
 
 // Everything that executions need, in the order in which it is made.
 struct Served {
     pb::TestCase testCase;
-    std::unique_ptr<Target> target;
-    std::optional<TargetModel> model;
+    Target target;
+    std::optional<driver::Model> model;
     std::vector<ServedClient> clients;  // one at least
 };
 
@@ -82,11 +83,13 @@ std::vector<PrepareSettings> clientsOf(const pb::RunOptions& options) {
 }
 
 // Executes once for the first time.
-Outcome executeFirst(const RunSetup& setup, ServedClient& client, pb::ExampleResult& executed) {
+Outcome executeFirst(const RunSetup& setup, const Target& target, ServedClient& client,
+                     pb::ExampleResult& executed) {
     pb::RunOptions once = setup.options;
     once.set_warmup(0);
     once.set_repeat(1);
-    return executeRepeatedly(*client.prepared, *client.request, once, client.told, executed);
+    return executeRepeatedly(target, *client.prepared, *client.request, once, client.told,
+                             executed);
 }
 
 Status readOutputs(const Served& served, const ServedClient& client, pb::ExampleResult& example) {
@@ -105,21 +108,21 @@ Result<pb::CaseResult> prepare(const RunSetup& setup, BundleReader& bundle, Serv
     if (clients.size() > 1 && !setup.line.instance.empty()) {
         return invalidArgument("several clients need an in-process target");
     }
-    Result<std::unique_ptr<Target>> target = openTarget(setup, kConnect);
+    Result<Target> target = openTarget(setup, kConnect);
     if (!target.ok()) {
         return failed(std::move(result), pb::STAGE_LOAD, invalid(target.status()));
     }
     served.target = std::move(*target);
-    result.set_version_string(served.target->versionString());
+    result.set_version_string(versionString(served.target));
     served.clients.resize(clients.size());
     for (ServedClient& client : served.clients) {
-        Result<TargetRequest> request = toCanonical(served.testCase.examples(0));
+        Result<driver::Request> request = toCanonical(served.testCase.examples(0));
         if (!request.ok()) {
             return failed(std::move(result), pb::STAGE_LOAD, invalid(request.status()));
         }
         client.request = std::move(*request);
     }
-    served.model = loadModel(*served.target, served.testCase, result);
+    served.model = loadModel(served.target, served.testCase, result);
     if (!served.model.has_value()) {
         return result;
     }
@@ -127,17 +130,17 @@ Result<pb::CaseResult> prepare(const RunSetup& setup, BundleReader& bundle, Serv
     forgetPeakRss();
     for (size_t i = 0; i < clients.size(); ++i) {
         ServedClient& client = served.clients[i];
-        client.prepared = prepareModel(*served.target, *served.model, clients[i], result);
+        client.prepared = prepareModel(served.target, *served.model, clients[i], result);
         if (client.prepared == nullptr) {
             return result;
         }
-        const Outcome outcome = executeFirst(setup, client, *result.add_examples());
+        const Outcome outcome = executeFirst(setup, served.target, client, *result.add_examples());
         if (!outcome.ok()) {
             return failed(std::move(result), pb::STAGE_EXECUTE, outcome);
         }
     }
     // Before the outputs are copied, which no client of a driver has to do.
-    result.mutable_memory()->set_peak_rss_bytes(served.target->peakRssBytes());
+    result.mutable_memory()->set_peak_rss_bytes(peakRssBytes(served.target));
     result.mutable_memory()->set_base_rss_bytes(before);
     readPlacement(served.clients.front().prepared->report(), result);
     for (size_t i = 0; i < clients.size(); ++i) {
@@ -153,10 +156,10 @@ pb::CaseResult execute(const RunSetup& setup, Served& served, uint32_t count, ui
     pb::RunOptions options = setup.options;
     options.set_warmup(warmup);
     options.set_repeat(count);
-    Execution last;
+    driver::ExecutionResult last;
     const ServedClient& client = served.clients.front();
-    const Outcome outcome = executeRepeatedly(*client.prepared, *client.request, options, last,
-                                              *result.add_examples());
+    const Outcome outcome = executeRepeatedly(served.target, *client.prepared, *client.request,
+                                              options, last, *result.add_examples());
     return outcome.ok() ? result : failed(std::move(result), pb::STAGE_EXECUTE, outcome);
 }
 
@@ -171,7 +174,7 @@ pb::CaseResult profileNodes(const RunSetup& setup, Served& served, uint32_t coun
     result.clear_examples();
     const ServedClient& client = served.clients.front();
     const Outcome outcome =
-            profile(*client.prepared, *client.request, setup.options, count, result);
+            profile(served.target, *client.prepared, *client.request, setup.options, count, result);
     return outcome.ok() ? result : failed(std::move(result), pb::STAGE_EXECUTE, outcome);
 }
 
@@ -184,7 +187,8 @@ Result<pb::CaseResult> loadClients(const RunSetup& setup, Served& served, const 
         clients.push_back({.prepared = *client.prepared, .request = *client.request});
     }
     const Outcome outcome =
-            executeTogether(clients, executeSettings(setup.options), window, result);
+            outcomeOf(served.target,
+                      executeTogether(clients, executeSettings(setup.options), window, result));
     if (!outcome.ok()) {
         return failed(std::move(result), pb::STAGE_EXECUTE, outcome);
     }

@@ -106,12 +106,6 @@ Status Client::getStatus(milliseconds patience) {
     return mLink->call(mDevice, IDevice::getStatus, parcel, patience).status();
 }
 
-Status Client::ping(milliseconds patience) {
-    RawParcel parcel;
-    deviceToken(parcel, IBase::ping);
-    return mLink->call(mDevice, IBase::ping, parcel, patience).status();
-}
-
 Status Client::debug(int descriptor, milliseconds patience) {
     RawParcel parcel;
     deviceToken(parcel, IBase::debug);

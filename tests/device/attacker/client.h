@@ -52,7 +52,6 @@ class Client {
     uint32_t device() const { return mDevice; }
 
     Status getStatus(milliseconds patience = kPatience);
-    Status ping(milliseconds patience = kPatience);
     // To the device, with this descriptor to write to.
     Status debug(int descriptor, milliseconds patience = kPatience);
     Result<ErrorStatus> supportedOperations(const wire::Model& model,

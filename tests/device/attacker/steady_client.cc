@@ -6,14 +6,22 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <functional>
+#include <future>
 #include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "tests/device/attacker/client.h"
+#include "hal/memory/shared_memory.h"
+#include "hal/hidl/client/connection.h"
+#include "hal/hidl/client/device.h"
+#include "hal/hidl/types.h"
 
 namespace halyard::attacker {
 
@@ -23,21 +31,82 @@ constexpr uint32_t kElements = 1024;
 constexpr uint32_t kBytes = kElements * sizeof(float);
 constexpr std::chrono::milliseconds kPause{20};
 constexpr std::chrono::seconds kRefusalPatience{5};
+// What hal/binder says of a call that the kernel refused.
+constexpr std::string_view kRefused = "the kernel refused the call";
+
+// Ends the process where a call takes too long: what waits in the kernel can't be called off.
+class Watchdog {
+  public:
+    explicit Watchdog(std::chrono::milliseconds patience)
+        : mPatience(patience), mThread([this] { watch(); }) {}
+    ~Watchdog() {
+        {
+            const std::lock_guard lock(mMutex);
+            mOver = true;
+        }
+        mChanged.notify_all();
+        mThread.join();
+    }
+    Watchdog(const Watchdog&) = delete;
+    Watchdog& operator=(const Watchdog&) = delete;
+
+    void begin(const std::string& call) {
+        const std::lock_guard lock(mMutex);
+        mCall = call;
+        mUntil = Clock::now() + mPatience;
+        mChanged.notify_all();
+    }
+    void end() {
+        const std::lock_guard lock(mMutex);
+        mUntil.reset();
+        mChanged.notify_all();
+    }
+
+  private:
+    void watch() {
+        std::unique_lock lock(mMutex);
+        while (!mOver) {
+            if (!mUntil.has_value()) {
+                mChanged.wait(lock);
+            } else if (Clock::now() >= *mUntil) {
+                fprintf(stderr, "halyard-attacker: steady: %s: no answer for %lld ms\n",
+                        mCall.c_str(), static_cast<long long>(mPatience.count()));
+                fflush(stdout);
+                _exit(1);
+            } else {
+                const Clock::time_point until = *mUntil;
+                mChanged.wait_until(lock, until);
+            }
+        }
+    }
+
+    const std::chrono::milliseconds mPatience;
+    std::mutex mMutex;
+    std::condition_variable mChanged;
+    bool mOver = false;
+    std::string mCall;
+    std::optional<Clock::time_point> mUntil;
+    std::thread mThread;
+};
 
 class Stopwatches {
   public:
+    explicit Stopwatches(std::chrono::milliseconds patience) : mWatchdog(patience) {}
+
     // Times a call. One that the kernel refuses, because there is no room in the service's receive
     // buffer just now, is made again for a while.
     Status time(const std::string& kind, const std::function<Status()>& call) {
         const Clock::time_point start = Clock::now();
+        mWatchdog.begin(kind);
         Status done = call();
         while (done.code() == StatusCode::INTERNAL &&
-               done.message().find(kRefusedByKernel) != std::string_view::npos &&
+               done.message().find(kRefused) != std::string_view::npos &&
                Clock::now() - start < kRefusalPatience) {
             ++mRefused;
             std::this_thread::sleep_for(std::chrono::milliseconds(2));
             done = call();
         }
+        mWatchdog.end();
         const auto took =
                 std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
         mTimes[kind].push_back(took.count());
@@ -56,80 +125,122 @@ class Stopwatches {
     }
 
   private:
+    Watchdog mWatchdog;
     std::map<std::string, std::vector<int64_t>> mTimes;
     size_t mRefused = 0;
 };
 
-Status fine(const Result<ErrorStatus>& answer) {
-    if (!answer.ok()) {
-        return answer.status();
-    }
-    return *answer == ErrorStatus::NONE
-                   ? Status()
-                   : internalError("ErrorStatus " + std::to_string(static_cast<int32_t>(*answer)));
+// output = input + zeros, which are copied with the model.
+driver::Model addModel() {
+    driver::Operand input;
+    input.type = driver::OperandType::TENSOR_FLOAT32;
+    input.dimensions = {kElements};
+    input.numberOfConsumers = 1;
+    input.lifetime = driver::OperandLifeTime::SUBGRAPH_INPUT;
+    driver::Operand constant = input;
+    constant.lifetime = driver::OperandLifeTime::CONSTANT_COPY;
+    constant.location.length = kBytes;
+    driver::Operand activation = constant;
+    activation.type = driver::OperandType::INT32;
+    activation.dimensions = {};
+    activation.location.offset = kBytes;
+    activation.location.length = sizeof(int32_t);
+    driver::Operand output = input;
+    output.numberOfConsumers = 0;
+    output.lifetime = driver::OperandLifeTime::SUBGRAPH_OUTPUT;
+    driver::Model model;
+    model.main.operands = {input, constant, activation, output};
+    model.main.operations = {
+            {.type = driver::OperationType::ADD, .inputs = {0, 1, 2}, .outputs = {3}}};
+    model.main.inputIndexes = {0};
+    model.main.outputIndexes = {3};
+    model.operandValues =
+            std::make_shared<const std::vector<uint8_t>>(kBytes + sizeof(int32_t), uint8_t{0});
+    return model;
 }
+
+Result<driver::Request> addRequest() {
+    HALYARD_ASSIGN_OR_RETURN(const hal::ExportedMemory memory, hal::createSharedMemory(2 * kBytes));
+    driver::Request request;
+    request.inputs.resize(1);
+    request.inputs[0].location.length = kBytes;
+    request.outputs.resize(1);
+    request.outputs[0].location.offset = kBytes;
+    request.outputs[0].location.length = kBytes;
+    request.pools = {memory.memory};
+    return request;
+}
+
+// A service as an honest client has it.
+struct Service {
+    hal::hidl::RemoteInterface object;
+    std::shared_ptr<driver::IDevice> device;
+};
 
 // What a service answers whatever it has to do.
-Status callEssentials(Client& client, milliseconds patience, Stopwatches& times) {
-    HALYARD_RETURN_IF_ERROR(times.time("getStatus", [&] { return client.getStatus(patience); }));
-    HALYARD_RETURN_IF_ERROR(times.time("ping", [&] { return client.ping(patience); }));
-    return times.time("debug", [&] {
-        HALYARD_ASSIGN_OR_RETURN(const Pool file, Pool::make(0));
-        const Status called = client.debug(file.fd, patience);
-        close(file.fd);
-        return called;
-    });
+Status callEssentials(const Service& service, Stopwatches& times) {
+    HALYARD_RETURN_IF_ERROR(times.time("getStatus", [&] {
+        return service.object.call(hal::hidl::nn::v1_3::IDevice::getStatus).status();
+    }));
+    HALYARD_RETURN_IF_ERROR(times.time("ping", [&] { return service.object.ping(); }));
+    return times.time("debug", [&] { return service.device->report().status(); });
 }
 
-Status callAll(Client& client, const wire::Model& model, const wire::Request& request,
-               uint32_t kept, milliseconds patience, Stopwatches& times) {
-    HALYARD_RETURN_IF_ERROR(callEssentials(client, patience, times));
+Status executeAsynchronously(driver::IPreparedModel& model, const driver::Request& request) {
+    std::promise<Status> told;
+    static_cast<void>(model.executeAsync(
+            request, {},
+            [&told](const driver::ExecutionResult& result) { told.set_value(result.status); }));
+    return told.get_future().get();
+}
+
+Status callAll(const Service& service, const driver::Model& model, const driver::Request& request,
+               driver::IPreparedModel& kept, Stopwatches& times) {
+    HALYARD_RETURN_IF_ERROR(callEssentials(service, times));
     HALYARD_RETURN_IF_ERROR(times.time("getSupportedOperations", [&] {
-        return fine(client.supportedOperations(model, patience));
-    }));
-    HALYARD_RETURN_IF_ERROR(times.time("prepareModel", [&] {
-        HALYARD_ASSIGN_OR_RETURN(const uint32_t prepared, client.prepare(model, patience));
-        client.link().release(prepared);
-        return Status();
+        return service.device->supportedOperations(model).status();
     }));
     HALYARD_RETURN_IF_ERROR(times.time(
-            "execute", [&] { return fine(client.execute(kept, request, {}, patience)); }));
-    return times.time("executeSynchronously", [&] {
-        return fine(client.executeSynchronously(kept, request, {}, patience));
-    });
+            "prepareModel", [&] { return service.device->prepare(model, {}).status(); }));
+    HALYARD_RETURN_IF_ERROR(
+            times.time("execute", [&] { return executeAsynchronously(kept, request); }));
+    return times.time("executeSynchronously", [&] { return kept.execute(request, {}).status; });
 }
 
 }  // namespace
 
 Status runSteadyClient(const Settings& settings) {
-    Stopwatches times;
+    Stopwatches times(settings.patience);
     const Clock::time_point end = endOf(settings);
-    std::unique_ptr<Client> client;
+    std::optional<Service> service;
     HALYARD_RETURN_IF_ERROR(times.time("connect", [&] {
-        HALYARD_ASSIGN_OR_RETURN(client, Client::connect(settings.instance, settings.patience));
+        HALYARD_ASSIGN_OR_RETURN(
+                hal::hidl::ServiceConnection connection,
+                hal::hidl::connectToService(settings.instance, driver::HalVersion::V1_3,
+                                            settings.patience));
+        service = Service{.object = connection.device, .device = nullptr};
+        service->device = hal::hidl::makeClientDevice(std::move(connection));
         return Status();
     }));
     Status done;
     if (settings.against == "essentials") {
         while (done.ok() && Clock::now() < end) {
-            done = callEssentials(*client, settings.patience, times);
+            done = callEssentials(*service, times);
             std::this_thread::sleep_for(kPause);
         }
         times.print();
         return done;
     }
-    ModelBuilder model;
-    addModel(model, kElements);
-    HALYARD_ASSIGN_OR_RETURN(const Pool pool, Pool::make(2 * kBytes));
-    const RequestBuilder request(pool, kBytes, kBytes);
-    uint32_t kept = 0;
+    const driver::Model model = addModel();
+    HALYARD_ASSIGN_OR_RETURN(const driver::Request request, addRequest());
+    std::shared_ptr<driver::IPreparedModel> kept;
     done = times.time("prepareModel", [&] {
-        HALYARD_ASSIGN_OR_RETURN(kept, client->prepare(model.finish(), settings.patience));
+        HALYARD_ASSIGN_OR_RETURN(kept, service->device->prepare(model, {}));
         return Status();
     });
     // Each kind of call at least once, however long the first one took.
     for (bool first = true; done.ok() && (first || Clock::now() < end); first = false) {
-        done = callAll(*client, model.finish(), request.request(), kept, settings.patience, times);
+        done = callAll(*service, model, request, *kept, times);
         std::this_thread::sleep_for(kPause);
     }
     times.print();

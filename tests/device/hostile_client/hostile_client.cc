@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
+#include "hal/hidl/client/connection.h"
+#include "hal/hidl/client/device.h"
+#include "hal/hidl/client/sendable.h"
 #include "hal/hidl/codec.h"
-#include "hal/hidl/hidl_memory.h"
 #include "hal/hidl/types.h"
 #include "hal/hidl/version_delta.h"
 #include "harness/device/runner/canonical_model.h"
-#include "harness/device/runner/client_callbacks.h"
-#include "harness/device/runner/hidl_target.h"
 #include "harness/device/runner/isolation.h"
 #include "harness/device/runner/message_file.h"
 
@@ -28,24 +28,16 @@ namespace halyard::hostile {
 namespace {
 
 using hal::ParcelWriter;
+using hal::hidl::connectToService;
 using hal::hidl::MethodLayout;
+using hal::hidl::RemoteInterface;
+using hal::hidl::ServiceConnection;
 using hal::hidl::TypeLayout;
 using hal::hidl::nn::v1_3::IDevice;
-using runner::Answer;
 using runner::BundleReader;
-using runner::connectToService;
 using runner::IsolatedRun;
-using runner::makeHidlTarget;
-using runner::moveConstantsToPool;
-using runner::Outcome;
 using runner::ParentLink;
-using runner::PreparedTarget;
-using runner::RemoteInterface;
 using runner::runIsolated;
-using runner::ServiceConnection;
-using runner::Target;
-using runner::TargetModel;
-using runner::TargetRequest;
 using runner::toCanonical;
 
 constexpr std::chrono::milliseconds kConnect(5000);
@@ -170,20 +162,22 @@ Result<runner::pb::TestCase> firstCase(const std::string& path) {
     return *std::move(testCase);
 }
 
+Result<std::shared_ptr<driver::IPreparedModel>> prepare(const std::string& instance,
+                                                        const driver::Model& model) {
+    HALYARD_ASSIGN_OR_RETURN(ServiceConnection connection,
+                             connectToService(instance, std::nullopt, kConnect));
+    return hal::hidl::makeClientDevice(std::move(connection))->prepare(model, {});
+}
+
 // Prepares the model, starts executions that nobody will wait for, and dies.
 Status executeAndDie(const std::string& instance, const runner::pb::TestCase& testCase) {
     constexpr int kExecutions = 64;
-    HALYARD_ASSIGN_OR_RETURN(const TargetModel model, toCanonical(testCase.model()));
-    HALYARD_ASSIGN_OR_RETURN(const TargetRequest request, toCanonical(testCase.examples(0)));
-    HALYARD_ASSIGN_OR_RETURN(ServiceConnection connection,
-                             connectToService(instance, std::nullopt, kConnect));
-    const std::unique_ptr<Target> target = makeHidlTarget(std::move(connection));
-    const Answer<std::unique_ptr<PreparedTarget>> prepared = target->prepare(model, {});
-    if (!prepared.outcome.ok()) {
-        return internalError(prepared.outcome.message);
-    }
+    HALYARD_ASSIGN_OR_RETURN(const driver::Model model, toCanonical(testCase.model()));
+    HALYARD_ASSIGN_OR_RETURN(const driver::Request request, toCanonical(testCase.examples(0)));
+    HALYARD_ASSIGN_OR_RETURN(const auto prepared, prepare(instance, model));
     for (int i = 0; i < kExecutions; ++i) {
-        prepared.value->startAndForget(request);
+        static_cast<void>(
+                prepared->executeAsync(request, {}, [](const driver::ExecutionResult&) {}));
     }
     raise(SIGKILL);
     return internalError("survived SIGKILL");
@@ -207,56 +201,60 @@ Status dieDuringExecute(const Settings& settings) {
     return {};
 }
 
-// The constants of a model as a pool that is a plain file without a name, whose size nobody guards.
-Result<hal::ExportedMemory> putIntoFile(std::span<const uint8_t> bytes) {
-    const int fd = memfd_create("constants", MFD_CLOEXEC);
-    const std::vector<int32_t> protectionAndOffset = {PROT_READ | PROT_WRITE, 0, 0};
-    hal::ExportedMemory file = {
-            .memory = hal::hidl::importMemory(
-                    "mmap_fd",
-                    {.valid = true, .handle = {.fds = {fd}, .ints = protectionAndOffset}},
-                    bytes.size()),
-            .handle = {.fds = {fd}, .ints = protectionAndOffset}};
+// A pool that is a plain file without a name, whose size nobody guards.
+class PlainFile : public driver::ResidentMemory {
+  public:
     // Not through a mapping: this process must not touch what it is about to cut off.
-    if (write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
-        return internalError(std::string("memfd: ") + strerror(errno));
+    static Result<std::shared_ptr<const PlainFile>> create(std::span<const uint8_t> bytes) {
+        const int fd = memfd_create("constants", MFD_CLOEXEC);
+        if (write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
+            return internalError(std::string("memfd: ") + strerror(errno));
+        }
+        return std::make_shared<const PlainFile>(fd, bytes.size());
     }
-    return file;
-}
+    PlainFile(int fd, size_t size)
+        : mFile(fd), mSize(size), mHandle{{fd}, {PROT_READ | PROT_WRITE, 0, 0}} {}
+
+    std::string_view name() const override { return "mmap_fd"; }
+    size_t size() const override { return mSize; }
+    const driver::MemoryHandle* handle() const override { return &mHandle; }
+
+    Status cutToNothing() const {
+        return ftruncate(mFile.get(), 0) == 0
+                       ? Status()
+                       : internalError(std::string("ftruncate: ") + strerror(errno));
+    }
+
+  private:
+    std::span<uint8_t> all() const override { return {}; }
+
+    const FileDescriptor mFile;
+    const size_t mSize;
+    const driver::MemoryHandle mHandle;
+};
 
 Status cutMemory(const Settings& settings) {
     HALYARD_ASSIGN_OR_RETURN(const runner::pb::TestCase testCase, firstCase(settings.bundle));
-    HALYARD_ASSIGN_OR_RETURN(TargetModel model, toCanonical(testCase.model()));
-    HALYARD_ASSIGN_OR_RETURN(const TargetRequest request, toCanonical(testCase.examples(0)));
-    HALYARD_ASSIGN_OR_RETURN(const hal::ExportedMemory constants,
-                             putIntoFile(*model.model.operandValues));
-    HALYARD_RETURN_IF_ERROR(moveConstantsToPool(model));
+    HALYARD_ASSIGN_OR_RETURN(driver::Model model, toCanonical(testCase.model()));
+    HALYARD_ASSIGN_OR_RETURN(const driver::Request request, toCanonical(testCase.examples(0)));
+    HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<const PlainFile> constants,
+                             PlainFile::create(*model.operandValues));
+    HALYARD_RETURN_IF_ERROR(hal::hidl::moveConstantsToPool(model));
     model.pools.back() = constants;
-    model.model.pools.back() = constants.memory;
 
-    HALYARD_ASSIGN_OR_RETURN(ServiceConnection connection,
-                             connectToService(settings.instance, std::nullopt, kConnect));
-    const std::unique_ptr<Target> target = makeHidlTarget(std::move(connection));
-    const Answer<std::unique_ptr<PreparedTarget>> prepared = target->prepare(model, {});
-    if (!prepared.outcome.ok()) {
-        return internalError(prepared.outcome.message);
-    }
-    const Outcome before = prepared.value->execute(request, {}).outcome;
-    if (!before.ok()) {
-        return internalError("the execution before the cut failed: " + before.message);
-    }
-    if (ftruncate(constants.handle.fds[0], 0) != 0) {
-        return internalError(std::string("ftruncate: ") + strerror(errno));
-    }
-    const Outcome after = prepared.value->execute(request, {}).outcome;
+    HALYARD_ASSIGN_OR_RETURN(const auto prepared, prepare(settings.instance, model));
+    const Status before = prepared->execute(request, {}).status;
+    HALYARD_RETURN_IF_ERROR(before.withContext("the execution before the cut"));
+    HALYARD_RETURN_IF_ERROR(constants->cutToNothing());
+    const Status after = prepared->execute(request, {}).status;
     if (after.ok()) {
         // A backend that packs constants has no more use for the file.
         printf("the execution went well without it\n");
         return {};
     }
-    if (after.targetDied || after.status != driver::ErrorStatus::GENERAL_FAILURE) {
+    if (after.code() != StatusCode::INTERNAL) {
         return Status(StatusCode::UNAVAILABLE,
-                      "the answer was not GENERAL_FAILURE: " + after.message);
+                      "the answer was not GENERAL_FAILURE: " + after.toString());
     }
     printf("the execution failed, as it should\n");
     return {};

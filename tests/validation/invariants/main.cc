@@ -68,13 +68,13 @@ constexpr size_t kLongestChain = 6;  // models
 
 // Without the inputs and outputs of an example.
 std::optional<Model> modelOf(const runner::pb::TestCase& testCase,
-                             std::vector<runner::TargetModel>& alive) {
-    Result<runner::TargetModel> model = runner::toCanonical(testCase.model());
+                             std::vector<driver::Model>& alive) {
+    Result<driver::Model> model = runner::toCanonical(testCase.model());
     if (!model.ok()) {
         return std::nullopt;
     }
     alive.push_back(std::move(*model));
-    return alive.back().model;
+    return alive.back();
 }
 
 class Examiner {
@@ -90,7 +90,7 @@ class Examiner {
 
     void examine(size_t index, size_t worker, Ledger& ledger) const {
         const runner::pb::TestCase& testCase = mCases[index];
-        std::vector<runner::TargetModel> alive;
+        std::vector<driver::Model> alive;
         const std::optional<Model> model = modelOf(testCase, alive);
         const auto lowest = model.has_value() ? driver::lowestVersion(*model)
                                               : Result<HalVersion>(internalError("no model"));
@@ -134,7 +134,7 @@ class Examiner {
     };
 
     Model chainFrom(const Model& first, std::mt19937_64& random,
-                    std::vector<runner::TargetModel>& alive) const {
+                    std::vector<driver::Model>& alive) const {
         Model chain = first;
         const size_t length = 2 + random() % (kLongestChain - 1);
         for (size_t i = 1; i < length; ++i) {

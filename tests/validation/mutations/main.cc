@@ -106,9 +106,9 @@ class Examination {
 
 void examine(const driver::Device& device, const TestCase& testCase, size_t worker,
              Ledger& ledger) {
-    const Result<runner::TargetModel> model = runner::toCanonical(testCase.model());
+    const Result<driver::Model> model = runner::toCanonical(testCase.model());
     const Result<HalVersion> lowest =
-            model.ok() ? driver::lowestVersion(model->model) : Result<HalVersion>(model.status());
+            model.ok() ? driver::lowestVersion(*model) : Result<HalVersion>(model.status());
     if (!lowest.ok()) {
         Examination(device, HalVersion::V1_3, testCase.name(), worker, ledger)
                 .reject(lowest.status().toString());
@@ -120,15 +120,15 @@ void examine(const driver::Device& device, const TestCase& testCase, size_t work
             continue;
         }
         const Examination examination(device, version, testCase.name(), worker, ledger);
-        const auto prepared = device.prepare(model->model, version, {});
+        const auto prepared = device.prepare(*model, version, {});
         if (!prepared.ok()) {
             examination.reject(prepared.status().toString());
             continue;
         }
-        examination.ofModel(model->model);
+        examination.ofModel(*model);
         for (const runner::pb::Example& example : testCase.examples()) {
             if (const auto request = runner::toCanonical(example); request.ok()) {
-                examination.ofRequest(**prepared, request->request);
+                examination.ofRequest(**prepared, *request);
             } else {
                 examination.reject(request.status().toString());
             }

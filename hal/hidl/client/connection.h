@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A service as the target, through HIDL and /dev/hwbinder.
+// The way from hwservicemanager to a service's IDevice.
 
 #pragma once
 
@@ -11,19 +11,24 @@
 #include <vector>
 
 #include "engine/base/status.h"
-#include "harness/device/runner/awaited.h"
-#include "harness/device/runner/client_version.h"
-#include "harness/device/runner/remote_interface.h"
-#include "harness/device/runner/target.h"
+#include "hal/binder/process.h"
+#include "hal/hidl/client/pending.h"
+#include "hal/hidl/client/remote_interface.h"
+#include "hal/hidl/client/version.h"
 
-namespace halyard::runner {
+namespace halyard::hal::hidl {
 
 // An IDevice, and whether its process still lives.
 struct ServiceConnection {
     RemoteInterface device;
     const ClientVersion& version;
-    std::shared_ptr<DeathWatch> service;
+    std::shared_ptr<Liveness> service;
 };
+
+// To an object that is known already. UNAVAILABLE if its process has died; INTERNAL if it does not
+// have the version.
+Result<ServiceConnection> connectTo(std::shared_ptr<BinderProcess> process, const ObjectRef& object,
+                                    const ClientVersion& version);
 
 // Fetches android.hardware.neuralnetworks@<version>::IDevice/<instance>, or the newest version that
 // is registered. UNAVAILABLE if there is none by `timeout`. This process has binder threads from
@@ -32,9 +37,7 @@ Result<ServiceConnection> connectToService(const std::string& instance,
                                            std::optional<driver::HalVersion> version,
                                            std::chrono::milliseconds timeout);
 
-std::unique_ptr<Target> makeHidlTarget(ServiceConnection connection);
-
 // "interface/name" of everything that hwservicemanager knows.
 Result<std::vector<std::string>> listServices(std::chrono::milliseconds timeout);
 
-}  // namespace halyard::runner
+}  // namespace halyard::hal::hidl

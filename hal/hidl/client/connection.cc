@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include "hal/hidl/client/connection.h"
+
 #include <algorithm>
 #include <thread>
 #include <utility>
 
 #include "hal/hidl/service_manager.h"
-#include "harness/device/runner/hidl_target.h"
 
-namespace halyard::runner {
+namespace halyard::hal::hidl {
 
 namespace {
 
@@ -18,18 +19,18 @@ constexpr size_t kThreads = 1;
 constexpr size_t kMostSpawned = 1;
 
 struct Found {
-    hal::ObjectRef object;
+    ObjectRef object;
     const ClientVersion* version = nullptr;
 };
 
 // A null version if the service is not registered.
-Result<Found> find(hal::hidl::HwServiceManager& manager, const std::string& instance,
+Result<Found> find(HwServiceManager& manager, const std::string& instance,
                    std::optional<driver::HalVersion> wanted) {
     for (const ClientVersion& version : clientVersions()) {
         if (wanted.has_value() && version.version != *wanted) {
             continue;
         }
-        HALYARD_ASSIGN_OR_RETURN(hal::ObjectRef object,
+        HALYARD_ASSIGN_OR_RETURN(ObjectRef object,
                                  manager.get(version.device().descriptor, instance));
         if (!isNull(object)) {
             return Found{.object = std::move(object), .version = &version};
@@ -46,6 +47,16 @@ std::string describe(const std::string& instance, std::optional<driver::HalVersi
 
 }  // namespace
 
+Result<ServiceConnection> connectTo(std::shared_ptr<BinderProcess> process, const ObjectRef& object,
+                                    const ClientVersion& version) {
+    HALYARD_ASSIGN_OR_RETURN(RemoteInterface device,
+                             RemoteInterface::cast(std::move(process), object, version.device()));
+    auto service = std::make_shared<Liveness>();
+    HALYARD_RETURN_IF_ERROR(device.object()->linkToDeath([service] { service->died(); }).status());
+    return ServiceConnection{
+            .device = std::move(device), .version = version, .service = std::move(service)};
+}
+
 Result<ServiceConnection> connectToService(const std::string& instance,
                                            std::optional<driver::HalVersion> version,
                                            std::chrono::milliseconds timeout) {
@@ -54,28 +65,18 @@ Result<ServiceConnection> connectToService(const std::string& instance,
                 std::string("no HIDL service speaks HAL ").append(toString(*version)));
     }
     const auto deadline = std::chrono::steady_clock::now() + timeout;
-    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<hal::BinderProcess> process,
-                             hal::BinderProcess::open(kBinderDevice));
+    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<BinderProcess> process,
+                             BinderProcess::open(kBinderDevice));
     HALYARD_RETURN_IF_ERROR(process->startThreads(kThreads, kMostSpawned));
-    hal::hidl::HwServiceManager manager(process);
+    HwServiceManager manager(process);
     HALYARD_RETURN_IF_ERROR(manager.waitUntilReady(timeout));
     for (;;) {
         HALYARD_ASSIGN_OR_RETURN(Found found, find(manager, instance, version));
         if (found.version != nullptr) {
             // A service that has just died may be registered still.
-            Result<RemoteInterface> device =
-                    RemoteInterface::cast(process, found.object, found.version->device());
-            if (device.ok()) {
-                auto watch = std::make_shared<DeathWatch>();
-                const Status linked =
-                        device->object()->linkToDeath([watch] { watch->died(); }).status();
-                if (linked.ok()) {
-                    return ServiceConnection{.device = std::move(device).value(),
-                                             .version = *found.version,
-                                             .service = std::move(watch)};
-                }
-            } else if (device.status().code() != StatusCode::UNAVAILABLE) {
-                return device.status();
+            Result<ServiceConnection> connection = connectTo(process, found.object, *found.version);
+            if (connection.ok() || connection.status().code() != StatusCode::UNAVAILABLE) {
+                return connection;
             }
         }
         if (std::chrono::steady_clock::now() >= deadline) {
@@ -87,13 +88,13 @@ Result<ServiceConnection> connectToService(const std::string& instance,
 }
 
 Result<std::vector<std::string>> listServices(std::chrono::milliseconds timeout) {
-    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<hal::BinderProcess> process,
-                             hal::BinderProcess::open(kBinderDevice));
-    hal::hidl::HwServiceManager manager(process);
+    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<BinderProcess> process,
+                             BinderProcess::open(kBinderDevice));
+    HwServiceManager manager(process);
     HALYARD_RETURN_IF_ERROR(manager.waitUntilReady(timeout));
     HALYARD_ASSIGN_OR_RETURN(std::vector<std::string> names, manager.list());
     std::sort(names.begin(), names.end());
     return names;
 }
 
-}  // namespace halyard::runner
+}  // namespace halyard::hal::hidl

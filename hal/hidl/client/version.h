@@ -11,14 +11,14 @@
 #include "driver/model/versions.h"
 #include "hal/hidl/layout.h"
 
-namespace halyard::runner {
+namespace halyard::hal::hidl {
 
 struct ClientVersion {
     driver::HalVersion version;
-    const hal::hidl::InterfaceLayout& (*device)();
-    const hal::hidl::InterfaceLayout& (*preparedModel)();
-    const hal::hidl::InterfaceLayout& (*preparedModelCallback)();
-    const hal::hidl::InterfaceLayout& (*executionCallback)();
+    const InterfaceLayout& (*device)();
+    const InterfaceLayout& (*preparedModel)();
+    const InterfaceLayout& (*preparedModelCallback)();
+    const InterfaceLayout& (*executionCallback)();
     uint32_t getCapabilities;
     uint32_t getSupportedOperations;
     uint32_t prepareModel;
@@ -29,4 +29,4 @@ struct ClientVersion {
 // Newest first.
 std::span<const ClientVersion> clientVersions();
 
-}  // namespace halyard::runner
+}  // namespace halyard::hal::hidl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/runner/remote_interface.h"
+#include "hal/hidl/client/remote_interface.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #include "engine/base/file_descriptor.h"
 #include "hal/hidl/types.h"
 
-namespace halyard::runner {
+namespace halyard::hal::hidl {
 
 namespace {
 
@@ -40,15 +40,13 @@ std::string readToEnd(int fd) {
 
 }  // namespace
 
-using hal::hidl::HidlString;
-using hal::hidl::HidlVec;
-using hal::hidl::base::v1_0::DebugInfo;
-using hal::hidl::base::v1_0::IBase;
+using base::v1_0::DebugInfo;
+using base::v1_0::IBase;
 
-Result<RemoteInterface> RemoteInterface::cast(std::shared_ptr<hal::BinderProcess> process,
-                                              const hal::ObjectRef& object,
-                                              const hal::hidl::InterfaceLayout& interface) {
-    const auto* remote = std::get_if<std::shared_ptr<hal::RemoteObject>>(&object);
+Result<RemoteInterface> RemoteInterface::cast(std::shared_ptr<BinderProcess> process,
+                                              const ObjectRef& object,
+                                              const InterfaceLayout& interface) {
+    const auto* remote = std::get_if<std::shared_ptr<RemoteObject>>(&object);
     if (remote == nullptr || *remote == nullptr) {
         return internalError("the service gave no " + std::string(interface.descriptor));
     }
@@ -60,21 +58,20 @@ Result<RemoteInterface> RemoteInterface::cast(std::shared_ptr<hal::BinderProcess
     return result;
 }
 
-Result<std::unique_ptr<hal::Reply>> RemoteInterface::call(uint32_t method,
-                                                          const WriteArguments& write) const {
-    hal::ParcelWriter arguments;
+Result<std::unique_ptr<Reply>> RemoteInterface::call(uint32_t method,
+                                                     const WriteArguments& write) const {
+    ParcelWriter arguments;
     writeRequestHead(arguments, *mInterface, method);
     write(arguments);
-    HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<hal::Reply> reply,
+    HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<Reply> reply,
                              mProcess->transact(mObject, method, arguments));
-    HALYARD_RETURN_IF_ERROR(hal::hidl::readReplyHead(reply->reader()));
+    HALYARD_RETURN_IF_ERROR(readReplyHead(reply->reader()));
     return reply;
 }
 
 Result<std::vector<std::string>> RemoteInterface::interfaceChain() const {
-    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<hal::Reply> reply, call(IBase::interfaceChain));
-    HALYARD_ASSIGN_OR_RETURN(const auto* names,
-                             hal::hidl::readValue<HidlVec<HidlString>>(reply->reader()));
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Reply> reply, call(IBase::interfaceChain));
+    HALYARD_ASSIGN_OR_RETURN(const auto* names, readValue<HidlVec<HidlString>>(reply->reader()));
     std::vector<std::string> chain;
     for (const HidlString& name : names->view()) {
         chain.emplace_back(name.view());
@@ -87,8 +84,8 @@ Status RemoteInterface::ping() const {
 }
 
 Result<int32_t> RemoteInterface::servicePid() const {
-    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<hal::Reply> reply, call(IBase::getDebugInfo));
-    HALYARD_ASSIGN_OR_RETURN(const auto* info, hal::hidl::readValue<DebugInfo>(reply->reader()));
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Reply> reply, call(IBase::getDebugInfo));
+    HALYARD_ASSIGN_OR_RETURN(const auto* info, readValue<DebugInfo>(reply->reader()));
     return info->pid;
 }
 
@@ -102,10 +99,10 @@ Result<std::string> RemoteInterface::debug() const {
     // The service does not wait for a reader for long, so it is read while it writes.
     std::string text;
     std::thread reader([&text, fd = from.get()] { text = readToEnd(fd); });
-    const hal::NativeHandle handle = {.fds = {into.get()}, .ints = {}};
-    const Status called = call(IBase::debug, [&handle](hal::ParcelWriter& arguments) {
-                              hal::hidl::writeNativeHandle(arguments, &handle);
-                              hal::hidl::writeValue(arguments, HidlVec<HidlString>());
+    const NativeHandle handle = {.fds = {into.get()}, .ints = {}};
+    const Status called = call(IBase::debug, [&handle](ParcelWriter& arguments) {
+                              writeNativeHandle(arguments, &handle);
+                              writeValue(arguments, HidlVec<HidlString>());
                           }).status();
     into.reset();
     reader.join();
@@ -115,4 +112,4 @@ Result<std::string> RemoteInterface::debug() const {
     return text;
 }
 
-}  // namespace halyard::runner
+}  // namespace halyard::hal::hidl

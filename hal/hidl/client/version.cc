@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/runner/client_version.h"
+#include "hal/hidl/client/version.h"
 
 #include "hal/hidl/types.h"
 
-namespace halyard::runner {
+namespace halyard::hal::hidl {
 
 namespace {
-
-namespace nn = hal::hidl::nn;
 
 constexpr ClientVersion kVersions[] = {
         {
@@ -67,4 +65,4 @@ std::span<const ClientVersion> clientVersions() {
     return kVersions;
 }
 
-}  // namespace halyard::runner
+}  // namespace halyard::hal::hidl

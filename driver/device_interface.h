@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A device as its clients see it, in canonical types, whoever is behind it: the driver in this
+// process (local_device.h), or a client over a wire (hal/hidl/client). It has what NNAPI's newest
+// contract has; what a device, or the wire to it, can't do is UNSUPPORTED.
+//
+// Failures are statuses everywhere. UNAVAILABLE: what is behind the interface is gone, or says that
+// it can't be used; ping() tells which. Everything is thread-safe. Calls that take a callback
+// follow the contract of device.h; over a wire the callback runs on a thread that serves the wire,
+// which it must not hold.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "driver/execute/prepared_model.h"
+#include "driver/model/capabilities.h"
+#include "driver/model/model.h"
+#include "driver/model/request.h"
+#include "driver/prepare/compile.h"
+#include "engine/base/file_descriptor.h"
+#include "engine/base/status.h"
+
+namespace halyard::driver {
+
+// Memory that the device manages, where it likes. Goes with the last reference.
+class IBuffer {
+  public:
+    virtual ~IBuffer() = default;
+    // By which requests of the same device name it, in Request::pools. Never 0.
+    virtual uint32_t token() const = 0;
+    // All of it, to and from memory of the same size. `dimensions` of what comes in: empty: as they
+    // were said to be.
+    virtual Status copyTo(const SharedMemory& destination) = 0;
+    virtual Status copyFrom(const SharedMemory& source, std::span<const uint32_t> dimensions) = 0;
+};
+
+// One model's executions, one after the other, with as little as possible between them.
+class IBurst {
+  public:
+    virtual ~IBurst() = default;
+    // As IPreparedModel::execute(). `identifiers`: one for each pool of the request, by which the
+    // device may know it again; -1: it need not.
+    virtual ExecutionResult execute(const Request& request, std::span<const int64_t> identifiers,
+                                    const ExecuteOptions& options) = 0;
+    // A memory of that identifier will not come again.
+    virtual Status releaseMemory(int64_t identifier) = 0;
+};
+
+// An execution that has begun.
+struct FencedExecution {
+    // Readable once it is over; null: it is over already.
+    std::shared_ptr<const FileDescriptor> done;
+    // How it ended, once it is over: `launched` from the call on, `fenced` from when the last fence
+    // that it waited for had been signalled.
+    struct Info {
+        Status status;
+        Timing launched;
+        Timing fenced;
+    };
+    std::function<Info()> info;
+};
+
+class IPreparedModel {
+  public:
+    virtual ~IPreparedModel() = default;
+    // Returns once it is over. The shapes are there, too, where an output was too small.
+    virtual ExecutionResult execute(const Request& request, const ExecuteOptions& options) = 0;
+    virtual Status executeAsync(Request request, const ExecuteOptions& options,
+                                ExecuteCallback callback) = 0;
+    virtual Result<FencedExecution> executeFenced(const Request& request,
+                                                  const ExecuteOptions& options) = 0;
+    virtual Result<std::shared_ptr<IBurst>> makeBurst() = 0;
+    // What PreparedModel::report() says; empty where the device does not tell.
+    virtual std::string report() = 0;
+    // What runs, where that is in this process; null: elsewhere.
+    virtual const engine::Program* program() const { return nullptr; }
+};
+
+// What a buffer is for: the inputs and outputs, by model and index, that it will be bound to.
+struct BufferDescription {
+    struct Role {
+        std::shared_ptr<IPreparedModel> model;
+        uint32_t index = 0;
+        float frequency = 1.0F;
+    };
+    std::vector<uint32_t> dimensions;  // empty: as the models say
+    std::vector<Role> inputs;
+    std::vector<Role> outputs;
+};
+
+// A failed status comes with a null model, OK with a live one.
+using PreparedCallback = std::function<void(const Status&, std::shared_ptr<IPreparedModel>)>;
+
+class IDevice {
+  public:
+    virtual ~IDevice() = default;
+
+    // The version that models and requests are understood by.
+    virtual HalVersion version() const = 0;
+    virtual Result<std::string> versionString() = 0;
+    virtual Result<Capabilities> capabilities() = 0;
+    virtual Result<std::vector<bool>> supportedOperations(const Model& model) = 0;
+
+    // `options.client` counts for a device in this process alone: a wire knows who calls.
+    virtual Result<std::shared_ptr<IPreparedModel>> prepare(const Model& model,
+                                                            const PrepareOptions& options) = 0;
+    virtual Status prepareAsync(Model model, const PrepareOptions& options,
+                                PreparedCallback callback) = 0;
+
+    virtual Result<std::shared_ptr<IBuffer>> allocate(const BufferDescription& description) = 0;
+
+    // UNAVAILABLE: nobody is behind it any more.
+    virtual Status ping() = 0;
+    // What it says about itself, for people.
+    virtual Result<std::string> report() = 0;
+};
+
+}  // namespace halyard::driver

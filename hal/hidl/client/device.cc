@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hal/hidl/client/device.h"
+
+#include <array>
+#include <future>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "driver/model/expressible.h"
+#include "hal/hidl/client/answers.h"
+#include "hal/hidl/client/prepared_model.h"
+#include "hal/hidl/client/receivers.h"
+#include "hal/hidl/client/sendable.h"
+#include "hal/hidl/v1_3.h"
+#include "hal/hidl/version_delta.h"
+
+namespace halyard::hal::hidl {
+namespace {
+
+using driver::ErrorStatus;
+using driver::HalVersion;
+using driver::Model;
+using driver::PreparedCallback;
+using driver::PrepareOptions;
+
+driver::PerformanceInfo decode(const nn::v1_0::PerformanceInfo& wire) {
+    return {.execTime = wire.execTime, .powerUsage = wire.powerUsage};
+}
+
+// Of 1.0 and 1.1, which know of two types.
+template <typename WireCapabilities>
+driver::Capabilities decodeOfTwoTypes(const WireCapabilities& wire) {
+    driver::Capabilities capabilities;
+    capabilities.operandPerformance = {
+            {.type = driver::OperandType::TENSOR_FLOAT32, .info = decode(wire.float32Performance)},
+            {.type = driver::OperandType::TENSOR_QUANT8_ASYMM,
+             .info = decode(wire.quantized8Performance)}};
+    return capabilities;
+}
+
+template <typename WireCapabilities>
+driver::Capabilities decodeOfEachType(const WireCapabilities& wire) {
+    driver::Capabilities capabilities;
+    capabilities.relaxedFloat32toFloat16PerformanceScalar =
+            decode(wire.relaxedFloat32toFloat16PerformanceScalar);
+    capabilities.relaxedFloat32toFloat16PerformanceTensor =
+            decode(wire.relaxedFloat32toFloat16PerformanceTensor);
+    for (const auto& entry : wire.operandPerformance.view()) {
+        capabilities.operandPerformance.push_back({.type = entry.type, .info = decode(entry.info)});
+    }
+    return capabilities;
+}
+
+Result<driver::Capabilities> readCapabilities(ParcelReader& reader, HalVersion version) {
+    if (version == HalVersion::V1_0) {
+        HALYARD_ASSIGN_OR_RETURN(const auto* wire, readValue<nn::v1_0::Capabilities>(reader));
+        return decodeOfTwoTypes(*wire);
+    }
+    if (version == HalVersion::V1_1) {
+        HALYARD_ASSIGN_OR_RETURN(const auto* wire, readValue<nn::v1_1::Capabilities>(reader));
+        driver::Capabilities capabilities = decodeOfTwoTypes(*wire);
+        capabilities.relaxedFloat32toFloat16PerformanceTensor =
+                decode(wire->relaxedFloat32toFloat16Performance);
+        return capabilities;
+    }
+    if (version == HalVersion::V1_2) {
+        HALYARD_ASSIGN_OR_RETURN(const auto* wire, readValue<nn::v1_2::Capabilities>(reader));
+        return decodeOfEachType(*wire);
+    }
+    HALYARD_ASSIGN_OR_RETURN(const auto* wire, readValue<nn::v1_3::Capabilities>(reader));
+    driver::Capabilities capabilities = decodeOfEachType(*wire);
+    capabilities.ifPerformance = decode(wire->ifPerformance);
+    capabilities.whilePerformance = decode(wire->whilePerformance);
+    return capabilities;
+}
+
+class ClientDevice : public driver::IDevice {
+  public:
+    explicit ClientDevice(ServiceConnection connection) : mConnection(std::move(connection)) {}
+
+    HalVersion version() const override { return mConnection.version.version; }
+
+    Result<std::string> versionString() override {
+        constexpr std::string_view kMethod = "getVersionString";
+        if (version() < HalVersion::V1_2) {
+            return unsupported("HAL " + std::string(toString(version())) +
+                               " has no version string");
+        }
+        const Result<std::unique_ptr<Reply>> reply =
+                mConnection.device.call(nn::v1_3::IDevice::getVersionString);
+        HALYARD_RETURN_IF_ERROR(checkAnswer(kMethod, reply));
+        const auto text = readValue<HidlString>((*reply)->reader());
+        return text.ok() ? Result<std::string>(std::string((*text)->view()))
+                         : callFailed(kMethod, text.status());
+    }
+
+    Result<driver::Capabilities> capabilities() override {
+        constexpr std::string_view kMethod = "getCapabilities";
+        const Result<std::unique_ptr<Reply>> reply =
+                mConnection.device.call(mConnection.version.getCapabilities);
+        HALYARD_RETURN_IF_ERROR(checkAnswer(kMethod, reply));
+        Result<driver::Capabilities> read = readCapabilities((*reply)->reader(), version());
+        return read.ok() ? std::move(read) : callFailed(kMethod, read.status());
+    }
+
+    Result<std::vector<bool>> supportedOperations(const Model& model) override {
+        constexpr std::string_view kMethod = "getSupportedOperations";
+        HALYARD_ASSIGN_OR_RETURN(const Model sent, sendable(model));
+        const Result<std::unique_ptr<Reply>> reply = mConnection.device.call(
+                mConnection.version.getSupportedOperations,
+                [&](ParcelWriter& arguments) { writeModel(arguments, sent); });
+        HALYARD_RETURN_IF_ERROR(checkAnswer(kMethod, reply));
+        const auto flags = readValue<HidlVec<HidlBool>>((*reply)->reader());
+        return flags.ok() ? Result<std::vector<bool>>(std::vector<bool>((*flags)->view().begin(),
+                                                                        (*flags)->view().end()))
+                          : callFailed(kMethod, flags.status());
+    }
+
+    Result<std::shared_ptr<driver::IPreparedModel>> prepare(
+            const Model& model, const PrepareOptions& options) override {
+        std::promise<Result<std::shared_ptr<driver::IPreparedModel>>> result;
+        static_cast<void>(prepareAsync(
+                model, options,
+                [&result](const Status& status, std::shared_ptr<driver::IPreparedModel> prepared) {
+                    if (status.ok()) {
+                        result.set_value(std::move(prepared));
+                    } else {
+                        result.set_value(status);
+                    }
+                }));
+        return result.get_future().get();
+    }
+
+    Status prepareAsync(Model model, const PrepareOptions& options,
+                        PreparedCallback callback) override {
+        constexpr std::string_view kMethod = "prepareModel";
+        if (callback == nullptr) {
+            return invalidArgument("prepareModel needs a callback");
+        }
+        const Result<Model> sent = sendable(model);
+        if (!sent.ok()) {
+            callback(sent.status(), nullptr);
+            return sent.status();
+        }
+        if (driver::hasPassed(options.deadline)) {
+            callback({StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"},
+                     nullptr);
+            return {};
+        }
+        const ClientVersion& client = mConnection.version;
+        const auto pending = Pending<PreparedReply>::create(
+                mConnection.service, serviceDied(kMethod),
+                [connection = mConnection,
+                 callback = std::move(callback)](const Result<PreparedReply>& reply) {
+                    auto prepared = reply.ok() ? preparedModel(connection, *reply) : reply.status();
+                    callback(prepared.status(), prepared.ok() ? std::move(*prepared) : nullptr);
+                });
+        const Result<std::unique_ptr<Reply>> reply =
+                mConnection.device.call(client.prepareModel, [&](ParcelWriter& arguments) {
+                    writeModel(arguments, *sent);
+                    writeOptions(arguments, options);
+                    arguments.writeObject(
+                            std::shared_ptr<LocalObject>(std::make_shared<PreparedModelReceiver>(
+                                    client.preparedModelCallback(), pending)));
+                });
+        const Status begun = checkAnswer(kMethod, reply);
+        if (!begun.ok()) {
+            // Unless the service's own notification has come first.
+            pending->complete(begun);
+        }
+        return begun;
+    }
+
+    Result<std::shared_ptr<driver::IBuffer>> allocate(
+            const driver::BufferDescription& /*description*/) override {
+        return unsupported("buffers are not asked for over HIDL yet");
+    }
+
+    Status ping() override {
+        const Status answer = mConnection.device.ping();
+        return mConnection.service->hasDied() || answer.code() == StatusCode::UNAVAILABLE
+                       ? Status(StatusCode::UNAVAILABLE, "the service died")
+                       : Status();
+    }
+
+    Result<std::string> report() override { return mConnection.device.debug(); }
+
+  private:
+    // What every method but prepareModel's callback begins its answer with.
+    static Status checkAnswer(std::string_view method,
+                              const Result<std::unique_ptr<Reply>>& reply) {
+        if (!reply.ok()) {
+            return callFailed(method, reply.status());
+        }
+        const Result<ErrorStatus> status = readEnum<ErrorStatus>((*reply)->reader());
+        return status.ok() ? answered(method, *status) : callFailed(method, status.status());
+    }
+
+    static Result<std::shared_ptr<driver::IPreparedModel>> preparedModel(
+            const ServiceConnection& connection, const PreparedReply& reply) {
+        constexpr std::string_view kMethod = "prepareModel";
+        HALYARD_RETURN_IF_ERROR(answered(kMethod, reply.status));
+        Result<RemoteInterface> model = RemoteInterface::cast(
+                connection.device.process(), reply.model, connection.version.preparedModel());
+        if (!model.ok()) {
+            return callFailed(kMethod, model.status());
+        }
+        return makeClientPreparedModel(std::move(*model), connection.version, connection.service);
+    }
+
+    // The model as it is sent.
+    Result<Model> sendable(const Model& model) const {
+        HALYARD_RETURN_IF_ERROR(driver::checkExpressible(model, version()));
+        HALYARD_RETURN_IF_ERROR(checkSendable(model));
+        Model sent = model;
+        if (hasLargeConstants(sent)) {
+            HALYARD_RETURN_IF_ERROR(moveConstantsToPool(sent));
+        }
+        return sent;
+    }
+
+    void writeModel(ParcelWriter& arguments, const Model& model) const {
+        versionDelta(version()).writeModel(arguments, model, wirePools(arguments, model));
+    }
+
+    // What prepareModel* takes between model and callback.
+    void writeOptions(ParcelWriter& arguments, const PrepareOptions& options) const {
+        if (version() >= HalVersion::V1_1) {
+            writeEnum(arguments, options.preference);
+        }
+        if (version() >= HalVersion::V1_3) {
+            writeEnum(arguments, options.priority);
+            nn::v1_3::OptionalTimePoint deadline;
+            nn::v1_3::encode(arguments, options.deadline, deadline);
+            writeValue(arguments, deadline);
+        }
+        if (version() >= HalVersion::V1_2) {
+            writeValue(arguments, HidlVec<HidlHandle>());  // model cache
+            writeValue(arguments, HidlVec<HidlHandle>());  // data cache
+            writeValue(arguments, std::array<uint8_t, 32>());
+        }
+    }
+
+    const ServiceConnection mConnection;
+};
+
+}  // namespace
+
+std::shared_ptr<driver::IDevice> makeClientDevice(ServiceConnection connection) {
+    return std::make_shared<ClientDevice>(std::move(connection));
+}
+
+}  // namespace halyard::hal::hidl

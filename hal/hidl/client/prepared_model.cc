@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hal/hidl/client/prepared_model.h"
+
+#include <future>
+#include <string_view>
+#include <utility>
+
+#include "hal/hidl/client/answers.h"
+#include "hal/hidl/client/receivers.h"
+#include "hal/hidl/client/sendable.h"
+#include "hal/hidl/v1_3.h"
+#include "hal/hidl/version_delta.h"
+
+namespace halyard::hal::hidl {
+namespace {
+
+using driver::ErrorStatus;
+using driver::ExecuteOptions;
+using driver::ExecutionResult;
+using driver::HalVersion;
+using driver::Request;
+
+// What is wrong with a request before it is sent.
+Status check(const Request& request, const ExecuteOptions& options) {
+    HALYARD_RETURN_IF_ERROR(checkSendable(request));
+    if (driver::hasPassed(options.deadline)) {
+        return {StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"};
+    }
+    return {};
+}
+
+class ClientPreparedModel : public driver::IPreparedModel {
+  public:
+    ClientPreparedModel(RemoteInterface model, const ClientVersion& version,
+                        std::shared_ptr<Liveness> service)
+        : mModel(std::move(model)), mVersion(version), mService(std::move(service)) {}
+
+    ExecutionResult execute(const Request& request, const ExecuteOptions& options) override {
+        if (mVersion.executeSynchronously != 0) {
+            return executeSynchronously(request, options);
+        }
+        std::promise<ExecutionResult> result;
+        static_cast<void>(executeAsync(
+                request, options,
+                [&result](const ExecutionResult& executed) { result.set_value(executed); }));
+        return result.get_future().get();
+    }
+
+    Status executeAsync(Request request, const ExecuteOptions& options,
+                        driver::ExecuteCallback callback) override {
+        constexpr std::string_view kMethod = "execute";
+        if (callback == nullptr) {
+            return invalidArgument("execute needs a callback");
+        }
+        if (const Status ready = check(request, options); !ready.ok()) {
+            callback({.status = ready, .outputShapes = {}, .timing = {}});
+            return ready.code() == StatusCode::INVALID_ARGUMENT ? ready : Status();
+        }
+        const auto pending = Pending<ExecutedReply>::create(
+                mService, serviceDied(kMethod),
+                [callback = std::move(callback)](Result<ExecutedReply> reply) {
+                    if (!reply.ok()) {
+                        callback({.status = reply.status(), .outputShapes = {}, .timing = {}});
+                        return;
+                    }
+                    callback({.status = answered(kMethod, reply->status),
+                              .outputShapes = std::move(reply->outputShapes),
+                              .timing = reply->timing});
+                });
+        const Result<std::unique_ptr<Reply>> reply =
+                mModel.call(mVersion.execute, [&](ParcelWriter& arguments) {
+                    writeArguments(arguments, request, options);
+                    arguments.writeObject(
+                            std::shared_ptr<LocalObject>(std::make_shared<ExecutionReceiver>(
+                                    mVersion.executionCallback(), pending)));
+                });
+        const Result<ErrorStatus> launched =
+                reply.ok() ? readEnum<ErrorStatus>((*reply)->reader()) : reply.status();
+        const Status begun = launched.ok() ? answered(kMethod, *launched)
+                                           : callFailed(kMethod, launched.status());
+        if (!begun.ok()) {
+            // Unless the service's own notification has come first.
+            pending->complete(begun);
+        }
+        return begun;
+    }
+
+    Result<driver::FencedExecution> executeFenced(const Request& /*request*/,
+                                                  const ExecuteOptions& /*options*/) override {
+        return unsupported("executeFenced is not sent over HIDL yet");
+    }
+
+    Result<std::shared_ptr<driver::IBurst>> makeBurst() override {
+        return unsupported("bursts are not set up over HIDL yet");
+    }
+
+    std::string report() override {
+        const Result<std::string> text = mModel.debug();
+        return text.ok() ? *text : std::string();
+    }
+
+  private:
+    // The arguments that all execute methods begin with.
+    void writeArguments(ParcelWriter& arguments, const Request& request,
+                        const ExecuteOptions& options) const {
+        versionDelta(mVersion.version)
+                .writeRequest(arguments, request, wirePools(arguments, request));
+        if (mVersion.version >= HalVersion::V1_2) {
+            writeEnum(arguments, options.measureTiming ? nn::v1_2::MeasureTiming::YES
+                                                       : nn::v1_2::MeasureTiming::NO);
+        }
+        if (mVersion.version >= HalVersion::V1_3) {
+            nn::v1_3::OptionalTimePoint deadline;
+            nn::v1_3::encode(arguments, options.deadline, deadline);
+            writeValue(arguments, deadline);
+            nn::v1_3::OptionalTimeoutDuration loopTimeout;
+            nn::v1_3::encode(arguments, options.loopTimeout, loopTimeout);
+            writeValue(arguments, loopTimeout);
+        }
+    }
+
+    ExecutionResult executeSynchronously(const Request& request, const ExecuteOptions& options) {
+        constexpr std::string_view kMethod = "executeSynchronously";
+        if (Status ready = check(request, options); !ready.ok()) {
+            return {.status = std::move(ready), .outputShapes = {}, .timing = {}};
+        }
+        const Result<std::unique_ptr<Reply>> reply = mModel.call(
+                mVersion.executeSynchronously,
+                [&](ParcelWriter& arguments) { writeArguments(arguments, request, options); });
+        if (!reply.ok()) {
+            return {.status = callFailed(kMethod, reply.status()),
+                    .outputShapes = {},
+                    .timing = {}};
+        }
+        ParcelReader& reader = (*reply)->reader();
+        const Result<ErrorStatus> status = readEnum<ErrorStatus>(reader);
+        Result<nn::v1_2::ShapesAndTiming> results = nn::v1_2::readShapesAndTiming(reader);
+        if (!status.ok() || !results.ok()) {
+            return {.status = callFailed(kMethod, status.ok() ? results.status() : status.status()),
+                    .outputShapes = {},
+                    .timing = {}};
+        }
+        return {.status = answered(kMethod, *status),
+                .outputShapes = std::move(results->shapes),
+                .timing = results->timing};
+    }
+
+    const RemoteInterface mModel;
+    const ClientVersion& mVersion;
+    const std::shared_ptr<Liveness> mService;
+};
+
+}  // namespace
+
+std::shared_ptr<driver::IPreparedModel> makeClientPreparedModel(RemoteInterface model,
+                                                                const ClientVersion& version,
+                                                                std::shared_ptr<Liveness> service) {
+    return std::make_shared<ClientPreparedModel>(std::move(model), version, std::move(service));
+}
+
+}  // namespace halyard::hal::hidl

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+
+#include "driver/device_interface.h"
+#include "hal/hidl/client/pending.h"
+#include "hal/hidl/client/remote_interface.h"
+#include "hal/hidl/client/version.h"
+
+namespace halyard::hal::hidl {
+
+// A service's IPreparedModel, by the rules of makeClientDevice().
+std::shared_ptr<driver::IPreparedModel> makeClientPreparedModel(RemoteInterface model,
+                                                                const ClientVersion& version,
+                                                                std::shared_ptr<Liveness> service);
+
+}  // namespace halyard::hal::hidl

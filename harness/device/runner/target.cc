@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "harness/device/runner/target.h"
+
+#include <unistd.h>
+
+#include <future>
+#include <utility>
+
+#include "driver/error_status.h"
+#include "driver/local_device.h"
+#include "hal/hidl/client/connection.h"
+#include "hal/hidl/client/device.h"
+#include "harness/device/runner/process_memory.h"
+
+namespace halyard::runner {
+
+Result<Target> openDriver(const driver::Options& options, MakeDevice* makeDevice,
+                          driver::HalVersion version) {
+    HALYARD_ASSIGN_OR_RETURN(
+            std::shared_ptr<driver::Device> driver,
+            makeDevice == nullptr ? driver::Device::create(options) : makeDevice(options));
+    return Target{.device = driver::makeLocalDevice(driver, version),
+                  .driver = driver,
+                  .service = std::nullopt};
+}
+
+Result<Target> openService(const std::string& instance, std::optional<driver::HalVersion> version,
+                           std::chrono::milliseconds timeout) {
+    HALYARD_ASSIGN_OR_RETURN(hal::hidl::ServiceConnection connection,
+                             hal::hidl::connectToService(instance, version, timeout));
+    const hal::hidl::RemoteInterface service = connection.device;
+    return Target{.device = hal::hidl::makeClientDevice(std::move(connection)),
+                  .driver = nullptr,
+                  .service = service};
+}
+
+Outcome outcomeOf(const Target& target, const Status& status) {
+    if (status.ok()) {
+        return {};
+    }
+    if (target.driver != nullptr) {
+        return {.status = toErrorStatus(status, target.device->version()),
+                .message = status.toString()};
+    }
+    // The version has had its say already.
+    return {.status = toErrorStatus(status, driver::kNewestVersion),
+            .message = std::string(status.message()),
+            .targetDied = status.code() == StatusCode::UNAVAILABLE && !target.device->ping().ok()};
+}
+
+uint64_t peakRssBytes(const Target& target) {
+    if (!target.service.has_value()) {
+        return peakRssBytes(getpid());
+    }
+    const Result<int32_t> pid = target.service->servicePid();
+    return pid.ok() && *pid > 0 ? peakRssBytes(*pid) : 0;
+}
+
+Result<std::shared_ptr<driver::IPreparedModel>> prepare(const Target& target,
+                                                        const driver::Model& model,
+                                                        const PrepareSettings& settings) {
+    driver::PrepareOptions options = {.preference = settings.preference,
+                                      .priority = settings.priority,
+                                      .deadline = {},
+                                      .client = nullptr};
+    if (settings.process != 0 && target.driver != nullptr) {
+        HALYARD_ASSIGN_OR_RETURN(options.client,
+                                 target.driver->client({.pid = settings.process, .uid = getuid()}));
+    }
+    return target.device->prepare(model, options);
+}
+
+driver::ExecutionResult execute(driver::IPreparedModel& model, const driver::Request& request,
+                                const ExecuteSettings& settings) {
+    driver::ExecuteOptions options;
+    options.measureTiming = settings.measureTiming;
+    options.trace = settings.trace;
+    if (settings.synchronous) {
+        return model.execute(request, options);
+    }
+    std::promise<driver::ExecutionResult> done;
+    // A failed launch is reported by the callback too.
+    static_cast<void>(model.executeAsync(
+            request, options,
+            [&done](const driver::ExecutionResult& executed) { done.set_value(executed); }));
+    return done.get_future().get();
+}
+
+}  // namespace halyard::runner

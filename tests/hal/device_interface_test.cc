@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// driver::IDevice: the same claims of the driver in this process and of a client over each version
+// of HIDL, whose calls and callbacks travel as parcels.
+
+#include "driver/device_interface.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cctype>
+#include <chrono>
+#include <cstring>
+#include <future>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "driver/local_device.h"
+#include "engine/base/log.h"
+#include "hal/hidl/client/connection.h"
+#include "hal/hidl/client/device.h"
+#include "hal/hidl/codec.h"
+#include "hal/hidl/hidl_object.h"
+#include "hal/hidl/types.h"
+#include "hal/hidl/version_delta.h"
+#include "hal/memory/shared_memory.h"
+#include "tests/hal/add_model.h"
+#include "tests/hal/loopback.h"
+#include "tests/hal/served_device.h"
+
+namespace halyard::hal::testing {
+namespace {
+
+using driver::HalVersion;
+using Values = std::array<float, 2>;
+
+struct Way {
+    bool remote;
+    HalVersion version;
+};
+
+std::vector<Way> allWays() {
+    std::vector<Way> ways = {{.remote = false, .version = HalVersion::V1_0},
+                             {.remote = false, .version = driver::kNewestVersion}};
+    for (const hidl::ClientVersion& client : hidl::clientVersions()) {
+        ways.push_back({.remote = true, .version = client.version});
+    }
+    return ways;
+}
+
+const hidl::ClientVersion& clientOf(HalVersion version) {
+    for (const hidl::ClientVersion& client : hidl::clientVersions()) {
+        if (client.version == version) {
+            return client;
+        }
+    }
+    return hidl::clientVersions().front();
+}
+
+class DeviceInterface : public ::testing::TestWithParam<Way> {
+  protected:
+    // Most tests are about refusals, each of which is logged.
+    static void SetUpTestSuite() { setLogThreshold(LogLevel::ERROR); }
+    static void TearDownTestSuite() { setLogThreshold(LogLevel::INFO); }
+
+    void SetUp() override {
+        Result<ServedDevice> served = serveDevice(mProcess);
+        ASSERT_TRUE(served.ok()) << served.status().toString();
+        mObject = served->object;
+        if (!GetParam().remote) {
+            mDevice = driver::makeLocalDevice(served->driver, GetParam().version);
+        } else {
+            Result<hidl::ServiceConnection> connection = hidl::connectTo(
+                    mProcess, mProcess->remote(mObject), clientOf(GetParam().version));
+            ASSERT_TRUE(connection.ok()) << connection.status().toString();
+            mDevice = hidl::makeClientDevice(std::move(*connection));
+        }
+        const Result<ExportedMemory> memory = createSharedMemory(16);
+        ASSERT_TRUE(memory.ok()) << memory.status().toString();
+        mRequest = addRequest();
+        mRequest.pools = {memory->memory};
+        const Values input = {1.0F, 2.0F};
+        std::memcpy(bytes(), input.data(), sizeof(input));
+    }
+    void TearDown() override { mProcess->stop(); }
+
+    uint8_t* bytes() { return std::get<driver::SharedMemory>(mRequest.pools[0])->map()->data(); }
+    Values output() {
+        Values values = {};
+        std::memcpy(values.data(), bytes() + 8, sizeof(values));
+        return values;
+    }
+    std::shared_ptr<driver::IPreparedModel> prepared() {
+        Result<std::shared_ptr<driver::IPreparedModel>> model = mDevice->prepare(addModel(), {});
+        EXPECT_TRUE(model.ok()) << model.status().toString();
+        return model.ok() ? *model : nullptr;
+    }
+    bool knowsShapes() const {
+        return !GetParam().remote || GetParam().version >= HalVersion::V1_2;
+    }
+
+    std::shared_ptr<LoopbackProcess> mProcess = std::make_shared<LoopbackProcess>();
+    std::shared_ptr<LocalObject> mObject;
+    std::shared_ptr<driver::IDevice> mDevice;
+    driver::Request mRequest;
+};
+
+TEST_P(DeviceInterface, PreparesAndExecutes) {
+    EXPECT_EQ(mDevice->version(), GetParam().version);
+    const Result<std::vector<bool>> supported = mDevice->supportedOperations(addModel());
+    ASSERT_TRUE(supported.ok()) << supported.status().toString();
+    EXPECT_EQ(*supported, std::vector<bool>{true});
+    const auto model = prepared();
+    ASSERT_NE(model, nullptr);
+    const driver::ExecutionResult result =
+            model->execute(mRequest, {.measureTiming = true, .deadline = {}});
+    ASSERT_TRUE(result.status.ok()) << result.status.toString();
+    EXPECT_EQ(output(), (Values{11.0F, 22.0F}));
+    EXPECT_EQ(result.outputShapes.size(), knowsShapes() ? 1U : 0U);
+    EXPECT_NE(model->report().find("node"), std::string::npos);
+    EXPECT_EQ(model->program() == nullptr, GetParam().remote);
+}
+
+TEST_P(DeviceInterface, TellsACallbackOnce) {
+    const auto model = prepared();
+    ASSERT_NE(model, nullptr);
+    std::promise<driver::ExecutionResult> told;
+    std::atomic<int> count = 0;
+    const Status begun = model->executeAsync(mRequest, {}, [&](const auto& result) {
+        if (++count == 1) {
+            told.set_value(result);
+        }
+    });
+    EXPECT_TRUE(begun.ok()) << begun.toString();
+    const driver::ExecutionResult result = told.get_future().get();
+    EXPECT_TRUE(result.status.ok()) << result.status.toString();
+    EXPECT_EQ(output(), (Values{11.0F, 22.0F}));
+    EXPECT_EQ(count, 1);
+}
+
+TEST_P(DeviceInterface, RefusesAnInvalidModelByReturnAndByCallback) {
+    driver::Model model = addModel();
+    model.main.operands[0].lifetime = static_cast<driver::OperandLifeTime>(99);
+    EXPECT_EQ(mDevice->supportedOperations(model).status().code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(mDevice->prepare(model, {}).status().code(), StatusCode::INVALID_ARGUMENT);
+    std::vector<StatusCode> told;
+    const Status begun = mDevice->prepareAsync(model, {}, [&](const Status& status, auto prepared) {
+        told.push_back(status.code());
+        EXPECT_EQ(prepared, nullptr);
+    });
+    EXPECT_EQ(begun.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(told, std::vector{StatusCode::INVALID_ARGUMENT});
+}
+
+TEST_P(DeviceInterface, RefusesAnInvalidRequestByReturnAndByCallback) {
+    const auto model = prepared();
+    ASSERT_NE(model, nullptr);
+    mRequest.inputs.clear();
+    EXPECT_EQ(model->execute(mRequest, {}).status.code(), StatusCode::INVALID_ARGUMENT);
+    std::vector<StatusCode> told;
+    const Status begun = model->executeAsync(
+            mRequest, {}, [&](const auto& result) { told.push_back(result.status.code()); });
+    EXPECT_EQ(begun.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(told, std::vector{StatusCode::INVALID_ARGUMENT});
+}
+
+TEST_P(DeviceInterface, TellsOfAPassedDeadlineByCallbackAlone) {
+    const auto model = prepared();
+    ASSERT_NE(model, nullptr);
+    const auto past = std::chrono::steady_clock::now() - std::chrono::seconds(1);
+    EXPECT_EQ(mDevice->prepare(addModel(), {.deadline = past}).status().code(),
+              StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_EQ(model->execute(mRequest, {.deadline = past}).status.code(),
+              StatusCode::DEADLINE_EXCEEDED);
+    std::promise<Status> told;
+    const Status begun = model->executeAsync(mRequest, {.deadline = past}, [&](const auto& result) {
+        told.set_value(result.status);
+    });
+    EXPECT_TRUE(begun.ok()) << begun.toString();
+    EXPECT_EQ(told.get_future().get().code(), StatusCode::DEADLINE_EXCEEDED);
+}
+
+TEST_P(DeviceInterface, TakesConstantsThatNoTransactionHolds) {
+    driver::Model model = addModel();
+    std::vector<uint8_t> values = *model.operandValues;
+    values.resize(size_t{2} << 20);
+    model.operandValues = std::make_shared<const std::vector<uint8_t>>(std::move(values));
+    const auto prepared = mDevice->prepare(model, {});
+    ASSERT_TRUE(prepared.ok()) << prepared.status().toString();
+    EXPECT_TRUE((*prepared)->execute(mRequest, {}).status.ok());
+    EXPECT_EQ(output(), (Values{11.0F, 22.0F}));
+}
+
+TEST_P(DeviceInterface, NeedsMemoryThatCanBeSentWhereItIsSent) {
+    const auto model = prepared();
+    ASSERT_NE(model, nullptr);
+    mRequest.pools = {driver::allocateHeapMemory(16)};
+    const Status executed = model->execute(mRequest, {}).status;
+    EXPECT_EQ(executed.ok(), !GetParam().remote) << executed.toString();
+    if (GetParam().remote) {
+        EXPECT_EQ(executed.message(), "pool 0 can't be sent to another process");
+    }
+}
+
+TEST_P(DeviceInterface, KnowsWhatTheVersionHasWordsFor) {
+    driver::Model model = addModel();
+    model.relaxComputationFloat32toFloat16 = true;
+    EXPECT_EQ(mDevice->prepare(model, {}).ok(),
+              !GetParam().remote || GetParam().version >= HalVersion::V1_1);
+    const Result<driver::Capabilities> capabilities = mDevice->capabilities();
+    ASSERT_TRUE(capabilities.ok()) << capabilities.status().toString();
+    const auto figures = performanceOf(*capabilities, driver::OperandType::TENSOR_FLOAT32);
+    EXPECT_LT(figures.execTime, 1000.0F);
+    EXPECT_EQ(mDevice->versionString().ok(), knowsShapes());
+}
+
+TEST_P(DeviceInterface, SaysWhatItCanNotDo) {
+    const auto model = prepared();
+    ASSERT_NE(model, nullptr);
+    EXPECT_EQ(model->makeBurst().status().code(), StatusCode::UNSUPPORTED);
+    EXPECT_EQ(model->executeFenced(mRequest, {}).status().code(), StatusCode::UNSUPPORTED);
+    EXPECT_EQ(mDevice->allocate({}).status().code(), StatusCode::UNSUPPORTED);
+    EXPECT_EQ(model->executeAsync(mRequest, {}, nullptr).code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(mDevice->prepareAsync(addModel(), {}, nullptr).code(), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_P(DeviceInterface, TellsOfTheDeathOfAService) {
+    EXPECT_TRUE(mDevice->ping().ok());
+    if (!GetParam().remote) {
+        return;
+    }
+    mProcess->kill(mObject);
+    EXPECT_EQ(mDevice->ping().code(), StatusCode::UNAVAILABLE);
+    EXPECT_EQ(mDevice->supportedOperations(addModel()).status().code(), StatusCode::UNAVAILABLE);
+    int told = 0;
+    const Status begun = mDevice->prepareAsync(addModel(), {}, [&](const Status& status, auto) {
+        EXPECT_EQ(status.code(), StatusCode::UNAVAILABLE);
+        ++told;
+    });
+    EXPECT_EQ(begun.code(), StatusCode::UNAVAILABLE);
+    EXPECT_EQ(told, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, DeviceInterface, ::testing::ValuesIn(allWays()),
+                         [](const auto& way) {
+                             std::string name = way.param.remote ? "Hidl" : "Local";
+                             for (const char letter : toString(way.param.version)) {
+                                 if (std::isalnum(static_cast<unsigned char>(letter)) != 0) {
+                                     name += letter;
+                                 }
+                             }
+                             return name;
+                         });
+
+// A service that takes models, gives one answer, and never calls back.
+class SilentService : public hidl::HidlObject {
+  public:
+    explicit SilentService(driver::ErrorStatus answer)
+        : HidlObject(hidl::nn::v1_3::IDevice::layout()), mAnswer(answer) {}
+
+  protected:
+    Status serve(uint32_t code, Call& call) override {
+        if (code != hidl::nn::v1_3::IDevice::prepareModel_1_3) {
+            return unsupported("only prepares");
+        }
+        ParcelReader& arguments = call.arguments;
+        HALYARD_RETURN_IF_ERROR(hidl::versionDelta(HalVersion::V1_3).readModel(arguments).status());
+        HALYARD_RETURN_IF_ERROR(arguments.readInt32().status());
+        HALYARD_RETURN_IF_ERROR(arguments.readInt32().status());
+        HALYARD_RETURN_IF_ERROR(
+                hidl::readValue<hidl::nn::v1_3::OptionalTimePoint>(arguments).status());
+        for (int cache = 0; cache < 2; ++cache) {
+            HALYARD_RETURN_IF_ERROR(
+                    hidl::readValue<hidl::HidlVec<hidl::HidlHandle>>(arguments).status());
+        }
+        const Status token = hidl::readValue<std::array<uint8_t, 32>>(arguments).status();
+        HALYARD_RETURN_IF_ERROR(token);
+        HALYARD_ASSIGN_OR_RETURN(mCallback, arguments.readObject());
+        HALYARD_ASSIGN_OR_RETURN(ParcelWriter * results, call.endArguments());
+        hidl::writeEnum(*results, mAnswer);
+        return {};
+    }
+
+  private:
+    const driver::ErrorStatus mAnswer;
+    ObjectRef mCallback;
+};
+
+class SilentServices : public ::testing::Test {
+  protected:
+    void TearDown() override { mProcess->stop(); }
+
+    // What prepareAsync() returns of a service with that answer.
+    Status prepareOn(driver::ErrorStatus answer) {
+        mService = std::make_shared<SilentService>(answer);
+        HALYARD_ASSIGN_OR_RETURN(
+                hidl::ServiceConnection connection,
+                hidl::connectTo(mProcess, mProcess->remote(mService), clientOf(HalVersion::V1_3)));
+        return hidl::makeClientDevice(std::move(connection))
+                ->prepareAsync(addModel(), {}, [this](const Status& status, auto) {
+                    mTold.push_back(status.code());
+                });
+    }
+
+    const std::shared_ptr<LoopbackProcess> mProcess = std::make_shared<LoopbackProcess>();
+    std::shared_ptr<SilentService> mService;
+    std::vector<StatusCode> mTold;
+};
+
+TEST_F(SilentServices, ThatRefuseLeaveNobodyWaiting) {
+    EXPECT_EQ(prepareOn(driver::ErrorStatus::RESOURCE_EXHAUSTED_TRANSIENT).code(),
+              StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(mTold, std::vector{StatusCode::RESOURCE_EXHAUSTED});
+    mProcess->kill(mService);
+    EXPECT_EQ(mTold.size(), 1U);
+}
+
+TEST_F(SilentServices, ThatDieLeaveNobodyWaiting) {
+    EXPECT_TRUE(prepareOn(driver::ErrorStatus::NONE).ok());
+    EXPECT_EQ(mTold.size(), 0U);
+    mProcess->kill(mService);
+    EXPECT_EQ(mTold, std::vector{StatusCode::UNAVAILABLE});
+}
+
+// ---- what is promised to be called back ---------------------------------------------------------
+
+TEST(PendingAnswers, AreToldOfTheFirstEndAlone) {
+    const auto service = std::make_shared<hidl::Liveness>();
+    std::vector<std::string> told;
+    const auto tell = [&told](const Result<int>& value) {
+        told.push_back(value.ok() ? std::to_string(*value) : std::string(value.status().message()));
+    };
+    const Status death(StatusCode::UNAVAILABLE, "the service died");
+    const auto answered = hidl::Pending<int>::create(service, death, tell);
+    answered->complete(1);
+    answered->complete(2);
+    // Whoever waits is told, also when nobody else keeps the promise.
+    static_cast<void>(hidl::Pending<int>::create(service, death, tell));
+    service->died();
+    service->died();
+    static_cast<void>(hidl::Pending<int>::create(service, death, tell));
+    EXPECT_EQ(told, (std::vector<std::string>{"1", "the service died", "the service died"}));
+}
+
+}  // namespace
+}  // namespace halyard::hal::testing
