@@ -240,6 +240,24 @@ TEST_F(OnADevice, WhatSteersLiesOnTheHost) {
     }
 }
 
+TEST_F(OnADevice, APieceFindsWhatSteersItOnTheHost) {
+    Graph graph;
+    const TensorId x = graph.addTensor(float32({kElements}));
+    const TensorId shape = graph.addTensor(int32({2}));
+    graph.setInputs({x, shape});
+    graph.setOutputs({addNode(graph, Reshape(), {x, shape}, "reshape")});
+    Execution execution = Execution::create(build(graph)).value();
+    const std::vector<int32_t> extents = {3, 2};
+    Floats out(kElements);
+    ExecutionReport report;
+    const Status status =
+            runOnce(execution, {bindInput(mIn), bindInput(extents)}, {bindOutput(out)}, &report);
+    ASSERT_TRUE(status.ok()) << status.toString();
+    EXPECT_EQ(out, mIn);
+    EXPECT_EQ(report.outputs[0].shape, Shape({3, 2}));
+    EXPECT_EQ(report.copies, 2U) << "the shape stays";
+}
+
 TEST_F(OnADevice, ValuesGoInAndOutOfControlFlow) {
     const auto nest = [](const std::function<TensorId(Graph&, TensorId)>& node) {
         return NestedGraph{std::make_shared<const Graph>(graphOf(node))};
