@@ -30,10 +30,6 @@ Status addFeatures(const std::string& features, engine::BackendChoice& choice) {
 
 }  // namespace
 
-std::vector<std::string_view> knownBackends() {
-    return engine::knownBackends();
-}
-
 Result<engine::OwnedBackends> makeBackends(const Options& options) {
     std::vector<engine::BackendChoice> choices;
     for (const std::string& text : options.backends) {

@@ -14,6 +14,7 @@
 
 #include "driver/ops/operation.h"
 #include "engine/compile/backend_choice.h"
+#include "engine/compile/backends.h"
 
 namespace halyard::driver {
 namespace {
@@ -220,7 +221,7 @@ class Reader {
 std::string helpOf(const Row& row) {
     std::string help(row.help);
     if (help.ends_with(':')) {
-        for (const std::string_view name : knownBackends()) {
+        for (const std::string_view name : engine::knownBackends()) {
             help.append(" ").append(name);
         }
         help += ".";
@@ -260,7 +261,7 @@ std::vector<CommandLineOption> driverOptions(Options& options) {
 }
 
 Status checkOptions(const Options& options) {
-    const std::vector<std::string_view> known = knownBackends();
+    const std::vector<std::string_view> known = engine::knownBackends();
     for (const std::string& item : options.backends) {
         const Result<engine::BackendChoice> choice = engine::parseBackendChoice(item);
         HALYARD_RETURN_IF_ERROR(choice.status().withContext("--compute"));

@@ -82,7 +82,4 @@ inline constexpr size_t kMostRunningSeconds = size_t{30} * 24 * 60 * 60;
 // The most that maxPartitions and minNodesPerPartition may be.
 inline constexpr size_t kMostPartitionNodes = size_t{1} << 30;
 
-// Every backend name that -c may take, whether or not this build has it.
-std::vector<std::string_view> knownBackends();
-
 }  // namespace halyard::driver

@@ -10,6 +10,7 @@
 
 #include "driver/backend_hints.h"
 #include "engine/base/log.h"
+#include "engine/compile/backends.h"
 
 namespace halyard::driver {
 namespace {
@@ -24,7 +25,7 @@ std::optional<engine::BackendIndex> indexOf(const std::vector<std::string>& back
 }
 
 bool isKnown(const std::string& name) {
-    const std::vector<std::string_view> known = knownBackends();
+    const std::vector<std::string_view> known = engine::knownBackends();
     return std::ranges::find(known, std::string_view(name)) != known.end();
 }
 

@@ -9,6 +9,7 @@
 
 #include "driver/option_table.h"
 #include "engine/base/log.h"
+#include "engine/compile/backends.h"
 #include "hal/hidl/client/connection.h"
 #include "harness/device/runner/bundle_run.h"
 #include "harness/device/runner/case_worker.h"
@@ -102,7 +103,7 @@ int printPeak(const CommandLine& line) {
 }
 
 int printBackends() {
-    for (const std::string_view name : driver::knownBackends()) {
+    for (const std::string_view name : engine::knownBackends()) {
         printf("%.*s\n", static_cast<int>(name.size()), name.data());
     }
     return ATTEMPTED;
