@@ -47,11 +47,13 @@ Status toStatus(ErrorStatus answer, std::string message) {
         case ErrorStatus::DEVICE_UNAVAILABLE:
             return {StatusCode::UNAVAILABLE, std::move(message)};
         case ErrorStatus::MISSED_DEADLINE_TRANSIENT:
-        case ErrorStatus::MISSED_DEADLINE_PERSISTENT:
             return {StatusCode::DEADLINE_EXCEEDED, std::move(message)};
+        case ErrorStatus::MISSED_DEADLINE_PERSISTENT:
+            return Status(StatusCode::DEADLINE_EXCEEDED, std::move(message)).asPersistent();
         case ErrorStatus::RESOURCE_EXHAUSTED_TRANSIENT:
-        case ErrorStatus::RESOURCE_EXHAUSTED_PERSISTENT:
             return {StatusCode::RESOURCE_EXHAUSTED, std::move(message)};
+        case ErrorStatus::RESOURCE_EXHAUSTED_PERSISTENT:
+            return Status(StatusCode::RESOURCE_EXHAUSTED, std::move(message)).asPersistent();
         case ErrorStatus::GENERAL_FAILURE:
             break;
     }

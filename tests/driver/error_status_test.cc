@@ -46,5 +46,15 @@ TEST(ErrorStatus, IsTheSameInEveryVersionOtherwise) {
     }
 }
 
+TEST(ErrorStatus, ComesBackFromAStatusAsItWas) {
+    for (const ErrorStatus answer :
+         {ErrorStatus::NONE, ErrorStatus::DEVICE_UNAVAILABLE, ErrorStatus::GENERAL_FAILURE,
+          ErrorStatus::OUTPUT_INSUFFICIENT_SIZE, ErrorStatus::INVALID_ARGUMENT,
+          ErrorStatus::MISSED_DEADLINE_TRANSIENT, ErrorStatus::MISSED_DEADLINE_PERSISTENT,
+          ErrorStatus::RESOURCE_EXHAUSTED_TRANSIENT, ErrorStatus::RESOURCE_EXHAUSTED_PERSISTENT}) {
+        EXPECT_EQ(toErrorStatus(toStatus(answer, "x"), HalVersion::V1_3), answer);
+    }
+}
+
 }  // namespace
 }  // namespace halyard::driver

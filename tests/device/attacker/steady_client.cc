@@ -18,10 +18,10 @@
 #include <thread>
 #include <vector>
 
-#include "hal/memory/shared_memory.h"
 #include "hal/hidl/client/connection.h"
 #include "hal/hidl/client/device.h"
 #include "hal/hidl/types.h"
+#include "hal/memory/shared_memory.h"
 
 namespace halyard::attacker {
 
