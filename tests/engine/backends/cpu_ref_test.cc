@@ -117,7 +117,7 @@ struct PieceRun : OutputAllocator {
         const AlignedBuffer workspace =
                 *AlignedBuffer::allocate(piece->workspaceBytes(), kTensorAlignment);
         HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<PieceState> state,
-                                 piece.compiled->makeState());
+                                 piece.compiled->makeState({}));
         RunArguments arguments;
         arguments.inputs = inputViews;
         arguments.outputs = outputViews;

@@ -11,8 +11,9 @@ namespace halyard::engine {
 namespace {
 
 std::vector<std::string> namesOf(const std::vector<BackendChoice>& choices) {
+    const OwnedBackends backends = openBackends(choices).value();
     std::vector<std::string> names;
-    for (const Backend* backend : listOf(openBackends(choices).value())) {
+    for (const Backend* backend : listOf(backends)) {
         names.emplace_back(backend->name());
     }
     return names;

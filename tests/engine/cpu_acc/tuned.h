@@ -134,7 +134,7 @@ inline Result<std::vector<Values>> evaluateTuned(const NodeDescriptor& descripto
     HALYARD_ASSIGN_OR_RETURN(const AlignedBuffer constants, store.fill(nullptr, {}));
     HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<const ShapedPiece> shaped,
                              compiled->specialize(types, {}));
-    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<PieceState> state, compiled->makeState());
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<PieceState> state, compiled->makeState({}));
     const std::vector<TensorType> found(shaped->outputTypes().begin(), shaped->outputTypes().end());
     ref_test::OutputMemory results(found);
     HALYARD_RETURN_IF_ERROR(results.prepare());
@@ -150,7 +150,9 @@ inline Result<std::vector<Values>> evaluateTuned(const NodeDescriptor& descripto
                               .state = state.get(),
                               .threads = &lease,
                               .checkpoint = Checkpoint().unless(setting.stop),
-                              .memory = nullptr};
+                              .memory = nullptr,
+                              .deviceMemory = nullptr,
+                              .track = {}};
     HALYARD_RETURN_IF_ERROR(shaped->run(run));
     // What shapes known beforehand leave to do needs no memory.
     const bool known = std::ranges::all_of(

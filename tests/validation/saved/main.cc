@@ -172,11 +172,10 @@ class Mover {
 
     // What a model that prepares does with each example, and the model.
     Status save(size_t index, size_t backend, const std::string& path) const {
-        HALYARD_ASSIGN_OR_RETURN(const runner::TargetModel target,
+        HALYARD_ASSIGN_OR_RETURN(const driver::Model canonical,
                                  runner::toCanonical(mCases[index].model()));
-        HALYARD_ASSIGN_OR_RETURN(
-                const std::shared_ptr<driver::PreparedModel> model,
-                mDevices[backend]->prepare(target.model, driver::kNewestVersion, {}));
+        HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<driver::PreparedModel> model,
+                                 mDevices[backend]->prepare(canonical, driver::kNewestVersion, {}));
         ByteWriter outcomes;
         for (const runner::pb::Example& example : mCases[index].examples()) {
             put(outcomes, run(*model, example, driver::kNewestVersion, driver::allocateHeapMemory));
