@@ -20,7 +20,7 @@ HAL_MAY_INCLUDE = {
     "descriptors": {"engine/base"},
     "binder": {"engine/base", "hal/descriptors"},
     "memory": {"engine/base", "driver", "hal/descriptors"},
-    "service": {"engine/base", "driver", "hal/descriptors", "hal/binder"},
+    "service": {"engine/base", "engine/plan", "driver", "hal/descriptors", "hal/binder"},
     "hidl": {
         "engine/base",
         "driver",

@@ -202,7 +202,7 @@ def test_the_peak_refuses_threads_that_make_no_sense() -> None:
     command = [native.program(native.RUNNER), "--measure-peak", "--number-of-threads", "x"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
-    assert "--number-of-threads takes 0 to 64, not x" in done.stderr
+    assert '--number-of-threads: takes a number up to 64, not "x"' in done.stderr
 
 
 def test_the_machine_has_a_name() -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The virtual device that stays: its record, on processes that are not QEMU."""
 
+import contextlib
 import subprocess
 import sys
 import threading
@@ -138,19 +139,28 @@ def test_a_device_with_other_settings_gets_a_machine_of_its_own(
     assert len(own) == 3
 
 
-LIKE_QEMU = "import time; time.sleep(60)"
+@contextlib.contextmanager
+def like_qemu(*words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process with these words in its command line, which is empty until a new program has begun
+    to run: for a moment after Popen has returned."""
+    code = "import time; print('runs', flush=True); time.sleep(60)"
+    command = [sys.executable, "-c", code, *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
 
 
 def test_one_whose_start_was_killed_is_ended(tmp_path: Path, boots: Boots) -> None:
     """It has no record, as that is written once it answers."""
     console = tmp_path / "files" / "console"
     words = ["-netdev", "user", "-serial", f"file:{console}"]
-    with subprocess.Popen([sys.executable, "-c", LIKE_QEMU, *words]) as left:
+    with like_qemu(*words) as left:
         assert Resident(tmp_path).running() is None
         assert left.wait(timeout=20) == -15
     machine, _ = Resident(tmp_path).start(VmOptions(), no_probe)
     other = [*words[:-1], f"file:{tmp_path / 'other' / 'console'}"]
-    with subprocess.Popen([sys.executable, "-c", LIKE_QEMU, *other]) as unrelated:
+    with like_qemu(*other) as unrelated:
         assert Resident(tmp_path).running() == machine
         assert unrelated.poll() is None
         unrelated.kill()
