@@ -141,7 +141,7 @@ test-device: programs
 # Every form of every attack on the service, of which `make test` runs one each (a quarter of an hour).
 test-attacks: programs
 	@cmake --build $(BUILD) --target halyard_device_tests
-	@$(pytest) --thorough tests/device/test_attacks.py tests/device/test_dying_clients.py
+	@$(pytest) --thorough tests/device/test_attacks*.py tests/device/test_dying_clients.py
 
 # All that there is of arm64, emulated: the C++ tests and every golden case on a processor without
 # dot product instructions and on one with every extension, and through the virtual device.

@@ -38,7 +38,7 @@ if [ "$preset" = asan+ubsan ]; then
     .venv/bin/python -m pytest tests/device/test_binder.py tests/device/test_service.py \
         tests/device/test_hal_versions.py tests/device/test_robustness.py \
         tests/device/test_golden_cases.py::test_any_other_way \
-        tests/device/test_attacks.py tests/device/test_dying_clients.py \
+        tests/device/test_attacks*.py tests/device/test_dying_clients.py \
         --junit-xml "$results/device.xml" || failed=1
 fi
 .venv/bin/python tests/summary.py "$results" "$build/results" || failed=1
