@@ -17,7 +17,9 @@ BUILD := build/release
 # The models are small: BLAS threads would only wait for one another.
 export OPENBLAS_NUM_THREADS := 1
 # Tells the phases of this call from those of others (tests/phase.sh).
-export HALYARD_MAKE ?= $(shell date +%s.%N)
+ifndef HALYARD_MAKE
+export HALYARD_MAKE := $(shell date +%s.%N)
+endif
 phase := tests/phase.sh
 # As many tests at once as there are processors, each in a process of its own, with a virtual device
 # of its own where it needs one. A file's tests stay together.

@@ -101,3 +101,20 @@ def run_phase(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run([PHASE, *words], cwd=folder, capture_output=True, text=True)
     (folder / "phases.tsv").write_bytes((folder / "build" / "phases.tsv").read_bytes())
     return done
+
+
+def test_all_recipes_of_one_make_are_of_one_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HALYARD_MAKE", raising=False)
+    recipes = tmp_path / "recipes"
+    recipes.write_text("include Makefile\ncalls:\n" + "\t@sleep 0.01; echo $$HALYARD_MAKE\n" * 2)
+    done = subprocess.run(
+        ["make", "--silent", "-f", recipes, "calls"],
+        cwd=SUMMARY.parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, second = done.stdout.split()
+    assert first == second
