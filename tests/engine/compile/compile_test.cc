@@ -128,5 +128,20 @@ TEST(Compile, KeepsTheNamesOfInputsAndOutputsThroughThePasses) {
     }
 }
 
+TEST(Compile, GivesAnOutputItsNameWhereAnotherTensorComesToStandForIt) {
+    Graph graph;
+    const TensorId x = graph.addTensor(float32({3}), "x");
+    graph.setInputs({x});
+    const TensorId computed = addNode(graph, Activate(), {x}, "computes", {3});
+    const TensorId shape = addConstant<int32_t>(graph, int32({1}), {3});
+    const TensorId y = addNode(graph, Reshape(), {computed, shape}, "changes nothing", {3});
+    graph.setName(y, "y");
+    graph.setOutputs({y});
+    const OwnedBackends backends = openBackends({}).value();
+    const auto program = compile(std::move(graph), listOf(backends)).value();
+    ASSERT_EQ(program->graph().nodes().size(), 1U);
+    EXPECT_EQ(program->graph().outputNamed("y"), 0U);
+}
+
 }  // namespace
 }  // namespace halyard::engine
