@@ -13,6 +13,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -142,6 +143,11 @@ class ResizedMemory : public ::testing::Test {
         const driver::Account& account = mClient->account();
         for (const auto& budget : {account.mappings, account.addressSpace, account.sharedMemory,
                                    account.descriptors, account.tasks}) {
+            // An execution's task ends after its callback, on a thread of the scheduler's.
+            const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+            while (budget->reserved() > 0 && std::chrono::steady_clock::now() < patience) {
+                std::this_thread::yield();
+            }
             EXPECT_EQ(budget->reserved(), 0U);
         }
     }
