@@ -18,7 +18,7 @@ from tests.device.programs import put_test_program
 
 _POLL = 0.5
 # Seconds that an attack has to get under way before the honest client starts.
-_LEAD = 3
+_LEAD = 2
 # An app's user, unlike that of the honest client, who is root.
 STRANGER = 10066
 
@@ -88,10 +88,10 @@ class Attacker:
     def start(self, *words: str | int) -> "Running":
         return Running(self._device, self.command(*words))
 
-    def honest(self, seconds: int = 4) -> Fight:
+    def honest(self, seconds: int = 3) -> Fight:
         return self._judge("--seconds", seconds)
 
-    def beside(self, *words: str | int, seconds: int = 8, calls: str = "all") -> Fight:
+    def beside(self, *words: str | int, seconds: int, calls: str = "all") -> Fight:
         """An attack that goes on for as long as the honest client beside it calls.
 
         `calls`: "all", or "essentials".

@@ -13,7 +13,13 @@ from halyard.devices import Service, ServiceOptions, VirtualDevice
 from halyard.errors import HalyardError
 from halyard.vm import initramfs, sanitizers
 from halyard.vm.virtual_machine import VmOptions
-from tests.device.siege import manager, manager_siege, siege, victim  # noqa: F401
+from tests.device.siege import (  # noqa: F401
+    honest_seconds,
+    manager,
+    manager_siege,
+    siege,
+    victim,
+)
 
 _HERE = "tests/device/"
 

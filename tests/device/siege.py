@@ -72,11 +72,12 @@ class Siege:
     attacker: Attacker
     pid: int  # of the attacked process
     before: Footprint  # of the same
+    seconds: int  # that the honest client calls beside an attack
 
     def beside(self, *words: str | int, calls: Sequence[str] = CALLS) -> str:
         """The honest client makes `calls` while the attack goes on; what the attack said."""
         only = "essentials" if calls == ESSENTIALS else "all"
-        fight = self.attacker.beside(*words, calls=only)
+        fight = self.attacker.beside(*words, seconds=self.seconds, calls=only)
         assert_served(fight, calls)
         return fight.attack
 
@@ -90,18 +91,25 @@ class Siege:
         self.honest(calls)
 
 
+@pytest.fixture(scope="session")
+def honest_seconds(pytestconfig: pytest.Config) -> int:
+    return 8 if pytestconfig.getoption("thorough") else 4
+
+
 @pytest.fixture
-def siege(device: VirtualDevice, victim: Service) -> Iterator[Siege]:
+def siege(device: VirtualDevice, victim: Service, honest_seconds: int) -> Iterator[Siege]:
     """Of a service, which holds nothing of its attackers' at the end, and computes nothing."""
     attacker = Attacker(device, victim)
     with leaving_nothing(device, victim.pid, WARM) as before:
-        yield Siege(attacker, victim.pid, before)
+        yield Siege(attacker, victim.pid, before, honest_seconds)
     assert victim.report()["live_models"] == ["0"]
 
 
 @pytest.fixture
-def manager_siege(device: VirtualDevice, manager: int, victim: Service) -> Iterator[Siege]:
+def manager_siege(
+    device: VirtualDevice, manager: int, victim: Service, honest_seconds: int
+) -> Iterator[Siege]:
     """Of hwservicemanager; that too holds nothing at the end."""
     attacker = Attacker(device, victim)
     with leaving_nothing(device, manager, WARM) as before:
-        yield Siege(attacker, manager, before)
+        yield Siege(attacker, manager, before, honest_seconds)

@@ -70,7 +70,7 @@ def _nothing_left_behind(device: VirtualDevice, service: Service) -> Iterator[No
         yield
 
 
-@pytest.mark.sample(500)
+@pytest.mark.sample(250)
 def test_lowest_hal_asynchronously(
     golden_case: str, bundle: Bundle, device: VirtualDevice, service: Service
 ) -> None:
@@ -86,7 +86,7 @@ def test_lowest_hal_asynchronously(
     )
 
 
-@pytest.mark.sample(500)
+@pytest.mark.sample(250)
 def test_newest_hal_synchronously(
     golden_case: str, bundle: Bundle, device: VirtualDevice, service: Service
 ) -> None:
@@ -94,7 +94,7 @@ def test_newest_hal_synchronously(
     bundle.check(golden_case, lambda cases: judge(device, target, cases, NEWEST))
 
 
-@pytest.mark.sample(200)
+@pytest.mark.sample(100)
 def test_any_other_way(
     any_case: str, bundle: Bundle, seed: int, device: VirtualDevice, service: Service
 ) -> None:
