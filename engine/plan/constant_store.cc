@@ -40,12 +40,14 @@ void ConstantNumbers::number(Graph& graph) {
 Result<PackedConstant> ConstantStore::place(std::string key, size_t bytes, Fill fill) {
     const PackedContents& contents = mSaved == nullptr ? mContents : *mSaved;
     if (const auto found = contents.places.find(key); found != contents.places.end()) {
+        if (found->second.bytes == bytes) {
+            return found->second;
+        }
         // A place of another size would be read beyond its end.
-        return found->second.bytes == bytes
-                       ? Result<PackedConstant>(found->second)
-                       : internalError("a packed constant takes " + std::to_string(bytes) +
-                                       " bytes where the same recipe made one of " +
-                                       std::to_string(found->second.bytes));
+        const std::string wrong = "a packed constant takes " + std::to_string(bytes) +
+                                  " bytes where the same recipe made one of " +
+                                  std::to_string(found->second.bytes);
+        return mSaved == nullptr ? internalError(wrong) : invalidArgument(wrong);
     }
     if (mSaved != nullptr) {
         return notSaved(key);

@@ -22,6 +22,8 @@
 #include "engine/base/log.h"
 #include "hal/hidl/client/connection.h"
 #include "hal/hidl/client/device.h"
+#include "hal/hidl/client/prepared_model.h"
+#include "hal/hidl/client/remote_interface.h"
 #include "hal/hidl/codec.h"
 #include "hal/hidl/hidl_object.h"
 #include "hal/hidl/types.h"
@@ -322,6 +324,72 @@ TEST_F(SilentServices, ThatDieLeaveNobodyWaiting) {
     EXPECT_TRUE(prepareOn(driver::ErrorStatus::NONE).ok());
     EXPECT_EQ(mTold.size(), 0U);
     mProcess->kill(mService);
+    EXPECT_EQ(mTold, std::vector{StatusCode::UNAVAILABLE});
+}
+
+// A model whose executions get one answer, and never a call back.
+class SilentModel : public hidl::HidlObject {
+  public:
+    explicit SilentModel(driver::ErrorStatus answer)
+        : HidlObject(hidl::nn::v1_3::IPreparedModel::layout()), mAnswer(answer) {}
+
+  protected:
+    Status serve(uint32_t code, Call& call) override {
+        if (code != hidl::nn::v1_3::IPreparedModel::execute_1_3) {
+            return unsupported("only executes");
+        }
+        ParcelReader& arguments = call.arguments;
+        HALYARD_RETURN_IF_ERROR(
+                hidl::versionDelta(HalVersion::V1_3).readRequest(arguments).status());
+        HALYARD_RETURN_IF_ERROR(arguments.readInt32().status());  // whether it is measured
+        HALYARD_RETURN_IF_ERROR(
+                hidl::readValue<hidl::nn::v1_3::OptionalTimePoint>(arguments).status());
+        HALYARD_RETURN_IF_ERROR(
+                hidl::readValue<hidl::nn::v1_3::OptionalTimeoutDuration>(arguments).status());
+        HALYARD_ASSIGN_OR_RETURN(mCallback, arguments.readObject());
+        HALYARD_ASSIGN_OR_RETURN(ParcelWriter * results, call.endArguments());
+        hidl::writeEnum(*results, mAnswer);
+        return {};
+    }
+
+  private:
+    const driver::ErrorStatus mAnswer;
+    ObjectRef mCallback;
+};
+
+class SilentModels : public SilentServices {
+  protected:
+    // What executeAsync() returns of a model with that answer.
+    Status executeOn(driver::ErrorStatus answer) {
+        const hidl::ClientVersion& version = clientOf(HalVersion::V1_3);
+        HALYARD_ASSIGN_OR_RETURN(
+                hidl::RemoteInterface model,
+                hidl::RemoteInterface::cast(mProcess,
+                                            mProcess->remote(std::make_shared<SilentModel>(answer)),
+                                            version.preparedModel()));
+        HALYARD_ASSIGN_OR_RETURN(const ExportedMemory memory, createSharedMemory(16));
+        driver::Request request = addRequest();
+        request.pools = {memory.memory};
+        return hidl::makeClientPreparedModel(std::move(model), version, mLiveness)
+                ->executeAsync(request, {}, [this](const driver::ExecutionResult& result) {
+                    mTold.push_back(result.status.code());
+                });
+    }
+
+    const std::shared_ptr<hidl::Liveness> mLiveness = std::make_shared<hidl::Liveness>();
+};
+
+TEST_F(SilentModels, ThatRefuseLeaveNobodyWaiting) {
+    EXPECT_EQ(executeOn(driver::ErrorStatus::DEVICE_UNAVAILABLE).code(), StatusCode::UNAVAILABLE);
+    EXPECT_EQ(mTold, std::vector{StatusCode::UNAVAILABLE});
+    mLiveness->died();
+    EXPECT_EQ(mTold.size(), 1U);
+}
+
+TEST_F(SilentModels, ThatDieLeaveNobodyWaiting) {
+    EXPECT_TRUE(executeOn(driver::ErrorStatus::NONE).ok());
+    EXPECT_EQ(mTold.size(), 0U);
+    mLiveness->died();
     EXPECT_EQ(mTold, std::vector{StatusCode::UNAVAILABLE});
 }
 

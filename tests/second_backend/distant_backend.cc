@@ -2,9 +2,11 @@
 
 #include "tests/second_backend/distant_backend.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -210,6 +212,7 @@ class DistantPiece : public CompiledPiece {
         for (const NodeId id : arguments.piece.nodes) {
             const Node& node = arguments.graph->node(id);
             const NodeSignature signature = signatureOf(node.descriptor);
+            mKernels.insert(toString(node.kind()));
             for (size_t i = 0; i < node.inputs.size(); ++i) {
                 if (node.inputs[i] != kNoTensor) {
                     steers[node.inputs[i]] = steers[node.inputs[i]] || signature.steers(i);
@@ -237,6 +240,9 @@ class DistantPiece : public CompiledPiece {
     Status finish(const PieceResources& resources) override {
         if (mBackend.failing == FailingStage::FINISH) {
             return toldToFail();
+        }
+        for (const std::string_view kernel : mKernels) {
+            HALYARD_RETURN_IF_ERROR(bring(kernel, resources.blobs));
         }
         size_t bytes = 0;
         for (const auto& [id, place] : mPlaces) {
@@ -293,6 +299,19 @@ class DistantPiece : public CompiledPiece {
   private:
     static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
+    // From the blobs where it is what would be built.
+    Status bring(std::string_view kernel, const Blobs& blobs) const {
+        const std::string name = "kernel/" + std::string(kernel);
+        const std::span binary(reinterpret_cast<const uint8_t*>(kernel.data()), kernel.size());
+        const std::optional<Blob> found = blobs.get(name);
+        if (found.has_value() && std::ranges::equal(found->bytes, binary)) {
+            ++mBackend.kernelsFound;
+            return {};
+        }
+        ++mBackend.kernelsBuilt;
+        return blobs.put(name, binary);
+    }
+
     // Into the store, from where finish() takes it to the device.
     Status pack(TensorId id, ConstantStore& store) {
         if (mPlaces.contains(id)) {
@@ -311,6 +330,7 @@ class DistantPiece : public CompiledPiece {
     const DistantBackend& mBackend;
     const std::shared_ptr<DistantParts> mParts;
     std::unique_ptr<CompiledPiece> mInner;
+    std::set<std::string_view> mKernels;
     std::vector<TensorId> mPacked;
     std::map<TensorId, PackedConstant> mPlaces;
 };

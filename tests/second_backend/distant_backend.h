@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A second backend for tests, as far away as a GPU's: tensors and constants lie in memory that the
-// host can't touch, a state keeps a block there for each execution, and every station can be told
-// to fail. Its arithmetic is CpuRef's, so that results say whether the planner put the pieces
-// together right.
+// host can't touch, a state keeps a block there for each execution, it keeps a blob for each kind
+// of node as if building a kernel took long, and every station can be told to fail. Its arithmetic
+// is CpuRef's, so that results say whether the planner put the pieces together right.
 
 #pragma once
 
@@ -57,6 +57,9 @@ class DistantBackend : public Backend {
 
     // From now on.
     mutable std::atomic<FailingStage> failing = FailingStage::NONE;
+    // Kernels that a piece needed when it was finished: made for it, or found among the blobs.
+    mutable std::atomic<size_t> kernelsBuilt = 0;
+    mutable std::atomic<size_t> kernelsFound = 0;
 
   private:
     const Takes mTakes;

@@ -120,7 +120,7 @@ TEST_F(SavedModels, AreRefusedWhateverByteIsFlippedAndWhereverTheyAreCut) {
         file->flip(at);
     }
     ASSERT_TRUE(mDevice->load(*file, {}).ok());
-    for (size_t size = 0; size < bytes.size(); size += size < 4096 ? 1 : 97) {
+    for (size_t size = 0; size < bytes.size(); ++size) {
         const auto cut = std::make_shared<FileMemory>(std::span(bytes).first(size));
         ASSERT_FALSE(mDevice->load(*cut, {}).ok()) << size;
     }

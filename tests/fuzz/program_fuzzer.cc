@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Saved models as whoever can write to the file would have them: sections changed one decision at a
+// time, with a checksum that is right. What must hold of every file: it is refused as what it is,
+// or loads and executes with some result; it ends in time; and nothing stays behind.
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "driver/device.h"
+#include "engine/base/section_file.h"
+#include "tests/driver/model_builder.h"
+#include "tests/driver/sample_models.h"
+#include "tests/engine/base/file_bytes.h"
+#include "tests/fuzz/choices.h"
+#include "tests/fuzz/finding.h"
+#include "tests/fuzz/processor_time.h"
+#include "tests/fuzz/target.h"
+#include "tests/fuzz/tried_device.h"
+
+namespace halyard::fuzz {
+namespace {
+
+using driver::HalVersion;
+
+constexpr std::chrono::seconds kPatience{5};  // of processor time
+constexpr std::chrono::milliseconds kDeadline{50};
+constexpr size_t kMostEdits = 8;
+constexpr size_t kMostInserted = 16;
+
+struct Section {
+    std::string_view name;
+    bool isDescription = false;
+    std::vector<uint8_t> bytes;
+};
+// The model's, those of its program, and one that a backend might have kept.
+using Sections = std::array<Section, 6>;
+
+// The sections of models that a device prepared.
+std::vector<Sections> samples(const driver::Device& device) {
+    std::vector<Sections> samples;
+    for (const driver::Model& model :
+         {driver::floatConvModel(), driver::quantConvModel(), openReluModel(),
+          driver::loopModel(driver::OperationType::MAXIMUM)}) {
+        const auto prepared = device.prepare(model, driver::kNewestVersion, {}).value();
+        VectorSink sink;
+        require(prepared->save(sink).ok(), "a sample can be saved");
+        const FileBytes file(sink.bytes);
+        const SectionFile opened = SectionFile::open(file.owner(), file.bytes()).value();
+        Sections sections = {
+                {{.name = "model", .isDescription = true, .bytes = {}},
+                 {.name = "program", .isDescription = true, .bytes = {}},
+                 {.name = "graph", .isDescription = true, .bytes = {}},
+                 {.name = "constants", .isDescription = false, .bytes = {}},
+                 {.name = "store", .isDescription = false, .bytes = {}},
+                 {.name = "blob/CpuAcc/tuning", .isDescription = false, .bytes = {1, 2, 3, 4}}}};
+        for (Section& section : std::span(sections).first(5)) {
+            const std::span<const uint8_t> bytes =
+                    (section.isDescription ? opened.description(section.name)
+                                           : opened.mapped(section.name))
+                            .value();
+            section.bytes.assign(bytes.begin(), bytes.end());
+        }
+        samples.push_back(std::move(sections));
+    }
+    return samples;
+}
+
+void edit(Sections& sections, const std::vector<Sections>& all, Choices& choices) {
+    const size_t which = choices.below(sections.size());
+    std::vector<uint8_t>& bytes = sections[which].bytes;
+    const size_t at = choices.below(bytes.size() + 1);
+    const auto place = bytes.begin() + static_cast<ptrdiff_t>(at);
+    switch (choices.below(6)) {
+        case 0:
+            if (at < bytes.size()) {
+                bytes[at] ^= static_cast<uint8_t>(1U << choices.below(8));
+            }
+            break;
+        case 1: {
+            const std::span<const uint8_t> value = choices.take(1 + choices.below(8));
+            std::ranges::copy(value.first(std::min(value.size(), bytes.size() - at)), place);
+            break;
+        }
+        case 2: {
+            const std::span<const uint8_t> value = choices.take(choices.below(kMostInserted));
+            bytes.insert(place, value.begin(), value.end());
+            break;
+        }
+        case 3:
+            bytes.erase(place,
+                        place + static_cast<ptrdiff_t>(choices.below(bytes.size() - at + 1)));
+            break;
+        case 4:
+            bytes.resize(at);
+            break;
+        default:
+            bytes = choices.of(all)[which].bytes;
+            break;
+    }
+}
+
+FileBytes fileOf(const Sections& sections) {
+    SectionWriter writer;
+    for (const Section& section : sections) {
+        if (section.isDescription) {
+            writer.addDescription(std::string(section.name), section.bytes);
+        } else {
+            ByteParts parts;
+            parts.addView(section.bytes);
+            writer.addMapped(std::string(section.name), std::move(parts));
+        }
+    }
+    return FileBytes::of(writer);
+}
+
+// A file that a client may write to.
+class FileMemory final : public driver::ResidentMemory {
+  public:
+    explicit FileMemory(FileBytes bytes) : mBytes(std::move(bytes)) {}
+    std::string_view name() const override { return "mmap_fd"; }
+
+  private:
+    std::span<uint8_t> all() const override {
+        const std::span<const uint8_t> bytes = mBytes.bytes();
+        return {const_cast<uint8_t*>(bytes.data()), bytes.size()};
+    }
+
+    const FileBytes mBytes;
+};
+
+// With what the samples take, one after the other.
+void execute(const driver::PreparedModel& model) {
+    struct Input {
+        size_t bytes = 0;
+        std::vector<uint32_t> dimensions;
+    };
+    const std::vector<std::vector<Input>> requests = {
+            {{36, {}}}, {{9, {}}}, {{16, {2, 2}}}, {{4, {}}, {4, {}}}};
+    for (const std::vector<Input>& inputs : requests) {
+        driver::RequestBuilder request;
+        for (const Input& input : inputs) {
+            request.input(std::vector<uint8_t>(input.bytes, 1), input.dimensions);
+        }
+        request.output(64);
+        const auto deadline = std::chrono::steady_clock::now() + kDeadline;
+        const Status status =
+                model.execute(request.request(), driver::kNewestVersion, {.deadline = deadline})
+                        .status;
+        require(status.code() != StatusCode::INTERNAL,
+                "a loaded model fails on what it is asked for", status.toString());
+    }
+}
+
+}  // namespace
+
+void run(std::span<const uint8_t> bytes) {
+    // Never destroyed: their threads outlive the last run.
+    static const auto& device = *new std::shared_ptr<driver::Device>(makeDevice(1));
+    static const auto& all = *new std::vector<Sections>(samples(*device));
+    Choices choices(bytes);
+    Sections sections = choices.of(all);
+    for (size_t i = 0; i < kMostEdits && !choices.empty(); ++i) {
+        edit(sections, all, choices);
+    }
+    const std::chrono::nanoseconds before = processorTime();
+    {
+        const auto file = std::make_shared<FileMemory>(fileOf(sections));
+        const auto loaded = device->load(*file, {});
+        require(loaded.ok() || loaded.status().code() != StatusCode::INTERNAL,
+                "a file is refused for what it is", loaded.status().toString());
+        require(loaded.ok() || !bytes.empty(), "what was saved comes back",
+                loaded.status().toString());
+        if (loaded.ok()) {
+            execute(**loaded);
+        }
+    }
+    require(processorTime() - before < kPatience, "a file is done with in time");
+    require(isIdle(*device), "no model stays alive and no memory taken", device->report());
+}
+
+}  // namespace halyard::fuzz
