@@ -366,6 +366,14 @@ Result<std::shared_ptr<PreparedModel>> Device::load(const Memory& file,
     return loadModel(mState, file, options);
 }
 
+Result<std::shared_ptr<ManagedBuffer>> Device::allocate(
+        const ManagedBuffer::Description& description,
+        const std::shared_ptr<Client>& client) const {
+    const std::shared_ptr<Client>& owner = client == nullptr ? mState->clients.own() : client;
+    HALYARD_RETURN_IF_ERROR(owner->alive());
+    return mState->buffers->allocate(description, owner);
+}
+
 std::string Device::report() const {
     std::string text = "version\t" + std::string(versionString()) + "\n";
     for (const std::string& name : backendNames()) {

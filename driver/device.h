@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "driver/client.h"
+#include "driver/execute/managed_buffer.h"
 #include "driver/model/call_options.h"
 #include "driver/model/capabilities.h"
 #include "driver/model/codes.h"
@@ -89,6 +90,12 @@ class Device {
     // (prepare/saved_model.h) does.
     Result<std::shared_ptr<PreparedModel>> load(const Memory& file,
                                                 const PrepareOptions& options) const;
+
+    // A buffer of a client (null: this process), uninitialized; fails as BufferTable::allocate()
+    // (execute/managed_buffer.h) does.
+    Result<std::shared_ptr<ManagedBuffer>> allocate(
+            const ManagedBuffer::Description& description,
+            const std::shared_ptr<Client>& client = nullptr) const;
 
     // Text lines of TAB-separated fields for people and tools that look into a running service:
     // version, backends, threads, bytes of memory in use and at most, bytes of the process's heap

@@ -12,6 +12,7 @@
 #include "driver/call_gate.h"
 #include "driver/client.h"
 #include "driver/execute/idle_executions.h"
+#include "driver/execute/managed_buffer.h"
 #include "driver/fence_watch.h"
 #include "driver/options.h"
 #include "driver/placement_policy.h"
@@ -49,6 +50,8 @@ struct DeviceState {
     std::atomic<uint32_t> graphDumps = 0;  // numbers that dumped models have taken
     std::atomic<uint32_t> traces = 0;      // and traced executions
     std::atomic<size_t> liveModels = 0;
+    std::atomic<uint64_t> models = 0;  // prepared so far; numbers them
+    const std::shared_ptr<BufferTable> buffers = std::make_shared<BufferTable>();
     HeapTrimmer heap;
     CallGate calls;
     // Their tasks use what stands above. Two of them, so that models that take long to prepare keep

@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "driver/charged_work.h"
 #include "driver/device_state.h"
@@ -81,6 +82,7 @@ struct PreparedModel::State {
     PoolUses pools;
     std::shared_ptr<const engine::Program> program;
     Priority priority = Priority::MEDIUM;
+    uint64_t modelNumber = 0;
     std::atomic<size_t> arenaBytes = 0;
 
     void noteArena(size_t bytes) {
@@ -102,7 +104,16 @@ struct PreparedModel::State {
         std::unique_ptr<ReusedExecution> reused = device->idle->take(*program);
         Status valid = resolveRequest(request, boundary, version, reused->shapes);
         giveBack(std::move(reused));
-        return valid.ok() ? usePools(request, &client->account(), requestPools) : valid;
+        return valid.ok() ? use(request, requestPools) : valid;
+    }
+
+    Status use(const Request& request, RequestPools& requestPools) const {
+        HALYARD_RETURN_IF_ERROR(usePools(request, &client->account(), requestPools));
+        const Status buffers = device->buffers->use(request, *client, modelNumber, requestPools);
+        if (!buffers.ok()) {
+            requestPools.release();
+        }
+        return buffers;
     }
 
     Status await(Fences waitFor, const Deadline& deadline, FenceWatch::Share::Then then) const {
@@ -125,7 +136,7 @@ struct PreparedModel::State {
             result.status = deadlinePassed();
         }
         if (result.status.ok() && admitted == nullptr) {
-            result.status = usePools(request, &client->account(), reused->pools);
+            result.status = use(request, reused->pools);
             admitted = &reused->pools;
         }
         if (result.status.ok()) {
@@ -211,6 +222,7 @@ struct PreparedModel::State {
         if (result.status.ok()) {
             result.status = checkPoolsIntact(requestPools);
         }
+        result.status = settleBuffers(request, requestPools.bound, reused.report, result.status);
         const bool ok = result.status.ok();
         if (ok) {
             dump(number, "output", std::span<const engine::OutputBinding>(reused.binding.outputs));
@@ -273,6 +285,7 @@ PreparedModel::PreparedModel(std::shared_ptr<DeviceState> device, std::shared_pt
     mState->pools = std::move(pools);
     mState->program = std::move(program);
     mState->priority = priority;
+    mState->modelNumber = ++mState->device->models;
     ++mState->device->liveModels;
 }
 
@@ -333,10 +346,11 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
             callback(failure);
             return failure.status;
         }
-        failure.status = usePools(request, &mState->client->account(), pools);
+        failure.status = mState->use(request, pools);
         if (!failure.status.ok()) {
             callback(failure);
-            return {};
+            return failure.status.code() == StatusCode::INVALID_ARGUMENT ? failure.status
+                                                                         : Status();
         }
     }
     struct Launch {
@@ -405,7 +419,11 @@ Status PreparedModel::validateFenced(const Request& request, HalVersion version)
     RequestShapes shapes;
     HALYARD_RETURN_IF_ERROR(resolveRequest(request, mState->boundary, version, shapes));
     for (size_t i = 0; i < shapes.outputs.size(); ++i) {
-        if (!request.outputs[i].hasNoValue && !shapes.outputs[i].isFullyKnown()) {
+        const RequestArgument& output = request.outputs[i];
+        const bool isInBuffer =
+                !output.hasNoValue &&
+                std::holds_alternative<uint32_t>(request.pools[output.location.poolIndex]);
+        if (!output.hasNoValue && !isInBuffer && !shapes.outputs[i].isFullyKnown()) {
             return invalidArgument("output " + std::to_string(i) +
                                    ": its dimensions are not fully specified, as a fenced "
                                    "execution needs them");
@@ -425,6 +443,14 @@ Status PreparedModel::save(ByteSink& sink) const {
         HALYARD_RETURN_IF_ERROR(checkIntact(mState->pools[i], "model", i));
     }
     return {};
+}
+
+uint64_t PreparedModel::number() const {
+    return mState->modelNumber;
+}
+
+const ModelBoundary& PreparedModel::boundary() const {
+    return mState->boundary;
 }
 
 const engine::Program& PreparedModel::program() const {

@@ -76,6 +76,10 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
     // of the model's is no longer intact.
     Status save(ByteSink& sink) const;
 
+    // Of all models of the device, never used again.
+    uint64_t number() const;
+    // The operands that cross it, in order.
+    const ModelBoundary& boundary() const;
     const engine::Program& program() const;
     const std::shared_ptr<Client>& client() const;
 

@@ -22,9 +22,14 @@ struct RequestBinding {
 
 // Binds a request whose shapes are resolved to its pools in use (usePools), which outlive what is
 // bound. Allocates nothing where `binding` has served as large a request before. INVALID_ARGUMENT:
-// an output in read-only memory, or an argument in a buffer that does not exist. `binding` is
-// undefined then.
+// an output in read-only memory, or an argument whose buffer has another shape; INTERNAL: an input
+// whose buffer has nothing in it. `binding` is undefined then.
 Status bindRequest(const Request& request, const RequestShapes& shapes,
                    std::span<const BoundPool> pools, RequestBinding& binding);
+
+// What an execution that was bound so, and ended with `status`, means for the buffers that it wrote
+// to, and for its status: INTERNAL where an output has another shape than its buffer.
+Status settleBuffers(const Request& request, std::span<const BoundPool> pools,
+                     const engine::ExecutionReport& report, Status status);
 
 }  // namespace halyard::driver

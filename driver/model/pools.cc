@@ -66,8 +66,8 @@ Status usePools(const Request& request, const Account* account, RequestPools& po
     include(request.inputs, pools.ranges);
     include(request.outputs, pools.ranges);
     for (size_t i = 0; i < request.pools.size(); ++i) {
-        if (const auto* token = std::get_if<uint32_t>(&request.pools[i])) {
-            pools.bound.emplace_back(BufferToken{*token});
+        if (std::holds_alternative<uint32_t>(request.pools[i])) {
+            pools.bound.emplace_back(std::shared_ptr<ManagedBuffer>());
             continue;
         }
         Result<MemoryUse> used =

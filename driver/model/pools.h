@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include <cstdint>
+#include <memory>
 #include <variant>
 #include <vector>
 
@@ -23,14 +23,11 @@ using PoolUses = std::vector<MemoryUse>;
 // room for it. The others are in use all the same.
 Status usePools(const Model& model, const Account* account, PoolUses& uses);
 
-// A buffer that the driver manages, by the number that a client knows it by.
-struct BufferToken {
-    uint32_t number = 0;
-};
+class ManagedBuffer;
 
-// What a pool of a request is while the request is served: memory of this process, or a buffer,
-// which may lie in a device.
-using BoundPool = std::variant<MemoryUse, BufferToken>;
+// What a pool of a request is while the request is served: memory of this process, or a buffer that
+// the driver manages; null until it is looked up.
+using BoundPool = std::variant<MemoryUse, std::shared_ptr<ManagedBuffer>>;
 
 // Reused from request to request.
 struct RequestPools {
@@ -41,9 +38,9 @@ struct RequestPools {
     void release() { bound.clear(); }
 };
 
-// The same for the arguments of a valid request. Nothing is allocated where `pools` has served as
-// large a request before, and all of its memory is in use already. After a failure nothing is in
-// use.
+// The same for the arguments of a valid request; buffers are left to be looked up. Nothing is
+// allocated where `pools` has served as large a request before, and all of its memory is in use
+// already. After a failure nothing is in use.
 Status usePools(const Request& request, const Account* account, RequestPools& pools);
 
 }  // namespace halyard::driver

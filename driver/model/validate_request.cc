@@ -21,9 +21,14 @@ Status validatePools(const Request& request, HalVersion version) {
     for (size_t i = 0; i < request.pools.size(); ++i) {
         const auto* memory = std::get_if<SharedMemory>(&request.pools[i]);
         if (memory == nullptr) {
-            return invalidArgument("pool " + std::to_string(i) + " names buffer token " +
-                                   std::to_string(std::get<uint32_t>(request.pools[i])) +
-                                   ", and no buffer is allocated");
+            const uint32_t token = std::get<uint32_t>(request.pools[i]);
+            if (version < HalVersion::V1_3 || token == 0) {
+                return invalidArgument("pool " + std::to_string(i) + " names buffer token " +
+                                       std::to_string(token) +
+                                       (token == 0 ? ", which no buffer has"
+                                                   : ", and there are no buffers before 1.3"));
+            }
+            continue;
         }
         HALYARD_RETURN_IF_ERROR(validatePoolName(*memory, version, i));
     }
@@ -40,6 +45,11 @@ Status validateLocation(const Request& request, const DataLocation& location) {
         return invalidArgument("it lies outside pool " + std::to_string(location.poolIndex));
     }
     return {};
+}
+
+// A buffer knows its own dimensions, and how many bytes they take.
+bool isInBuffer(const Request& request, const RequestArgument& argument) {
+    return std::holds_alternative<uint32_t>(request.pools[argument.location.poolIndex]);
 }
 
 // One extent, of which the model and the request each say something or nothing.
@@ -98,7 +108,8 @@ Result<engine::Shape> resolveArgument(const Request& request, const Operand& ope
     HALYARD_RETURN_IF_ERROR(validateLocation(request, argument.location));
     HALYARD_ASSIGN_OR_RETURN(const engine::Shape shape, resolveShape(operand, argument));
     const bool mayBeOpen = (role == Role::OUTPUT && version >= HalVersion::V1_2) ||
-                           findOperandType(operand.type) == nullptr;
+                           findOperandType(operand.type) == nullptr ||
+                           isInBuffer(request, argument);
     if (!mayBeOpen && !shape.isFullyKnown()) {
         return invalidArgument("its dimensions are not fully specified");
     }
@@ -106,10 +117,10 @@ Result<engine::Shape> resolveArgument(const Request& request, const Operand& ope
 }
 
 // Bytes that the elements of a valid input take. As in AOSP, room beyond them is ignored.
-Result<size_t> inputSize(const Operand& operand, const RequestArgument& argument,
-                         const engine::Shape& shape) {
+Result<size_t> inputSize(const Request& request, const Operand& operand,
+                         const RequestArgument& argument, const engine::Shape& shape) {
     const OperandTypeInfo* info = findOperandType(operand.type);
-    if (argument.hasNoValue || info == nullptr) {
+    if (argument.hasNoValue || info == nullptr || isInBuffer(request, argument)) {
         return size_t{0};
     }
     HALYARD_ASSIGN_OR_RETURN(const int64_t count, shape.elementCount());
@@ -133,7 +144,7 @@ Status resolveInput(const Request& request, const Operand& operand, const Reques
                     HalVersion version, RequestShapes& shapes) {
     HALYARD_ASSIGN_OR_RETURN(const engine::Shape shape,
                              resolveArgument(request, operand, argument, Role::INPUT, version));
-    HALYARD_ASSIGN_OR_RETURN(const size_t bytes, inputSize(operand, argument, shape));
+    HALYARD_ASSIGN_OR_RETURN(const size_t bytes, inputSize(request, operand, argument, shape));
     shapes.inputs.push_back(shape);
     shapes.inputBytes.push_back(bytes);
     return {};

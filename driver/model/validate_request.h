@@ -34,9 +34,9 @@ struct RequestShapes {
 
 // Checks the request and writes its shapes, in one pass that allocates nothing where `shapes` has
 // served as large a request before. After a failure `shapes` is undefined. `version`: unspecified
-// output dimensions exist from 1.2, tokens from 1.3 (and none is live: the driver has no memory
-// domains yet). INVALID_ARGUMENT: the request breaks a rule. UNSUPPORTED: ranks and extents beyond
-// the engine.
+// output dimensions exist from 1.2, tokens from 1.3. What lies in a buffer may be open, and takes
+// no bytes here: the buffer tells when it is bound. INVALID_ARGUMENT: the request breaks a rule.
+// UNSUPPORTED: ranks and extents beyond the engine.
 Status resolveRequest(const Request& request, const ModelBoundary& boundary, HalVersion version,
                       RequestShapes& shapes);
 

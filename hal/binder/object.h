@@ -62,6 +62,9 @@ class LocalObject : public std::enable_shared_from_this<LocalObject> {
     virtual void onLastRelease() {}
     // Asked when it is sent, or made the context manager.
     virtual ObjectFlags flags() const { return {}; }
+    // Itself where it is of that kind, which its class knows by an address of its own; else null. A
+    // client may hand in any object that it got from here.
+    virtual void* as(const void* /*kind*/) { return nullptr; }
 };
 
 // Tells of the death of an object's owner for as long as it lives, and keeps nothing else alive.

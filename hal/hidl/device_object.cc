@@ -9,7 +9,9 @@
 
 #include "driver/error_status.h"
 #include "engine/base/log.h"
+#include "hal/hidl/buffer_object.h"
 #include "hal/hidl/callbacks.h"
+#include "hal/hidl/prepared_model_object.h"
 #include "hal/hidl/types.h"
 #include "hal/hidl/v1_3.h"
 #include "hal/hidl/version_delta.h"
@@ -41,6 +43,20 @@ Status readCache(ParcelReader& arguments, std::string_view call) {
                                        " for data, where the device keeps none");
     }
     return readValue<CacheToken>(arguments).status();
+}
+
+// Roles of objects that are no prepared models have none.
+std::vector<driver::ManagedBuffer::Description::Role> rolesOf(const HidlVec<BufferRole>& wire,
+                                                              std::span<const ObjectRef> objects) {
+    std::vector<driver::ManagedBuffer::Description::Role> roles;
+    for (const BufferRole& role : wire.view()) {
+        roles.push_back({.model = role.modelIndex < objects.size()
+                                          ? PreparedModelObject::modelOf(objects[role.modelIndex])
+                                          : nullptr,
+                         .index = role.ioIndex,
+                         .frequency = role.frequency});
+    }
+    return roles;
 }
 
 }  // namespace
@@ -221,14 +237,24 @@ Status DeviceObject::getNumberOfCacheFilesNeeded(Call& call) {
 }
 
 Status DeviceObject::allocate(Call& call) {
-    HALYARD_RETURN_IF_ERROR(readValue<BufferDesc>(call.arguments).status());
-    HALYARD_RETURN_IF_ERROR(readObjects(call.arguments).status());                     // models
-    HALYARD_RETURN_IF_ERROR(readValue<HidlVec<BufferRole>>(call.arguments).status());  // inputs
-    HALYARD_RETURN_IF_ERROR(readValue<HidlVec<BufferRole>>(call.arguments).status());  // outputs
+    HALYARD_ASSIGN_OR_RETURN(const auto* description, readValue<BufferDesc>(call.arguments));
+    HALYARD_ASSIGN_OR_RETURN(const std::vector<ObjectRef> objects, readObjects(call.arguments));
+    HALYARD_ASSIGN_OR_RETURN(const auto* inputs, readValue<HidlVec<BufferRole>>(call.arguments));
+    HALYARD_ASSIGN_OR_RETURN(const auto* outputs, readValue<HidlVec<BufferRole>>(call.arguments));
+    const std::span<const uint32_t> dimensions = description->dimensions.view();
+    driver::ManagedBuffer::Description asked = {
+            .dimensions = {dimensions.begin(), dimensions.end()},
+            .inputs = rolesOf(*inputs, objects),
+            .outputs = rolesOf(*outputs, objects)};
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    writeEnum(*reply, ErrorStatus::GENERAL_FAILURE);
-    reply->writeObject({});  // no IBuffer
-    reply->writeUint32(0);   // token
+    const Result<std::shared_ptr<driver::Client>> client =
+            accountOf(*mDevice, call.caller, mProcesses.get());
+    const Result<std::shared_ptr<driver::ManagedBuffer>> buffer =
+            client.ok() ? mDevice->allocate(asked, *client) : client.status();
+    writeEnum(*reply, reportStatus(buffer.status(), call.version, "allocate"));
+    reply->writeObject(buffer.ok() ? ObjectRef(std::make_shared<BufferObject>(*buffer))
+                                   : ObjectRef());
+    reply->writeUint32(buffer.ok() ? (*buffer)->token() : 0);
     return {};
 }
 

@@ -22,6 +22,12 @@ using nn::v1_3::IPreparedModel;
 using nn::v1_3::OptionalTimeoutDuration;
 using nn::v1_3::OptionalTimePoint;
 
+namespace {
+
+const char kPreparedModel = 0;  // its address tells one
+
+}  // namespace
+
 struct PreparedModelObject::Arguments {
     driver::Request request;
     driver::ExecuteOptions options;
@@ -32,6 +38,18 @@ PreparedModelObject::PreparedModelObject(std::weak_ptr<BinderProcess> process,
     : HidlObject(IPreparedModel::layout()),
       mProcess(std::move(process)),
       mModel(std::move(model)) {}
+
+std::shared_ptr<const driver::PreparedModel> PreparedModelObject::modelOf(const ObjectRef& object) {
+    const auto* const local = std::get_if<std::shared_ptr<LocalObject>>(&object);
+    auto* const model = local == nullptr
+                                ? nullptr
+                                : static_cast<PreparedModelObject*>((*local)->as(&kPreparedModel));
+    return model == nullptr ? nullptr : model->mModel;
+}
+
+void* PreparedModelObject::as(const void* kind) {
+    return kind == &kPreparedModel ? this : nullptr;
+}
 
 Status PreparedModelObject::serve(uint32_t code, Call& call) {
     using Self = PreparedModelObject;

@@ -20,6 +20,11 @@ class PreparedModelObject : public HidlObject {
     PreparedModelObject(std::weak_ptr<BinderProcess> process,
                         std::shared_ptr<const driver::PreparedModel> model);
 
+    // The model of an object of this process that is a prepared model; else null.
+    static std::shared_ptr<const driver::PreparedModel> modelOf(const ObjectRef& object);
+
+    void* as(const void* kind) override;
+
   protected:
     Status serve(uint32_t code, Call& call) override;
     // The model's report: memory and where each operation runs, as text.

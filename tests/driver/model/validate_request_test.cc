@@ -149,12 +149,24 @@ TEST(ValidateRequest, LeavesOutputDimensionsOpenFrom1_2) {
     }
 }
 
-TEST(ValidateRequest, RejectsTokensSinceNoBufferIsAllocated) {
-    for (const uint32_t token : {0U, 1U, 0xFFFFFFFFU}) {
-        RequestBuilder builder = validRequest();
-        builder.request().pools.emplace_back(token);
-        expectInvalid(builder.request(), "a token");
-    }
+TEST(ValidateRequest, TakesTokensFrom13On) {
+    RequestBuilder builder = validRequest();
+    builder.request().pools.emplace_back(1U);
+    EXPECT_TRUE(validate(builder.request()).ok());
+    expectInvalid(builder.request(), "a token before 1.3", HalVersion::V1_2);
+    builder.request().pools.back() = 0U;
+    expectInvalid(builder.request(), "which no buffer has");
+}
+
+TEST(ValidateRequest, LeavesToABufferWhatItKnows) {
+    RequestBuilder builder = validRequest();
+    builder.request().pools[0] = 1U;
+    RequestArgument& input = builder.request().inputs[0];
+    expectInvalid(builder.request(), "bytes of a buffer");
+    input.location.length = 0;
+    EXPECT_TRUE(validate(builder.request()).ok());
+    input.location.offset = 1;
+    expectInvalid(builder.request(), "an offset in a buffer");
 }
 
 TEST(ValidateRequest, RejectsPoolsWithoutHandleOrWithUnknownName) {
