@@ -349,13 +349,17 @@ Status Device::prepareAsync(Model model, HalVersion version, const PrepareOption
     return posted;
 }
 
+Result<std::shared_ptr<PreparedModel>> Device::prepareFromCache(
+        const PrepareOptions& /*options*/) const {
+    return unsupported("there is no compilation cache");
+}
+
 Status Device::prepareFromCacheAsync(const PrepareOptions& options,
                                      const PrepareCallback& callback) const {
     if (callback == nullptr) {
         return invalidArgument("prepareModelFromCache needs a callback");
     }
-    static_cast<void>(options);
-    const Status none = unsupported("there is no compilation cache");
+    const Status none = prepareFromCache(options).status();
     callback(none, nullptr);
     return none;
 }

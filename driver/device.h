@@ -81,8 +81,10 @@ class Device {
     Status prepareAsync(Model model, HalVersion version, const PrepareOptions& options,
                         PrepareCallback callback) const;
 
-    // Prepares what was kept in the files of the options' cache, by the contract above.
+    // Prepares what was kept in the files of the options' cache, on the calling thread.
     // UNSUPPORTED: nothing is ever kept.
+    Result<std::shared_ptr<PreparedModel>> prepareFromCache(const PrepareOptions& options) const;
+    // The same on another thread, by the contract above.
     Status prepareFromCacheAsync(const PrepareOptions& options,
                                  const PrepareCallback& callback) const;
 

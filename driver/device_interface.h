@@ -104,6 +104,8 @@ class IDevice {
     // The version that models and requests are understood by.
     virtual HalVersion version() const = 0;
     virtual Result<std::string> versionString() = 0;
+    // UNSUPPORTED before HAL 1.2.
+    virtual Result<DeviceType> type() = 0;
     virtual Result<Capabilities> capabilities() = 0;
     virtual Result<std::vector<bool>> supportedOperations(const Model& model) = 0;
 
@@ -112,6 +114,17 @@ class IDevice {
                                                             const PrepareOptions& options) = 0;
     virtual Status prepareAsync(Model model, const PrepareOptions& options,
                                 PreparedCallback callback) = 0;
+
+    // How many files prepare() keeps a model in, where `options.cache` has them. None: no model is
+    // kept. UNSUPPORTED before HAL 1.2.
+    virtual Result<NumberOfCacheFiles> numberOfCacheFiles() = 0;
+    // The model that was kept in the files of `options.cache`. INVALID_ARGUMENT or INTERNAL where
+    // they hold none, whole, of that token and of this device as it is now; UNSUPPORTED before HAL
+    // 1.2.
+    virtual Result<std::shared_ptr<IPreparedModel>> prepareFromCache(
+            const PrepareOptions& options) = 0;
+    virtual Status prepareFromCacheAsync(const PrepareOptions& options,
+                                         PreparedCallback callback) = 0;
 
     virtual Result<std::shared_ptr<IBuffer>> allocate(const BufferDescription& description) = 0;
 

@@ -46,6 +46,7 @@ class LocalDevice : public IDevice {
 
     HalVersion version() const override { return mVersion; }
     Result<std::string> versionString() override { return std::string(mDevice->versionString()); }
+    Result<DeviceType> type() override { return mDevice->type(); }
     Result<Capabilities> capabilities() override { return mDevice->capabilities(); }
 
     Result<std::vector<bool>> supportedOperations(const Model& model) override {
@@ -61,17 +62,24 @@ class LocalDevice : public IDevice {
 
     Status prepareAsync(Model model, const PrepareOptions& options,
                         PreparedCallback callback) override {
-        if (callback == nullptr) {
-            return mDevice->prepareAsync(std::move(model), mVersion, options, nullptr);
-        }
-        return mDevice->prepareAsync(
-                std::move(model), mVersion, options,
-                [callback = std::move(callback), version = mVersion](
-                        const Status& status, std::shared_ptr<PreparedModel> prepared) {
-                    callback(status, prepared == nullptr ? nullptr
-                                                         : std::make_shared<LocalPreparedModel>(
-                                                                   std::move(prepared), version));
-                });
+        return mDevice->prepareAsync(std::move(model), mVersion, options,
+                                     asInterface(std::move(callback)));
+    }
+
+    Result<NumberOfCacheFiles> numberOfCacheFiles() override {
+        return mDevice->numberOfCacheFiles();
+    }
+
+    Result<std::shared_ptr<IPreparedModel>> prepareFromCache(
+            const PrepareOptions& options) override {
+        HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<PreparedModel> prepared,
+                                 mDevice->prepareFromCache(options));
+        return asInterface(std::move(prepared));
+    }
+
+    Status prepareFromCacheAsync(const PrepareOptions& options,
+                                 PreparedCallback callback) override {
+        return mDevice->prepareFromCacheAsync(options, asInterface(std::move(callback)));
     }
 
     Result<std::shared_ptr<IBuffer>> allocate(const BufferDescription& /*description*/) override {
@@ -84,6 +92,18 @@ class LocalDevice : public IDevice {
   private:
     std::shared_ptr<IPreparedModel> asInterface(std::shared_ptr<PreparedModel> prepared) const {
         return std::make_shared<LocalPreparedModel>(std::move(prepared), mVersion);
+    }
+
+    PrepareCallback asInterface(PreparedCallback callback) const {
+        if (callback == nullptr) {
+            return nullptr;
+        }
+        return [callback = std::move(callback), version = mVersion](
+                       const Status& status, std::shared_ptr<PreparedModel> prepared) {
+            callback(status, prepared == nullptr ? nullptr
+                                                 : std::make_shared<LocalPreparedModel>(
+                                                           std::move(prepared), version));
+        };
     }
 
     const std::shared_ptr<const Device> mDevice;

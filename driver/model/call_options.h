@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,10 @@ struct CompilationCache {
     std::vector<FileDescriptor> modelFiles;
     std::vector<FileDescriptor> dataFiles;
     std::array<uint8_t, 32> token = {};
+    // Does work that reads or writes the files, which may wait for whoever else has them open,
+    // maybe for good: false where it has not ended in time. It may go on, and what it needs then
+    // outlives the call. Null: the work is done on the caller's thread.
+    std::function<bool(std::function<void()> work)> access;
 };
 
 struct PrepareOptions {

@@ -2,7 +2,7 @@
 
 #include "hal/hidl/client/device.h"
 
-#include <array>
+#include <functional>
 #include <future>
 #include <string>
 #include <string_view>
@@ -84,16 +84,37 @@ class ClientDevice : public driver::IDevice {
 
     Result<std::string> versionString() override {
         constexpr std::string_view kMethod = "getVersionString";
-        if (version() < HalVersion::V1_2) {
-            return unsupported("HAL " + std::string(toString(version())) +
-                               " has no version string");
-        }
+        HALYARD_RETURN_IF_ERROR(checkHas(kMethod, HalVersion::V1_2));
         const Result<std::unique_ptr<Reply>> reply =
                 mConnection.device.call(nn::v1_3::IDevice::getVersionString);
         HALYARD_RETURN_IF_ERROR(checkAnswer(kMethod, reply));
         const auto text = readValue<HidlString>((*reply)->reader());
         return text.ok() ? Result<std::string>(std::string((*text)->view()))
                          : callFailed(kMethod, text.status());
+    }
+
+    Result<driver::DeviceType> type() override {
+        constexpr std::string_view kMethod = "getType";
+        HALYARD_RETURN_IF_ERROR(checkHas(kMethod, HalVersion::V1_2));
+        const Result<std::unique_ptr<Reply>> reply =
+                mConnection.device.call(nn::v1_3::IDevice::getType);
+        HALYARD_RETURN_IF_ERROR(checkAnswer(kMethod, reply));
+        const auto type = readEnum<driver::DeviceType>((*reply)->reader());
+        return type.ok() ? type : callFailed(kMethod, type.status());
+    }
+
+    Result<driver::NumberOfCacheFiles> numberOfCacheFiles() override {
+        constexpr std::string_view kMethod = "getNumberOfCacheFilesNeeded";
+        HALYARD_RETURN_IF_ERROR(checkHas(kMethod, HalVersion::V1_2));
+        const Result<std::unique_ptr<Reply>> reply =
+                mConnection.device.call(nn::v1_3::IDevice::getNumberOfCacheFilesNeeded);
+        HALYARD_RETURN_IF_ERROR(checkAnswer(kMethod, reply));
+        const Result<uint32_t> model = (*reply)->reader().readUint32();
+        const Result<uint32_t> data =
+                model.ok() ? (*reply)->reader().readUint32() : Result<uint32_t>(model.status());
+        return data.ok() ? Result<driver::NumberOfCacheFiles>(
+                                   driver::NumberOfCacheFiles{.model = *model, .data = *data})
+                         : callFailed(kMethod, data.status());
     }
 
     Result<driver::Capabilities> capabilities() override {
@@ -120,17 +141,9 @@ class ClientDevice : public driver::IDevice {
 
     Result<std::shared_ptr<driver::IPreparedModel>> prepare(
             const Model& model, const PrepareOptions& options) override {
-        std::promise<Result<std::shared_ptr<driver::IPreparedModel>>> result;
-        static_cast<void>(prepareAsync(
-                model, options,
-                [&result](const Status& status, std::shared_ptr<driver::IPreparedModel> prepared) {
-                    if (status.ok()) {
-                        result.set_value(std::move(prepared));
-                    } else {
-                        result.set_value(status);
-                    }
-                }));
-        return result.get_future().get();
+        return resultOf([&](PreparedCallback callback) {
+            static_cast<void>(prepareAsync(model, options, std::move(callback)));
+        });
     }
 
     Status prepareAsync(Model model, const PrepareOptions& options,
@@ -144,33 +157,35 @@ class ClientDevice : public driver::IDevice {
             callback(sent.status(), nullptr);
             return sent.status();
         }
-        if (driver::hasPassed(options.deadline)) {
-            callback({StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"},
-                     nullptr);
-            return {};
+        return begin(kMethod, mConnection.version.prepareModel, options.deadline,
+                     std::move(callback), [&](ParcelWriter& arguments) {
+                         writeModel(arguments, *sent);
+                         writeOptions(arguments, options);
+                     });
+    }
+
+    Result<std::shared_ptr<driver::IPreparedModel>> prepareFromCache(
+            const PrepareOptions& options) override {
+        return resultOf([&](PreparedCallback callback) {
+            static_cast<void>(prepareFromCacheAsync(options, std::move(callback)));
+        });
+    }
+
+    Status prepareFromCacheAsync(const PrepareOptions& options,
+                                 PreparedCallback callback) override {
+        constexpr std::string_view kMethod = "prepareModelFromCache";
+        if (callback == nullptr) {
+            return invalidArgument("prepareModelFromCache needs a callback");
         }
-        const ClientVersion& client = mConnection.version;
-        const auto pending = Pending<PreparedReply>::create(
-                mConnection.service, serviceDied(kMethod),
-                [connection = mConnection,
-                 callback = std::move(callback)](const Result<PreparedReply>& reply) {
-                    auto prepared = reply.ok() ? preparedModel(connection, *reply) : reply.status();
-                    callback(prepared.status(), prepared.ok() ? std::move(*prepared) : nullptr);
-                });
-        const Result<std::unique_ptr<Reply>> reply =
-                mConnection.device.call(client.prepareModel, [&](ParcelWriter& arguments) {
-                    writeModel(arguments, *sent);
-                    writeOptions(arguments, options);
-                    arguments.writeObject(
-                            std::shared_ptr<LocalObject>(std::make_shared<PreparedModelReceiver>(
-                                    client.preparedModelCallback(), pending)));
-                });
-        const Status begun = checkAnswer(kMethod, reply);
-        if (!begun.ok()) {
-            // Unless the service's own notification has come first.
-            pending->complete(begun);
+        if (const Status has = checkHas(kMethod, HalVersion::V1_2); !has.ok()) {
+            callback(has, nullptr);
+            return has;
         }
-        return begun;
+        return begin(kMethod, mConnection.version.prepareModelFromCache, options.deadline,
+                     std::move(callback), [&](ParcelWriter& arguments) {
+                         writeDeadline(arguments, options.deadline);
+                         writeCache(arguments, options.cache.get());
+                     });
     }
 
     Result<std::shared_ptr<driver::IBuffer>> allocate(
@@ -188,6 +203,59 @@ class ClientDevice : public driver::IDevice {
     Result<std::string> report() override { return mConnection.device.debug(); }
 
   private:
+    // UNSUPPORTED where the version has no such method.
+    Status checkHas(std::string_view method, HalVersion since) const {
+        return version() >= since ? Status()
+                                  : unsupported("HAL " + std::string(toString(version())) +
+                                                " has no " + std::string(method));
+    }
+
+    // What `begun` tells its callback.
+    static Result<std::shared_ptr<driver::IPreparedModel>> resultOf(
+            const std::function<void(PreparedCallback)>& begun) {
+        std::promise<Result<std::shared_ptr<driver::IPreparedModel>>> result;
+        begun([&result](const Status& status, std::shared_ptr<driver::IPreparedModel> prepared) {
+            if (status.ok()) {
+                result.set_value(std::move(prepared));
+            } else {
+                result.set_value(status);
+            }
+        });
+        return result.get_future().get();
+    }
+
+    // A call that ends with a callback about a prepared model.
+    Status begin(std::string_view method, uint32_t code, const Deadline& deadline,
+                 PreparedCallback callback,
+                 const std::function<void(ParcelWriter&)>& writeArguments) const {
+        if (driver::hasPassed(deadline)) {
+            callback({StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"},
+                     nullptr);
+            return {};
+        }
+        const auto pending = Pending<PreparedReply>::create(
+                mConnection.service, serviceDied(method),
+                [method, connection = mConnection,
+                 callback = std::move(callback)](const Result<PreparedReply>& reply) {
+                    auto prepared =
+                            reply.ok() ? preparedModel(method, connection, *reply) : reply.status();
+                    callback(prepared.status(), prepared.ok() ? std::move(*prepared) : nullptr);
+                });
+        const Result<std::unique_ptr<Reply>> reply =
+                mConnection.device.call(code, [&](ParcelWriter& arguments) {
+                    writeArguments(arguments);
+                    arguments.writeObject(
+                            std::shared_ptr<LocalObject>(std::make_shared<PreparedModelReceiver>(
+                                    mConnection.version.preparedModelCallback(), pending)));
+                });
+        const Status begun = checkAnswer(method, reply);
+        if (!begun.ok()) {
+            // Unless the service's own notification has come first.
+            pending->complete(begun);
+        }
+        return begun;
+    }
+
     // What every method but prepareModel's callback begins its answer with.
     static Status checkAnswer(std::string_view method,
                               const Result<std::unique_ptr<Reply>>& reply) {
@@ -199,13 +267,13 @@ class ClientDevice : public driver::IDevice {
     }
 
     static Result<std::shared_ptr<driver::IPreparedModel>> preparedModel(
-            const ServiceConnection& connection, const PreparedReply& reply) {
-        constexpr std::string_view kMethod = "prepareModel";
-        HALYARD_RETURN_IF_ERROR(answered(kMethod, reply.status));
+            std::string_view method, const ServiceConnection& connection,
+            const PreparedReply& reply) {
+        HALYARD_RETURN_IF_ERROR(answered(method, reply.status));
         Result<RemoteInterface> model = RemoteInterface::cast(
                 connection.device.process(), reply.model, connection.version.preparedModel());
         if (!model.ok()) {
-            return callFailed(kMethod, model.status());
+            return callFailed(method, model.status());
         }
         return makeClientPreparedModel(std::move(*model), connection.version, connection.service);
     }
@@ -232,15 +300,33 @@ class ClientDevice : public driver::IDevice {
         }
         if (version() >= HalVersion::V1_3) {
             writeEnum(arguments, options.priority);
-            nn::v1_3::OptionalTimePoint deadline;
-            nn::v1_3::encode(arguments, options.deadline, deadline);
-            writeValue(arguments, deadline);
         }
+        writeDeadline(arguments, options.deadline);
         if (version() >= HalVersion::V1_2) {
-            writeValue(arguments, HidlVec<HidlHandle>());  // model cache
-            writeValue(arguments, HidlVec<HidlHandle>());  // data cache
-            writeValue(arguments, std::array<uint8_t, 32>());
+            writeCache(arguments, options.cache.get());
         }
+    }
+
+    void writeDeadline(ParcelWriter& arguments, const Deadline& deadline) const {
+        if (version() >= HalVersion::V1_3) {
+            nn::v1_3::OptionalTimePoint wire;
+            nn::v1_3::encode(arguments, deadline, wire);
+            writeValue(arguments, wire);
+        }
+    }
+
+    // Model files, data files and token; null: none.
+    static void writeCache(ParcelWriter& arguments, const driver::CompilationCache* cache) {
+        static const driver::CompilationCache kNone;
+        const driver::CompilationCache& sent = cache == nullptr ? kNone : *cache;
+        for (const auto* files : {&sent.modelFiles, &sent.dataFiles}) {
+            std::vector<HidlHandle> handles;
+            for (const FileDescriptor& file : *files) {
+                handles.push_back(makeHandle(arguments, {.fds = {file.get()}, .ints = {}}));
+            }
+            writeValue(arguments, makeVec(arguments, handles));
+        }
+        writeValue(arguments, sent.token);
     }
 
     const ServiceConnection mConnection;

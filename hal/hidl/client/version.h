@@ -22,6 +22,7 @@ struct ClientVersion {
     uint32_t getCapabilities;
     uint32_t getSupportedOperations;
     uint32_t prepareModel;
+    uint32_t prepareModelFromCache;  // 0: none
     uint32_t execute;
     uint32_t executeSynchronously;  // 0: none
 };
