@@ -80,6 +80,9 @@ class IPreparedModel {
     virtual std::string report() = 0;
     // What runs, where that is in this process; null: elsewhere.
     virtual const engine::Program* program() const { return nullptr; }
+    // Itself where it is of that kind, which an implementation knows by an address of its own; else
+    // null. A buffer may be asked for with any device's models.
+    virtual const void* as(const void* /*kind*/) const { return nullptr; }
 };
 
 // What a buffer is for: the inputs and outputs, by model and index, that it will be bound to.

@@ -2,10 +2,21 @@
 
 #include "driver/local_device.h"
 
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace halyard::driver {
 namespace {
+
+// What came with 1.3.
+Status checkHas(HalVersion version, std::string_view method) {
+    return version >= HalVersion::V1_3 ? Status()
+                                       : unsupported("HAL " + std::string(toString(version)) +
+                                                     " has no " + std::string(method));
+}
+
+const char kLocalModel = 0;  // its address tells one
 
 class LocalPreparedModel : public IPreparedModel {
   public:
@@ -22,9 +33,15 @@ class LocalPreparedModel : public IPreparedModel {
     }
 
     Result<FencedExecution> executeFenced(const Request& request,
-                                          const ExecuteOptions& /*options*/) override {
-        HALYARD_RETURN_IF_ERROR(mModel->validateFenced(request, mVersion));
-        return unsupported("executeFenced: the driver has no fences");
+                                          const ExecuteOptions& options) override {
+        HALYARD_RETURN_IF_ERROR(checkHas(mVersion, "executeFenced"));
+        ExecutionResult result = mModel->executeFenced(request, mVersion, options);
+        HALYARD_RETURN_IF_ERROR(result.status);
+        return FencedExecution{.done = nullptr, .info = [result] {
+                                   return FencedExecution::Info{.status = result.status,
+                                                                .launched = result.timing,
+                                                                .fenced = result.timingFenced};
+                               }};
     }
 
     Result<std::shared_ptr<IBurst>> makeBurst() override {
@@ -33,10 +50,32 @@ class LocalPreparedModel : public IPreparedModel {
 
     std::string report() override { return mModel->report(); }
     const engine::Program* program() const override { return &mModel->program(); }
+    const void* as(const void* kind) const override {
+        return kind == &kLocalModel ? this : nullptr;
+    }
+    const std::shared_ptr<PreparedModel>& model() const { return mModel; }
 
   private:
     const std::shared_ptr<PreparedModel> mModel;
     const HalVersion mVersion;
+};
+
+class LocalBuffer : public IBuffer {
+  public:
+    explicit LocalBuffer(std::shared_ptr<ManagedBuffer> buffer) : mBuffer(std::move(buffer)) {}
+
+    uint32_t token() const override { return mBuffer->token(); }
+    Status copyTo(const SharedMemory& destination) override {
+        return destination == nullptr ? invalidArgument("there is no memory")
+                                      : mBuffer->copyTo(*destination);
+    }
+    Status copyFrom(const SharedMemory& source, std::span<const uint32_t> dimensions) override {
+        return source == nullptr ? invalidArgument("there is no memory")
+                                 : mBuffer->copyFrom(*source, dimensions);
+    }
+
+  private:
+    const std::shared_ptr<ManagedBuffer> mBuffer;
 };
 
 class LocalDevice : public IDevice {
@@ -82,14 +121,33 @@ class LocalDevice : public IDevice {
         return mDevice->prepareFromCacheAsync(options, asInterface(std::move(callback)));
     }
 
-    Result<std::shared_ptr<IBuffer>> allocate(const BufferDescription& /*description*/) override {
-        return unsupported("allocate: the driver has no memory of its own");
+    Result<std::shared_ptr<IBuffer>> allocate(const BufferDescription& description) override {
+        HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<ManagedBuffer> buffer,
+                                 mDevice->allocate({.dimensions = description.dimensions,
+                                                    .inputs = rolesOf(description.inputs),
+                                                    .outputs = rolesOf(description.outputs)}));
+        return std::shared_ptr<IBuffer>(std::make_shared<LocalBuffer>(std::move(buffer)));
     }
 
     Status ping() override { return {}; }
     Result<std::string> report() override { return mDevice->report(); }
 
   private:
+    static std::vector<ManagedBuffer::Description::Role> rolesOf(
+            const std::vector<BufferDescription::Role>& given) {
+        std::vector<ManagedBuffer::Description::Role> roles;
+        for (const BufferDescription::Role& role : given) {
+            const auto* const model =
+                    role.model == nullptr
+                            ? nullptr
+                            : static_cast<const LocalPreparedModel*>(role.model->as(&kLocalModel));
+            roles.push_back({.model = model == nullptr ? nullptr : model->model(),
+                             .index = role.index,
+                             .frequency = role.frequency});
+        }
+        return roles;
+    }
+
     std::shared_ptr<IPreparedModel> asInterface(std::shared_ptr<PreparedModel> prepared) const {
         return std::make_shared<LocalPreparedModel>(std::move(prepared), mVersion);
     }

@@ -11,7 +11,8 @@
 
 namespace halyard::driver {
 
-// Models and requests are judged by `version`. Bursts, fences and buffers are UNSUPPORTED.
+// Models and requests are judged by `version`. Bursts are UNSUPPORTED; a
+// fenced execution is over when it is given.
 std::shared_ptr<IDevice> makeLocalDevice(std::shared_ptr<const Device> device, HalVersion version);
 
 }  // namespace halyard::driver

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <future>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -75,6 +76,14 @@ void describeOutputs(const engine::ExecutionReport& report, const RequestShapes&
 }  // namespace
 
 struct PreparedModel::State {
+    // When a request was received, and when the last fence that it waited for had happened.
+    struct Start {
+        Clock::time_point received;
+        Clock::time_point ready;
+
+        explicit Start(Clock::time_point at) : received(at), ready(at) {}
+    };
+
     std::shared_ptr<DeviceState> device;  // outlives the program, whose backends it holds
     std::shared_ptr<Client> client;
     Holdings holdings;
@@ -140,7 +149,7 @@ struct PreparedModel::State {
             admitted = &reused->pools;
         }
         if (result.status.ok()) {
-            run(request, reused->shapes, *admitted, options, start, *reused, result);
+            run(request, reused->shapes, *admitted, options, Start(start), *reused, result);
         }
         finish(std::move(reused), result);
     }
@@ -171,7 +180,7 @@ struct PreparedModel::State {
     // As serve(), for a request that is resolved and whose pools are in use already.
     void serveResolved(const Request& request, const RequestShapes& shapes,
                        const RequestPools& requestPools, const ExecuteOptions& options,
-                       Clock::time_point start, ExecutionResult& result) {
+                       const Start& start, ExecutionResult& result) {
         if (hasPassed(options.deadline)) {
             result.status = deadlinePassed();
             return;
@@ -189,10 +198,9 @@ struct PreparedModel::State {
         }
     }
 
-    // `start`: when the request was received. Sets the status and, where it has them, shapes and
-    // times.
+    // Sets the status and, where it has them, shapes and times.
     void run(const Request& request, const RequestShapes& shapes, const RequestPools& requestPools,
-             const ExecuteOptions& options, Clock::time_point start, ReusedExecution& reused,
+             const ExecuteOptions& options, const Start& start, ReusedExecution& reused,
              ExecutionResult& result) {
         result.status = bindRequest(request, shapes, requestPools.bound, reused.binding);
         if (!result.status.ok()) {
@@ -231,8 +239,11 @@ struct PreparedModel::State {
             describeOutputs(reused.report, shapes, result.outputShapes);
         }
         if (ok && options.measureTiming) {
+            const Clock::time_point now = Clock::now();
             result.timing = {.timeOnDevice = reused.report.deviceTime,
-                             .timeInDriver = Clock::now() - start};
+                             .timeInDriver = now - start.received};
+            result.timingFenced = {.timeOnDevice = reused.report.deviceTime,
+                                   .timeInDriver = now - start.ready};
         }
     }
 
@@ -300,6 +311,7 @@ PreparedModel::~PreparedModel() {
 void PreparedModel::execute(const Request& request, HalVersion version,
                             const ExecuteOptions& options, ExecutionResult& result) const {
     result.timing = {};
+    result.timingFenced = {};
     const Status turn = mState->serveInTurn(request, version, options, Clock::now(), result);
     if (!turn.ok()) {
         result.status = turn;
@@ -361,6 +373,7 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
         ExecuteOptions options;
         Client::Admission admission;
         Reservation fences;
+        State::Start start;
     };
     Result<Reservation> fences =
             Reservation::create(mState->client->account().descriptors, options.waitFor.size());
@@ -372,14 +385,14 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
     request.pools.clear();  // what is used of them is
     const auto launch = std::make_shared<Launch>(
             Launch{std::move(callback), std::move(request), std::move(shapes), std::move(pools),
-                   options, std::move(admission).value(), std::move(*fences)});
+                   options, std::move(admission).value(), std::move(*fences), State::Start(start)});
     launch->options.hints = {};
-    const auto work = [launch, start, self = shared_from_this()](const Status& turn) {
+    const auto work = [launch, self = shared_from_this()](const Status& turn) {
         ExecutionResult result;
         result.status = turn;
         if (turn.ok()) {
             self->mState->serveResolved(launch->request, launch->shapes, launch->pools,
-                                        launch->options, start, result);
+                                        launch->options, launch->start, result);
         }
         // The client may count on the memory once it is told.
         launch->request = {};
@@ -401,6 +414,7 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
                                                work(happened);
                                                return;
                                            }
+                                           launch->start.ready = Clock::now();
                                            ExecuteOptions& rest = launch->options;
                                            rest.deadline =
                                                    earlier(rest.deadline, rest.durationAfterFences);
@@ -413,6 +427,37 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
         launch->callback(failure);
     }
     return failure.status;
+}
+
+ExecutionResult PreparedModel::executeFenced(const Request& request, HalVersion version,
+                                             const ExecuteOptions& options) const {
+    ExecutionResult result;
+    result.status = validateFenced(request, version);
+    if (!result.status.ok()) {
+        return result;
+    }
+    if (options.waitFor.empty()) {
+        ExecuteOptions now = options;
+        now.deadline = earlier(options.deadline, options.durationAfterFences);
+        now.durationAfterFences = {};
+        execute(request, version, now, result);
+    } else {
+        const Result<CallGate::Permit> permit = mState->client->shares().calls->enter();
+        if (!permit.ok()) {
+            result.status = permit.status();
+            return result;
+        }
+        std::promise<ExecutionResult> told;
+        static_cast<void>(executeAsync(
+                request, version, options,
+                [&told](const ExecutionResult& executed) { told.set_value(executed); }));
+        result = told.get_future().get();
+    }
+    if (result.status.code() == StatusCode::OUTPUT_TOO_SMALL) {
+        result.status = internalError(std::string(result.status.message()));
+    }
+    result.outputShapes.clear();
+    return result;
 }
 
 Status PreparedModel::validateFenced(const Request& request, HalVersion version) const {

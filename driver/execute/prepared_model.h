@@ -29,6 +29,8 @@ struct ExecutionResult {
     Status status;
     std::vector<OutputShape> outputShapes;
     Timing timing;
+    // The same from when the last fence that it waited for had happened.
+    Timing timingFenced = {};
 };
 
 using ExecuteCallback = std::function<void(const ExecutionResult&)>;
@@ -67,6 +69,12 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
     // On the scheduler's threads, by the callback contract of device.h.
     Status executeAsync(Request request, HalVersion version, const ExecuteOptions& options,
                         ExecuteCallback callback) const;
+
+    // Waits for the fences of the options, which must be there and not null, executes, and returns
+    // once that is over: so the call counts among its client's for as long. A request as
+    // validateFenced() wants it, and outputs that do not fit are INTERNAL: no shapes are told.
+    ExecutionResult executeFenced(const Request& request, HalVersion version,
+                                  const ExecuteOptions& options) const;
 
     // Whether a fenced execution would be valid: a request as ever, whose outputs have fully
     // specified dimensions. INVALID_ARGUMENT otherwise.

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/stat.h>
+#include <linux/sync_file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -57,6 +58,13 @@ std::optional<struct statx> statusOf(int fd) {
 bool isHugePageFile(int fd) {
     struct statfs info = {};
     return fstatfs(fd, &info) == 0 && info.f_type == HUGETLBFS_MAGIC;
+}
+
+// What a sync_file says of itself: 1: it has happened; 0: not yet; negative: it failed. Nothing of
+// any other object of the kernel's own, none of which waits before it refuses the question.
+std::optional<int32_t> fenceStatus(int fd) {
+    sync_file_info info = {};
+    return ioctl(fd, SYNC_IOC_FILE_INFO, &info) == 0 ? std::optional(info.status) : std::nullopt;
 }
 
 // The number of the device file at `path`, if there is one.
@@ -199,11 +207,15 @@ DescriptorKind kindOf(int fd) {
             // An object of the kernel's own. dma-bufs have a file system of their own since Linux
             // 5.3; before, they are among those of which no other has a size.
             struct statfs info = {};
-            return fstatfs(fd, &info) == 0 && (info.f_type == DMA_BUF_MAGIC ||
-                                               (info.f_type == ANON_INODE_FS_MAGIC &&
-                                                lseek(fd, 0, SEEK_END) > 0))
-                           ? DescriptorKind::DMA_BUF
-                           : DescriptorKind::OTHER;
+            if (fstatfs(fd, &info) != 0) {
+                return DescriptorKind::OTHER;
+            }
+            const bool isOfMany = info.f_type == ANON_INODE_FS_MAGIC;
+            if (info.f_type == DMA_BUF_MAGIC || (isOfMany && lseek(fd, 0, SEEK_END) > 0)) {
+                return DescriptorKind::DMA_BUF;
+            }
+            return isOfMany && fenceStatus(fd).has_value() ? DescriptorKind::FENCE
+                                                           : DescriptorKind::OTHER;
         }
         case S_IFCHR:
             return surroundings().isAshmem(*status) ? DescriptorKind::ASHMEM
@@ -224,10 +236,25 @@ bool closesAtOnce(DescriptorKind kind) {
             return true;
         // Somebody's epoll can watch a dma-buf, and its last close() waits for the epoll.
         case DescriptorKind::DMA_BUF:
+        case DescriptorKind::FENCE:
         case DescriptorKind::OTHER:
             return false;
     }
     return false;
+}
+
+Result<FileDescriptor> duplicateFence(int fd) {
+    if (kindOf(fd) != DescriptorKind::FENCE) {
+        return invalidArgument("the descriptor is no sync_file");
+    }
+    if (fenceStatus(fd).value_or(0) < 0) {
+        return invalidArgument("it has failed");
+    }
+    FileDescriptor own(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (own.get() < 0) {
+        return Status(StatusCode::RESOURCE_EXHAUSTED, "no descriptor is left for it");
+    }
+    return own;
 }
 
 bool closesAtOnce(int fd) {
@@ -269,6 +296,7 @@ Status checkReaches(int fd, DescriptorKind kind, uint64_t end) {
             // Their pages are of sizes that a guarded mapping could not replace when they go
             // missing, and no client of this HAL has them.
             return unsupported("memory of huge pages can't be mapped");
+        case DescriptorKind::FENCE:
         case DescriptorKind::OTHER:
             break;
     }

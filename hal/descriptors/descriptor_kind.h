@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/file_descriptor.h"
 #include "engine/base/status.h"
 
 namespace halyard::hal {
@@ -24,6 +25,7 @@ enum class DescriptorKind : uint8_t {
     DMA_BUF,  // its pages are all there from the start
     FILE,     // a regular file of a disk that this process's mount table has
     HUGE_PAGES,
+    FENCE,  // sync_file: something that a device of the kernel's will have done
     OTHER,
 };
 
@@ -32,6 +34,9 @@ DescriptorKind kindOf(int fd);
 // Whether closing it, or unmapping it, never waits for anybody.
 bool closesAtOnce(DescriptorKind kind);
 bool closesAtOnce(int fd);
+// A duplicate of a fence, which polling never keeps waiting. INVALID_ARGUMENT for anything else,
+// and for a fence that has failed already.
+Result<FileDescriptor> duplicateFence(int fd);
 // Whether `end` bytes of it, more than none, can be touched through a mapping. INVALID_ARGUMENT if
 // not, or if it is no memory at all.
 Status checkReaches(int fd, DescriptorKind kind, uint64_t end);

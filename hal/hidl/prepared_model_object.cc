@@ -2,11 +2,14 @@
 
 #include "hal/hidl/prepared_model_object.h"
 
-#include <algorithm>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "driver/error_status.h"
+#include "hal/descriptors/client_lanes.h"
+#include "hal/descriptors/descriptor_kind.h"
 #include "hal/hidl/callbacks.h"
 #include "hal/hidl/types.h"
 #include "hal/hidl/v1_2.h"
@@ -18,6 +21,7 @@ namespace halyard::hal::hidl {
 using driver::ErrorStatus;
 using driver::HalVersion;
 using nn::v1_2::MeasureTiming;
+using nn::v1_3::IFencedExecutionCallback;
 using nn::v1_3::IPreparedModel;
 using nn::v1_3::OptionalTimeoutDuration;
 using nn::v1_3::OptionalTimePoint;
@@ -25,6 +29,52 @@ using nn::v1_3::OptionalTimePoint;
 namespace {
 
 const char kPreparedModel = 0;  // its address tells one
+
+// Duplicates of the fences, none of which anybody keeps from being polled. They are closed in the
+// caller's lane: the last close of what somebody's epoll watches waits for the epoll.
+Result<driver::Fences> fencesOf(std::span<const HidlHandle> handles, ClientLanes::Owner caller) {
+    driver::Fences fences;
+    for (size_t i = 0; i < handles.size(); ++i) {
+        const ReceivedHandle handle = nativeHandle(handles[i]);
+        const auto which = [i] { return "fence " + std::to_string(i); };
+        if (!handle.valid || handle.handle.fds.size() != 1) {
+            return invalidArgument(which() + " has no handle of one descriptor");
+        }
+        Result<FileDescriptor> fence = duplicateFence(handle.handle.fds.front());
+        if (!fence.ok()) {
+            return fence.status().withContext(which());
+        }
+        fences.emplace_back(new FileDescriptor(std::move(*fence)), [caller](FileDescriptor* own) {
+            std::vector<FileDescriptor> closed;
+            closed.push_back(std::move(*own));
+            delete own;
+            ClientLanes::here().close(caller, std::move(closed));
+        });
+    }
+    return fences;
+}
+
+// IFencedExecutionCallback of an execution that is over.
+class FencedExecutionObject : public HidlObject {
+  public:
+    explicit FencedExecutionObject(const driver::ExecutionResult& result)
+        : HidlObject(IFencedExecutionCallback::layout()),
+          mLaunched(result.timing),
+          mFenced(result.timingFenced) {}
+
+  protected:
+    Status serve(uint32_t /*code*/, Call& call) override {
+        HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+        writeEnum(*reply, ErrorStatus::NONE);
+        writeValue(*reply, nn::v1_2::encode(mLaunched));
+        writeValue(*reply, nn::v1_2::encode(mFenced));
+        return {};
+    }
+
+  private:
+    const driver::Timing mLaunched;
+    const driver::Timing mFenced;
+};
 
 }  // namespace
 
@@ -145,27 +195,29 @@ Status PreparedModelObject::configureExecutionBurst(Call& call) {
 Status PreparedModelObject::executeFenced(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(const driver::Request request,
                              versionDelta(call.version).readRequest(call.arguments));
-    HALYARD_ASSIGN_OR_RETURN(const auto* fences, readValue<HidlVec<HidlHandle>>(call.arguments));
-    HALYARD_ASSIGN_OR_RETURN(const driver::ExecuteOptions options, readOptions(call));
-    // How long it may take once the fences are signalled.
-    HALYARD_RETURN_IF_ERROR(readValue<OptionalTimeoutDuration>(call.arguments).status());
-
-    const bool nullFence = std::ranges::any_of(
-            fences->view(), [](const HidlHandle& fence) { return fence.address == 0; });
+    HALYARD_ASSIGN_OR_RETURN(const auto* handles, readValue<HidlVec<HidlHandle>>(call.arguments));
+    HALYARD_ASSIGN_OR_RETURN(driver::ExecuteOptions options, readOptions(call));
+    HALYARD_ASSIGN_OR_RETURN(const auto* duration,
+                             readValue<OptionalTimeoutDuration>(call.arguments));
+    options.durationAfterFences = decode(*duration);
+    Result<driver::Fences> fences =
+            fencesOf(handles->view(), {.pid = call.caller.pid, .uid = call.caller.euid});
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    Status status = mModel->validateFenced(request, call.version);
-    if (status.ok() && nullFence) {
-        status = invalidArgument("a fence has no handle");
+
+    driver::ExecutionResult result;
+    result.status = mModel->validateFenced(request, call.version);
+    if (result.status.ok()) {
+        result.status = fences.status();
     }
-    if (status.ok() && driver::hasPassed(options.deadline)) {
-        status = Status(StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start");
+    if (result.status.ok()) {
+        options.waitFor = std::move(*fences);
+        result = mModel->executeFenced(request, call.version, options);
     }
-    if (status.ok()) {
-        status = unsupported("there are no fenced executions");
-    }
-    writeEnum(*reply, reportStatus(status, call.version, "executeFenced"));
-    writeNativeHandle(*reply, nullptr);  // no fence
-    reply->writeObject({});              // no IFencedExecutionCallback
+    writeEnum(*reply, reportStatus(result.status, call.version, "executeFenced"));
+    writeNativeHandle(*reply, nullptr);  // it is over
+    reply->writeObject(result.status.ok()
+                               ? ObjectRef(std::make_shared<FencedExecutionObject>(result))
+                               : ObjectRef());
     return {};
 }
 

@@ -104,13 +104,17 @@ driver::Timing decode(const Timing& wire) {
             .timeInDriver = fromMicroseconds(wire.timeInDriver)};
 }
 
-void writeShapesAndTiming(ParcelWriter& writer, std::span<const driver::OutputShape> shapes,
-                          const driver::Timing& timing) {
-    writeValue(writer, encodeEach<OutputShape>(writer, shapes));
+Timing encode(const driver::Timing& timing) {
     Timing wire;
     wire.timeOnDevice = toMicroseconds(timing.timeOnDevice);
     wire.timeInDriver = toMicroseconds(timing.timeInDriver);
-    writeValue(writer, wire);
+    return wire;
+}
+
+void writeShapesAndTiming(ParcelWriter& writer, std::span<const driver::OutputShape> shapes,
+                          const driver::Timing& timing) {
+    writeValue(writer, encodeEach<OutputShape>(writer, shapes));
+    writeValue(writer, encode(timing));
 }
 
 Result<ShapesAndTiming> readShapesAndTiming(ParcelReader& reader) {

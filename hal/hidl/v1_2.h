@@ -18,6 +18,7 @@ driver::ExtensionNameAndPrefix decode(const Model::ExtensionNameAndPrefix& wire)
 driver::Model decode(const Model& wire);
 driver::OutputShape decode(const OutputShape& wire);
 driver::Timing decode(const Timing& wire);
+Timing encode(const driver::Timing& timing);
 
 void encode(ParcelWriter& writer, const driver::ExtraParams& params, Operand::ExtraParams& wire);
 void encode(ParcelWriter& writer, const driver::Operand& operand, Operand& wire);

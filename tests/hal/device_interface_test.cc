@@ -100,6 +100,7 @@ class DeviceInterface : public ::testing::TestWithParam<Way> {
         EXPECT_TRUE(model.ok()) << model.status().toString();
         return model.ok() ? *model : nullptr;
     }
+    static bool hasBuffers() { return GetParam().version >= HalVersion::V1_3; }
     bool knowsShapes() const {
         return !GetParam().remote || GetParam().version >= HalVersion::V1_2;
     }
@@ -223,10 +224,62 @@ TEST_P(DeviceInterface, SaysWhatItCanNotDo) {
     const auto model = prepared();
     ASSERT_NE(model, nullptr);
     EXPECT_EQ(model->makeBurst().status().code(), StatusCode::UNSUPPORTED);
-    EXPECT_EQ(model->executeFenced(mRequest, {}).status().code(), StatusCode::UNSUPPORTED);
-    EXPECT_EQ(mDevice->allocate({}).status().code(), StatusCode::UNSUPPORTED);
     EXPECT_EQ(model->executeAsync(mRequest, {}, nullptr).code(), StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(mDevice->prepareAsync(addModel(), {}, nullptr).code(), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_P(DeviceInterface, ExecutesFenced) {
+    const auto model = prepared();
+    ASSERT_NE(model, nullptr);
+    driver::ExecuteOptions options;
+    options.measureTiming = true;
+    const Result<driver::FencedExecution> execution = model->executeFenced(mRequest, options);
+    if (!hasBuffers()) {
+        EXPECT_EQ(execution.status().code(), StatusCode::UNSUPPORTED);
+        return;
+    }
+    ASSERT_TRUE(execution.ok()) << execution.status().toString();
+    EXPECT_EQ(execution->done, nullptr) << "it is over";
+    EXPECT_EQ(output(), (Values{11.0F, 22.0F}));
+    const driver::FencedExecution::Info info = execution->info();
+    EXPECT_TRUE(info.status.ok());
+    EXPECT_TRUE(info.launched.timeInDriver.has_value());
+    EXPECT_TRUE(info.fenced.timeOnDevice.has_value());
+    mRequest.inputs.clear();
+    EXPECT_EQ(model->executeFenced(mRequest, {}).status().code(), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_P(DeviceInterface, KeepsValuesInBuffers) {
+    const auto model = prepared();
+    ASSERT_NE(model, nullptr);
+    driver::BufferDescription description;
+    description.inputs = {{.model = model, .index = 0}};
+    description.outputs = {{.model = model, .index = 0}};
+    const Result<std::shared_ptr<driver::IBuffer>> buffer = mDevice->allocate(description);
+    if (!hasBuffers()) {
+        EXPECT_EQ(buffer.status().code(), StatusCode::UNSUPPORTED);
+        return;
+    }
+    ASSERT_TRUE(buffer.ok()) << buffer.status().toString();
+    ASSERT_NE((*buffer)->token(), 0U);
+    const driver::SharedMemory memory = std::get<driver::SharedMemory>(mRequest.pools[0]);
+    const Result<ExportedMemory> exact = createSharedMemory(sizeof(Values));
+    ASSERT_TRUE(exact.ok());
+    const Values values = {5.0F, 6.0F};
+    std::memcpy(exact->memory->map()->data(), values.data(), sizeof(values));
+    EXPECT_FALSE((*buffer)->copyTo(exact->memory).ok()) << "there is nothing in it";
+    EXPECT_EQ((*buffer)->copyFrom(memory, {}).code(), StatusCode::INVALID_ARGUMENT);
+    ASSERT_TRUE((*buffer)->copyFrom(exact->memory, {}).ok());
+    mRequest.pools.emplace_back((*buffer)->token());
+    mRequest.inputs[0].location = {.poolIndex = 1, .offset = 0, .length = 0};
+    const Status executed = model->execute(mRequest, {}).status;
+    ASSERT_TRUE(executed.ok()) << executed.toString();
+    EXPECT_EQ(output(), (Values{15.0F, 26.0F}));
+    ASSERT_TRUE((*buffer)->copyTo(exact->memory).ok());
+    description.inputs[0].index = 7;
+    EXPECT_EQ(mDevice->allocate(description).status().code(), StatusCode::INVALID_ARGUMENT);
+    description.inputs[0].model = nullptr;
+    EXPECT_EQ(mDevice->allocate(description).status().code(), StatusCode::INVALID_ARGUMENT);
 }
 
 TEST_P(DeviceInterface, TellsOfTheDeathOfAService) {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the interfaces offer and Halyard does not have: caches, buffers, bursts, fences. Each call
+// What the interfaces offer and Halyard does not have: caches and bursts. Each call
 // is answered as one that asks for nothing would be, or says so.
 
 #include <gtest/gtest.h>
 
 #include <array>
-#include <chrono>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "hal/hidl/types.h"
@@ -26,7 +24,6 @@ using driver::HalVersion;
 using hidl::nn::v1_3::IDevice;
 using hidl::nn::v1_3::IPreparedModel;
 using testing::addModel;
-using testing::addRequest;
 using testing::callMethod;
 using testing::HidlObjects;
 using testing::Notification;
@@ -91,21 +88,6 @@ TEST_F(HidlObjects, HaveNothingInTheCache) {
               ErrorStatus::INVALID_ARGUMENT);
 }
 
-TEST_F(HidlObjects, AllocateNoBuffers) {
-    const std::vector<ObjectRef> models = {prepared(newest())};
-    Result<std::unique_ptr<Reply>> reply = callDevice(IDevice::allocate, [&](ParcelWriter& writer) {
-        hidl::writeValue(writer, hidl::nn::v1_3::BufferDesc());
-        hidl::writeObjects(writer, models);
-        const std::vector<hidl::nn::v1_3::BufferRole> roles(1);
-        hidl::writeValue(writer, hidl::makeVec(writer, roles));
-        hidl::writeValue(writer, hidl::HidlVec<hidl::nn::v1_3::BufferRole>());
-    });
-    ASSERT_TRUE(reply.ok()) << reply.status().toString();
-    EXPECT_EQ(*hidl::readEnum<ErrorStatus>((*reply)->reader()), ErrorStatus::GENERAL_FAILURE);
-    EXPECT_TRUE(isNull(*(*reply)->reader().readObject()));
-    EXPECT_EQ(*(*reply)->reader().readUint32(), 0U);
-}
-
 TEST_F(HidlObjects, ConfigureNoBursts) {
     std::shared_ptr<LocalObject> model = served(*mProcess, prepared(newest()));
     for (bool null : {true, false}) {
@@ -124,43 +106,6 @@ TEST_F(HidlObjects, ConfigureNoBursts) {
                   null ? ErrorStatus::INVALID_ARGUMENT : ErrorStatus::GENERAL_FAILURE);
         EXPECT_TRUE(isNull(*(*reply)->reader().readObject()));
     }
-}
-
-TEST_F(HidlObjects, ExecuteNothingFencedAndSayWhatIsInvalidFirst) {
-    std::shared_ptr<LocalObject> model = served(*mProcess, prepared(newest()));
-    const auto answer = [&](const driver::Request& request, size_t nullFences,
-                            const Deadline& deadline) {
-        Result<std::unique_ptr<Reply>> reply = callMethod(
-                *mProcess, model, IPreparedModel::layout(), IPreparedModel::executeFenced,
-                [&](ParcelWriter& writer) {
-                    std::vector<hidl::HidlMemory> memories;
-                    for (const ExportedMemory& pool : mPools) {
-                        memories.push_back(hidl::makeMemory(writer, pool.memory->name(),
-                                                            pool.handle, pool.memory->size()));
-                    }
-                    hidl::versionDelta(HalVersion::V1_3).writeRequest(writer, request, memories);
-                    const std::vector<hidl::HidlHandle> fences(nullFences);
-                    hidl::writeValue(writer, hidl::makeVec(writer, fences));
-                    writer.writeInt32(0);
-                    hidl::nn::v1_3::OptionalTimePoint time;
-                    hidl::nn::v1_3::encode(writer, deadline, time);
-                    hidl::writeValue(writer, time);
-                    hidl::writeValue(writer, hidl::nn::v1_3::OptionalTimeoutDuration());
-                    hidl::writeValue(writer, hidl::nn::v1_3::OptionalTimeoutDuration());
-                });
-        EXPECT_TRUE(reply.ok()) << reply.status().toString();
-        const ErrorStatus status = *hidl::readEnum<ErrorStatus>((*reply)->reader());
-        EXPECT_FALSE(hidl::readNativeHandle((*reply)->reader())->valid);
-        EXPECT_TRUE(isNull(*(*reply)->reader().readObject()));
-        return status;
-    };
-    const driver::Request request = addRequest();
-    const Deadline passed = std::chrono::steady_clock::time_point();
-    EXPECT_EQ(answer(request, 0, std::nullopt), ErrorStatus::GENERAL_FAILURE);
-    EXPECT_EQ(answer({}, 0, std::nullopt), ErrorStatus::INVALID_ARGUMENT);
-    EXPECT_EQ(answer(request, 1, std::nullopt), ErrorStatus::INVALID_ARGUMENT);
-    EXPECT_EQ(answer(request, 0, passed), ErrorStatus::MISSED_DEADLINE_TRANSIENT);
-    EXPECT_EQ(answer({}, 0, passed), ErrorStatus::INVALID_ARGUMENT);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "driver/model/expressible.h"
 #include "hal/hidl/client/answers.h"
+#include "hal/hidl/client/buffer.h"
 #include "hal/hidl/client/prepared_model.h"
 #include "hal/hidl/client/receivers.h"
 #include "hal/hidl/client/sendable.h"
@@ -189,8 +190,9 @@ class ClientDevice : public driver::IDevice {
     }
 
     Result<std::shared_ptr<driver::IBuffer>> allocate(
-            const driver::BufferDescription& /*description*/) override {
-        return unsupported("buffers are not asked for over HIDL yet");
+            const driver::BufferDescription& description) override {
+        HALYARD_RETURN_IF_ERROR(checkHas("allocate", HalVersion::V1_3));
+        return allocateBuffer(mConnection, description);
     }
 
     Status ping() override {

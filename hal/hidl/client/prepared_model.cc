@@ -2,9 +2,13 @@
 
 #include "hal/hidl/client/prepared_model.h"
 
+#include <fcntl.h>
+
 #include <future>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "hal/hidl/client/answers.h"
 #include "hal/hidl/client/receivers.h"
@@ -29,6 +33,8 @@ Status check(const Request& request, const ExecuteOptions& options) {
     }
     return {};
 }
+
+const char kClientModel = 0;  // its address tells one
 
 class ClientPreparedModel : public driver::IPreparedModel {
   public:
@@ -86,9 +92,50 @@ class ClientPreparedModel : public driver::IPreparedModel {
         return begun;
     }
 
-    Result<driver::FencedExecution> executeFenced(const Request& /*request*/,
-                                                  const ExecuteOptions& /*options*/) override {
-        return unsupported("executeFenced is not sent over HIDL yet");
+    Result<driver::FencedExecution> executeFenced(const Request& request,
+                                                  const ExecuteOptions& options) override {
+        constexpr std::string_view kMethod = "executeFenced";
+        if (mVersion.version < HalVersion::V1_3) {
+            return unsupported("HAL " + std::string(toString(mVersion.version)) +
+                               " has no executeFenced");
+        }
+        HALYARD_RETURN_IF_ERROR(check(request, options));
+        for (const auto& fence : options.waitFor) {
+            if (fence == nullptr) {
+                return invalidArgument("a fence has no descriptor");
+            }
+        }
+        const Result<std::unique_ptr<Reply>> reply = mModel.call(
+                nn::v1_3::IPreparedModel::executeFenced,
+                [&](ParcelWriter& arguments) { writeFenced(arguments, request, options); });
+        if (!reply.ok()) {
+            return callFailed(kMethod, reply.status());
+        }
+        ParcelReader& reader = (*reply)->reader();
+        const Result<ErrorStatus> status = readEnum<ErrorStatus>(reader);
+        if (!status.ok()) {
+            return callFailed(kMethod, status.status());
+        }
+        HALYARD_RETURN_IF_ERROR(answered(kMethod, *status));
+        const Result<ReceivedHandle> fence = readNativeHandle(reader);
+        if (!fence.ok()) {
+            return callFailed(kMethod, fence.status());
+        }
+        std::shared_ptr<const FileDescriptor> done;
+        if (fence->valid && fence->handle.fds.size() == 1) {
+            done = std::make_shared<const FileDescriptor>(
+                    fcntl(fence->handle.fds.front(), F_DUPFD_CLOEXEC, 0));
+        }
+        const Result<ObjectRef> object = reader.readObject();
+        const auto callback =
+                object.ok() ? RemoteInterface::cast(mModel.process(), *object,
+                                                    nn::v1_3::IFencedExecutionCallback::layout())
+                            : object.status();
+        if (!callback.ok()) {
+            return callFailed(kMethod, callback.status());
+        }
+        return driver::FencedExecution{.done = std::move(done),
+                                       .info = [callback = *callback] { return infoOf(callback); }};
     }
 
     Result<std::shared_ptr<driver::IBurst>> makeBurst() override {
@@ -100,12 +147,64 @@ class ClientPreparedModel : public driver::IPreparedModel {
         return text.ok() ? *text : std::string();
     }
 
+    const void* as(const void* kind) const override {
+        return kind == &kClientModel ? this : nullptr;
+    }
+    const std::shared_ptr<RemoteObject>& object() const { return mModel.object(); }
+
   private:
+    static driver::FencedExecution::Info infoOf(const RemoteInterface& callback) {
+        constexpr std::string_view kMethod = "getExecutionInfo";
+        const auto failed = [](const Status& status) {
+            return driver::FencedExecution::Info{
+                    .status = callFailed(kMethod, status), .launched = {}, .fenced = {}};
+        };
+        const Result<std::unique_ptr<Reply>> reply =
+                callback.call(nn::v1_3::IFencedExecutionCallback::getExecutionInfo);
+        if (!reply.ok()) {
+            return failed(reply.status());
+        }
+        ParcelReader& reader = (*reply)->reader();
+        const Result<ErrorStatus> status = readEnum<ErrorStatus>(reader);
+        if (!status.ok()) {
+            return failed(status.status());
+        }
+        const auto launched = readValue<nn::v1_2::Timing>(reader);
+        const auto fenced = launched.ok() ? readValue<nn::v1_2::Timing>(reader) : launched;
+        if (!fenced.ok()) {
+            return failed(fenced.status());
+        }
+        return {.status = answered(kMethod, *status),
+                .launched = nn::v1_2::decode(**launched),
+                .fenced = nn::v1_2::decode(**fenced)};
+    }
+
+    void writeFenced(ParcelWriter& arguments, const Request& request,
+                     const ExecuteOptions& options) const {
+        versionDelta(mVersion.version)
+                .writeRequest(arguments, request, wirePools(arguments, request));
+        std::vector<HidlHandle> fences;
+        for (const auto& fence : options.waitFor) {
+            fences.push_back(makeHandle(arguments, {.fds = {fence->get()}, .ints = {}}));
+        }
+        writeValue(arguments, makeVec(arguments, fences));
+        writeLimits(arguments, options);
+        nn::v1_3::OptionalTimeoutDuration duration;
+        if (options.durationAfterFences.has_value()) {
+            nn::v1_3::encode(arguments, *options.durationAfterFences, duration);
+        }
+        writeValue(arguments, duration);
+    }
+
     // The arguments that all execute methods begin with.
     void writeArguments(ParcelWriter& arguments, const Request& request,
                         const ExecuteOptions& options) const {
         versionDelta(mVersion.version)
                 .writeRequest(arguments, request, wirePools(arguments, request));
+        writeLimits(arguments, options);
+    }
+
+    void writeLimits(ParcelWriter& arguments, const ExecuteOptions& options) const {
         if (mVersion.version >= HalVersion::V1_2) {
             writeEnum(arguments, options.measureTiming ? nn::v1_2::MeasureTiming::YES
                                                        : nn::v1_2::MeasureTiming::NO);
@@ -157,6 +256,11 @@ std::shared_ptr<driver::IPreparedModel> makeClientPreparedModel(RemoteInterface 
                                                                 const ClientVersion& version,
                                                                 std::shared_ptr<Liveness> service) {
     return std::make_shared<ClientPreparedModel>(std::move(model), version, std::move(service));
+}
+
+std::shared_ptr<RemoteObject> remoteObjectOf(const driver::IPreparedModel& model) {
+    const auto* const client = static_cast<const ClientPreparedModel*>(model.as(&kClientModel));
+    return client == nullptr ? nullptr : client->object();
 }
 
 }  // namespace halyard::hal::hidl

@@ -16,4 +16,7 @@ std::shared_ptr<driver::IPreparedModel> makeClientPreparedModel(RemoteInterface 
                                                                 const ClientVersion& version,
                                                                 std::shared_ptr<Liveness> service);
 
+// The remote object behind such a model; null for any other.
+std::shared_ptr<RemoteObject> remoteObjectOf(const driver::IPreparedModel& model);
+
 }  // namespace halyard::hal::hidl

@@ -22,13 +22,19 @@ Status checkPool(const driver::SharedMemory& pool, size_t index) {
                                      " can't be sent to another process");
 }
 
-HidlMemory wirePool(ParcelWriter& writer, const driver::Memory& pool) {
-    const driver::MemoryHandle& handle = *pool.handle();
-    return makeMemory(writer, pool.name(), {.fds = handle.descriptors, .ints = handle.numbers},
-                      pool.size());
+}  // namespace
+
+Status checkSendable(const driver::SharedMemory& memory) {
+    return memory != nullptr && memory->handle() != nullptr
+                   ? Status()
+                   : invalidArgument("the memory can't be sent to another process");
 }
 
-}  // namespace
+HidlMemory wireMemory(ParcelWriter& writer, const driver::Memory& memory) {
+    const driver::MemoryHandle& handle = *memory.handle();
+    return makeMemory(writer, memory.name(), {.fds = handle.descriptors, .ints = handle.numbers},
+                      memory.size());
+}
 
 Status checkSendable(const driver::Model& model) {
     for (size_t i = 0; i < model.pools.size(); ++i) {
@@ -49,7 +55,7 @@ Status checkSendable(const driver::Request& request) {
 std::vector<HidlMemory> wirePools(ParcelWriter& writer, const driver::Model& model) {
     std::vector<HidlMemory> wire;
     for (const driver::SharedMemory& pool : model.pools) {
-        wire.push_back(wirePool(writer, *pool));
+        wire.push_back(wireMemory(writer, *pool));
     }
     return wire;
 }
@@ -58,7 +64,7 @@ std::vector<HidlMemory> wirePools(ParcelWriter& writer, const driver::Request& r
     std::vector<HidlMemory> wire;
     for (const driver::RequestPool& pool : request.pools) {
         const auto* memory = std::get_if<driver::SharedMemory>(&pool);
-        wire.push_back(memory != nullptr ? wirePool(writer, **memory) : HidlMemory());
+        wire.push_back(memory != nullptr ? wireMemory(writer, **memory) : HidlMemory());
     }
     return wire;
 }

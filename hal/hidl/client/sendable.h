@@ -18,6 +18,10 @@ namespace halyard::hal::hidl {
 Status checkSendable(const driver::Model& model);
 Status checkSendable(const driver::Request& request);
 
+// The same of one memory, and how it is sent.
+Status checkSendable(const driver::SharedMemory& memory);
+HidlMemory wireMemory(ParcelWriter& writer, const driver::Memory& memory);
+
 // The pools, which can be sent, in their order. Buffers of the device's have an empty place.
 std::vector<HidlMemory> wirePools(ParcelWriter& writer, const driver::Model& model);
 std::vector<HidlMemory> wirePools(ParcelWriter& writer, const driver::Request& request);
