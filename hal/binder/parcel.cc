@@ -4,6 +4,7 @@
 
 #include <linux/android/binder.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -113,7 +114,11 @@ void ParcelWriter::writeDescriptor(int fd) {
     appendObject(&object, sizeof(object));
 }
 
-void ParcelWriter::writeObject(const ObjectRef& object) {
+void ParcelWriter::setInt32(size_t at, int32_t value) {
+    std::memcpy(mData.data() + at, &value, sizeof(value));
+}
+
+void ParcelWriter::writeObject(const ObjectRef& object, uint32_t nullFlags) {
     flat_binder_object flat = {};
     flat.hdr.type = BINDER_TYPE_BINDER;
     if (const auto* local = std::get_if<std::shared_ptr<LocalObject>>(&object)) {
@@ -125,6 +130,7 @@ void ParcelWriter::writeObject(const ObjectRef& object) {
         flat.flags = FLAT_BINDER_FLAG_ACCEPTS_FDS;
         flat.handle = (*remote)->handle();
     } else {
+        flat.flags = nullFlags;
         append(&flat, sizeof(flat));
         return;
     }
@@ -325,6 +331,32 @@ Result<FileDescriptor> ParcelReader::readDescriptor() {
         return invalidArgument("parcel: a descriptor where none is taken");
     }
     return mDescriptors->take(at);
+}
+
+Result<int> ParcelReader::borrowDescriptor() {
+    const size_t at = mPosition;
+    flat_binder_object object = {};
+    HALYARD_RETURN_IF_ERROR(readListedObject(&object, sizeof(object), BINDER_TYPE_FD));
+    if (mDescriptors == nullptr) {
+        return invalidArgument("parcel: a descriptor where none is taken");
+    }
+    return mDescriptors->borrow(at);
+}
+
+Status ParcelReader::skip(size_t size) {
+    if (size > remaining()) {
+        return invalidArgument("parcel: " + std::to_string(size) + " bytes to be skipped of " +
+                               std::to_string(remaining()));
+    }
+    const size_t end = mPosition + roundUp(size, 4);
+    while (mNextObject < mOffsets.size() && mOffsets[mNextObject] < end) {
+        if (end - mOffsets[mNextObject] < kMinObjectDistance) {
+            return invalidArgument("parcel: an object lies across the end of what is skipped");
+        }
+        ++mNextObject;
+    }
+    mPosition = std::min(end, mData.size());
+    return {};
 }
 
 Result<ObjectRef> ParcelReader::readObject() {

@@ -52,7 +52,10 @@ class ParcelWriter {
     // A descriptor, which stays open and the caller's; it must be so until the parcel is sent.
     void writeDescriptor(int fd);
     // A local object is written as type BINDER with its address as both pointer and cookie.
-    void writeObject(const ObjectRef& object);
+    // `nullFlags`: what the wire has as flags where there is no object.
+    void writeObject(const ObjectRef& object, uint32_t nullFlags = 0);
+    // Replaces an int32 that was written as plain data when there were `at` bytes.
+    void setInt32(size_t at, int32_t value);
 
     // A copy of `bytes`, or `size` zero bytes, that lives as long as the writer; 8-byte aligned.
     std::span<uint8_t> keep(std::span<const uint8_t> bytes);
@@ -124,7 +127,11 @@ class ParcelReader {
     Status readDescriptorArray(uint64_t count, ParentSlot at);
     // The caller's own from then on.
     Result<FileDescriptor> readDescriptor();
+    // The same one, which stays the parcel's.
+    Result<int> borrowDescriptor();
     Result<ObjectRef> readObject();
+    // Plain data and objects that nobody wants, which must not be cut through.
+    Status skip(size_t size);
 
     size_t position() const { return mPosition; }
     size_t remaining() const { return mData.size() - mPosition; }

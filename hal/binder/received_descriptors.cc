@@ -15,6 +15,15 @@
 
 namespace halyard::hal {
 
+namespace {
+
+Status noneCame(uint64_t offset) {
+    return invalidArgument("parcel: no descriptor came with the object at " +
+                           std::to_string(offset));
+}
+
+}  // namespace
+
 ReceivedDescriptors::ReceivedDescriptors(std::span<const uint8_t> data,
                                          std::span<const uint64_t> offsets) {
     const auto load = [&](uint64_t offset, auto& object) {
@@ -73,11 +82,18 @@ std::vector<FileDescriptor> ReceivedDescriptors::closeAll() {
     return left;
 }
 
+Result<int> ReceivedDescriptors::borrow(uint64_t offset) const {
+    const auto found = mOwned.find(offset);
+    if (found == mOwned.end()) {
+        return noneCame(offset);
+    }
+    return found->second.get();
+}
+
 Result<FileDescriptor> ReceivedDescriptors::take(uint64_t offset) {
     const auto found = mOwned.find(offset);
     if (found == mOwned.end()) {
-        return invalidArgument("parcel: no descriptor came with the object at " +
-                               std::to_string(offset));
+        return noneCame(offset);
     }
     FileDescriptor taken = std::move(found->second);
     mOwned.erase(found);

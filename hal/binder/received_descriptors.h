@@ -33,6 +33,8 @@ class ReceivedDescriptors {
     uint64_t count() const { return mCount; }
     // That of the object at `offset`. INVALID_ARGUMENT if there is none or it was taken.
     Result<FileDescriptor> take(uint64_t offset);
+    // The same one, which stays here.
+    Result<int> borrow(uint64_t offset) const;
     // Closes those that nobody took, but those whose closing might wait for their sender: these
     // become the caller's.
     std::vector<FileDescriptor> closeAll();

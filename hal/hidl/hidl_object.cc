@@ -2,20 +2,14 @@
 
 #include "hal/hidl/hidl_object.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <memory>
-#include <utility>
 #include <vector>
 
-#include "engine/base/file_descriptor.h"
 #include "engine/base/log.h"
-#include "hal/descriptors/client_lanes.h"
-#include "hal/descriptors/descriptor_kind.h"
 #include "hal/hidl/types.h"
-#include "hal/service/debug_output.h"
+#include "hal/service/debug_call.h"
 
 namespace halyard::hal::hidl {
 
@@ -23,9 +17,6 @@ namespace {
 
 using base::v1_0::DebugInfo;
 using base::v1_0::IBase;
-
-// Apps have user ids from here on, in every Android user's range.
-constexpr uint32_t kFirstAppUid = 10000;
 
 WireStatus wireStatus(const Status& status) {
     switch (status.code()) {
@@ -38,22 +29,6 @@ WireStatus wireStatus(const Status& status) {
         default:
             return WireStatus::UNKNOWN_ERROR;
     }
-}
-
-// As long as the writing may take, and a little longer.
-constexpr std::chrono::milliseconds kDebugPatience{1500};
-
-// Closes it afterwards. What the text goes into may be held by its other users, so that both wait
-// for them; the caller waits for no longer than it may take.
-void write(ClientLanes::Owner owner, const std::shared_ptr<FileDescriptor>& output,
-           std::string text) {
-    ClientLanes::here().runAndWait(
-            owner,
-            [output, text = std::move(text)] {
-                writeDebugOutput(output->get(), text);
-                output->reset();
-            },
-            kDebugPatience);
 }
 
 }  // namespace
@@ -91,7 +66,7 @@ WireStatus HidlObject::onTransact(IncomingCall& incoming) {
         return refuse(invalidArgument(incoming.oneway() ? "must not be oneway" : "must be oneway"),
                       WireStatus::UNKNOWN_ERROR);
     }
-    if (method->code == IBase::debug && incoming.caller().euid >= kFirstAppUid) {
+    if (method->code == IBase::debug && isApp(incoming.caller())) {
         return refuse(invalidArgument("apps may not debug"), WireStatus::PERMISSION_DENIED);
     }
     Call call(incoming);
@@ -140,38 +115,10 @@ Status HidlObject::serveBase(uint32_t code, Call& call) {
 Status HidlObject::debug(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(const ReceivedHandle handle, readNativeHandle(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(const std::vector<std::string> options, readStrings(call.arguments));
-    // The received one is closed with the arguments. Of what is neither a pipe nor a socket none is
-    // needed.
-    const auto output = std::make_shared<FileDescriptor>();
-    if (handle.valid && !handle.handle.fds.empty() && !closesAtOnce(handle.handle.fds[0])) {
-        output->reset(fcntl(handle.handle.fds[0], F_DUPFD_CLOEXEC, 0));
-    }
+    const bool given = handle.valid && !handle.handle.fds.empty();
+    DebugCall debugCall(call.caller, given ? handle.handle.fds[0] : -1);
     HALYARD_RETURN_IF_ERROR(call.endArguments().status());
-    if (!output->valid()) {
-        return {};
-    }
-    const ClientLanes::Owner owner = {.pid = call.caller.pid, .uid = call.caller.euid};
-    const Status written = writeDebugText(owner, output, options, call.caller);
-    if (!written.ok()) {
-        log(LogLevel::WARNING, "debug called by pid " + std::to_string(call.caller.pid) +
-                                       " gets no text: " + std::string(written.message()));
-        ClientLanes::here().run(owner, [output] { output->reset(); });
-    }
-    return {};
-}
-
-Status HidlObject::writeDebugText(ClientLanes::Owner owner,
-                                  const std::shared_ptr<FileDescriptor>& output,
-                                  std::span<const std::string> options,
-                                  const Caller& caller) const {
-    HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<driver::Client> client, debuggedBy(caller));
-    if (client == nullptr) {
-        write(owner, output, debugText(options));
-        return {};
-    }
-    HALYARD_ASSIGN_OR_RETURN(const driver::CallGate::Permit permit,
-                             client->shares().calls->enter());
-    write(owner, output, debugText(options));
+    debugCall.answer([&] { return debuggedBy(call.caller); }, [&] { return debugText(options); });
     return {};
 }
 

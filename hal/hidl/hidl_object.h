@@ -12,11 +12,9 @@
 
 #include "driver/client.h"
 #include "driver/model/versions.h"
-#include "engine/base/file_descriptor.h"
 #include "engine/base/status.h"
 #include "hal/binder/incoming_call.h"
 #include "hal/binder/object.h"
-#include "hal/descriptors/client_lanes.h"
 #include "hal/hidl/codec.h"
 
 namespace halyard::hal::hidl {
@@ -72,8 +70,6 @@ class HidlObject : public LocalObject {
   private:
     Status serveBase(uint32_t code, Call& call);
     Status debug(Call& call);
-    Status writeDebugText(ClientLanes::Owner owner, const std::shared_ptr<FileDescriptor>& output,
-                          std::span<const std::string> options, const Caller& caller) const;
 
     const InterfaceLayout& mInterface;
 };

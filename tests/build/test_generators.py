@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 GENERATORS = {
     "driver/model/codes.py": ("harness/proto/halyard.proto", ["codes.h"]),
+    "hal/aidl/generate.py": ("hal/aidl/interfaces.json", ["types.h", "types.cc"]),
     "hal/hidl/generate.py": ("hal/hidl/interfaces.json", ["types.h", "layouts.cc"]),
 }
 

@@ -21,6 +21,14 @@ HAL_MAY_INCLUDE = {
     "binder": {"engine/base", "hal/descriptors"},
     "memory": {"engine/base", "driver", "hal/descriptors"},
     "service": {"engine/base", "engine/plan", "driver", "hal/descriptors", "hal/binder"},
+    "aidl": {
+        "engine/base",
+        "driver",
+        "hal/descriptors",
+        "hal/binder",
+        "hal/memory",
+        "hal/service",
+    },
     "hidl": {
         "engine/base",
         "driver",

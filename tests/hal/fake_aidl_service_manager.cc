@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/hal/fake_aidl_service_manager.h"
+
+#include <chrono>
+#include <utility>
+
+#include "hal/aidl/types.h"
+
+namespace halyard::hal::testing {
+
+using aidl::os::IServiceManager;
+
+FakeAidlServiceManager::FakeAidlServiceManager(const aidl::Release& release,
+                                               std::set<std::string> declared)
+    : AidlObject(IServiceManager::info(), release), mDeclared(std::move(declared)) {}
+
+int FakeAidlServiceManager::added() {
+    const std::lock_guard lock(mMutex);
+    return mAdded;
+}
+
+bool FakeAidlServiceManager::waitForAdded(int count) {
+    std::unique_lock lock(mMutex);
+    return mChanged.wait_for(lock, std::chrono::seconds(20), [&] { return mAdded >= count; });
+}
+
+void FakeAidlServiceManager::replace(const std::string& name, const ObjectRef& service) {
+    const std::lock_guard lock(mMutex);
+    mServices[name] = service;
+}
+
+std::shared_ptr<RemoteObject> FakeAidlServiceManager::listener() {
+    const std::lock_guard lock(mMutex);
+    return mListener;
+}
+
+uint32_t FakeAidlServiceManager::methodOf(uint32_t code) const {
+    return release().managerMethod(code).value_or(0);
+}
+
+Status FakeAidlServiceManager::serve(uint32_t code, Call& call) {
+    switch (code) {
+        case IServiceManager::GetService::kCode: {
+            HALYARD_ASSIGN_OR_RETURN(const auto wanted, call.read<IServiceManager::GetService>());
+            const std::lock_guard lock(mMutex);
+            return call.answer(
+                    IServiceManager::GetService::Results{.result = mServices[wanted.name]});
+        }
+        case IServiceManager::AddService::kCode:
+            return add(call);
+        case IServiceManager::ListServices::kCode: {
+            HALYARD_RETURN_IF_ERROR(call.read<IServiceManager::ListServices>().status());
+            IServiceManager::ListServices::Results names;
+            const std::lock_guard lock(mMutex);
+            for (const auto& [name, service] : mServices) {
+                names.result.push_back(name);
+            }
+            return call.answer(names);
+        }
+        case IServiceManager::RegisterForNotifications::kCode:
+            return listen(call);
+        case IServiceManager::IsDeclared::kCode: {
+            HALYARD_ASSIGN_OR_RETURN(const auto wanted, call.read<IServiceManager::IsDeclared>());
+            return call.answer(IServiceManager::IsDeclared::Results{
+                    .result = mDeclared.contains(wanted.name)});
+        }
+        case IServiceManager::GetDeclaredInstances::kCode: {
+            HALYARD_ASSIGN_OR_RETURN(const auto wanted,
+                                     call.read<IServiceManager::GetDeclaredInstances>());
+            IServiceManager::GetDeclaredInstances::Results instances;
+            for (const std::string& name : mDeclared) {
+                if (name.starts_with(wanted.iface + "/")) {
+                    instances.result.push_back(name.substr(wanted.iface.size() + 1));
+                }
+            }
+            return call.answer(instances);
+        }
+        default:
+            return unsupported("no handler");
+    }
+}
+
+Status FakeAidlServiceManager::add(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(const auto service, call.read<IServiceManager::AddService>());
+    HALYARD_RETURN_IF_ERROR(call.end());
+    if (!mDeclared.contains(service.name)) {
+        return call.raise(
+                {.code = aidl::Exception::kIllegalArgument, .message = "VINTF declaration error."});
+    }
+    const std::lock_guard lock(mMutex);
+    mServices[service.name] = service.service;
+    ++mAdded;
+    mChanged.notify_all();
+    return {};
+}
+
+Status FakeAidlServiceManager::listen(Call& call) {
+    HALYARD_ASSIGN_OR_RETURN(const auto wanted,
+                             call.read<IServiceManager::RegisterForNotifications>());
+    const std::lock_guard lock(mMutex);
+    if (const auto* remote = std::get_if<std::shared_ptr<RemoteObject>>(&wanted.callback)) {
+        mListener = *remote;
+    }
+    return {};
+}
+
+std::shared_ptr<RemoteObject> ProcessWithAidlManager::contextManager() {
+    const std::lock_guard lock(mMutex);
+    return mManager;
+}
+
+std::shared_ptr<FakeAidlServiceManager> ProcessWithAidlManager::startManager(
+        const aidl::Release& release, std::set<std::string> declared) {
+    auto manager = std::make_shared<FakeAidlServiceManager>(release, std::move(declared));
+    std::shared_ptr<RemoteObject> known = remote(manager);
+    const std::lock_guard lock(mMutex);
+    mManager = std::move(known);
+    return manager;
+}
+
+}  // namespace halyard::hal::testing
