@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "hal/hidl/types.h"
-#include "harness/device/hwservicemanager/service_manager_object.h"
+#include "harness/device/hwservicemanager/hw_service_manager_object.h"
 #include "tests/fuzz/finding.h"
 #include "tests/fuzz/served_calls.h"
 #include "tests/fuzz/target.h"
@@ -42,7 +42,7 @@ void run(std::span<const uint8_t> bytes) {
     device::Manifest manifest;
     manifest.addFragment(kManifest);
     const auto manager =
-            std::make_shared<device::ServiceManagerObject>(process, manifest, kQuestions);
+            std::make_shared<device::HwServiceManagerObject>(process, manifest, kQuestions);
     manager->registerItself();
     const std::vector<std::shared_ptr<hal::LocalObject>> objects = {makeService(), makeService(),
                                                                     makeListener(), makeListener()};

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "engine/base/status.h"
-#include "harness/device/hwservicemanager/registry.h"
+#include "harness/device/managers/registry.h"
 
 namespace halyard::device {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/hwservicemanager/manifest.h"
+#include "harness/device/managers/manifest.h"
 
 #include <dirent.h>
 
@@ -73,6 +73,25 @@ bool parseNumber(std::string_view text, uint32_t& number) {
     return error == std::errc() && stopped == end && !text.empty();
 }
 
+// What the <interface> elements of `hal` name.
+struct NamedInstance {
+    std::string_view type;
+    std::string_view name;
+};
+std::vector<NamedInstance> instancesBelow(std::string_view hal) {
+    std::vector<NamedInstance> found;
+    for (const Element& interface : elements(hal, "interface")) {
+        const std::vector<Element> type = elements(interface.content, "name");
+        if (type.empty()) {
+            continue;
+        }
+        for (const Element& instance : elements(interface.content, "instance")) {
+            found.push_back({type[0].content, instance.content});
+        }
+    }
+    return found;
+}
+
 }  // namespace
 
 bool parseInterfaceName(std::string_view text, InterfaceName& name) {
@@ -92,42 +111,63 @@ bool parseInterfaceName(std::string_view text, InterfaceName& name) {
 
 void Manifest::addFragment(std::string_view xml) {
     const std::string text = withoutComments(xml);
-    auto declare = [this](const std::string& fqName, std::string_view instance) {
-        Declaration declaration;
-        if (parseInterfaceName(fqName, declaration.name) && !instance.empty()) {
-            declaration.instance = instance;
-            mDeclarations.push_back(std::move(declaration));
-        }
-    };
     for (const Element& hal : elements(text, "hal")) {
-        if (hal.attributes.find("aidl") != std::string_view::npos) {
-            continue;
-        }
         const std::vector<Element> names = elements(hal.content, "name");
         if (names.empty()) {
             continue;
         }
-        const std::string package(names[0].content);
-        for (const Element& fqName : elements(hal.content, "fqname")) {
-            const size_t slash = fqName.content.find('/');
-            if (slash != std::string_view::npos) {
-                declare(package + std::string(fqName.content.substr(0, slash)),
-                        fqName.content.substr(slash + 1));
-            }
+        if (hal.attributes.find("aidl") == std::string_view::npos) {
+            addHidl(names[0].content, hal.content);
+        } else {
+            addAidl(names[0].content, hal.content);
         }
-        for (const Element& version : elements(hal.content, "version")) {
-            for (const Element& interface : elements(hal.content, "interface")) {
-                const std::vector<Element> type = elements(interface.content, "name");
-                if (type.empty()) {
-                    continue;
-                }
-                std::string fqName = package;
-                fqName.append("@").append(version.content).append("::").append(type[0].content);
-                for (const Element& instance : elements(interface.content, "instance")) {
-                    declare(fqName, instance.content);
-                }
-            }
+    }
+}
+
+void Manifest::declare(std::string_view fqName, std::string_view instance) {
+    Declaration declaration;
+    if (parseInterfaceName(fqName, declaration.name) && !instance.empty()) {
+        declaration.instance = instance;
+        mDeclarations.push_back(std::move(declaration));
+    }
+}
+
+void Manifest::addHidl(std::string_view package, std::string_view hal) {
+    for (const Element& fqName : elements(hal, "fqname")) {
+        const size_t slash = fqName.content.find('/');
+        if (slash != std::string_view::npos) {
+            declare(std::string(package).append(fqName.content.substr(0, slash)),
+                    fqName.content.substr(slash + 1));
         }
+    }
+    for (const Element& version : elements(hal, "version")) {
+        for (const NamedInstance& instance : instancesBelow(hal)) {
+            declare(std::string(package)
+                            .append("@")
+                            .append(version.content)
+                            .append("::")
+                            .append(instance.type),
+                    instance.name);
+        }
+    }
+}
+
+void Manifest::addAidl(std::string_view package, std::string_view hal) {
+    const auto add = [&](std::string_view type, std::string_view instance) {
+        if (!type.empty() && !instance.empty()) {
+            std::string interface(package);
+            mAidlDeclarations.push_back(
+                    {interface.append(".").append(type), std::string(instance)});
+        }
+    };
+    for (const Element& fqName : elements(hal, "fqname")) {
+        const size_t slash = fqName.content.find('/');
+        if (slash != std::string_view::npos) {
+            add(fqName.content.substr(0, slash), fqName.content.substr(slash + 1));
+        }
+    }
+    for (const NamedInstance& instance : instancesBelow(hal)) {
+        add(instance.type, instance.name);
     }
 }
 
@@ -150,26 +190,34 @@ void Manifest::addFolder(const std::string& folder) {
     }
 }
 
-std::vector<std::string> Manifest::instancesOf(std::string_view fqName) const {
+std::vector<std::string> Manifest::instancesOf(std::string_view interface) const {
     std::vector<std::string> instances;
+    const auto add = [&](const std::string& instance) {
+        if (std::find(instances.begin(), instances.end(), instance) == instances.end()) {
+            instances.push_back(instance);
+        }
+    };
     InterfaceName wanted;
-    if (!parseInterfaceName(fqName, wanted)) {
+    if (!parseInterfaceName(interface, wanted)) {
+        for (const AidlDeclaration& declaration : mAidlDeclarations) {
+            if (declaration.interface == interface) {
+                add(declaration.instance);
+            }
+        }
         return instances;
     }
     for (const Declaration& declaration : mDeclarations) {
         const InterfaceName& name = declaration.name;
         if (name.package == wanted.package && name.interface == wanted.interface &&
-            name.major == wanted.major && name.minor >= wanted.minor &&
-            std::find(instances.begin(), instances.end(), declaration.instance) ==
-                    instances.end()) {
-            instances.push_back(declaration.instance);
+            name.major == wanted.major && name.minor >= wanted.minor) {
+            add(declaration.instance);
         }
     }
     return instances;
 }
 
-bool Manifest::declares(std::string_view fqName, std::string_view instance) const {
-    const std::vector<std::string> instances = instancesOf(fqName);
+bool Manifest::declares(std::string_view interface, std::string_view instance) const {
+    const std::vector<std::string> instances = instancesOf(interface);
     return std::find(instances.begin(), instances.end(), instance) != instances.end();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/hwservicemanager/service_manager_object.h"
+#include "harness/device/hwservicemanager/hw_service_manager_object.h"
 
 #include <unistd.h>
 
@@ -10,6 +10,7 @@
 
 #include "engine/base/log.h"
 #include "hal/hidl/types.h"
+#include "harness/device/managers/callers.h"
 
 namespace halyard::device {
 
@@ -45,26 +46,8 @@ void writeBool(ParcelWriter& writer, bool value) {
     writer.writeInt32(value ? 1 : 0);
 }
 
-// A name in the log: a client's may be as long as a parcel.
-std::string shown(std::string_view name) {
-    constexpr size_t kMost = 128;
-    return name.size() <= kMost ? std::string(name) : std::string(name.substr(0, kMost)) + "...";
-}
-
 void logIfRefused(const std::string& what, const Status& status) {
-    if (!status.ok()) {
-        log(LogLevel::WARNING, status.withContext("hwservicemanager: refused " + what).toString());
-    }
-}
-
-Owner ownerOf(const hal::Caller& caller) {
-    return {.pid = caller.pid, .uid = caller.euid};
-}
-
-// root and Android's system, whom init starts the services as that the manifest declares.
-bool ofTheDevice(uid_t uid) {
-    constexpr uid_t kSystem = 1000;
-    return uid == 0 || uid == kSystem;
+    device::logIfRefused("hwservicemanager", what, status);
 }
 
 // fqName and name, which most methods begin with.
@@ -81,71 +64,71 @@ Result<Names> readNames(ParcelReader& reader) {
 
 }  // namespace
 
-ServiceManagerObject::ServiceManagerObject(std::weak_ptr<hal::BinderProcess> process,
-                                           Manifest manifest, size_t questions,
-                                           const RegistryLimits& limits)
+HwServiceManagerObject::HwServiceManagerObject(std::weak_ptr<hal::BinderProcess> process,
+                                               Manifest manifest, size_t questions,
+                                               const RegistryLimits& limits)
     : HidlObject(IServiceManager::layout()),
       mProcess(std::move(process)),
       mManifest(std::move(manifest)),
       mRegistry(std::make_shared<Registry>(
               [weak = mProcess](const std::shared_ptr<RemoteObject>& listener,
-                                const std::string& fqName, const std::string& name,
-                                bool preexisting) {
+                                const Instance& instance, bool preexisting) {
                   if (auto alive = weak.lock()) {
-                      notify(*alive, listener, fqName, name, preexisting);
+                      notify(*alive, listener, instance, preexisting);
                   }
               },
               limits)),
       mQuestions(questions) {}
 
-void ServiceManagerObject::registerItself() {
+void HwServiceManagerObject::registerItself() {
     const InterfaceLayout& layout = IServiceManager::layout();
     const std::vector<std::string> chain(layout.chain.begin(), layout.chain.end());
     logIfRefused("itself", mRegistry->add("default", shared_from_this(), chain,
                                           {.pid = getpid(), .uid = getuid()}));
 }
 
-const ServiceManagerObject::Row ServiceManagerObject::kHandlers[] = {
-        {IServiceManager::get, &ServiceManagerObject::get},
-        {IServiceManager::add, &ServiceManagerObject::add},
-        {IServiceManager::addWithChain, &ServiceManagerObject::addWithChain},
-        {IServiceManager::getTransport, &ServiceManagerObject::getTransport},
-        {IServiceManager::list, &ServiceManagerObject::list},
-        {IServiceManager::listByInterface, &ServiceManagerObject::listByInterface},
-        {IServiceManager::listManifestByInterface, &ServiceManagerObject::listManifestByInterface},
+const HwServiceManagerObject::Row HwServiceManagerObject::kHandlers[] = {
+        {IServiceManager::get, &HwServiceManagerObject::get},
+        {IServiceManager::add, &HwServiceManagerObject::add},
+        {IServiceManager::addWithChain, &HwServiceManagerObject::addWithChain},
+        {IServiceManager::getTransport, &HwServiceManagerObject::getTransport},
+        {IServiceManager::list, &HwServiceManagerObject::list},
+        {IServiceManager::listByInterface, &HwServiceManagerObject::listByInterface},
+        {IServiceManager::listManifestByInterface,
+         &HwServiceManagerObject::listManifestByInterface},
         {IServiceManager::registerForNotifications,
-         &ServiceManagerObject::registerForNotifications},
+         &HwServiceManagerObject::registerForNotifications},
         {IServiceManager::unregisterForNotifications,
-         &ServiceManagerObject::unregisterForNotifications},
-        {IServiceManager::debugDump, &ServiceManagerObject::debugDump},
+         &HwServiceManagerObject::unregisterForNotifications},
+        {IServiceManager::debugDump, &HwServiceManagerObject::debugDump},
         {IServiceManager::registerPassthroughClient,
-         &ServiceManagerObject::registerPassthroughClient},
-        {IServiceManager::registerClientCallback, &ServiceManagerObject::registerClientCallback},
+         &HwServiceManagerObject::registerPassthroughClient},
+        {IServiceManager::registerClientCallback, &HwServiceManagerObject::registerClientCallback},
         {IServiceManager::unregisterClientCallback,
-         &ServiceManagerObject::unregisterClientCallback},
-        {IServiceManager::tryUnregister, &ServiceManagerObject::tryUnregister},
+         &HwServiceManagerObject::unregisterClientCallback},
+        {IServiceManager::tryUnregister, &HwServiceManagerObject::tryUnregister},
 };
 
-Status ServiceManagerObject::serve(uint32_t code, Call& call) {
+Status HwServiceManagerObject::serve(uint32_t code, Call& call) {
     return hal::hidl::dispatch(*this, kHandlers, code, call);
 }
 
 // ---- Registration ------------------------------------------------------------------------------
 
-Status ServiceManagerObject::registerService(const std::string& name, const ObjectRef& service,
-                                             std::span<const std::string> chain,
-                                             const Owner& owner) {
+Status HwServiceManagerObject::registerService(const std::string& name, const ObjectRef& service,
+                                               std::span<const std::string> chain,
+                                               const Owner& owner) {
     const bool declared = std::any_of(chain.begin(), chain.end(), [&](const std::string& fqName) {
         return mManifest.declares(fqName, name);
     });
-    if (declared && !ofTheDevice(owner.uid)) {
+    if (declared && !isOfTheDevice(owner.uid)) {
         return invalidArgument("it is declared, and not for user " + std::to_string(owner.uid));
     }
     return mRegistry->add(name, service, chain, owner, declared ? Room::RESERVED : Room::SHARED);
 }
 
-Result<std::vector<std::string>> ServiceManagerObject::interfaceChain(const ObjectRef& service,
-                                                                      const Owner& caller) {
+Result<std::vector<std::string>> HwServiceManagerObject::interfaceChain(const ObjectRef& service,
+                                                                        const Owner& caller) {
     const auto* remote = std::get_if<std::shared_ptr<RemoteObject>>(&service);
     const std::shared_ptr<hal::BinderProcess> process = mProcess.lock();
     if (remote == nullptr || process == nullptr) {
@@ -160,7 +143,7 @@ Result<std::vector<std::string>> ServiceManagerObject::interfaceChain(const Obje
     return readStrings(reply->reader());
 }
 
-Status ServiceManagerObject::add(Call& call) {
+Status HwServiceManagerObject::add(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(std::string name, readString(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef service, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
@@ -173,7 +156,7 @@ Status ServiceManagerObject::add(Call& call) {
     return {};
 }
 
-Status ServiceManagerObject::addWithChain(Call& call) {
+Status HwServiceManagerObject::addWithChain(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(std::string name, readString(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef service, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(std::vector<std::string> chain, readStrings(call.arguments));
@@ -188,7 +171,7 @@ Status ServiceManagerObject::addWithChain(Call& call) {
     return {};
 }
 
-Status ServiceManagerObject::tryUnregister(Call& call) {
+Status HwServiceManagerObject::tryUnregister(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef service, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
@@ -199,12 +182,12 @@ Status ServiceManagerObject::tryUnregister(Call& call) {
     return {};
 }
 
-Status ServiceManagerObject::registerPassthroughClient(Call& call) {
+Status HwServiceManagerObject::registerPassthroughClient(Call& call) {
     // Only a note for debugDump on Android.
     return readNames(call.arguments).status();
 }
 
-Status ServiceManagerObject::registerClientCallback(Call& call) {
+Status HwServiceManagerObject::registerClientCallback(Call& call) {
     HALYARD_RETURN_IF_ERROR(readNames(call.arguments).status());
     HALYARD_RETURN_IF_ERROR(call.arguments.readObject().status());  // the service
     HALYARD_RETURN_IF_ERROR(call.arguments.readObject().status());  // its callback
@@ -213,7 +196,7 @@ Status ServiceManagerObject::registerClientCallback(Call& call) {
     return {};
 }
 
-Status ServiceManagerObject::unregisterClientCallback(Call& call) {
+Status HwServiceManagerObject::unregisterClientCallback(Call& call) {
     HALYARD_RETURN_IF_ERROR(call.arguments.readObject().status());  // the service
     HALYARD_RETURN_IF_ERROR(call.arguments.readObject().status());  // its callback
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
@@ -223,14 +206,14 @@ Status ServiceManagerObject::unregisterClientCallback(Call& call) {
 
 // ---- Look-up -----------------------------------------------------------------------------------
 
-Status ServiceManagerObject::get(Call& call) {
+Status HwServiceManagerObject::get(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     reply->writeObject(mRegistry->get(names.fqName, names.name));
     return {};
 }
 
-Status ServiceManagerObject::getTransport(Call& call) {
+Status HwServiceManagerObject::getTransport(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     const bool known = mManifest.declares(names.fqName, names.name) ||
@@ -240,21 +223,21 @@ Status ServiceManagerObject::getTransport(Call& call) {
     return {};
 }
 
-Status ServiceManagerObject::list(Call& call) {
+Status HwServiceManagerObject::list(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     std::vector<std::string> names;
-    for (const Registry::Instance& instance : mRegistry->list()) {
+    for (const Instance& instance : mRegistry->list()) {
         names.push_back(instance.fqName + "/" + instance.name);
     }
     writeStrings(*reply, names);
     return {};
 }
 
-Status ServiceManagerObject::listByInterface(Call& call) {
+Status HwServiceManagerObject::listByInterface(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(std::string fqName, readString(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     std::vector<std::string> names;
-    for (const Registry::Instance& instance : mRegistry->list()) {
+    for (const Instance& instance : mRegistry->list()) {
         if (instance.fqName == fqName) {
             names.push_back(instance.name);
         }
@@ -263,18 +246,18 @@ Status ServiceManagerObject::listByInterface(Call& call) {
     return {};
 }
 
-Status ServiceManagerObject::listManifestByInterface(Call& call) {
+Status HwServiceManagerObject::listManifestByInterface(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(std::string fqName, readString(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     writeStrings(*reply, mManifest.instancesOf(fqName));
     return {};
 }
 
-Status ServiceManagerObject::debugDump(Call& call) {
+Status HwServiceManagerObject::debugDump(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    const std::vector<Registry::Instance> instances = mRegistry->list();
+    const std::vector<Instance> instances = mRegistry->list();
     std::vector<ManagerTypes::InstanceDebugInfo> rows;
-    for (const Registry::Instance& instance : instances) {
+    for (const Instance& instance : instances) {
         ManagerTypes::InstanceDebugInfo& row = rows.emplace_back();
         row.interfaceName = makeString(*reply, instance.fqName);
         row.instanceName = makeString(*reply, instance.name);
@@ -287,24 +270,23 @@ Status ServiceManagerObject::debugDump(Call& call) {
 
 // ---- Notifications -----------------------------------------------------------------------------
 
-void ServiceManagerObject::notify(hal::BinderProcess& process,
-                                  const std::shared_ptr<RemoteObject>& listener,
-                                  const std::string& fqName, const std::string& name,
-                                  bool preexisting) {
+void HwServiceManagerObject::notify(hal::BinderProcess& process,
+                                    const std::shared_ptr<RemoteObject>& listener,
+                                    const Instance& instance, bool preexisting) {
     ParcelWriter arguments;
     writeRequestHead(arguments, IServiceNotification::layout(),
                      IServiceNotification::onRegistration);
-    writeValue(arguments, makeString(arguments, fqName));
-    writeValue(arguments, makeString(arguments, name));
+    writeValue(arguments, makeString(arguments, instance.fqName));
+    writeValue(arguments, makeString(arguments, instance.name));
     writeBool(arguments, preexisting);
     if (Status sent =
                 process.transactOneway(listener, IServiceNotification::onRegistration, arguments);
         !sent.ok()) {
-        log(LogLevel::WARNING, sent.withContext("notifying of " + fqName).toString());
+        log(LogLevel::WARNING, sent.withContext("notifying of " + instance.fqName).toString());
     }
 }
 
-Status ServiceManagerObject::registerForNotifications(Call& call) {
+Status HwServiceManagerObject::registerForNotifications(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef listener, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
@@ -315,7 +297,7 @@ Status ServiceManagerObject::registerForNotifications(Call& call) {
     return {};
 }
 
-Status ServiceManagerObject::unregisterForNotifications(Call& call) {
+Status HwServiceManagerObject::unregisterForNotifications(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(Names names, readNames(call.arguments));
     HALYARD_ASSIGN_OR_RETURN(ObjectRef listener, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());

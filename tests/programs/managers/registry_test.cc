@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/hwservicemanager/registry.h"
+#include "harness/device/managers/registry.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -66,9 +66,10 @@ class RegistryTest : public ::testing::Test {
     RegistryTest() { limit({}); }
     void limit(const RegistryLimits& limits) {
         mRegistry = std::make_shared<Registry>(
-                [this](const std::shared_ptr<RemoteObject>& listener, const std::string& fqName,
-                       const std::string& name, bool preexisting) {
-                    told.push_back({listener, fqName, name, preexisting});
+                [this](const std::shared_ptr<RemoteObject>& listener, const Instance& instance,
+                       bool preexisting) {
+                    told.push_back({listener, instance.fqName, instance.name, preexisting});
+                    last = instance;
                 },
                 limits);
     }
@@ -82,6 +83,7 @@ class RegistryTest : public ::testing::Test {
         bool operator==(const Told&) const = default;
     };
     std::vector<Told> told;
+    Instance last;  // that somebody was told of
     const Owner me = {.pid = getpid(), .uid = kUser};
     std::shared_ptr<Registry> mRegistry;
 };
@@ -97,6 +99,25 @@ TEST_F(RegistryTest, FindsAServiceUnderEveryInterfaceOfItsChain) {
     }
     EXPECT_EQ(mRegistry->list().size(), 2U);
     EXPECT_EQ(mRegistry->list()[0].pid, me.pid);
+}
+
+TEST_F(RegistryTest, KeepsWhatAWireSaysOfAService) {
+    const auto service = remote();
+    const ServiceNote note = {.stability = 63, .dumpPriority = 8};
+    const std::vector<std::string> name = {"a.b.IThing/x"};
+    ASSERT_TRUE(mRegistry->addListener(name[0], "", ObjectRef(remote()), me).ok());
+    ASSERT_TRUE(mRegistry->add("", ObjectRef(service), name, me, Room::SHARED, note).ok());
+    EXPECT_EQ(mRegistry->find(name[0], "").note, note);
+    EXPECT_EQ(mRegistry->find(name[0], "").object, ObjectRef(service));
+    ASSERT_EQ(mRegistry->list().size(), 1U);
+    EXPECT_EQ(mRegistry->list()[0].note, note);
+    EXPECT_EQ(last.note, note);
+    EXPECT_EQ(last.object, ObjectRef(service));
+    // It is that of the object: one that replaces it has its own.
+    ASSERT_TRUE(mRegistry->add("", ObjectRef(remote()), name, me).ok());
+    EXPECT_EQ(mRegistry->find(name[0], "").note, ServiceNote());
+    EXPECT_EQ(last.note, ServiceNote());
+    EXPECT_TRUE(isNull(mRegistry->find("a.b.IThing/y", "").object));
 }
 
 TEST_F(RegistryTest, RefusesWhatIsNoService) {
@@ -441,6 +462,7 @@ TEST_F(RegistryTest, AProcesssDeathFreesWhatItRegisteredForOthers) {
     ASSERT_TRUE(mRegistry->addListener(kChain[0], "", ObjectRef(borrowed), of(*client)).ok());
     client->end();
     told.clear();
+    last = {};
     const Bystander second;
     const Bystander third;
     EXPECT_TRUE(mRegistry->add("2", ObjectRef(remote()), kChain, of(second)).ok());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/hwservicemanager/registry.h"
+#include "harness/device/managers/registry.h"
 
 #include <algorithm>
 #include <set>
@@ -207,7 +207,8 @@ void Registry::removeDead(const RemoteObject* object) {
 // ---- Services ----------------------------------------------------------------------------------
 
 Status Registry::add(const std::string& name, const ObjectRef& service,
-                     std::span<const std::string> chain, const Owner& owner, Room room) {
+                     std::span<const std::string> chain, const Owner& owner, Room room,
+                     const ServiceNote& note) {
     if (isNull(service) || chain.empty()) {
         return invalidArgument(chain.empty() ? "no interface" : "no service");
     }
@@ -223,27 +224,28 @@ Status Registry::add(const std::string& name, const ObjectRef& service,
     {
         std::lock_guard lock(mMutex);
         removeGone(removed);
-        Status inserted = insert(name, service, chain, owner, room, removed);
+        const Service added = {.object = service, .owner = owner, .note = note};
+        Status inserted = insert(name, added, chain, room, removed);
         dismissIfIdle(owner);
         HALYARD_RETURN_IF_ERROR(inserted);
         for (const std::string& fqName : chain) {
             for (const Listener& listener : mListeners) {
                 if (listener.key.fqName == fqName &&
                     (listener.key.name.empty() || listener.key.name == name)) {
-                    notifications.push_back({{fqName, name}, listener.object});
+                    notifications.push_back({instanceOf({fqName, name}, added), listener.object});
                 }
             }
         }
     }
     for (const Notification& notification : notifications) {
-        mNotify(notification.listener, notification.key.fqName, notification.key.name, false);
+        mNotify(notification.listener, notification.instance, false);
     }
     return {};
 }
 
-Status Registry::insert(const std::string& name, const ObjectRef& service,
-                        std::span<const std::string> chain, const Owner& owner, Room room,
-                        Removed& removed) {
+Status Registry::insert(const std::string& name, const Service& service,
+                        std::span<const std::string> chain, Room room, Removed& removed) {
+    const Owner& owner = service.owner;
     const std::set<std::string> fqNames(chain.begin(), chain.end());
     size_t more = 0;
     for (const std::string& fqName : fqNames) {
@@ -262,7 +264,7 @@ Status Registry::insert(const std::string& name, const ObjectRef& service,
     for (const std::string& fqName : fqNames) {
         // The first alone can fail. A death that is reported at once waits for the lock, and finds
         // what it has to take out.
-        HALYARD_RETURN_IF_ERROR(watch(service));
+        HALYARD_RETURN_IF_ERROR(watch(service.object));
         // Before what it may replace, which may be all that the owner has.
         count(owner, &Client::registrations, true);
         const auto [entry, isNew] = mServices.try_emplace({fqName, name});
@@ -270,8 +272,7 @@ Status Registry::insert(const std::string& name, const ObjectRef& service,
             stopWatching(entry->second.object);
             count(entry->second.owner, &Client::registrations, false);
         }
-        removed.push_back(std::exchange(entry->second.object, service));
-        entry->second.owner = owner;
+        removed.push_back(std::exchange(entry->second, service).object);
     }
     return {};
 }
@@ -295,17 +296,25 @@ Status Registry::remove(const std::string& fqName, const std::string& name,
     return {};
 }
 
-ObjectRef Registry::get(const std::string& fqName, const std::string& name) const {
-    std::lock_guard lock(mMutex);
-    const auto found = mServices.find({fqName, name});
-    return found == mServices.end() ? ObjectRef() : found->second.object;
+Instance Registry::instanceOf(const Key& key, const Service& service) {
+    return {.fqName = key.fqName,
+            .name = key.name,
+            .object = service.object,
+            .pid = service.owner.pid,
+            .note = service.note};
 }
 
-std::vector<Registry::Instance> Registry::list() const {
+Instance Registry::find(const std::string& fqName, const std::string& name) const {
+    std::lock_guard lock(mMutex);
+    const auto found = mServices.find({fqName, name});
+    return found == mServices.end() ? Instance() : instanceOf(found->first, found->second);
+}
+
+std::vector<Instance> Registry::list() const {
     std::vector<Instance> instances;
     std::lock_guard lock(mMutex);
     for (const auto& [key, service] : mServices) {
-        instances.push_back({key.fqName, key.name, service.owner.pid});
+        instances.push_back(instanceOf(key, service));
     }
     return instances;
 }
@@ -320,7 +329,7 @@ Status Registry::addListener(const std::string& fqName, const std::string& name,
     }
     HALYARD_RETURN_IF_ERROR(checkName("an instance's name", name));
     HALYARD_RETURN_IF_ERROR(checkName("an interface's name", fqName));
-    std::vector<Key> present;
+    std::vector<Instance> present;
     Removed removed;
     {
         std::lock_guard lock(mMutex);
@@ -330,12 +339,12 @@ Status Registry::addListener(const std::string& fqName, const std::string& name,
         HALYARD_RETURN_IF_ERROR(inserted);
         for (const auto& [key, service] : mServices) {
             if (key.fqName == fqName && (name.empty() || key.name == name)) {
-                present.push_back(key);
+                present.push_back(instanceOf(key, service));
             }
         }
     }
-    for (const Key& key : present) {
-        mNotify(remote, key.fqName, key.name, true);
+    for (const Instance& instance : present) {
+        mNotify(remote, instance, true);
     }
     return {};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The HIDL instances that VINTF manifest fragments declare.
+// The instances of interfaces that VINTF manifest fragments declare.
 
 #pragma once
 
@@ -22,6 +22,8 @@ struct InterfaceName {
 // False if the text is not a full HIDL interface name.
 bool parseInterfaceName(std::string_view text, InterfaceName& name);
 
+// An interface's name says whose it is: android.hardware.neuralnetworks@1.3::IDevice is HIDL's,
+// android.hardware.neuralnetworks.IDevice stable AIDL's.
 class Manifest {
   public:
     // Adds what one fragment's text declares; what it doesn't understand is left out.
@@ -30,15 +32,24 @@ class Manifest {
     void addFolder(const std::string& folder);
 
     // The instances of the interface, or of a later minor version of it, without duplicates.
-    std::vector<std::string> instancesOf(std::string_view fqName) const;
-    bool declares(std::string_view fqName, std::string_view instance) const;
+    std::vector<std::string> instancesOf(std::string_view interface) const;
+    bool declares(std::string_view interface, std::string_view instance) const;
 
   private:
     struct Declaration {
         InterfaceName name;
         std::string instance;
     };
+    struct AidlDeclaration {
+        std::string interface;
+        std::string instance;
+    };
+    void addHidl(std::string_view package, std::string_view hal);
+    void addAidl(std::string_view package, std::string_view hal);
+    void declare(std::string_view fqName, std::string_view instance);
+
     std::vector<Declaration> mDeclarations;
+    std::vector<AidlDeclaration> mAidlDeclarations;
 };
 
 }  // namespace halyard::device

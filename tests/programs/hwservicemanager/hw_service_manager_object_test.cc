@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/hwservicemanager/service_manager_object.h"
+#include "harness/device/hwservicemanager/hw_service_manager_object.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -196,15 +196,15 @@ struct PendingAdd {
     std::future<bool> added;
 };
 
-class ServiceManagerObjectTest : public ::testing::Test {
+class HwServiceManagerObjectTest : public ::testing::Test {
   protected:
     // Other processes, only for their ids.
     pid_t someProcess() { return mProcesses.emplace_back().pid(); }
-    ~ServiceManagerObjectTest() override { mManager->shutDown(); }
+    ~HwServiceManagerObjectTest() override { mManager->shutDown(); }
 
     const std::shared_ptr<LoopbackProcess> mProcess = std::make_shared<LoopbackProcess>();
-    const std::shared_ptr<ServiceManagerObject> mManager =
-            std::make_shared<ServiceManagerObject>(mProcess, Manifest(), kQuestions);
+    const std::shared_ptr<HwServiceManagerObject> mManager =
+            std::make_shared<HwServiceManagerObject>(mProcess, Manifest(), kQuestions);
     Client client(pid_t pid = getpid(), uid_t uid = kUser) {
         return {mProcess, mManager, pid, uid};
     }
@@ -224,13 +224,13 @@ class ServiceManagerObjectTest : public ::testing::Test {
 
 // ---- Questions ---------------------------------------------------------------------------------
 
-TEST_F(ServiceManagerObjectTest, AsksAServiceForItsChain) {
+TEST_F(HwServiceManagerObjectTest, AsksAServiceForItsChain) {
     const auto service = std::make_shared<SomeService>();
     EXPECT_TRUE(client().add("x", service));
     EXPECT_EQ(client().list(), std::vector<std::string>{"a.b@1.0::IThing/x"});
 }
 
-TEST_F(ServiceManagerObjectTest, MuteServicesDoNotStopTheOthers) {
+TEST_F(HwServiceManagerObjectTest, MuteServicesDoNotStopTheOthers) {
     std::vector<PendingAdd> mute;
     for (size_t i = 0; i < kQuestions; ++i) {
         mute.push_back(
@@ -251,7 +251,7 @@ TEST_F(ServiceManagerObjectTest, MuteServicesDoNotStopTheOthers) {
     EXPECT_TRUE(honest.add("y", oneMore));
 }
 
-TEST_F(ServiceManagerObjectTest, AProcessHasOneQuestionAtATime) {
+TEST_F(HwServiceManagerObjectTest, AProcessHasOneQuestionAtATime) {
     const pid_t first = someProcess();
     PendingAdd mute = addMute("mute", first);
     const auto another = std::make_shared<SomeService>();
@@ -263,7 +263,7 @@ TEST_F(ServiceManagerObjectTest, AProcessHasOneQuestionAtATime) {
     EXPECT_TRUE(client(first).add("y", another));
 }
 
-TEST_F(ServiceManagerObjectTest, AServiceThatIsDeadFreesItsPlace) {
+TEST_F(HwServiceManagerObjectTest, AServiceThatIsDeadFreesItsPlace) {
     const auto dead = std::make_shared<SomeService>();
     mProcess->kill(dead);
     for (size_t i = 0; i < 2 * kQuestions; ++i) {
@@ -272,7 +272,7 @@ TEST_F(ServiceManagerObjectTest, AServiceThatIsDeadFreesItsPlace) {
     EXPECT_TRUE(client().add("x", std::make_shared<SomeService>()));
 }
 
-TEST_F(ServiceManagerObjectTest, ADifferentProcessIsRefusedWhatOneHas) {
+TEST_F(HwServiceManagerObjectTest, ADifferentProcessIsRefusedWhatOneHas) {
     const pid_t stranger = someProcess();
     const auto service = std::make_shared<SomeService>();
     const auto listener = std::make_shared<Listener>();
@@ -288,7 +288,7 @@ TEST_F(ServiceManagerObjectTest, ADifferentProcessIsRefusedWhatOneHas) {
 
 // ---- Listeners ---------------------------------------------------------------------------------
 
-TEST_F(ServiceManagerObjectTest, TellsListenersOverTheWire) {
+TEST_F(HwServiceManagerObjectTest, TellsListenersOverTheWire) {
     const auto listener = std::make_shared<Listener>();
     ASSERT_TRUE(client().addWithChain("x", std::make_shared<SomeService>()));
     ASSERT_TRUE(client().about(IServiceManager::registerForNotifications, "", listener));
@@ -303,7 +303,7 @@ TEST_F(ServiceManagerObjectTest, TellsListenersOverTheWire) {
 
 // ---- Arguments ---------------------------------------------------------------------------------
 
-TEST_F(ServiceManagerObjectTest, FindsWhatWasRegisteredAndItself) {
+TEST_F(HwServiceManagerObjectTest, FindsWhatWasRegisteredAndItself) {
     mManager->registerItself();
     const auto service = std::make_shared<SomeService>();
     ASSERT_TRUE(client().addWithChain("x", service));
@@ -322,14 +322,14 @@ TEST_F(ServiceManagerObjectTest, FindsWhatWasRegisteredAndItself) {
     EXPECT_FALSE(isNull(get("android.hidl.manager@1.0::IServiceManager", "default")));
 }
 
-TEST_F(ServiceManagerObjectTest, WhatIsRegisteredOrDeclaredHasATransport) {
+TEST_F(HwServiceManagerObjectTest, WhatIsRegisteredOrDeclaredHasATransport) {
     Manifest manifest;
     manifest.addFragment(
             "<manifest version=\"1.0\" type=\"device\"><hal format=\"hidl\"><name>a.b</name>"
             "<transport>hwbinder</transport><version>1.0</version><interface><name>IThing</name>"
             "<instance>declared</instance></interface></hal></manifest>");
     const auto manager =
-            std::make_shared<ServiceManagerObject>(mProcess, std::move(manifest), kQuestions);
+            std::make_shared<HwServiceManagerObject>(mProcess, std::move(manifest), kQuestions);
     Client some(mProcess, manager, getpid(), kUser);
     ASSERT_TRUE(some.addWithChain("registered", std::make_shared<SomeService>()));
     const auto transport = [&](const std::string& name) {
@@ -347,14 +347,14 @@ TEST_F(ServiceManagerObjectTest, WhatIsRegisteredOrDeclaredHasATransport) {
     manager->shutDown();
 }
 
-TEST_F(ServiceManagerObjectTest, WhatIsDeclaredIsForRootAndSystem) {
+TEST_F(HwServiceManagerObjectTest, WhatIsDeclaredIsForRootAndSystem) {
     Manifest manifest;
     manifest.addFragment(
             "<manifest version=\"1.0\" type=\"device\"><hal format=\"hidl\"><name>a.b</name>"
             "<transport>hwbinder</transport><fqname>@1.0::IThing/declared</fqname></hal>"
             "</manifest>");
     const auto manager =
-            std::make_shared<ServiceManagerObject>(mProcess, std::move(manifest), kQuestions);
+            std::make_shared<HwServiceManagerObject>(mProcess, std::move(manifest), kQuestions);
     const auto add = [&](const std::string& name, uid_t uid) {
         Client some(mProcess, manager, someProcess(), uid);
         return some.addWithChain(name, std::make_shared<SomeService>());
@@ -367,7 +367,7 @@ TEST_F(ServiceManagerObjectTest, WhatIsDeclaredIsForRootAndSystem) {
     manager->shutDown();
 }
 
-TEST_F(ServiceManagerObjectTest, ListsTheInstancesOfOneInterface) {
+TEST_F(HwServiceManagerObjectTest, ListsTheInstancesOfOneInterface) {
     mManager->registerItself();
     ASSERT_TRUE(client().addWithChain("x", std::make_shared<SomeService>()));
     ASSERT_TRUE(client().addWithChain("y", std::make_shared<SomeService>()));
@@ -379,7 +379,7 @@ TEST_F(ServiceManagerObjectTest, ListsTheInstancesOfOneInterface) {
     EXPECT_EQ(Client::readNames(**reply), (std::vector<std::string>{"x", "y"}));
 }
 
-TEST_F(ServiceManagerObjectTest, RefusesNullAndNamesTooLong) {
+TEST_F(HwServiceManagerObjectTest, RefusesNullAndNamesTooLong) {
     EXPECT_FALSE(client().add("x", nullptr));
     EXPECT_FALSE(client().addWithChain(std::string(100'000, 'x'), std::make_shared<SomeService>()));
     EXPECT_FALSE(client().about(IServiceManager::registerForNotifications, "", nullptr));

@@ -11,9 +11,9 @@
 
 #include "hal/binder/process.h"
 #include "hal/hidl/hidl_object.h"
-#include "harness/device/hwservicemanager/manifest.h"
 #include "harness/device/hwservicemanager/question_places.h"
-#include "harness/device/hwservicemanager/registry.h"
+#include "harness/device/managers/manifest.h"
+#include "harness/device/managers/registry.h"
 
 namespace halyard::device {
 
@@ -25,10 +25,10 @@ namespace halyard::device {
 // add() without a chain has to ask the service, which may never answer: at most `questions` such
 // calls wait at a time, one for each calling process and half of them for each user, and more are
 // refused at once. With more threads than that to serve it, everything else is answered.
-class ServiceManagerObject final : public hal::hidl::HidlObject {
+class HwServiceManagerObject final : public hal::hidl::HidlObject {
   public:
-    ServiceManagerObject(std::weak_ptr<hal::BinderProcess> process, Manifest manifest,
-                         size_t questions, const RegistryLimits& limits = {});
+    HwServiceManagerObject(std::weak_ptr<hal::BinderProcess> process, Manifest manifest,
+                           size_t questions, const RegistryLimits& limits = {});
 
     // Registers the manager itself, as Android's does, so that it can be looked up by name.
     void registerItself();
@@ -44,7 +44,7 @@ class ServiceManagerObject final : public hal::hidl::HidlObject {
     Status serve(uint32_t code, Call& call) override;
 
   private:
-    using Row = hal::hidl::Handler<ServiceManagerObject>;
+    using Row = hal::hidl::Handler<HwServiceManagerObject>;
     static const Row kHandlers[];
 
     Status get(Call& call);
@@ -68,8 +68,8 @@ class ServiceManagerObject final : public hal::hidl::HidlObject {
     Result<std::vector<std::string>> interfaceChain(const hal::ObjectRef& service,
                                                     const Owner& caller);
     static void notify(hal::BinderProcess& process,
-                       const std::shared_ptr<hal::RemoteObject>& listener,
-                       const std::string& fqName, const std::string& name, bool preexisting);
+                       const std::shared_ptr<hal::RemoteObject>& listener, const Instance& instance,
+                       bool preexisting);
 
     const std::weak_ptr<hal::BinderProcess> mProcess;
     const Manifest mManifest;

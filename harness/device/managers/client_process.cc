@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/hwservicemanager/client_process.h"
+#include "harness/device/managers/client_process.h"
 
 #include <poll.h>
 #include <signal.h>

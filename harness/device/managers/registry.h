@@ -22,14 +22,30 @@
 
 #include "engine/base/status.h"
 #include "hal/binder/object.h"
-#include "harness/device/hwservicemanager/client_process.h"
+#include "harness/device/managers/client_process.h"
 
 namespace halyard::device {
 
-// One call of IServiceNotification::onRegistration. Must not wait for the listener.
-using Notify =
-        std::function<void(const std::shared_ptr<hal::RemoteObject>& listener,
-                           const std::string& fqName, const std::string& name, bool preexisting)>;
+// What a wire says of a service beside its object, and is told again with it.
+struct ServiceNote {
+    int32_t stability = 0;     // the word that stands behind AIDL's objects
+    int32_t dumpPriority = 0;  // of AIDL's, in which lists it stands
+    bool operator==(const ServiceNote&) const = default;
+};
+
+// A service under one of its names.
+struct Instance {
+    std::string fqName;
+    std::string name;
+    hal::ObjectRef object;  // null: there is none
+    pid_t pid = 0;
+    ServiceNote note;
+};
+
+// One call that tells a listener of a service, which was there already or is new. Must not wait for
+// the listener.
+using Notify = std::function<void(const std::shared_ptr<hal::RemoteObject>& listener,
+                                  const Instance& instance, bool preexisting)>;
 
 // What clients may have kept here. Of `processes` and of `shared` a user may have half of what the
 // others leave, so that there is some for one who has none yet, however many processes of others
@@ -60,8 +76,11 @@ enum class Room : uint8_t { SHARED, RESERVED };
 // process registers something.
 //
 // A name belongs to its owner for as long as that lives: no other process takes it over, whoever's
-// it is, under any interface but IBase, which all services have. (Android's manager leaves that to
-// SELinux, and replaces whatever is there.)
+// it is, under any interface but HIDL's IBase, which all services have. (Android's managers leave
+// that to SELinux, and replace whatever is there.)
+//
+// What AIDL registers has no interface but its name: that is the fqName of it all, and the other
+// name empty.
 class Registry : public std::enable_shared_from_this<Registry> {
   public:
     explicit Registry(Notify notify, const RegistryLimits& limits = {})
@@ -72,19 +91,18 @@ class Registry : public std::enable_shared_from_this<Registry> {
     // of another process. UNAVAILABLE: the service or the process is dead. RESOURCE_EXHAUSTED: more
     // than the limits.
     Status add(const std::string& name, const hal::ObjectRef& service,
-               std::span<const std::string> chain, const Owner& owner, Room room = Room::SHARED);
+               std::span<const std::string> chain, const Owner& owner, Room room = Room::SHARED,
+               const ServiceNote& note = {});
     // Takes `service` out wherever `owner` has registered it as name. INVALID_ARGUMENT if that is
     // not so under fqName.
     Status remove(const std::string& fqName, const std::string& name, const hal::ObjectRef& service,
                   const Owner& owner);
 
-    // Null if there is none.
-    hal::ObjectRef get(const std::string& fqName, const std::string& name) const;
-    struct Instance {
-        std::string fqName;
-        std::string name;
-        pid_t pid = 0;
-    };
+    Instance find(const std::string& fqName, const std::string& name) const;
+    // Its object alone.
+    hal::ObjectRef get(const std::string& fqName, const std::string& name) const {
+        return find(fqName, name).object;
+    }
     std::vector<Instance> list() const;
 
     // An empty name stands for every name. What is there already is told at once. Fails as add()
@@ -110,6 +128,7 @@ class Registry : public std::enable_shared_from_this<Registry> {
     struct Service {
         hal::ObjectRef object;
         Owner owner;
+        ServiceNote note;
     };
     struct Listener {
         Key key;
@@ -131,9 +150,10 @@ class Registry : public std::enable_shared_from_this<Registry> {
         size_t uses = 0;  // registrations and listeners
     };
     struct Notification {
-        Key key;
+        Instance instance;
         std::shared_ptr<hal::RemoteObject> listener;
     };
+    static Instance instanceOf(const Key& key, const Service& service);
     // Objects are let go of outside the lock: what is taken out is handed up to who took it.
     using Removed = std::vector<hal::ObjectRef>;
 
@@ -141,9 +161,8 @@ class Registry : public std::enable_shared_from_this<Registry> {
 
     // ---- with the lock held --------------------------------------------------------------------
 
-    Status insert(const std::string& name, const hal::ObjectRef& service,
-                  std::span<const std::string> chain, const Owner& owner, Room room,
-                  Removed& removed);
+    Status insert(const std::string& name, const Service& service,
+                  std::span<const std::string> chain, Room room, Removed& removed);
     Status insertListener(const Key& key, const hal::ObjectRef& listener, const Owner& owner);
     // The account of a process, a new one if it has none yet. RESOURCE_EXHAUSTED if there is no
     // room for `more` registrations and listeners.
