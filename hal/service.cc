@@ -97,7 +97,12 @@ Status serve(const ServiceOptions& options, Backends backendsInUse,
         log(LogLevel::INFO, "deaths are told by callbacks: " + started.status().toString());
     }
     Doors doors;
-    doors.push_back(hidl::makeDoor(kHwBinder, options.serviceName));
+    if (options.wires.hidl) {
+        doors.push_back(hidl::makeDoor(kHwBinder, options.serviceName));
+    }
+    if (options.wires.aidl) {
+        return unsupported("--wires aidl: the service has no door to /dev/binder");
+    }
     HALYARD_RETURN_IF_ERROR(openDoors(doors, {.device = device, .processes = processes}, kThreads));
 
     // Nobody calls before the service is registered, and nothing is opened from here on.

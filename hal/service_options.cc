@@ -2,6 +2,7 @@
 
 #include "hal/service_options.h"
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +19,23 @@ Status parseName(std::string_view text, std::string& name) {
         return invalidArgument("not a name: \"" + std::string(text) + "\"");
     }
     name = text;
+    return {};
+}
+
+Status parseWires(std::string_view text, Wires& wires) {
+    wires = {.hidl = false, .aidl = false};
+    for (size_t at = 0; at <= text.size();) {
+        const size_t comma = std::min(text.find(',', at), text.size());
+        const std::string_view name = text.substr(at, comma - at);
+        if (name == "hidl") {
+            wires.hidl = true;
+        } else if (name == "aidl") {
+            wires.aidl = true;
+        } else {
+            return invalidArgument("\"" + std::string(name) + "\" is not hidl or aidl");
+        }
+        at = comma + 1;
+    }
     return {};
 }
 
@@ -47,6 +65,11 @@ std::vector<CommandLineOption> optionsOf(ServiceOptions& options) {
     rows.push_back(
             {"service-name", 'n', "NAME", "The instance to register as (halyard-default).",
              [&options](std::string_view value) { return parseName(value, options.serviceName); }});
+    rows.push_back(
+            {"wires", 0, "LIST",
+             "Where clients reach it: hidl (/dev/hwbinder, the default), aidl "
+             "(/dev/binder), or both, with a comma between.",
+             [&options](std::string_view value) { return parseWires(value, options.wires); }});
     rows.push_back(
             {"seccomp", 0, "MODE",
              "For system calls that the service is not known to make: enforce: end with a "

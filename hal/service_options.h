@@ -13,11 +13,18 @@
 
 namespace halyard::hal {
 
+// The ways on which clients reach the service.
+struct Wires {
+    bool hidl = true;
+    bool aidl = false;
+};
+
 struct ServiceOptions {
     enum class Action : uint8_t { SERVE, PRINT_HELP, PRINT_VERSION, LIST_OPERATIONS, LIST_OPTIONS };
     Action action = Action::SERVE;
     driver::Options driver;
     std::string serviceName = "halyard-default";
+    Wires wires;
     bool verbose = false;
     SeccompMode seccomp = SeccompMode::OFF;
 };

@@ -27,7 +27,7 @@ from halyard.conformance.selection import Selection
 from halyard.devices import check_there, config_of
 from halyard.devices.config import check_instance
 from halyard.errors import ConfigError, DeviceError, HalyardError
-from halyard.hal_version import METAVAR, NEWEST, check_reachable
+from halyard.hal_version import METAVAR, NEWEST
 from halyard.output_file import check_writable
 from halyard.terminal import Terminal
 
@@ -39,6 +39,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     epilog=examples(
         "halyard conformance my_op.mod.py",
         "halyard conformance --device vm --specs DIR --hal 1.2..1.3 --junit out.xml",
+        "halyard conformance --device vm --goldens DIR --hal aidl",
         "halyard conformance --goldens DIR -k 'conv2d and not relu' --last-failed",
     )
 )
@@ -110,7 +111,6 @@ def conformance(
             check_writable(path)
     config = config_of(name)
     versions = parse_versions(hal)
-    check_reachable(hal or "", versions.versions, config)
     selection = Selection.of(expression, operations, types)
     chosen_backends = parse_backends(backends, known=config.kind != "adb")
     if instance is not None:
@@ -141,10 +141,11 @@ def conformance(
                     config,
                     backends=chosen_backends,
                     instance=instance,
+                    wires=versions.wires,
                     on_stage=lambda stage, seconds: step.now(f"{stage} {seconds:.1f} s"),
                 )
             )
-            step.outcome = f"{driver.device.serial}, {driver.target.name}"
+            step.outcome = f"{driver.device.serial}, {driver.targets}"
         plan = make_plan(wanted, versions, driver.newest)
         if last_failed:
             plan = _only(plan, history.failed(), terminal)
@@ -213,7 +214,7 @@ def _run(
     ended = str(error).partition("\n")[0] if isinstance(error, HalyardError) else "interrupted"
     report = Report(
         device=driver.device.serial,
-        target=driver.target.name,
+        target=driver.targets,
         driver=version,
         outcomes=outcomes,
         seconds=time.monotonic() - begin,

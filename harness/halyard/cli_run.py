@@ -16,7 +16,7 @@ from halyard.backends import parse as parse_backends
 from halyard.cli_device import check_lasting, device_option, open_shown
 from halyard.cli_group import examples
 from halyard.devices import Device, Service, ServiceOptions, config_of
-from halyard.devices.config import DeviceConfig, check_instance
+from halyard.devices.config import check_instance
 from halyard.driver_options import DriverOptions
 from halyard.engines.halyard import HalyardDevice
 from halyard.errors import ConfigError, DeviceError
@@ -31,6 +31,9 @@ from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal
 
 F = TypeVar("F", bound=Callable[..., None])
+
+# What the runner is to drive for a version.
+Targets = Callable[[pb.HalVersion], Target]
 
 # Lines of the service's log that are shown when something failed.
 _LOG_LINES = 12
@@ -58,49 +61,46 @@ def _model_options(function: F) -> F:
 
 @dataclass(frozen=True)
 class HalChoice:
-    """What --hal names. `required`: every one of `versions` has to carry the model."""
+    """What --hal names. `required`: every one of its versions has to carry the model."""
 
-    text: str
-    versions: Sequence[pb.HalVersion]
+    chosen: hal_version.Choice
     required: bool
 
-    def check(self, config: DeviceConfig, subject: Subject | FileSubject) -> None:
+    def check(self, subject: Subject | FileSubject) -> None:
         """ConfigError for what can be told before a large model is built: the version that a model
         of the zoo needs is that of a small one of its kind."""
-        hal_version.check_reachable(self.text, self.versions, config)
-        if self.versions and isinstance(subject, Subject):
+        if self.chosen.versions and isinstance(subject, Subject):
             small = subject.smallest()
             if small != subject:
                 self.carrying(hal_version.lowest_version(small.runnable.model))
 
     def carrying(self, lowest: int) -> list[pb.HalVersion]:
         """The versions that carry a model that needs `lowest`."""
-        chosen = [version for version in self.versions if version >= lowest]
-        if not self.versions:
+        versions = self.chosen.versions
+        carrying = [version for version in versions if version >= lowest]
+        if not versions:
             return [pb.HAL_VERSION_UNSPECIFIED]
-        if not chosen or (self.required and len(chosen) != len(self.versions)):
+        if not carrying or (self.required and len(carrying) != len(versions)):
             raise ConfigError(
-                f"--hal {self.text}: the model needs HAL {hal_version.format(lowest)} or newer"
+                f"--hal {self.chosen.text}: the model needs HAL {hal_version.format(lowest)} "
+                "or newer"
             )
-        return chosen
+        return carrying
+
+    def targets(self, instance: str) -> Targets:
+        """What reaches a service in each version."""
+        return lambda version: Target.service(
+            instance,
+            self.chosen.newest_of
+            if version == pb.HAL_VERSION_UNSPECIFIED
+            else hal_version.wire_of(version),
+        )
 
 
 def parse_hal(text: str | None) -> HalChoice:
     """ConfigError for what names no version."""
-    if text is None:
-        return HalChoice("", (), required=False)
-    if text == "all":
-        return HalChoice(text, hal_version.ALL, required=False)
-    first, dots, last = text.partition("..")
-    try:
-        low, high = hal_version.parse(first), hal_version.parse(last if dots else first)
-    except ConfigError as error:
-        raise ConfigError(f"--hal {text}: {error}") from error
-    if low > high:
-        raise ConfigError(f"--hal {text}: the first version is the newer one")
-    known = hal_version.ALL + hal_version.AIDL
-    chosen = [version for version in known if low <= version <= high]
-    return HalChoice(text, chosen, required=not dots)
+    chosen = hal_version.choose(text)
+    return HalChoice(chosen, required=".." not in chosen.text and chosen.text != "all")
 
 
 def _subject(
@@ -227,7 +227,7 @@ def run(
     # A phone may have a service of its own, and that knows what it has.
     asked = parse_backends(backends, known=config.kind != "adb")
     subject = _subject(model, type_name, size, width, seed)
-    choice.check(config, subject)
+    choice.check(subject)
     for option, instance_name in (("--instance", instance), ("--service-name", service_name)):
         if instance_name is not None:
             check_instance(instance_name, option)
@@ -276,9 +276,9 @@ def run(
             terminal, device, subject, options, driver, repeat, warmup, peak, placement
         )
         if instance is not None:
-            measurements = series.run(Target.hidl(instance), versions)
+            measurements = series.run(choice.targets(instance), versions)
         elif not device.has_binder:
-            measurements = series.run(Target.in_process(), versions)
+            measurements = series.run(lambda _: Target.in_process(), versions)
         else:
             arguments = []
             if dump_folder is not None:
@@ -288,6 +288,7 @@ def run(
                 ServiceOptions(
                     program=config.service.program,
                     instance=service_name or config.service.instance,
+                    wires=choice.chosen.wires,
                     backends=asked,
                     threads=threads or None,
                     fast_math=fast_math,
@@ -295,7 +296,7 @@ def run(
                     arguments=arguments,
                 )
             ) as service:
-                measurements = series.run_with(service, versions)
+                measurements = series.run_with(service, choice.targets(service.instance), versions)
     if json_path is not None:
         _write_json(json_path, measurements)
     if not all(measurement.ok for measurement in measurements):
@@ -331,13 +332,14 @@ class _Series:
     peak: Peak | None = None
     placement: bool = False
 
-    def run(self, target: Target, versions: Sequence[pb.HalVersion]) -> list[Measurement]:
+    def run(self, targets: Targets, versions: Sequence[pb.HalVersion]) -> list[Measurement]:
         properties = self.device.properties()
         measurements = []
         for version in versions:
             options = pb.RunOptions()
             options.CopyFrom(self.options)
             options.hal_version = version
+            target = targets(version)
             with self.terminal.step(
                 f"Running on {self.device.serial}, {target.name}, HAL {hal_version.format(version)}"
             ) as step:
@@ -357,10 +359,12 @@ class _Series:
             measurements.append(measurement)
         return measurements
 
-    def run_with(self, service: Service, versions: Sequence[pb.HalVersion]) -> list[Measurement]:
+    def run_with(
+        self, service: Service, targets: Targets, versions: Sequence[pb.HalVersion]
+    ) -> list[Measurement]:
         """On a service whose log is shown when something fails: the reason stands there."""
         try:
-            measurements = self.run(Target.hidl(service.instance), versions)
+            measurements = self.run(targets, versions)
         except DeviceError:
             self._show_log(service)
             raise

@@ -79,7 +79,7 @@ def _open(terminal: Terminal, name: str) -> Iterator[Device]:
 
 
 def _show_service(terminal: Terminal, service: Service) -> None:
-    terminal.detail("registered with hwservicemanager:")
+    terminal.detail("registered:")
     for name in service.interfaces:
         terminal.detail(f"  {name}")
     for line in service.log().splitlines():

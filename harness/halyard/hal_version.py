@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from halyard import delimited, folders, native
-from halyard.devices.config import DeviceConfig
+from halyard.devices.device import Wire
 from halyard.errors import ConfigError, HalyardError
 from halyard.proto import halyard_pb2 as pb
 
-# Those that a HIDL service may speak. A later version is a larger number.
+# Those of HIDL. A later version is a larger number.
 ALL = (pb.HAL_VERSION_1_0, pb.HAL_VERSION_1_1, pb.HAL_VERSION_1_2, pb.HAL_VERSION_1_3)
-# Those of the stable AIDL interface, which the driver has in-process only.
+# Those of the stable AIDL interface.
 AIDL = (
     pb.HAL_VERSION_AIDL_1,
     pb.HAL_VERSION_AIDL_2,
@@ -23,20 +24,64 @@ AIDL = (
 
 
 # For the help of --hal.
-METAVAR = "1.0|1.1|1.2|1.3|AIDL-1..AIDL-4|A..B|all"
+METAVAR = "1.0|1.1|1.2|1.3|aidl1|aidl2|aidl3|aidl4|aidl|A..B|all"
 NEWEST = (
-    "Left out: the newest that is there: 1.3 of a service; in-process (the host) AIDL-4, as the "
-    "driver knows the rules of AIDL's versions, too, but no service speaks them yet."
+    "aidl: the newest of AIDL's that is there; all: HIDL's. Left out: the newest, AIDL-4, "
+    "in-process (the host); of a service the newest of HIDL's."
 )
 
 
 def parse(text: str) -> pb.HalVersion:
-    """The version named "1.0" to "1.3" or "AIDL-1" to "AIDL-4", in any case. ConfigError for
-    anything else."""
+    """The version named "1.0" to "1.3", or "aidl1" to "aidl4" or "AIDL-1" to "AIDL-4", in any case.
+    ConfigError for anything else."""
     for version in ALL + AIDL:
-        if text.upper() == format(version):
+        if text.upper() in (format(version), format(version).replace("-", "")):
             return version
     raise ConfigError(f"no HAL version {text!r} (one of {', '.join(map(format, ALL + AIDL))})")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What --hal names. No versions: the newest that is there, of a service on `newest_of`."""
+
+    text: str = ""
+    versions: tuple[pb.HalVersion, ...] = ()
+    newest_of: Wire = Wire.HIDL
+
+    @property
+    def wires(self) -> Sequence[Wire]:
+        """On which a service has to be reached for all of it."""
+        found = {wire_of(version) for version in self.versions} or {self.newest_of}
+        return [wire for wire in Wire if wire in found]
+
+
+def choose(text: str | None) -> Choice:
+    """A version, a range A..B, `aidl` for the newest of AIDL's, or `all` of HIDL's; None: the
+    newest. ConfigError for what names no version."""
+    if text is None:
+        return Choice()
+    if text.lower() == Wire.AIDL:
+        return Choice(text, newest_of=Wire.AIDL)
+    if text == "all":
+        return Choice(text, tuple(ALL))
+    first, dots, last = text.partition("..")
+    try:
+        low, high = parse(first), parse(last if dots else first)
+    except ConfigError as error:
+        raise ConfigError(f"--hal {text}: {error}") from error
+    if low > high:
+        raise ConfigError(f"--hal {text}: the first version is the newer one")
+    return Choice(text, tuple(version for version in ALL + AIDL if low <= version <= high))
+
+
+def wire_of(version: pb.HalVersion) -> Wire:
+    """That carries the version."""
+    return Wire.AIDL if version in AIDL else Wire.HIDL
+
+
+def newest_of(wires: Collection[Wire]) -> pb.HalVersion:
+    """The newest version that there is on any of the wires."""
+    return AIDL[-1] if Wire.AIDL in wires else ALL[-1]
 
 
 def format(version: int) -> str:
@@ -46,15 +91,6 @@ def format(version: int) -> str:
     if version >= pb.HAL_VERSION_AIDL_1:
         return f"AIDL-{version - pb.HAL_VERSION_AIDL_1 + 1}"
     return f"{version // 10}.{version % 10}"
-
-
-def check_reachable(text: str, versions: Sequence[pb.HalVersion], config: DeviceConfig) -> None:
-    """ConfigError where --hal asks a service for nothing but AIDL's versions, which it lacks."""
-    if config.kind != "host" and versions and not set(versions) & set(ALL):
-        raise ConfigError(
-            f"--hal {text}: the service speaks HIDL 1.0 to 1.3; what AIDL changed is there "
-            "in-process only (--device host)"
-        )
 
 
 def lowest_versions(models: Sequence[pb.Model]) -> list[pb.HalVersion]:

@@ -11,7 +11,7 @@ from typing import Self
 
 from halyard import delimited, folders, native
 from halyard.devices import run_files
-from halyard.devices.device import CommandResult, Device, Progress
+from halyard.devices.device import CommandResult, Device, Progress, Wire
 from halyard.driver_options import DEFAULT, DriverOptions
 from halyard.errors import DeviceError, HalyardError, RunnerDied, TargetUnreachable
 from halyard.proto import halyard_pb2 as pb
@@ -44,8 +44,16 @@ class Target:
         return cls("in-process")
 
     @classmethod
+    def service(cls, instance: str, wire: Wire) -> Self:
+        return cls(f"{wire}:{instance}")
+
+    @classmethod
     def hidl(cls, instance: str = "halyard-default") -> Self:
-        return cls(f"hidl:{instance}")
+        return cls.service(instance, Wire.HIDL)
+
+    @classmethod
+    def aidl(cls, instance: str = "halyard-default") -> Self:
+        return cls.service(instance, Wire.AIDL)
 
 
 def run_cases(

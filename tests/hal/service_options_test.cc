@@ -132,5 +132,17 @@ TEST(ServiceOptions, RememberNothingOfAnEarlierList) {
     EXPECT_EQ(next->serviceName, "name");
 }
 
+TEST(ServiceOptions, NameTheWiresThatAreServed) {
+    const auto wires = [](const std::string& list) { return parse({"--wires", list})->wires; };
+    EXPECT_TRUE(parse({})->wires.hidl);
+    EXPECT_TRUE(wires("hidl").hidl && !wires("hidl").aidl);
+    EXPECT_TRUE(wires("aidl").aidl && !wires("aidl").hidl);
+    EXPECT_TRUE(wires("hidl,aidl").hidl && wires("hidl,aidl").aidl);
+    EXPECT_TRUE(wires("aidl,hidl").hidl && wires("aidl,hidl").aidl);
+    for (const char* none : {"", "binder", "hidl,", ",aidl", "hidl aidl", "HIDL"}) {
+        expectRefused({"--wires", none}, "--wires");
+    }
+}
+
 }  // namespace
 }  // namespace halyard::hal

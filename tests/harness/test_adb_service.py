@@ -15,15 +15,15 @@ import pytest
 from halyard import native
 from halyard.devices import service_folder
 from halyard.devices.adb import AdbDevice
-from halyard.devices.adb_service import UNKNOWN_EXIT_CODE, AdbService
-from halyard.devices.device import WORK_FOLDER, ServiceOptions
+from halyard.devices.adb_service import UNKNOWN_EXIT_CODE, AdbService, registered
+from halyard.devices.device import WORK_FOLDER, ServiceOptions, Wire
 from halyard.errors import ServiceError
 from halyard.vm import qemu
 from tests.harness.fake_link import FakeLink
 
 ROOT = Path(__file__).parents[2]
 
-# What hwservicemanager knows is a file.
+# What the service managers know is a file.
 RUNNER = """#!/bin/sh
 [ "$1" = --list-services ] && cat {registry}
 [ "$*" = "--target hidl:halyard-default --report" ] && printf 'backend\\tA\\nbackend\\tB\\nn\\t0\\n'
@@ -32,10 +32,12 @@ exit 0
 
 SERVICE = """#!/bin/sh
 echo "started with $*"
+case "$*" in *aidl*) aidl=android.hardware.neuralnetworks.IDevice ;; esac
 while [ $# -gt 0 ]; do [ "$1" = -n ] && name=$2; shift; done
 for version in 1.0 1.1 1.2 1.3; do
     echo "android.hardware.neuralnetworks@$version::IDevice/$name"
 done >{registry}
+[ -n "$aidl" ] && echo "$aidl/$name" >>{registry}
 trap 'echo ending; : >{registry}; exit {code}' TERM
 while :; do sleep 0.05; done
 """
@@ -99,6 +101,44 @@ def test_a_started_service_is_registered_and_ends_in_order(device: AdbDevice) ->
     assert service.stop() == 0
     assert not service.is_running()
     assert service.log().splitlines() == ["started with -v -c CpuRef -n some-name", "ending"]
+
+
+def test_the_names_on_a_wire_are_told_from_others() -> None:
+    services = [
+        "android.hardware.neuralnetworks@1.3::IDevice/x",
+        "android.hardware.neuralnetworks.IDevice/x",
+        "android.hardware.neuralnetworks@1.0::IDevice/x",
+        "android.hardware.neuralnetworks.IDevice/other",
+        "android.hardware.neuralnetworks@1.3::IPreparedModel/x",
+        "android.hardware.neuralnetworks.IDevice/x/x",
+        "manager",
+    ]
+    hidl = [f"android.hardware.neuralnetworks@1.{minor}::IDevice/x" for minor in (0, 3)]
+    aidl = ["android.hardware.neuralnetworks.IDevice/x"]
+    assert registered(services, "x") == hidl + aidl
+    assert registered(services, "x", [Wire.HIDL]) == hidl
+    assert registered(services, "x", [Wire.AIDL]) == aidl
+
+
+def test_a_service_has_to_be_registered_on_each_wire_that_is_asked_for(device: AdbDevice) -> None:
+    both = ServiceOptions(wires=[Wire.HIDL, Wire.AIDL], verbose=False)
+    with device.start_service(both) as service:
+        assert service.interfaces[-1] == "android.hardware.neuralnetworks.IDevice/halyard-default"
+        assert len(service.interfaces) == 5
+    assert service.log().splitlines()[0] == "started with --wires hidl,aidl -n halyard-default"
+    hidl = ServiceOptions(wires=[Wire.HIDL])
+    with device.start_service(hidl) as service:
+        assert len(service.interfaces) == 4
+
+
+def test_a_service_that_lacks_a_wire_does_not_start(
+    device: AdbDevice, programs: Path, registry: Path
+) -> None:
+    no_aidl = SERVICE.replace('-n "$aidl"', '-n ""')
+    write(programs / native.SERVICE, no_aidl.format(registry=registry, code=0))
+    options = ServiceOptions(wires=[Wire.HIDL, Wire.AIDL], timeout=1)
+    with pytest.raises(ServiceError, match="not registered"):
+        device.start_service(options)
 
 
 def test_a_service_reports_on_itself(device: AdbDevice) -> None:

@@ -67,7 +67,7 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
         ["run", "--device", "vm", "-n", "bad name!"],
         ["run", "--device", "vm", "--instance", "a/b"],
         ["run", "--device", "vm", "-u", "NO_SUCH"],
-        ["run", "--device", "vm", "--hal", "AIDL-2"],
+        ["run", "--device", "vm", "--hal", "aidl5"],
         ["run", "--model", "lstm_speech", "--type", "quant8"],
         ["save", "--size", "3", "/tmp/model"],
         ["save", "--model", "lstm_speech", "--type", "quant8", "/tmp/model"],
@@ -247,13 +247,34 @@ def test_tables_fit_80_columns(
         ("1.0..1.3", 13, [13]),
         ("aidl-2", 10, [102]),
         ("1.3..AIDL-1", 10, [13, 101]),
+        ("aidl3", 101, [103]),
+        ("aidl1..aidl4", 102, [102, 103, 104]),
+        ("aidl", 102, [0]),
     ],
 )
 def test_hal_versions_are_chosen(text: str | None, required: int, chosen: list[int]) -> None:
     assert cli_run.parse_hal(text).carrying(required) == chosen
 
 
-@pytest.mark.parametrize(("text", "required"), [("1.2", 13), ("1.0..1.1", 12)])
+@pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        (None, ["hidl:x"]),
+        ("1.2..1.3", ["hidl:x", "hidl:x"]),
+        ("1.3..aidl1", ["hidl:x", "aidl:x"]),
+        ("aidl", ["aidl:x"]),
+        ("aidl4", ["aidl:x"]),
+    ],
+)
+def test_each_version_of_a_service_is_reached_on_its_wire(
+    text: str | None, targets: list[str]
+) -> None:
+    choice = cli_run.parse_hal(text)
+    reached = [choice.targets("x")(version).name for version in choice.carrying(12)]
+    assert reached == targets
+
+
+@pytest.mark.parametrize(("text", "required"), [("1.2", 13), ("1.0..1.1", 12), ("aidl1", 102)])
 def test_hal_versions_that_can_not_carry_the_model_are_refused(text: str, required: int) -> None:
     with pytest.raises(ConfigError, match=f"--hal {text}: the model needs HAL"):
         cli_run.parse_hal(text).carrying(required)

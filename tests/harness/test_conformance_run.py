@@ -11,9 +11,9 @@ import pytest
 
 from halyard import native
 from halyard.conformance.driver import Driver
-from halyard.conformance.plan import Planned
+from halyard.conformance.plan import Planned, parse_versions
 from halyard.conformance.run import RunSettings, run
-from halyard.devices import HostDevice, ServiceOptions, config_of
+from halyard.devices import HostDevice, ServiceOptions, Wire, config_of
 from halyard.devices.host import HostDevice as Host
 from halyard.errors import DeviceError, HalyardError, ServiceError
 from halyard.proto import halyard_pb2 as pb
@@ -37,7 +37,8 @@ cases = list(delimited.read(Path(value("--bundle")).read_bytes(), pb.TestCase))
 with open(value("--results"), "wb", buffering=0) as results:
     for index, case in enumerate(cases):
         result = pb.CaseResult(
-            name=case.name, index=index, target=value("--target"), hal_version=13
+            name=case.name, index=index, target=value("--target"),
+            hal_version=options.hal_version or 13,
         )
         if case.name == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -181,6 +182,7 @@ def test_nothing_is_left_on_the_device(driver: Driver) -> None:
 
 class FakeService:
     def __init__(self, options: ServiceOptions, folder: Path) -> None:
+        self.options = options
         self.instance = options.instance
         self.log_text = "last words\n"
         (folder / "service-is-gone").unlink(missing_ok=True)
@@ -232,6 +234,32 @@ def test_a_service_that_dies_is_started_again_and_costs_one_case(folder: Path) -
     assert all("--target hidl:halyard-default" in call for call in calls)
     # A service has its own backends.
     assert all("--until-crash" in call and "-c" not in call.split() for call in calls)
+
+
+def test_each_version_is_reached_on_its_wire(folder: Path) -> None:
+    device = BinderDevice(folder)
+    driver = Driver(device, config_of("vm"), [], None, [Wire.HIDL, Wire.AIDL])
+    driver.start()
+    [unspecified] = planned("good")
+    versions = (pb.HAL_VERSION_UNSPECIFIED, pb.HAL_VERSION_1_2, pb.HAL_VERSION_AIDL_3)
+    runs = [Planned(f"{version}", unspecified.case, version) for version in versions]
+    with driver:
+        results = {item.version: result for item, result in run(driver, runs)}
+    targets = {version: result.target for version, result in results.items()}
+    hidl, aidl = "hidl:halyard-default", "aidl:halyard-default"
+    assert targets == dict(zip(versions, (hidl, hidl, aidl), strict=True))
+    assert driver.targets == f"{hidl}, {aidl}"
+    assert driver.newest == pb.HAL_VERSION_AIDL_4
+    [service] = device.services
+    assert service.options.command_line()[-4:-2] == ["--wires", "hidl,aidl"]
+
+
+def test_the_newest_of_aidl_is_reached_on_its_wire(folder: Path) -> None:
+    device = BinderDevice(folder)
+    wires = parse_versions("aidl").wires
+    with Driver(device, config_of("vm"), [], "theirs", wires) as driver:
+        assert stages(driver, planned("good")) == {"0 good": pb.STAGE_NONE}
+    assert "--target aidl:theirs" in (folder / "calls").read_text()
 
 
 def test_a_service_that_is_gone_between_cases_costs_none(folder: Path) -> None:

@@ -4,6 +4,7 @@
 import pytest
 
 from halyard import hal_version
+from halyard.devices import Wire
 from halyard.errors import ConfigError, HalyardError
 from halyard.model import ModelBuilder, TensorType
 from halyard.proto import halyard_pb2 as pb
@@ -30,7 +31,25 @@ def test_other_names_are_refused_with_the_known_ones(text: str) -> None:
 
 def test_names_of_aidl_versions_are_read_in_any_case() -> None:
     assert hal_version.format(pb.HAL_VERSION_AIDL_2) == "AIDL-2"
-    assert hal_version.parse("aidl-2") == pb.HAL_VERSION_AIDL_2
+    for text in ("aidl-2", "aidl2", "AIDL2"):
+        assert hal_version.parse(text) == pb.HAL_VERSION_AIDL_2
+
+
+def test_a_choice_names_the_wires_that_carry_it() -> None:
+    def wires(text: str | None) -> list[Wire]:
+        return list(hal_version.choose(text).wires)
+
+    assert wires(None) == wires("1.2") == wires("1.0..1.3") == wires("all") == [Wire.HIDL]
+    assert wires("aidl") == wires("AIDL") == wires("aidl3") == wires("aidl1..aidl4") == [Wire.AIDL]
+    assert wires("1.3..aidl1") == [Wire.HIDL, Wire.AIDL]
+
+
+def test_the_newest_of_aidl_is_no_version_of_its_own() -> None:
+    chosen = hal_version.choose("aidl")
+    assert (chosen.versions, chosen.newest_of) == ((), Wire.AIDL)
+    assert hal_version.choose("aidl2..aidl4").versions == hal_version.AIDL[1:]
+    assert hal_version.newest_of([Wire.HIDL, Wire.AIDL]) == pb.HAL_VERSION_AIDL_4
+    assert hal_version.newest_of([Wire.HIDL]) == pb.HAL_VERSION_1_3
 
 
 def test_later_versions_are_larger_numbers() -> None:

@@ -137,7 +137,7 @@ def test_a_device_that_is_not_there_is_told_in_a_line(folder: Path, name: str) -
     [
         (["--goldens=my_op.mod.py"], "my_op.mod.py is a spec: name it without --goldens"),
         (["--specs=test_my_op.py"], "a spec's name ends in .mod.py"),
-        (["--hal=AIDL-1", "--device=vm", "my_op.mod.py"], "in-process only"),
+        (["--hal=AIDL-5", "--device=vm", "my_op.mod.py"], "no HAL version 'AIDL-5'"),
     ],
 )
 def test_options_that_make_no_sense_are_told_in_a_line(

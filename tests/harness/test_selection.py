@@ -14,6 +14,7 @@ from halyard.conformance.history import History
 from halyard.conformance.outcome import Outcome, Status
 from halyard.conformance.plan import make_plan, parse_versions
 from halyard.conformance.selection import Selection, matcher
+from halyard.devices import Wire
 from halyard.errors import ConfigError
 from halyard.proto import halyard_pb2 as pb
 
@@ -153,6 +154,14 @@ def test_versions_are_one_a_range_or_all() -> None:
     assert parse_versions("1.1").versions == (pb.HAL_VERSION_1_1,)
     assert parse_versions("1.1..1.3").versions == hal_version.ALL[1:4]
     assert parse_versions("all").versions == tuple(hal_version.ALL)
+    assert parse_versions("aidl2").versions == (pb.HAL_VERSION_AIDL_2,)
+
+
+def test_a_service_is_reached_where_the_versions_are() -> None:
+    assert parse_versions("aidl").wires == [Wire.AIDL]
+    assert parse_versions("1.3..aidl2").wires == [Wire.HIDL, Wire.AIDL]
+    # A HIDL version is lower than any of AIDL's.
+    assert parse_versions("lowest").wires == parse_versions(None).wires == [Wire.HIDL]
 
 
 @pytest.mark.parametrize("text", ["1.9", "1.3..1.0", "..", "1.0..", "newest"])

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from halyard.devices import Device, Service, ServiceOptions, open_config
+from halyard import hal_version
+from halyard.devices import Device, Service, ServiceOptions, Wire, open_config
 from halyard.devices.config import DeviceConfig
 from halyard.errors import DeviceError
 from halyard.proto import halyard_pb2 as pb
@@ -17,12 +18,19 @@ from halyard.vm.virtual_machine import StageListener
 class Driver:
     """A device with the driver on it. Where the device has binder a service is started, unless
     `instance` names one that is there; what was started here is started again when it dies, and
-    ended with this object."""
+    ended with this object. `wires` are those that it is reached on; the first is for cases
+    that name no version."""
 
     def __init__(
-        self, device: Device, config: DeviceConfig, backends: Sequence[str], instance: str | None
+        self,
+        device: Device,
+        config: DeviceConfig,
+        backends: Sequence[str],
+        instance: str | None,
+        wires: Sequence[Wire] = (Wire.HIDL,),
     ) -> None:
         self.device = device
+        self._wires = tuple(wires)
         self._service: Service | None = None
         self._starts_service = device.has_binder and instance is None
         # A service has its own.
@@ -30,6 +38,7 @@ class Driver:
         self._options = ServiceOptions(
             program=config.service.program,
             instance=instance or config.service.instance,
+            wires=self._wires,
             backends=tuple(backends),
         )
         self.restarts = 0
@@ -41,23 +50,33 @@ class Driver:
         *,
         backends: Sequence[str] = (),
         instance: str | None = None,
+        wires: Sequence[Wire] = (Wire.HIDL,),
         on_stage: StageListener | None = None,
     ) -> Self:
         """Opens the device and starts the service."""
         device = open_config(config, on_stage)
         try:
-            driver = cls(device, config, backends, instance)
+            driver = cls(device, config, backends, instance, wires)
             driver.start()
         except BaseException:
             device.close()
             raise
         return driver
 
-    @property
-    def target(self) -> Target:
+    def target(self, version: pb.HalVersion) -> Target:
+        """What the runner is to drive for that version."""
         if not self.device.has_binder:
             return Target.in_process()
-        return Target.hidl(self._options.instance)
+        unspecified = version == pb.HAL_VERSION_UNSPECIFIED
+        wire = self._wires[0] if unspecified else hal_version.wire_of(version)
+        return Target.service(self._options.instance, wire)
+
+    @property
+    def targets(self) -> str:
+        """All of them, for people."""
+        if not self.device.has_binder:
+            return Target.in_process().name
+        return ", ".join(Target.service(self._options.instance, wire).name for wire in self._wires)
 
     @property
     def is_restarted(self) -> bool:
@@ -67,7 +86,9 @@ class Driver:
     @property
     def newest(self) -> pb.HalVersion:
         """The newest HAL version that the target offers; HAL_VERSION_UNSPECIFIED: not known."""
-        return pb.HAL_VERSION_1_3 if self.device.has_binder else pb.HAL_VERSION_UNSPECIFIED
+        if not self.device.has_binder:
+            return pb.HAL_VERSION_UNSPECIFIED
+        return hal_version.newest_of(self._wires)
 
     def start(self) -> None:
         if self._starts_service:

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from halyard import hal_version
 from halyard.cases.case import Case
 from halyard.conformance.suite import lowest_versions
-from halyard.errors import ConfigError
+from halyard.devices import Wire
 from halyard.proto import halyard_pb2 as pb
 
 
@@ -30,30 +30,28 @@ class Plan:
 
 @dataclass(frozen=True)
 class VersionChoice:
-    """What --hal means. No versions: the newest of the target."""
+    """What --hal means here."""
 
-    versions: tuple[pb.HalVersion, ...] = ()
-    # Of each case the lowest one that can carry it.
+    chosen: hal_version.Choice = field(default_factory=hal_version.Choice)
+    # Of each case the lowest one that can carry it; of a service the lowest of HIDL's.
     only_lowest: bool = False
+
+    @property
+    def versions(self) -> tuple[pb.HalVersion, ...]:
+        return self.chosen.versions
+
+    @property
+    def wires(self) -> Sequence[Wire]:
+        """On which a service has to be reached."""
+        return [Wire.HIDL] if self.only_lowest else self.chosen.wires
 
 
 def parse_versions(text: str | None) -> VersionChoice:
-    """A version, a range A..B, `all` of HIDL's, or `lowest`; None: the newest."""
-    if text is None:
-        return VersionChoice()
-    known = hal_version.ALL + hal_version.AIDL
-    if text == "all":
-        return VersionChoice(tuple(hal_version.ALL))
+    """As hal_version.choose() has it, or `lowest`."""
     if text == "lowest":
-        return VersionChoice(known, only_lowest=True)
-    first, dots, last = text.partition("..")
-    try:
-        low, high = hal_version.parse(first), hal_version.parse(last if dots else first)
-    except ConfigError as error:
-        raise ConfigError(f"--hal {text}: {error}") from error
-    if low > high:
-        raise ConfigError(f"--hal {text}: the first version is the newer one")
-    return VersionChoice(tuple(version for version in known if low <= version <= high))
+        every = hal_version.ALL + hal_version.AIDL
+        return VersionChoice(hal_version.Choice(text, every), only_lowest=True)
+    return VersionChoice(hal_version.choose(text))
 
 
 def make_plan(cases: Sequence[Case], choice: VersionChoice, newest: pb.HalVersion) -> Plan:

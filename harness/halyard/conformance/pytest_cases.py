@@ -33,7 +33,7 @@ from halyard.errors import (
     ProgramMissing,
     VmError,
 )
-from halyard.hal_version import check_reachable
+from halyard.hal_version import newest_of
 from halyard.proto import halyard_pb2 as pb
 from halyard.terminal import printable
 
@@ -61,7 +61,6 @@ class CaseSession:
         try:
             self._config = config_of(device)
             self.versions = parse_versions(hal)
-            check_reachable(hal or "", self.versions.versions, self._config)
             known = self._config.kind != "adb"
             self._backends = parse_backends(backends or None, known=known)
             for path in self.goldens:
@@ -76,7 +75,9 @@ class CaseSession:
     @cached_property
     def driver(self) -> Driver:
         try:
-            self._opened = Driver.open(self._config, backends=self._backends)
+            self._opened = Driver.open(
+                self._config, backends=self._backends, wires=self.versions.wires
+            )
         except (ConfigError, DeviceUnreachable, ProgramMissing, VmError) as error:
             # No test that needs the device can run, and none is to blame.
             pytest.exit(f"--device={self.device}: {error}", _WRONG_COMMAND)
@@ -89,7 +90,7 @@ class CaseSession:
     def planned(self, cases: Sequence[Case]) -> Sequence[Planned]:
         # Which versions a service offers is not asked before it runs.
         is_host = self._config.kind == "host"
-        newest = pb.HAL_VERSION_UNSPECIFIED if is_host else pb.HAL_VERSION_1_3
+        newest = pb.HAL_VERSION_UNSPECIFIED if is_host else newest_of(self.versions.wires)
         return make_plan(cases, self.versions, newest).runs
 
     def close(self) -> None:

@@ -64,6 +64,7 @@ class _Bundle:
         settings: RunSettings,
     ) -> None:
         self._driver = driver
+        self._target = driver.target(version)
         self._left = {planned.name: planned for planned in bundle}
         self._jobs = settings.jobs
         self._options = pb.RunOptions(
@@ -105,7 +106,7 @@ class _Bundle:
             driver.device,
             [planned.case.test_case for planned in order],
             self._options,
-            driver.target,
+            self._target,
             driver=DriverOptions(driver.backends),
             jobs=self._jobs,
             until_crash=driver.is_restarted,
@@ -130,14 +131,14 @@ class _Bundle:
             failed_stage=pb.STAGE_CRASH,
             status=pb.ERROR_STATUS_GENERAL_FAILURE,
             message=died.message,
-            target=self._driver.target.name,
+            target=self._target.name,
             hal_version=planned.version,
         )
         return planned, result
 
     def _check_origin(self, planned: Planned, result: pb.CaseResult) -> None:
         """A result from elsewhere than was asked for proves nothing."""
-        target = self._driver.target.name
+        target = self._target.name
         asked = planned.version in (pb.HAL_VERSION_UNSPECIFIED, result.hal_version)
         if result.target != target or not asked or result.name != planned.case.test_case.name:
             ran = f"{result.name}, {result.target}, HAL {hal_version.format(result.hal_version)}"

@@ -13,6 +13,7 @@ from halyard.devices.device import (
     Progress,
     Service,
     ServiceOptions,
+    Wire,
 )
 from halyard.devices.host import HostDevice
 from halyard.devices.virtual import VirtualDevice
@@ -30,6 +31,7 @@ __all__ = [
     "Service",
     "ServiceOptions",
     "VirtualDevice",
+    "Wire",
     "check_there",
     "config_of",
     "open_config",

@@ -2,17 +2,18 @@
 """The service on a device behind a shell: started in the background, watched through its files."""
 
 import logging
+import re
 import secrets
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 from halyard import native
 from halyard.devices import service_folder
-from halyard.devices.device import WORK_FOLDER, Device, ServiceOptions
+from halyard.devices.device import WORK_FOLDER, Device, ServiceOptions, Wire
 from halyard.errors import DeviceError, DeviceUnreachable, ServiceError
 
 _LOG = logging.getLogger(__name__)
@@ -28,19 +29,30 @@ UNKNOWN_EXIT_CODE = 255
 
 
 def list_services(device: Device) -> list[str]:
-    """Everything registered with hwservicemanager, as "interface/name"."""
+    """Everything registered with the service managers, as "interface/name"."""
     runner = device.put_program(native.RUNNER)
     return device.shell(f"{runner} --list-services", timeout=20).check().stdout.split()
 
 
-def registered(services: Sequence[str], instance: str) -> list[str]:
-    """The NNAPI interfaces under that name, oldest version first."""
-    return sorted(
+_INTERFACES: Mapping[Wire, re.Pattern[str]] = {
+    Wire.HIDL: re.compile(r"android\.hardware\.neuralnetworks@[0-9.]+::IDevice"),
+    Wire.AIDL: re.compile(r"android\.hardware\.neuralnetworks\.IDevice"),
+}
+
+
+def registered(
+    services: Sequence[str], instance: str, wires: Collection[Wire] = tuple(Wire)
+) -> list[str]:
+    """The NNAPI interfaces under that name on these wires: HIDL's, oldest version first, then
+    AIDL's."""
+    return [
         name
-        for name in services
-        if name.startswith("android.hardware.neuralnetworks@")
-        and name.endswith(f"::IDevice/{instance}")
-    )
+        for wire in Wire
+        if wire in wires
+        for name in sorted(services)
+        if name.endswith(f"/{instance}")
+        and _INTERFACES[wire].fullmatch(name.removesuffix(f"/{instance}"))
+    ]
 
 
 class AdbService:
@@ -119,7 +131,8 @@ class AdbService:
     def _wait_for_name(device: Device, options: ServiceOptions) -> None:
         """The name must be free. A service that has just ended may still hold it for a moment."""
         end = time.monotonic() + _UNREGISTER_TIMEOUT
-        while taken := registered(list_services(device), options.instance):
+        wires = options.wires or tuple(Wire)
+        while taken := registered(list_services(device), options.instance, wires):
             if time.monotonic() > end:
                 owners = [
                     folder.owner
@@ -137,10 +150,11 @@ class AdbService:
     def _wait_until_registered(self) -> None:
         end = time.monotonic() + self._options.timeout
         while True:
-            found = registered(list_services(self._device), self.instance)
+            services = list_services(self._device)
             # A service registers all its versions in one call.
-            if found:
-                self.interfaces = found
+            there = [wire for wire in Wire if registered(services, self.instance, [wire])]
+            if there and set(there) >= set(self._options.wires):
+                self.interfaces = registered(services, self.instance)
                 return
             if not self.is_running():
                 raise self._ended("the service ended before it was registered")
@@ -191,7 +205,8 @@ class AdbService:
 
     def report(self) -> Mapping[str, Sequence[str]]:
         runner = self._device.put_program(native.RUNNER)
-        target = shlex.quote(f"hidl:{self.instance}")
+        wire = self._options.wires[0] if self._options.wires else Wire.HIDL
+        target = shlex.quote(f"{wire}:{self.instance}")
         said = self._device.shell(f"{runner} --target {target} --report", timeout=20).check()
         values: dict[str, list[str]] = {}
         for line in said.stdout.splitlines():

@@ -13,7 +13,7 @@ key: ~/.android/adbkey     # adb: the private key; made if it is not there
 memory: 1024               # virtual: MiB
 processors: 2              # virtual
 properties:                # virtual: what getprop answers beside the defaults
-  ro.build.version.sdk: 30
+  ro.build.version.sdk: 34
 service:                   # virtual, adb: where the service lies on the device, and its name
   program: /vendor/bin/hw/android.hardware.neuralnetworks@1.3-service-halyard
   instance: halyard-default

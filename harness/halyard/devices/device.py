@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -51,11 +52,21 @@ class CommandResult:
         return self
 
 
+class Wire(StrEnum):
+    """A way on which clients reach a service, each with a service manager of its own."""
+
+    HIDL = "hidl"
+    AIDL = "aidl"
+
+
 @dataclass(frozen=True)
 class ServiceOptions:
     """How to start the service."""
 
     instance: str = "halyard-default"  # -n
+    # --wires, on each of which it has to be registered; none: the service's own default, of which
+    # one will do.
+    wires: Sequence[Wire] = ()
     backends: Sequence[str] = ()  # none: the service's own default
     threads: int | None = None
     verbose: bool = True  # -v
@@ -76,6 +87,8 @@ class ServiceOptions:
         ).words()
         if self.seccomp is not None:
             words += ["--seccomp", self.seccomp]
+        if self.wires:
+            words += ["--wires", ",".join(self.wires)]
         return [*words, "-n", self.instance, *self.arguments]
 
 
@@ -90,7 +103,7 @@ class Service(Protocol):
 
     @property
     def interfaces(self) -> Sequence[str]:
-        """What it registered, as "interface/name", oldest version first."""
+        """What it registered, as "interface/name": HIDL's, oldest version first, then AIDL's."""
         ...
 
     def is_running(self) -> bool: ...
