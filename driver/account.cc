@@ -30,6 +30,7 @@ constexpr Row kRows[] = {
         {&Account::descriptors, &AccountLimits::descriptors, "descriptors"},
         {&Account::models, &AccountLimits::models, "models"},
         {&Account::tasks, &AccountLimits::tasks, "tasks"},
+        {&Account::bursts, &AccountLimits::bursts, "bursts"},
         {&Account::processes, &AccountLimits::processes, "processes"},
 };
 
@@ -52,6 +53,7 @@ constexpr size_t kMappings = 32768;    // of 65,530 that a process may have unle
 constexpr size_t kDescriptors = 8192;  // of 32,768 that a service lets itself have
 constexpr size_t kModels = 16384;
 constexpr size_t kTasks = 8192;
+constexpr size_t kBursts = 256;
 constexpr size_t kProcesses = 512;
 constexpr size_t kUserProcesses = 64;
 
@@ -94,6 +96,7 @@ AccountLimits accountLimits(const Options& options, size_t deviceMemory) {
                             .descriptors = divide(kDescriptors, kDescriptors / 8),
                             .models = divide(kModels, kModels / 16),
                             .tasks = divide(kTasks, kTasks / 16),
+                            .bursts = divide(kBursts, kBursts / 16),
                             .processes = divide(kProcesses, 1)};
     limits.processes.user = kUserProcesses;
     return limits;

@@ -33,6 +33,8 @@ struct Account {
     std::shared_ptr<Budget> models;
     // Work that waits for its turn or runs, on threads of the device.
     std::shared_ptr<Budget> tasks;
+    // Bursts, each of which has a thread of its own.
+    std::shared_ptr<Budget> bursts;
     // Processes with an account; of a process, one.
     std::shared_ptr<Budget> processes;
 };
@@ -58,6 +60,7 @@ struct AccountLimits {
     Division descriptors;
     Division models;
     Division tasks;
+    Division bursts;
     Division processes;
 };
 

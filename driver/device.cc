@@ -161,6 +161,7 @@ std::string describeHoldings(const Part& part) {
     add("shared_memory", account.sharedMemory->reserved());
     add("descriptors", account.descriptors->reserved());
     add("tasks", account.tasks->reserved());
+    add("bursts", account.bursts->reserved());
     add("waiting", waitingOf(shares));
     add("running", shares.preparing->running() + shares.executing->running());
     add("calls", shares.calls->inside());

@@ -122,6 +122,7 @@ class LocalDevice : public IDevice {
     }
 
     Result<std::shared_ptr<IBuffer>> allocate(const BufferDescription& description) override {
+        HALYARD_RETURN_IF_ERROR(checkHas(mVersion, "allocate"));
         HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<ManagedBuffer> buffer,
                                  mDevice->allocate({.dimensions = description.dimensions,
                                                     .inputs = rolesOf(description.inputs),

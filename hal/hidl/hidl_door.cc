@@ -32,8 +32,9 @@ class HidlDoor final : public Door {
     }
 
     Status open(const Served& served, const DoorThreads& threads) override {
-        // It calls hwservicemanager and callbacks, which have no descriptors to give.
-        HALYARD_ASSIGN_OR_RETURN(mProcess, BinderProcess::open(mPath, ReplyDescriptors::REFUSED));
+        // It calls hwservicemanager and callbacks, of which a burst's gives descriptors: the burst
+        // waits for those alone.
+        HALYARD_ASSIGN_OR_RETURN(mProcess, BinderProcess::open(mPath));
         HALYARD_ASSIGN_OR_RETURN(mObject,
                                  makeDeviceObject(mProcess, served.device, served.processes));
         return mProcess->startThreads(threads.first, threads.spawned);

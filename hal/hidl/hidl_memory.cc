@@ -18,7 +18,8 @@ Status wrongHandle(const NativeHandle& handle) {
 
 }  // namespace
 
-driver::SharedMemory importMemory(std::string name, const ReceivedHandle& handle, uint64_t size) {
+driver::SharedMemory importMemory(std::string name, const ReceivedHandle& handle, uint64_t size,
+                                  const ImportOptions& options) {
     const std::vector<int>& fds = handle.handle.fds;
     const std::vector<int32_t>& ints = handle.handle.ints;
     if (!handle.valid) {
@@ -26,7 +27,7 @@ driver::SharedMemory importMemory(std::string name, const ReceivedHandle& handle
     }
     if (name == "ashmem") {
         return fds.size() == 1 && ints.empty()
-                       ? importAshmem(fds[0], size)
+                       ? importAshmem(fds[0], size, options)
                        : unmappableMemory(std::move(name), size, true, wrongHandle(handle.handle));
     }
     if (name == "mmap_fd") {
@@ -35,7 +36,10 @@ driver::SharedMemory importMemory(std::string name, const ReceivedHandle& handle
         }
         const uint64_t offset = static_cast<uint32_t>(ints[1]) |
                                 static_cast<uint64_t>(static_cast<uint32_t>(ints[2])) << 32;
-        return importMappedFile(fds[0], size, ints[0], offset);
+        return importMappedFile(fds[0], size, ints[0], offset, options);
+    }
+    if (name == "hardware_buffer_blob" && !fds.empty()) {
+        return importHardwareBuffer(fds[0], size, options);
     }
     return unmappableMemory(std::move(name), size, true,
                             unsupported("memory of this kind can't be mapped"));

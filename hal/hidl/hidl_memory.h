@@ -9,12 +9,15 @@
 
 #include "driver/model/memory.h"
 #include "hal/memory/native_handle.h"
+#include "hal/memory/shared_memory.h"
 
 namespace halyard::hal::hidl {
 
-// "ashmem" and "mmap_fd" are mapped; the hardware buffer names are known but can't be mapped yet.
-// Takes its own duplicate of the handle's descriptor, until the memory is used, once. Never fails:
-// what is wrong with the handle is reported by valid() or use(), where the contract wants it.
-driver::SharedMemory importMemory(std::string name, const ReceivedHandle& handle, uint64_t size);
+// "ashmem" and "mmap_fd" are mapped, and so is "hardware_buffer_blob" where its first descriptor is
+// memory; "hardware_buffer" is known but can't be mapped. Takes its own duplicate of the handle's
+// descriptor. Never fails: what is wrong with the handle is reported by valid() or use(), where the
+// contract wants it.
+driver::SharedMemory importMemory(std::string name, const ReceivedHandle& handle, uint64_t size,
+                                  const ImportOptions& options = {});
 
 }  // namespace halyard::hal::hidl

@@ -10,7 +10,9 @@
 #include "driver/error_status.h"
 #include "hal/descriptors/client_lanes.h"
 #include "hal/descriptors/descriptor_kind.h"
+#include "hal/hidl/burst_object.h"
 #include "hal/hidl/callbacks.h"
+#include "hal/hidl/message_queue.h"
 #include "hal/hidl/types.h"
 #include "hal/hidl/v1_2.h"
 #include "hal/hidl/v1_3.h"
@@ -52,6 +54,18 @@ Result<driver::Fences> fencesOf(std::span<const HidlHandle> handles, ClientLanes
         });
     }
     return fences;
+}
+
+template <typename Datum>
+Result<MessageQueue> openQueue(const HidlFmq<Datum>& wire, const driver::Account* account) {
+    HidlHandle handle;
+    handle.address = wire.handleAddress;
+    const ReceivedHandle received = nativeHandle(handle);
+    return MessageQueue::open({.grantors = wire.grantors.view(),
+                               .handle = received.handle,
+                               .quantum = wire.quantum,
+                               .flags = wire.flags},
+                              sizeof(Datum), account);
 }
 
 // IFencedExecutionCallback of an execution that is over.
@@ -182,13 +196,29 @@ Status PreparedModelObject::executeSynchronously(Call& call) {
 }
 
 Status PreparedModelObject::configureExecutionBurst(Call& call) {
-    HALYARD_ASSIGN_OR_RETURN(ObjectRef callback, call.arguments.readObject());
-    HALYARD_RETURN_IF_ERROR(readValue<HidlFmq<nn::v1_2::FmqRequestDatum>>(call.arguments).status());
-    HALYARD_RETURN_IF_ERROR(readValue<HidlFmq<nn::v1_2::FmqResultDatum>>(call.arguments).status());
+    HALYARD_ASSIGN_OR_RETURN(const ObjectRef object, call.arguments.readObject());
+    HALYARD_ASSIGN_OR_RETURN(const auto* requests,
+                             readValue<HidlFmq<nn::v1_2::FmqRequestDatum>>(call.arguments));
+    HALYARD_ASSIGN_OR_RETURN(const auto* results,
+                             readValue<HidlFmq<nn::v1_2::FmqResultDatum>>(call.arguments));
+    const driver::Account* const account = &mModel->client()->account();
+    Result<MessageQueue> requestQueue = openQueue(*requests, account);
+    Result<MessageQueue> resultQueue = openQueue(*results, account);
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    writeEnum(*reply,
-              isNull(callback) ? ErrorStatus::INVALID_ARGUMENT : ErrorStatus::GENERAL_FAILURE);
-    reply->writeObject({});  // no IBurstContext
+    const std::shared_ptr<RemoteObject> callback = asCallback(object);
+    Status status = callback == nullptr ? invalidArgument("the callback is null") : Status();
+    for (const Status& opened : {requestQueue.status(), resultQueue.status()}) {
+        status = status.ok() ? opened : status;
+    }
+    std::shared_ptr<BurstObject> context;
+    if (status.ok()) {
+        auto started = BurstObject::start(mProcess, mModel, callback, std::move(*requestQueue),
+                                          std::move(*resultQueue));
+        status = started.status();
+        context = started.ok() ? *started : nullptr;
+    }
+    writeEnum(*reply, reportStatus(status, call.version, "configureExecutionBurst"));
+    reply->writeObject(context == nullptr ? ObjectRef() : ObjectRef(context));
     return {};
 }
 

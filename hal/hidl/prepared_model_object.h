@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IPreparedModel 1.0–1.3 over a driver::PreparedModel. Bursts and fenced execution are answered
-// with the failure that the contract has for drivers without them, once their arguments are valid.
+// IPreparedModel 1.0–1.3 over a driver::PreparedModel. A fenced execution is over when it is
+// answered, with no fence.
 
 #pragma once
 

@@ -26,6 +26,7 @@ namespace {
 
 constexpr std::string_view kAshmem = "ashmem";
 constexpr std::string_view kMappedFile = "mmap_fd";
+constexpr std::string_view kHardwareBuffer = "hardware_buffer_blob";
 
 Status systemError(const std::string& what) {
     return internalError(what + ": " + std::strerror(errno));
@@ -285,6 +286,10 @@ driver::SharedMemory importAshmem(int fd, uint64_t size, const ImportOptions& op
     // A memfd could be kept from being cut short by a seal, but that waits for a lock of the
     // file's, which a write() of its owner may hold for good. The mapping is guarded.
     return import(kAshmem, fd, size, Place(), options);
+}
+
+driver::SharedMemory importHardwareBuffer(int fd, uint64_t size, const ImportOptions& options) {
+    return import(kHardwareBuffer, fd, size, Place(), options);
 }
 
 driver::SharedMemory importMappedFile(int fd, uint64_t size, int protection, uint64_t offset,

@@ -34,6 +34,9 @@ struct ImportOptions {
 
 // "ashmem": a whole region that may be written, of ashmem, a memfd or a dma-buf.
 driver::SharedMemory importAshmem(int fd, uint64_t size, const ImportOptions& options = {});
+// "hardware_buffer_blob": the first descriptor of a buffer of format BLOB, which graphics
+// allocators make of a dma-buf or of shared memory, from its first byte on.
+driver::SharedMemory importHardwareBuffer(int fd, uint64_t size, const ImportOptions& options = {});
 // "mmap_fd": `size` bytes from `offset` on, to be mapped with no more than this protection
 // (PROT_*).
 driver::SharedMemory importMappedFile(int fd, uint64_t size, int protection, uint64_t offset,

@@ -223,7 +223,6 @@ TEST_P(DeviceInterface, KnowsWhatTheVersionHasWordsFor) {
 TEST_P(DeviceInterface, SaysWhatItCanNotDo) {
     const auto model = prepared();
     ASSERT_NE(model, nullptr);
-    EXPECT_EQ(model->makeBurst().status().code(), StatusCode::UNSUPPORTED);
     EXPECT_EQ(model->executeAsync(mRequest, {}, nullptr).code(), StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(mDevice->prepareAsync(addModel(), {}, nullptr).code(), StatusCode::INVALID_ARGUMENT);
 }
@@ -247,6 +246,35 @@ TEST_P(DeviceInterface, ExecutesFenced) {
     EXPECT_TRUE(info.fenced.timeOnDevice.has_value());
     mRequest.inputs.clear();
     EXPECT_EQ(model->executeFenced(mRequest, {}).status().code(), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_P(DeviceInterface, ExecutesInBursts) {
+    const auto model = prepared();
+    ASSERT_NE(model, nullptr);
+    Result<std::shared_ptr<driver::IBurst>> burst = model->makeBurst();
+    if (!GetParam().remote || !knowsShapes()) {
+        EXPECT_EQ(burst.status().code(), StatusCode::UNSUPPORTED);
+        return;
+    }
+    ASSERT_TRUE(burst.ok()) << burst.status().toString();
+    driver::ExecuteOptions options;
+    options.measureTiming = true;
+    const std::array<int64_t, 1> known = {7};
+    for (const int64_t identifier : {int64_t{7}, int64_t{7}, int64_t{-1}}) {
+        const Values before = {3.0F, static_cast<float>(identifier)};
+        std::memcpy(bytes(), before.data(), sizeof(before));
+        const driver::ExecutionResult result =
+                (*burst)->execute(mRequest, std::array{identifier}, options);
+        ASSERT_TRUE(result.status.ok()) << result.status.toString();
+        EXPECT_EQ(output(), (Values{13.0F, 20.0F + static_cast<float>(identifier)}));
+        EXPECT_EQ(result.outputShapes.size(), 1U);
+        EXPECT_TRUE(result.timing.timeInDriver.has_value());
+    }
+    EXPECT_TRUE((*burst)->releaseMemory(7).ok());
+    EXPECT_TRUE((*burst)->execute(mRequest, known, {}).status.ok()) << "it is asked for again";
+    mRequest.inputs.clear();
+    EXPECT_EQ((*burst)->execute(mRequest, known, {}).status.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ((*burst)->execute(mRequest, {}, {}).status.code(), StatusCode::INVALID_ARGUMENT);
 }
 
 TEST_P(DeviceInterface, KeepsValuesInBuffers) {

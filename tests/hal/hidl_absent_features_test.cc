@@ -88,26 +88,6 @@ TEST_F(HidlObjects, HaveNothingInTheCache) {
               ErrorStatus::INVALID_ARGUMENT);
 }
 
-TEST_F(HidlObjects, ConfigureNoBursts) {
-    std::shared_ptr<LocalObject> model = served(*mProcess, prepared(newest()));
-    for (bool null : {true, false}) {
-        Result<std::unique_ptr<Reply>> reply = callMethod(
-                *mProcess, model, IPreparedModel::layout(), IPreparedModel::configureExecutionBurst,
-                [&](ParcelWriter& writer) {
-                    writer.writeObject(null ? ObjectRef()
-                                            : ObjectRef(RecordingCallback::forModels()));
-                    hidl::HidlFmq<hidl::nn::v1_2::FmqRequestDatum> requests;
-                    requests.handleAddress = hidl::makeHandle(writer, {}).address;
-                    hidl::writeValue(writer, requests);
-                    hidl::writeValue(writer, hidl::HidlFmq<hidl::nn::v1_2::FmqResultDatum>());
-                });
-        ASSERT_TRUE(reply.ok()) << reply.status().toString();
-        EXPECT_EQ(*hidl::readEnum<ErrorStatus>((*reply)->reader()),
-                  null ? ErrorStatus::INVALID_ARGUMENT : ErrorStatus::GENERAL_FAILURE);
-        EXPECT_TRUE(isNull(*(*reply)->reader().readObject()));
-    }
-}
-
 }  // namespace
 
 }  // namespace halyard::hal

@@ -394,14 +394,27 @@ TEST(SharedMemory, WritableIsWhatTheHandleAndTheDescriptorAllow) {
     close(readOnly);
 }
 
-TEST(SharedMemory, HardwareBuffersAreKnownButNotMapped) {
+TEST(SharedMemory, OtherHardwareBuffersAreKnownButNotMapped) {
     File file(4096);
-    for (const char* name : {"hardware_buffer_blob", "hardware_buffer", "something else"}) {
+    for (const char* name : {"hardware_buffer", "something else"}) {
         driver::SharedMemory memory = hidl::importMemory(name, handleOf({file.fd()}), 4096);
         EXPECT_TRUE(memory->valid());
         EXPECT_EQ(memory->name(), name);
         EXPECT_EQ(memory->map().status().code(), StatusCode::UNSUPPORTED);
     }
+}
+
+TEST(SharedMemory, BlobsOfHardwareBuffersAreMappedByTheirFirstDescriptor) {
+    File file(4096);
+    const driver::SharedMemory memory =
+            hidl::importMemory("hardware_buffer_blob", handleOf({file.fd()}), 4096);
+    EXPECT_EQ(memory->name(), "hardware_buffer_blob");
+    const Result<driver::MemoryUse> use = memory->useWhole(nullptr);
+    ASSERT_TRUE(use.ok()) << use.status().toString();
+    EXPECT_TRUE(use->writable());
+    const driver::SharedMemory none =
+            hidl::importMemory("hardware_buffer_blob", handleOf({}), 4096);
+    EXPECT_FALSE(none->useWhole(nullptr).ok());
 }
 
 }  // namespace

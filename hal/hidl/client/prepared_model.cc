@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "hal/hidl/client/answers.h"
+#include "hal/hidl/client/burst.h"
 #include "hal/hidl/client/receivers.h"
 #include "hal/hidl/client/sendable.h"
 #include "hal/hidl/v1_3.h"
@@ -139,7 +140,10 @@ class ClientPreparedModel : public driver::IPreparedModel {
     }
 
     Result<std::shared_ptr<driver::IBurst>> makeBurst() override {
-        return unsupported("bursts are not set up over HIDL yet");
+        if (mVersion.version < HalVersion::V1_2) {
+            return unsupported("HAL " + std::string(toString(mVersion.version)) + " has no bursts");
+        }
+        return configureBurst(mModel, mService);
     }
 
     std::string report() override {
