@@ -19,6 +19,7 @@
 #include "driver/model/footprint.h"
 #include "driver/model/pools.h"
 #include "driver/model/validate.h"
+#include "driver/prepare/compilation_cache.h"
 #include "driver/prepare/saved_model.h"
 #include "driver/prepare/support.h"
 #include "engine/base/checked_math.h"
@@ -88,17 +89,8 @@ DeviceType typeOf(const engine::Backend& backend) {
     return DeviceType::OTHER;
 }
 
-// What is asked for and nobody serves, and what the contract wants ignored then, is told to those
-// who wonder.
-void noteIgnored(const PrepareOptions& options) {
-    if (options.cache != nullptr) {
-        log(LogLevel::VERBOSE, "prepareModel: the cache files given are ignored: " +
-                                       std::to_string(options.cache->modelFiles.size()) +
-                                       " for the model and " +
-                                       std::to_string(options.cache->dataFiles.size()) +
-                                       " for data, where the device keeps none");
-    }
-    noteIgnored(options.hints, "prepareModel");
+Status deadlineHasPassed() {
+    return {StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"};
 }
 
 // Structure and signatures: what is quickly told, and all that makes a model invalid.
@@ -106,10 +98,7 @@ Status validate(const Model& model, HalVersion version, const PrepareOptions& op
     HALYARD_RETURN_IF_ERROR(validatePreference(options.preference));
     HALYARD_RETURN_IF_ERROR(validatePriority(options.priority));
     HALYARD_RETURN_IF_ERROR(validateForVersion(model, version));
-    if (hasPassed(options.deadline)) {
-        return {StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"};
-    }
-    return {};
+    return hasPassed(options.deadline) ? deadlineHasPassed() : Status();
 }
 
 Status validate(const Options& options) {
@@ -248,6 +237,10 @@ std::vector<std::string> Device::backendNames() const {
     return names;
 }
 
+NumberOfCacheFiles Device::numberOfCacheFiles() const {
+    return driver::numberOfCacheFiles();
+}
+
 DeviceType Device::type() const {
     return mState->backendList.empty() ? DeviceType::OTHER : typeOf(*mState->backendList.front());
 }
@@ -280,11 +273,18 @@ Result<std::vector<bool>> Device::supportedOperations(const Model& model, HalVer
 Result<std::shared_ptr<PreparedModel>> Device::prepare(const Model& model, HalVersion version,
                                                        const PrepareOptions& options) const {
     HALYARD_RETURN_IF_ERROR(validate(model, version, options));
-    noteIgnored(options);
+    noteIgnored(options.hints, "prepareModel");
     const Client& client = options.client == nullptr ? *mState->clients.own() : *options.client;
     PoolUses pools;
     HALYARD_RETURN_IF_ERROR(usePools(model, &client.account(), pools));
-    return compileModel(mState, model, std::move(pools), options);
+    Reservation held;
+    const std::shared_ptr<const CompilationCache> cache = usableCache(options.cache, client, held);
+    Result<std::shared_ptr<PreparedModel>> prepared =
+            compileModel(mState, model, std::move(pools), options);
+    if (prepared.ok() && cache != nullptr) {
+        keepModel(*mState, *prepared, cache, options.deadline);
+    }
+    return prepared;
 }
 
 Status Device::prepareAsync(Model model, HalVersion version, const PrepareOptions& options,
@@ -297,7 +297,7 @@ Status Device::prepareAsync(Model model, HalVersion version, const PrepareOption
         callback(valid, nullptr);
         return valid.code() == StatusCode::INVALID_ARGUMENT ? valid : Status();
     }
-    noteIgnored(options);
+    noteIgnored(options.hints, "prepareModel");
     const std::shared_ptr<Client> client =
             options.client == nullptr ? mState->clients.own() : options.client;
     Result<Client::Admission> admission = client->admit(footprintOf(model));
@@ -323,23 +323,28 @@ Status Device::prepareAsync(Model model, HalVersion version, const PrepareOption
         Model model;
         PoolUses pools;
         Client::Admission admission;
+        Reservation descriptors = {};  // of the cache's files
     };
     model.pools.clear();  // what is used of them is
     const auto preparation = std::make_shared<Preparation>(Preparation{
             std::move(callback), std::move(model), std::move(pools), std::move(admission).value()});
-    // What is ignored does not wait with the rest.
     PrepareOptions kept = options;
-    kept.cache = nullptr;
+    kept.cache = usableCache(options.cache, *client, preparation->descriptors);
+    // What is ignored does not wait with the rest.
     kept.hints = {};
     auto work = [preparation, kept = std::move(kept), state = mState](const Status& turn) {
         Result<std::shared_ptr<PreparedModel>> prepared =
                 turn.ok() ? compileModel(state, preparation->model, std::move(preparation->pools),
                                          kept)
                           : turn;
+        if (prepared.ok() && kept.cache != nullptr) {
+            keepModel(*state, *prepared, kept.cache, kept.deadline);
+        }
         // The model stands on its own now.
         preparation->model = {};
         preparation->pools = {};
         preparation->admission.memory = {};
+        preparation->descriptors = {};
         preparation->callback(prepared.status(), prepared.ok() ? std::move(*prepared) : nullptr);
     };
     Status posted =
@@ -351,18 +356,68 @@ Status Device::prepareAsync(Model model, HalVersion version, const PrepareOption
 }
 
 Result<std::shared_ptr<PreparedModel>> Device::prepareFromCache(
-        const PrepareOptions& /*options*/) const {
-    return unsupported("there is no compilation cache");
+        const PrepareOptions& options) const {
+    if (hasPassed(options.deadline)) {
+        return deadlineHasPassed();
+    }
+    const std::shared_ptr<Client> client =
+            options.client == nullptr ? mState->clients.own() : options.client;
+    HALYARD_ASSIGN_OR_RETURN(const KeptModel kept,
+                             findKeptModel(*mState, client, options.cache, options.deadline));
+    return loadKeptModel(mState, kept, options);
 }
 
 Status Device::prepareFromCacheAsync(const PrepareOptions& options,
-                                     const PrepareCallback& callback) const {
+                                     PrepareCallback callback) const {
     if (callback == nullptr) {
         return invalidArgument("prepareModelFromCache needs a callback");
     }
-    const Status none = prepareFromCache(options).status();
-    callback(none, nullptr);
-    return none;
+    if (hasPassed(options.deadline)) {
+        callback(deadlineHasPassed(), nullptr);
+        return {};
+    }
+    const std::shared_ptr<Client> client =
+            options.client == nullptr ? mState->clients.own() : options.client;
+    struct Loading {
+        PrepareCallback callback;
+        KeptModel kept;
+        Client::Admission admission;
+        Reservation descriptors;
+    };
+    const auto begin = [&]() -> Result<Loading> {
+        Loading loading;
+        HALYARD_ASSIGN_OR_RETURN(loading.admission, client->admit(sizeof(Loading)));
+        HALYARD_ASSIGN_OR_RETURN(const CallGate::Permit permit, client->shares().calls->enter());
+        HALYARD_ASSIGN_OR_RETURN(loading.kept,
+                                 findKeptModel(*mState, client, options.cache, options.deadline));
+        HALYARD_ASSIGN_OR_RETURN(loading.descriptors,
+                                 Reservation::create(client->account().descriptors,
+                                                     options.cache->modelFiles.size() +
+                                                             options.cache->dataFiles.size()));
+        return loading;
+    };
+    Result<Loading> begun = begin();
+    if (!begun.ok()) {
+        callback(begun.status(), nullptr);
+        return begun.status();
+    }
+    const auto loading = std::make_shared<Loading>(std::move(*begun));
+    loading->callback = std::move(callback);
+    PrepareOptions kept = options;
+    kept.hints = {};
+    auto work = [loading, kept = std::move(kept), state = mState](const Status& turn) {
+        Result<std::shared_ptr<PreparedModel>> prepared =
+                turn.ok() ? loadKeptModel(state, loading->kept, kept) : turn;
+        loading->admission.memory = {};
+        loading->descriptors = {};
+        loading->callback(prepared.status(), prepared.ok() ? std::move(*prepared) : nullptr);
+    };
+    Status posted = client->shares().preparing->post(loading->kept.priority, options.deadline,
+                                                     std::move(work));
+    if (!posted.ok()) {
+        loading->callback(posted, nullptr);
+    }
+    return posted;
 }
 
 Result<std::shared_ptr<PreparedModel>> Device::load(const Memory& file,

@@ -52,8 +52,9 @@ class Device {
     // That of the backend which is asked first.
     DeviceType type() const;
     const Capabilities& capabilities() const { return mCapabilities; }
-    // None: nothing is kept of prepared models.
-    NumberOfCacheFiles numberOfCacheFiles() const { return {}; }
+    // How many a model is kept in where the options of prepare() have them; none where this build
+    // can't be told from others.
+    NumberOfCacheFiles numberOfCacheFiles() const;
     // The backends in use, in order.
     std::vector<std::string> backendNames() const;
 
@@ -69,7 +70,8 @@ class Device {
             const Model& model, HalVersion version,
             const std::shared_ptr<Client>& client = nullptr) const;
 
-    // Prepares on the calling thread. INVALID_ARGUMENT: as above. UNSUPPORTED: valid, but an
+    // Prepares on the calling thread, and keeps the model in the files of the options' cache, if
+    // that can be done; the log says why not. INVALID_ARGUMENT: as above. UNSUPPORTED: valid, but an
     // operation can't be run, or constants or shapes contradict each other. RESOURCE_EXHAUSTED: it,
     // or an execution of it, would take more memory than Options::maxMemoryMib or the client's
     // account leaves. DEADLINE_EXCEEDED: stopped part-way. UNAVAILABLE: the client died.
@@ -81,12 +83,12 @@ class Device {
     Status prepareAsync(Model model, HalVersion version, const PrepareOptions& options,
                         PrepareCallback callback) const;
 
-    // Prepares what was kept in the files of the options' cache, on the calling thread.
-    // UNSUPPORTED: nothing is ever kept.
+    // Prepares what was kept in the files of the options' cache, on the calling thread; fails as
+    // findKeptModel() and loadKeptModel() (prepare/compilation_cache.h) do.
     Result<std::shared_ptr<PreparedModel>> prepareFromCache(const PrepareOptions& options) const;
-    // The same on another thread, by the contract above.
-    Status prepareFromCacheAsync(const PrepareOptions& options,
-                                 const PrepareCallback& callback) const;
+    // The same on another thread, by the contract above. Whether there is a kept model is found
+    // before the call returns; what is kept of it is looked at on the other thread.
+    Status prepareFromCacheAsync(const PrepareOptions& options, PrepareCallback callback) const;
 
     // From a file that PreparedModel::save() wrote, on the calling thread; fails as loadModel()
     // (prepare/saved_model.h) does.

@@ -85,6 +85,21 @@ Result<PlacementPolicy> PlacementPolicy::create(const Options& options,
     return policy;
 }
 
+std::string PlacementPolicy::describeHints() const {
+    std::string text;
+    const auto add = [&text](const std::string& operation, engine::BackendIndex backend) {
+        text.append(text.empty() ? "" : ", ").append(operation).append(" ");
+        text.append(std::to_string(backend));
+    };
+    for (const auto& [operation, backend] : mHintByIndex) {
+        add(std::to_string(operation), backend);
+    }
+    for (const auto& [type, backend] : mHintByType) {
+        add(describe(type), backend);
+    }
+    return text;
+}
+
 engine::PlacementRules PlacementPolicy::rulesFor(const Model& model) const {
     engine::PlacementRules rules = mRules;
     if (mHintByIndex.empty() && mHintByType.empty()) {

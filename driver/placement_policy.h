@@ -32,6 +32,10 @@ class PlacementPolicy {
     // Points to the model and to this.
     engine::PlacementRules rulesFor(const Model& model) const;
 
+    // The hints that count, the same text for the same ones: "3 0, CONV_2D 1", operations and the
+    // indexes of backends.
+    std::string describeHints() const;
+
   private:
     engine::PlacementRules mRules;  // without hints
     std::map<uint32_t, engine::BackendIndex> mHintByIndex;

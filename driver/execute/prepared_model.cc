@@ -477,13 +477,17 @@ Status PreparedModel::validateFenced(const Request& request, HalVersion version)
     return {};
 }
 
-Status PreparedModel::save(ByteSink& sink) const {
+SectionWriter PreparedModel::saved() const {
     SectionWriter file;
     file.addDescription("model", toBytes({.boundary = mState->boundary,
                                           .footprint = mState->holdings.memory.count(),
-                                          .settings = settingsOf(mState->device->options)}));
+                                          .settings = settingsOf(*mState->device)}));
     mState->program->save(file);
-    HALYARD_RETURN_IF_ERROR(file.writeTo(sink));
+    return file;
+}
+
+Status PreparedModel::write(const SectionWriter& saved, ByteSink& sink) const {
+    HALYARD_RETURN_IF_ERROR(saved.writeTo(sink));
     for (size_t i = 0; i < mState->pools.size(); ++i) {
         HALYARD_RETURN_IF_ERROR(checkIntact(mState->pools[i], "model", i));
     }
@@ -500,6 +504,10 @@ const ModelBoundary& PreparedModel::boundary() const {
 
 const engine::Program& PreparedModel::program() const {
     return *mState->program;
+}
+
+Priority PreparedModel::priority() const {
+    return mState->priority;
 }
 
 const std::shared_ptr<Client>& PreparedModel::client() const {

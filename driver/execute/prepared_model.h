@@ -16,6 +16,7 @@
 #include "driver/model/request.h"
 #include "driver/model/validate_request.h"
 #include "engine/base/byte_parts.h"
+#include "engine/base/section_file.h"
 #include "engine/base/status.h"
 #include "engine/plan/program.h"
 
@@ -82,13 +83,17 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
 
     // Writes what Device::load() reads, from where it lies. What the sink says; INTERNAL if a pool
     // of the model's is no longer intact.
-    Status save(ByteSink& sink) const;
+    Status save(ByteSink& sink) const { return write(saved(), sink); }
+    // The same in two steps. What is saved lies in part in the model, which outlives it.
+    SectionWriter saved() const;
+    Status write(const SectionWriter& saved, ByteSink& sink) const;
 
     // Of all models of the device, never used again.
     uint64_t number() const;
     // The operands that cross it, in order.
     const ModelBoundary& boundary() const;
     const engine::Program& program() const;
+    Priority priority() const;
     const std::shared_ptr<Client>& client() const;
 
     // Memory and placement as text lines of TAB-separated fields:

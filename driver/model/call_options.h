@@ -66,7 +66,7 @@ struct PrepareOptions {
     Priority priority = Priority::MEDIUM;
     Deadline deadline;
     // Null: there is nothing to be kept. Where it does not have as many files as the device wants,
-    // the model is prepared all the same, and nothing is kept.
+    // open for what is to be done with them, the model is prepared all the same, and not kept.
     std::shared_ptr<const CompilationCache> cache = nullptr;
     ExtensionHints hints = {};
     // Whose account the model is charged to; null: this process's.

@@ -81,20 +81,24 @@ Status get(ByteReader& from, std::vector<Operand>& operands, OperandLifeTime lif
     return {};
 }
 
+// A saved model that is being looked at.
+struct Source {
+    std::shared_ptr<const void> owner;
+    std::span<const uint8_t> bytes;
+    PoolUses pools;  // none: nobody else can write to the bytes
+};
+
 Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& state,
-                                            const std::shared_ptr<Client>& client,
-                                            const Memory& file, const PrepareOptions& options,
+                                            const std::shared_ptr<Client>& client, Source source,
+                                            PreparedModel::Holdings holdings, Priority priority,
                                             const Checkpoint& checkpoint) {
-    PreparedModel::Holdings holdings;
-    HALYARD_ASSIGN_OR_RETURN(holdings.place, Reservation::create(client->account().models, 1));
-    HALYARD_ASSIGN_OR_RETURN(const MemoryUse use, file.useWhole(&client->account()));
-    HALYARD_ASSIGN_OR_RETURN(const std::span<const uint8_t> bytes, use.bytes(0, file.size()));
     const std::shared_ptr<Budget>& memory = client->account().memory;
-    HALYARD_ASSIGN_OR_RETURN(const SectionFile opened,
-                             SectionFile::open(use.mapping(), bytes, memory, nullptr, checkpoint));
+    HALYARD_ASSIGN_OR_RETURN(
+            const SectionFile opened,
+            SectionFile::open(std::move(source.owner), source.bytes, memory, nullptr, checkpoint));
     HALYARD_ASSIGN_OR_RETURN(const std::span<const uint8_t> said, opened.description("model"));
     HALYARD_ASSIGN_OR_RETURN(SavedModel saved, savedModelFrom(said));
-    if (saved.settings != settingsOf(state->options)) {
+    if (saved.settings != settingsOf(*state)) {
         return unsupported("the model was prepared with other options: " + saved.settings);
     }
     // Never less than what is bound to be taken, whatever the file says.
@@ -104,7 +108,7 @@ Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& 
             Reservation::create(memory, std::max<uint64_t>(saved.footprint, least)));
     HALYARD_ASSIGN_OR_RETURN(
             std::shared_ptr<const engine::Program> program,
-            engine::Program::load(opened, true, state->backendList,
+            engine::Program::load(opened, !source.pools.empty(), state->backendList,
                                   {.threads = state->threads,
                                    .memory = memory,
                                    .deviceMemory = client->account().deviceMemory,
@@ -114,15 +118,36 @@ Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& 
         program->graph().outputs().size() != saved.boundary.outputs.size()) {
         return invalidArgument("the model and its program have other inputs and outputs");
     }
-    HALYARD_RETURN_IF_ERROR(checkIntact(use, "model", 0));
+    for (size_t i = 0; i < source.pools.size(); ++i) {
+        HALYARD_RETURN_IF_ERROR(checkIntact(source.pools[i], "model", i));
+    }
     return std::make_shared<PreparedModel>(state, client, std::move(holdings),
-                                           std::move(saved.boundary), PoolUses{use},
-                                           std::move(program), options.priority);
+                                           std::move(saved.boundary), std::move(source.pools),
+                                           std::move(program), priority);
+}
+
+// Takes a place among the client's models.
+Result<PreparedModel::Holdings> holdingsFor(const Client& client) {
+    PreparedModel::Holdings holdings;
+    HALYARD_ASSIGN_OR_RETURN(holdings.place, Reservation::create(client.account().models, 1));
+    return holdings;
+}
+
+Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& state,
+                                            const std::shared_ptr<Client>& client,
+                                            const Memory& file, const PrepareOptions& options,
+                                            const Checkpoint& checkpoint) {
+    HALYARD_ASSIGN_OR_RETURN(PreparedModel::Holdings holdings, holdingsFor(*client));
+    HALYARD_ASSIGN_OR_RETURN(const MemoryUse use, file.useWhole(&client->account()));
+    HALYARD_ASSIGN_OR_RETURN(const std::span<const uint8_t> bytes, use.bytes(0, file.size()));
+    return load(state, client, {.owner = use.mapping(), .bytes = bytes, .pools = {use}},
+                std::move(holdings), options.priority, checkpoint);
 }
 
 }  // namespace
 
-std::string settingsOf(const Options& options) {
+std::string settingsOf(const DeviceState& state) {
+    const Options& options = state.options;
     std::string text;
     const auto add = [&](std::string_view name, std::string_view value) {
         text.append(text.empty() ? "" : "; ").append(name).append(" ").append(value);
@@ -134,7 +159,7 @@ std::string settingsOf(const Options& options) {
         add("required", backend);
     }
     add("features", options.cpuFeatures);
-    add("hints", options.backendHintFile);
+    add("hints", state.placement.describeHints());
     add("partitions", std::to_string(options.maxPartitions));
     add("nodes", std::to_string(options.minNodesPerPartition));
     add("precision", std::to_string(static_cast<int>(options.precision)));
@@ -186,6 +211,15 @@ Result<std::shared_ptr<PreparedModel>> loadModel(std::shared_ptr<DeviceState> st
         return limit.explain(model.status());
     }
     return model;
+}
+
+Result<std::shared_ptr<PreparedModel>> loadPrivateModel(const std::shared_ptr<DeviceState>& state,
+                                                        const std::shared_ptr<Client>& client,
+                                                        PrivateBytes file, Priority priority,
+                                                        const Checkpoint& checkpoint) {
+    HALYARD_ASSIGN_OR_RETURN(PreparedModel::Holdings holdings, holdingsFor(*client));
+    return load(state, client, {.owner = std::move(file.owner), .bytes = file.bytes, .pools = {}},
+                std::move(holdings), priority, checkpoint);
 }
 
 }  // namespace halyard::driver

@@ -16,7 +16,6 @@
 #include "driver/execute/prepared_model.h"
 #include "driver/model/memory.h"
 #include "driver/model/validate_request.h"
-#include "driver/options.h"
 #include "driver/prepare/compile.h"
 #include "engine/base/status.h"
 
@@ -28,8 +27,8 @@ struct SavedModel {
     std::string settings;
 };
 
-// What of the options decides on a model's program: the same text, the same program.
-std::string settingsOf(const Options& options);
+// What of a device's options decides on a model's program: the same text, the same program.
+std::string settingsOf(const DeviceState& state);
 
 std::vector<uint8_t> toBytes(const SavedModel& saved);
 // The bytes may come from anywhere: INVALID_ARGUMENT where they say something else.
@@ -42,5 +41,18 @@ Result<SavedModel> savedModelFrom(std::span<const uint8_t> bytes);
 // anew. Otherwise fails as compileModel() does.
 Result<std::shared_ptr<PreparedModel>> loadModel(std::shared_ptr<DeviceState> state,
                                                  const Memory& file, const PrepareOptions& options);
+
+// Bytes that nobody else can write to, beginning at a multiple of kSectionPage, and what keeps them
+// and is charged for them.
+struct PrivateBytes {
+    std::shared_ptr<const void> owner;
+    std::span<const uint8_t> bytes;
+};
+
+// The same from a copy of such a file.
+Result<std::shared_ptr<PreparedModel>> loadPrivateModel(const std::shared_ptr<DeviceState>& state,
+                                                        const std::shared_ptr<Client>& client,
+                                                        PrivateBytes file, Priority priority,
+                                                        const Checkpoint& checkpoint);
 
 }  // namespace halyard::driver

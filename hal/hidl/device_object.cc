@@ -15,6 +15,7 @@
 #include "hal/hidl/types.h"
 #include "hal/hidl/v1_3.h"
 #include "hal/hidl/version_delta.h"
+#include "hal/memory/cache_files.h"
 #include "hal/service/client_account.h"
 
 namespace halyard::hal::hidl {
@@ -31,18 +32,39 @@ namespace {
 
 using CacheToken = std::array<uint8_t, 32>;
 
-// Files and token of a compilation cache. The device keeps nothing of a model, so no descriptor is
-// taken: a model is prepared all the same, whatever they are.
-Status readCache(ParcelReader& arguments, std::string_view call) {
+using Cache = std::shared_ptr<const driver::CompilationCache>;
+
+// Of each handle its only descriptor.
+Result<std::vector<int>> filesOf(const HidlVec<HidlHandle>& handles) {
+    std::vector<int> files;
+    for (const HidlHandle& handle : handles.view()) {
+        const ReceivedHandle received = nativeHandle(handle);
+        if (received.handle.fds.size() != 1 || !received.handle.ints.empty()) {
+            return invalidArgument("the handle of a cache file has " +
+                                   std::to_string(received.handle.fds.size()) +
+                                   " descriptors and " +
+                                   std::to_string(received.handle.ints.size()) + " integers");
+        }
+        files.push_back(received.handle.fds.front());
+    }
+    return files;
+}
+
+Result<Cache> importCache(const HidlVec<HidlHandle>& model, const HidlVec<HidlHandle>& data,
+                          const CacheToken& token, const Caller& caller) {
+    HALYARD_ASSIGN_OR_RETURN(const std::vector<int> modelFiles, filesOf(model));
+    HALYARD_ASSIGN_OR_RETURN(const std::vector<int> dataFiles, filesOf(data));
+    return hal::importCache(modelFiles, dataFiles, token, {.pid = caller.pid, .uid = caller.euid});
+}
+
+// Files and token of a compilation cache: what keeps them from being used is in `cache`, what is
+// wrong with the parcel is returned.
+Status readCache(ParcelReader& arguments, const Caller& caller, Result<Cache>& cache) {
     HALYARD_ASSIGN_OR_RETURN(const auto* model, readValue<HidlVec<HidlHandle>>(arguments));
     HALYARD_ASSIGN_OR_RETURN(const auto* data, readValue<HidlVec<HidlHandle>>(arguments));
-    if (model->count != 0 || data->count != 0) {
-        log(LogLevel::VERBOSE, std::string(call) + ": the cache files given are ignored: " +
-                                       std::to_string(model->count) + " for the model and " +
-                                       std::to_string(data->count) +
-                                       " for data, where the device keeps none");
-    }
-    return readValue<CacheToken>(arguments).status();
+    HALYARD_ASSIGN_OR_RETURN(const auto* token, readValue<CacheToken>(arguments));
+    cache = importCache(*model, *data, *token, caller);
+    return {};
 }
 
 // Roles of objects that are no prepared models have none.
@@ -150,33 +172,21 @@ Status DeviceObject::prepareModel(Call& call) {
         options.deadline = decode(*deadline);
     }
     if (call.version >= HalVersion::V1_2) {
-        HALYARD_RETURN_IF_ERROR(readCache(call.arguments, "prepareModel"));
+        Result<Cache> cache(Cache{});
+        HALYARD_RETURN_IF_ERROR(readCache(call.arguments, call.caller, cache));
+        if (cache.ok()) {
+            options.cache = std::move(*cache);
+        } else {
+            log(LogLevel::VERBOSE,
+                "prepareModel: the model is not kept: " + cache.status().toString());
+        }
     }
-    HALYARD_ASSIGN_OR_RETURN(ObjectRef object, call.arguments.readObject());
-    HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    std::shared_ptr<RemoteObject> callback = asCallback(object);
-    if (callback == nullptr) {
-        writeEnum(*reply, reportStatus(invalidArgument("the callback is null"), call.version,
-                                       "prepareModel"));
-        return {};
-    }
-    Result<std::shared_ptr<driver::Client>> client =
-            accountOf(*mDevice, call.caller, mProcesses.get());
-    if (client.ok()) {
-        endWithOwner(*client, callback);
-    }
-    const driver::PrepareCallback notify =
-            preparedModelCallback(mProcess, std::move(callback), call.version);
-    Status launched = client.status();
-    // A failure is reported by the callback.
-    if (launched.ok()) {
-        options.client = std::move(*client);
-        launched = mDevice->prepareAsync(std::move(model), call.version, options, notify);
-    } else {
-        notify(launched, nullptr);
-    }
-    writeEnum(*reply, driver::toErrorStatus(launched, call.version));
-    return {};
+    return prepareFor(call, "prepareModel",
+                      [&](std::shared_ptr<driver::Client> client, driver::PrepareCallback notify) {
+                          options.client = std::move(client);
+                          return mDevice->prepareAsync(std::move(model), call.version, options,
+                                                       std::move(notify));
+                      });
 }
 
 Status DeviceObject::prepareModelFromCache(Call& call) {
@@ -186,17 +196,44 @@ Status DeviceObject::prepareModelFromCache(Call& call) {
                                  readValue<OptionalTimePoint>(call.arguments));
         options.deadline = decode(*deadline);
     }
-    HALYARD_RETURN_IF_ERROR(readCache(call.arguments, "prepareModelFromCache"));
+    Result<Cache> cache(Cache{});
+    HALYARD_RETURN_IF_ERROR(readCache(call.arguments, call.caller, cache));
+    return prepareFor(call, "prepareModelFromCache",
+                      [&](std::shared_ptr<driver::Client> client, driver::PrepareCallback notify) {
+                          if (!cache.ok()) {
+                              notify(cache.status(), nullptr);
+                              return cache.status();
+                          }
+                          options.cache = std::move(*cache);
+                          options.client = std::move(client);
+                          return mDevice->prepareFromCacheAsync(options, std::move(notify));
+                      });
+}
+
+Status DeviceObject::prepareFor(Call& call, std::string_view method, const Preparation& prepare) {
     HALYARD_ASSIGN_OR_RETURN(ObjectRef object, call.arguments.readObject());
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     std::shared_ptr<RemoteObject> callback = asCallback(object);
-    const Status status =
-            callback == nullptr
-                    ? invalidArgument("the callback is null")
-                    : mDevice->prepareFromCacheAsync(
-                              options,
-                              preparedModelCallback(mProcess, std::move(callback), call.version));
-    writeEnum(*reply, driver::toErrorStatus(status, call.version));
+    if (callback == nullptr) {
+        writeEnum(*reply,
+                  reportStatus(invalidArgument("the callback is null"), call.version, method));
+        return {};
+    }
+    Result<std::shared_ptr<driver::Client>> client =
+            accountOf(*mDevice, call.caller, mProcesses.get());
+    if (client.ok()) {
+        endWithOwner(*client, callback);
+    }
+    driver::PrepareCallback notify =
+            preparedModelCallback(mProcess, std::move(callback), call.version);
+    Status launched = client.status();
+    // A failure is reported by the callback.
+    if (launched.ok()) {
+        launched = prepare(std::move(*client), std::move(notify));
+    } else {
+        notify(launched, nullptr);
+    }
+    writeEnum(*reply, driver::toErrorStatus(launched, call.version));
     return {};
 }
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IDevice 1.0–1.3 over a driver::Device. Compilation caching and memory domains are answered as
-// the contract prescribes for drivers without them.
+// IDevice 1.0–1.3 over a driver::Device. Memory domains are answered as the contract prescribes for
+// drivers without them.
 
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "driver/device.h"
 #include "hal/binder/process.h"
@@ -41,6 +43,11 @@ class DeviceObject : public HidlObject {
     Status getNumberOfCacheFilesNeeded(Call& call);
     Status allocate(Call& call);
 
+    // What a call that prepares a model asks of the driver: what it answers is the call's status.
+    using Preparation =
+            std::function<Status(std::shared_ptr<driver::Client>, driver::PrepareCallback)>;
+    // Reads the callback, prepares for whoever calls, and replies.
+    Status prepareFor(Call& call, std::string_view method, const Preparation& prepare);
     Result<std::vector<bool>> supportedBy(const driver::Model& model, const Call& call) const;
 
     std::weak_ptr<BinderProcess> mProcess;

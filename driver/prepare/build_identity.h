@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace halyard::driver {
+
+// By which the linker tells this build of the program, or of the shared library that the driver is
+// part of, from all others: the note of --build-id. Empty where there is none.
+std::span<const uint8_t> buildIdentity();
+
+}  // namespace halyard::driver

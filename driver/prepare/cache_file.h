@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files of a client's, which others may have open as well: whoever holds a file's lock, in the
+// middle of a write() that never ends, keeps all others waiting who change it.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "driver/client.h"
+#include "driver/model/call_options.h"
+#include "engine/base/budget.h"
+#include "engine/base/byte_parts.h"
+#include "engine/base/checkpoint.h"
+#include "engine/base/status.h"
+
+namespace halyard::driver {
+
+// Work on a cache's files, where the cache wants it done. It keeps what it needs: where it does not
+// end in time, it goes on without anybody who waits for it.
+class FileWork : private StopCondition {
+  public:
+    // What run() says; INTERNAL where it has not ended in time.
+    static Status perform(const std::shared_ptr<FileWork>& work, const CompilationCache& cache);
+    virtual ~FileWork() = default;
+    FileWork(const FileWork&) = delete;
+    FileWork& operator=(const FileWork&) = delete;
+
+  protected:
+    FileWork(std::shared_ptr<const Client> client, const Deadline& deadline)
+        : mClient(std::move(client)), mDeadline(deadline) {}
+
+    virtual Status run() = 0;
+
+    const Client& client() const { return *mClient; }
+    // Stops the work at the deadline, when the client dies, and when nobody waits for it.
+    Checkpoint checkpoint() const { return Checkpoint(mDeadline, &mClient->ended()).unless(this); }
+
+  private:
+    bool holds() const override { return mAbandoned; }
+
+    const std::shared_ptr<const Client> mClient;
+    const Deadline mDeadline;
+    std::atomic<bool> mAbandoned = false;
+    Status mResult;
+};
+
+// Writes a file from its beginning, wherever the descriptor stands.
+class FileSink final : public ByteSink {
+  public:
+    // What is written may become memory of the service's: it is reserved from `memory` while the
+    // sink lives; null: not limited.
+    FileSink(int fd, const Checkpoint& checkpoint, std::shared_ptr<Budget> memory)
+        : mFd(fd), mCheckpoint(checkpoint), mMemory(std::move(memory)) {}
+
+    // RESOURCE_EXHAUSTED where there is no room, on the disk or in the budget; what the checkpoint
+    // says; INTERNAL where the file can't be written.
+    Status write(std::span<const uint8_t> bytes) override;
+
+  private:
+    Status reserve(size_t bytes);
+
+    const int mFd;
+    const Checkpoint mCheckpoint;
+    const std::shared_ptr<Budget> mMemory;
+    std::vector<Reservation> mReserved;
+    size_t mRoom = 0;  // of what is reserved
+    uint64_t mOffset = 0;
+};
+
+// INTERNAL where it can't be emptied.
+Status emptyFile(int fd);
+
+// Reads a file of as many bytes, from its beginning; INVALID_ARGUMENT where it has more or fewer,
+// or can't be read.
+Status readWhole(int fd, std::span<uint8_t> bytes, const Checkpoint& checkpoint);
+
+}  // namespace halyard::driver

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a device keeps of a prepared model in its client's files, and finds there again, after a
+// restart as well: one file that vouches (the model file) and one with all that it vouches for (the
+// data file), as PreparedModel::save() writes it.
+//
+// The model file holds, by SHA-256, what everything in the data file was, and from where: the build
+// of the driver, its settings, its backends with the processor's features; and again by SHA-256
+// that it is itself as it was written, and under which token. Anybody may write to the files at any
+// time. So what is read is copied first, checked then, and used as it was checked.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "driver/execute/prepared_model.h"
+#include "driver/model/call_options.h"
+#include "driver/prepare/sha256.h"
+#include "engine/base/budget.h"
+#include "engine/base/checkpoint.h"
+#include "engine/base/status.h"
+
+namespace halyard::driver {
+
+struct DeviceState;
+
+// None where this build can't be told from others.
+NumberOfCacheFiles numberOfCacheFiles();
+
+// The cache of a call that prepares a model, where a model can be kept there; null where it can't,
+// or nothing is to be kept. `held`: its descriptors, for as long as they are.
+std::shared_ptr<const CompilationCache> usableCache(
+        const std::shared_ptr<const CompilationCache>& cache, const Client& client,
+        Reservation& held);
+
+// Keeps the model, replacing what the files hold. A failure is said in the log and is the
+// preparation's no more: the files then hold nothing.
+void keepModel(const DeviceState& state, const std::shared_ptr<const PreparedModel>& model,
+               const std::shared_ptr<const CompilationCache>& cache, const Deadline& deadline);
+
+// What a model file says that is whole and this device's own.
+struct KeptModel {
+    uint64_t bytes = 0;  // in the data file
+    Priority priority = Priority::MEDIUM;
+    Sha256::Digest data = {};
+};
+
+// INVALID_ARGUMENT where the cache has not the files that the device wants, or they hold no model,
+// not one of that token, or a changed one; UNSUPPORTED where another build or a device of other
+// settings kept it; INTERNAL where the files do not answer.
+Result<KeptModel> findKeptModel(const DeviceState& state, const std::shared_ptr<Client>& client,
+                                const std::shared_ptr<const CompilationCache>& cache,
+                                const Deadline& deadline);
+
+// The model itself, with the priority that it was prepared with. Fails as findKeptModel() where the
+// data file is not what was kept, and as loadModel() does.
+Result<std::shared_ptr<PreparedModel>> loadKeptModel(std::shared_ptr<DeviceState> state,
+                                                     const KeptModel& kept,
+                                                     const PrepareOptions& options);
+
+}  // namespace halyard::driver

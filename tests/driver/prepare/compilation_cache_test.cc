@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "driver/prepare/compilation_cache.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "driver/device.h"
+#include "tests/driver/model_builder.h"
+#include "tests/driver/prepare/cache_files.h"
+#include "tests/driver/sample_models.h"
+
+namespace halyard::driver {
+namespace {
+
+std::unique_ptr<Device> makeTunedDevice(Options options = {}) {
+    options.backends = {"CpuAcc"};
+    options.threads = 1;
+    return Device::create(std::move(options)).value();
+}
+
+// The status, and the output.
+using Outcome = std::pair<StatusCode, std::vector<float>>;
+
+Outcome run(const PreparedModel& model) {
+    RequestBuilder request;
+    request.input<float>({1, 2, 3, 4, 5, 6, 7, 8, 9}).output(8 * sizeof(float));
+    const StatusCode code = model.execute(request.request(), HalVersion::V1_3, {}).status.code();
+    return {code, request.result<float>(0, 8)};
+}
+
+// As floatConvModel(), with other constants.
+Model otherConvModel() {
+    Model model = floatConvModel();
+    auto values = std::make_shared<std::vector<uint8_t>>(*model.operandValues);
+    const DataLocation& filter = model.main.operands[conv_model::kFilter].location;
+    constexpr std::array<float, 8> kFilter = {2, 2, 2, 2, 1, 1, 1, 1};
+    std::memcpy(values->data() + filter.offset, kFilter.data(), sizeof kFilter);
+    model.operandValues = std::move(values);
+    return model;
+}
+
+class CompilationCaches : public testing::Test {
+  protected:
+    Outcome keep(const Model& model, const TestCacheFiles& files) {
+        const auto prepared = mDevice->prepare(model, HalVersion::V1_3, files.options());
+        EXPECT_TRUE(prepared.ok()) << prepared.status().toString();
+        return run(**prepared);
+    }
+    Outcome keep() { return keep(floatConvModel(), mFiles); }
+    Result<std::shared_ptr<PreparedModel>> find() const {
+        return mDevice->prepareFromCache(mFiles.options());
+    }
+    StatusCode found() const { return find().status().code(); }
+
+    std::unique_ptr<Device> mDevice = makeTunedDevice();
+    TestCacheFiles mFiles;
+};
+
+TEST_F(CompilationCaches, KeepAModelForDevicesOfTheSameOptions) {
+    EXPECT_EQ(mDevice->numberOfCacheFiles(), (NumberOfCacheFiles{.model = 1, .data = 1}));
+    const Outcome expected = keep();
+    ASSERT_EQ(expected.first, StatusCode::OK);
+    mDevice = makeTunedDevice();
+    const auto model = find();
+    ASSERT_TRUE(model.ok()) << model.status().toString();
+    EXPECT_EQ(run(**model), expected);
+    EXPECT_EQ((*model)->program().constantsFilled(), 0U);
+}
+
+TEST_F(CompilationCaches, KeepThePriority) {
+    PrepareOptions options = mFiles.options();
+    options.priority = Priority::HIGH;
+    ASSERT_TRUE(mDevice->prepare(floatConvModel(), HalVersion::V1_3, options).ok());
+    EXPECT_EQ(find().value()->priority(), Priority::HIGH);
+}
+
+TEST_F(CompilationCaches, AreWrittenFromTheStartWhateverWasThere) {
+    const Outcome expected = keep();
+    const auto clean = mFiles.content();
+    const std::vector<uint8_t> junk(100000, 7);
+    mFiles.set({junk, junk});
+    PrepareOptions options;
+    const auto cache = mFiles.cache();
+    for (const auto* files : {&cache->modelFiles, &cache->dataFiles}) {
+        ASSERT_EQ(lseek(files->front().get(), 12345, SEEK_SET), 12345);
+    }
+    options.cache = cache;
+    ASSERT_TRUE(mDevice->prepare(floatConvModel(), HalVersion::V1_3, options).ok());
+    EXPECT_EQ(mFiles.content(), clean);
+    const auto model = mDevice->prepareFromCache(options);
+    ASSERT_TRUE(model.ok()) << model.status().toString();
+    EXPECT_EQ(run(**model), expected);
+}
+
+TEST_F(CompilationCaches, KeepNothingWhereTheFilesCantBeUsedAndPrepareAllTheSame) {
+    const std::vector<uint8_t> junk(1000, 7);
+    mFiles.set({junk, junk});
+    const auto several = mFiles.cache();
+    several->modelFiles.push_back(mFiles.model.open(O_RDWR));
+    const auto few = mFiles.cache();
+    few->dataFiles.clear();
+    const auto closed = mFiles.cache();
+    closed->dataFiles[0].reset();
+    for (const auto& cache : {several, few, closed, mFiles.cache(O_RDONLY, O_RDWR),
+                              mFiles.cache(O_RDWR, O_RDONLY), mFiles.cache(O_RDWR, O_PATH)}) {
+        PrepareOptions options;
+        options.cache = cache;
+        EXPECT_TRUE(mDevice->prepare(floatConvModel(), HalVersion::V1_3, options).ok());
+        EXPECT_EQ(mFiles.content(), std::make_pair(junk, junk));
+    }
+}
+
+TEST_F(CompilationCaches, AreNotFoundWhereTheFilesCantBeUsed) {
+    keep();
+    const auto several = mFiles.cache();
+    several->modelFiles.push_back(mFiles.model.open(O_RDWR));
+    const auto few = mFiles.cache();
+    few->dataFiles.clear();
+    for (const auto& cache :
+         {several, few, mFiles.cache(O_WRONLY, O_RDWR), mFiles.cache(O_RDWR, O_WRONLY),
+          std::shared_ptr<CompilationCache>(), std::make_shared<CompilationCache>()}) {
+        PrepareOptions options;
+        options.cache = cache;
+        EXPECT_EQ(mDevice->prepareFromCache(options).status().code(), StatusCode::INVALID_ARGUMENT);
+    }
+    EXPECT_EQ(found(), StatusCode::OK);
+}
+
+TEST_F(CompilationCaches, AreRefusedWhateverByteIsFlipped) {
+    keep();
+    for (TestFile* file : {&mFiles.model, &mFiles.data}) {
+        for (size_t at = 0; at < file->bytes().size(); ++at) {
+            const auto bit = static_cast<uint8_t>(1U << (at % 8));
+            file->flip(at, bit);
+            const StatusCode code = found();
+            ASSERT_TRUE(code == StatusCode::INVALID_ARGUMENT || code == StatusCode::UNSUPPORTED)
+                    << at;
+            file->flip(at, bit);
+        }
+    }
+    EXPECT_EQ(found(), StatusCode::OK);
+}
+
+TEST_F(CompilationCaches, AreRefusedWhereverTheyAreCutAndWhateverFollows) {
+    keep();
+    for (TestFile* file : {&mFiles.model, &mFiles.data}) {
+        std::vector<uint8_t> bytes = file->bytes();
+        for (size_t size = 0; size < bytes.size(); size += size < 300 ? 1 : 997) {
+            file->set(std::span(bytes).first(size));
+            ASSERT_EQ(found(), StatusCode::INVALID_ARGUMENT) << size;
+        }
+        std::vector<uint8_t> longer = bytes;
+        longer.push_back(0);
+        file->set(longer);
+        EXPECT_EQ(found(), StatusCode::INVALID_ARGUMENT);
+        file->set(bytes);
+    }
+    EXPECT_EQ(found(), StatusCode::OK);
+}
+
+TEST_F(CompilationCaches, AreOfOneToken) {
+    keep();
+    mFiles.token[31] ^= 1;
+    EXPECT_EQ(found(), StatusCode::INVALID_ARGUMENT);
+    mFiles.token[31] ^= 1;
+    EXPECT_EQ(found(), StatusCode::OK);
+}
+
+TEST_F(CompilationCaches, DoNotMixModels) {
+    keep();
+    TestCacheFiles other;
+    keep(otherConvModel(), other);
+    mFiles.model.set(other.model.bytes());
+    EXPECT_EQ(found(), StatusCode::INVALID_ARGUMENT);
+}
+
+// What the file of hints says counts, not what it is called.
+TEST_F(CompilationCaches, AreOfOneDevicesSettings) {
+    const std::string path = testing::TempDir() + "/halyard_cache_hints";
+    const auto deviceWith = [&](const std::string& hints, const std::string& file) {
+        std::ofstream(file) << hints;
+        Options options;
+        options.backendHintFile = file;
+        auto device = makeTunedDevice(options);
+        std::remove(file.c_str());
+        return device;
+    };
+    mDevice = deviceWith("RELU CpuRef\n", path);
+    keep();
+    mDevice = deviceWith("# the same\nRELU  CpuRef\n", path + "2");
+    EXPECT_EQ(found(), StatusCode::OK);
+    mDevice = deviceWith("RELU CpuAcc\n", path);
+    EXPECT_EQ(found(), StatusCode::UNSUPPORTED);
+    Options options;
+    options.fastMath = true;
+    mDevice = makeTunedDevice(options);
+    EXPECT_EQ(found(), StatusCode::UNSUPPORTED);
+}
+
+TEST_F(CompilationCaches, AreOfOneBackendAndItsFeatures) {
+    keep();
+    Options options;
+    options.backends = {"CpuRef"};
+    mDevice = Device::create(options).value();
+    EXPECT_EQ(found(), StatusCode::UNSUPPORTED);
+}
+
+TEST_F(CompilationCaches, AreChargedToTheirClient) {
+    keep();
+    const auto client = mDevice->client({.pid = 1, .uid = 1}).value();
+    const Account& account = client->account();
+    PrepareOptions options = mFiles.options();
+    options.client = client;
+    const size_t before = account.memory->reserved();
+    for (const bool fromCache : {true, false}) {
+        std::promise<std::shared_ptr<PreparedModel>> told;
+        const auto tell = [&](const Status& status, std::shared_ptr<PreparedModel> model) {
+            EXPECT_TRUE(status.ok()) << status.toString();
+            EXPECT_EQ(account.descriptors->reserved(), 0U);
+            EXPECT_EQ(account.sharedMemory->reserved(), 0U);
+            told.set_value(std::move(model));
+        };
+        const Status begun = fromCache ? mDevice->prepareFromCacheAsync(options, tell)
+                                       : mDevice->prepareAsync(floatConvModel(), HalVersion::V1_3,
+                                                               options, tell);
+        EXPECT_TRUE(begun.ok()) << begun.toString();
+        auto model = told.get_future().get();
+        EXPECT_EQ(account.models->reserved(), 1U);
+        if (fromCache) {
+            EXPECT_GE(account.memory->reserved(), before + mFiles.data.bytes().size());
+        }
+        model = nullptr;
+        while (account.tasks->reserved() > 0 || account.models->reserved() > 0) {
+            std::this_thread::yield();
+        }
+        EXPECT_EQ(account.memory->reserved(), before);
+    }
+}
+
+TEST_F(CompilationCaches, AreRefusedByReturnAndByCallback) {
+    keep();
+    mFiles.model.flip(0, 1);
+    int told = 0;
+    const Status begun = mDevice->prepareFromCacheAsync(
+            mFiles.options(), [&](const Status& status, std::shared_ptr<PreparedModel> model) {
+                ++told;
+                EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
+                EXPECT_EQ(model, nullptr);
+            });
+    EXPECT_EQ(begun.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(told, 1);
+}
+
+TEST_F(CompilationCaches, AreNotLookedForOnceTheDeadlineHasPassed) {
+    keep();
+    PrepareOptions options = mFiles.options();
+    options.deadline = std::chrono::steady_clock::now();
+    EXPECT_EQ(mDevice->prepareFromCache(options).status().code(), StatusCode::DEADLINE_EXCEEDED);
+    int told = 0;
+    EXPECT_TRUE(mDevice->prepareFromCacheAsync(options,
+                                               [&](const Status& status, const auto& /*model*/) {
+                                                   ++told;
+                                                   EXPECT_EQ(status.code(),
+                                                             StatusCode::DEADLINE_EXCEEDED);
+                                               })
+                        .ok());
+    EXPECT_EQ(told, 1);
+}
+
+// Neither is a failure of what has been prepared.
+TEST_F(CompilationCaches, KeepNothingOnceTheClientHasDiedOrTheDeadlineHasPassed) {
+    for (const bool dies : {true, false}) {
+        keep();
+        PrepareOptions options;
+        options.client = mDevice->client({.pid = 1, .uid = 1}).value();
+        options.deadline = std::chrono::steady_clock::now() + std::chrono::seconds(dies ? 60 : 2);
+        const auto cache = mFiles.cache();
+        cache->access = [&](const std::function<void()>& work) {
+            if (dies) {
+                options.client->end();
+            } else {
+                std::this_thread::sleep_until(*options.deadline);
+            }
+            work();
+            return true;
+        };
+        options.cache = cache;
+        EXPECT_TRUE(mDevice->prepare(floatConvModel(), HalVersion::V1_3, options).ok());
+        EXPECT_EQ(mFiles.content(), TestCacheFiles::Content());
+    }
+}
+
+// The process may write no longer files: as a disk that is full.
+TEST_F(CompilationCaches, KeepNothingOnAFullDisk) {
+    keep();
+    const auto former = std::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit = {};
+    getrlimit(RLIMIT_FSIZE, &limit);
+    const rlimit small = {.rlim_cur = 1000, .rlim_max = limit.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+    const Outcome outcome = keep();
+    setrlimit(RLIMIT_FSIZE, &limit);
+    static_cast<void>(std::signal(SIGXFSZ, former));
+    EXPECT_EQ(outcome.first, StatusCode::OK);
+    EXPECT_EQ(mFiles.content(), TestCacheFiles::Content());
+    EXPECT_EQ(found(), StatusCode::INVALID_ARGUMENT);
+}
+
+// What was given up goes on at some time, and finds that nobody wants it.
+TEST_F(CompilationCaches, DoNotWaitForFilesThatDoNotAnswer) {
+    keep();
+    std::vector<std::function<void()>> stuck;
+    PrepareOptions options;
+    const auto cache = mFiles.cache();
+    cache->access = [&](std::function<void()> work) {
+        stuck.push_back(std::move(work));
+        return false;
+    };
+    options.cache = cache;
+    EXPECT_EQ(mDevice->prepareFromCache(options).status().code(), StatusCode::INTERNAL);
+    EXPECT_TRUE(mDevice->prepare(floatConvModel(), HalVersion::V1_3, options).ok());
+    ASSERT_EQ(stuck.size(), 2U);
+    EXPECT_EQ(found(), StatusCode::OK);
+    for (const auto& work : stuck) {
+        work();
+    }
+    EXPECT_EQ(mFiles.content(), TestCacheFiles::Content());
+}
+
+// The files are another model's from one moment to the next. What is found is one of the two, as it
+// was kept, or nothing.
+TEST_F(CompilationCaches, GiveAWholeModelOrNoneWhileOthersWrite) {
+    const std::array<Outcome, 2> expected = {keep(otherConvModel(), mFiles), keep()};
+    ASSERT_NE(expected[0].second, expected[1].second);
+    std::atomic<bool> done = false;
+    std::atomic<int> wrong = 0;
+    std::thread writer([&] {
+        for (int i = 0; !done; ++i) {
+            const Model model = i % 2 == 0 ? floatConvModel() : otherConvModel();
+            if (!mDevice->prepare(model, HalVersion::V1_3, mFiles.options()).ok()) {
+                ++wrong;
+            }
+        }
+    });
+    int whole = 0;
+    for (int i = 0; i < 100 || (whole == 0 && i < 10000); ++i) {
+        const auto model = find();
+        if (model.ok()) {
+            ++whole;
+            const Outcome outcome = run(**model);
+            wrong += outcome == expected[0] || outcome == expected[1] ? 0 : 1;
+        }
+    }
+    done = true;
+    writer.join();
+    EXPECT_EQ(wrong, 0);
+    EXPECT_GT(whole, 0);
+}
+
+// Whoever checks what lies in the file, and then uses it there, is deceived.
+TEST_F(CompilationCaches, UseWhatTheyChecked) {
+    const Outcome expected = keep();
+    const auto model = find().value();
+    mFiles.data.set(std::vector<uint8_t>(mFiles.data.bytes().size()));
+    EXPECT_EQ(run(*model), expected);
+}
+
+}  // namespace
+}  // namespace halyard::driver
