@@ -18,7 +18,7 @@ namespace {
 
 // How long whoever prepares a model waits for a client's files. A disk that is busy takes a while;
 // one that is stuck holds no more than what the client itself may have running.
-constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kPatience{2};
 
 Status import(std::span<const int> files, std::string_view kind,
               std::vector<FileDescriptor>& imported) {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Saved models as whoever can write to the file would have them: sections changed one decision at a
-// time, with a checksum that is right. What must hold of every file: it is refused as what it is,
-// or loads and executes with some result; it ends in time; and nothing stays behind.
+// time, with a checksum that is right, and in a compilation cache with digests that are right. What
+// must hold of every file: it is refused as what it is, or loads and executes with some result; it
+// ends in time; and nothing stays behind. A cache whose model file does not fit is refused.
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,8 +19,10 @@
 #include <vector>
 
 #include "driver/device.h"
+#include "driver/prepare/sha256.h"
 #include "engine/base/section_file.h"
 #include "tests/driver/model_builder.h"
+#include "tests/driver/prepare/cache_files.h"
 #include "tests/driver/sample_models.h"
 #include "tests/engine/base/file_bytes.h"
 #include "tests/fuzz/choices.h"
@@ -161,12 +165,62 @@ void execute(const driver::PreparedModel& model) {
     }
 }
 
+// The files of a compilation cache: a model file that vouches for a model, and one that anybody
+// could make for another.
+class CacheFiles {
+  public:
+    explicit CacheFiles(const driver::Device& device) {
+        driver::PrepareOptions options;
+        options.cache = mFiles.cache();
+        require(device.prepare(driver::floatConvModel(), driver::kNewestVersion, options).ok(),
+                "a sample can be kept");
+        mVouching = mFiles.model.bytes();
+    }
+
+    Result<std::shared_ptr<driver::PreparedModel>> load(const driver::Device& device,
+                                                        std::span<const uint8_t> data) {
+        std::vector<uint8_t> model = mVouching;
+        driver::Sha256 hash;
+        hash.add(data);
+        const driver::Sha256::Digest digest = hash.finish();
+        const auto size = static_cast<uint64_t>(data.size());
+        std::memcpy(model.data() + kSize, &size, sizeof size);
+        std::ranges::copy(digest, model.end() - 2 * kDigest);
+        driver::Sha256 sealing;
+        sealing.add(mFiles.token);
+        sealing.add(std::span(model).first(model.size() - kDigest));
+        std::ranges::copy(sealing.finish(), model.end() - kDigest);
+        mFiles.set({model, {data.begin(), data.end()}});
+        return find(device);
+    }
+    // One byte of the model file is changed since.
+    Result<std::shared_ptr<driver::PreparedModel>> loadChanged(const driver::Device& device,
+                                                               Choices& choices) {
+        mFiles.model.flip(choices.below(mVouching.size()),
+                          static_cast<uint8_t>(1U << choices.below(8)));
+        return find(device);
+    }
+
+  private:
+    // Where a model file has the data file's size; its digest and the seal come last.
+    static constexpr size_t kSize = 12;
+    static constexpr ptrdiff_t kDigest = sizeof(driver::Sha256::Digest);
+
+    Result<std::shared_ptr<driver::PreparedModel>> find(const driver::Device& device) const {
+        return device.prepareFromCache(mFiles.options());
+    }
+
+    driver::TestCacheFiles mFiles;
+    std::vector<uint8_t> mVouching;
+};
+
 }  // namespace
 
 void run(std::span<const uint8_t> bytes) {
     // Never destroyed: their threads outlive the last run.
     static const auto& device = *new std::shared_ptr<driver::Device>(makeDevice(1));
     static const auto& all = *new std::vector<Sections>(samples(*device));
+    static auto& cache = *new CacheFiles(*device);
     Choices choices(bytes);
     Sections sections = choices.of(all);
     for (size_t i = 0; i < kMostEdits && !choices.empty(); ++i) {
@@ -174,7 +228,8 @@ void run(std::span<const uint8_t> bytes) {
     }
     const std::chrono::nanoseconds before = processorTime();
     {
-        const auto file = std::make_shared<FileMemory>(fileOf(sections));
+        const FileBytes saved = fileOf(sections);
+        const auto file = std::make_shared<FileMemory>(saved);
         const auto loaded = device->load(*file, {});
         require(loaded.ok() || loaded.status().code() != StatusCode::INTERNAL,
                 "a file is refused for what it is", loaded.status().toString());
@@ -183,6 +238,15 @@ void run(std::span<const uint8_t> bytes) {
         if (loaded.ok()) {
             execute(**loaded);
         }
+        const auto kept = cache.load(*device, saved.bytes());
+        require(kept.ok() || kept.status().code() != StatusCode::INTERNAL,
+                "cache files are refused for what they are", kept.status().toString());
+        require(kept.ok() || !bytes.empty(), "what vouches for a saved model is believed",
+                kept.status().toString());
+        if (kept.ok()) {
+            execute(**kept);
+        }
+        require(!cache.loadChanged(*device, choices).ok(), "a changed model file is refused");
     }
     require(processorTime() - before < kPatience, "a file is done with in time");
     require(isIdle(*device), "no model stays alive and no memory taken", device->report());

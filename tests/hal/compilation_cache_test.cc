@@ -22,11 +22,14 @@
 
 #include "driver/device_interface.h"
 #include "engine/base/log.h"
+#include "hal/descriptors/client_lanes.h"
 #include "hal/hidl/client/connection.h"
 #include "hal/hidl/client/device.h"
 #include "hal/hidl/types.h"
+#include "hal/hidl/v1_3.h"
 #include "hal/hidl/version_delta.h"
 #include "hal/memory/shared_memory.h"
+#include "tests/device/attacker/held_page.h"
 #include "tests/driver/model_builder.h"
 #include "tests/driver/prepare/cache_files.h"
 #include "tests/hal/add_model.h"
@@ -336,17 +339,45 @@ TEST_P(CompilationCachingSecurity, WrongToken) {
     }
 }
 
-// Every single byte of what is kept of the smallest model.
+// Every single byte of what vouches for the smallest model; the driver's tests do it to all of it.
 TEST_P(CompilationCachingSecurity, EveryByte) {
     save();
-    for (TestFile* file : {&mFiles.model, &mFiles.data}) {
-        for (size_t at = 0; at < file->bytes().size(); ++at) {
-            file->flip(at, 0x10);
-            ASSERT_TRUE(isRefusal(retrieve().status())) << at;
-            file->flip(at, 0x10);
-        }
+    for (size_t at = 0; at < mFiles.model.bytes().size(); ++at) {
+        mFiles.model.flip(at, 0x10);
+        ASSERT_TRUE(isRefusal(retrieve().status())) << at;
+        mFiles.model.flip(at, 0x10);
     }
     EXPECT_TRUE(retrieve().ok());
+}
+
+// Somebody stands still in the middle of writing to the file, with its lock. That is waited for
+// once, and not for long.
+TEST_P(CompilationCachingSecurity, AFileThatIsHeldKeepsNobodyWaiting) {
+    const auto page = attacker::HeldPage::make();
+    if (!page.ok()) {
+        GTEST_SKIP() << page.status().message();
+    }
+    const FileDescriptor held = mFiles.data.open(O_RDWR);
+    (*page)->touchWith([fd = held.get()](void* bytes, size_t size) {
+        static_cast<void>(pwrite(fd, bytes, size, 0));
+    });
+    mProcess->caller.pid = 4712;
+    for (int i = 0; i < 20; ++i) {
+        const auto model = mDevice->prepare(addModel(), mFiles.options());
+        ASSERT_TRUE(model.ok()) << model.status().toString();
+        EXPECT_EQ(run(**model), (Values{11.0F, 22.0F}));
+    }
+    EXPECT_TRUE(isRefusal(retrieve().status()));
+    // Another client's files are no worse for it.
+    mProcess->caller.pid = 4711;
+    TestCacheFiles others;
+    save(addModel(), others);
+    EXPECT_TRUE(mDevice->prepareFromCache(others.options()).ok());
+    (*page)->arrive();
+    while (ClientLanes::here().pending() > 0) {
+        std::this_thread::yield();
+    }
+    EXPECT_TRUE(mFiles.model.bytes().empty());
 }
 
 std::string nameOf(const ::testing::TestParamInfo<hidl::ClientVersion>& version) {

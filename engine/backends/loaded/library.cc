@@ -3,8 +3,10 @@
 #include "engine/backends/loaded/library.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,11 +14,16 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
+
+#include "engine/base/checksum.h"
+#include "engine/base/file_descriptor.h"
 
 namespace halyard::engine {
 namespace {
 
 constexpr size_t kMostNameLetters = 32;
+constexpr size_t kPart = size_t{1} << 16;
 
 Status checkFile(const std::string& path) {
     struct stat info = {};
@@ -30,6 +37,23 @@ Status checkFile(const std::string& path) {
         return unsupported("everybody may write to it");
     }
     return {};
+}
+
+// Its bytes and their number.
+Result<std::string> contentOf(const std::string& path) {
+    const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    Checksum sum;
+    uint64_t size = 0;
+    std::vector<uint8_t> part(kPart);
+    ssize_t count = 0;
+    while ((count = read(file.get(), part.data(), part.size())) > 0) {
+        sum.add(std::span<const uint8_t>(part).first(static_cast<size_t>(count)));
+        size += static_cast<uint64_t>(count);
+    }
+    if (count < 0) {
+        return unsupported(std::strerror(errno));
+    }
+    return std::to_string(size) + " bytes " + std::to_string(sum.value());
 }
 
 bool isName(std::string_view name) {
@@ -99,6 +123,10 @@ Result<std::shared_ptr<const Library>> Library::open(const std::string& path) {
     if (const Status file = checkFile(path); !file.ok()) {
         return file.withContext(path);
     }
+    const Result<std::string> content = contentOf(path);
+    if (!content.ok()) {
+        return content.status().withContext(path);
+    }
     void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
         const char* const reason = dlerror();
@@ -117,11 +145,14 @@ Result<std::shared_ptr<const Library>> Library::open(const std::string& path) {
         dlclose(handle);
         return name.status().withContext(path);
     }
-    return std::shared_ptr<const Library>(new Library(handle, backend, std::move(*name)));
+    std::string identity = *name + " of " + *content;
+    return std::shared_ptr<const Library>(
+            new Library(handle, backend, std::move(*name), std::move(identity)));
 }
 
-Library::Library(void* handle, const halyard_backend* backend, std::string name)
-    : mHandle(handle), mBackend(backend), mName(std::move(name)) {}
+Library::Library(void* handle, const halyard_backend* backend, std::string name,
+                 std::string identity)
+    : mHandle(handle), mBackend(backend), mName(std::move(name)), mIdentity(std::move(identity)) {}
 
 Library::~Library() {
     dlclose(mHandle);

@@ -29,13 +29,16 @@ class Library {
 
     const halyard_backend& backend() const { return *mBackend; }
     const std::string& name() const { return mName; }
+    // Of what lies in the file, so that another build of it is told from this one.
+    const std::string& identity() const { return mIdentity; }
 
   private:
-    Library(void* handle, const halyard_backend* backend, std::string name);
+    Library(void* handle, const halyard_backend* backend, std::string name, std::string identity);
 
     void* const mHandle;
     const halyard_backend* const mBackend;
     const std::string mName;
+    const std::string mIdentity;
 };
 
 }  // namespace halyard::engine

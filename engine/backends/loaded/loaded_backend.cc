@@ -372,6 +372,7 @@ class LoadedBackend : public Backend {
     explicit LoadedBackend(std::shared_ptr<const Library> library) : mLibrary(std::move(library)) {}
 
     std::string_view name() const override { return mLibrary->name(); }
+    std::string identity() const override { return mLibrary->identity(); }
     // A library does not say.
     DeviceType deviceType() const override { return DeviceType::OTHER; }
 

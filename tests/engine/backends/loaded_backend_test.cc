@@ -320,6 +320,17 @@ TEST_F(LoadedBackend, IsRefusedWhereTheFileIsNoLibrary) {
               std::string::npos);
 }
 
+// By what lies in its file: programs that one build of a library compiled are none of another's.
+TEST_F(LoadedBackend, IsToldFromOtherBuildsOfTheLibrary) {
+    const auto one = loadBackend(bad("fails_to_run")).value();
+    const auto other = loadBackend(bad("fails_to_finish")).value();
+    EXPECT_EQ(one->name(), other->name());
+    EXPECT_NE(one->identity(), other->identity());
+    const Folder folder;
+    folder.add(bad("fails_to_run"), "copy.so");
+    EXPECT_EQ(loadBackend(folder.path() + "/copy.so").value()->identity(), one->identity());
+}
+
 TEST_F(LoadedBackend, FailsWhereTheLibraryTalksRubbish) {
     const auto expect = [](const std::string& fault, StatusCode code, const std::string& reason) {
         const Status status = tried(bad(fault));
