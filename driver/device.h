@@ -71,9 +71,9 @@ class Device {
             const std::shared_ptr<Client>& client = nullptr) const;
 
     // Prepares on the calling thread, and keeps the model in the files of the options' cache, if
-    // that can be done; the log says why not. INVALID_ARGUMENT: as above. UNSUPPORTED: valid, but an
-    // operation can't be run, or constants or shapes contradict each other. RESOURCE_EXHAUSTED: it,
-    // or an execution of it, would take more memory than Options::maxMemoryMib or the client's
+    // that can be done; the log says why not. INVALID_ARGUMENT: as above. UNSUPPORTED: valid, but
+    // an operation can't be run, or constants or shapes contradict each other. RESOURCE_EXHAUSTED:
+    // it, or an execution of it, would take more memory than Options::maxMemoryMib or the client's
     // account leaves. DEADLINE_EXCEEDED: stopped part-way. UNAVAILABLE: the client died.
     Result<std::shared_ptr<PreparedModel>> prepare(const Model& model, HalVersion version,
                                                    const PrepareOptions& options) const;

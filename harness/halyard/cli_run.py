@@ -189,6 +189,12 @@ def _subject(
     metavar="DIR",
     help="Folder on the device where the service writes every request's inputs and outputs.",
 )
+@click.option(
+    "--cache-dir",
+    "cache_folder",
+    metavar="DIR",
+    help="Folder on the device in which the driver keeps prepared models, and finds them again.",
+)
 @click.option("--placement", is_flag=True, help="Tell where each operation ran.")
 @click.option(
     "--profile",
@@ -217,6 +223,7 @@ def run(
     service_name: str | None,
     unsupported: str | None,
     dump_folder: str | None,
+    cache_folder: str | None,
     placement: bool,
     profile: bool,
     json_path: Path | None,
@@ -250,6 +257,8 @@ def run(
         raise ConfigError("--profile needs the driver in the runner's process: --device host")
     if dump_folder is not None:
         check_lasting(config)
+    if cache_folder is not None and config.kind != "host":
+        check_lasting(config)
     if json_path is not None:
         check_writable(json_path)
     options = pb.RunOptions(
@@ -258,6 +267,7 @@ def run(
         preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
         priority=pb.PRIORITY_MEDIUM,
         profile=repeat if profile else 0,
+        cache_folder=cache_folder or "",
     )
     terminal = Terminal()
     measurements: list[Measurement] = []

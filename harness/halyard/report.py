@@ -28,7 +28,8 @@ def print_measurement(terminal: Terminal, measurement: Measurement) -> None:
     for line in agreement(measurement):
         terminal.detail(f"agreement  {line}")
     terminal.detail(f"time       {times(measurement)}")
-    terminal.detail(f"prepared   in {result.prepare_ns / 1e6:.1f} ms{memory(measurement)}")
+    source = " from the cache" if result.prepared_from_cache else ""
+    terminal.detail(f"prepared   in {result.prepare_ns / 1e6:.1f} ms{source}{memory(measurement)}")
     for line in placement(measurement):
         terminal.detail(line)
     if measurement.profile:

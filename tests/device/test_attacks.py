@@ -82,7 +82,7 @@ def test_files_of_a_silent_file_system_keep_nobody_else_waiting(siege: Siege, ho
     siege.beside("silent-file", "--clients", 70, "--against", how)
 
 
-@pytest.mark.parametrize("what", ["memfd", pytest.param("pipe", marks=THOROUGH)])
+@pytest.mark.parametrize("what", ["memfd", "cache", pytest.param("pipe", marks=THOROUGH)])
 def test_descriptors_that_a_call_holds_keep_nobody_else_waiting(siege: Siege, what: str) -> None:
     siege.beside("held-lock", "--clients", 70, "--against", what)
 

@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cctype>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -228,6 +229,10 @@ TEST_P(CompilationCachingByCaches, TakesNothingButMemoryAndFilesOnDisks) {
         }
     }
     EXPECT_EQ(mFiles.content(), TestCacheFiles::Content());
+    // The service's own go as its work ends, a moment after the client is told.
+    for (int i = 0; i < 10000 && openDescriptors() != before; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     EXPECT_EQ(openDescriptors(), before);
 }
 

@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "driver/model/expressible.h"
+#include "harness/device/runner/cache_directory.h"
 #include "harness/device/runner/canonical_model.h"
 #include "harness/device/runner/node_profile.h"
 #include "harness/device/runner/placement_report.h"
@@ -214,7 +215,7 @@ std::shared_ptr<driver::IPreparedModel> prepareModel(const Target& target,
                                                      const PrepareSettings& settings,
                                                      pb::CaseResult& result) {
     const Clock::time_point start = Clock::now();
-    Result<std::shared_ptr<driver::IPreparedModel>> prepared = prepare(target, model, settings);
+    Result<PreparedModel> prepared = prepare(target, model, settings);
     result.set_prepare_ns(nanosecondsSince(start));
     if (!prepared.ok()) {
         Outcome outcome = outcomeOf(target, prepared.status());
@@ -225,7 +226,8 @@ std::shared_ptr<driver::IPreparedModel> prepareModel(const Target& target,
         fail(result, pb::STAGE_PREPARE, outcome);
         return nullptr;
     }
-    return std::move(*prepared);
+    result.set_prepared_from_cache(prepared->fromCache);
+    return std::move(prepared->model);
 }
 
 Outcome executeRepeatedly(const Target& target, driver::IPreparedModel& prepared,
@@ -297,8 +299,17 @@ void runCase(const Target& target, const pb::TestCase& testCase, const pb::RunOp
 
     result.set_message("preparing");
     progress(result);
+    PrepareSettings settings = prepareSettings(options);
+    if (!options.cache_folder().empty()) {
+        Result<std::shared_ptr<const driver::CompilationCache>> cache = openCache(
+                options.cache_folder(), testCase.model(), settings.preference, *target.device);
+        if (!cache.ok()) {
+            return fail(result, pb::STAGE_LOAD, outcomeOf(target, cache.status()));
+        }
+        settings.cache = std::move(*cache);
+    }
     const std::shared_ptr<driver::IPreparedModel> prepared =
-            prepareModel(target, *model, prepareSettings(options), result);
+            prepareModel(target, *model, settings, result);
     if (prepared == nullptr) {
         return;
     }

@@ -9,6 +9,7 @@
 
 #include "driver/error_status.h"
 #include "driver/local_device.h"
+#include "engine/base/log.h"
 #include "hal/hidl/client/connection.h"
 #include "hal/hidl/client/device.h"
 #include "harness/device/runner/process_memory.h"
@@ -57,18 +58,28 @@ uint64_t peakRssBytes(const Target& target) {
     return pid.ok() && *pid > 0 ? peakRssBytes(*pid) : 0;
 }
 
-Result<std::shared_ptr<driver::IPreparedModel>> prepare(const Target& target,
-                                                        const driver::Model& model,
-                                                        const PrepareSettings& settings) {
+Result<PreparedModel> prepare(const Target& target, const driver::Model& model,
+                              const PrepareSettings& settings) {
     driver::PrepareOptions options = {.preference = settings.preference,
                                       .priority = settings.priority,
                                       .deadline = {},
+                                      .cache = settings.cache,
                                       .client = nullptr};
     if (settings.process != 0 && target.driver != nullptr) {
         HALYARD_ASSIGN_OR_RETURN(options.client,
                                  target.driver->client({.pid = settings.process, .uid = getuid()}));
     }
-    return target.device->prepare(model, options);
+    if (options.cache != nullptr) {
+        Result<std::shared_ptr<driver::IPreparedModel>> kept =
+                target.device->prepareFromCache(options);
+        if (kept.ok()) {
+            return PreparedModel{.model = std::move(*kept), .fromCache = true};
+        }
+        log(LogLevel::VERBOSE, "the model is not in the cache: " + kept.status().toString());
+    }
+    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<driver::IPreparedModel> prepared,
+                             target.device->prepare(model, options));
+    return PreparedModel{.model = std::move(prepared)};
 }
 
 driver::ExecutionResult execute(driver::IPreparedModel& model, const driver::Request& request,

@@ -54,10 +54,15 @@ struct PrepareSettings {
     // Whose model it is to a driver in this process: 0, this process's; else that of a process of
     // this number, which has an account of its own.
     int32_t process = 0;
+    // Where the driver may have kept the model, and keeps it otherwise; null: nowhere.
+    std::shared_ptr<const driver::CompilationCache> cache = nullptr;
 };
-Result<std::shared_ptr<driver::IPreparedModel>> prepare(const Target& target,
-                                                        const driver::Model& model,
-                                                        const PrepareSettings& settings);
+struct PreparedModel {
+    std::shared_ptr<driver::IPreparedModel> model;
+    bool fromCache = false;
+};
+Result<PreparedModel> prepare(const Target& target, const driver::Model& model,
+                              const PrepareSettings& settings);
 
 struct ExecuteSettings {
     bool synchronous = false;  // where the version has a synchronous call

@@ -70,12 +70,23 @@ void executeArguments(RawParcel& parcel, uint32_t method, const wire::Request& r
     parcel.value(loopTimeout(times));
 }
 
-void prepareArguments(RawParcel& parcel, Priority priority) {
+void prepareArguments(RawParcel& parcel, Priority priority, int cacheFile) {
     parcel.int32(1);  // FAST_SINGLE_ANSWER
     parcel.int32(static_cast<int32_t>(priority));
     parcel.value(wire::OptionalTimePoint());
-    parcel.value(HidlVec<HidlHandle>());
-    parcel.value(HidlVec<HidlHandle>());
+    // version, descriptors, numbers
+    const std::array<int32_t, 4> body = {12, 1, 0, cacheFile};
+    const std::span<uint8_t> kept = parcel.keep(body.data(), sizeof body);
+    HidlHandle handle;
+    handle.address = reinterpret_cast<uintptr_t>(kept.data());
+    const std::span<uint8_t> keptHandle = parcel.keep(&handle, sizeof handle);
+    HidlVec<HidlHandle> files;
+    if (cacheFile >= 0) {
+        files.address = reinterpret_cast<uintptr_t>(keptHandle.data());
+        files.count = 1;
+    }
+    parcel.value(files);
+    parcel.value(files);
     parcel.value(std::array<uint8_t, 32>());
 }
 

@@ -94,7 +94,8 @@ void modelToken(RawParcel& parcel, uint32_t method);
 // The arguments of executeSynchronously_1_3, and of execute_1_3 without its callback.
 void executeArguments(RawParcel& parcel, uint32_t method, const wire::Request& request,
                       const Times& times);
-// Those of prepareModel_1_3 behind the model and without the callback.
-void prepareArguments(RawParcel& parcel, Priority priority = Priority::MEDIUM);
+// Those of prepareModel_1_3 behind the model and without the callback. `cacheFile`: to keep the
+// model in, as both of the files that the service wants; -1: none.
+void prepareArguments(RawParcel& parcel, Priority priority = Priority::MEDIUM, int cacheFile = -1);
 
 }  // namespace halyard::attacker

@@ -4,6 +4,7 @@
 // attacker's, or for a lock that a call of the attacker's holds.
 
 #include <netinet/in.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -128,11 +129,40 @@ Status holdPools(const Settings& settings, HeldPage& page) {
     return {};
 }
 
+// A file of that kind as what models are to be kept in.
+Status holdCacheFiles(const Settings& settings, HeldPage& page) {
+    const int file = memfd_create("cache", MFD_CLOEXEC);
+    if (file < 0) {
+        return internalError(std::string("memfd_create: ") + strerror(errno));
+    }
+    ModelBuilder model;
+    addModel(model, 16);
+    const wire::Model& built = model.finish();
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
+                             Client::connect(settings.instance));
+    page.touchWith(
+            [file](void* bytes, size_t size) { static_cast<void>(pwrite(file, bytes, size, 0)); });
+    callInThreads(settings, [&] {
+        RawParcel parcel;
+        deviceToken(parcel, IDevice::prepareModel_1_3);
+        parcel.value(built);
+        prepareArguments(parcel, Priority::MEDIUM, file);
+        parcel.ownObject(client->callback(std::make_shared<Notified>()));
+        return client->link()
+                .call(client->device(), IDevice::prepareModel_1_3, parcel, kBrief)
+                .status();
+    });
+    return {};
+}
+
 // Descriptors whose lock another call holds: a memfd or a pipe that is being written to.
 Status holdDescriptors(const Settings& settings) {
     HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<HeldPage> page, HeldPage::make());
     if (settings.against == "memfd") {
         return holdPools(settings, *page);
+    }
+    if (settings.against == "cache") {
+        return holdCacheFiles(settings, *page);
     }
     HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
                              Client::connect(settings.instance));
@@ -198,7 +228,7 @@ constexpr std::array<NamedAttack, 3> kAttacks = {{
         {"silent-file", bringSilentFiles,
          "files of a file system that does not answer; --against array, single, debug, size, page"},
         {"held-lock", holdDescriptors,
-         "descriptors that a call holds which stands still; --against memfd, pipe"},
+         "descriptors that a call holds which stands still; --against memfd, cache, pipe"},
         {"lingering-socket", bringLingeringSockets,
          "sockets that wait when they are closed; --against single: not in an array"},
 }};

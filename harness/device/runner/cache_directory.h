@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "driver/device_interface.h"
+#include "engine/base/status.h"
+#include "harness/device/runner/messages.h"
+
+namespace halyard::runner {
+
+// The files of a folder that a device keeps this model in, prepared so: they are named by a token
+// that stands for both. Folder and files are made where they are missing. Null where the device
+// keeps no models; INTERNAL where a file can't be opened.
+Result<std::shared_ptr<const driver::CompilationCache>> openCache(
+        const std::string& folder, const pb::Model& model, driver::ExecutionPreference preference,
+        driver::IDevice& device);
+
+}  // namespace halyard::runner

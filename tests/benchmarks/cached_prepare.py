@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a compilation cache saves: `python -m tests.benchmarks.cached_prepare`.
+
+MobileNetV2 on CpuAcc, in the runner's process: prepared, prepared and kept, and found again, each
+in a process of its own, in turns. The medians are this machine's; what counts is their ratio.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+
+from halyard.devices import Device
+from halyard.devices.host import HostDevice
+from halyard.driver_options import DriverOptions
+from halyard.model import DataType
+from halyard.proto import halyard_pb2 as pb
+from halyard.runner import Target, run_cases
+from halyard.subject import Subject
+
+_ROUNDS = 7
+_TYPES = (DataType.FLOAT32, DataType.QUANT8)
+
+
+def prepare_ms(device: Device, case: pb.TestCase, folder: str, *, found: bool) -> float:
+    driver = DriverOptions(["CpuAcc"])
+    options = pb.RunOptions(cache_folder=folder)
+    [result] = run_cases(device, [case], options, Target.in_process(), driver=driver)
+    if result.failed_stage != pb.STAGE_NONE:
+        raise SystemExit(result.message)
+    if result.prepared_from_cache != found:
+        raise SystemExit("the cache has a model that it should not have, or lacks one")
+    return result.prepare_ns / 1e6
+
+
+def main() -> None:
+    with HostDevice() as device:
+        for data_type in _TYPES:
+            subject = Subject.of_zoo("mobilenet_v2", data_type, None, 1.0)
+            model = subject.runnable
+            case = pb.TestCase(name="model", model=model.model, examples=[model.example(0)])
+            alone, kept, found = [], [], []
+            for _ in range(_ROUNDS):
+                with tempfile.TemporaryDirectory() as folder:
+                    alone.append(prepare_ms(device, case, "", found=False))
+                    kept.append(prepare_ms(device, case, folder, found=False))
+                    found.append(prepare_ms(device, case, folder, found=True))
+            first, written, cached = map(statistics.median, (alone, kept, found))
+            print(f"{subject}, CpuAcc")
+            print(f"  prepared            {first:8.2f} ms")
+            print(f"  prepared and kept   {written:8.2f} ms")
+            print(f"  found in the cache  {cached:8.2f} ms, {first / cached:.1f} times as fast")
+
+
+if __name__ == "__main__":
+    main()
