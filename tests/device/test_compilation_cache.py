@@ -38,7 +38,7 @@ def run(
     return result
 
 
-@pytest.mark.parametrize("version", [pb.HAL_VERSION_V1_2, pb.HAL_VERSION_V1_3])
+@pytest.mark.parametrize("version", [pb.HAL_VERSION_1_2, pb.HAL_VERSION_1_3])
 def test_a_service_finds_what_the_one_before_it_kept(
     device: VirtualDevice, case: pb.TestCase, version: pb.HalVersion
 ) -> None:
@@ -48,13 +48,13 @@ def test_a_service_finds_what_the_one_before_it_kept(
 
 
 def test_a_file_that_was_changed_is_written_anew(device: VirtualDevice, case: pb.TestCase) -> None:
-    first = run(device, case, pb.HAL_VERSION_V1_3)
+    first = run(device, case, pb.HAL_VERSION_1_3)
     for name in ("model0", "data0"):
         device.shell(
             f"for file in {FOLDER}/*.{name}; do "
             'printf "\\377\\000\\377" | dd of=$file bs=1 seek=50 conv=notrunc; done'
         ).check()
-        damaged, mended = (run(device, case, pb.HAL_VERSION_V1_3) for _ in range(2))
+        damaged, mended = (run(device, case, pb.HAL_VERSION_1_3) for _ in range(2))
         assert (damaged.prepared_from_cache, mended.prepared_from_cache) == (False, True)
         assert damaged.examples[0].outputs == first.examples[0].outputs
         assert mended.examples[0].outputs == first.examples[0].outputs
@@ -63,5 +63,5 @@ def test_a_file_that_was_changed_is_written_anew(device: VirtualDevice, case: pb
 def test_a_service_of_other_backends_prepares_anew(
     device: VirtualDevice, case: pb.TestCase
 ) -> None:
-    assert not run(device, case, pb.HAL_VERSION_V1_3).prepared_from_cache
-    assert not run(device, case, pb.HAL_VERSION_V1_3, backends=["CpuRef"]).prepared_from_cache
+    assert not run(device, case, pb.HAL_VERSION_1_3).prepared_from_cache
+    assert not run(device, case, pb.HAL_VERSION_1_3, backends=["CpuRef"]).prepared_from_cache
