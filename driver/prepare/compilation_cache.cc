@@ -3,6 +3,7 @@
 #include "driver/prepare/compilation_cache.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -25,6 +26,7 @@
 #include "engine/base/byte_format.h"
 #include "engine/base/log.h"
 #include "engine/base/section_file.h"
+#include "engine/base/thread_pool.h"
 
 namespace halyard::driver {
 namespace {
@@ -36,10 +38,13 @@ constexpr size_t kDigest = std::tuple_size_v<Sha256::Digest>;
 constexpr size_t kVouched =
         kMagic.size() + sizeof(uint32_t) + sizeof(uint64_t) + sizeof(int32_t) + 2 * kDigest;
 constexpr size_t kModelFile = kVouched + kDigest;
-// Of the data file: as sections that are mapped want it.
-constexpr size_t kAlignment = kSectionPage;
-// Bytes that are hashed between two looks at the checkpoint.
-constexpr size_t kChunk = size_t{1} << 20;
+// Of the data file's copy: more than sections that are mapped want, so that it can be of pages as
+// large.
+constexpr size_t kAlignment = size_t{1} << 21;
+static_assert(kAlignment % kSectionPage == 0);
+// The data file is hashed in parts of so many bytes, as many at a time as there are threads, and
+// its digest is that of their digests.
+constexpr size_t kPart = size_t{1} << 18;
 
 void add(Sha256& hash, std::string_view text) {
     const auto size = static_cast<uint64_t>(text.size());
@@ -156,23 +161,48 @@ Status checkFiles(const CompilationCache& cache, int refused) {
     return checkAccess(cache.dataFiles, wanted.data, "data", refused);
 }
 
-// Counts and hashes what goes by.
+Sha256::Digest digestOf(std::span<const uint8_t> bytes) {
+    Sha256 hash;
+    hash.add(bytes);
+    return hash.finish();
+}
+
+// Counts what goes by, and hashes it in parts.
 class HashingSink final : public ByteSink {
   public:
-    explicit HashingSink(ByteSink& sink) : mSink(sink) {}
+    explicit HashingSink(ByteSink& sink) : mSink(sink), mPart(std::make_unique<Sha256>()) {}
 
     Status write(std::span<const uint8_t> bytes) override {
-        mCount += bytes.size();
-        mHash.add(bytes);
+        for (std::span<const uint8_t> rest = bytes; !rest.empty();) {
+            const size_t room = kPart - static_cast<size_t>(mCount % kPart);
+            const std::span<const uint8_t> next = rest.first(std::min(room, rest.size()));
+            mPart->add(next);
+            mCount += next.size();
+            rest = rest.subspan(next.size());
+            if (mCount % kPart == 0) {
+                endPart();
+            }
+        }
         return mSink.write(bytes);
     }
     uint64_t count() const { return mCount; }
-    Sha256::Digest finish() { return mHash.finish(); }
+    Sha256::Digest finish() {
+        if (mCount % kPart != 0) {
+            endPart();
+        }
+        return mParts.finish();
+    }
 
   private:
+    void endPart() {
+        mParts.add(mPart->finish());
+        mPart = std::make_unique<Sha256>();
+    }
+
     ByteSink& mSink;
     uint64_t mCount = 0;
-    Sha256 mHash;
+    std::unique_ptr<Sha256> mPart;
+    Sha256 mParts;
 };
 
 class Writing final : public FileWork {
@@ -248,15 +278,38 @@ class Reading final : public FileWork {
     const AlignedBuffer mBuffer;
 };
 
-Result<Sha256::Digest> hashOf(std::span<const uint8_t> bytes, const Checkpoint& checkpoint) {
-    Sha256 hash;
-    while (!bytes.empty()) {
-        HALYARD_RETURN_IF_ERROR(checkpoint.check("while a kept model was checked"));
-        const size_t count = std::min(kChunk, bytes.size());
-        hash.add(bytes.first(count));
-        bytes = bytes.subspan(count);
+// As HashingSink does it.
+Result<Sha256::Digest> hashOf(std::span<const uint8_t> bytes, ThreadPool& threads,
+                              const Checkpoint& checkpoint) {
+    const size_t count = (bytes.size() + kPart - 1) / kPart;
+    std::vector<Sha256::Digest> digests(count);
+    const auto hashParts = [&](int64_t begin, int64_t end, size_t /*worker*/) -> Status {
+        for (int64_t part = begin; part < end; ++part) {
+            HALYARD_RETURN_IF_ERROR(checkpoint.check("while a kept model was checked"));
+            const size_t at = static_cast<size_t>(part) * kPart;
+            digests[static_cast<size_t>(part)] =
+                    digestOf(bytes.subspan(at, std::min(kPart, bytes.size() - at)));
+        }
+        return {};
+    };
+    ThreadLease lease = ThreadLease::take(&threads);
+    HALYARD_RETURN_IF_ERROR(lease.parallelFor(static_cast<int64_t>(count), 1, hashParts));
+    Sha256 parts;
+    for (const Sha256::Digest& digest : digests) {
+        parts.add(digest);
     }
-    return hash.finish();
+    return parts.finish();
+}
+
+// Of the client's memory. Large pages come into being sooner than hundreds of small ones; where the
+// kernel has none, nothing is lost.
+Result<AlignedBuffer> allocateCopy(size_t size, const std::shared_ptr<Budget>& memory) {
+    HALYARD_ASSIGN_OR_RETURN(AlignedBuffer buffer,
+                             AlignedBuffer::allocate(size, kAlignment, memory));
+    if (const size_t whole = size - size % kAlignment; whole > 0) {
+        static_cast<void>(madvise(buffer.data(), whole, MADV_HUGEPAGE));
+    }
+    return buffer;
 }
 
 Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& state,
@@ -266,15 +319,14 @@ Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& 
     if (kept.bytes > std::numeric_limits<size_t>::max()) {
         return invalidArgument("the data file is larger than the address space");
     }
-    HALYARD_ASSIGN_OR_RETURN(AlignedBuffer buffer,
-                             AlignedBuffer::allocate(static_cast<size_t>(kept.bytes), kAlignment,
-                                                     client->account().memory));
+    HALYARD_ASSIGN_OR_RETURN(AlignedBuffer buffer, allocateCopy(static_cast<size_t>(kept.bytes),
+                                                                client->account().memory));
     const auto reading = std::make_shared<Reading>(client, options.deadline, options.cache,
                                                    options.cache->dataFiles[0], std::move(buffer));
     HALYARD_RETURN_IF_ERROR(
             FileWork::perform(reading, *options.cache).withContext("the data file"));
     const std::span<const uint8_t> bytes = reading->bytes();
-    HALYARD_ASSIGN_OR_RETURN(const Sha256::Digest data, hashOf(bytes, checkpoint));
+    HALYARD_ASSIGN_OR_RETURN(const Sha256::Digest data, hashOf(bytes, *state->threads, checkpoint));
     if (data != kept.data) {
         return invalidArgument("the data file is not as it was written");
     }
