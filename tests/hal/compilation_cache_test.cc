@@ -29,6 +29,7 @@
 #include "hal/hidl/types.h"
 #include "hal/hidl/v1_3.h"
 #include "hal/hidl/version_delta.h"
+#include "hal/memory/cache_files.h"
 #include "hal/memory/shared_memory.h"
 #include "tests/device/attacker/held_page.h"
 #include "tests/driver/model_builder.h"
@@ -410,6 +411,25 @@ INSTANTIATE_TEST_SUITE_P(Versions, CompilationCachingByCaches,
                          ::testing::ValuesIn(versionsWithCaches()), nameOf);
 INSTANTIATE_TEST_SUITE_P(Versions, CompilationCachingSecurity,
                          ::testing::ValuesIn(versionsWithCaches()), nameOf);
+
+TEST(CacheFiles, AreMemoryOrLieOnADisk) {
+    std::array<int, 2> ends = {};
+    ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+    const FileDescriptor reading(ends[0]);
+    const FileDescriptor writing(ends[1]);
+    const FileDescriptor zeros(open("/dev/zero", O_RDWR | O_CLOEXEC));
+    const FileDescriptor disk(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+    const TestFile memory;
+    const FileDescriptor file = memory.open(O_RDWR);
+    const auto import = [&](int model, int data) {
+        return importCache({&model, 1}, {&data, 1}, {}, {.pid = 1, .uid = 1}).status().code();
+    };
+    EXPECT_EQ(import(file.get(), disk.get()), StatusCode::OK);
+    for (const int other : {reading.get(), writing.get(), zeros.get(), -1}) {
+        EXPECT_EQ(import(other, file.get()), StatusCode::INVALID_ARGUMENT);
+        EXPECT_EQ(import(file.get(), other), StatusCode::INVALID_ARGUMENT);
+    }
+}
 
 // ---- What no client of ours sends ---------------------------------------------------------------
 

@@ -20,6 +20,8 @@
 #include <vector>
 
 #include "driver/device.h"
+#include "engine/backends/ref/cpu_ref.h"
+#include "engine/plan/backend.h"
 #include "tests/driver/model_builder.h"
 #include "tests/driver/prepare/cache_files.h"
 #include "tests/driver/sample_models.h"
@@ -217,6 +219,34 @@ TEST_F(CompilationCaches, AreOfOneBackendAndItsFeatures) {
     Options options;
     options.backends = {"CpuRef"};
     mDevice = Device::create(options).value();
+    EXPECT_EQ(found(), StatusCode::UNSUPPORTED);
+}
+
+// Where there is another backend to ask, a model may be placed otherwise.
+TEST_F(CompilationCaches, AreOfAllBackendsThatWereAsked) {
+    class Unwilling final : public engine::Backend {
+      public:
+        std::string_view name() const override { return "Unwilling"; }
+        Status supports(const engine::Graph& /*graph*/, engine::NodeId /*node*/) const override {
+            return unsupported("takes nothing");
+        }
+        Result<std::unique_ptr<engine::CompiledPiece>> compile(
+                const engine::CompileArguments& /*arguments*/) const override {
+            return internalError("has nothing to compile");
+        }
+    };
+    const auto deviceOf = [](bool withAnother) {
+        std::vector<std::unique_ptr<const engine::Backend>> backends;
+        backends.push_back(engine::makeCpuRef());
+        if (withAnother) {
+            backends.push_back(std::make_unique<Unwilling>());
+        }
+        return Device::create({}, std::move(backends)).value();
+    };
+    mDevice = deviceOf(false);
+    keep();
+    EXPECT_EQ(found(), StatusCode::OK);
+    mDevice = deviceOf(true);
     EXPECT_EQ(found(), StatusCode::UNSUPPORTED);
 }
 
