@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "driver/error_status.h"
-#include "hal/hidl/client/answers.h"
+#include "hal/client/answers.h"
 #include "hal/hidl/v1_0.h"
 #include "hal/hidl/v1_2.h"
 

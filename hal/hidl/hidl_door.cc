@@ -42,8 +42,9 @@ class HidlDoor final : public Door {
 
     Status announce(std::chrono::milliseconds patience) override {
         HALYARD_RETURN_IF_ERROR(HwServiceManager(mProcess).waitUntilReady(patience));
-        Result<std::unique_ptr<Registration>> registration =
-                Registration::start(mProcess, mInstance, mObject, deviceInterfaceChain());
+        Result<std::unique_ptr<Registration>> registration = Registration::start(
+                mProcess, serviceName(mProcess, mInstance, mObject, deviceInterfaceChain()),
+                mObject);
         if (!registration.ok()) {
             // A manager that goes while it is told is no different from one that never came.
             return registration.status();

@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "driver/error_status.h"
-#include "hal/descriptors/client_lanes.h"
-#include "hal/descriptors/descriptor_kind.h"
 #include "hal/hidl/burst_object.h"
 #include "hal/hidl/callbacks.h"
 #include "hal/hidl/message_queue.h"
@@ -17,6 +15,7 @@
 #include "hal/hidl/v1_2.h"
 #include "hal/hidl/v1_3.h"
 #include "hal/hidl/version_delta.h"
+#include "hal/service/fences.h"
 
 namespace halyard::hal::hidl {
 
@@ -32,28 +31,23 @@ namespace {
 
 const char kPreparedModel = 0;  // its address tells one
 
-// Duplicates of the fences, none of which anybody keeps from being polled. They are closed in the
-// caller's lane: the last close of what somebody's epoll watches waits for the epoll.
-Result<driver::Fences> fencesOf(std::span<const HidlHandle> handles, ClientLanes::Owner caller) {
-    driver::Fences fences;
+// The descriptors of the fences' handles.
+Result<std::vector<int>> descriptorsOf(std::span<const HidlHandle> handles) {
+    std::vector<int> descriptors;
     for (size_t i = 0; i < handles.size(); ++i) {
         const ReceivedHandle handle = nativeHandle(handles[i]);
-        const auto which = [i] { return "fence " + std::to_string(i); };
         if (!handle.valid || handle.handle.fds.size() != 1) {
-            return invalidArgument(which() + " has no handle of one descriptor");
+            return invalidArgument("fence " + std::to_string(i) +
+                                   " has no handle of one descriptor");
         }
-        Result<FileDescriptor> fence = duplicateFence(handle.handle.fds.front());
-        if (!fence.ok()) {
-            return fence.status().withContext(which());
-        }
-        fences.emplace_back(new FileDescriptor(std::move(*fence)), [caller](FileDescriptor* own) {
-            std::vector<FileDescriptor> closed;
-            closed.push_back(std::move(*own));
-            delete own;
-            ClientLanes::here().close(caller, std::move(closed));
-        });
+        descriptors.push_back(handle.handle.fds.front());
     }
-    return fences;
+    return descriptors;
+}
+
+Result<driver::Fences> fencesOf(std::span<const HidlHandle> handles, const Caller& caller) {
+    HALYARD_ASSIGN_OR_RETURN(const std::vector<int> descriptors, descriptorsOf(handles));
+    return duplicateFences(descriptors, caller);
 }
 
 template <typename Datum>
@@ -230,8 +224,7 @@ Status PreparedModelObject::executeFenced(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(const auto* duration,
                              readValue<OptionalTimeoutDuration>(call.arguments));
     options.durationAfterFences = decode(*duration);
-    Result<driver::Fences> fences =
-            fencesOf(handles->view(), {.pid = call.caller.pid, .uid = call.caller.euid});
+    Result<driver::Fences> fences = fencesOf(handles->view(), call.caller);
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
 
     driver::ExecutionResult result;

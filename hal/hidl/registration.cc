@@ -2,37 +2,23 @@
 
 #include "hal/hidl/registration.h"
 
-#include <chrono>
-#include <cstring>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "engine/base/log.h"
 #include "hal/hidl/hidl_object.h"
+#include "hal/hidl/service_manager.h"
 #include "hal/hidl/types.h"
 
 namespace halyard::hal::hidl {
-
 namespace {
 
-// How long to wait for the next manager between two looks at whether to end.
-constexpr std::chrono::milliseconds kWaitSlice{500};
-// After a manager that answered, but did not take the service; and between two times that a name is
-// taken back, for which another service may live, too.
-constexpr std::chrono::milliseconds kPause{1000};
-
-}  // namespace
-
-void Registration::State::set(bool State::*what) {
-    const std::lock_guard lock(mutex);
-    this->*what = true;
-    changed.notify_all();
-}
-
 // Hears of what is registered under the name. Who it is does not matter: that is looked up.
-class Registration::Listener final : public HidlObject {
+class Listener final : public HidlObject {
   public:
-    explicit Listener(std::shared_ptr<State> state)
-        : HidlObject(manager::v1_0::IServiceNotification::layout()), mState(std::move(state)) {}
+    explicit Listener(std::function<void()> onRegistration)
+        : HidlObject(manager::v1_0::IServiceNotification::layout()),
+          mOnRegistration(std::move(onRegistration)) {}
     ObjectFlags flags() const override {
         return {.takesDescriptors = false, .inheritsRealTime = true, .mostNice = 0};
     }
@@ -45,152 +31,53 @@ class Registration::Listener final : public HidlObject {
         HALYARD_RETURN_IF_ERROR(readValue<HidlString>(call.arguments).status());
         HALYARD_RETURN_IF_ERROR(readValue<HidlString>(call.arguments).status());
         HALYARD_RETURN_IF_ERROR(call.arguments.readBool().status());
-        mState->set(&State::doubted);
+        mOnRegistration();
         return call.endArguments().status();
     }
 
   private:
-    const std::shared_ptr<State> mState;
+    const std::function<void()> mOnRegistration;
 };
 
-Registration::Registration(const std::shared_ptr<BinderProcess>& process, std::string_view name,
-                           std::shared_ptr<LocalObject> service,
-                           std::span<const std::string_view> chain,
-                           std::chrono::milliseconds lookEvery)
-    : mProcess(process),
-      mManager(process),
-      mName(name),
-      mService(std::move(service)),
-      mChain(chain.begin(), chain.end()),
-      mLookEvery(lookEvery),
-      mListener(std::make_shared<Listener>(mState)) {}
+class HidlServiceName final : public ServiceName {
+  public:
+    HidlServiceName(const std::shared_ptr<BinderProcess>& process, std::string_view instance,
+                    std::shared_ptr<LocalObject> service, std::span<const std::string_view> chain)
+        : mManager(process),
+          mInstance(instance),
+          mService(std::move(service)),
+          mChain(chain.begin(), chain.end()) {}
 
-Result<std::unique_ptr<Registration>> Registration::start(
-        const std::shared_ptr<BinderProcess>& process, std::string_view name,
-        std::shared_ptr<LocalObject> service, std::span<const std::string_view> chain,
-        std::chrono::milliseconds lookEvery) {
-    if (service == nullptr || chain.empty()) {
-        return invalidArgument("a registration needs a service and its interfaces");
+    std::string manager() const override { return "hwservicemanager"; }
+    std::string name() const override { return mChain.front() + "/" + mInstance; }
+    Status waitUntilReady(std::chrono::milliseconds timeout) override {
+        return mManager.waitUntilReady(timeout);
     }
-    std::unique_ptr<Registration> registration(
-            new Registration(process, name, std::move(service), chain, lookEvery));
-    HALYARD_RETURN_IF_ERROR(registration->add());
-    if (Status watched = registration->watch(); !watched.ok()) {
-        log(LogLevel::WARNING, watched.withContext("watching hwservicemanager").toString());
-        registration->mState->set(&State::lost);
+    Status add() override {
+        const std::vector<std::string_view> chain(mChain.begin(), mChain.end());
+        return mManager.add(mInstance, mService, chain);
     }
-    // Not std::thread: that one has no way to fail but an exception.
-    if (int error = pthread_create(&registration->mThread, nullptr, &run, registration.get());
-        error != 0) {
-        return Status(StatusCode::RESOURCE_EXHAUSTED,
-                      std::string("starting a thread: ") + std::strerror(error));
+    Result<ObjectRef> known() override { return mManager.get(mChain.front(), mInstance); }
+    Status listen(std::function<void()> onRegistration) override {
+        mListener = std::make_shared<Listener>(std::move(onRegistration));
+        return mManager.listen(mChain.front(), mInstance, mListener);
     }
-    registration->mStarted = true;
-    return registration;
-}
 
-Registration::~Registration() {
-    mState->set(&State::ending);
-    if (mStarted) {
-        pthread_join(mThread, nullptr);
-    }
-}
+  private:
+    HwServiceManager mManager;
+    const std::string mInstance;
+    const std::shared_ptr<LocalObject> mService;
+    const std::vector<std::string> mChain;
+    std::shared_ptr<LocalObject> mListener;
+};
 
-void* Registration::run(void* self) {
-    static_cast<Registration*>(self)->keep();
-    return nullptr;
-}
+}  // namespace
 
-bool Registration::isEnding() const {
-    const std::lock_guard lock(mState->mutex);
-    return mState->ending;
-}
-
-Status Registration::add() {
-    const std::vector<std::string_view> chain(mChain.begin(), mChain.end());
-    return mManager.add(mName, mService, chain);
-}
-
-Status Registration::watch() {
-    HALYARD_RETURN_IF_ERROR(mProcess->contextManager()
-                                    ->linkToDeath([state = mState] { state->set(&State::lost); })
-                                    .status());
-    // A manager that knows the service now, after the link, had it before: the link is to it, and
-    // not to one that came in between, or to nobody.
-    HALYARD_ASSIGN_OR_RETURN(const ObjectRef known, mManager.get(mChain.front(), mName));
-    if (isNull(known)) {
-        return Status(StatusCode::UNAVAILABLE, "it does not know " + mName);
-    }
-    if (Status listening = mManager.listen(mChain.front(), mName, mListener); !listening.ok()) {
-        // A look now and then is left.
-        log(LogLevel::WARNING, listening.withContext("listening for " + mName).toString());
-    }
-    return {};
-}
-
-void Registration::pause() {
-    std::unique_lock lock(mState->mutex);
-    mState->changed.wait_for(lock, kPause, [this] { return mState->ending; });
-}
-
-void Registration::registerAnew() {
-    log(LogLevel::WARNING, "hwservicemanager died; waiting for the next");
-    while (!mManager.waitUntilReady(kWaitSlice).ok()) {
-        if (isEnding()) {
-            return;
-        }
-    }
-    Status kept = add();
-    if (kept.ok()) {
-        kept = watch();
-    }
-    if (kept.ok()) {
-        log(LogLevel::INFO, "registered " + mChain.front() + "/" + mName + " again");
-        return;
-    }
-    log(LogLevel::WARNING, kept.withContext("registering again").toString());
-    mState->set(&State::lost);
-    pause();
-}
-
-void Registration::lookAndMend() {
-    const Result<ObjectRef> known = mManager.get(mChain.front(), mName);
-    if (!known.ok() || *known == ObjectRef(mService)) {
-        return;  // a manager that does not answer dies, and that is told
-    }
-    const std::string name = mChain.front() + "/" + mName;
-    log(LogLevel::WARNING, isNull(*known) ? name + " was taken out of hwservicemanager"
-                                          : name + " is another service's");
-    Status added = add();
-    if (added.ok()) {
-        log(LogLevel::INFO, "registered " + name + " again");
-    } else {
-        log(LogLevel::WARNING, added.withContext("registering again").toString());
-        mState->set(&State::doubted);
-    }
-    pause();
-}
-
-void Registration::keep() {
-    for (;;) {
-        bool lost = false;
-        {
-            std::unique_lock lock(mState->mutex);
-            mState->changed.wait_for(lock, mLookEvery, [this] {
-                return mState->lost || mState->doubted || mState->ending;
-            });
-            if (mState->ending) {
-                return;
-            }
-            lost = std::exchange(mState->lost, false);
-            mState->doubted = false;
-        }
-        if (lost) {
-            registerAnew();
-        } else {
-            lookAndMend();
-        }
-    }
+std::unique_ptr<ServiceName> serviceName(const std::shared_ptr<BinderProcess>& process,
+                                         std::string_view instance,
+                                         std::shared_ptr<LocalObject> service,
+                                         std::span<const std::string_view> chain) {
+    return std::make_unique<HidlServiceName>(process, instance, std::move(service), chain);
 }
 
 }  // namespace halyard::hal::hidl

@@ -21,9 +21,11 @@ HAL_MAY_INCLUDE = {
     "binder": {"engine/base", "hal/descriptors"},
     "memory": {"engine/base", "driver", "hal/descriptors"},
     "service": {"engine/base", "engine/plan", "driver", "hal/descriptors", "hal/binder"},
+    "client": {"engine/base", "driver", "hal/memory"},
     "aidl": {
         "engine/base",
         "driver",
+        "hal/client",
         "hal/descriptors",
         "hal/binder",
         "hal/memory",
@@ -32,6 +34,7 @@ HAL_MAY_INCLUDE = {
     "hidl": {
         "engine/base",
         "driver",
+        "hal/client",
         "hal/descriptors",
         "hal/binder",
         "hal/memory",

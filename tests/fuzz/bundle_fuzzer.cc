@@ -13,7 +13,7 @@
 
 #include "driver/lowest_version.h"
 #include "driver/model/expressible.h"
-#include "hal/hidl/client/sendable.h"
+#include "hal/client/sendable.h"
 #include "harness/device/runner/canonical_model.h"
 #include "harness/device/runner/message_file.h"
 #include "tests/fuzz/finding.h"
@@ -43,7 +43,7 @@ void convert(const runner::pb::TestCase& testCase) {
             (void)driver::checkExpressible(*model, version);
         }
         (void)driver::lowestVersion(*model);
-        (void)hal::hidl::moveConstantsToPool(*model);
+        (void)hal::moveConstantsToPool(*model);
     }
     for (const runner::pb::Example& example : testCase.examples()) {
         if (small(example)) {

@@ -457,7 +457,7 @@ class SilentModels : public SilentServices {
                 });
     }
 
-    const std::shared_ptr<hidl::Liveness> mLiveness = std::make_shared<hidl::Liveness>();
+    const std::shared_ptr<Liveness> mLiveness = std::make_shared<Liveness>();
 };
 
 TEST_F(SilentModels, ThatRefuseLeaveNobodyWaiting) {
@@ -477,20 +477,20 @@ TEST_F(SilentModels, ThatDieLeaveNobodyWaiting) {
 // ---- what is promised to be called back ---------------------------------------------------------
 
 TEST(PendingAnswers, AreToldOfTheFirstEndAlone) {
-    const auto service = std::make_shared<hidl::Liveness>();
+    const auto service = std::make_shared<Liveness>();
     std::vector<std::string> told;
     const auto tell = [&told](const Result<int>& value) {
         told.push_back(value.ok() ? std::to_string(*value) : std::string(value.status().message()));
     };
     const Status death(StatusCode::UNAVAILABLE, "the service died");
-    const auto answered = hidl::Pending<int>::create(service, death, tell);
+    const auto answered = Pending<int>::create(service, death, tell);
     answered->complete(1);
     answered->complete(2);
     // Whoever waits is told, also when nobody else keeps the promise.
-    static_cast<void>(hidl::Pending<int>::create(service, death, tell));
+    static_cast<void>(Pending<int>::create(service, death, tell));
     service->died();
     service->died();
-    static_cast<void>(hidl::Pending<int>::create(service, death, tell));
+    static_cast<void>(Pending<int>::create(service, death, tell));
     EXPECT_EQ(told, (std::vector<std::string>{"1", "the service died", "the service died"}));
 }
 

@@ -15,7 +15,6 @@
 namespace halyard::hal {
 namespace {
 
-using hidl::Registration;
 using testing::FakeServiceManager;
 using testing::ProcessWithManager;
 using testing::UncalledService;
@@ -27,7 +26,8 @@ class Registrations : public ::testing::Test {
     void TearDown() override { mProcess->stop(); }
     Result<std::unique_ptr<Registration>> start(
             std::chrono::milliseconds lookEvery = std::chrono::hours(1)) {
-        return Registration::start(mProcess, "one", mService, kChain, lookEvery);
+        return Registration::start(mProcess, hidl::serviceName(mProcess, "one", mService, kChain),
+                                   mService, lookEvery);
     }
 
     const testing::TimeLimit mTimeLimit;
@@ -118,7 +118,7 @@ TEST_F(Registrations, EndWhileNoManagerIsThere) {
 TEST_F(Registrations, FailAtOnceWhereTheFirstManagerRefuses) {
     mProcess->startManager({.refusals = 1000});
     EXPECT_EQ(start().status().code(), StatusCode::INTERNAL);
-    EXPECT_EQ(Registration::start(mProcess, "one", nullptr, kChain).status().code(),
+    EXPECT_EQ(Registration::start(mProcess, nullptr, mService).status().code(),
               StatusCode::INVALID_ARGUMENT);
 }
 

@@ -6,10 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "hal/hidl/client/answers.h"
+#include "hal/client/answers.h"
+#include "hal/client/sendable.h"
 #include "hal/hidl/client/prepared_model.h"
 #include "hal/hidl/client/remote_interface.h"
-#include "hal/hidl/client/sendable.h"
+#include "hal/hidl/client/wire_pools.h"
 #include "hal/hidl/types.h"
 
 namespace halyard::hal::hidl {

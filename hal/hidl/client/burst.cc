@@ -12,10 +12,11 @@
 #include <variant>
 #include <vector>
 
+#include "hal/client/answers.h"
+#include "hal/client/sendable.h"
 #include "hal/hidl/burst_packets.h"
-#include "hal/hidl/client/answers.h"
 #include "hal/hidl/client/own_queue.h"
-#include "hal/hidl/client/sendable.h"
+#include "hal/hidl/client/wire_pools.h"
 #include "hal/hidl/hidl_object.h"
 #include "hal/hidl/types.h"
 #include "hal/memory/shared_memory.h"

@@ -12,7 +12,7 @@
 
 #include "engine/base/status.h"
 #include "hal/binder/process.h"
-#include "hal/hidl/client/pending.h"
+#include "hal/client/pending.h"
 #include "hal/hidl/client/remote_interface.h"
 #include "hal/hidl/client/version.h"
 

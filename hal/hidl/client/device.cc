@@ -9,11 +9,12 @@
 #include <utility>
 
 #include "driver/model/expressible.h"
-#include "hal/hidl/client/answers.h"
+#include "hal/client/answers.h"
+#include "hal/client/sendable.h"
 #include "hal/hidl/client/buffer.h"
 #include "hal/hidl/client/prepared_model.h"
 #include "hal/hidl/client/receivers.h"
-#include "hal/hidl/client/sendable.h"
+#include "hal/hidl/client/wire_pools.h"
 #include "hal/hidl/v1_3.h"
 #include "hal/hidl/version_delta.h"
 

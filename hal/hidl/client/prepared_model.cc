@@ -10,10 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "hal/hidl/client/answers.h"
+#include "hal/client/answers.h"
+#include "hal/client/sendable.h"
 #include "hal/hidl/client/burst.h"
 #include "hal/hidl/client/receivers.h"
-#include "hal/hidl/client/sendable.h"
+#include "hal/hidl/client/wire_pools.h"
 #include "hal/hidl/v1_3.h"
 #include "hal/hidl/version_delta.h"
 

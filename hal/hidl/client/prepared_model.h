@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "driver/device_interface.h"
-#include "hal/hidl/client/pending.h"
+#include "hal/client/pending.h"
 #include "hal/hidl/client/remote_interface.h"
 #include "hal/hidl/client/version.h"
 

@@ -10,7 +10,7 @@
 #include "driver/execute/prepared_model.h"
 #include "driver/model/codes.h"
 #include "hal/binder/object.h"
-#include "hal/hidl/client/pending.h"
+#include "hal/client/pending.h"
 #include "hal/hidl/hidl_object.h"
 
 namespace halyard::hal::hidl {

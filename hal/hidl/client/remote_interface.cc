@@ -2,43 +2,13 @@
 
 #include "hal/hidl/client/remote_interface.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
-#include <thread>
 #include <utility>
 
-#include "engine/base/file_descriptor.h"
+#include "hal/client/debug_text.h"
 #include "hal/hidl/types.h"
 
 namespace halyard::hal::hidl {
-
-namespace {
-
-// Until nobody has the other end any more, or nothing has come for a while.
-std::string readToEnd(int fd) {
-    constexpr int kPatienceMilliseconds = 10000;
-    std::string text;
-    std::array<char, 4096> buffer;
-    for (;;) {
-        pollfd ready = {.fd = fd, .events = POLLIN, .revents = 0};
-        if (poll(&ready, 1, kPatienceMilliseconds) <= 0) {
-            return text;
-        }
-        const ssize_t size = read(fd, buffer.data(), buffer.size());
-        if (size <= 0) {
-            return text;
-        }
-        text.append(buffer.data(), static_cast<size_t>(size));
-    }
-}
-
-}  // namespace
 
 using base::v1_0::DebugInfo;
 using base::v1_0::IBase;
@@ -90,26 +60,15 @@ Result<int32_t> RemoteInterface::servicePid() const {
 }
 
 Result<std::string> RemoteInterface::debug() const {
-    std::array<int, 2> ends = {-1, -1};
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-        return internalError(std::string("pipe2: ") + strerror(errno));
-    }
-    const FileDescriptor from(ends[0]);
-    FileDescriptor into(ends[1]);
-    // The service does not wait for a reader for long, so it is read while it writes.
-    std::string text;
-    std::thread reader([&text, fd = from.get()] { text = readToEnd(fd); });
-    const NativeHandle handle = {.fds = {into.get()}, .ints = {}};
-    const Status called = call(IBase::debug, [&handle](ParcelWriter& arguments) {
-                              writeNativeHandle(arguments, &handle);
-                              writeValue(arguments, HidlVec<HidlString>());
-                          }).status();
-    into.reset();
-    reader.join();
-    if (!called.ok()) {
-        return called;
-    }
-    return text;
+    return readDebugText([this](int into) {
+        const NativeHandle handle = {.fds = {into}, .ints = {}};
+        return call(IBase::debug,
+                    [&handle](ParcelWriter& arguments) {
+                        writeNativeHandle(arguments, &handle);
+                        writeValue(arguments, HidlVec<HidlString>());
+                    })
+                .status();
+    });
 }
 
 }  // namespace halyard::hal::hidl

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "hal/client/sendable.h"
 #include "hal/hidl/client/connection.h"
 #include "hal/hidl/client/device.h"
-#include "hal/hidl/client/sendable.h"
 #include "hal/hidl/codec.h"
 #include "hal/hidl/types.h"
 #include "hal/hidl/version_delta.h"
@@ -239,7 +239,7 @@ Status cutMemory(const Settings& settings) {
     HALYARD_ASSIGN_OR_RETURN(const driver::Request request, toCanonical(testCase.examples(0)));
     HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<const PlainFile> constants,
                              PlainFile::create(*model.operandValues));
-    HALYARD_RETURN_IF_ERROR(hal::hidl::moveConstantsToPool(model));
+    HALYARD_RETURN_IF_ERROR(hal::moveConstantsToPool(model));
     model.pools.back() = constants;
 
     HALYARD_ASSIGN_OR_RETURN(const auto prepared, prepare(settings.instance, model));

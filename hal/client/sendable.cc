@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/hidl/client/sendable.h"
+#include "hal/client/sendable.h"
 
 #include <algorithm>
 #include <string>
@@ -9,7 +9,7 @@
 
 #include "hal/memory/shared_memory.h"
 
-namespace halyard::hal::hidl {
+namespace halyard::hal {
 namespace {
 
 // What a binder transaction holds is less than 1 MiB, the model's structure included.
@@ -30,12 +30,6 @@ Status checkSendable(const driver::SharedMemory& memory) {
                    : invalidArgument("the memory can't be sent to another process");
 }
 
-HidlMemory wireMemory(ParcelWriter& writer, const driver::Memory& memory) {
-    const driver::MemoryHandle& handle = *memory.handle();
-    return makeMemory(writer, memory.name(), {.fds = handle.descriptors, .ints = handle.numbers},
-                      memory.size());
-}
-
 Status checkSendable(const driver::Model& model) {
     for (size_t i = 0; i < model.pools.size(); ++i) {
         HALYARD_RETURN_IF_ERROR(checkPool(model.pools[i], i));
@@ -50,23 +44,6 @@ Status checkSendable(const driver::Request& request) {
         }
     }
     return {};
-}
-
-std::vector<HidlMemory> wirePools(ParcelWriter& writer, const driver::Model& model) {
-    std::vector<HidlMemory> wire;
-    for (const driver::SharedMemory& pool : model.pools) {
-        wire.push_back(wireMemory(writer, *pool));
-    }
-    return wire;
-}
-
-std::vector<HidlMemory> wirePools(ParcelWriter& writer, const driver::Request& request) {
-    std::vector<HidlMemory> wire;
-    for (const driver::RequestPool& pool : request.pools) {
-        const auto* memory = std::get_if<driver::SharedMemory>(&pool);
-        wire.push_back(memory != nullptr ? wireMemory(writer, **memory) : HidlMemory());
-    }
-    return wire;
 }
 
 bool hasLargeConstants(const driver::Model& model) {
@@ -95,4 +72,4 @@ Status moveConstantsToPool(driver::Model& model) {
     return {};
 }
 
-}  // namespace halyard::hal::hidl
+}  // namespace halyard::hal

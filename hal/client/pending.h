@@ -13,7 +13,7 @@
 
 #include "engine/base/status.h"
 
-namespace halyard::hal::hidl {
+namespace halyard::hal {
 
 // Whether a service still lives, and who wants to know when it does not. Thread-safe.
 class Liveness {
@@ -109,4 +109,4 @@ class Pending : public std::enable_shared_from_this<Pending<T>> {
     uint64_t mListening = 0;
 };
 
-}  // namespace halyard::hal::hidl
+}  // namespace halyard::hal

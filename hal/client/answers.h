@@ -9,7 +9,7 @@
 #include "driver/model/codes.h"
 #include "engine/base/status.h"
 
-namespace halyard::hal::hidl {
+namespace halyard::hal {
 
 // UNAVAILABLE: "execute: the service died".
 Status serviceDied(std::string_view method);
@@ -18,4 +18,4 @@ Status callFailed(std::string_view method, const Status& status);
 // "execute: the service answers GENERAL_FAILURE".
 Status answered(std::string_view method, driver::ErrorStatus answer);
 
-}  // namespace halyard::hal::hidl
+}  // namespace halyard::hal

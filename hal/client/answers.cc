@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/hidl/client/answers.h"
+#include "hal/client/answers.h"
 
 #include <string>
 
 #include "driver/error_status.h"
 
-namespace halyard::hal::hidl {
+namespace halyard::hal {
 
 Status serviceDied(std::string_view method) {
     return {StatusCode::UNAVAILABLE, std::string(method) + ": the service died"};
@@ -29,4 +29,4 @@ Status answered(std::string_view method, driver::ErrorStatus answer) {
                                                   : std::string(name)));
 }
 
-}  // namespace halyard::hal::hidl
+}  // namespace halyard::hal

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "engine/base/status.h"
+
+namespace halyard::hal {
+
+// What an object writes about itself. `call` has it write into the descriptor.
+Result<std::string> readDebugText(const std::function<Status(int into)>& call);
+
+}  // namespace halyard::hal
