@@ -21,6 +21,7 @@
 #include "driver/option_table.h"
 #include "engine/base/heap.h"
 #include "engine/base/log.h"
+#include "hal/aidl/aidl_door.h"
 #include "hal/descriptors/descriptor_kind.h"
 #include "hal/hidl/hidl_door.h"
 #include "hal/log_sink.h"
@@ -35,6 +36,7 @@ namespace halyard::hal {
 namespace {
 
 constexpr const char* kHwBinder = "/dev/hwbinder";
+constexpr const char* kBinder = "/dev/binder";
 // The kernel asks for threads as they are needed. Calls that take long, synchronous executions
 // above all, hold one each, and so do answers that are kept from who floods the service; some are
 // always left for calls that don't.
@@ -101,7 +103,7 @@ Status serve(const ServiceOptions& options, Backends backendsInUse,
         doors.push_back(hidl::makeDoor(kHwBinder, options.serviceName));
     }
     if (options.wires.aidl) {
-        return unsupported("--wires aidl: the service has no door to /dev/binder");
+        doors.push_back(aidl::makeDoor(kBinder, options.serviceName));
     }
     HALYARD_RETURN_IF_ERROR(openDoors(doors, {.device = device, .processes = processes}, kThreads));
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "driver/error_status.h"
+#include "hal/client/debug_text.h"
 
 namespace halyard::hal::aidl {
 
@@ -47,18 +48,41 @@ Status RemoteInterface::ping() const {
             .status();
 }
 
+Result<int32_t> RemoteInterface::servicePid() const {
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Reply> reply,
+                             mProcess->transact(mObject, static_cast<uint32_t>(MetaCode::DEBUG_PID),
+                                                ParcelWriter()));
+    return reply->reader().readInt32();
+}
+
+Result<std::string> RemoteInterface::dump() const {
+    return readDebugText([this](int into) {
+        ParcelWriter arguments;
+        arguments.writeDescriptor(into);
+        arguments.writeInt32(0);  // no further arguments
+        return mProcess->transact(mObject, static_cast<uint32_t>(MetaCode::DUMP), arguments)
+                .status();
+    });
+}
+
 Result<std::unique_ptr<Reply>> RemoteInterface::transact(uint32_t code,
                                                          const WriteArguments& write) const {
     ParcelWriter arguments;
     AidlWriter writer(arguments, mRelease);
     writer.writeRequestHead(mInterface->descriptor);
     write(writer);
-    HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<Reply> reply,
-                             mProcess->transact(mObject, code, arguments));
-    HALYARD_ASSIGN_OR_RETURN(const std::optional<Exception> exception,
-                             AidlReader(reply->reader()).readReplyHead());
-    if (exception.has_value()) {
-        return statusOf(*exception);
+    Result<std::unique_ptr<Reply>> reply = mProcess->transact(mObject, code, arguments);
+    if (reply.status().code() == StatusCode::INVALID_ARGUMENT) {
+        return internalError("the service could not be called: " + reply.status().toString());
+    }
+    HALYARD_RETURN_IF_ERROR(reply.status());
+    const Result<std::optional<Exception>> exception =
+            AidlReader((*reply)->reader()).readReplyHead();
+    if (!exception.ok()) {
+        return internalError("the answer: " + exception.status().toString());
+    }
+    if (exception->has_value()) {
+        return statusOf(**exception);
     }
     return reply;
 }

@@ -23,7 +23,8 @@ namespace halyard::hal::aidl {
 // says; everything else is INTERNAL.
 Status statusOf(const Exception& exception);
 
-// Thread-safe. UNAVAILABLE from any call: the service is gone.
+// Thread-safe. UNAVAILABLE from any call: the service is gone. UNSUPPORTED: it does not know the
+// method. INTERNAL: it answers what no contract knows.
 class RemoteInterface {
   public:
     // A method's results, and the reply, to which what they borrow belongs.
@@ -58,8 +59,9 @@ class RemoteInterface {
                                      writeFields(writer, arguments);
                                  }));
         AidlReader reader(answer.reply->reader());
-        HALYARD_RETURN_IF_ERROR(readFields(reader, answer.results));
-        return answer;
+        const Status read = readFields(reader, answer.results);
+        return read.ok() ? Result<Answer<Method>>(std::move(answer))
+                         : internalError("the answer: " + read.toString());
     }
     // The same without waiting for it to be served: the answer is lost.
     template <typename Method>
@@ -69,6 +71,10 @@ class RemoteInterface {
     }
 
     Status ping() const;
+    // Of the process that serves the object.
+    Result<int32_t> servicePid() const;
+    // What the object writes about itself.
+    Result<std::string> dump() const;
 
     const std::shared_ptr<BinderProcess>& process() const { return mProcess; }
     const std::shared_ptr<RemoteObject>& object() const { return mObject; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // driver::IDevice: the same claims of the driver in this process and of a client over each version
-// of HIDL, whose calls and callbacks travel as parcels.
+// of HIDL and AIDL, whose calls and callbacks travel as parcels.
 
 #include "driver/device_interface.h"
 
@@ -20,6 +20,9 @@
 
 #include "driver/local_device.h"
 #include "engine/base/log.h"
+#include "hal/aidl/client/connection.h"
+#include "hal/aidl/client/device.h"
+#include "hal/aidl/device_object.h"
 #include "hal/hidl/client/connection.h"
 #include "hal/hidl/client/device.h"
 #include "hal/hidl/client/prepared_model.h"
@@ -50,6 +53,11 @@ std::vector<Way> allWays() {
     for (const hidl::ClientVersion& client : hidl::clientVersions()) {
         ways.push_back({.remote = true, .version = client.version});
     }
+    for (const HalVersion version : driver::allVersions()) {
+        if (version >= HalVersion::AIDL_V1) {
+            ways.push_back({.remote = true, .version = version});
+        }
+    }
     return ways;
 }
 
@@ -74,6 +82,12 @@ class DeviceInterface : public ::testing::TestWithParam<Way> {
         mObject = served->object;
         if (!GetParam().remote) {
             mDevice = driver::makeLocalDevice(served->driver, GetParam().version);
+        } else if (isAidl()) {
+            mObject = std::make_shared<aidl::DeviceObject>(mProcess, served->driver, nullptr);
+            Result<aidl::ServiceConnection> connection = aidl::connectTo(
+                    mProcess, mProcess->remote(mObject), GetParam().version, aidl::Release());
+            ASSERT_TRUE(connection.ok()) << connection.status().toString();
+            mDevice = aidl::makeClientDevice(std::move(*connection));
         } else {
             Result<hidl::ServiceConnection> connection = hidl::connectTo(
                     mProcess, mProcess->remote(mObject), clientOf(GetParam().version));
@@ -101,6 +115,7 @@ class DeviceInterface : public ::testing::TestWithParam<Way> {
         return model.ok() ? *model : nullptr;
     }
     static bool hasBuffers() { return GetParam().version >= HalVersion::V1_3; }
+    static bool isAidl() { return GetParam().remote && GetParam().version >= HalVersion::AIDL_V1; }
     bool knowsShapes() const {
         return !GetParam().remote || GetParam().version >= HalVersion::V1_2;
     }
@@ -227,6 +242,42 @@ TEST_P(DeviceInterface, SaysWhatItCanNotDo) {
     EXPECT_EQ(mDevice->prepareAsync(addModel(), {}, nullptr).code(), StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_P(DeviceInterface, ExecutesInBursts) {
+    const auto model = prepared();
+    ASSERT_NE(model, nullptr);
+    if (!isAidl()) {
+        return;
+    }
+    const Result<std::shared_ptr<driver::IBurst>> burst = model->makeBurst();
+    ASSERT_TRUE(burst.ok()) << burst.status().toString();
+    const std::vector<int64_t> known = {7};
+    ASSERT_TRUE((*burst)->execute(mRequest, known, {}).status.ok());
+    EXPECT_EQ(output(), (Values{11.0F, 22.0F}));
+    // The number stands for the memory that came first, whatever comes with it.
+    const driver::SharedMemory first = std::get<driver::SharedMemory>(mRequest.pools[0]);
+    const Result<ExportedMemory> other = createSharedMemory(16);
+    ASSERT_TRUE(other.ok());
+    const Values changed = {3.0F, 4.0F};
+    std::memcpy(bytes(), changed.data(), sizeof(changed));
+    mRequest.pools = {other->memory};
+    ASSERT_TRUE((*burst)->execute(mRequest, known, {}).status.ok());
+    EXPECT_EQ(output(), (Values{0.0F, 0.0F}));
+    mRequest.pools = {first};
+    EXPECT_EQ(output(), (Values{13.0F, 24.0F}));
+    // Until it is released.
+    EXPECT_TRUE((*burst)->releaseMemory(7).ok());
+    EXPECT_TRUE((*burst)->releaseMemory(8).ok()) << "nobody knows it";
+    mRequest.pools = {other->memory};
+    ASSERT_TRUE((*burst)->execute(mRequest, known, {}).status.ok());
+    EXPECT_EQ(output(), (Values{10.0F, 20.0F}));
+    for (const std::vector<int64_t>& wrong :
+         {std::vector<int64_t>(), std::vector<int64_t>{1, 2}, std::vector<int64_t>{-2}}) {
+        EXPECT_EQ((*burst)->execute(mRequest, wrong, {}).status.code(),
+                  StatusCode::INVALID_ARGUMENT);
+    }
+    EXPECT_EQ((*burst)->releaseMemory(-2).code(), StatusCode::INVALID_ARGUMENT);
+}
+
 TEST_P(DeviceInterface, ExecutesFenced) {
     const auto model = prepared();
     ASSERT_NE(model, nullptr);
@@ -330,6 +381,9 @@ TEST_P(DeviceInterface, TellsOfTheDeathOfAService) {
 INSTANTIATE_TEST_SUITE_P(Ways, DeviceInterface, ::testing::ValuesIn(allWays()),
                          [](const auto& way) {
                              std::string name = way.param.remote ? "Hidl" : "Local";
+                             if (way.param.remote && way.param.version >= HalVersion::AIDL_V1) {
+                                 name = "";
+                             }
                              for (const char letter : toString(way.param.version)) {
                                  if (std::isalnum(static_cast<unsigned char>(letter)) != 0) {
                                      name += letter;

@@ -50,7 +50,7 @@ size_t jobsOf(const CommandLine& line) {
     if (line.jobs != 0) {
         return line.jobs;
     }
-    return line.instance.empty() ? std::max(1U, std::thread::hardware_concurrency()) : 1;
+    return line.service.instance.empty() ? std::max(1U, std::thread::hardware_concurrency()) : 1;
 }
 
 class BundleRun {

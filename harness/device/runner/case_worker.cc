@@ -21,8 +21,9 @@ constexpr std::chrono::milliseconds kConnectOnce(5000);
 
 // What the target speaks when nobody asks for a version.
 driver::HalVersion newestVersion(const CommandLine& line) {
-    return line.instance.empty() ? driver::kNewestVersion
-                                 : hal::hidl::clientVersions().front().version;
+    return line.service.instance.empty() || line.service.wire == Wire::AIDL
+                   ? driver::kNewestVersion
+                   : hal::hidl::clientVersions().front().version;
 }
 
 pb::CaseResult failedToLoad(pb::CaseResult result, pb::ErrorStatus status, const Status& why) {
@@ -70,11 +71,11 @@ Result<RunSetup> makeRunSetup(const CommandLine& line, pb::RunOptions options) {
 
 Result<Target> openTarget(const RunSetup& setup, std::chrono::milliseconds timeout) {
     const CommandLine& line = setup.line;
-    if (line.instance.empty()) {
+    if (line.service.instance.empty()) {
         return openDriver(line.driver, line.makeDevice,
                           setup.version.value_or(newestVersion(line)));
     }
-    return openService(line.instance, setup.version, timeout);
+    return openService(line.service, setup.version, timeout);
 }
 
 pb::CaseResult unfinishedResult(const RunSetup& setup, const pb::TestCase& testCase) {

@@ -19,6 +19,7 @@ using driver::CommandLineOption;
 
 constexpr std::string_view kInProcess = "in-process";
 constexpr std::string_view kHidl = "hidl:";
+constexpr std::string_view kAidl = "aidl:";
 constexpr size_t kMostJobs = 256;
 
 constexpr const char* kBeginning =
@@ -35,7 +36,9 @@ constexpr const char* kEnd =
 Status parseTarget(std::string_view target, CommandLine& line) {
     line.targetName = target;
     if (target.starts_with(kHidl) && target.size() > kHidl.size()) {
-        line.instance = target.substr(kHidl.size());
+        line.service = {.wire = Wire::HIDL, .instance = std::string(target.substr(kHidl.size()))};
+    } else if (target.starts_with(kAidl) && target.size() > kAidl.size()) {
+        line.service = {.wire = Wire::AIDL, .instance = std::string(target.substr(kAidl.size()))};
     } else if (target != kInProcess) {
         return invalidArgument("unknown target " + std::string(target));
     }
@@ -73,7 +76,8 @@ std::vector<CommandLineOption> ownOptions(CommandLine& line) {
         };
     };
     return {
-            {"target", 0, "TARGET", "in-process, or hidl:INSTANCE for the service of that name.",
+            {"target", 0, "TARGET",
+             "in-process, or hidl:INSTANCE or aidl:INSTANCE for the service of that name.",
              [&line](std::string_view value) { return parseTarget(value, line); }},
             {"bundle", 0, "FILE", "Length-delimited TestCase messages.", text(line.bundle)},
             {"options", 0, "FILE", "A RunOptions message.", text(line.options)},
@@ -108,7 +112,7 @@ std::vector<CommandLineOption> ownOptions(CommandLine& line) {
             {"list-services", 0, "",
              "Print interface/name of what hwservicemanager knows, and exit.",
              act(Action::LIST_SERVICES)},
-            {"report", 0, "", "Print what a hidl: target says about itself, and exit.",
+            {"report", 0, "", "Print what a service says about itself, and exit.",
              act(Action::REPORT)},
             {"verbose", 'v', "", "Log more.", flag(line.verbose)},
             {"help", 'h', "", "Print this, and exit.", act(Action::HELP)},
@@ -128,8 +132,9 @@ Status checkComplete(const CommandLine& line) {
                            ? invalidArgument("--lowest-hal needs --bundle and --results")
                            : Status();
         case Action::REPORT:
-            return line.instance.empty() ? invalidArgument("--report needs a hidl: --target")
-                                         : Status();
+            return line.service.instance.empty()
+                           ? invalidArgument("--report needs a --target that is a service")
+                           : Status();
         case Action::RUN:
         case Action::SERVE:
             break;

@@ -26,7 +26,7 @@ struct CommandLine {
     };
     Action action = Action::RUN;
     std::string targetName;  // as given: "in-process", "hidl:halyard-default"
-    std::string instance;    // of the service; empty: in-process
+    ServiceAddress service;  // no instance: in-process
     std::string bundle;
     std::string options;
     std::string results;

@@ -121,7 +121,7 @@ int printServices() {
 }
 
 int printReport(const CommandLine& line) {
-    const Result<Target> target = openService(line.instance, std::nullopt, kFirstConnect);
+    const Result<Target> target = openService(line.service, std::nullopt, kFirstConnect);
     const Result<std::string> text = target.ok() ? target->device->report() : target.status();
     if (!text.ok()) {
         return complain(text.status().message(), UNREACHABLE);

@@ -10,6 +10,8 @@
 #include "driver/error_status.h"
 #include "driver/local_device.h"
 #include "engine/base/log.h"
+#include "hal/aidl/client/connection.h"
+#include "hal/aidl/client/device.h"
 #include "hal/hidl/client/connection.h"
 #include "hal/hidl/client/device.h"
 #include "harness/device/runner/process_memory.h"
@@ -23,17 +25,25 @@ Result<Target> openDriver(const driver::Options& options, MakeDevice* makeDevice
             makeDevice == nullptr ? driver::Device::create(options) : makeDevice(options));
     return Target{.device = driver::makeLocalDevice(driver, version),
                   .driver = driver,
-                  .service = std::nullopt};
+                  .servicePid = nullptr};
 }
 
-Result<Target> openService(const std::string& instance, std::optional<driver::HalVersion> version,
+Result<Target> openService(const ServiceAddress& address, std::optional<driver::HalVersion> version,
                            std::chrono::milliseconds timeout) {
+    if (address.wire == Wire::AIDL) {
+        HALYARD_ASSIGN_OR_RETURN(hal::aidl::ServiceConnection connection,
+                                 hal::aidl::connectToService(address.instance, version, timeout));
+        const hal::aidl::RemoteInterface service = connection.device;
+        return Target{.device = hal::aidl::makeClientDevice(std::move(connection)),
+                      .driver = nullptr,
+                      .servicePid = [service] { return service.servicePid(); }};
+    }
     HALYARD_ASSIGN_OR_RETURN(hal::hidl::ServiceConnection connection,
-                             hal::hidl::connectToService(instance, version, timeout));
+                             hal::hidl::connectToService(address.instance, version, timeout));
     const hal::hidl::RemoteInterface service = connection.device;
     return Target{.device = hal::hidl::makeClientDevice(std::move(connection)),
                   .driver = nullptr,
-                  .service = service};
+                  .servicePid = [service] { return service.servicePid(); }};
 }
 
 Outcome outcomeOf(const Target& target, const Status& status) {
@@ -51,10 +61,10 @@ Outcome outcomeOf(const Target& target, const Status& status) {
 }
 
 uint64_t peakRssBytes(const Target& target) {
-    if (!target.service.has_value()) {
+    if (target.servicePid == nullptr) {
         return peakRssBytes(getpid());
     }
-    const Result<int32_t> pid = target.service->servicePid();
+    const Result<int32_t> pid = target.servicePid();
     return pid.ok() && *pid > 0 ? peakRssBytes(*pid) : 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,15 +16,21 @@
 #include "driver/device_interface.h"
 #include "driver/options.h"
 #include "engine/base/status.h"
-#include "hal/hidl/client/remote_interface.h"
 
 namespace halyard::runner {
 
 struct Target {
     std::shared_ptr<driver::IDevice> device;
-    // What is behind `device`: one of the two is there.
+    // What is behind `device`: the driver, or how to learn which process a service is.
     std::shared_ptr<driver::Device> driver;
-    std::optional<hal::hidl::RemoteInterface> service;
+    std::function<Result<int32_t>()> servicePid;
+};
+
+// A service by its name, and what it is spoken to in.
+enum class Wire : uint8_t { HIDL, AIDL };
+struct ServiceAddress {
+    Wire wire = Wire::HIDL;
+    std::string instance;  // empty: no service
 };
 
 // The driver, linked in. A crash of it is a crash of this process.
@@ -32,7 +39,7 @@ using MakeDevice = Result<std::unique_ptr<driver::Device>>(const driver::Options
 // `makeDevice`: null for the device that the options describe.
 Result<Target> openDriver(const driver::Options& options, MakeDevice* makeDevice,
                           driver::HalVersion version);
-Result<Target> openService(const std::string& instance, std::optional<driver::HalVersion> version,
+Result<Target> openService(const ServiceAddress& address, std::optional<driver::HalVersion> version,
                            std::chrono::milliseconds timeout);
 
 // How a call to the target ended.

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A service as driver::IDevice, over AIDL at any of its versions.
+
+#pragma once
+
+#include <memory>
+
+#include "driver/device_interface.h"
+#include "hal/aidl/client/connection.h"
+
+namespace halyard::hal::aidl {
+
+// Pools have to have handles (driver::Memory::handle). Constants too large for a transaction go in
+// shared memory. What the version has no words for is left out: hints before version 4; what can't
+// be left out of a model makes it INVALID_ARGUMENT (driver::checkExpressible). AIDL has no
+// executions that call back: the callback of executeAsync() runs before that returns.
+std::shared_ptr<driver::IDevice> makeClientDevice(ServiceConnection connection);
+
+}  // namespace halyard::hal::aidl

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "hal/aidl/fenced.h"
+
+#include <memory>
+#include <vector>
+
+#include "hal/aidl/conversion.h"
+#include "hal/service/fences.h"
+
+namespace halyard::hal::aidl {
+
+using nn::IFencedExecutionCallback;
+
+namespace {
+
+// IFencedExecutionCallback of an execution that is over.
+class FencedExecutionObject final : public AidlObject {
+  public:
+    FencedExecutionObject(const driver::ExecutionResult& result, const Dialect& dialect)
+        : AidlObject(IFencedExecutionCallback::info(), dialect.release, dialect.number()),
+          mLaunched(result.timing),
+          mFenced(result.timingFenced) {}
+
+  protected:
+    Status serve(uint32_t /*code*/, Call& call) override {
+        return call.answer(IFencedExecutionCallback::GetExecutionInfo::Results{
+                .result = driver::ErrorStatus::NONE,
+                .timingLaunched = encode(mLaunched),
+                .timingFenced = encode(mFenced)});
+    }
+
+  private:
+    const driver::Timing mLaunched;
+    const driver::Timing mFenced;
+};
+
+}  // namespace
+
+Result<driver::ExecuteOptions> fencedOptions(const Result<driver::ExecuteOptions>& options,
+                                             std::span<const BorrowedDescriptor> waitFor,
+                                             int64_t duration, const Caller& caller) {
+    HALYARD_RETURN_IF_ERROR(options.status());
+    driver::ExecuteOptions fenced = *options;
+    HALYARD_ASSIGN_OR_RETURN(fenced.durationAfterFences, decodeDuration(duration, "durationNs"));
+    std::vector<int> descriptors;
+    for (const BorrowedDescriptor& fence : waitFor) {
+        descriptors.push_back(fence.fd);
+    }
+    HALYARD_ASSIGN_OR_RETURN(fenced.waitFor, duplicateFences(descriptors, caller));
+    return fenced;
+}
+
+Result<nn::FencedExecutionResult> executeFenced(const driver::PreparedModel& model,
+                                                const driver::Request& request,
+                                                const Result<driver::ExecuteOptions>& options,
+                                                const Dialect& dialect) {
+    HALYARD_RETURN_IF_ERROR(options.status());
+    HALYARD_RETURN_IF_ERROR(model.validateFenced(request, dialect.version));
+    const driver::ExecutionResult result = model.executeFenced(request, dialect.version, *options);
+    HALYARD_RETURN_IF_ERROR(result.status);
+    nn::FencedExecutionResult wire;
+    wire.callback = std::make_shared<FencedExecutionObject>(result, dialect);
+    return wire;
+}
+
+}  // namespace halyard::hal::aidl

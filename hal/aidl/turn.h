@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turn: objects of which the contract says that they compute one thing at a time.
+
+#pragma once
+
+#include <atomic>
+
+#include "engine/base/status.h"
+
+namespace halyard::hal::aidl {
+
+// What is being computed, for as long as it lives.
+class Turn {
+  public:
+    explicit Turn(std::atomic<bool>& taken) : mTaken(taken), mHas(!taken.exchange(true)) {}
+    ~Turn() {
+        if (mHas) {
+            mTaken = false;
+        }
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+    // INTERNAL, which clients see as GENERAL_FAILURE, if something else is.
+    Status status() const {
+        return mHas ? Status() : internalError("another computation is in progress");
+    }
+
+  private:
+    std::atomic<bool>& mTaken;
+    const bool mHas;
+};
+
+}  // namespace halyard::hal::aidl

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// IDevice, IPreparedModel and IExecution over AIDL, as far as driver::IDevice does not show it: how
+// failures travel, and what numbers mean.
+
+#include <gtest/gtest.h>
+
+#include <time.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/base/log.h"
+#include "hal/aidl/aidl_object.h"
+#include "hal/aidl/client/connection.h"
+#include "hal/aidl/conversion.h"
+#include "hal/aidl/device_object.h"
+#include "hal/aidl/prepared_model_object.h"
+#include "hal/aidl/remote_interface.h"
+#include "hal/aidl/types.h"
+#include "hal/memory/shared_memory.h"
+#include "tests/hal/add_model.h"
+#include "tests/hal/loopback.h"
+#include "tests/hal/open_descriptors.h"
+#include "tests/hal/served_device.h"
+
+namespace halyard::hal::aidl {
+namespace {
+
+using driver::ErrorStatus;
+using driver::HalVersion;
+using testing::addModel;
+using testing::addRequest;
+
+// Notes what it is told.
+class Callback final : public AidlObject {
+  public:
+    Callback() : AidlObject(nn::IPreparedModelCallback::info(), Release(), 4) {}
+    std::vector<nn::IPreparedModelCallback::Notify::Arguments> told;
+
+  protected:
+    Status serve(uint32_t /*code*/, Call& call) override {
+        HALYARD_ASSIGN_OR_RETURN(auto notification,
+                                 call.read<nn::IPreparedModelCallback::Notify>());
+        told.push_back(std::move(notification));
+        return {};
+    }
+};
+
+class AidlDevices : public ::testing::Test {
+  protected:
+    static void SetUpTestSuite() { setLogThreshold(LogLevel::ERROR); }
+    static void TearDownTestSuite() { setLogThreshold(LogLevel::INFO); }
+
+    void SetUp() override {
+        Result<testing::ServedDevice> served = testing::serveDevice(mProcess);
+        ASSERT_TRUE(served.ok()) << served.status().toString();
+        mDriver = served->driver;
+        connect(HalVersion::AIDL_V4);
+        mRequest = addRequest();
+        mRequest.pools = {mMemory->memory};
+        const std::array<float, 2> input = {1.0F, 2.0F};
+        std::memcpy(mMemory->memory->map()->data(), input.data(), sizeof(input));
+    }
+    void TearDown() override { mProcess->stop(); }
+
+    void connect(HalVersion version) {
+        const Dialect dialect = {.release = Release(), .version = version};
+        mObject = std::make_shared<DeviceObject>(mProcess, mDriver, nullptr, dialect);
+        mDevice = std::make_unique<RemoteInterface>(mProcess, mProcess->remote(mObject),
+                                                    nn::IDevice::info(), Release());
+    }
+    nn::IDevice::PrepareModel::Arguments preparation() {
+        nn::IDevice::PrepareModel::Arguments arguments;
+        arguments.model = encode(addModel());
+        arguments.preference = driver::ExecutionPreference::FAST_SINGLE_ANSWER;
+        arguments.priority = driver::Priority::MEDIUM;
+        arguments.deadlineNs = -1;
+        arguments.callback = mCallback;
+        return arguments;
+    }
+    Status prepare(const nn::IDevice::PrepareModel::Arguments& arguments) {
+        return mDevice->call<nn::IDevice::PrepareModel>(arguments).status();
+    }
+    RemoteInterface prepared() {
+        const Result<std::shared_ptr<driver::PreparedModel>> model =
+                mDriver->prepare(addModel(), HalVersion::AIDL_V4, {});
+        mModel = std::make_shared<PreparedModelObject>(*model, Dialect());
+        return RemoteInterface(mProcess, mProcess->remote(mModel), nn::IPreparedModel::info(),
+                               Release());
+    }
+    std::array<float, 2> output() {
+        std::array<float, 2> values = {};
+        std::memcpy(values.data(), mMemory->memory->map()->data() + 8, sizeof(values));
+        return values;
+    }
+
+    const std::shared_ptr<testing::LoopbackProcess> mProcess =
+            std::make_shared<testing::LoopbackProcess>();
+    const std::shared_ptr<Callback> mCallback = std::make_shared<Callback>();
+    const Result<ExportedMemory> mMemory = createSharedMemory(16);
+    std::shared_ptr<driver::Device> mDriver;
+    std::shared_ptr<LocalObject> mObject;
+    std::shared_ptr<PreparedModelObject> mModel;
+    std::unique_ptr<RemoteInterface> mDevice;
+    driver::Request mRequest;
+};
+
+TEST_F(AidlDevices, TellOfInvalidArgumentsByCallbackAndException) {
+    std::vector<nn::IDevice::PrepareModel::Arguments> wrong;
+    wrong.push_back(preparation());
+    wrong.back().model.main.operands[0].lifetime = static_cast<driver::OperandLifeTime>(99);
+    wrong.push_back(preparation());
+    wrong.back().model.main.operands[0].dimensions = {-1};
+    wrong.push_back(preparation());
+    wrong.back().model.main.operations[0].inputs[0] = -1;
+    wrong.push_back(preparation());
+    wrong.back().model.main.operands[0].location.offset = int64_t{1} << 32;
+    wrong.push_back(preparation());
+    wrong.back().deadlineNs = -2;
+    wrong.push_back(preparation());
+    wrong.back().preference = static_cast<driver::ExecutionPreference>(7);
+    for (const auto& arguments : wrong) {
+        mCallback->told.clear();
+        EXPECT_EQ(prepare(arguments).code(), StatusCode::INVALID_ARGUMENT);
+        ASSERT_EQ(mCallback->told.size(), 1U);
+        EXPECT_EQ(mCallback->told[0].status, ErrorStatus::INVALID_ARGUMENT);
+        EXPECT_TRUE(isNull(mCallback->told[0].preparedModel));
+    }
+    auto mute = preparation();
+    mute.callback = {};
+    EXPECT_EQ(prepare(mute).code(), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(AidlDevices, TellOfAPassedDeadlineByCallbackAlone) {
+    auto late = preparation();
+    late.deadlineNs = 1;
+    EXPECT_TRUE(prepare(late).ok());
+    ASSERT_EQ(mCallback->told.size(), 1U);
+    EXPECT_EQ(mCallback->told[0].status, ErrorStatus::MISSED_DEADLINE_TRANSIENT);
+}
+
+TEST_F(AidlDevices, PrepareWhateverTheCacheIs) {
+    auto arguments = preparation();
+    arguments.modelCache = {{.fd = mMemory->descriptor->get()}};
+    arguments.token = {1, 2, 3};
+    const size_t before = testing::openDescriptors();
+    EXPECT_TRUE(prepare(arguments).ok());
+    EXPECT_EQ(testing::openDescriptors(), before);
+}
+
+TEST_F(AidlDevices, RefuseAnInvalidModelWithAnException) {
+    auto model = encode(addModel());
+    model.main.inputIndexes = {-5};
+    const auto answer = mDevice->call<nn::IDevice::GetSupportedOperations>({.model = model});
+    EXPECT_EQ(answer.status().code(), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(AidlDevices, KnowTheOperationsOfTheirVersion) {
+    driver::Model model = addModel();
+    model.main.operations[0].type = driver::OperationType::BATCH_MATMUL;
+    connect(HalVersion::AIDL_V1);
+    EXPECT_NE(mDevice->call<nn::IDevice::GetSupportedOperations>({.model = encode(model)})
+                      .status()
+                      .message()
+                      .find("AIDL-1"),
+              std::string::npos);
+    EXPECT_EQ(mDevice->call<nn::IDevice::PrepareModelWithConfig>({}).status().code(),
+              StatusCode::UNSUPPORTED);
+}
+
+TEST_F(AidlDevices, AnswerOutputsThatAreTooSmall) {
+    const RemoteInterface model = prepared();
+    mRequest.outputs[0].location.length = 4;
+    const auto answer =
+            model.call<nn::IPreparedModel::ExecuteSynchronously>({.request = encode(mRequest),
+                                                                  .measureTiming = false,
+                                                                  .deadlineNs = -1,
+                                                                  .loopTimeoutDurationNs = -1});
+    ASSERT_TRUE(answer.ok()) << answer.status().toString();
+    const nn::ExecutionResult& result = answer->results.result;
+    EXPECT_FALSE(result.outputSufficientSize);
+    ASSERT_EQ(result.outputShapes.size(), 1U);
+    EXPECT_FALSE(result.outputShapes[0].isSufficient);
+    EXPECT_EQ(result.timing.timeOnDeviceNs, -1);
+}
+
+TEST_F(AidlDevices, TellTimesInNanosecondsOnlyWhereAsked) {
+    const RemoteInterface model = prepared();
+    for (const bool measure : {false, true}) {
+        const auto answer = model.call<nn::IPreparedModel::ExecuteSynchronouslyWithConfig>(
+                {.request = encode(mRequest),
+                 .config = {.measureTiming = measure,
+                            .loopTimeoutDurationNs = -1,
+                            .executionHints = {{.token = 3, .value = {1}}},
+                            .extensionNameToPrefix = {}},
+                 .deadlineNs = -1});
+        ASSERT_TRUE(answer.ok()) << answer.status().toString();
+        EXPECT_EQ(answer->results.result.timing.timeInDriverNs >= 0, measure);
+        EXPECT_LE(answer->results.result.timing.timeOnDeviceNs,
+                  answer->results.result.timing.timeInDriverNs);
+    }
+}
+
+TEST_F(AidlDevices, RefuseNumbersThatMeanNothing) {
+    const RemoteInterface model = prepared();
+    using Method = nn::IPreparedModel::ExecuteSynchronously;
+    const Method::Arguments right = {.request = encode(mRequest),
+                                     .measureTiming = false,
+                                     .deadlineNs = -1,
+                                     .loopTimeoutDurationNs = -1};
+    ASSERT_TRUE(model.call<Method>(right).ok());
+    std::vector<Method::Arguments> wrong(6, right);
+    wrong[0].deadlineNs = -2;
+    wrong[1].loopTimeoutDurationNs = -2;
+    wrong[2].request.inputs[0].location.poolIndex = -1;
+    wrong[3].request.inputs[0].location.padding = -1;
+    wrong[4].request.pools[0].value = 0;  // the token of no buffer
+    wrong[5].request.pools[0].value = nn::Memory{
+            .value = hardware::Ashmem{.fd = {.fd = mMemory->descriptor->get()}, .size = -1}};
+    const size_t before = testing::openDescriptors();
+    for (const Method::Arguments& arguments : wrong) {
+        EXPECT_EQ(model.call<Method>(arguments).status().code(), StatusCode::INVALID_ARGUMENT);
+    }
+    EXPECT_EQ(testing::openDescriptors(), before);
+}
+
+TEST_F(AidlDevices, MapHardwareBuffersOfBytes) {
+    const RemoteInterface model = prepared();
+    using Method = nn::IPreparedModel::ExecuteSynchronously;
+    Method::Arguments arguments = {.request = encode(mRequest),
+                                   .measureTiming = false,
+                                   .deadlineNs = -1,
+                                   .loopTimeoutDurationNs = -1};
+    constexpr int32_t kBlob = 33;
+    graphics::HardwareBuffer buffer;
+    buffer.description = {
+            .width = 16, .height = 1, .layers = 1, .format = kBlob, .usage = 0, .stride = 16};
+    buffer.handle.fds = {{.fd = mMemory->descriptor->get()}};
+    arguments.request.pools[0].value = nn::Memory{.value = buffer};
+    const auto executed = model.call<Method>(arguments);
+    EXPECT_TRUE(executed.ok()) << executed.status().toString();
+    EXPECT_EQ(output(), (std::array<float, 2>{11.0F, 22.0F}));
+    buffer.description.format = 1;
+    arguments.request.pools[0].value = nn::Memory{.value = buffer};
+    EXPECT_FALSE(model.call<Method>(arguments).ok());
+    buffer.description.format = kBlob;
+    buffer.handle.fds.clear();
+    arguments.request.pools[0].value = nn::Memory{.value = buffer};
+    EXPECT_EQ(model.call<Method>(arguments).status().code(), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(AidlDevices, ComputeAnExecutionAgainAndAgain) {
+    const RemoteInterface model = prepared();
+    using Create = nn::IPreparedModel::CreateReusableExecution;
+    const auto created = model.call<Create>({.request = encode(mRequest),
+                                             .config = {.measureTiming = false,
+                                                        .loopTimeoutDurationNs = -1,
+                                                        .executionHints = {},
+                                                        .extensionNameToPrefix = {}}});
+    ASSERT_TRUE(created.ok()) << created.status().toString();
+    const auto execution = RemoteInterface::cast(mProcess, created->results.result,
+                                                 nn::IExecution::info(), Release());
+    ASSERT_TRUE(execution.ok()) << execution.status().toString();
+    using Compute = nn::IExecution::ExecuteSynchronously;
+    for (const float first : {1.0F, 5.0F}) {
+        std::memcpy(mMemory->memory->map()->data(), &first, sizeof(first));
+        const auto computed = execution->call<Compute>({.deadlineNs = -1});
+        ASSERT_TRUE(computed.ok()) << computed.status().toString();
+        EXPECT_EQ(output()[0], first + 10.0F);
+    }
+    EXPECT_EQ(execution->call<Compute>({.deadlineNs = 1}).status().code(),
+              StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_EQ(execution->call<Compute>({.deadlineNs = -2}).status().code(),
+              StatusCode::INVALID_ARGUMENT);
+    const auto fenced = execution->call<nn::IExecution::ExecuteFenced>(
+            {.waitFor = {}, .deadlineNs = -1, .durationNs = -1});
+    ASSERT_TRUE(fenced.ok()) << fenced.status().toString();
+    EXPECT_FALSE(isNull(fenced->results.result.callback));
+}
+
+TEST_F(AidlDevices, CountTimeFromTheBoot) {
+    timespec now = {};
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    const int64_t inASecond = (int64_t{now.tv_sec} + 1) * 1'000'000'000 + now.tv_nsec;
+    const Result<Deadline> deadline = decodeDeadline(inASecond);
+    ASSERT_TRUE(deadline.ok());
+    const auto left = **deadline - std::chrono::steady_clock::now();
+    EXPECT_LE(left, std::chrono::seconds(1));
+    EXPECT_GT(left, std::chrono::milliseconds(0));
+    EXPECT_LE(std::abs(encodeDeadline(*deadline) - inASecond), 1'000'000'000);
+    EXPECT_FALSE(decodeDeadline(-1)->has_value());
+    EXPECT_TRUE(decodeDeadline(std::numeric_limits<int64_t>::max()).ok());
+    EXPECT_FALSE(decodeDeadline(-2).ok());
+}
+
+}  // namespace
+}  // namespace halyard::hal::aidl
