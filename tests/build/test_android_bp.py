@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from halyard import native
+
 from .soong import Module, parse
 
 ROOT = Path(__file__).parents[2]
@@ -59,10 +61,12 @@ def test_every_named_module_exists(modules: list[Module]) -> None:
             assert set(module.strings(key)) <= names, f"{module.name}: {key}"
 
 
-def test_init_and_vintf_files_exist(modules: list[Module]) -> None:
-    service = find(modules, "android.hardware.neuralnetworks@1.3-service-halyard")
-    for file in service.strings("init_rc") + service.strings("vintf_fragments"):
-        assert (ROOT / file).is_file()
+@pytest.mark.parametrize("name", [native.SERVICE, native.AIDL_SERVICE])
+def test_an_image_starts_and_declares_each_service(modules: list[Module], name: str) -> None:
+    service = find(modules, name)
+    [script], [fragment] = service.strings("init_rc"), service.strings("vintf_fragments")
+    assert f" /vendor/bin/hw/{name} " in (ROOT / script).read_text()
+    assert "<name>android.hardware.neuralnetworks</name>" in (ROOT / fragment).read_text()
 
 
 def test_version_agrees_with_cmake(modules: list[Module]) -> None:
@@ -94,7 +98,7 @@ def test_names_the_same_sources_as_cmake(modules: list[Module], tmp_path: Path) 
     # The virtual device's own system programs: a phone brings its own.
     virtual_only = {
         file
-        for program in ("adbd", "hwservicemanager", "managers")
+        for program in ("adbd", "hwservicemanager", "managers", "servicemanager")
         for file in in_cmake
         if file.is_relative_to(Path("harness/device") / program)
     }

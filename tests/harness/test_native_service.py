@@ -52,11 +52,24 @@ def test_a_memory_limit_that_is_none_is_refused(mib: str) -> None:
     assert "--max-memory" in ended.stderr
 
 
-def test_init_starts_it_with_options_that_it_has() -> None:
-    [script] = native.device_configs().glob("*.rc")
-    [line] = [line for line in script.read_text().splitlines() if line.startswith("service ")]
+@pytest.mark.parametrize(
+    ("name", "wire", "interface"),
+    [
+        (native.SERVICE, "hidl", "android.hardware.neuralnetworks@1.3::IDevice halyard-default"),
+        (
+            native.AIDL_SERVICE,
+            "aidl",
+            "aidl android.hardware.neuralnetworks.IDevice/halyard-default",
+        ),
+    ],
+)
+def test_init_starts_it_with_options_that_it_has(name: str, wire: str, interface: str) -> None:
+    lines = (native.device_configs() / f"{name}.rc").read_text().splitlines()
+    [line] = [line for line in lines if line.startswith("service ")]
     _, _, program, *words = line.split()
-    assert program == f"/vendor/bin/hw/{native.SERVICE}"
+    assert program == f"/vendor/bin/hw/{name}"
+    assert words[words.index("--wires") + 1] == wire
+    assert f"    interface {interface}" in lines
     assert words[words.index("--seccomp") + 1] == "enforce"
     # A backend whose calls the filter does not know would end it.
     assert "GpuAcc" not in words[words.index("-c") + 1]
