@@ -79,6 +79,9 @@ inline void write(AidlWriter& writer, BorrowedDescriptor value) {
 inline void write(AidlWriter& writer, const ObjectRef& value) {
     writer.writeObject(value);
 }
+inline void write(AidlWriter& writer, const MarkedObject& value) {
+    writer.writeMarkedObject(value);
+}
 template <Optionable T>
 void write(AidlWriter& writer, const std::optional<T>& value) {
     if (value.has_value()) {
@@ -179,6 +182,10 @@ inline Status read(AidlReader& reader, BorrowedDescriptor& value) {
 }
 inline Status read(AidlReader& reader, ObjectRef& value) {
     HALYARD_ASSIGN_OR_RETURN(value, reader.readObject());
+    return {};
+}
+inline Status read(AidlReader& reader, MarkedObject& value) {
+    HALYARD_ASSIGN_OR_RETURN(value, reader.readMarkedObject());
     return {};
 }
 

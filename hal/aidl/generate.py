@@ -5,10 +5,11 @@ Usage: generate.py INTERFACES_JSON TYPES_H TYPES_CC
 
 interfaces.json maps package to its types and interfaces. Names of types are as in AIDL: bare in
 the same package, else full; "T[]" is an array, "byte[32]" bytes of a fixed number, "T?" may be
-absent. "interface" is any binder object, "descriptor" a ParcelFileDescriptor. Fields of a
-parcelable and members of a union are [name, type], in parcel order. A type that is a "code" is the
-driver's enum of that name. "hashes" are those of the package's versions, first to last; without
-them its interfaces have no versions. Codes of android.os are those of Android 14.
+absent. "interface" is any binder object, "marked interface" one whose stability counts,
+"descriptor" a ParcelFileDescriptor. Fields of a parcelable and members of a union are [name, type],
+in parcel order. A type that is a "code" is the driver's enum of that name. "hashes" are those of
+the package's versions, first to last; without them its interfaces have no versions. Codes of
+android.os are those of Android 14.
 """
 
 import json
@@ -35,6 +36,7 @@ BUILTINS = {
     "String": ("std::string", ""),
     "byte[]": ("std::vector<uint8_t>", ""),
     "interface": ("ObjectRef", ""),
+    "marked interface": ("MarkedObject", ""),
     "descriptor": ("BorrowedDescriptor", ""),
 }
 # What every versioned interface has.

@@ -107,6 +107,11 @@ void AidlWriter::writeObject(const ObjectRef& object) {
             mRelease.stabilityWord(isNull(object) ? Stability::UNDECLARED : mStability));
 }
 
+void AidlWriter::writeMarkedObject(const MarkedObject& object) {
+    mParcel.writeObject(object.object, kNullFlags);
+    mParcel.writeUint32(object.stability);
+}
+
 size_t AidlWriter::beginParcelable() {
     writeInt32(1);
     const size_t at = mParcel.data().size();
@@ -230,10 +235,16 @@ Result<BorrowedDescriptor> AidlReader::readBareDescriptor() {
     return BorrowedDescriptor{.fd = fd};
 }
 
+Result<MarkedObject> AidlReader::readMarkedObject() {
+    MarkedObject marked;
+    HALYARD_ASSIGN_OR_RETURN(marked.object, mParcel.readObject());
+    HALYARD_ASSIGN_OR_RETURN(marked.stability, mParcel.readUint32());
+    return marked;
+}
+
 Result<ObjectRef> AidlReader::readObject() {
-    HALYARD_ASSIGN_OR_RETURN(ObjectRef object, mParcel.readObject());
-    HALYARD_RETURN_IF_ERROR(readInt32().status());
-    return object;
+    HALYARD_ASSIGN_OR_RETURN(MarkedObject marked, readMarkedObject());
+    return std::move(marked.object);
 }
 
 Result<AidlReader::Outer> AidlReader::beginParcelable() {

@@ -25,9 +25,20 @@ struct BorrowedDescriptor {
     int fd = -1;
 };
 
+// An object with the word that stands behind it, as it was sent or is to be sent on: what its owner
+// promises of its interface's stability.
+struct MarkedObject {
+    ObjectRef object = {};
+    uint32_t stability = 0;
+};
+
 // How a call failed, where its interface or its stub says so.
 struct Exception {
+    static constexpr int32_t kSecurity = -1;
     static constexpr int32_t kIllegalArgument = -3;
+    static constexpr int32_t kNullPointer = -4;
+    static constexpr int32_t kIllegalState = -5;
+    static constexpr int32_t kUnsupportedOperation = -7;
     static constexpr int32_t kServiceSpecific = -8;
 
     int32_t code = kServiceSpecific;
@@ -50,6 +61,7 @@ class AidlWriter {
     void writeBytes(std::span<const uint8_t> bytes);
     void writeDescriptor(BorrowedDescriptor descriptor);
     void writeObject(const ObjectRef& object);
+    void writeMarkedObject(const MarkedObject& object);
 
     // Of a parcelable that is there: where endParcelable() writes its size.
     size_t beginParcelable();
@@ -66,8 +78,8 @@ class AidlWriter {
     const Stability mStability;
 };
 
-// All failures are INVALID_ARGUMENT. Which stability an object was sent with is not looked at: it
-// says what its owner promises, and nothing here would be done otherwise.
+// All failures are INVALID_ARGUMENT. Which stability an object was sent with only the service
+// manager looks at: it says what its owner promises, and nothing else here would be done otherwise.
 class AidlReader {
   public:
     explicit AidlReader(ParcelReader& parcel)
@@ -91,6 +103,7 @@ class AidlReader {
     // One that stands by itself, as the transaction DUMP has it.
     Result<BorrowedDescriptor> readBareDescriptor();
     Result<ObjectRef> readObject();
+    Result<MarkedObject> readMarkedObject();
 
     // Of a parcelable that is there. endParcelable() takes what that gave, and goes to its end,
     // whatever is left in it: newer versions have more fields.

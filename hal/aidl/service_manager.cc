@@ -63,8 +63,10 @@ Status ServiceManager::waitUntilReady(std::chrono::milliseconds timeout) {
 }
 
 Status ServiceManager::add(std::string_view name, const std::shared_ptr<LocalObject>& service) {
+    const MarkedObject promised = {.object = service,
+                                   .stability = mRelease.stabilityWord(Stability::VINTF)};
     return call<IServiceManager::AddService>({.name = std::string(name),
-                                              .service = service,
+                                              .service = promised,
                                               .allowIsolated = false,
                                               .dumpPriority = kDumpDefault})
             .status()
@@ -74,7 +76,7 @@ Status ServiceManager::add(std::string_view name, const std::shared_ptr<LocalObj
 Result<ObjectRef> ServiceManager::get(std::string_view name) {
     HALYARD_ASSIGN_OR_RETURN(auto results,
                              call<IServiceManager::GetService>({.name = std::string(name)}));
-    return std::move(results.result);
+    return std::move(results.result.object);
 }
 
 Result<bool> ServiceManager::isDeclared(std::string_view name) {

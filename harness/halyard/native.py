@@ -10,10 +10,13 @@ from pathlib import Path
 from halyard.errors import ProgramMissing
 
 SERVICE = "android.hardware.neuralnetworks@1.3-service-halyard"
+# The same program, as AIDL's services are called.
+AIDL_SERVICE = "android.hardware.neuralnetworks-service-halyard"
 RUNNER = "halyard-runner"
 ADBD = "adbd"
 HWSERVICEMANAGER = "hwservicemanager"
-PROGRAMS = (SERVICE, RUNNER, ADBD, HWSERVICEMANAGER)
+SERVICEMANAGER = "servicemanager"
+PROGRAMS = (SERVICE, RUNNER, ADBD, HWSERVICEMANAGER, SERVICEMANAGER)
 
 # The CMake presets of builds for other machines than this one, by what their kernels call them.
 _CROSS_BUILDS: Mapping[str, str] = {"aarch64": "arm64"}

@@ -58,12 +58,15 @@ class Fight:
 
 
 class Attacker:
-    """The program on a device, against one service."""
+    """The program on a device, against one service, or a name."""
 
-    def __init__(self, device: VirtualDevice, service: Service, *, quiet: bool = False) -> None:
+    def __init__(
+        self, device: VirtualDevice, service: Service | str, *, quiet: bool = False
+    ) -> None:
         self._device = device
         self._quiet = quiet
-        self._target = shlex.quote(f"hidl:{service.instance}")
+        name = service if isinstance(service, str) else service.instance
+        self._target = shlex.quote(f"hidl:{name}")
         self._patience = _PATIENCE_SANITIZED if device.machine.sanitized else _PATIENCE
         self._remote = put_test_program(device, "halyard-attacker")
 

@@ -7,7 +7,7 @@ from tests.device.programs import put_test_program
 
 def test_the_transport_keeps_its_promises(device: VirtualDevice) -> None:
     selftest = put_test_program(device, "binder_selftest")
-    result = device.shell(f"{selftest} /dev/binder", timeout=300)
+    result = device.shell(f"{selftest} /dev/vndbinder", timeout=300)
     print(result.stdout)
     claims = result.stdout.splitlines()
     assert [claim for claim in claims if not claim.startswith("ok ")] == [], result.stderr

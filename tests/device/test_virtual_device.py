@@ -14,16 +14,15 @@ from halyard.errors import CommandTimeout, DeviceError
 from halyard.vm import initramfs
 
 
-def test_it_runs_debians_kernel_with_both_binders(device: VirtualDevice) -> None:
+def test_it_runs_debians_kernel_with_all_binders(device: VirtualDevice) -> None:
     assert device.machine.kernel in device.shell("uname -r").check().stdout
-    for node in ("/dev/binder", "/dev/hwbinder"):
+    for node in ("/dev/binder", "/dev/hwbinder", "/dev/vndbinder"):
         assert device.shell(f"[ -c {node} ]").exit_code == 0, node
 
 
 def test_stages_of_the_boot_are_known(device: VirtualDevice) -> None:
-    assert {"kernel", "modules", "network", "hwservicemanager", "adbd"} <= set(
-        device.machine.stages
-    )
+    stages = {"kernel", "modules", "network", "hwservicemanager", "servicemanager", "adbd"}
+    assert stages <= set(device.machine.stages)
     assert all(seconds >= 0 for seconds in device.machine.stages.values())
 
 
@@ -33,8 +32,9 @@ def test_its_clock_is_this_machines(device: VirtualDevice) -> None:
 
 def test_properties_are_androids(device: VirtualDevice) -> None:
     properties = device.properties()
-    assert properties["ro.build.version.sdk"] == "30"
+    assert properties["ro.build.version.sdk"] == "34"
     assert properties["hwservicemanager.ready"] == "true"
+    assert properties["servicemanager.ready"] == "true"
 
 
 def test_a_property_can_be_set(device: VirtualDevice) -> None:
@@ -120,13 +120,14 @@ def test_two_connections_work_at_a_time(device: VirtualDevice) -> None:
     assert device.shell("echo still").stdout == "still\n"
 
 
-def test_a_daemon_that_dies_is_started_again(device: VirtualDevice) -> None:
-    before = device.shell("pidof hwservicemanager").check().stdout.split()
+@pytest.mark.parametrize("name", ["hwservicemanager", "servicemanager"])
+def test_a_daemon_that_dies_is_started_again(device: VirtualDevice, name: str) -> None:
+    before = device.shell(f"pidof {name}").check().stdout.split()
     device.shell(f"kill -9 {before[0]}").check()
     deadline = time.monotonic() + 20
     while True:
-        after = device.shell("pidof hwservicemanager").stdout.split()
+        after = device.shell(f"pidof {name}").stdout.split()
         if after and after != before:
             return
-        assert time.monotonic() < deadline, "hwservicemanager stays away"
+        assert time.monotonic() < deadline, f"{name} stays away"
         time.sleep(0.1)

@@ -44,8 +44,9 @@ Status FakeAidlServiceManager::serve(uint32_t code, Call& call) {
         case IServiceManager::GetService::kCode: {
             HALYARD_ASSIGN_OR_RETURN(const auto wanted, call.read<IServiceManager::GetService>());
             const std::lock_guard lock(mMutex);
-            return call.answer(
-                    IServiceManager::GetService::Results{.result = mServices[wanted.name]});
+            return call.answer(IServiceManager::GetService::Results{
+                    .result = {.object = mServices[wanted.name],
+                               .stability = release().stabilityWord(aidl::Stability::VINTF)}});
         }
         case IServiceManager::AddService::kCode:
             return add(call);
@@ -89,7 +90,7 @@ Status FakeAidlServiceManager::add(Call& call) {
                 {.code = aidl::Exception::kIllegalArgument, .message = "VINTF declaration error."});
     }
     const std::lock_guard lock(mMutex);
-    mServices[service.name] = service.service;
+    mServices[service.name] = service.service.object;
     ++mAdded;
     mChanged.notify_all();
     return {};

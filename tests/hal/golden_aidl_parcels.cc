@@ -59,6 +59,10 @@ Status fill(const Json& json, const Stand& stand, T& value) {
         value = json.text;
     } else if constexpr (std::is_same_v<T, ObjectRef>) {
         value = json.isNull() ? ObjectRef() : stand.object;
+    } else if constexpr (std::is_same_v<T, aidl::MarkedObject>) {
+        value.object = json.isNull() ? ObjectRef() : stand.object;
+        value.stability = aidl::Release().stabilityWord(json.isNull() ? aidl::Stability::UNDECLARED
+                                                                      : aidl::Stability::VINTF);
     } else if constexpr (std::is_same_v<T, aidl::BorrowedDescriptor>) {
         value.fd = stand.fd;
     } else if constexpr (IsOptional<T>::value) {

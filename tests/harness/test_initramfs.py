@@ -59,7 +59,7 @@ def test_properties_given_win_over_the_defaults(root: dict[str, tuple[int, bytes
     lines = root["system/etc/properties"][1].decode().splitlines()
     assert "ro.test=yes" in lines
     assert "ro.build.version.sdk=29" in lines
-    assert "ro.build.version.sdk=30" not in lines
+    assert "ro.build.version.sdk=34" not in lines
 
 
 def test_daemons_find_the_environment_in_theirs(
@@ -90,6 +90,21 @@ def test_the_vintf_fragments_of_the_vendor_image_are_there(
 ) -> None:
     for fragment in native.device_configs().glob("*.xml"):
         assert root[f"vendor/etc/vintf/manifest/{fragment.name}"][1] == fragment.read_bytes()
+
+
+def test_the_service_has_the_name_of_aidls_services_too(root: dict[str, tuple[int, bytes]]) -> None:
+    mode, target = root[f"vendor/bin/hw/{native.AIDL_SERVICE}"]
+    assert stat.S_ISLNK(mode)
+    assert target.decode() == native.SERVICE
+
+
+def test_both_service_managers_are_started_and_started_again(
+    root: dict[str, tuple[int, bytes]],
+) -> None:
+    table = root["etc/inittab"][1].decode().splitlines()
+    for name in ("hwservicemanager", "servicemanager"):
+        assert f"::respawn:/system/etc/init/daemon {name}" in table
+        assert f"/system/bin/{name}" in initramfs.PROGRAMS
 
 
 def test_scripts_are_valid_shell(root: dict[str, tuple[int, bytes]]) -> None:

@@ -60,7 +60,7 @@ def test_modules_come_after_what_they_depend_on(tmp_path: Path) -> None:
         "binder_linux",
         "fuse",
     ]
-    assert found.modules[-2].parameters == "devices=binder,hwbinder"
+    assert found.modules[-2].parameters == "devices=binder,hwbinder,vndbinder"
 
 
 def test_the_newest_kernel_with_binder_is_taken(tmp_path: Path) -> None:

@@ -15,12 +15,6 @@ bool isOfTheDevice(uid_t uid) {
     return uid == 0 || uid == kSystem;
 }
 
-bool isApp(uid_t uid) {
-    constexpr uid_t kFirstApp = 10000;
-    constexpr uid_t kPerAndroidUser = 100000;
-    return uid % kPerAndroidUser >= kFirstApp;
-}
-
 std::string shown(std::string_view name) {
     constexpr size_t kMost = 128;
     return name.size() <= kMost ? std::string(name) : std::string(name.substr(0, kMost)) + "...";

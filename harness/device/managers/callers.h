@@ -20,9 +20,6 @@ Owner ownerOf(const hal::Caller& caller);
 // root and Android's system, whom init starts the services as that the manifest declares.
 bool isOfTheDevice(uid_t uid);
 
-// Android's apps, in every Android user's range.
-bool isApp(uid_t uid);
-
 // A name in the log: a client's may be as long as a parcel.
 std::string shown(std::string_view name);
 

@@ -110,7 +110,7 @@ std::vector<CommandLineOption> ownOptions(CommandLine& line) {
             {"list-options", 0, "", "Print the driver's options as JSON, and exit.",
              act(Action::LIST_OPTIONS)},
             {"list-services", 0, "",
-             "Print interface/name of what hwservicemanager knows, and exit.",
+             "Print the names that hwservicemanager and servicemanager know, and exit.",
              act(Action::LIST_SERVICES)},
             {"report", 0, "", "Print what a service says about itself, and exit.",
              act(Action::REPORT)},

@@ -22,12 +22,13 @@ BUSYBOX = Path("/bin/busybox")
 PROGRAMS: Mapping[str, str] = {
     f"/vendor/bin/hw/{native.SERVICE}": native.SERVICE,
     "/system/bin/hwservicemanager": native.HWSERVICEMANAGER,
+    "/system/bin/servicemanager": native.SERVICEMANAGER,
     "/system/bin/adbd": native.ADBD,
 }
 
 PROPERTIES: Mapping[str, str] = {
-    "ro.build.version.release": "11",
-    "ro.build.version.sdk": "30",  # whose NNAPI is 1.3
+    "ro.build.version.release": "14",
+    "ro.build.version.sdk": "34",  # whose NNAPI is AIDL 4, with HIDL 1.3 beside it
     "ro.build.type": "userdebug",
     "ro.debuggable": "1",
     "ro.hardware": "halyard",
@@ -80,6 +81,7 @@ def build(
     archive.link("bin/sh", "/bin/busybox")
     for name, path in files.items():
         archive.file(name, path.read_bytes(), 0o755)
+    archive.link(f"vendor/bin/hw/{native.AIDL_SERVICE}", native.SERVICE)
     library_root = Path(machine.library_root())
     libraries = closure(files.values(), machine.elf_machine, machine.library_folders, library_root)
     for name, path in libraries.items():

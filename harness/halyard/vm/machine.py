@@ -48,7 +48,7 @@ class Machine:
 _MODULES = (
     ("virtio_pci", ""),
     ("virtio_net", ""),
-    ("binder_linux", "devices=binder,hwbinder"),
+    ("binder_linux", "devices=binder,hwbinder,vndbinder"),
     ("fuse", ""),  # file systems of clients' own, for tests
 )
 

@@ -45,6 +45,7 @@ std::span<const NamedAttack> waitingAttacks();
 std::span<const NamedAttack> edgeAttacks();
 std::span<const NamedAttack> crowdAttacks();
 std::span<const NamedAttack> managerAttacks();
+std::span<const NamedAttack> serviceManagerAttacks();
 std::span<const NamedAttack> clientRuns();  // those that behave, and those that die
 
 // How many of an attack's calls the service took, and what the last one was answered.

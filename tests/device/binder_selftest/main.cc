@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The transport over a real binder driver: a serving process and clients of it, on a binder device
-// whose context manager nobody is (usually /dev/binder; hwservicemanager has /dev/hwbinder).
+// whose context manager nobody is (/dev/vndbinder; the service managers have the others).
 //
 // Usage: binder_selftest [DEVICE]. Prints "ok <claim>" or "FAILED <claim>" per claim; exit 0 if
 // all hold.
@@ -49,5 +49,5 @@ int run(const std::string& device) {
 }  // namespace halyard::hal::selftest
 
 int main(int argc, char** argv) {
-    return halyard::hal::selftest::run(argc > 1 ? argv[1] : "/dev/binder");
+    return halyard::hal::selftest::run(argc > 1 ? argv[1] : "/dev/vndbinder");
 }
