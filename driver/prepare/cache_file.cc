@@ -18,7 +18,7 @@ namespace {
 // Bytes that are read or written between two looks at the checkpoint.
 constexpr size_t kChunk = size_t{1} << 20;
 
-Status failed(std::string_view what) {
+Status writeFailed(std::string_view what) {
     const StatusCode code = errno == ENOSPC || errno == EDQUOT || errno == EFBIG
                                     ? StatusCode::RESOURCE_EXHAUSTED
                                     : StatusCode::INTERNAL;
@@ -74,7 +74,7 @@ Status FileSink::write(std::span<const uint8_t> bytes) {
             continue;
         }
         if (count <= 0) {
-            return failed("it can't be written");
+            return writeFailed("it can't be written");
         }
         mOffset += static_cast<uint64_t>(count);
         bytes = bytes.subspan(static_cast<size_t>(count));
@@ -87,7 +87,7 @@ Status emptyFile(int fd) {
     do {
         result = ftruncate(fd, 0);
     } while (result != 0 && errno == EINTR);
-    return result == 0 ? Status() : failed("it can't be emptied");
+    return result == 0 ? Status() : writeFailed("it can't be emptied");
 }
 
 Status readWhole(int fd, std::span<uint8_t> bytes, const Checkpoint& checkpoint) {

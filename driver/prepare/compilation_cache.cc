@@ -32,7 +32,7 @@ namespace halyard::driver {
 namespace {
 
 constexpr std::string_view kMagic = "HALYKEPT";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kFileVersion = 1;
 constexpr size_t kDigest = std::tuple_size_v<Sha256::Digest>;
 // Magic, version, bytes, priority, origin, data; and the digest of the token and of all these.
 constexpr size_t kVouched =
@@ -92,7 +92,7 @@ std::vector<uint8_t> modelFileOf(const KeptModel& kept, const Sha256::Digest& or
     for (const char c : kMagic) {
         to.put(c);
     }
-    to.put(kVersion);
+    to.put(kFileVersion);
     to.put(kept.bytes);
     to.put(static_cast<int32_t>(kept.priority));
     put(to, origin);
@@ -119,7 +119,7 @@ Result<KeptModel> keptModelFrom(std::span<const uint8_t> bytes, const Sha256::Di
     HALYARD_RETURN_IF_ERROR(from.get(priority));
     HALYARD_RETURN_IF_ERROR(get(from, keptOrigin));
     HALYARD_RETURN_IF_ERROR(get(from, kept.data));
-    if (version != kVersion) {
+    if (version != kFileVersion) {
         return unsupported("version " + std::to_string(version) + " of a model file");
     }
     if (!std::ranges::equal(sealOf(vouched, cache), bytes.subspan(kVouched))) {
