@@ -17,7 +17,7 @@ import pytest
 
 from halyard.cases import Case
 from halyard.conformance.suite import WAYS, Way, judge, judge_each, lowest_versions
-from halyard.devices import Service, VirtualDevice
+from halyard.devices import Service, ServiceOptions, VirtualDevice, Wire
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
 from tests.conftest import Bundle
@@ -25,6 +25,7 @@ from tests.conftest import Bundle
 pytestmark = pytest.mark.newest_hal("1.3")  # a HIDL service has no later one
 
 NEWEST = Way(pb.HAL_VERSION_1_3, pb.EXECUTION_MODE_SYNC)
+NEWEST_AIDL = Way(pb.HAL_VERSION_AIDL_4, pb.EXECUTION_MODE_SYNC)
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,47 @@ def test_any_other_way(
 ) -> None:
     target = Target.hidl(service.instance)
     bundle.check(any_case, lambda cases: judge_each(device, target, cases, other_ways(cases, seed)))
+
+
+@pytest.fixture(scope="module")
+def aidl_service(device: VirtualDevice) -> Iterator[Service]:
+    """One on AIDL alone, under the name that the device declares."""
+    options = ServiceOptions(wires=[Wire.AIDL], backends=["CpuRef"])
+    with (
+        device.start_service(options) as service,
+        nothing_left_behind(device, service),
+    ):
+        yield service
+
+
+@pytest.mark.newest_hal("AIDL-4")
+@pytest.mark.sample(250)
+def test_newest_aidl(
+    golden_case: str, bundle: Bundle, device: VirtualDevice, aidl_service: Service
+) -> None:
+    """Those of the later operations among them, 102 to 105."""
+    target = Target.aidl(aidl_service.instance)
+    bundle.check(golden_case, lambda cases: judge(device, target, cases, NEWEST_AIDL))
+
+
+@pytest.mark.newest_hal("AIDL-4")
+@pytest.mark.sample(100)
+def test_lowest_aidl(
+    golden_case: str, bundle: Bundle, device: VirtualDevice, aidl_service: Service
+) -> None:
+    """Through the lowest version of AIDL that carries the case."""
+    bundle.check(
+        golden_case,
+        lambda cases: judge_each(
+            device,
+            Target.aidl(aidl_service.instance),
+            cases,
+            {
+                name: Way(max(version, pb.HAL_VERSION_AIDL_1), pb.EXECUTION_MODE_SYNC)
+                for name, version in lowest_versions(cases).items()
+            },
+        ),
+    )
 
 
 def other_ways(cases: Sequence[Case], seed: int) -> dict[str, Way]:

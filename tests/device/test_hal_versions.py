@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models from Python, over adb and binder, through each HAL version and back."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from halyard import hal_version
-from halyard.devices import Service, VirtualDevice
+from halyard.devices import Service, ServiceOptions, VirtualDevice, Wire
 from halyard.driver_options import DriverOptions
 from halyard.engines import litert
 from halyard.engines.halyard import HalyardDevice
@@ -55,6 +57,30 @@ def test_mobilenet_v2_agrees_with_litert(
     assert measured.problems == []
     assert measured.result.hal_version == version
     assert measured.result.target == f"hidl:{service.instance}"
+    assert all(measured.result.supported_operations)
+    if litert.available():
+        assert measured.differences is not None
+
+
+@pytest.fixture(scope="module")
+def aidl_service(device: VirtualDevice) -> Iterator[Service]:
+    options = ServiceOptions(wires=[Wire.AIDL], backends=["CpuRef"])
+    with device.start_service(options) as service:
+        yield service
+        assert service.is_running(), service.log()
+
+
+@pytest.mark.parametrize("version", hal_version.AIDL, ids=hal_version.format)
+def test_mobilenet_v2_agrees_with_litert_through_aidl(
+    device: VirtualDevice, aidl_service: Service, version: pb.HalVersion
+) -> None:
+    target = Target.aidl(aidl_service.instance)
+    options = pb.RunOptions(hal_version=version, mode=pb.EXECUTION_MODE_SYNC, measure_timing=True)
+    subject = Subject("mobilenet_v2", DataType.QUANT8_SIGNED, SIZE, WIDTH, 7)
+    measured = measure(HalyardDevice(device, target, options), subject, count=2)
+    assert measured.problems == []
+    assert measured.result.hal_version == version
+    assert measured.result.target == f"aidl:{aidl_service.instance}"
     assert all(measured.result.supported_operations)
     if litert.available():
         assert measured.differences is not None

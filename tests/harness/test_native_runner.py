@@ -497,6 +497,7 @@ def test_a_killed_runner_leaves_no_child(files: Files) -> None:
         ["extra"],
         ["--target", "elsewhere"],
         ["--target", "hidl:"],
+        ["--target", "aidl:"],
         ["--bundle", "/no/such/file"],
         ["--results", "/no/such/folder/results"],
         ["-c", "NoSuchBackend"],

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,8 +11,7 @@
 #include "driver/option_table.h"
 #include "engine/base/log.h"
 #include "engine/compile/backends.h"
-#include "hal/aidl/service_manager.h"
-#include "hal/binder/process.h"
+#include "hal/aidl/client/connection.h"
 #include "hal/hidl/client/connection.h"
 #include "harness/device/runner/bundle_run.h"
 #include "harness/device/runner/case_worker.h"
@@ -113,21 +111,12 @@ int printBackends() {
     return ATTEMPTED;
 }
 
-Result<std::vector<std::string>> aidlServices() {
-    HALYARD_ASSIGN_OR_RETURN(
-            const std::shared_ptr<hal::BinderProcess> process,
-            hal::BinderProcess::open("/dev/binder", hal::ReplyDescriptors::REFUSED));
-    hal::aidl::ServiceManager manager(process, hal::aidl::Release::ofThisDevice());
-    HALYARD_RETURN_IF_ERROR(manager.waitUntilReady(kFirstConnect));
-    return manager.list();
-}
-
 // A device may lack either manager, and has one of them.
 int printServices() {
     bool any = false;
     std::string missing;
     for (const Result<std::vector<std::string>>& names :
-         {hal::hidl::listServices(kFirstConnect), aidlServices()}) {
+         {hal::hidl::listServices(kFirstConnect), hal::aidl::listServices(kFirstConnect)}) {
         any = any || names.ok();
         if (!names.ok()) {
             missing.append(missing.empty() ? "" : "; ").append(names.status().message());
