@@ -103,7 +103,7 @@ Result<ServiceOptions> parseServiceOptions(int argc, char** argv) {
 std::string serviceHelp() {
     ServiceOptions options;
     return "Usage: android.hardware.neuralnetworks@1.3-service-halyard [OPTION]...\n"
-           "Serves the Android Neural Networks HAL 1.0-1.3.\n"
+           "Serves the Android Neural Networks HAL: HIDL 1.0-1.3, AIDL 1-4.\n"
            "\n" +
            driver::describeOptions(optionsOf(options));
 }

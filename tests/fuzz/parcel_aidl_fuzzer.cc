@@ -4,6 +4,7 @@
 // damaged. What the client leaves behind it takes with it: no model stays alive and no memory
 // taken.
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include "hal/aidl/device_object.h"
 #include "hal/aidl/prepared_model_object.h"
 #include "hal/aidl/types.h"
+#include "hal/memory/shared_memory.h"
 #include "tests/driver/sample_models.h"
 #include "tests/fuzz/choices.h"
 #include "tests/fuzz/finding.h"
@@ -48,11 +50,24 @@ class MuteCallback final : public aidl::AidlObject {
     }
 };
 
+// With pools that can be sent.
+std::vector<driver::Model> sentModels() {
+    std::vector<driver::Model> models = {driver::reluModel(), driver::floatConvModel(),
+                                         driver::quantConvModel()};
+    for (driver::Model& model : models) {
+        for (driver::SharedMemory& pool : model.pools) {
+            const driver::SharedMemory own = hal::createSharedMemory(pool->size()).value().memory;
+            std::ranges::copy(pool->map().value(), own->map().value().begin());
+            pool = own;
+        }
+    }
+    return models;
+}
+
 struct Service {
     std::shared_ptr<LoopbackProcess> process = std::make_shared<LoopbackProcess>();
     std::shared_ptr<driver::Device> device = makeDevice(1);
-    std::vector<driver::Model> models = {driver::reluModel(), driver::floatConvModel(),
-                                         driver::quantConvModel()};
+    std::vector<driver::Model> models = sentModels();
     size_t runs = 0;
 
     void checkNothingIsLeft() const {
