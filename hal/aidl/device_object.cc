@@ -2,8 +2,6 @@
 
 #include "hal/aidl/device_object.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -14,7 +12,7 @@
 #include "hal/aidl/callbacks.h"
 #include "hal/aidl/conversion.h"
 #include "hal/aidl/prepared_model_object.h"
-#include "hal/descriptors/descriptor_kind.h"
+#include "hal/memory/cache_files.h"
 #include "hal/service/client_account.h"
 
 namespace halyard::hal::aidl {
@@ -23,16 +21,24 @@ using nn::IDevice;
 
 namespace {
 
-// Files of a compilation cache; nothing where one is none that could be kept.
-std::vector<FileDescriptor> duplicates(std::span<const BorrowedDescriptor> files) {
-    std::vector<FileDescriptor> own;
-    for (const BorrowedDescriptor& file : files) {
-        if (kindOf(file.fd) == DescriptorKind::OTHER) {
-            return {};
-        }
-        own.emplace_back(fcntl(file.fd, F_DUPFD_CLOEXEC, 0));
+using Cache = std::shared_ptr<const driver::CompilationCache>;
+
+// The files of a configuration; `tokenIsWhole`: that it has the token that belongs to them.
+Result<Cache> cacheOf(const nn::PrepareModelConfig& config, bool tokenIsWhole,
+                      const Caller& caller) {
+    if (!tokenIsWhole) {
+        return invalidArgument("the token of a cache has 32 bytes");
     }
-    return own;
+    std::vector<int> modelFiles;
+    std::vector<int> dataFiles;
+    for (const BorrowedDescriptor& file : config.modelCache) {
+        modelFiles.push_back(file.fd);
+    }
+    for (const BorrowedDescriptor& file : config.dataCache) {
+        dataFiles.push_back(file.fd);
+    }
+    return importCache(modelFiles, dataFiles, config.cacheToken,
+                       {.pid = caller.pid, .uid = caller.euid});
 }
 
 using BufferRoles = std::vector<driver::ManagedBuffer::Description::Role>;
@@ -189,27 +195,12 @@ Status DeviceObject::getVersionString(Call& call) {
             IDevice::GetVersionString::Results{.result = std::string(mDevice->versionString())});
 }
 
-// What is wrong with the files or their token never keeps a model from being prepared.
-Result<driver::PrepareOptions> DeviceObject::optionsOf(const nn::PrepareModelConfig& config,
-                                                       bool tokenIsWhole) const {
+Result<driver::PrepareOptions> DeviceObject::optionsOf(const nn::PrepareModelConfig& config) const {
     driver::PrepareOptions options;
     options.preference = config.preference;
     options.priority = config.priority;
     HALYARD_ASSIGN_OR_RETURN(options.deadline, decodeDeadline(config.deadlineNs));
     options.hints = decodeHints(config.compilationHints, config.extensionNameToPrefix);
-    const driver::NumberOfCacheFiles wanted = mDevice->numberOfCacheFiles();
-    if (wanted != driver::NumberOfCacheFiles() && tokenIsWhole &&
-        config.modelCache.size() == wanted.model && config.dataCache.size() == wanted.data) {
-        auto cache = std::make_shared<driver::CompilationCache>();
-        cache->modelFiles = duplicates(config.modelCache);
-        cache->dataFiles = duplicates(config.dataCache);
-        cache->token = config.cacheToken;
-        options.cache = std::move(cache);
-    } else if (!config.modelCache.empty() || !config.dataCache.empty()) {
-        log(LogLevel::VERBOSE,
-            "the cache files given are ignored: " + std::to_string(config.modelCache.size()) +
-                    " for the model and " + std::to_string(config.dataCache.size()) + " for data");
-    }
     return options;
 }
 
@@ -217,7 +208,17 @@ Status DeviceObject::prepare(Call& call, std::string_view what, const nn::Model&
                              const nn::PrepareModelConfig& config, bool tokenIsWhole,
                              const ObjectRef& object) {
     Result<driver::Model> model = decode(wireModel);
-    Result<driver::PrepareOptions> options = optionsOf(config, tokenIsWhole);
+    Result<driver::PrepareOptions> options = optionsOf(config);
+    // What is wrong with files or token never keeps a model from being prepared.
+    if (options.ok() && !(config.modelCache.empty() && config.dataCache.empty())) {
+        Result<Cache> cache = cacheOf(config, tokenIsWhole, call.caller);
+        if (cache.ok()) {
+            options->cache = *std::move(cache);
+        } else {
+            log(LogLevel::VERBOSE,
+                std::string(what).append(": the model is not kept: ") + cache.status().toString());
+        }
+    }
     HALYARD_RETURN_IF_ERROR(call.end());
     const std::shared_ptr<RemoteObject> callback = asCallback(object);
     if (callback == nullptr) {
@@ -271,17 +272,25 @@ Status DeviceObject::prepareModelFromCache(Call& call) {
     config.modelCache = std::move(arguments.modelCache);
     config.dataCache = std::move(arguments.dataCache);
     const bool tokenIsWhole = takeToken(arguments.token, config.cacheToken);
-    const Result<driver::PrepareOptions> options = optionsOf(config, tokenIsWhole);
+    Result<driver::PrepareOptions> options = optionsOf(config);
+    Result<Cache> cache = cacheOf(config, tokenIsWhole, call.caller);
     HALYARD_RETURN_IF_ERROR(call.end());
     const std::shared_ptr<RemoteObject> callback = asCallback(arguments.callback);
     if (callback == nullptr) {
         return refuse(call, invalidArgument("the callback is null"), kWhat);
     }
     const driver::PrepareCallback notify = preparedModelCallback(mProcess, callback, mDialect);
-    if (!options.ok()) {
-        notify(options.status(), nullptr);
-        return refuse(call, options.status(), kWhat);
+    Result<std::shared_ptr<driver::Client>> client =
+            accountOf(*mDevice, call.caller, mProcesses.get());
+    for (const Status& status : {options.status(), cache.status(), client.status()}) {
+        if (!status.ok()) {
+            notify(status, nullptr);
+            return refuse(call, status, kWhat);
+        }
     }
+    endWithOwner(*client, callback);
+    options->cache = *std::move(cache);
+    options->client = *std::move(client);
     const Status prepared = mDevice->prepareFromCacheAsync(*options, notify);
     return prepared.ok() ? call.answer() : refuse(call, prepared, kWhat);
 }

@@ -46,8 +46,8 @@ class DeviceObject : public AidlObject {
     Status prepare(Call& call, std::string_view what, const nn::Model& model,
                    const nn::PrepareModelConfig& config, bool tokenIsWhole,
                    const ObjectRef& callback);
-    Result<driver::PrepareOptions> optionsOf(const nn::PrepareModelConfig& config,
-                                             bool tokenIsWhole) const;
+    // All but the cache and the client.
+    Result<driver::PrepareOptions> optionsOf(const nn::PrepareModelConfig& config) const;
     Result<std::vector<bool>> supportedBy(const driver::Model& model, const Call& call) const;
 
     const std::weak_ptr<BinderProcess> mProcess;
