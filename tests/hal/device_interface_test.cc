@@ -242,7 +242,7 @@ TEST_P(DeviceInterface, SaysWhatItCanNotDo) {
     EXPECT_EQ(mDevice->prepareAsync(addModel(), {}, nullptr).code(), StatusCode::INVALID_ARGUMENT);
 }
 
-TEST_P(DeviceInterface, ExecutesInBursts) {
+TEST_P(DeviceInterface, KnowsTheMemoryOfABurstByItsNumber) {
     const auto model = prepared();
     ASSERT_NE(model, nullptr);
     if (!isAidl()) {

@@ -85,6 +85,9 @@ class Bursts : public HidlObjects {
         if (mContext != nullptr) {
             mContext->onLastRelease();
         }
+        while (bursts() > 0) {
+            std::this_thread::yield();
+        }
         HidlObjects::TearDown();
     }
 
