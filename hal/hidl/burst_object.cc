@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,7 @@ namespace {
 
 // A client that clears the event word itself is noticed so late at most.
 constexpr std::chrono::seconds kLongestSleep{1};
+constexpr std::chrono::milliseconds kBetweenFailures{1};
 
 }  // namespace
 
@@ -79,9 +81,14 @@ class BurstObject::Burst {
                 continue;
             }
             driver::ExecutionResult result;
-            result.status = read;
             if (read.ok()) {
                 serve(packet, result);
+            } else {
+                result.status = internalError(std::string(read.message()));
+            }
+            if (result.status.code() == StatusCode::INTERNAL) {
+                // What is no packet takes no turn of a scheduler, and comes no faster than this.
+                std::this_thread::sleep_for(kBetweenFailures);
             }
             if (!result.status.ok()) {
                 log(LogLevel::WARNING, "burst: " + result.status.toString());

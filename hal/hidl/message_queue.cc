@@ -112,7 +112,7 @@ Status MessageQueue::read(std::vector<std::byte>& bytes) {
     const uint64_t from = readCounter().load(std::memory_order_relaxed);
     const uint64_t size = written - from;
     Status status;
-    if (size > mRing.bytes.size() || size % mDatum != 0 || from % mDatum != 0) {
+    if (size > mRing.bytes.size() || size % mDatum != 0) {
         status = invalidArgument("the counters of a queue, " + std::to_string(from) + " and " +
                                  std::to_string(written) + ", contradict each other");
     } else if (size > 0) {

@@ -253,7 +253,12 @@ TEST_F(Bursts, PassOverCountersThatContradictEachOther) {
         mResults.queue.awaitData(std::chrono::milliseconds(100));
         ASSERT_TRUE(mResults.queue.read(answer).ok());
     }
-    EXPECT_FALSE(hidl::readBurstResult(answer)->status.ok());
+    const Result<driver::ExecutionResult> result = hidl::readBurstResult(answer);
+    ASSERT_TRUE(result.ok()) << result.status().toString();
+    EXPECT_EQ(result->status.code(), StatusCode::INTERNAL);
+    mResults.queue.awaitData(std::chrono::milliseconds(50));
+    ASSERT_TRUE(mResults.queue.read(answer).ok());
+    EXPECT_TRUE(answer.empty()) << "once";
 }
 
 TEST_F(Bursts, EndWithTheirLastUser) {
