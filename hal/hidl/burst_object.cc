@@ -4,12 +4,12 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -142,17 +142,17 @@ class BurstObject::Burst {
     }
 
     Result<std::vector<driver::RequestPool>> poolsOf(const std::vector<int32_t>& slots) {
-        std::vector<int32_t> unknown;
+        std::set<int32_t> unknown;
         {
             const std::lock_guard lock(mMutex);
             for (const int32_t slot : slots) {
-                if (!mSlots.contains(slot) && std::ranges::find(unknown, slot) == unknown.end()) {
-                    unknown.push_back(slot);
+                if (!mSlots.contains(slot)) {
+                    unknown.insert(slot);
                 }
             }
         }
         if (!unknown.empty()) {
-            HALYARD_RETURN_IF_ERROR(ask(unknown));
+            HALYARD_RETURN_IF_ERROR(ask({unknown.begin(), unknown.end()}));
         }
         std::vector<driver::RequestPool> pools;
         const std::lock_guard lock(mMutex);
