@@ -447,11 +447,16 @@ ExecutionResult PreparedModel::executeFenced(const Request& request, HalVersion 
             result.status = permit.status();
             return result;
         }
+        // The caller's thread waits: for no longer than anything may take.
+        const TimeLimit limit = mState->device->timeLimit(options.deadline);
+        ExecuteOptions limited = options;
+        limited.deadline = limit.deadline();
         std::promise<ExecutionResult> told;
         static_cast<void>(executeAsync(
-                request, version, options,
+                request, version, limited,
                 [&told](const ExecutionResult& executed) { told.set_value(executed); }));
         result = told.get_future().get();
+        result.status = limit.explain(result.status);
     }
     if (result.status.code() == StatusCode::OUTPUT_TOO_SMALL) {
         result.status = internalError(std::string(result.status.message()));

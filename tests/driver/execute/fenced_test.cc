@@ -171,5 +171,21 @@ TEST_F(FencedExecution, HoldsNoThreadOfItsCallers) {
               StatusCode::UNSUPPORTED);
 }
 
+TEST(FencedCalls, HoldTheirCallersThreadNoLongerThanAnythingMayTake) {
+    Options options;
+    options.maxRunningSeconds = 1;
+    const auto device = makeDevice(options);
+    const auto model = device->prepare(reluModel(), HalVersion::V1_3, {}).value();
+    RequestBuilder request;
+    request.input<float>({1, 2, 3, 4}).output(16);
+    ExecuteOptions fenced;
+    fenced.waitFor = {pending()};
+    EXPECT_EQ(model->executeFenced(request.request(), HalVersion::V1_3, fenced).status.code(),
+              StatusCode::DEADLINE_EXCEEDED);
+    happen(fenced.waitFor[0]);
+    EXPECT_TRUE(model->executeFenced(request.request(), HalVersion::V1_3, fenced).status.ok());
+    EXPECT_EQ(request.result<float>(0, 4), (std::vector<float>{1, 2, 3, 4}));
+}
+
 }  // namespace
 }  // namespace halyard::driver
