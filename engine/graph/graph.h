@@ -64,7 +64,7 @@ struct Tensor {
 };
 
 struct Node {
-    NodeDescriptor descriptor = std::monostate();
+    NodeDescriptor descriptor;
     std::vector<TensorId> inputs;
     std::vector<TensorId> outputs;
     // What the caller calls the node, for messages and placement, e.g. "operation 3 (CONV_2D)".

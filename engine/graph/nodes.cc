@@ -66,6 +66,11 @@ std::string textOf(const T& object) {
 }  // namespace
 
 NodeDescriptor::NodeDescriptor() : AnyDescriptor(std::monostate()) {}
+#define HALYARD_NODE_KIND(Descriptor)                     \
+    NodeDescriptor::NodeDescriptor(Descriptor descriptor) \
+        : AnyDescriptor(std::in_place_type<Descriptor>, std::move(descriptor)) {}
+#include "engine/graph/node_kinds.inc"
+#undef HALYARD_NODE_KIND
 NodeDescriptor::~NodeDescriptor() = default;
 NodeDescriptor::NodeDescriptor(const NodeDescriptor& other) = default;
 NodeDescriptor::NodeDescriptor(NodeDescriptor&& other) noexcept = default;

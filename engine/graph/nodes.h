@@ -785,8 +785,10 @@ using AnyDescriptor = std::variant<
 // The same, with what compilers take long for in one place instead of in every file.
 class NodeDescriptor : public AnyDescriptor {
   public:
-    using AnyDescriptor::AnyDescriptor;
     NodeDescriptor();
+#define HALYARD_NODE_KIND(Descriptor) NodeDescriptor(Descriptor descriptor);
+#include "engine/graph/node_kinds.inc"
+#undef HALYARD_NODE_KIND
     ~NodeDescriptor();
     NodeDescriptor(const NodeDescriptor& other);
     NodeDescriptor(NodeDescriptor&& other) noexcept;

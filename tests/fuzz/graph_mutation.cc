@@ -37,7 +37,7 @@ constexpr bool kIsVector<std::vector<T>> = true;
 // The descriptor of each kind as it is declared.
 template <size_t... I>
 NodeDescriptor descriptorOfKind(size_t kind, std::index_sequence<I...> /*kinds*/) {
-    NodeDescriptor made = std::monostate();
+    NodeDescriptor made;
     ((kind == I ? static_cast<void>(made = std::variant_alternative_t<I, engine::AnyDescriptor>())
                 : static_cast<void>(0)),
      ...);

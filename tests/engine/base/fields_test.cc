@@ -85,7 +85,7 @@ TEST(NodeDescriptor, SaysItsKindAndFields) {
     EXPECT_EQ(toString(NodeDescriptor(Lstm{.attributes = {.cellClip = 2.0F}})),
               "Lstm{attributes: {activation: TANH, cellClip: 2, projectionClip: 0}}");
     EXPECT_EQ(toString(NodeDescriptor(If())), "If{then: nothing, otherwise: nothing}");
-    EXPECT_EQ(toString(NodeDescriptor(std::monostate())), "no kind");
+    EXPECT_EQ(toString(NodeDescriptor()), "no kind");
 }
 
 TEST(NodeDescriptor, IsEqualByKindAndFields) {

@@ -53,7 +53,7 @@ TEST(Dot, EscapesLabels) {
 
 TEST(Dot, SurvivesGraphsThatAreNotVerified) {
     Graph graph = smallGraph("add");
-    graph.addNode({.descriptor = std::monostate(),
+    graph.addNode({.descriptor = NodeDescriptor(),
                    .inputs = {kNoTensor, 99},
                    .outputs = {98},
                    .label = "bad",

@@ -85,7 +85,7 @@ TEST(NodeKind, OfANodeIsThatOfItsDescriptor) {
     node.descriptor = Softmax();
     EXPECT_EQ(node.kind(), NodeKind::Softmax);
     EXPECT_EQ(toString(node.kind()), "Softmax");
-    node.descriptor = std::monostate();
+    node.descriptor = NodeDescriptor();
     EXPECT_EQ(toString(node.kind()), "no kind");
 }
 

@@ -126,7 +126,7 @@ TEST_F(Verifier, RejectsOutputsThatNothingComputes) {
 }
 
 TEST_F(Verifier, RejectsANodeWithoutAKind) {
-    graph.addNode({.descriptor = std::monostate(),
+    graph.addNode({.descriptor = NodeDescriptor(),
                    .inputs = {x},
                    .outputs = {graph.addTensor(float32({1, 4}))},
                    .label = "bad",
