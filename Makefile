@@ -21,9 +21,10 @@ ifndef HALYARD_MAKE
 export HALYARD_MAKE := $(shell date +%s.%N)
 endif
 phase := tests/phase.sh
-# As many tests at once as there are processors, each in a process of its own, with a virtual device
-# of its own where it needs one. A file's tests stay together.
-WORKERS := $(shell nproc)
+# One test more at once than there are processors, as most of them wait now and then; each in a
+# process of its own, with a virtual device of its own where it needs one. A file's tests stay
+# together.
+WORKERS := $(shell echo $$(($$(nproc) + 1)))
 
 # Which tests: T is a part of a C++ test's name; K is pytest's -k, for Python tests and golden cases;
 # OP is an operation, whose golden cases are wanted.
@@ -39,7 +40,8 @@ BENCH :=
 FRESH := demo
 space := $(subst ,, )
 workers = -n $(WORKERS) --dist loadfile
-pytest = $(PYTHON) -m pytest $(if $(K),-k '$(K)') $(if $(OP),--operation '$(OP)')
+selected = $(if $(K),-k '$(K)') $(if $(OP),--operation '$(OP)')
+pytest = $(PYTHON) -m pytest $(selected)
 
 .PHONY: demo test programs install-checkout arm64 test-arm64 test-native test-engine test-driver \
     test-hal test-programs test-golden test-python test-device test-attacks test-fresh test-asan test-tsan \
@@ -131,11 +133,10 @@ test-golden: build/.installed
 	@$(pytest) -q tests/harness/test_conformance.py
 
 # On the host and on virtual devices.
-test-python: programs arm64
+test-python: programs
 	@$(phase) "building what attacks the service" \
 	    cmake --build $(BUILD) --target halyard_device_tests
-	@mkdir -p build/results
-	@$(phase) "Python tests" $(pytest) tests $(workers) --junit-xml build/results/python.xml
+	@tests/python.sh $(MAKE) $(PYTHON) $(selected) $(workers)
 
 test-device: programs
 	@cmake --build $(BUILD) --target halyard_device_tests

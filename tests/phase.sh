@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs a command as a phase of what make was asked for: says when it is done how long it took, and
 # leaves that for the table that ends `make test` (tests/summary.py). A phase that had nothing to do
-# says nothing. Ends as the command does.
+# says nothing. With HALYARD_BESIDE set it runs beside others, which is said of it. Ends as the
+# command does.
 # Usage: tests/phase.sh NAME COMMAND [ARGUMENT...]
 set -u
-name=$1
+name=$1${HALYARD_BESIDE:+ (beside others)}
 shift
 began=$EPOCHREALTIME
 "$@"

@@ -37,6 +37,8 @@ class Tally:
 
 
 PROGRAMS = "programs.xml"
+# How phase.sh ends the names of phases that ran beside others.
+BESIDE = " (beside others)"
 
 
 def place(file: Path, case: ElementTree.Element) -> str:
@@ -87,7 +89,7 @@ def read_programs(file: Path, tallies: dict[str, Tally]) -> None:
 
 
 def print_phases(file: Path) -> None:
-    """Lines of a call, a phase and its seconds."""
+    """Lines of a call, a phase and its seconds. What ran beside others is no part of the sum."""
     call = os.environ.get("HALYARD_MAKE", "0")
     rows = [line.split("\t") for line in file.read_text().splitlines()] if file.exists() else []
     phases: Counter[str] = Counter()
@@ -96,7 +98,8 @@ def print_phases(file: Path) -> None:
             phases[name] += int(seconds)
     for name, total in phases.items():
         print(f"{total:5} s  {name}")
-    print(f"{sum(phases.values()):5} s  in all")
+    alone = [total for name, total in phases.items() if not name.endswith(BESIDE)]
+    print(f"{sum(alone):5} s  in all")
 
 
 def main() -> None:

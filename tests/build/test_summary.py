@@ -91,6 +91,18 @@ def test_phases_are_those_of_this_call(tmp_path: Path, monkeypatch: pytest.Monke
     assert int(shown[0].split()[0]) in (1, 2)
 
 
+def test_a_phase_that_ran_beside_others_is_shown_and_not_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "python.xml", PASSED)
+    monkeypatch.setenv("HALYARD_MAKE", "now")
+    monkeypatch.setenv("HALYARD_BESIDE", "1")
+    run_phase(tmp_path, "compiling", "sleep", "1")
+    shown = lines(tmp_path, "--phases", tmp_path / "phases.tsv")
+    assert shown[0].endswith(" s  compiling (beside others)")
+    assert shown[1] == "    0 s  in all"
+
+
 def test_a_run_without_phases_has_none(tmp_path: Path) -> None:
     write(tmp_path / "python.xml", PASSED)
     assert lines(tmp_path, "--phases", tmp_path / "phases.tsv")[0] == "    0 s  in all"

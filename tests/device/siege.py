@@ -93,7 +93,7 @@ class Siege:
 
 @pytest.fixture(scope="session")
 def honest_seconds(pytestconfig: pytest.Config) -> int:
-    return 8 if pytestconfig.getoption("thorough") else 4
+    return 8 if pytestconfig.getoption("thorough") else 2
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from halyard.devices import Service, ServiceOptions, VirtualDevice
 from tests.device.attacking import Attacker, assert_served, start_threads
 from tests.device.footprint import Footprint, await_footprint, await_rest
 
-COUNT = int(os.environ.get("HALYARD_DYING_CLIENTS", "25"))
+COUNT = int(os.environ.get("HALYARD_DYING_CLIENTS", "12"))
 SEED = int(os.environ.get("HALYARD_DYING_SEED", "0"))
 
 # Of threads that the service starts as it needs them, and keeps, there may be a few more than the
@@ -71,7 +71,7 @@ def test_clients_killed_at_random_points_leave_nothing_behind(
 ) -> None:
     attacker = Attacker(device, service)
     start_threads(device, service)
-    attacker.run("dying", "--clients", 30, timeout=120)
+    attacker.run("dying", "--clients", 15, timeout=120)
     await_rest(device, service.pid)
     await_no_clients(service)
     before = Footprint.of(device, service.pid)

@@ -24,7 +24,7 @@ def test_mixed_load_leaves_the_service_as_it_was(
 ) -> None:
     with device.start_service(ServiceOptions(instance="halyard-soaked")) as service:
         cases = sampled_cases(load_specs(SPECS), 20, seed=1)
-        soaked = soak(device, service, cases, seconds=12, warm_up=3, spells=3, on_stage=say)
+        soaked = soak(device, service, cases, seconds=6, warm_up=3, spells=2, on_stage=say)
         assert service.is_running(), service.log()
     assert soaked.end.models == 0
     assert soaked.end.reserved == 0

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# All Python tests, on the host and on virtual devices. These wait for a third of their time, so
+# what is for arm64 is compiled beside them, with what they leave of the processors, and tested last.
+# Ends as pytest does, or 1 where there is nothing for arm64.
+# Usage: tests/python.sh MAKE PYTHON [PYTEST-OPTION...]
+set -u
+make=$1
+python=$2
+shift 2
+mkdir -p build/results
+log=build/arm64-beside.log
+
+# A group of processes of its own, so that all of them end with this one.
+set -m
+HALYARD_BESIDE=1 nice -n 19 "$make" --no-print-directory arm64 >"$log" 2>&1 &
+compiling=$!
+set +m
+trap 'kill -- -"$compiling" 2>/dev/null' EXIT
+trap 'exit 130' INT TERM
+
+tests/phase.sh "Python tests" \
+    "$python" -m pytest tests --ignore tests/arm64 "$@" --junit-xml build/results/python.xml
+code=$?
+
+tests/phase.sh "waiting for what is compiled for arm64" tail --pid="$compiling" -f /dev/null
+if ! wait "$compiling"; then
+    tail -60 "$log"
+    echo "What is for arm64 was not built (log: $log)"
+    exit 1
+fi
+tests/phase.sh "Python tests of arm64" \
+    "$python" -m pytest tests/arm64 "$@" --junit-xml build/results/arm64.xml
+emulated=$?
+
+# 5: no test was asked for, which is right for one of the two.
+if [ "$code" = 5 ] || { [ "$code" = 0 ] && [ "$emulated" != 5 ]; }; then
+    code=$emulated
+fi
+exit "$code"
