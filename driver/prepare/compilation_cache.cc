@@ -24,6 +24,7 @@
 #include "driver/prepare/saved_model.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/byte_format.h"
+#include "engine/base/checksum.h"
 #include "engine/base/log.h"
 #include "engine/base/section_file.h"
 #include "engine/base/thread_pool.h"
@@ -32,18 +33,18 @@ namespace halyard::driver {
 namespace {
 
 constexpr std::string_view kMagic = "HALYKEPT";
-constexpr uint32_t kFileVersion = 1;
+constexpr uint32_t kFileVersion = 2;
 constexpr size_t kDigest = std::tuple_size_v<Sha256::Digest>;
-// Magic, version, bytes, priority, origin, data; and the digest of the token and of all these.
+// Magic, version, bytes, of descriptions, priority, origin, data; and the digest of the token and
+// of all these.
 constexpr size_t kVouched =
-        kMagic.size() + sizeof(uint32_t) + sizeof(uint64_t) + sizeof(int32_t) + 2 * kDigest;
+        kMagic.size() + sizeof(uint32_t) + 2 * sizeof(uint64_t) + sizeof(int32_t) + 2 * kDigest;
 constexpr size_t kModelFile = kVouched + kDigest;
 // Of the data file's copy: more than sections that are mapped want, so that it can be of pages as
 // large.
 constexpr size_t kAlignment = size_t{1} << 21;
 static_assert(kAlignment % kSectionPage == 0);
-// The data file is hashed in parts of so many bytes, as many at a time as there are threads, and
-// its digest is that of their digests.
+// Constants are summed in parts of so many bytes, as many at a time as there are threads.
 constexpr size_t kPart = size_t{1} << 18;
 
 void add(Sha256& hash, std::string_view text) {
@@ -94,6 +95,7 @@ std::vector<uint8_t> modelFileOf(const KeptModel& kept, const Sha256::Digest& or
     }
     to.put(kFileVersion);
     to.put(kept.bytes);
+    to.put(kept.descriptions);
     to.put(static_cast<int32_t>(kept.priority));
     put(to, origin);
     put(to, kept.data);
@@ -116,6 +118,7 @@ Result<KeptModel> keptModelFrom(std::span<const uint8_t> bytes, const Sha256::Di
     Sha256::Digest keptOrigin = {};
     HALYARD_RETURN_IF_ERROR(from.get(version));
     HALYARD_RETURN_IF_ERROR(from.get(kept.bytes));
+    HALYARD_RETURN_IF_ERROR(from.get(kept.descriptions));
     HALYARD_RETURN_IF_ERROR(from.get(priority));
     HALYARD_RETURN_IF_ERROR(get(from, keptOrigin));
     HALYARD_RETURN_IF_ERROR(get(from, kept.data));
@@ -161,25 +164,38 @@ Status checkFiles(const CompilationCache& cache, int refused) {
     return checkAccess(cache.dataFiles, wanted.data, "data", refused);
 }
 
-Sha256::Digest digestOf(std::span<const uint8_t> bytes) {
+uint64_t sumOf(std::span<const uint8_t> bytes) {
+    Checksum sum;
+    sum.add(bytes);
+    return sum.value();
+}
+
+// Of the data file: what SHA-256 says of its descriptions and of the checksums of all that follows.
+Sha256::Digest digestOf(Sha256& descriptions, std::span<const uint64_t> sums) {
     Sha256 hash;
-    hash.add(bytes);
+    hash.add(descriptions.finish());
+    hash.add({reinterpret_cast<const uint8_t*>(sums.data()), sums.size_bytes()});
     return hash.finish();
 }
 
-// Counts what goes by, and hashes it in parts.
+// Counts what goes by, and makes the digest of it.
 class HashingSink final : public ByteSink {
   public:
-    explicit HashingSink(ByteSink& sink) : mSink(sink), mPart(std::make_unique<Sha256>()) {}
+    // `descriptions`: so many bytes come before the constants.
+    HashingSink(ByteSink& sink, uint64_t descriptions) : mSink(sink), mLeft(descriptions) {}
 
     Status write(std::span<const uint8_t> bytes) override {
-        for (std::span<const uint8_t> rest = bytes; !rest.empty();) {
-            const size_t room = kPart - static_cast<size_t>(mCount % kPart);
-            const std::span<const uint8_t> next = rest.first(std::min(room, rest.size()));
-            mPart->add(next);
-            mCount += next.size();
+        mCount += bytes.size();
+        const auto described = static_cast<size_t>(std::min<uint64_t>(mLeft, bytes.size()));
+        mDescriptions.add(bytes.first(described));
+        mLeft -= described;
+        for (std::span<const uint8_t> rest = bytes.subspan(described); !rest.empty();) {
+            const std::span<const uint8_t> next =
+                    rest.first(std::min(kPart - mInPart, rest.size()));
+            mPart.add(next);
+            mInPart += next.size();
             rest = rest.subspan(next.size());
-            if (mCount % kPart == 0) {
+            if (mInPart == kPart) {
                 endPart();
             }
         }
@@ -187,22 +203,26 @@ class HashingSink final : public ByteSink {
     }
     uint64_t count() const { return mCount; }
     Sha256::Digest finish() {
-        if (mCount % kPart != 0) {
+        if (mInPart > 0) {
             endPart();
         }
-        return mParts.finish();
+        return digestOf(mDescriptions, mSums);
     }
 
   private:
     void endPart() {
-        mParts.add(mPart->finish());
-        mPart = std::make_unique<Sha256>();
+        mSums.push_back(mPart.value());
+        mPart = {};
+        mInPart = 0;
     }
 
     ByteSink& mSink;
+    uint64_t mLeft;  // of the descriptions
     uint64_t mCount = 0;
-    std::unique_ptr<Sha256> mPart;
-    Sha256 mParts;
+    Sha256 mDescriptions;
+    Checksum mPart;
+    size_t mInPart = 0;
+    std::vector<uint64_t> mSums;
 };
 
 class Writing final : public FileWork {
@@ -236,10 +256,13 @@ class Writing final : public FileWork {
   private:
     Status write(int model, int data) const {
         FileSink file(data, checkpoint(), client().account().sharedMemory);
-        HashingSink hashing(file);
+        const uint64_t descriptions = mSaved.bytesBeforeMapped();
+        HashingSink hashing(file, descriptions);
         HALYARD_RETURN_IF_ERROR(mModel->write(mSaved, hashing));
-        const KeptModel kept = {
-                .bytes = hashing.count(), .priority = mModel->priority(), .data = hashing.finish()};
+        const KeptModel kept = {.bytes = hashing.count(),
+                                .descriptions = descriptions,
+                                .priority = mModel->priority(),
+                                .data = hashing.finish()};
         FileSink vouching(model, checkpoint(), nullptr);
         return vouching.write(modelFileOf(kept, mOrigin, *mCache));
     }
@@ -278,27 +301,24 @@ class Reading final : public FileWork {
     const AlignedBuffer mBuffer;
 };
 
-// As HashingSink does it.
-Result<Sha256::Digest> hashOf(std::span<const uint8_t> bytes, ThreadPool& threads,
-                              const Checkpoint& checkpoint) {
-    const size_t count = (bytes.size() + kPart - 1) / kPart;
-    std::vector<Sha256::Digest> digests(count);
-    const auto hashParts = [&](int64_t begin, int64_t end, size_t /*worker*/) -> Status {
-        for (int64_t part = begin; part < end; ++part) {
+// As HashingSink does it. `descriptions`: no more than there are bytes.
+Result<Sha256::Digest> digestOf(std::span<const uint8_t> bytes, size_t descriptions,
+                                ThreadPool& threads, const Checkpoint& checkpoint) {
+    const std::span<const uint8_t> constants = bytes.subspan(descriptions);
+    std::vector<uint64_t> sums((constants.size() + kPart - 1) / kPart);
+    const auto sumParts = [&](int64_t begin, int64_t end, size_t /*worker*/) -> Status {
+        for (auto part = static_cast<size_t>(begin); part < static_cast<size_t>(end); ++part) {
             HALYARD_RETURN_IF_ERROR(checkpoint.check("while a kept model was checked"));
-            const size_t at = static_cast<size_t>(part) * kPart;
-            digests[static_cast<size_t>(part)] =
-                    digestOf(bytes.subspan(at, std::min(kPart, bytes.size() - at)));
+            const size_t at = part * kPart;
+            sums[part] = sumOf(constants.subspan(at, std::min(kPart, constants.size() - at)));
         }
         return {};
     };
     ThreadLease lease = ThreadLease::take(&threads);
-    HALYARD_RETURN_IF_ERROR(lease.parallelFor(static_cast<int64_t>(count), 1, hashParts));
-    Sha256 parts;
-    for (const Sha256::Digest& digest : digests) {
-        parts.add(digest);
-    }
-    return parts.finish();
+    HALYARD_RETURN_IF_ERROR(lease.parallelFor(static_cast<int64_t>(sums.size()), 1, sumParts));
+    Sha256 described;
+    described.add(bytes.first(descriptions));
+    return digestOf(described, sums);
 }
 
 // Of the client's memory. Large pages come into being sooner than hundreds of small ones; where the
@@ -319,6 +339,9 @@ Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& 
     if (kept.bytes > std::numeric_limits<size_t>::max()) {
         return invalidArgument("the data file is larger than the address space");
     }
+    if (kept.descriptions > kept.bytes) {
+        return invalidArgument("the data file has fewer bytes than its descriptions");
+    }
     HALYARD_ASSIGN_OR_RETURN(AlignedBuffer buffer, allocateCopy(static_cast<size_t>(kept.bytes),
                                                                 client->account().memory));
     const auto reading = std::make_shared<Reading>(client, options.deadline, options.cache,
@@ -326,7 +349,9 @@ Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& 
     HALYARD_RETURN_IF_ERROR(
             FileWork::perform(reading, *options.cache).withContext("the data file"));
     const std::span<const uint8_t> bytes = reading->bytes();
-    HALYARD_ASSIGN_OR_RETURN(const Sha256::Digest data, hashOf(bytes, *state->threads, checkpoint));
+    HALYARD_ASSIGN_OR_RETURN(
+            const Sha256::Digest data,
+            digestOf(bytes, static_cast<size_t>(kept.descriptions), *state->threads, checkpoint));
     if (data != kept.data) {
         return invalidArgument("the data file is not as it was written");
     }

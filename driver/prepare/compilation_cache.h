@@ -4,10 +4,15 @@
 // restart as well: one file that vouches (the model file) and one with all that it vouches for (the
 // data file), as PreparedModel::save() writes it.
 //
-// The model file holds, by SHA-256, what everything in the data file was, and from where: the build
-// of the driver, its settings, its backends with the processor's features; and again by SHA-256
-// that it is itself as it was written, and under which token. Anybody may write to the files at any
-// time. So what is read is copied first, checked then, and used as it was checked.
+// The model file holds what the data file was and from where: the build of the driver, its
+// settings, its backends with the processor's features; and that it is itself as it was written,
+// and under which token. Anybody may write to the files at any time. So what is read is copied
+// first, checked then, and used as it was checked.
+//
+// All of that is by SHA-256, but for the constants, nearly all of the data file: these are numbers
+// that are computed with and steer nothing, so that 64-bit checksums of their parts, which SHA-256
+// covers, keep out every accident. SHA-256 of them alone would take most of the time that a model
+// takes that is prepared anew.
 
 #pragma once
 
@@ -41,7 +46,8 @@ void keepModel(const DeviceState& state, const std::shared_ptr<const PreparedMod
 
 // What a model file says that is whole and this device's own.
 struct KeptModel {
-    uint64_t bytes = 0;  // in the data file
+    uint64_t bytes = 0;         // in the data file
+    uint64_t descriptions = 0;  // of these, before the constants
     Priority priority = Priority::MEDIUM;
     Sha256::Digest data = {};
 };

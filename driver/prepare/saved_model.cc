@@ -85,7 +85,7 @@ Status get(ByteReader& from, std::vector<Operand>& operands, OperandLifeTime lif
 struct Source {
     std::shared_ptr<const void> owner;
     std::span<const uint8_t> bytes;
-    PoolUses pools;  // none: nobody else can write to the bytes
+    PoolUses pools;  // none: the bytes are as they were written, and nobody else can write to them
 };
 
 Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& state,
@@ -95,7 +95,9 @@ Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& 
     const std::shared_ptr<Budget>& memory = client->account().memory;
     HALYARD_ASSIGN_OR_RETURN(
             const SectionFile opened,
-            SectionFile::open(std::move(source.owner), source.bytes, memory, nullptr, checkpoint));
+            SectionFile::open(std::move(source.owner), source.bytes, memory, nullptr, checkpoint,
+                              source.pools.empty() ? SectionFile::Bytes::CHECKED
+                                                   : SectionFile::Bytes::OF_ANYBODY));
     HALYARD_ASSIGN_OR_RETURN(const std::span<const uint8_t> said, opened.description("model"));
     HALYARD_ASSIGN_OR_RETURN(SavedModel saved, savedModelFrom(said));
     if (saved.settings != settingsOf(*state)) {

@@ -42,8 +42,8 @@ Result<SavedModel> savedModelFrom(std::span<const uint8_t> bytes);
 Result<std::shared_ptr<PreparedModel>> loadModel(std::shared_ptr<DeviceState> state,
                                                  const Memory& file, const PrepareOptions& options);
 
-// Bytes that nobody else can write to, beginning at a multiple of kSectionPage, and what keeps them
-// and is charged for them.
+// Bytes that are known to be as they were written and that nobody else can write to, beginning at a
+// multiple of kSectionPage, and what keeps them and is charged for them.
 struct PrivateBytes {
     std::shared_ptr<const void> owner;
     std::span<const uint8_t> bytes;

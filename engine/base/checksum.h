@@ -20,12 +20,12 @@ class Checksum {
     uint64_t value() const;
 
   private:
-    static constexpr size_t kLanes = 4;
+    static constexpr size_t kLanes = 8;
     static constexpr size_t kBlock = kLanes * sizeof(uint64_t);
 
     void addBlock(const uint8_t* block);
 
-    std::array<uint64_t, kLanes> mLanes = {1, 2, 3, 4};
+    std::array<uint64_t, kLanes> mLanes = {1, 2, 3, 4, 5, 6, 7, 8};
     std::array<uint8_t, kBlock> mRest = {};  // of the last block
     uint64_t mLength = 0;
 };

@@ -13,7 +13,7 @@ namespace halyard {
 namespace {
 
 constexpr std::string_view kMagic = "HALYFILE";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kAlignment = 64;
 // Bytes that are read between two looks at the checkpoint.
 constexpr size_t kChunk = size_t{1} << 20;
@@ -95,33 +95,35 @@ Result<Header> readHeader(std::span<const uint8_t> bytes, size_t fileSize) {
 }  // namespace
 
 void SectionWriter::addDescription(std::string name, std::vector<uint8_t> bytes) {
-    Section& section = mSections.emplace_back();
-    section.name = std::move(name);
+    Section section = {.name = std::move(name), .bytes = {}};
     section.bytes.add(std::move(bytes));
+    mSections.insert(mSections.begin() + static_cast<std::ptrdiff_t>(mDescriptions),
+                     std::move(section));
+    ++mDescriptions;
 }
 
 void SectionWriter::addMapped(std::string name, ByteParts bytes) {
     mSections.push_back({.name = std::move(name), .kind = Kind::MAPPED, .bytes = std::move(bytes)});
 }
 
-Status SectionWriter::writeTo(ByteSink& sink) const {
-    const auto alignmentOf = [](const Section& section) {
-        return section.kind == Kind::MAPPED ? kSectionPage : kAlignment;
-    };
+SectionWriter::Layout SectionWriter::layout() const {
     // Offsets are as long whatever they are, so that the table's size is known beforehand.
     size_t tableSize = 0;
     for (const Section& section : mSections) {
         tableSize += sizeof(uint32_t) + section.name.size() + sizeof(Kind) + 2 * sizeof(uint64_t);
     }
-    size_t offset = kHeaderSize + tableSize;
+    Layout layout;
+    size_t end = kHeaderSize + tableSize;
     ByteWriter table;
     for (const Section& section : mSections) {
-        offset = *checkedAlignUp(offset, alignmentOf(section));
+        const size_t offset =
+                *checkedAlignUp(end, section.kind == Kind::MAPPED ? kSectionPage : kAlignment);
+        layout.offsets.push_back(offset);
         table.putText(section.name);
         table.put(static_cast<uint8_t>(section.kind));
         table.put(static_cast<uint64_t>(offset));
         table.put(static_cast<uint64_t>(section.bytes.size()));
-        offset += section.bytes.size();
+        end = offset + section.bytes.size();
     }
     ByteWriter header;
     for (const char c : kMagic) {
@@ -129,20 +131,32 @@ Status SectionWriter::writeTo(ByteSink& sink) const {
     }
     header.put(kVersion);
     header.putCount(mSections.size());
-    header.put(static_cast<uint64_t>(offset + sizeof(uint64_t)));
+    header.put(static_cast<uint64_t>(end + sizeof(uint64_t)));
     header.put(static_cast<uint64_t>(tableSize));
+    layout.beginning = header.take();
+    const std::vector<uint8_t> rows = table.take();
+    layout.beginning.insert(layout.beginning.end(), rows.begin(), rows.end());
+    return layout;
+}
 
+size_t SectionWriter::bytesBeforeMapped() const {
+    const Layout file = layout();
+    if (mDescriptions < mSections.size()) {
+        return file.offsets[mDescriptions];
+    }
+    return mSections.empty() ? file.beginning.size()
+                             : file.offsets.back() + mSections.back().bytes.size();
+}
+
+Status SectionWriter::writeTo(ByteSink& sink) const {
+    const Layout file = layout();
     SummingSink summing(sink);
-    ByteParts beginning;
-    beginning.add(header.take());
-    beginning.add(table.take());
-    HALYARD_RETURN_IF_ERROR(beginning.writeTo(summing));
-    size_t at = kHeaderSize + tableSize;
-    for (const Section& section : mSections) {
-        const size_t begin = *checkedAlignUp(at, alignmentOf(section));
-        HALYARD_RETURN_IF_ERROR(summing.write(std::vector<uint8_t>(begin - at)));
-        HALYARD_RETURN_IF_ERROR(section.bytes.writeTo(summing));
-        at = begin + section.bytes.size();
+    HALYARD_RETURN_IF_ERROR(summing.write(file.beginning));
+    size_t at = file.beginning.size();
+    for (size_t i = 0; i < mSections.size(); ++i) {
+        HALYARD_RETURN_IF_ERROR(summing.write(std::vector<uint8_t>(file.offsets[i] - at)));
+        HALYARD_RETURN_IF_ERROR(mSections[i].bytes.writeTo(summing));
+        at = file.offsets[i] + mSections[i].bytes.size();
     }
     ByteWriter trailer;
     trailer.put(summing.sum());
@@ -153,7 +167,7 @@ Result<SectionFile> SectionFile::open(std::shared_ptr<const void> owner,
                                       std::span<const uint8_t> bytes,
                                       const std::shared_ptr<Budget>& memory,
                                       const std::shared_ptr<Budget>& mapped,
-                                      const Checkpoint& checkpoint) {
+                                      const Checkpoint& checkpoint, Bytes known) {
     if (bytes.size() < kHeaderSize + sizeof(uint64_t)) {
         return invalidArgument("the file ends early");
     }
@@ -167,19 +181,25 @@ Result<SectionFile> SectionFile::open(std::shared_ptr<const void> owner,
     SectionFile file;
     file.mOwner = std::move(held);
     const std::span<const uint8_t> body = bytes.first(bytes.size() - sizeof(uint64_t));
+    const bool isChecked = known == Bytes::CHECKED;
+    const auto unchanging = [&](std::span<const uint8_t> part) -> Result<std::span<const uint8_t>> {
+        return isChecked ? part : copyOf(part, memory, checkpoint, file.mCopies);
+    };
+    Checksum sum;
+    const auto add = [&](std::span<const uint8_t> part) {
+        return isChecked ? Status() : sumInChunks(sum, part, checkpoint);
+    };
     HALYARD_ASSIGN_OR_RETURN(const std::span<const uint8_t> headerBytes,
-                             copyOf(body.first(kHeaderSize), memory, checkpoint, file.mCopies));
+                             unchanging(body.first(kHeaderSize)));
     HALYARD_ASSIGN_OR_RETURN(const Header header, readHeader(headerBytes, bytes.size()));
     const size_t tableEnd = kHeaderSize + static_cast<size_t>(header.tableSize);
     if (tableEnd > body.size()) {
         return invalidArgument("the table ends early");
     }
     HALYARD_ASSIGN_OR_RETURN(const std::span<const uint8_t> tableBytes,
-                             copyOf(body.subspan(kHeaderSize, tableEnd - kHeaderSize), memory,
-                                    checkpoint, file.mCopies));
-    Checksum sum;
-    sum.add(headerBytes);
-    sum.add(tableBytes);
+                             unchanging(body.subspan(kHeaderSize, tableEnd - kHeaderSize)));
+    HALYARD_RETURN_IF_ERROR(add(headerBytes));
+    HALYARD_RETURN_IF_ERROR(add(tableBytes));
 
     // Sections lie in order: what is between them is summed where it lies, and not used.
     ByteReader table(tableBytes, "the table");
@@ -200,11 +220,11 @@ Result<SectionFile> SectionFile::open(std::shared_ptr<const void> owner,
         }
         const auto begin = static_cast<size_t>(offset);
         std::span<const uint8_t> content = body.subspan(begin, static_cast<size_t>(size));
-        HALYARD_RETURN_IF_ERROR(sumInChunks(sum, body.subspan(at, begin - at), checkpoint));
+        HALYARD_RETURN_IF_ERROR(add(body.subspan(at, begin - at)));
         if (!isMapped) {
-            HALYARD_ASSIGN_OR_RETURN(content, copyOf(content, memory, checkpoint, file.mCopies));
+            HALYARD_ASSIGN_OR_RETURN(content, unchanging(content));
         }
-        HALYARD_RETURN_IF_ERROR(sumInChunks(sum, content, checkpoint));
+        HALYARD_RETURN_IF_ERROR(add(content));
         at = begin + content.size();
         if (!file.mSections.emplace(name, Section{.isDescription = !isMapped, .bytes = content})
                      .second) {
@@ -217,7 +237,7 @@ Result<SectionFile> SectionFile::open(std::shared_ptr<const void> owner,
     }
     uint64_t expected = 0;
     std::memcpy(&expected, bytes.data() + body.size(), sizeof expected);
-    if (expected != sum.value()) {
+    if (!isChecked && expected != sum.value()) {
         return invalidArgument("the file is not as it was written: its checksum differs");
     }
     return file;

@@ -5,8 +5,8 @@
 //
 // Little-endian. A header (magic, version, the number of sections, the sizes of the file and of the
 // table), the table (each section's name, kind, offset and size), the sections with zeros between
-// them, and a checksum of all that is before it. A file holds one thing of one version: whoever
-// writes the sections says which.
+// them, descriptions first, and a checksum of all that is before it. A file holds one thing of one
+// version: whoever writes the sections says which.
 
 #pragma once
 
@@ -40,6 +40,8 @@ class SectionWriter {
 
     // What the sink says.
     Status writeTo(ByteSink& sink) const;
+    // Of the file, the bytes from its beginning to the first mapped section.
+    size_t bytesBeforeMapped() const;
 
   private:
     friend class SectionFile;
@@ -49,13 +51,24 @@ class SectionWriter {
         Kind kind = Kind::DESCRIPTION;
         ByteParts bytes;
     };
-    std::vector<Section> mSections;
+    struct Layout {
+        std::vector<uint8_t> beginning;  // the header and the table
+        std::vector<size_t> offsets;     // of the sections
+    };
+    Layout layout() const;
+
+    std::vector<Section> mSections;  // descriptions first
+    size_t mDescriptions = 0;        // how many
 };
 
 // An open file. Others may be able to write to its memory: what is in a description has been copied
 // and checked, and stays as it is; what is in a mapped section was right once, and may change.
 class SectionFile {
   public:
+    // What is known of a file's bytes. CHECKED: that they are as they were written and nobody can
+    // change them; then nothing is copied, and nothing summed.
+    enum class Bytes : uint8_t { OF_ANYBODY, CHECKED };
+
     // INVALID_ARGUMENT where the bytes are no such file, whole and as it was written; UNSUPPORTED
     // for another version. They begin at a multiple of 64, and `owner` keeps them. All of them are
     // reserved from `mapped` as long as the file is open or its owner is held, copies from
@@ -64,7 +77,8 @@ class SectionFile {
                                     std::span<const uint8_t> bytes,
                                     const std::shared_ptr<Budget>& memory = nullptr,
                                     const std::shared_ptr<Budget>& mapped = nullptr,
-                                    const Checkpoint& checkpoint = {});
+                                    const Checkpoint& checkpoint = {},
+                                    Bytes known = Bytes::OF_ANYBODY);
 
     // INVALID_ARGUMENT where there is no such section. The bytes of a description live as long as
     // the file.

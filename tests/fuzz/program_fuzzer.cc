@@ -20,6 +20,7 @@
 
 #include "driver/device.h"
 #include "driver/prepare/sha256.h"
+#include "engine/base/checksum.h"
 #include "engine/base/section_file.h"
 #include "tests/driver/model_builder.h"
 #include "tests/driver/prepare/cache_files.h"
@@ -113,7 +114,12 @@ void edit(Sections& sections, const std::vector<Sections>& all, Choices& choices
     }
 }
 
-FileBytes fileOf(const Sections& sections) {
+struct SavedFile {
+    FileBytes bytes;
+    size_t descriptions = 0;  // bytes of them, and of what is before them
+};
+
+SavedFile fileOf(const Sections& sections) {
     SectionWriter writer;
     for (const Section& section : sections) {
         if (section.isDescription) {
@@ -124,7 +130,7 @@ FileBytes fileOf(const Sections& sections) {
             writer.addMapped(std::string(section.name), std::move(parts));
         }
     }
-    return FileBytes::of(writer);
+    return {.bytes = FileBytes::of(writer), .descriptions = writer.bytesBeforeMapped()};
 }
 
 // A file that a client may write to.
@@ -178,17 +184,22 @@ class CacheFiles {
     }
 
     Result<std::shared_ptr<driver::PreparedModel>> load(const driver::Device& device,
-                                                        std::span<const uint8_t> data) {
+                                                        const SavedFile& file) {
         std::vector<uint8_t> model = mVouching;
-        // That of its parts' digests, of which so little data has one.
+        const std::span<const uint8_t> data = file.bytes.bytes();
+        // So few constants have one checksum.
         require(data.size() <= size_t{1} << 18, "a sample stays small");
-        driver::Sha256 part;
-        part.add(data);
+        driver::Sha256 descriptions;
+        descriptions.add(data.first(file.descriptions));
+        Checksum constants;
+        constants.add(data.subspan(file.descriptions));
+        const uint64_t sum = constants.value();
         driver::Sha256 whole;
-        whole.add(part.finish());
+        whole.add(descriptions.finish());
+        whole.add({reinterpret_cast<const uint8_t*>(&sum), sizeof sum});
         const driver::Sha256::Digest digest = whole.finish();
-        const auto size = static_cast<uint64_t>(data.size());
-        std::memcpy(model.data() + kSize, &size, sizeof size);
+        const std::array<uint64_t, 2> sizes = {data.size(), file.descriptions};
+        std::memcpy(model.data() + kSizes, sizes.data(), sizeof sizes);
         std::ranges::copy(digest, model.end() - 2 * kDigest);
         driver::Sha256 sealing;
         sealing.add(mFiles.token);
@@ -206,8 +217,9 @@ class CacheFiles {
     }
 
   private:
-    // Where a model file has the data file's size; its digest and the seal come last.
-    static constexpr size_t kSize = 12;
+    // Where a model file has the data file's size and that of its descriptions; its digest and the
+    // seal come last.
+    static constexpr size_t kSizes = 12;
     static constexpr ptrdiff_t kDigest = sizeof(driver::Sha256::Digest);
 
     Result<std::shared_ptr<driver::PreparedModel>> find(const driver::Device& device) const {
@@ -232,8 +244,8 @@ void run(std::span<const uint8_t> bytes) {
     }
     const std::chrono::nanoseconds before = processorTime();
     {
-        const FileBytes saved = fileOf(sections);
-        const auto file = std::make_shared<FileMemory>(saved);
+        const SavedFile saved = fileOf(sections);
+        const auto file = std::make_shared<FileMemory>(saved.bytes);
         const auto loaded = device->load(*file, {});
         require(loaded.ok() || loaded.status().code() != StatusCode::INTERNAL,
                 "a file is refused for what it is", loaded.status().toString());
@@ -242,7 +254,7 @@ void run(std::span<const uint8_t> bytes) {
         if (loaded.ok()) {
             execute(**loaded);
         }
-        const auto kept = cache.load(*device, saved.bytes());
+        const auto kept = cache.load(*device, saved);
         require(kept.ok() || kept.status().code() != StatusCode::INTERNAL,
                 "cache files are refused for what they are", kept.status().toString());
         require(kept.ok() || !bytes.empty(), "what vouches for a saved model is believed",
