@@ -66,6 +66,16 @@ struct FencedExecution {
     std::function<Info()> info;
 };
 
+// One request of one model, to be computed again and again, one after the other.
+class IExecution {
+  public:
+    virtual ~IExecution() = default;
+    // As IPreparedModel::execute() and executeFenced().
+    virtual ExecutionResult execute(const Deadline& deadline) = 0;
+    virtual Result<FencedExecution> executeFenced(const Fences& waitFor, const Deadline& deadline,
+                                                  const Duration& durationAfterFences) = 0;
+};
+
 class IPreparedModel {
   public:
     virtual ~IPreparedModel() = default;
@@ -76,6 +86,10 @@ class IPreparedModel {
     virtual Result<FencedExecution> executeFenced(const Request& request,
                                                   const ExecuteOptions& options) = 0;
     virtual Result<std::shared_ptr<IBurst>> makeBurst() = 0;
+    // Of the options, what is said of each computation anew is not looked at. UNSUPPORTED before
+    // AIDL 4.
+    virtual Result<std::shared_ptr<IExecution>> makeExecution(const Request& request,
+                                                              const ExecuteOptions& options) = 0;
     // What PreparedModel::report() says; empty where the device does not tell.
     virtual std::string report() = 0;
     // What runs, where that is in this process; null: elsewhere.
@@ -97,6 +111,20 @@ struct BufferDescription {
     std::vector<Role> outputs;
 };
 
+// What a device says of itself; the numbers are HIDL's.
+enum class DeviceStatus : int32_t { AVAILABLE = 0, BUSY = 1, OFFLINE = 2, UNKNOWN = 3 };
+
+// Operand types and operations that a device has beyond the contract's.
+struct Extension {
+    struct OperandType {
+        uint16_t type = 0;
+        bool isTensor = false;
+        uint32_t byteSize = 0;  // of a scalar, or of a tensor's element
+    };
+    std::string name;  // "com.example.extension"
+    std::vector<OperandType> operandTypes;
+};
+
 // A failed status comes with a null model, OK with a live one.
 using PreparedCallback = std::function<void(const Status&, std::shared_ptr<IPreparedModel>)>;
 
@@ -107,8 +135,11 @@ class IDevice {
     // The version that models and requests are understood by.
     virtual HalVersion version() const = 0;
     virtual Result<std::string> versionString() = 0;
-    // UNSUPPORTED before HAL 1.2.
+    // UNSUPPORTED in AIDL.
+    virtual Result<DeviceStatus> deviceStatus() = 0;
+    // UNSUPPORTED before HAL 1.2, as are the extensions.
     virtual Result<DeviceType> type() = 0;
+    virtual Result<std::vector<Extension>> extensions() = 0;
     virtual Result<Capabilities> capabilities() = 0;
     virtual Result<std::vector<bool>> supportedOperations(const Model& model) = 0;
 

@@ -9,14 +9,76 @@
 namespace halyard::driver {
 namespace {
 
-// What came with 1.3.
-Status checkHas(HalVersion version, std::string_view method) {
-    return version >= HalVersion::V1_3 ? Status()
-                                       : unsupported("HAL " + std::string(toString(version)) +
-                                                     " has no " + std::string(method));
+Status checkHas(HalVersion version, std::string_view method, HalVersion since) {
+    return version >= since ? Status()
+                            : unsupported("HAL " + std::string(toString(version)) + " has no " +
+                                          std::string(method));
 }
 
 const char kLocalModel = 0;  // its address tells one
+
+FencedExecution fencedExecution(ExecutionResult result) {
+    return {.done = nullptr, .info = [result = std::move(result)] {
+                return FencedExecution::Info{.status = result.status,
+                                             .launched = result.timing,
+                                             .fenced = result.timingFenced};
+            }};
+}
+
+class LocalBurst : public IBurst {
+  public:
+    LocalBurst(std::shared_ptr<PreparedModel> model, HalVersion version)
+        : mModel(std::move(model)), mVersion(version) {}
+
+    ExecutionResult execute(const Request& request, std::span<const int64_t> identifiers,
+                            const ExecuteOptions& options) override {
+        if (identifiers.size() != request.pools.size()) {
+            return {.status = invalidArgument("a burst wants one identifier for each pool"),
+                    .outputShapes = {},
+                    .timing = {}};
+        }
+        return mModel->execute(request, mVersion, options);
+    }
+    // None is kept: here a memory takes no time to be known again.
+    Status releaseMemory(int64_t /*identifier*/) override { return {}; }
+
+  private:
+    const std::shared_ptr<PreparedModel> mModel;
+    const HalVersion mVersion;
+};
+
+class LocalExecution : public IExecution {
+  public:
+    LocalExecution(std::shared_ptr<PreparedModel> model, HalVersion version, Request request,
+                   ExecuteOptions options)
+        : mModel(std::move(model)),
+          mVersion(version),
+          mRequest(std::move(request)),
+          mOptions(std::move(options)) {}
+
+    ExecutionResult execute(const Deadline& deadline) override {
+        ExecuteOptions options = mOptions;
+        options.deadline = deadline;
+        return mModel->execute(mRequest, mVersion, options);
+    }
+
+    Result<FencedExecution> executeFenced(const Fences& waitFor, const Deadline& deadline,
+                                          const Duration& durationAfterFences) override {
+        ExecuteOptions options = mOptions;
+        options.waitFor = waitFor;
+        options.deadline = deadline;
+        options.durationAfterFences = durationAfterFences;
+        ExecutionResult result = mModel->executeFenced(mRequest, mVersion, options);
+        HALYARD_RETURN_IF_ERROR(result.status);
+        return fencedExecution(std::move(result));
+    }
+
+  private:
+    const std::shared_ptr<PreparedModel> mModel;
+    const HalVersion mVersion;
+    const Request mRequest;
+    const ExecuteOptions mOptions;
+};
 
 class LocalPreparedModel : public IPreparedModel {
   public:
@@ -34,18 +96,22 @@ class LocalPreparedModel : public IPreparedModel {
 
     Result<FencedExecution> executeFenced(const Request& request,
                                           const ExecuteOptions& options) override {
-        HALYARD_RETURN_IF_ERROR(checkHas(mVersion, "executeFenced"));
+        HALYARD_RETURN_IF_ERROR(checkHas(mVersion, "executeFenced", HalVersion::V1_3));
         ExecutionResult result = mModel->executeFenced(request, mVersion, options);
         HALYARD_RETURN_IF_ERROR(result.status);
-        return FencedExecution{.done = nullptr, .info = [result] {
-                                   return FencedExecution::Info{.status = result.status,
-                                                                .launched = result.timing,
-                                                                .fenced = result.timingFenced};
-                               }};
+        return fencedExecution(std::move(result));
     }
 
     Result<std::shared_ptr<IBurst>> makeBurst() override {
-        return unsupported("makeBurst: the driver has no bursts");
+        HALYARD_RETURN_IF_ERROR(checkHas(mVersion, "bursts", HalVersion::V1_2));
+        return std::shared_ptr<IBurst>(std::make_shared<LocalBurst>(mModel, mVersion));
+    }
+
+    Result<std::shared_ptr<IExecution>> makeExecution(const Request& request,
+                                                      const ExecuteOptions& options) override {
+        HALYARD_RETURN_IF_ERROR(checkHas(mVersion, "reusable executions", HalVersion::AIDL_V4));
+        return std::shared_ptr<IExecution>(
+                std::make_shared<LocalExecution>(mModel, mVersion, request, options));
     }
 
     std::string report() override { return mModel->report(); }
@@ -85,7 +151,13 @@ class LocalDevice : public IDevice {
 
     HalVersion version() const override { return mVersion; }
     Result<std::string> versionString() override { return std::string(mDevice->versionString()); }
+    Result<DeviceStatus> deviceStatus() override {
+        return mVersion <= HalVersion::V1_3
+                       ? Result<DeviceStatus>(DeviceStatus::AVAILABLE)
+                       : unsupported("HAL " + std::string(toString(mVersion)) + " has no status");
+    }
     Result<DeviceType> type() override { return mDevice->type(); }
+    Result<std::vector<Extension>> extensions() override { return std::vector<Extension>(); }
     Result<Capabilities> capabilities() override { return mDevice->capabilities(); }
 
     Result<std::vector<bool>> supportedOperations(const Model& model) override {
@@ -122,7 +194,7 @@ class LocalDevice : public IDevice {
     }
 
     Result<std::shared_ptr<IBuffer>> allocate(const BufferDescription& description) override {
-        HALYARD_RETURN_IF_ERROR(checkHas(mVersion, "allocate"));
+        HALYARD_RETURN_IF_ERROR(checkHas(mVersion, "allocate", HalVersion::V1_3));
         HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<ManagedBuffer> buffer,
                                  mDevice->allocate({.dimensions = description.dimensions,
                                                     .inputs = rolesOf(description.inputs),

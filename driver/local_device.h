@@ -11,8 +11,7 @@
 
 namespace halyard::driver {
 
-// Models and requests are judged by `version`. Bursts are UNSUPPORTED; a
-// fenced execution is over when it is given.
+// Models and requests are judged by `version`. A fenced execution is over when it is given.
 std::shared_ptr<IDevice> makeLocalDevice(std::shared_ptr<const Device> device, HalVersion version);
 
 }  // namespace halyard::driver

@@ -299,11 +299,49 @@ TEST_P(DeviceInterface, ExecutesFenced) {
     EXPECT_EQ(model->executeFenced(mRequest, {}).status().code(), StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_P(DeviceInterface, ComputesAnExecutionAgainAndAgain) {
+    const auto model = prepared();
+    ASSERT_NE(model, nullptr);
+    driver::ExecuteOptions options;
+    options.measureTiming = true;
+    const auto execution = model->makeExecution(mRequest, options);
+    if (GetParam().version < HalVersion::AIDL_V4) {
+        EXPECT_EQ(execution.status().code(), StatusCode::UNSUPPORTED);
+        return;
+    }
+    ASSERT_TRUE(execution.ok()) << execution.status().toString();
+    for (const float first : {3.0F, 4.0F}) {
+        std::memcpy(bytes(), &first, sizeof(first));
+        const driver::ExecutionResult result = (*execution)->execute({});
+        ASSERT_TRUE(result.status.ok()) << result.status.toString();
+        EXPECT_EQ(output(), (Values{first + 10.0F, 22.0F}));
+        EXPECT_TRUE(result.timing.timeInDriver.has_value());
+    }
+    const auto past = std::chrono::steady_clock::now() - std::chrono::seconds(1);
+    EXPECT_EQ((*execution)->execute(past).status.code(), StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_EQ((*execution)->executeFenced({}, past, {}).status().code(),
+              StatusCode::DEADLINE_EXCEEDED);
+    const auto fenced = (*execution)->executeFenced({}, {}, {});
+    ASSERT_TRUE(fenced.ok()) << fenced.status().toString();
+    EXPECT_TRUE(fenced->info().status.ok());
+}
+
+TEST_P(DeviceInterface, TellsItsStatusAndExtensions) {
+    const Result<driver::DeviceStatus> status = mDevice->deviceStatus();
+    if (GetParam().version >= HalVersion::AIDL_V1) {
+        EXPECT_EQ(status.status().code(), StatusCode::UNSUPPORTED);
+    } else {
+        ASSERT_TRUE(status.ok()) << status.status().toString();
+        EXPECT_EQ(*status, driver::DeviceStatus::AVAILABLE);
+    }
+    EXPECT_EQ(mDevice->extensions().ok(), !GetParam().remote || knowsShapes());
+}
+
 TEST_P(DeviceInterface, ExecutesInBursts) {
     const auto model = prepared();
     ASSERT_NE(model, nullptr);
     Result<std::shared_ptr<driver::IBurst>> burst = model->makeBurst();
-    if (!GetParam().remote || !knowsShapes()) {
+    if (GetParam().version < HalVersion::V1_2) {
         EXPECT_EQ(burst.status().code(), StatusCode::UNSUPPORTED);
         return;
     }

@@ -144,6 +144,26 @@ class ClientDevice final : public driver::IDevice {
         return answer.results.result;
     }
 
+    Result<driver::DeviceStatus> deviceStatus() override {
+        return unsupported("AIDL has no getStatus");
+    }
+
+    Result<std::vector<driver::Extension>> extensions() override {
+        HALYARD_ASSIGN_OR_RETURN(const auto answer, call<nn::IDevice::GetSupportedExtensions>({}));
+        std::vector<driver::Extension> extensions;
+        for (const nn::Extension& entry : answer.results.result) {
+            driver::Extension& extension = extensions.emplace_back();
+            extension.name = entry.name;
+            for (const nn::ExtensionOperandTypeInformation& type : entry.operandTypes) {
+                extension.operandTypes.push_back(
+                        {.type = static_cast<uint16_t>(type.type),
+                         .isTensor = type.isTensor,
+                         .byteSize = static_cast<uint32_t>(type.byteSize)});
+            }
+        }
+        return extensions;
+    }
+
     Result<driver::NumberOfCacheFiles> numberOfCacheFiles() override {
         HALYARD_ASSIGN_OR_RETURN(const auto answer,
                                  call<nn::IDevice::GetNumberOfCacheFilesNeeded>({}));
@@ -187,19 +207,18 @@ class ClientDevice final : public driver::IDevice {
         nn::PrepareModelConfig config = configOf(options);
         if (version() >= HalVersion::AIDL_V4) {
             return begin<nn::IDevice::PrepareModelWithConfig>(
-                    options.deadline, std::move(callback),
+                    std::move(callback),
                     {.model = encode(*sent), .config = std::move(config), .callback = {}});
         }
         return begin<nn::IDevice::PrepareModel>(
-                options.deadline, std::move(callback),
-                {.model = encode(*sent),
-                 .preference = config.preference,
-                 .priority = config.priority,
-                 .deadlineNs = config.deadlineNs,
-                 .modelCache = std::move(config.modelCache),
-                 .dataCache = std::move(config.dataCache),
-                 .token = {config.cacheToken.begin(), config.cacheToken.end()},
-                 .callback = {}});
+                std::move(callback), {.model = encode(*sent),
+                                      .preference = config.preference,
+                                      .priority = config.priority,
+                                      .deadlineNs = config.deadlineNs,
+                                      .modelCache = std::move(config.modelCache),
+                                      .dataCache = std::move(config.dataCache),
+                                      .token = {config.cacheToken.begin(), config.cacheToken.end()},
+                                      .callback = {}});
     }
 
     Result<std::shared_ptr<driver::IPreparedModel>> prepareFromCache(
@@ -216,12 +235,11 @@ class ClientDevice final : public driver::IDevice {
         }
         nn::PrepareModelConfig config = configOf(options);
         return begin<nn::IDevice::PrepareModelFromCache>(
-                options.deadline, std::move(callback),
-                {.deadlineNs = config.deadlineNs,
-                 .modelCache = std::move(config.modelCache),
-                 .dataCache = std::move(config.dataCache),
-                 .token = {config.cacheToken.begin(), config.cacheToken.end()},
-                 .callback = {}});
+                std::move(callback), {.deadlineNs = config.deadlineNs,
+                                      .modelCache = std::move(config.modelCache),
+                                      .dataCache = std::move(config.dataCache),
+                                      .token = {config.cacheToken.begin(), config.cacheToken.end()},
+                                      .callback = {}});
     }
 
     Result<std::shared_ptr<driver::IBuffer>> allocate(
@@ -273,13 +291,7 @@ class ClientDevice final : public driver::IDevice {
 
     // A call that ends with a callback about a prepared model.
     template <typename Method>
-    Status begin(const Deadline& deadline, PreparedCallback callback,
-                 typename Method::Arguments arguments) const {
-        if (driver::hasPassed(deadline)) {
-            callback({StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"},
-                     nullptr);
-            return {};
-        }
+    Status begin(PreparedCallback callback, typename Method::Arguments arguments) const {
         const auto pending = Pending<PreparedReply>::create(
                 mConnection.service, serviceDied(Method::kName),
                 [connection = mConnection,

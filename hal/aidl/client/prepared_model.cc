@@ -24,15 +24,6 @@ using nn::IFencedExecutionCallback;
 
 const char kClientModel = 0;  // its address tells one
 
-// What is wrong with a request before it is sent.
-Status check(const Request& request, const ExecuteOptions& options) {
-    HALYARD_RETURN_IF_ERROR(checkSendable(request));
-    if (driver::hasPassed(options.deadline)) {
-        return {StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"};
-    }
-    return {};
-}
-
 template <typename Method>
 ExecutionResult resultOf(const Result<RemoteInterface::Answer<Method>>& answer) {
     if (!answer.ok()) {
@@ -50,7 +41,7 @@ class ClientBurst final : public driver::IBurst {
 
     ExecutionResult execute(const Request& request, std::span<const int64_t> identifiers,
                             const ExecuteOptions& options) override {
-        if (Status ready = check(request, options); !ready.ok()) {
+        if (Status ready = checkSendable(request); !ready.ok()) {
             return {.status = std::move(ready), .outputShapes = {}, .timing = {}};
         }
         const std::vector<int64_t> tokens(identifiers.begin(), identifiers.end());
@@ -90,13 +81,66 @@ driver::FencedExecution::Info infoOf(const RemoteInterface& callback) {
             .fenced = decode(answer->results.timingFenced)};
 }
 
+// The fences as they are sent; INVALID_ARGUMENT where one is none.
+Result<std::vector<BorrowedDescriptor>> borrowed(const driver::Fences& fences) {
+    std::vector<BorrowedDescriptor> wire;
+    for (const auto& fence : fences) {
+        if (fence == nullptr) {
+            return invalidArgument("a fence has no descriptor");
+        }
+        wire.push_back({.fd = fence->get()});
+    }
+    return wire;
+}
+
+template <typename Method>
+Result<driver::FencedExecution> begun(const RemoteInterface& asked,
+                                      const Result<RemoteInterface::Answer<Method>>& answer) {
+    HALYARD_RETURN_IF_ERROR(answer.status().withContext(Method::kName));
+    const nn::FencedExecutionResult& result = answer->results.result;
+    HALYARD_ASSIGN_OR_RETURN(
+            const RemoteInterface callback,
+            RemoteInterface::cast(asked.process(), result.callback,
+                                  IFencedExecutionCallback::info(), asked.release()));
+    std::shared_ptr<const FileDescriptor> done;
+    if (result.syncFence.has_value()) {
+        done = std::make_shared<const FileDescriptor>(
+                fcntl(result.syncFence->fd, F_DUPFD_CLOEXEC, 0));
+    }
+    return driver::FencedExecution{.done = std::move(done),
+                                   .info = [callback] { return infoOf(callback); }};
+}
+
+class ClientExecution final : public driver::IExecution {
+  public:
+    explicit ClientExecution(RemoteInterface execution) : mExecution(std::move(execution)) {}
+
+    ExecutionResult execute(const Deadline& deadline) override {
+        return resultOf(mExecution.call<nn::IExecution::ExecuteSynchronously>(
+                {.deadlineNs = encodeDeadline(deadline)}));
+    }
+
+    Result<driver::FencedExecution> executeFenced(
+            const driver::Fences& waitFor, const Deadline& deadline,
+            const driver::Duration& durationAfterFences) override {
+        HALYARD_ASSIGN_OR_RETURN(std::vector<BorrowedDescriptor> fences, borrowed(waitFor));
+        return begun(mExecution, mExecution.call<nn::IExecution::ExecuteFenced>(
+                                         {.waitFor = std::move(fences),
+                                          .deadlineNs = encodeDeadline(deadline),
+                                          .durationNs = encodeDuration(durationAfterFences)}));
+    }
+
+  private:
+    const RemoteInterface mExecution;
+};
+
 class ClientPreparedModel final : public driver::IPreparedModel {
   public:
     ClientPreparedModel(RemoteInterface model, HalVersion version)
         : mModel(std::move(model)), mVersion(version) {}
 
     ExecutionResult execute(const Request& request, const ExecuteOptions& options) override {
-        if (Status ready = check(request, options); !ready.ok()) {
+        if (Status ready = checkSendable(request); !ready.ok()) {
             return {.status = std::move(ready), .outputShapes = {}, .timing = {}};
         }
         const int64_t deadline = encodeDeadline(options.deadline);
@@ -125,31 +169,25 @@ class ClientPreparedModel final : public driver::IPreparedModel {
 
     Result<driver::FencedExecution> executeFenced(const Request& request,
                                                   const ExecuteOptions& options) override {
-        HALYARD_RETURN_IF_ERROR(check(request, options));
-        std::vector<BorrowedDescriptor> fences;
-        for (const auto& fence : options.waitFor) {
-            if (fence == nullptr) {
-                return invalidArgument("a fence has no descriptor");
-            }
-            fences.push_back({.fd = fence->get()});
-        }
+        HALYARD_RETURN_IF_ERROR(checkSendable(request));
+        HALYARD_ASSIGN_OR_RETURN(std::vector<BorrowedDescriptor> fences, borrowed(options.waitFor));
         const int64_t deadline = encodeDeadline(options.deadline);
         const int64_t duration = encodeDuration(options.durationAfterFences);
         if (mVersion >= HalVersion::AIDL_V4) {
-            return begun(mModel.call<nn::IPreparedModel::ExecuteFencedWithConfig>(
-                    {.request = encode(request),
-                     .waitFor = std::move(fences),
-                     .config = encodeConfig(options),
-                     .deadlineNs = deadline,
-                     .durationNs = duration}));
+            return begun(mModel, mModel.call<nn::IPreparedModel::ExecuteFencedWithConfig>(
+                                         {.request = encode(request),
+                                          .waitFor = std::move(fences),
+                                          .config = encodeConfig(options),
+                                          .deadlineNs = deadline,
+                                          .durationNs = duration}));
         }
-        return begun(mModel.call<nn::IPreparedModel::ExecuteFenced>(
-                {.request = encode(request),
-                 .waitFor = std::move(fences),
-                 .measureTiming = options.measureTiming,
-                 .deadlineNs = deadline,
-                 .loopTimeoutDurationNs = encodeDuration(options.loopTimeout),
-                 .durationNs = duration}));
+        return begun(mModel, mModel.call<nn::IPreparedModel::ExecuteFenced>(
+                                     {.request = encode(request),
+                                      .waitFor = std::move(fences),
+                                      .measureTiming = options.measureTiming,
+                                      .deadlineNs = deadline,
+                                      .loopTimeoutDurationNs = encodeDuration(options.loopTimeout),
+                                      .durationNs = duration}));
     }
 
     Result<std::shared_ptr<driver::IBurst>> makeBurst() override {
@@ -160,6 +198,24 @@ class ClientPreparedModel final : public driver::IPreparedModel {
                                                        nn::IBurst::info(), mModel.release()));
         return std::shared_ptr<driver::IBurst>(
                 std::make_shared<ClientBurst>(std::move(burst), mVersion));
+    }
+
+    Result<std::shared_ptr<driver::IExecution>> makeExecution(
+            const Request& request, const ExecuteOptions& options) override {
+        if (mVersion < HalVersion::AIDL_V4) {
+            return unsupported("HAL " + std::string(toString(mVersion)) +
+                               " has no reusable executions");
+        }
+        HALYARD_RETURN_IF_ERROR(checkSendable(request));
+        const auto answer = mModel.call<nn::IPreparedModel::CreateReusableExecution>(
+                {.request = encode(request), .config = encodeConfig(options)});
+        HALYARD_RETURN_IF_ERROR(
+                answer.status().withContext(nn::IPreparedModel::CreateReusableExecution::kName));
+        HALYARD_ASSIGN_OR_RETURN(RemoteInterface execution,
+                                 RemoteInterface::cast(mModel.process(), answer->results.result,
+                                                       nn::IExecution::info(), mModel.release()));
+        return std::shared_ptr<driver::IExecution>(
+                std::make_shared<ClientExecution>(std::move(execution)));
     }
 
     std::string report() override {
@@ -173,24 +229,6 @@ class ClientPreparedModel final : public driver::IPreparedModel {
     const std::shared_ptr<RemoteObject>& object() const { return mModel.object(); }
 
   private:
-    template <typename Method>
-    Result<driver::FencedExecution> begun(
-            const Result<RemoteInterface::Answer<Method>>& answer) const {
-        HALYARD_RETURN_IF_ERROR(answer.status().withContext(Method::kName));
-        const nn::FencedExecutionResult& result = answer->results.result;
-        HALYARD_ASSIGN_OR_RETURN(
-                const RemoteInterface callback,
-                RemoteInterface::cast(mModel.process(), result.callback,
-                                      IFencedExecutionCallback::info(), mModel.release()));
-        std::shared_ptr<const FileDescriptor> done;
-        if (result.syncFence.has_value()) {
-            done = std::make_shared<const FileDescriptor>(
-                    fcntl(result.syncFence->fd, F_DUPFD_CLOEXEC, 0));
-        }
-        return driver::FencedExecution{.done = std::move(done),
-                                       .info = [callback] { return infoOf(callback); }};
-    }
-
     const RemoteInterface mModel;
     const HalVersion mVersion;
 };

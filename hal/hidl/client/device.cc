@@ -105,6 +105,39 @@ class ClientDevice : public driver::IDevice {
         return type.ok() ? type : callFailed(kMethod, type.status());
     }
 
+    Result<driver::DeviceStatus> deviceStatus() override {
+        constexpr std::string_view kMethod = "getStatus";
+        const Result<std::unique_ptr<Reply>> reply =
+                mConnection.device.call(nn::v1_3::IDevice::getStatus);
+        if (!reply.ok()) {
+            return callFailed(kMethod, reply.status());
+        }
+        const auto status = readEnum<driver::DeviceStatus>((*reply)->reader());
+        return status.ok() ? status : callFailed(kMethod, status.status());
+    }
+
+    Result<std::vector<driver::Extension>> extensions() override {
+        constexpr std::string_view kMethod = "getSupportedExtensions";
+        HALYARD_RETURN_IF_ERROR(checkHas(kMethod, HalVersion::V1_2));
+        const Result<std::unique_ptr<Reply>> reply =
+                mConnection.device.call(nn::v1_3::IDevice::getSupportedExtensions);
+        HALYARD_RETURN_IF_ERROR(checkAnswer(kMethod, reply));
+        const auto wire = readValue<HidlVec<nn::v1_2::Extension>>((*reply)->reader());
+        if (!wire.ok()) {
+            return callFailed(kMethod, wire.status());
+        }
+        std::vector<driver::Extension> extensions;
+        for (const nn::v1_2::Extension& entry : (*wire)->view()) {
+            driver::Extension& extension = extensions.emplace_back();
+            extension.name = entry.name.view();
+            for (const auto& type : entry.operandTypes.view()) {
+                extension.operandTypes.push_back(
+                        {.type = type.type, .isTensor = type.isTensor, .byteSize = type.byteSize});
+            }
+        }
+        return extensions;
+    }
+
     Result<driver::NumberOfCacheFiles> numberOfCacheFiles() override {
         constexpr std::string_view kMethod = "getNumberOfCacheFilesNeeded";
         HALYARD_RETURN_IF_ERROR(checkHas(kMethod, HalVersion::V1_2));
@@ -159,8 +192,14 @@ class ClientDevice : public driver::IDevice {
             callback(sent.status(), nullptr);
             return sent.status();
         }
-        return begin(kMethod, mConnection.version.prepareModel, options.deadline,
-                     std::move(callback), [&](ParcelWriter& arguments) {
+        if (version() < HalVersion::V1_3 && driver::hasPassed(options.deadline)) {
+            // The service is not told of it.
+            callback({StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"},
+                     nullptr);
+            return {};
+        }
+        return begin(kMethod, mConnection.version.prepareModel, std::move(callback),
+                     [&](ParcelWriter& arguments) {
                          writeModel(arguments, *sent);
                          writeOptions(arguments, options);
                      });
@@ -183,8 +222,8 @@ class ClientDevice : public driver::IDevice {
             callback(has, nullptr);
             return has;
         }
-        return begin(kMethod, mConnection.version.prepareModelFromCache, options.deadline,
-                     std::move(callback), [&](ParcelWriter& arguments) {
+        return begin(kMethod, mConnection.version.prepareModelFromCache, std::move(callback),
+                     [&](ParcelWriter& arguments) {
                          writeDeadline(arguments, options.deadline);
                          writeCache(arguments, options.cache.get());
                      });
@@ -228,14 +267,8 @@ class ClientDevice : public driver::IDevice {
     }
 
     // A call that ends with a callback about a prepared model.
-    Status begin(std::string_view method, uint32_t code, const Deadline& deadline,
-                 PreparedCallback callback,
+    Status begin(std::string_view method, uint32_t code, PreparedCallback callback,
                  const std::function<void(ParcelWriter&)>& writeArguments) const {
-        if (driver::hasPassed(deadline)) {
-            callback({StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"},
-                     nullptr);
-            return {};
-        }
         const auto pending = Pending<PreparedReply>::create(
                 mConnection.service, serviceDied(method),
                 [method, connection = mConnection,

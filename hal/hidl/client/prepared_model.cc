@@ -28,9 +28,10 @@ using driver::HalVersion;
 using driver::Request;
 
 // What is wrong with a request before it is sent.
-Status check(const Request& request, const ExecuteOptions& options) {
+Status check(const Request& request, const ExecuteOptions& options, HalVersion version) {
     HALYARD_RETURN_IF_ERROR(checkSendable(request));
-    if (driver::hasPassed(options.deadline)) {
+    if (version < HalVersion::V1_3 && driver::hasPassed(options.deadline)) {
+        // The service is not told of it.
         return {StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"};
     }
     return {};
@@ -61,7 +62,7 @@ class ClientPreparedModel : public driver::IPreparedModel {
         if (callback == nullptr) {
             return invalidArgument("execute needs a callback");
         }
-        if (const Status ready = check(request, options); !ready.ok()) {
+        if (const Status ready = check(request, options, mVersion.version); !ready.ok()) {
             callback({.status = ready, .outputShapes = {}, .timing = {}});
             return ready.code() == StatusCode::INVALID_ARGUMENT ? ready : Status();
         }
@@ -101,12 +102,7 @@ class ClientPreparedModel : public driver::IPreparedModel {
             return unsupported("HAL " + std::string(toString(mVersion.version)) +
                                " has no executeFenced");
         }
-        HALYARD_RETURN_IF_ERROR(check(request, options));
-        for (const auto& fence : options.waitFor) {
-            if (fence == nullptr) {
-                return invalidArgument("a fence has no descriptor");
-            }
-        }
+        HALYARD_RETURN_IF_ERROR(checkSendable(request));
         const Result<std::unique_ptr<Reply>> reply = mModel.call(
                 nn::v1_3::IPreparedModel::executeFenced,
                 [&](ParcelWriter& arguments) { writeFenced(arguments, request, options); });
@@ -138,6 +134,12 @@ class ClientPreparedModel : public driver::IPreparedModel {
         }
         return driver::FencedExecution{.done = std::move(done),
                                        .info = [callback = *callback] { return infoOf(callback); }};
+    }
+
+    Result<std::shared_ptr<driver::IExecution>> makeExecution(
+            const Request& /*request*/, const ExecuteOptions& /*options*/) override {
+        return unsupported("HAL " + std::string(toString(mVersion.version)) +
+                           " has no reusable executions");
     }
 
     Result<std::shared_ptr<driver::IBurst>> makeBurst() override {
@@ -190,7 +192,10 @@ class ClientPreparedModel : public driver::IPreparedModel {
                 .writeRequest(arguments, request, wirePools(arguments, request));
         std::vector<HidlHandle> fences;
         for (const auto& fence : options.waitFor) {
-            fences.push_back(makeHandle(arguments, {.fds = {fence->get()}, .ints = {}}));
+            // No fence is a null handle, about which the service has its say.
+            fences.push_back(fence == nullptr
+                                     ? HidlHandle()
+                                     : makeHandle(arguments, {.fds = {fence->get()}, .ints = {}}));
         }
         writeValue(arguments, makeVec(arguments, fences));
         writeLimits(arguments, options);
@@ -226,7 +231,7 @@ class ClientPreparedModel : public driver::IPreparedModel {
 
     ExecutionResult executeSynchronously(const Request& request, const ExecuteOptions& options) {
         constexpr std::string_view kMethod = "executeSynchronously";
-        if (Status ready = check(request, options); !ready.ok()) {
+        if (Status ready = check(request, options, mVersion.version); !ready.ok()) {
             return {.status = std::move(ready), .outputShapes = {}, .timing = {}};
         }
         const Result<std::unique_ptr<Reply>> reply = mModel.call(
