@@ -47,9 +47,16 @@ pb::CaseResult attempt(const RunSetup& setup, Result<BundleReader>& bundle, uint
                             target.status());
     }
     result.set_hal_version(toMessage(target->device->version()));
-    runCase(
-            *target, *testCase, setup.options,
-            [&parent](const pb::CaseResult& soFar) { parent.sendProgress(soFar); }, result);
+    if (testCase->checks().empty()) {
+        runCase(
+                *target, *testCase, setup.options,
+                [&parent](const pb::CaseResult& soFar) { parent.sendProgress(soFar); }, result);
+    } else if (setup.line.checks != nullptr) {
+        setup.line.checks->run(*target, *testCase, parent, result);
+    } else {
+        return failedToLoad(std::move(result), pb::ERROR_STATUS_INVALID_ARGUMENT,
+                            invalidArgument("there are no checks in this program"));
+    }
     // What the case has left to be freed may bring the target down a little later.
     if (result.failed_stage() != pb::STAGE_CRASH && !target->device->ping().ok()) {
         result.set_failed_stage(pb::STAGE_CRASH);

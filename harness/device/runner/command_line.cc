@@ -107,6 +107,8 @@ std::vector<CommandLineOption> ownOptions(CommandLine& line) {
              act(Action::LOWEST_HAL)},
             {"list-backends", 0, "", "Print the backends that -c may name, one a line, and exit.",
              act(Action::LIST_BACKENDS)},
+            {"list-checks", 0, "", "Print the checks that cases may name as JSON, and exit.",
+             act(Action::LIST_CHECKS)},
             {"list-options", 0, "", "Print the driver's options as JSON, and exit.",
              act(Action::LIST_OPTIONS)},
             {"list-services", 0, "",
@@ -123,6 +125,7 @@ Status checkComplete(const CommandLine& line) {
     switch (line.action) {
         case Action::HELP:
         case Action::LIST_BACKENDS:
+        case Action::LIST_CHECKS:
         case Action::LIST_OPTIONS:
         case Action::LIST_SERVICES:
         case Action::MEASURE_PEAK:

@@ -7,6 +7,7 @@
 
 #include "driver/options.h"
 #include "engine/base/status.h"
+#include "harness/device/runner/case_checks.h"
 #include "harness/device/runner/target.h"
 
 namespace halyard::runner {
@@ -18,6 +19,7 @@ struct CommandLine {
         SERVE,
         LOWEST_HAL,
         LIST_BACKENDS,
+        LIST_CHECKS,
         LIST_OPTIONS,
         LIST_SERVICES,
         MEASURE_PEAK,
@@ -30,8 +32,9 @@ struct CommandLine {
     std::string bundle;
     std::string options;
     std::string results;
-    driver::Options driver;            // for an in-process target, as is the next
-    MakeDevice* makeDevice = nullptr;  // null: as the options say
+    driver::Options driver;              // for an in-process target, as is the next
+    MakeDevice* makeDevice = nullptr;    // null: as the options say
+    const CaseChecks* checks = nullptr;  // null: this program has none
     size_t jobs = 0;          // cases at a time; 0: one per core in-process, one on a service
     bool untilCrash = false;  // run no further case once a service may be gone
     bool verbose = false;

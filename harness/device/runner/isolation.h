@@ -25,7 +25,7 @@ class ParentLink {
     explicit ParentLink(int fd) : mFd(fd) {}
 
     // Each returns false if the parent is gone.
-    // What came until now is no part of any case: the time of the first one begins.
+    // The time that a case may take begins now: what came before was no part of it.
     bool sendReady() const { return send(Frame::READY, pb::CaseResult()); }
     bool sendProgress(const pb::CaseResult& result) const { return send(Frame::PROGRESS, result); }
     bool sendFinal(const pb::CaseResult& result) const { return send(Frame::FINAL, result); }

@@ -99,9 +99,13 @@ int findLowestVersions(const CommandLine& line) {
     return written.ok() ? ATTEMPTED : complain(written.message(), USAGE);
 }
 
-int printPeak(const CommandLine& line) {
-    fputs(describe(measurePeak(line.driver.threads)).c_str(), stdout);
+int printText(const std::string& text) {
+    fputs(text.c_str(), stdout);
     return ATTEMPTED;
+}
+
+int printPeak(const CommandLine& line) {
+    return printText(describe(measurePeak(line.driver.threads)));
 }
 
 int printBackends() {
@@ -135,16 +139,16 @@ int printReport(const CommandLine& line) {
     if (!text.ok()) {
         return complain(text.status().message(), UNREACHABLE);
     }
-    fputs(text->c_str(), stdout);
-    return ATTEMPTED;
+    return printText(*text);
 }
 
 }  // namespace
 
-int runProgram(int argc, char** argv, MakeDevice* makeDevice) {
+int runProgram(int argc, char** argv, MakeDevice* makeDevice, const CaseChecks* checks) {
     Result<CommandLine> line = parseCommandLine(argc, argv);
     if (line.ok()) {
         line->makeDevice = makeDevice;
+        line->checks = checks;
     }
     if (!line.ok()) {
         return complain(std::string(line.status().message()) + " (--help lists the options)",
@@ -154,13 +158,14 @@ int runProgram(int argc, char** argv, MakeDevice* makeDevice) {
     setLogThreshold(line->verbose ? LogLevel::VERBOSE : LogLevel::ERROR);
     switch (line->action) {
         case CommandLine::Action::HELP:
-            fputs(usage().c_str(), stdout);
-            return ATTEMPTED;
+            return printText(usage());
         case CommandLine::Action::LIST_BACKENDS:
             return printBackends();
+        case CommandLine::Action::LIST_CHECKS:
+            return checks == nullptr ? complain("there are no checks in this program", USAGE)
+                                     : printText(checks->list());
         case CommandLine::Action::LIST_OPTIONS:
-            fputs(driver::listOptions().c_str(), stdout);
-            return ATTEMPTED;
+            return printText(driver::listOptions());
         case CommandLine::Action::LIST_SERVICES:
             return printServices();
         case CommandLine::Action::MEASURE_PEAK:

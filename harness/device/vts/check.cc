@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "harness/device/vts/check.h"
+
+#include <algorithm>
+
+#include "driver/error_status.h"
+
+namespace halyard::vts {
+
+Verdict expectStatus(const Status& found, driver::HalVersion version,
+                     std::initializer_list<driver::ErrorStatus> wanted, std::string_view call) {
+    const driver::ErrorStatus answer = driver::toErrorStatus(found, version);
+    if (std::ranges::find(wanted, answer) != wanted.end()) {
+        return passed();
+    }
+    std::string reason = std::string(call) + " gives " + std::string(driver::nameOf(answer));
+    std::string_view between = ", not ";
+    for (const driver::ErrorStatus status : wanted) {
+        reason.append(between).append(driver::nameOf(status));
+        between = " or ";
+    }
+    if (!found.message().empty()) {
+        reason.append(" (").append(found.message()).append(")");
+    }
+    return failed(std::move(reason));
+}
+
+std::string_view nameOf(Subject subject) {
+    switch (subject) {
+        case Subject::DEVICE:
+            return "device";
+        case Subject::EACH_CASE:
+            return "each_case";
+        case Subject::FAILING_CASE:
+            return "failing_case";
+        case Subject::INFINITE_LOOP_CASE:
+            return "infinite_loop_case";
+        case Subject::COUPLED_CASE:
+            return "coupled_case";
+    }
+    return {};
+}
+
+std::string Check::id() const {
+    std::string text(suite);
+    text.append(".").append(name);
+    return variant.empty() ? text : text.append("_").append(variant);
+}
+
+}  // namespace halyard::vts

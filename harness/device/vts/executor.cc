@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "harness/device/vts/executor.h"
+
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace halyard::vts {
+namespace {
+
+using driver::ExecuteOptions;
+using driver::ExecutionResult;
+using driver::HalVersion;
+using driver::IPreparedModel;
+using driver::Request;
+
+ExecutionResult ended(Status status) {
+    return {.status = std::move(status), .outputShapes = {}, .timing = {}};
+}
+
+ExecutionResult asynchronously(IPreparedModel& model, const Request& request,
+                               const ExecuteOptions& options) {
+    auto done = std::make_shared<std::promise<ExecutionResult>>();
+    std::future<ExecutionResult> result = done->get_future();
+    const Status launched = model.executeAsync(
+            request, options,
+            [done](const ExecutionResult& executed) { done->set_value(executed); });
+    ExecutionResult executed = result.get();
+    if (!launched.ok() && launched.code() != executed.status.code()) {
+        return ended(internalError("execute returns " + launched.toString() +
+                                   ", and its callback is told " + executed.status.toString()));
+    }
+    return executed;
+}
+
+ExecutionResult synchronously(IPreparedModel& model, const Request& request,
+                              const ExecuteOptions& options) {
+    return model.execute(request, options);
+}
+
+ExecutionResult inBurst(IPreparedModel& model, const Request& request,
+                        const ExecuteOptions& options) {
+    const Result<std::shared_ptr<driver::IBurst>> burst = model.makeBurst();
+    if (!burst.ok()) {
+        return ended(burst.status());
+    }
+    std::vector<int64_t> identifiers;
+    for (size_t i = 0; i < request.pools.size(); ++i) {
+        identifiers.push_back(static_cast<int64_t>(i) + 1);
+    }
+    ExecutionResult executed = (*burst)->execute(request, identifiers, options);
+    for (const int64_t identifier : identifiers) {
+        if (Status released = (*burst)->releaseMemory(identifier);
+            !released.ok() && executed.status.ok()) {
+            return ended(std::move(released));
+        }
+    }
+    return executed;
+}
+
+ExecutionResult reusably(IPreparedModel& model, const Request& request,
+                         const ExecuteOptions& options) {
+    const Result<std::shared_ptr<driver::IExecution>> execution =
+            model.makeExecution(request, options);
+    if (!execution.ok()) {
+        return ended(execution.status());
+    }
+    ExecutionResult first = (*execution)->execute(options.deadline);
+    if (!first.status.ok()) {
+        return first;
+    }
+    return (*execution)->execute(options.deadline);
+}
+
+}  // namespace
+
+std::span<const Executor> executors() {
+    static constexpr Executor kExecutors[] = {
+            {"ASYNC", "ASYNC_TIMING", HalVersion::V1_0, HalVersion::V1_3, asynchronously},
+            {"SYNC", "SYNC_TIMING", HalVersion::V1_2, driver::kNewestVersion, synchronously},
+            {"BURST", "BURST_TIMING", HalVersion::V1_2, driver::kNewestVersion, inBurst},
+            {"REUSABLE", "REUSABLE_TIMING", HalVersion::AIDL_V4, driver::kNewestVersion, reusably},
+    };
+    return kExecutors;
+}
+
+Verdict checkTiming(const driver::Timing& timing, bool measured) {
+    if (!measured && (timing.timeOnDevice.has_value() || timing.timeInDriver.has_value())) {
+        return failed("timing is told where it was not asked for");
+    }
+    if (timing.timeOnDevice.has_value() && timing.timeInDriver.has_value() &&
+        *timing.timeOnDevice > *timing.timeInDriver) {
+        return failed("the time on the device, " + std::to_string(timing.timeOnDevice->count()) +
+                      " ns, is longer than that in the driver, " +
+                      std::to_string(timing.timeInDriver->count()) + " ns");
+    }
+    return passed();
+}
+
+}  // namespace halyard::vts
