@@ -16,6 +16,7 @@ from halyard.cli_files import log, pull, push, shell
 from halyard.cli_group import Program, examples, flush
 from halyard.cli_run import run, save
 from halyard.cli_vm import vm
+from halyard.cli_vts import vts
 from halyard.devices import check_there, config_of
 from halyard.devices.adb_link import LinkBroken, usb_serials
 from halyard.errors import ConfigError
@@ -50,7 +51,7 @@ def cli(*, verbose: bool) -> None:
         handler.setFormatter(_LogFormatter("%(name)s: %(message)s"))
 
 
-for _command in (run, bench, conformance, save, push, pull, shell, log, vm):
+for _command in (run, bench, conformance, vts, save, push, pull, shell, log, vm):
     cli.add_command(_command)
 
 

@@ -15,7 +15,7 @@ from halyard.backends import parse as parse_backends
 from halyard.cli_device import METAVAR as DEVICES
 from halyard.cli_group import INTERRUPTED, examples
 from halyard.conformance.collection import collect
-from halyard.conformance.console import Progress, print_report
+from halyard.conformance.console import print_report
 from halyard.conformance.driver import Driver
 from halyard.conformance.expectations import Expectations
 from halyard.conformance.history import History
@@ -29,6 +29,7 @@ from halyard.devices.config import check_instance
 from halyard.errors import ConfigError, DeviceError, HalyardError
 from halyard.hal_version import METAVAR, NEWEST
 from halyard.output_file import check_writable
+from halyard.progress import Progress
 from halyard.terminal import Terminal
 
 _EXISTING = click.Path(exists=True, path_type=Path)
@@ -198,7 +199,7 @@ def _run(
     outcomes: list[Outcome] = []
     version = ""
     error: BaseException | None = None
-    progress = Progress(terminal, len(plan.runs))
+    progress = Progress(terminal, len(plan.runs), Status)
     begin = time.monotonic()
     with progress.shown():
         try:

@@ -95,6 +95,11 @@ def _variable(machine: str) -> str:
     return f"HALYARD_NATIVE_DIR_{machine.upper()}"
 
 
+def beside_checkout() -> Path:
+    """The folder that a checkout lies in."""
+    return _CHECKOUT.parent
+
+
 def device_configs() -> Path:
     """The folder of device YAML files, .rc, VINTF fragment and sepolicy."""
     for folder in (_PACKAGE / "device-configs", _CHECKOUT / "device-configs"):

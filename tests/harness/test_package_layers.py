@@ -13,9 +13,9 @@ import halyard
 # another unit of the same one.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "proto"}),
-    frozenset({"delimited", "driver_options", "folders", "native", "output_file"}),
+    frozenset({"delimited", "driver_options", "folders", "junit", "native", "output_file"}),
     frozenset({"operations", "results", "terminal"}),
-    frozenset({"backends", "machine", "model", "records"}),
+    frozenset({"backends", "machine", "model", "progress", "records"}),
     frozenset({"cases", "compare", "onnx", "reference", "tflite", "vm"}),
     frozenset({"devices", "profile", "zoo"}),
     frozenset({"subject"}),
@@ -23,8 +23,9 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"engines", "specs"}),
     frozenset({"measurement"}),
     frozenset({"bench", "conformance", "report"}),
+    frozenset({"vts"}),
     frozenset({"cli_bench", "cli_conformance", "cli_device", "cli_files", "cli_group"}),
-    frozenset({"cli_run", "cli_vm", "demo"}),
+    frozenset({"cli_run", "cli_vm", "cli_vts", "demo"}),
     frozenset({"cli", "pytest_plugin"}),
     frozenset({"__main__"}),
 )

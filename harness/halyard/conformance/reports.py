@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-import re
-import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from halyard import output_file, records
+from halyard import junit, output_file, records
 from halyard.conformance.outcome import Outcome, Status, count
+from halyard.junit import Kind, Row
 from halyard.records import conformance
-
-# What XML 1.0 can't hold.
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
@@ -57,43 +53,28 @@ def write_json(path: Path, report: Report) -> None:
 
 def write_junit(path: Path, report: Report) -> None:
     """Crashes are errors; what is unsupported or fails as expected is skipped."""
-    counts = count(report.outcomes)
-    suite = ET.Element(
-        "testsuite",
-        name=f"halyard conformance {report.device}",
-        tests=str(len(report.outcomes) + len(report.unreadable)),
-        failures=str(counts[Status.FAILED] + counts[Status.XPASSED]),
-        errors=str(counts[Status.CRASHED] + len(report.unreadable)),
-        skipped=str(counts[Status.UNSUPPORTED] + counts[Status.XFAILED]),
-        time=f"{report.seconds:.3f}",
-    )
-    for outcome in report.outcomes:
-        test = ET.SubElement(
-            suite,
-            "testcase",
-            classname=_text(outcome.spec or "halyard"),
-            name=_text(outcome.name),
-            time=f"{outcome.seconds:.6f}",
+    rows = [
+        Row(
+            suite=outcome.spec or "halyard",
+            name=outcome.name,
+            kind=_KINDS.get(outcome.status, Kind.PASSED),
+            message=outcome.message,
+            type=outcome.stage,
+            seconds=outcome.seconds,
         )
-        kind = _JUNIT_KINDS.get(outcome.status)
-        if kind is not None:
-            ET.SubElement(test, kind, message=_text(outcome.message), type=outcome.stage)
-    for problem in report.unreadable:
-        test = ET.SubElement(suite, "testcase", classname="halyard", name="a file of cases")
-        ET.SubElement(test, "error", message=_text(problem), type="read")
-    top = ET.Element("testsuites")
-    top.append(suite)
-    output_file.write(path, ET.tostring(top, encoding="utf-8", xml_declaration=True) + b"\n")
+        for outcome in report.outcomes
+    ]
+    rows += [
+        Row("halyard", "a file of cases", Kind.ERROR, problem, "read")
+        for problem in report.unreadable
+    ]
+    junit.write(path, f"halyard conformance {report.device}", rows, report.seconds)
 
 
-_JUNIT_KINDS = {
-    Status.FAILED: "failure",
-    Status.XPASSED: "failure",
-    Status.CRASHED: "error",
-    Status.UNSUPPORTED: "skipped",
-    Status.XFAILED: "skipped",
+_KINDS = {
+    Status.FAILED: Kind.FAILURE,
+    Status.XPASSED: Kind.FAILURE,
+    Status.CRASHED: Kind.ERROR,
+    Status.UNSUPPORTED: Kind.SKIPPED,
+    Status.XFAILED: Kind.SKIPPED,
 }
-
-
-def _text(text: str) -> str:
-    return _NOT_XML.sub("?", text)

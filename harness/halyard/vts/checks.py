@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checks that the runner has, and what each is for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from halyard import hal_version, native
+from halyard.cases import variants
+from halyard.cases.case import Case
+from halyard.errors import HalyardError
+from halyard.proto import halyard_pb2 as pb
+
+
+@dataclass(frozen=True)
+class Check:
+    """A test of the vendor test suite; of several that it makes one after the other, the one that
+    `variant` names."""
+
+    suite: str
+    name: str
+    variant: str
+    subject: str  # "device", or which cases it is for
+    since: pb.HalVersion
+    until: pb.HalVersion
+
+    @property
+    def id(self) -> str:
+        """What the runner calls it."""
+        return self._named("")
+
+    def test_name(self, case: str) -> str:
+        """Of the check of a case, as gtest has it: "GeneratedTest.Test/add_SYNC". That of a check
+        of the device has no case: ""."""
+        return self._named(case and f"/{case}")
+
+    def _named(self, case: str) -> str:
+        return f"{self.suite}.{self.name}{case}" + (self.variant and f"_{self.variant}")
+
+    def is_of(self, version: pb.HalVersion) -> bool:
+        return self.since <= version <= self.until
+
+    def is_for(self, case: Case) -> bool:
+        return self.subject in _SUBJECTS and _SUBJECTS[self.subject](case)
+
+
+def _is_endless(case: Case) -> bool:
+    return "infiniteLoop" in case.tags
+
+
+def _is_ordinary(case: Case) -> bool:
+    return not case.expect_failure and not _is_endless(case)
+
+
+def _is_coupled(case: Case) -> bool:
+    return _is_ordinary(case) and variants.signed(case) is not None
+
+
+_SUBJECTS: Mapping[str, Callable[[Case], bool]] = {
+    "each_case": _is_ordinary,
+    "failing_case": lambda case: case.expect_failure,
+    "infinite_loop_case": _is_endless,
+    "coupled_case": _is_coupled,
+}
+
+
+@cache
+def all_checks(program: Path | None = None) -> Sequence[Check]:
+    """What a runner has; left out: this machine's."""
+    program = program or native.program(native.RUNNER)
+    done = subprocess.run([program, "--list-checks"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise HalyardError(f"{program} --list-checks failed: {done.stderr.strip()}")
+    return tuple(
+        Check(
+            suite=row["suite"],
+            name=row["name"],
+            variant=row["variant"],
+            subject=row["subject"],
+            since=hal_version.parse(row["since"]),
+            until=hal_version.parse(row["until"]),
+        )
+        for row in json.loads(done.stdout)
+    )
