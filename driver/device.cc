@@ -245,6 +245,16 @@ DeviceType Device::type() const {
     return mState->backendList.empty() ? DeviceType::OTHER : typeOf(*mState->backendList.front());
 }
 
+DeviceStatus Device::status() const {
+    return mState->preparing.busy() || mState->executing.busy() ? DeviceStatus::BUSY
+                                                                : DeviceStatus::AVAILABLE;
+}
+
+const std::vector<Extension>& Device::extensions() const {
+    static const auto* const none = new std::vector<Extension>();
+    return *none;
+}
+
 Result<std::shared_ptr<Client>> Device::client(ProcessId process) const {
     return mState->clients.of(process);
 }

@@ -52,6 +52,12 @@ class Device {
     // That of the backend which is asked first.
     DeviceType type() const;
     const Capabilities& capabilities() const { return mCapabilities; }
+    // BUSY: all slots that clients share to prepare or to execute are taken, and somebody's work
+    // waits for one. Whoever asks learns no more of the others than that, and may be served all the
+    // same: users of whom nothing runs have slots of their own.
+    DeviceStatus status() const;
+    // Those of which operations and operands may stand in models.
+    const std::vector<Extension>& extensions() const;
     // How many a model is kept in where the options of prepare() have them; none where this build
     // can't be told from others.
     NumberOfCacheFiles numberOfCacheFiles() const;

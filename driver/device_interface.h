@@ -141,6 +141,10 @@ class IDevice {
     virtual Result<DeviceType> type() = 0;
     virtual Result<std::vector<Extension>> extensions() = 0;
     virtual Result<Capabilities> capabilities() = 0;
+    // Whether it has time. UNSUPPORTED on AIDL, which has no such question.
+    virtual Result<DeviceStatus> status() = 0;
+    // UNSUPPORTED before HAL 1.2.
+    virtual Result<std::vector<Extension>> extensions() = 0;
     virtual Result<std::vector<bool>> supportedOperations(const Model& model) = 0;
 
     // `options.client` counts for a device in this process alone: a wire knows who calls.

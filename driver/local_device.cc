@@ -159,6 +159,8 @@ class LocalDevice : public IDevice {
     Result<DeviceType> type() override { return mDevice->type(); }
     Result<std::vector<Extension>> extensions() override { return std::vector<Extension>(); }
     Result<Capabilities> capabilities() override { return mDevice->capabilities(); }
+    Result<DeviceStatus> status() override { return mDevice->status(); }
+    Result<std::vector<Extension>> extensions() override { return mDevice->extensions(); }
 
     Result<std::vector<bool>> supportedOperations(const Model& model) override {
         return mDevice->supportedOperations(model, mVersion);

@@ -332,6 +332,11 @@ size_t Scheduler::waiting() const {
     return mQueue->waiting;
 }
 
+bool Scheduler::busy() const {
+    const std::lock_guard lock(mQueue->mutex);
+    return mQueue->waiting > 0 && mQueue->running >= mQueue->limits.shared;
+}
+
 // ---- Group and Share ----------------------------------------------------------------------------
 
 Scheduler::Group::Group(std::shared_ptr<Queue> queue) : mQueue(std::move(queue)) {

@@ -63,6 +63,8 @@ class Scheduler {
 
     // Tasks and callers that wait for a slot just now.
     size_t waiting() const;
+    // Whether somebody waits, and no shared slot is free.
+    bool busy() const;
 
   private:
     struct Waiter;

@@ -454,6 +454,29 @@ nn::Capabilities encode(const driver::Capabilities& capabilities) {
     return wire;
 }
 
+Result<driver::Extension> decode(const nn::Extension& wire) {
+    driver::Extension extension{.name = wire.name, .operandTypes = {}};
+    for (const nn::ExtensionOperandTypeInformation& type : wire.operandTypes) {
+        if (type.byteSize < 0) {
+            return isNegative("byteSize", type.byteSize);
+        }
+        extension.operandTypes.push_back({.type = type.type,
+                                          .isTensor = type.isTensor,
+                                          .byteSize = static_cast<uint32_t>(type.byteSize)});
+    }
+    return extension;
+}
+
+nn::Extension encode(const driver::Extension& extension) {
+    nn::Extension wire{.name = extension.name, .operandTypes = {}};
+    for (const driver::Extension::OperandTypeInformation& type : extension.operandTypes) {
+        wire.operandTypes.push_back({.type = type.type,
+                                     .isTensor = type.isTensor,
+                                     .byteSize = static_cast<int32_t>(type.byteSize)});
+    }
+    return wire;
+}
+
 driver::Timing decode(const nn::Timing& wire) {
     const auto known = [](int64_t duration) {
         return duration < 0 ? driver::Duration() : driver::Duration(nanoseconds(duration));

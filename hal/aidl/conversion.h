@@ -50,6 +50,7 @@ driver::ExtensionHints decodeHints(std::span<const nn::TokenValuePair> hints,
                                    std::span<const nn::ExtensionNameAndPrefix> prefixes);
 
 driver::Capabilities decode(const nn::Capabilities& wire);
+Result<driver::Extension> decode(const nn::Extension& wire);
 // The status of one that says that its outputs were too small is OUTPUT_TOO_SMALL.
 driver::ExecutionResult decode(const nn::ExecutionResult& wire);
 driver::Timing decode(const nn::Timing& wire);
@@ -63,6 +64,7 @@ int64_t encodeDeadline(const Deadline& deadline);
 int64_t encodeDuration(const driver::Duration& duration);
 nn::ExecutionConfig encodeConfig(const driver::ExecuteOptions& options);
 nn::Capabilities encode(const driver::Capabilities& capabilities);
+nn::Extension encode(const driver::Extension& extension);
 // Of an execution that was OK or whose outputs were too small.
 nn::ExecutionResult encode(const driver::ExecutionResult& result);
 nn::Timing encode(const driver::Timing& timing);

@@ -157,7 +157,11 @@ Status DeviceObject::getNumberOfCacheFilesNeeded(Call& call) {
 }
 
 Status DeviceObject::getSupportedExtensions(Call& call) {
-    return call.answer(IDevice::GetSupportedExtensions::Results());
+    IDevice::GetSupportedExtensions::Results results;
+    for (const driver::Extension& extension : mDevice->extensions()) {
+        results.result.push_back(encode(extension));
+    }
+    return call.answer(results);
 }
 
 Result<std::vector<bool>> DeviceObject::supportedBy(const driver::Model& model,

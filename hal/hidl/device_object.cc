@@ -239,7 +239,7 @@ Status DeviceObject::prepareFor(Call& call, std::string_view method, const Prepa
 
 Status DeviceObject::getStatus(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
-    writeEnum(*reply, DeviceStatus::AVAILABLE);
+    writeEnum(*reply, static_cast<DeviceStatus>(mDevice->status()));
     return {};
 }
 
@@ -259,8 +259,12 @@ Status DeviceObject::getType(Call& call) {
 
 Status DeviceObject::getSupportedExtensions(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+    std::vector<nn::v1_2::Extension> extensions;
+    for (const driver::Extension& extension : mDevice->extensions()) {
+        nn::v1_2::encode(*reply, extension, extensions.emplace_back());
+    }
     writeEnum(*reply, ErrorStatus::NONE);
-    writeValue(*reply, HidlVec<nn::v1_2::Extension>());
+    writeValue(*reply, makeVec(*reply, extensions));
     return {};
 }
 

@@ -58,6 +58,27 @@ void encode(ParcelWriter& writer, const driver::ExtensionNameAndPrefix& extensio
     wire.prefix = extension.prefix;
 }
 
+driver::Extension decode(const Extension& wire) {
+    driver::Extension extension{.name = std::string(wire.name.view()), .operandTypes = {}};
+    for (const Extension::OperandTypeInformation& type : wire.operandTypes.view()) {
+        extension.operandTypes.push_back(
+                {.type = type.type, .isTensor = type.isTensor, .byteSize = type.byteSize});
+    }
+    return extension;
+}
+
+void encode(ParcelWriter& writer, const driver::Extension& extension, Extension& wire) {
+    std::vector<Extension::OperandTypeInformation> types;
+    for (const driver::Extension::OperandTypeInformation& type : extension.operandTypes) {
+        auto& entry = types.emplace_back();
+        entry.type = type.type;
+        entry.isTensor = type.isTensor;
+        entry.byteSize = type.byteSize;
+    }
+    wire.name = makeString(writer, extension.name);
+    wire.operandTypes = makeVec(writer, types);
+}
+
 driver::Model decode(const Model& wire) {
     driver::Model model;
     model.main = decodeSubgraph(wire);

@@ -15,6 +15,7 @@ namespace halyard::hal::hidl::nn::v1_2 {
 driver::ExtraParams decode(const Operand::ExtraParams& wire);
 driver::Operand decode(const Operand& wire);
 driver::ExtensionNameAndPrefix decode(const Model::ExtensionNameAndPrefix& wire);
+driver::Extension decode(const Extension& wire);
 driver::Model decode(const Model& wire);
 driver::OutputShape decode(const OutputShape& wire);
 driver::Timing decode(const Timing& wire);
@@ -24,6 +25,7 @@ void encode(ParcelWriter& writer, const driver::ExtraParams& params, Operand::Ex
 void encode(ParcelWriter& writer, const driver::Operand& operand, Operand& wire);
 void encode(ParcelWriter& writer, const driver::ExtensionNameAndPrefix& extension,
             Model::ExtensionNameAndPrefix& wire);
+void encode(ParcelWriter& writer, const driver::Extension& extension, Extension& wire);
 void encode(ParcelWriter& writer, const driver::OutputShape& shape, OutputShape& wire);
 
 // Results of executeSynchronously* and arguments of notify_1_2 and notify_1_3, after the status.

@@ -45,6 +45,25 @@ TEST_F(ClientWork, FindASlotThoughAnotherTakesAllThatItGets) {
     greedy->end();
 }
 
+TEST_F(ClientWork, MakesTheDeviceBusyWhereItWaits) {
+    const std::shared_ptr<Client> client = account(kGreedy);
+    EXPECT_EQ(mDevice->status(), DeviceStatus::AVAILABLE);
+    for (const auto& share : {client->shares().executing, client->shares().preparing}) {
+        std::vector<Scheduler::Slot> slots;
+        while (std::optional<Scheduler::Slot> slot = share->tryEnter()) {
+            slots.push_back(std::move(*slot));
+        }
+        EXPECT_EQ(mDevice->status(), DeviceStatus::AVAILABLE) << "nothing waits";
+        const Awaited<Status> turn;
+        EXPECT_TRUE(
+                share->post(Priority::MEDIUM, {}, [turn](const Status& t) { turn.set(t); }).ok());
+        EXPECT_EQ(mDevice->status(), DeviceStatus::BUSY);
+        slots.clear();
+        EXPECT_TRUE(turn.get().ok());
+        EXPECT_EQ(mDevice->status(), DeviceStatus::AVAILABLE);
+    }
+}
+
 TEST_F(ClientWork, OfLowerPriorityStandsStillWhileTheUsersOwnOfAHigherOneRuns) {
     const std::shared_ptr<Client> client = account(kGreedy);
     const std::shared_ptr<Client> other = account(kModest);

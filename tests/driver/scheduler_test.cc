@@ -121,6 +121,24 @@ TEST(Scheduler, LetsCallersInWhileSlotsAreFree) {
     EXPECT_TRUE(share->enter(Priority::LOW, passed).ok()) << "it had not to wait";
 }
 
+TEST(Scheduler, IsBusyOnceWorkWaitsAndNoSharedSlotIsFree) {
+    Scheduler scheduler(2, 8);
+    const auto share = scheduler.makeShare();
+    EXPECT_FALSE(scheduler.busy());
+    std::optional<Scheduler::Slot> first = share->tryEnter();
+    const std::optional<Scheduler::Slot> second = share->tryEnter();
+    EXPECT_TRUE(first.has_value() && second.has_value());
+    EXPECT_FALSE(scheduler.busy()) << "nobody waits";
+    const Awaited<bool> ran;
+    EXPECT_TRUE(
+            share->post(Priority::LOW, {}, [ran](const Status& /*turn*/) { ran.set(true); }).ok());
+    EXPECT_TRUE(scheduler.busy());
+    EXPECT_TRUE(scheduler.makeShare()->tryEnter().has_value()) << "other users have their own";
+    first.reset();
+    EXPECT_TRUE(ran.get());
+    EXPECT_FALSE(scheduler.busy());
+}
+
 TEST(Scheduler, GivesSlotsToTasksAndCallersByPriorityAndThenByArrival) {
     std::vector<std::string> order;  // written by who has the only slot
     std::vector<std::thread> callers;

@@ -80,6 +80,7 @@ class DeviceInterface : public ::testing::TestWithParam<Way> {
         Result<ServedDevice> served = serveDevice(mProcess);
         ASSERT_TRUE(served.ok()) << served.status().toString();
         mObject = served->object;
+        mDriver = served->driver;
         if (!GetParam().remote) {
             mDevice = driver::makeLocalDevice(served->driver, GetParam().version);
         } else if (isAidl()) {
@@ -122,6 +123,7 @@ class DeviceInterface : public ::testing::TestWithParam<Way> {
 
     std::shared_ptr<LoopbackProcess> mProcess = std::make_shared<LoopbackProcess>();
     std::shared_ptr<LocalObject> mObject;
+    std::shared_ptr<driver::Device> mDriver;
     std::shared_ptr<driver::IDevice> mDevice;
     driver::Request mRequest;
 };
@@ -233,6 +235,30 @@ TEST_P(DeviceInterface, KnowsWhatTheVersionHasWordsFor) {
     const auto figures = performanceOf(*capabilities, driver::OperandType::TENSOR_FLOAT32);
     EXPECT_LT(figures.execTime, 1000.0F);
     EXPECT_EQ(mDevice->versionString().ok(), knowsShapes());
+}
+
+TEST_P(DeviceInterface, TellsWhetherItIsBusy) {
+    if (isAidl()) {
+        EXPECT_EQ(mDevice->status().status().code(), StatusCode::UNSUPPORTED);
+        return;
+    }
+    const auto status = [&] { return mDevice->status().value(); };
+    EXPECT_EQ(status(), driver::DeviceStatus::AVAILABLE);
+    const auto client = mDriver->client({.pid = 1, .uid = 10'000});
+    ASSERT_TRUE(client.ok());
+    driver::Scheduler::Share& share = *(*client)->shares().executing;
+    std::vector<driver::Scheduler::Slot> slots;
+    while (std::optional<driver::Scheduler::Slot> slot = share.tryEnter()) {
+        slots.push_back(std::move(*slot));
+    }
+    std::promise<void> turn;
+    ASSERT_TRUE(share.post(driver::Priority::LOW, {}, [&](const Status& /*turn*/) {
+                         turn.set_value();
+                     }).ok());
+    EXPECT_EQ(status(), driver::DeviceStatus::BUSY);
+    slots.clear();
+    turn.get_future().get();
+    EXPECT_EQ(status(), driver::DeviceStatus::AVAILABLE);
 }
 
 TEST_P(DeviceInterface, SaysWhatItCanNotDo) {

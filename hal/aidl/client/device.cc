@@ -180,6 +180,17 @@ class ClientDevice final : public driver::IDevice {
         return decode(answer.results.result);
     }
 
+    Result<driver::DeviceStatus> status() override { return unsupported("AIDL has no getStatus"); }
+
+    Result<std::vector<driver::Extension>> extensions() override {
+        HALYARD_ASSIGN_OR_RETURN(const auto answer, call<nn::IDevice::GetSupportedExtensions>({}));
+        std::vector<driver::Extension> extensions;
+        for (const nn::Extension& extension : answer.results.result) {
+            HALYARD_ASSIGN_OR_RETURN(extensions.emplace_back(), decode(extension));
+        }
+        return extensions;
+    }
+
     Result<std::vector<bool>> supportedOperations(const Model& model) override {
         HALYARD_ASSIGN_OR_RETURN(const Model sent, sendable(model));
         HALYARD_ASSIGN_OR_RETURN(

@@ -161,6 +161,34 @@ class ClientDevice : public driver::IDevice {
         return read.ok() ? std::move(read) : callFailed(kMethod, read.status());
     }
 
+    Result<driver::DeviceStatus> status() override {
+        constexpr std::string_view kMethod = "getStatus";
+        const Result<std::unique_ptr<Reply>> reply =
+                mConnection.device.call(nn::v1_0::IDevice::getStatus);
+        if (!reply.ok()) {
+            return callFailed(kMethod, reply.status());
+        }
+        const auto status = readEnum<driver::DeviceStatus>((*reply)->reader());
+        return status.ok() ? status : callFailed(kMethod, status.status());
+    }
+
+    Result<std::vector<driver::Extension>> extensions() override {
+        constexpr std::string_view kMethod = "getSupportedExtensions";
+        HALYARD_RETURN_IF_ERROR(checkHas(kMethod, HalVersion::V1_2));
+        const Result<std::unique_ptr<Reply>> reply =
+                mConnection.device.call(nn::v1_3::IDevice::getSupportedExtensions);
+        HALYARD_RETURN_IF_ERROR(checkAnswer(kMethod, reply));
+        const auto wire = readValue<HidlVec<nn::v1_2::Extension>>((*reply)->reader());
+        if (!wire.ok()) {
+            return callFailed(kMethod, wire.status());
+        }
+        std::vector<driver::Extension> extensions;
+        for (const nn::v1_2::Extension& extension : (*wire)->view()) {
+            extensions.push_back(nn::v1_2::decode(extension));
+        }
+        return extensions;
+    }
+
     Result<std::vector<bool>> supportedOperations(const Model& model) override {
         constexpr std::string_view kMethod = "getSupportedOperations";
         HALYARD_ASSIGN_OR_RETURN(const Model sent, sendable(model));
