@@ -16,6 +16,7 @@
 #include "driver/charged_work.h"
 #include "driver/device_state.h"
 #include "driver/lowest_version.h"
+#include "driver/model/extensions.h"
 #include "driver/model/footprint.h"
 #include "driver/model/pools.h"
 #include "driver/model/validate.h"
@@ -251,8 +252,7 @@ DeviceStatus Device::status() const {
 }
 
 const std::vector<Extension>& Device::extensions() const {
-    static const auto* const none = new std::vector<Extension>();
-    return *none;
+    return knownExtensions();
 }
 
 Result<std::shared_ptr<Client>> Device::client(ProcessId process) const {

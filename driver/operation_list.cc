@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "driver/model/extensions.h"
 #include "driver/ops/operation.h"
 
 namespace halyard::driver {
@@ -62,6 +63,22 @@ std::string toJson(const OperationDefinition& definition) {
            ",\n     \"rows\": " + listOf(definition.rows, typeRow, kNextRow) + "}";
 }
 
+// Without their forms and rows, which docs/extensions.md has in words.
+std::string toJson(const Extension& extension) {
+    const auto operandType = [](const Extension::OperandTypeInformation& type) {
+        return "{\"number\": " + std::to_string(type.type) +
+               ", \"is_tensor\": " + (type.isTensor ? "true" : "false") +
+               ", \"byte_size\": " + std::to_string(type.byteSize) + "}";
+    };
+    std::string operations;
+    for (const std::string_view name : *operationsOf(extension.name)) {
+        operations.append(operations.empty() ? "" : ", ").append(quoted(name));
+    }
+    return "    {\"name\": " + quoted(extension.name) + ",\n     \"operations\": [" + operations +
+           "],\n     \"operand_types\": " +
+           listOf<Extension::OperandTypeInformation>(extension.operandTypes, operandType) + "}";
+}
+
 }  // namespace
 
 std::string listOperations() {
@@ -75,7 +92,8 @@ std::string listOperations() {
         text += toJson(definition);
         first = false;
     }
-    return text + "\n]}\n";
+    return text + "\n],\n\"extensions\": " + listOf<Extension>(knownExtensions(), toJson, ",\n") +
+           "}\n";
 }
 
 }  // namespace halyard::driver

@@ -11,7 +11,7 @@ namespace halyard::driver {
 void noteIgnored(const ExtensionHints& hints, std::string_view call) {
     if (!hints.pairs.empty()) {
         log(LogLevel::VERBOSE, std::string(call) + ": " + std::to_string(hints.pairs.size()) +
-                                       " hints are ignored: no extension is known");
+                                       " hints are ignored: no extension that is known has any");
     }
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "driver/model/extensions.h"
 #include "driver/model/validate.h"
 
 namespace halyard::driver {
@@ -132,7 +133,7 @@ Status validateGraph(const Model& model, const Subgraph& subgraph, HalVersion ve
             status = walkOperation(subgraph, operation, walk);
         }
         if (!status.ok()) {
-            return status.withContext(labelOf(operation, i));
+            return status.withContext(labelOf(model, operation, i));
         }
     }
     return validateUse(subgraph, walk);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "driver/model/extensions.h"
 #include "driver/model/validate.h"
 #include "engine/base/checked_math.h"
 
@@ -42,10 +43,10 @@ Status validateType(const Model& model, const Operand& operand, HalVersion versi
     return {};
 }
 
-Status validateDimensions(const Operand& operand, HalVersion version) {
-    const OperandTypeInfo* info = findOperandType(operand.type);
+Status validateDimensions(const Model& model, const Operand& operand, HalVersion version) {
+    const OperandTypeInfo* info = findOperandType(model, operand.type);
     if (info == nullptr) {
-        return {};  // an extension's type: only the extension knows whether it is a tensor
+        return {};  // only those who know the extension know whether it is a tensor
     }
     const std::vector<uint32_t>& dimensions = operand.dimensions;
     if (!info->isTensor()) {
@@ -155,8 +156,8 @@ std::optional<uint32_t> byteSize(const Operand& operand, const OperandTypeInfo& 
     return size;
 }
 
-Status validateSize(const Operand& operand) {
-    const OperandTypeInfo* info = findOperandType(operand.type);
+Status validateSize(const Model& model, const Operand& operand) {
+    const OperandTypeInfo* info = findOperandType(model, operand.type);
     if (info == nullptr || isOem(operand)) {
         return {};
     }
@@ -220,7 +221,7 @@ Status validateLocation(const Model& model, const Operand& operand, HalVersion v
 
 Status validateOperand(const Model& model, const Operand& operand, HalVersion version) {
     HALYARD_RETURN_IF_ERROR(validateType(model, operand, version));
-    HALYARD_RETURN_IF_ERROR(validateDimensions(operand, version));
+    HALYARD_RETURN_IF_ERROR(validateDimensions(model, operand, version));
     HALYARD_RETURN_IF_ERROR(validateQuantization(operand));
     HALYARD_RETURN_IF_ERROR(validateExtraParams(operand));
     if ((operand.lifetime == OperandLifeTime::SUBGRAPH) !=
@@ -228,7 +229,7 @@ Status validateOperand(const Model& model, const Operand& operand, HalVersion ve
         return invalidArgument("lifetime SUBGRAPH and type SUBGRAPH go together");
     }
     HALYARD_RETURN_IF_ERROR(validateLocation(model, operand, version));
-    return validateSize(operand);
+    return validateSize(model, operand);
 }
 
 }  // namespace
@@ -238,7 +239,7 @@ Status validateOperands(const Model& model, const Subgraph& subgraph, HalVersion
         const Operand& operand = subgraph.operands[i];
         HALYARD_RETURN_IF_ERROR(validateOperand(model, operand, version)
                                         .withContext("operand " + std::to_string(i) + " (" +
-                                                     describe(operand.type) + ")"));
+                                                     describe(model, operand.type) + ")"));
     }
     return {};
 }

@@ -10,6 +10,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "driver/model/extensions.h"
+#include "driver/ops/extension_operations.h"
 #include "driver/ops/lowering.h"
 #include "driver/ops/operation.h"
 #include "engine/graph/verifier.h"
@@ -252,11 +254,11 @@ Result<TensorId> GraphBuilder::listOf(const std::vector<int32_t>& values) {
 Status GraphBuilder::lower(size_t operation) {
     HALYARD_RETURN_IF_ERROR(mRun.checkpoint().check("while operations were lowered"));
     const Operation& source = mSubgraph.operations[operation];
-    const std::string label = labelOf(source, operation);
+    const std::string label = labelOf(mRun.model(), source, operation);
     if (mRun.denies(source.type)) {
         return unsupported(label + " is turned off by option -u");
     }
-    const OperationDefinition* definition = findOperation(source.type);
+    const OperationDefinition* definition = findOperation(mRun.model(), source.type);
     if (definition == nullptr || definition->lower == nullptr) {
         return unsupported(label + ": Halyard can't run this operation");
     }

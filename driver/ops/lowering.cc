@@ -168,6 +168,13 @@ TensorId Lowering::addTemporary(TensorType type) {
     return mBuilder.graph().addTensor(std::move(type));
 }
 
+Result<TensorId> Lowering::float32Constant(float value) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(&value);
+    return mBuilder.graph().addConstant(
+            {.type = engine::DataType::FLOAT32, .shape = {}, .quantization = {}},
+            {.owner = nullptr, .bytes = {bytes, sizeof value}}, mBuilder.run().copies());
+}
+
 void Lowering::addNode(engine::NodeDescriptor descriptor, std::vector<TensorId> inputs,
                        TensorId output) {
     addNode(std::move(descriptor), std::move(inputs), std::vector<TensorId>{output});

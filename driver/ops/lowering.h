@@ -61,6 +61,8 @@ class Lowering {
     Result<std::vector<engine::TensorId>> outputs(std::string_view name);
     const engine::TensorType& typeOf(engine::TensorId id) const;
     engine::TensorId addTemporary(engine::TensorType type);
+    // A FLOAT32 of our own without dimensions.
+    Result<engine::TensorId> float32Constant(float value);
     void addNode(engine::NodeDescriptor descriptor, std::vector<engine::TensorId> inputs,
                  engine::TensorId output);
     void addNode(engine::NodeDescriptor descriptor, std::vector<engine::TensorId> inputs,

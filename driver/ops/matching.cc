@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/model/extensions.h"
 #include "driver/ops/operation_view.h"
 
 namespace halyard::driver {
@@ -115,8 +116,8 @@ struct Closest {
             other.position == difference.position) {
             const auto* column = std::get_if<Column>(&other.form->type);
             const std::string type =
-                    describe(column != nullptr ? row.types[column->index]
-                                               : std::get<OperandType>(other.form->type));
+                    describeTabled(column != nullptr ? row.types[column->index]
+                                                     : std::get<OperandType>(other.form->type));
             if (std::ranges::find(expected, type) == expected.end()) {
                 expected.push_back(type);
             }
@@ -134,7 +135,7 @@ Status explainTypes(const Closest& closest, const Operation& operation, const Op
                                  .isOutput = wrong.isOutput,
                                  .position = wrong.position};
     const OperandType type = (wrong.isOutput ? types.outputs : types.inputs)[wrong.position];
-    return invalidArgument(operand.name() + " is " + describe(type) + "; " + nameOf(version) +
+    return invalidArgument(operand.name() + " is " + describeTabled(type) + "; " + nameOf(version) +
                            (wrong.isOutput ? " gives " : " takes ") +
                            alternatives(closest.expected) + " there");
 }

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include "driver/model/extensions.h"
+#include "driver/ops/extension_operations.h"
 #include "driver/ops/families.h"
 #include "driver/ops/operation_view.h"
 
@@ -51,13 +53,13 @@ Status validateOperation(const Model& model, const Subgraph& subgraph, const Ope
 Status validateOperations(const Model& model, const Subgraph& subgraph, HalVersion version) {
     for (size_t i = 0; i < subgraph.operations.size(); ++i) {
         const Operation& operation = subgraph.operations[i];
-        const OperationDefinition* definition = findOperation(operation.type);
+        const OperationDefinition* definition = findOperation(model, operation.type);
         if (definition == nullptr) {
             continue;  // valid as far as anyone here can tell, and unsupported
         }
         const Status valid = validateOperation(model, subgraph, operation, *definition, version);
         if (!valid.ok()) {
-            return valid.withContext(labelOf(operation, i));
+            return valid.withContext(labelOf(model, operation, i));
         }
     }
     return {};

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "driver/model/extensions.h"
 #include "driver/ops/matching.h"
 
 namespace halyard::driver {
@@ -26,11 +27,14 @@ const OperandView& absentView() {
     return *absent;
 }
 
-std::vector<OperandType> typesOf(const Subgraph& subgraph, const std::vector<uint32_t>& indexes) {
+// As forms name them.
+std::vector<OperandType> typesOf(const Model& model, const Subgraph& subgraph,
+                                 const std::vector<uint32_t>& indexes) {
     std::vector<OperandType> types;
     types.reserve(indexes.size());
     for (const uint32_t index : indexes) {
-        types.push_back(subgraph.operands[index].type);
+        const OperandType type = subgraph.operands[index].type;
+        types.push_back(tabled(model, type).value_or(type));
     }
     return types;
 }
@@ -73,8 +77,8 @@ Result<OperationView> OperationView::make(const Model& model, const Subgraph& su
                                           const Operation& operation,
                                           const OperationDefinition& definition,
                                           HalVersion version) {
-    const OperandTypes types = {.inputs = typesOf(subgraph, operation.inputs),
-                                .outputs = typesOf(subgraph, operation.outputs)};
+    const OperandTypes types = {.inputs = typesOf(model, subgraph, operation.inputs),
+                                .outputs = typesOf(model, subgraph, operation.outputs)};
     OperationView view(model, definition, version);
     view.mForm = findForm(definition, types, version);
     if (view.mForm == nullptr) {

@@ -36,6 +36,14 @@ TEST(OperationList, NamesEveryOperationThatHalyardRuns) {
     }
 }
 
+TEST(OperationList, NamesTheExtensionsThatHalyardKnows) {
+    EXPECT_NE(listOperations().find(R"("extensions": [    {"name": "com.halyard.activation",
+     "operations": ["SILU", "GELU"],
+     "operand_types": [{"number": 0, "is_tensor": false, "byte_size": 4}]}])"),
+              std::string::npos)
+            << listOperations();
+}
+
 TEST(OperationList, ClosesEveryBracket) {
     const std::string list = listOperations();
     EXPECT_EQ(std::ranges::count(list, '{'), std::ranges::count(list, '}'));

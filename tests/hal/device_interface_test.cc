@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "driver/local_device.h"
+#include "driver/model/extensions.h"
 #include "engine/base/log.h"
 #include "hal/aidl/client/connection.h"
 #include "hal/aidl/client/device.h"
@@ -235,6 +236,39 @@ TEST_P(DeviceInterface, KnowsWhatTheVersionHasWordsFor) {
     const auto figures = performanceOf(*capabilities, driver::OperandType::TENSOR_FLOAT32);
     EXPECT_LT(figures.execTime, 1000.0F);
     EXPECT_EQ(mDevice->versionString().ok(), knowsShapes());
+}
+
+TEST_P(DeviceInterface, RunsTheOperationsOfTheExtensionThatItLists) {
+    const Result<std::vector<driver::Extension>> listed = mDevice->extensions();
+    EXPECT_EQ(listed.ok(), knowsShapes()) << "extensions came with 1.2";
+    if (listed.ok()) {
+        EXPECT_EQ(*listed, driver::knownExtensions());
+    }
+    for (const uint32_t prefix : {1U, 0xFFFFU}) {
+        driver::Model model = addModel();
+        model.extensionNameToPrefix = {
+                {.name = "com.halyard.activation", .prefix = static_cast<uint16_t>(prefix)}};
+        // GELU by tanh.
+        model.main.operations[0].type = static_cast<driver::OperationType>(prefix << 16U | 1U);
+        model.main.operations[0].inputs = {0, 2};
+        model.main.operands[1].numberOfConsumers = 0;
+        model.main.operands[2].type = static_cast<driver::OperandType>(prefix << 16U);
+        const auto prepared = mDevice->prepare(model, {});
+        if (GetParam().version < HalVersion::V1_2) {
+            EXPECT_EQ(prepared.status().code(), StatusCode::INVALID_ARGUMENT);
+            continue;
+        }
+        ASSERT_TRUE(prepared.ok()) << prepared.status().toString();
+        EXPECT_EQ(mDevice->supportedOperations(model).value(), std::vector{true});
+        ASSERT_TRUE((*prepared)->execute(mRequest, {}).status.ok());
+        EXPECT_NEAR(output()[0], 0.8411919906F, 1e-6F);
+        EXPECT_NEAR(output()[1], 1.9545976941F, 1e-6F);
+        EXPECT_NE((*prepared)->report().find("com.halyard.activation.GELU"), std::string::npos);
+        // The same number of an extension that nobody knows.
+        model.extensionNameToPrefix[0].name = "com.example.activation";
+        EXPECT_EQ(mDevice->supportedOperations(model).value(), std::vector{false});
+        EXPECT_FALSE(mDevice->prepare(model, {}).ok());
+    }
 }
 
 TEST_P(DeviceInterface, TellsWhetherItIsBusy) {

@@ -185,7 +185,11 @@ TEST_F(HidlObjects, AnswerGetters) {
     Result<const hidl::HidlVec<hidl::nn::v1_2::Extension>*> extensions =
             hidl::readValue<hidl::HidlVec<hidl::nn::v1_2::Extension>>((*reply)->reader());
     ASSERT_TRUE(extensions.ok());
-    EXPECT_EQ((*extensions)->count, 0U);
+    ASSERT_EQ((*extensions)->count, 1U);
+    const hidl::nn::v1_2::Extension& extension = (*extensions)->view()[0];
+    EXPECT_EQ(extension.name.view(), "com.halyard.activation");
+    ASSERT_EQ(extension.operandTypes.count, 1U);
+    EXPECT_EQ(extension.operandTypes.view()[0].byteSize, 4U);
 }
 
 TEST_F(HidlObjects, AnswerCapabilitiesInEveryVersion) {

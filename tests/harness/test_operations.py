@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operation table that the service prints."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -76,3 +77,19 @@ def test_the_docs_show_what_the_service_prints() -> None:
     )
     page = Path(__file__).parents[2] / "docs" / "operations.md"
     assert as_markdown(parse(listed.stdout)) in page.read_text()
+
+
+def test_the_docs_have_the_extensions_that_the_service_lists() -> None:
+    listed = subprocess.run(
+        [native.program("service"), "--list-operations"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    page = (Path(__file__).parents[2] / "docs" / "extensions.md").read_text()
+    extensions = json.loads(listed.stdout)["extensions"]
+    assert extensions
+    for extension in extensions:
+        assert f"## {extension['name']}\n" in page
+        for number, name in enumerate(extension["operations"]):
+            assert f"| {name} | {number} |" in page
