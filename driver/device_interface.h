@@ -111,20 +111,6 @@ struct BufferDescription {
     std::vector<Role> outputs;
 };
 
-// What a device says of itself; the numbers are HIDL's.
-enum class DeviceStatus : int32_t { AVAILABLE = 0, BUSY = 1, OFFLINE = 2, UNKNOWN = 3 };
-
-// Operand types and operations that a device has beyond the contract's.
-struct Extension {
-    struct OperandType {
-        uint16_t type = 0;
-        bool isTensor = false;
-        uint32_t byteSize = 0;  // of a scalar, or of a tensor's element
-    };
-    std::string name;  // "com.example.extension"
-    std::vector<OperandType> operandTypes;
-};
-
 // A failed status comes with a null model, OK with a live one.
 using PreparedCallback = std::function<void(const Status&, std::shared_ptr<IPreparedModel>)>;
 
@@ -135,11 +121,8 @@ class IDevice {
     // The version that models and requests are understood by.
     virtual HalVersion version() const = 0;
     virtual Result<std::string> versionString() = 0;
-    // UNSUPPORTED in AIDL.
-    virtual Result<DeviceStatus> deviceStatus() = 0;
-    // UNSUPPORTED before HAL 1.2, as are the extensions.
+    // UNSUPPORTED before HAL 1.2.
     virtual Result<DeviceType> type() = 0;
-    virtual Result<std::vector<Extension>> extensions() = 0;
     virtual Result<Capabilities> capabilities() = 0;
     // Whether it has time. UNSUPPORTED on AIDL, which has no such question.
     virtual Result<DeviceStatus> status() = 0;

@@ -151,13 +151,7 @@ class LocalDevice : public IDevice {
 
     HalVersion version() const override { return mVersion; }
     Result<std::string> versionString() override { return std::string(mDevice->versionString()); }
-    Result<DeviceStatus> deviceStatus() override {
-        return mVersion <= HalVersion::V1_3
-                       ? Result<DeviceStatus>(DeviceStatus::AVAILABLE)
-                       : unsupported("HAL " + std::string(toString(mVersion)) + " has no status");
-    }
     Result<DeviceType> type() override { return mDevice->type(); }
-    Result<std::vector<Extension>> extensions() override { return std::vector<Extension>(); }
     Result<Capabilities> capabilities() override { return mDevice->capabilities(); }
     Result<DeviceStatus> status() override { return mDevice->status(); }
     Result<std::vector<Extension>> extensions() override { return mDevice->extensions(); }

@@ -144,26 +144,6 @@ class ClientDevice final : public driver::IDevice {
         return answer.results.result;
     }
 
-    Result<driver::DeviceStatus> deviceStatus() override {
-        return unsupported("AIDL has no getStatus");
-    }
-
-    Result<std::vector<driver::Extension>> extensions() override {
-        HALYARD_ASSIGN_OR_RETURN(const auto answer, call<nn::IDevice::GetSupportedExtensions>({}));
-        std::vector<driver::Extension> extensions;
-        for (const nn::Extension& entry : answer.results.result) {
-            driver::Extension& extension = extensions.emplace_back();
-            extension.name = entry.name;
-            for (const nn::ExtensionOperandTypeInformation& type : entry.operandTypes) {
-                extension.operandTypes.push_back(
-                        {.type = static_cast<uint16_t>(type.type),
-                         .isTensor = type.isTensor,
-                         .byteSize = static_cast<uint32_t>(type.byteSize)});
-            }
-        }
-        return extensions;
-    }
-
     Result<driver::NumberOfCacheFiles> numberOfCacheFiles() override {
         HALYARD_ASSIGN_OR_RETURN(const auto answer,
                                  call<nn::IDevice::GetNumberOfCacheFilesNeeded>({}));

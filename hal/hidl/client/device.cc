@@ -105,39 +105,6 @@ class ClientDevice : public driver::IDevice {
         return type.ok() ? type : callFailed(kMethod, type.status());
     }
 
-    Result<driver::DeviceStatus> deviceStatus() override {
-        constexpr std::string_view kMethod = "getStatus";
-        const Result<std::unique_ptr<Reply>> reply =
-                mConnection.device.call(nn::v1_3::IDevice::getStatus);
-        if (!reply.ok()) {
-            return callFailed(kMethod, reply.status());
-        }
-        const auto status = readEnum<driver::DeviceStatus>((*reply)->reader());
-        return status.ok() ? status : callFailed(kMethod, status.status());
-    }
-
-    Result<std::vector<driver::Extension>> extensions() override {
-        constexpr std::string_view kMethod = "getSupportedExtensions";
-        HALYARD_RETURN_IF_ERROR(checkHas(kMethod, HalVersion::V1_2));
-        const Result<std::unique_ptr<Reply>> reply =
-                mConnection.device.call(nn::v1_3::IDevice::getSupportedExtensions);
-        HALYARD_RETURN_IF_ERROR(checkAnswer(kMethod, reply));
-        const auto wire = readValue<HidlVec<nn::v1_2::Extension>>((*reply)->reader());
-        if (!wire.ok()) {
-            return callFailed(kMethod, wire.status());
-        }
-        std::vector<driver::Extension> extensions;
-        for (const nn::v1_2::Extension& entry : (*wire)->view()) {
-            driver::Extension& extension = extensions.emplace_back();
-            extension.name = entry.name.view();
-            for (const auto& type : entry.operandTypes.view()) {
-                extension.operandTypes.push_back(
-                        {.type = type.type, .isTensor = type.isTensor, .byteSize = type.byteSize});
-            }
-        }
-        return extensions;
-    }
-
     Result<driver::NumberOfCacheFiles> numberOfCacheFiles() override {
         constexpr std::string_view kMethod = "getNumberOfCacheFilesNeeded";
         HALYARD_RETURN_IF_ERROR(checkHas(kMethod, HalVersion::V1_2));

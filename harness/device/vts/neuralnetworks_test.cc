@@ -33,7 +33,7 @@ Verdict createDevice(Context& context) {
 }
 
 Verdict statusTest(Context& context) {
-    const Result<driver::DeviceStatus> status = context.device().deviceStatus();
+    const Result<driver::DeviceStatus> status = context.device().status();
     if (!status.ok()) {
         return expectAnswer(status.status(), context, "getStatus");
     }
