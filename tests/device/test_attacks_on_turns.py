@@ -90,6 +90,19 @@ def test_what_a_client_held_ends_with_it(siege: Siege, attack: tuple[str | int, 
         time.sleep(4)
 
 
+@pytest.mark.parametrize("processes", [4, pytest.param(40, marks=THOROUGH)])
+def test_bursts_that_never_pause_leave_others_their_turn(siege: Siege, processes: int) -> None:
+    siege.beside("burst-hog", "--clients", 20, "--processes", processes, "--uid", STRANGER)
+
+
+@pytest.mark.parametrize("processes", [2, pytest.param(16, marks=THOROUGH)])
+def test_buffers_that_are_hoarded_leave_memory_for_others(siege: Siege, processes: int) -> None:
+    attack = siege.beside(
+        *("buffer-hoarder", "--clients", 200, "--processes", processes, "--uid", STRANGER)
+    )
+    assert "0 of 256 guesses of a token were taken" in attack
+
+
 # ---- many of one user, and floods ---------------------------------------------------------------
 
 

@@ -41,6 +41,7 @@ struct NamedAttack {
 std::span<const NamedAttack> descriptorAttacks();
 std::span<const NamedAttack> workAttacks();
 std::span<const NamedAttack> memoryAttacks();
+std::span<const NamedAttack> lastingAttacks();
 std::span<const NamedAttack> waitingAttacks();
 std::span<const NamedAttack> edgeAttacks();
 std::span<const NamedAttack> crowdAttacks();

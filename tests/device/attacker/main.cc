@@ -28,8 +28,8 @@ namespace {
 constexpr std::string_view kHidl = "hidl:";
 
 constexpr std::array<std::span<const NamedAttack> (*)(), 9> kGroups = {
-        descriptorAttacks, workAttacks,    memoryAttacks,         waitingAttacks, edgeAttacks,
-        crowdAttacks,      managerAttacks, serviceManagerAttacks, clientRuns};
+        descriptorAttacks, workAttacks,  memoryAttacks,  lastingAttacks,        waitingAttacks,
+        edgeAttacks,       crowdAttacks, managerAttacks, serviceManagerAttacks, clientRuns};
 
 int usage() {
     fputs("Usage: halyard-attacker --target hidl:INSTANCE [--seconds N] [--clients N] [--seed N]\n"
