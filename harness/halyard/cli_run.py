@@ -35,6 +35,13 @@ F = TypeVar("F", bound=Callable[..., None])
 # What the runner is to drive for a version.
 Targets = Callable[[pb.HalVersion], Target]
 
+EXECUTION_MODES = {
+    "async": pb.EXECUTION_MODE_ASYNC,
+    "sync": pb.EXECUTION_MODE_SYNC,
+    "burst": pb.EXECUTION_MODE_BURST,
+    "reusable": pb.EXECUTION_MODE_REUSABLE,
+}
+
 # Lines of the service's log that are shown when something failed.
 _LOG_LINES = 12
 
@@ -164,7 +171,13 @@ def _subject(
     is_flag=True,
     help="Take rougher results that are faster.",
 )
-@click.option("--mode", default="async", show_default=True, type=click.Choice(["async", "sync"]))
+@click.option(
+    "--mode",
+    default="async",
+    show_default=True,
+    type=click.Choice(list(EXECUTION_MODES)),
+    help="How it is executed: burst from HAL 1.2 on, reusable from aidl4 on.",
+)
 @click.option("--repeat", default=10, show_default=True, type=click.IntRange(1, 100_000))
 @click.option("--warmup", default=1, show_default=True, type=click.IntRange(0, 100_000))
 @click.option(
@@ -262,7 +275,7 @@ def run(
     if json_path is not None:
         check_writable(json_path)
     options = pb.RunOptions(
-        mode=pb.EXECUTION_MODE_SYNC if mode == "sync" else pb.EXECUTION_MODE_ASYNC,
+        mode=EXECUTION_MODES[mode],
         measure_timing=True,
         preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
         priority=pb.PRIORITY_MEDIUM,

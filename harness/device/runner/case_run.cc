@@ -206,8 +206,7 @@ PrepareSettings prepareSettings(const pb::RunOptions& options) {
 }
 
 ExecuteSettings executeSettings(const pb::RunOptions& options) {
-    return {.synchronous = options.mode() == pb::EXECUTION_MODE_SYNC,
-            .measureTiming = options.measure_timing()};
+    return {.mode = options.mode(), .measureTiming = options.measure_timing()};
 }
 
 std::shared_ptr<driver::IPreparedModel> prepareModel(const Target& target,
@@ -233,13 +232,16 @@ std::shared_ptr<driver::IPreparedModel> prepareModel(const Target& target,
 Outcome executeRepeatedly(const Target& target, driver::IPreparedModel& prepared,
                           const driver::Request& request, const pb::RunOptions& options,
                           driver::ExecutionResult& last, pb::ExampleResult& result) {
-    const ExecuteSettings settings = executeSettings(options);
+    Result<Executions> executions = Executions::create(prepared, request, executeSettings(options));
+    if (!executions.ok()) {
+        return outcomeOf(target, executions.status());
+    }
     const uint64_t counted = std::max<uint64_t>(options.repeat(), 1);
     const uint64_t runs = options.warmup() + counted;
     last = {};
     for (uint64_t run = 0; run < runs && last.status.ok(); ++run) {
         const Clock::time_point start = Clock::now();
-        last = execute(prepared, request, settings);
+        last = executions->run();
         const uint64_t wall = nanosecondsSince(start);
         if (last.status.ok() && run >= options.warmup()) {
             pb::Timing& timing = *result.add_timings();

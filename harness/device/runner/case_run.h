@@ -11,6 +11,7 @@
 #include <string>
 
 #include "engine/base/status.h"
+#include "harness/device/runner/executions.h"
 #include "harness/device/runner/messages.h"
 #include "harness/device/runner/target.h"
 

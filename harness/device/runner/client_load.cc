@@ -31,9 +31,14 @@ struct Loaded {
 
 void load(const LoadingClient& client, const ExecuteSettings& settings, const LoadWindow& window,
           Loaded& loaded) {
+    Result<Executions> executions = Executions::create(client.prepared, client.request, settings);
+    if (!executions.ok()) {
+        loaded.status = executions.status();
+        return;
+    }
     Clock::time_point begin = Clock::now();
     while (begin < window.until) {
-        driver::ExecutionResult executed = execute(client.prepared, client.request, settings);
+        driver::ExecutionResult executed = executions->run();
         const Clock::time_point end = Clock::now();
         if (!executed.status.ok()) {
             loaded.status = std::move(executed.status);

@@ -9,6 +9,7 @@
 
 #include "engine/plan/profile.h"
 #include "harness/device/runner/case_run.h"
+#include "harness/device/runner/executions.h"
 
 namespace halyard::runner {
 
@@ -58,13 +59,13 @@ Outcome profile(const Target& target, driver::IPreparedModel& prepared,
                 .message = "only an in-process target tells what each node takes"};
     }
     engine::Profile profile(prepared.program()->shared_from_this());
-    const ExecuteSettings settings = {
-            .synchronous = options.mode() == pb::EXECUTION_MODE_SYNC,
-            .measureTiming = false,
-            .trace = &profile,
-    };
+    Result<Executions> executions =
+            Executions::create(prepared, request, {.mode = options.mode(), .trace = &profile});
+    if (!executions.ok()) {
+        return outcomeOf(target, executions.status());
+    }
     for (uint32_t run = 0; run < runs; ++run) {
-        const driver::ExecutionResult executed = execute(prepared, request, settings);
+        const driver::ExecutionResult executed = executions->run();
         if (!executed.status.ok()) {
             return outcomeOf(target, executed.status);
         }

@@ -4,7 +4,6 @@
 
 #include <unistd.h>
 
-#include <future>
 #include <utility>
 
 #include "driver/error_status.h"
@@ -90,22 +89,6 @@ Result<PreparedModel> prepare(const Target& target, const driver::Model& model,
     HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<driver::IPreparedModel> prepared,
                              target.device->prepare(model, options));
     return PreparedModel{.model = std::move(prepared)};
-}
-
-driver::ExecutionResult execute(driver::IPreparedModel& model, const driver::Request& request,
-                                const ExecuteSettings& settings) {
-    driver::ExecuteOptions options;
-    options.measureTiming = settings.measureTiming;
-    options.trace = settings.trace;
-    if (settings.synchronous) {
-        return model.execute(request, options);
-    }
-    std::promise<driver::ExecutionResult> done;
-    // A failed launch is reported by the callback too.
-    static_cast<void>(model.executeAsync(
-            request, options,
-            [&done](const driver::ExecutionResult& executed) { done.set_value(executed); }));
-    return done.get_future().get();
 }
 
 }  // namespace halyard::runner

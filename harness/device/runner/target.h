@@ -71,13 +71,4 @@ struct PreparedModel {
 Result<PreparedModel> prepare(const Target& target, const driver::Model& model,
                               const PrepareSettings& settings);
 
-struct ExecuteSettings {
-    bool synchronous = false;  // where the version has a synchronous call
-    bool measureTiming = false;
-    engine::TraceSink* trace = nullptr;
-};
-// Returns once it is over.
-driver::ExecutionResult execute(driver::IPreparedModel& model, const driver::Request& request,
-                                const ExecuteSettings& settings);
-
 }  // namespace halyard::runner
