@@ -9,7 +9,7 @@
 namespace halyard::vts {
 
 Verdict expectStatus(const Status& found, driver::HalVersion version,
-                     std::initializer_list<driver::ErrorStatus> wanted, std::string_view call) {
+                     const std::vector<driver::ErrorStatus>& wanted, std::string_view call) {
     const driver::ErrorStatus answer = driver::toErrorStatus(found, version);
     if (std::ranges::find(wanted, answer) != wanted.end()) {
         return passed();
@@ -36,6 +36,8 @@ std::string_view nameOf(Subject subject) {
             return "failing_case";
         case Subject::INFINITE_LOOP_CASE:
             return "infinite_loop_case";
+        case Subject::SHAPED_CASE:
+            return "shaped_case";
         case Subject::COUPLED_CASE:
             return "coupled_case";
     }

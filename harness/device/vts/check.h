@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,7 +45,7 @@ inline Verdict skipped(std::string reason) {
 // Passed where a call ended in one of these ways; `call` names it, with what was wrong about it:
 // "prepareModel of a model with a cycle".
 Verdict expectStatus(const Status& found, driver::HalVersion version,
-                     std::initializer_list<driver::ErrorStatus> wanted, std::string_view call);
+                     const std::vector<driver::ErrorStatus>& wanted, std::string_view call);
 
 // What a check is for: the device, once, or each golden case of a kind.
 enum class Subject : uint8_t {
@@ -54,6 +53,7 @@ enum class Subject : uint8_t {
     EACH_CASE,           // all but those of the next two, as is whatever is said of models
     FAILING_CASE,        // those that must fail
     INFINITE_LOOP_CASE,  // those with a WHILE that never ends
+    SHAPED_CASE,         // of EACH_CASE those all of whose outputs are tensors
     COUPLED_CASE,        // of EACH_CASE those with one operation, and QUANT8_ASYMM operands
 };
 // Those that `--list-checks` uses: "each_case".
@@ -62,8 +62,7 @@ std::string_view nameOf(Subject subject);
 struct Check {
     std::string_view suite;  // "GeneratedTest"
     std::string_view name;   // "Test"
-    std::string_view
-            variant;  // of several that VTS runs one after the other: "BURST"; may be empty
+    std::string variant;     // of several that VTS makes one after the other: "BURST"
     Subject subject = Subject::DEVICE;
     driver::HalVersion since = driver::HalVersion::V1_0;
     driver::HalVersion until = driver::kNewestVersion;

@@ -30,12 +30,23 @@ const Result<driver::Model>& Context::model() {
 }
 
 const Preparation& Context::prepared() {
-    if (!mPrepared.has_value()) {
-        mPrepared = model().ok() ? prepare(**mModel)
-                                 : Preparation{.model = nullptr,
-                                               .verdict = failed(mModel->status().toString())};
+    return preparedAs("", [](driver::Model&) {});
+}
+
+const Preparation& Context::preparedAs(const std::string& form,
+                                       void (*change)(driver::Model& model)) {
+    if (const auto known = mPrepared.find(form); known != mPrepared.end()) {
+        return known->second;
     }
-    return *mPrepared;
+    Preparation& prepared = mPrepared[form];
+    if (model().ok()) {
+        driver::Model changed = **mModel;
+        change(changed);
+        prepared = prepare(changed);
+    } else {
+        prepared.verdict = failed(mModel->status().toString());
+    }
+    return prepared;
 }
 
 Preparation Context::prepare(const driver::Model& asked) {
@@ -76,11 +87,15 @@ Result<driver::Request> Context::request() const {
     return runner::toCanonical(mCase.examples(0));
 }
 
-Verdict Context::handOver(const driver::Request& request, const driver::ExecutionResult& result) {
+Verdict Context::handOver(const driver::Request& request, const driver::ExecutionResult& result,
+                          const std::function<void(pb::ExampleResult& outputs)>& change) {
     pb::ExampleResult outputs;
     const Status collected = runner::collectOutputs(mCase.model(), request, result, true, outputs);
     if (!collected.ok()) {
         return failed("the outputs can't be read: " + collected.toString());
+    }
+    if (change != nullptr) {
+        change(outputs);
     }
     const std::string bytes = outputs.SerializeAsString();
     const auto known = std::ranges::find_if(mOutputs, [&](const pb::ExampleResult& each) {

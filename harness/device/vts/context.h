@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +43,8 @@ class Context {
     const Result<driver::Model>& model();
     // It, prepared the first time that a check asks.
     const Preparation& prepared();
+    // The same of a form of it that several checks use, which has a name.
+    const Preparation& preparedAs(const std::string& form, void (*change)(driver::Model& model));
     // A model, prepared as VTS does for whatever is to be executed: it may be refused only where
     // getSupportedOperations has not promised it, and the check is skipped then.
     Preparation prepare(const driver::Model& model);
@@ -48,8 +52,10 @@ class Context {
     Result<driver::Request> request() const;
 
     // Has the outputs compared with what is expected, which the host knows: the check that passes
-    // here may fail there. An execution that reports no shapes has those of the model.
-    Verdict handOver(const driver::Request& request, const driver::ExecutionResult& result);
+    // here may fail there. An execution that reports no shapes has those of the model. `change`
+    // makes them what is expected, where another model than the case's was executed.
+    Verdict handOver(const driver::Request& request, const driver::ExecutionResult& result,
+                     const std::function<void(pb::ExampleResult& outputs)>& change = nullptr);
 
     // What checks have handed over, each different set of outputs once; and which the last check
     // did, which are forgotten then.
@@ -61,7 +67,7 @@ class Context {
     const std::string mServiceName;
     const pb::TestCase& mCase;
     std::optional<Result<driver::Model>> mModel;
-    std::optional<Preparation> mPrepared;
+    std::map<std::string, Preparation> mPrepared;
     std::vector<pb::ExampleResult> mOutputs;
     std::vector<uint32_t> mHandedOver;
 };

@@ -2,6 +2,9 @@
 
 #include "harness/device/vts/executor.h"
 
+#include <poll.h>
+
+#include <cerrno>
 #include <cstdint>
 #include <future>
 #include <memory>
@@ -29,7 +32,9 @@ ExecutionResult asynchronously(IPreparedModel& model, const Request& request,
             request, options,
             [done](const ExecutionResult& executed) { done->set_value(executed); });
     ExecutionResult executed = result.get();
-    if (!launched.ok() && launched.code() != executed.status.code()) {
+    // That there is no time left is for the callback alone.
+    if (!launched.ok() && (launched.code() != executed.status.code() ||
+                           launched.code() == StatusCode::DEADLINE_EXCEEDED)) {
         return ended(internalError("execute returns " + launched.toString() +
                                    ", and its callback is told " + executed.status.toString()));
     }
@@ -75,14 +80,50 @@ ExecutionResult reusably(IPreparedModel& model, const Request& request,
     return (*execution)->execute(options.deadline);
 }
 
+// The fence is signalled: readable, and not an error.
+Status waitFor(const FileDescriptor& fence) {
+    pollfd waiting = {.fd = fence.get(), .events = POLLIN, .revents = 0};
+    int ready = 0;
+    while ((ready = poll(&waiting, 1, -1)) < 0 && errno == EINTR) {
+    }
+    return ready == 1 && (waiting.revents & POLLIN) != 0 &&
+                           (waiting.revents & (POLLERR | POLLNVAL)) == 0
+                   ? Status()
+                   : internalError("the fence that executeFenced gave is signalled with an error");
+}
+
 }  // namespace
+
+ExecutionResult executeFenced(IPreparedModel& model, const Request& request,
+                              const ExecuteOptions& options) {
+    Result<driver::FencedExecution> execution = model.executeFenced(request, options);
+    if (execution.ok() && execution->done != nullptr) {
+        ExecuteOptions chained = options;
+        chained.waitFor = {execution->done};
+        execution = model.executeFenced(request, chained);
+    }
+    if (!execution.ok()) {
+        return ended(execution.status());
+    }
+    if (execution->done != nullptr) {
+        if (Status waited = waitFor(*execution->done); !waited.ok()) {
+            return ended(std::move(waited));
+        }
+    }
+    const driver::FencedExecution::Info info = execution->info();
+    return {.status = info.status,
+            .outputShapes = {},
+            .timing = info.launched,
+            .timingFenced = info.fenced};
+}
 
 std::span<const Executor> executors() {
     static constexpr Executor kExecutors[] = {
-            {"ASYNC", "ASYNC_TIMING", HalVersion::V1_0, HalVersion::V1_3, asynchronously},
-            {"SYNC", "SYNC_TIMING", HalVersion::V1_2, driver::kNewestVersion, synchronously},
-            {"BURST", "BURST_TIMING", HalVersion::V1_2, driver::kNewestVersion, inBurst},
-            {"REUSABLE", "REUSABLE_TIMING", HalVersion::AIDL_V4, driver::kNewestVersion, reusably},
+            {"ASYNC", HalVersion::V1_0, HalVersion::V1_3, HalVersion::V1_3, asynchronously},
+            {"SYNC", HalVersion::V1_2, driver::kNewestVersion, HalVersion::V1_3, synchronously},
+            {"BURST", HalVersion::V1_2, driver::kNewestVersion, HalVersion::AIDL_V1, inBurst},
+            {"REUSABLE", HalVersion::AIDL_V4, driver::kNewestVersion, HalVersion::AIDL_V4,
+             reusably},
     };
     return kExecutors;
 }

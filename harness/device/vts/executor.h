@@ -15,9 +15,10 @@ namespace halyard::vts {
 
 struct Executor {
     std::string_view name;  // as VTS has it: "BURST"
-    std::string_view nameWithTiming;
     driver::HalVersion since;
     driver::HalVersion until;
+    // From when on it is told of deadlines and of the time that loops may take.
+    driver::HalVersion limitedSince;
     driver::ExecutionResult (*execute)(driver::IPreparedModel& model,
                                        const driver::Request& request,
                                        const driver::ExecuteOptions& options);
@@ -25,6 +26,11 @@ struct Executor {
 
 // All but the fenced one.
 std::span<const Executor> executors();
+
+// Executes fenced, and again once the first execution's fence has been signalled, if it gives one.
+// What the last one gives; as it is about fences, no shapes.
+driver::ExecutionResult executeFenced(driver::IPreparedModel& model, const driver::Request& request,
+                                      const driver::ExecuteOptions& options);
 
 // With timing not asked for none may be told; asked for, what is told must make sense.
 Verdict checkTiming(const driver::Timing& timing, bool measured);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "harness/device/vts/context.h"
 #include "harness/device/vts/executor.h"
@@ -46,17 +47,18 @@ Checks generatedTest() {
     Checks checks;
     for (const Executor& executor : executors()) {
         for (const bool measured : {false, true}) {
-            checks.push_back({.suite = "GeneratedTest",
-                              .name = "Test",
-                              .variant = measured ? executor.nameWithTiming : executor.name,
-                              .subject = Subject::EACH_CASE,
-                              // Timing came with 1.2.
-                              .since = measured ? std::max(executor.since, HalVersion::V1_2)
-                                                : executor.since,
-                              .until = executor.until,
-                              .run = [&executor, measured](Context& context) {
-                                  return run(context, executor, measured);
-                              }});
+            Check check = {
+                    .suite = "GeneratedTest",
+                    .name = "Test",
+                    .variant = std::string(executor.name) + (measured ? "_TIMING" : ""),
+                    .subject = Subject::EACH_CASE,
+                    // Timing came with 1.2.
+                    .since = measured ? std::max(executor.since, HalVersion::V1_2) : executor.since,
+                    .until = executor.until,
+                    .run = [&executor, measured](Context& context) {
+                        return run(context, executor, measured);
+                    }};
+            checks.push_back(std::move(check));
         }
     }
     return checks;

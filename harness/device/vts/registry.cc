@@ -5,8 +5,13 @@
 #include <algorithm>
 #include <iterator>
 
+#include "harness/device/vts/deadline_test.h"
+#include "harness/device/vts/dynamic_output_shape_test.h"
+#include "harness/device/vts/fenced_compute_test.h"
 #include "harness/device/vts/generated_test.h"
+#include "harness/device/vts/infinite_loop_timeout_test.h"
 #include "harness/device/vts/neuralnetworks_test.h"
+#include "harness/device/vts/quantization_coupling_test.h"
 
 namespace halyard::vts {
 
@@ -16,6 +21,11 @@ const Checks& allChecks() {
         for (Checks (*const checks)() : {
                      neuralnetworksTest,
                      generatedTest,
+                     dynamicOutputShapeTest,
+                     fencedComputeTest,
+                     quantizationCouplingTest,
+                     infiniteLoopTimeoutTest,
+                     deadlineTest,
              }) {
             std::ranges::move(checks(), std::back_inserter(all));
         }

@@ -14,6 +14,7 @@ from halyard import hal_version, native
 from halyard.cases import variants
 from halyard.cases.case import Case
 from halyard.errors import HalyardError
+from halyard.model import is_tensor
 from halyard.proto import halyard_pb2 as pb
 
 
@@ -57,6 +58,12 @@ def _is_ordinary(case: Case) -> bool:
     return not case.expect_failure and not _is_endless(case)
 
 
+def _is_shaped(case: Case) -> bool:
+    main = case.test_case.model.main
+    types = [main.operands[index].type for index in main.output_indexes]
+    return _is_ordinary(case) and all(map(is_tensor, types))
+
+
 def _is_coupled(case: Case) -> bool:
     return _is_ordinary(case) and variants.signed(case) is not None
 
@@ -65,6 +72,7 @@ _SUBJECTS: Mapping[str, Callable[[Case], bool]] = {
     "each_case": _is_ordinary,
     "failing_case": lambda case: case.expect_failure,
     "infinite_loop_case": _is_endless,
+    "shaped_case": _is_shaped,
     "coupled_case": _is_coupled,
 }
 

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "harness/device/vts/dynamic_output_shape_test.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "driver/error_status.h"
+#include "harness/device/vts/context.h"
+#include "harness/device/vts/executor.h"
+
+namespace halyard::vts {
+namespace {
+
+using driver::ErrorStatus;
+using driver::HalVersion;
+
+// The output that gets a byte too little.
+constexpr size_t kShort = 0;
+
+void openOutputs(driver::Model& model) {
+    for (const uint32_t index : model.main.outputIndexes) {
+        if (index < model.main.operands.size()) {
+            std::ranges::fill(model.main.operands[index].dimensions, 0U);
+        }
+    }
+}
+
+const Preparation& prepared(Context& context) {
+    return context.preparedAs("open outputs", openOutputs);
+}
+
+// What VTS does not go on with; passed: it does.
+Verdict skippedIfRefused(Context& context, const driver::ExecutionResult& result) {
+    return toErrorStatus(result.status, context.version()) == ErrorStatus::GENERAL_FAILURE
+                   ? skipped("the execution gives GENERAL_FAILURE, as it may where a model leaves "
+                             "its outputs' dimensions open: " +
+                             result.status.toString())
+                   : passed();
+}
+
+Verdict checkShapeCount(const driver::ExecutionResult& result, size_t outputs) {
+    return result.outputShapes.size() == outputs
+                   ? passed()
+                   : failed(std::to_string(result.outputShapes.size()) +
+                            " output shapes are told of " + std::to_string(outputs) + " outputs");
+}
+
+Verdict executeOpen(Context& context, const Executor& executor, bool measured) {
+    const Result<driver::Request> request = context.request();
+    if (!request.ok()) {
+        return failed(request.status().toString());
+    }
+    driver::ExecuteOptions options;
+    options.measureTiming = measured;
+    const driver::ExecutionResult result =
+            executor.execute(*prepared(context).model, *request, options);
+    for (const Verdict& verdict :
+         {skippedIfRefused(context, result),
+          expectStatus(result.status, context.version(), {ErrorStatus::NONE},
+                       "an execution whose output dimensions are open"),
+          checkTiming(result.timing, measured), checkShapeCount(result, request->outputs.size())}) {
+        if (!verdict.hasPassed()) {
+            return verdict;
+        }
+    }
+    return context.handOver(*request, result);
+}
+
+// Of an output that is told with the model's rank, and the extents that the case says.
+Verdict checkShape(Context& context, size_t output, const driver::OutputShape& shape) {
+    const std::string what = "output " + std::to_string(output);
+    if (shape.isSufficient == (output == kShort)) {
+        return failed("isSufficient is wrong of " + what);
+    }
+    const pb::Subgraph& main = context.testCase().model().main();
+    const auto& said =
+            main.operands(static_cast<int>(main.output_indexes(static_cast<int>(output))))
+                    .dimensions();
+    bool fits = shape.dimensions.size() == static_cast<size_t>(said.size());
+    for (size_t i = 0; fits && i < shape.dimensions.size(); ++i) {
+        const uint32_t told = shape.dimensions[i];
+        const uint32_t expected = said[static_cast<int>(i)];
+        // 0 is unknown, on either side.
+        fits = told == 0 || expected == 0 || told == expected;
+    }
+    return fits ? passed() : failed("the dimensions that are told of " + what + " are wrong");
+}
+
+Verdict executeShort(Context& context, const Executor& executor, bool measured) {
+    Result<driver::Request> request = context.request();
+    if (!request.ok()) {
+        return failed(request.status().toString());
+    }
+    if (request->outputs.empty() || request->outputs[kShort].location.length <= 1) {
+        return skipped("VTS takes a byte of output 0, which has no more than one");
+    }
+    --request->outputs[kShort].location.length;
+    driver::ExecuteOptions options;
+    options.measureTiming = measured;
+    const driver::ExecutionResult result =
+            executor.execute(*prepared(context).model, *request, options);
+    for (const Verdict& verdict :
+         {skippedIfRefused(context, result),
+          expectStatus(result.status, context.version(), {ErrorStatus::OUTPUT_INSUFFICIENT_SIZE},
+                       "an execution with a byte too little for output 0"),
+          checkShapeCount(result, request->outputs.size())}) {
+        if (!verdict.hasPassed()) {
+            return verdict;
+        }
+    }
+    for (size_t i = 0; i < result.outputShapes.size(); ++i) {
+        if (const Verdict verdict = checkShape(context, i, result.outputShapes[i]);
+            !verdict.hasPassed()) {
+            return verdict;
+        }
+    }
+    return passed();
+}
+
+// With timing and without.
+Verdict run(Context& context, const Executor& executor,
+            Verdict (*execute)(Context&, const Executor&, bool)) {
+    if (prepared(context).model == nullptr) {
+        return prepared(context).verdict;
+    }
+    const Verdict verdict = execute(context, executor, false);
+    return verdict.hasPassed() ? execute(context, executor, true) : verdict;
+}
+
+Verdict runFenced(Context& context) {
+    if (prepared(context).model == nullptr) {
+        return prepared(context).verdict;
+    }
+    const Result<driver::Request> request = context.request();
+    if (!request.ok()) {
+        return failed(request.status().toString());
+    }
+    return expectStatus(executeFenced(*prepared(context).model, *request, {}).status,
+                        context.version(), {ErrorStatus::INVALID_ARGUMENT},
+                        "executeFenced with output dimensions that are open");
+}
+
+}  // namespace
+
+Checks dynamicOutputShapeTest() {
+    Checks checks;
+    const auto add = [&checks](std::string_view variant, HalVersion since, HalVersion until,
+                               std::function<Verdict(Context&)> run) {
+        Check check = {.suite = "DynamicOutputShapeTest",
+                       .name = "Test",
+                       .variant = std::string(variant),
+                       .subject = Subject::SHAPED_CASE,
+                       .since = std::max(since, HalVersion::V1_2),
+                       .until = until,
+                       .run = std::move(run)};
+        checks.push_back(std::move(check));
+    };
+    for (const Executor& executor : executors()) {
+        add("UNSPECIFIED_" + std::string(executor.name), executor.since, executor.until,
+            [&executor](Context& context) { return run(context, executor, executeOpen); });
+        add("INSUFFICIENT_" + std::string(executor.name), executor.since, executor.until,
+            [&executor](Context& context) { return run(context, executor, executeShort); });
+    }
+    add("UNSPECIFIED_FENCED", HalVersion::V1_3, driver::kNewestVersion, runFenced);
+    return checks;
+}
+
+}  // namespace halyard::vts

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include "harness/device/vts/check.h"
+
+namespace halyard::vts {
+
+// QuantizationCouplingTest: a model of QUANT8_ASYMM and its signed twin are both supported, or
+// neither.
+Checks quantizationCouplingTest();
+
+}  // namespace halyard::vts
