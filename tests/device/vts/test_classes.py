@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The vendor test suite's checks of the service on the virtual device: an item for each class and
+HAL version, of a few cases. `halyard vts --device vm` makes them all."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+
+from halyard import hal_version
+from halyard.cases import load
+from halyard.conformance.driver import Driver
+from halyard.conformance.run import RunSettings
+from halyard.devices import VirtualDevice, Wire, config_of
+from halyard.errors import HalyardError
+from halyard.vts import sources
+from halyard.vts.checks import all_checks
+from halyard.vts.outcome import Outcome, Status
+from halyard.vts.plan import make_plan, official
+from halyard.vts.run import run_checks
+from halyard.vts.selection import Wanted
+
+# Of each kind, through each version.
+CASES = 2
+
+VERSIONS = (*hal_version.ALL, *hal_version.AIDL)
+Outcomes = Mapping[tuple[str, str], Sequence[Outcome]]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    try:
+        checks = all_checks()
+    except HalyardError:
+        # What is wrong with the programs is for the device to say.
+        checks = ()
+    items = {
+        (check.suite, hal_version.format(version)): None
+        for version in VERSIONS
+        for check in checks
+        if check.is_of(version)
+    }
+    names = [f"{suite}-{hal}" for suite, hal in items]
+    metafunc.parametrize(("suite", "hal"), list(items), ids=names)
+
+
+@pytest.fixture(scope="module")
+def outcomes(device: VirtualDevice, seed: int, say: Callable[[str], None]) -> Outcomes:
+    """What became of all the tests."""
+    goldens = sources.goldens()
+    if not goldens:
+        pytest.skip("no golden cases (HALYARD_CONFORMANCE names their folder)")
+    cases = official([case for folder in goldens for case in load(folder)])
+    units = make_plan(cases, VERSIONS, all_checks(), Wanted(sample=CASES, seed=seed))
+    # With a connection of its own, which this thread closes.
+    own = VirtualDevice(device.machine)
+    driver = Driver(own, config_of("vm"), ["CpuRef"], None, list(Wire))
+    found: dict[tuple[str, str], list[Outcome]] = {}
+    with driver:
+        driver.start()
+        for outcome, _ in run_checks(driver, units, RunSettings()):
+            found.setdefault((outcome.suite, outcome.hal), []).append(outcome)
+    return found
+
+
+def test_class(suite: str, hal: str, outcomes: Outcomes) -> None:
+    mine = outcomes.get((suite, hal), [])
+    bad = [f"{each.name}: {each.message}" for each in mine if not each.status.is_good]
+    assert not bad, "\n".join(bad)
+    # Where all are skipped nothing is proven.
+    assert any(each.status is Status.PASSED for each in mine), mine
