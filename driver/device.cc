@@ -3,7 +3,6 @@
 #include "driver/device.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "driver/backends.h"
+#include "driver/capabilities_file.h"
 #include "driver/charged_work.h"
 #include "driver/device_state.h"
 #include "driver/lowest_version.h"
@@ -42,39 +42,6 @@ constexpr Scheduler::Limits slots(size_t shared) {
 }
 
 constexpr size_t kMaxThreads = 64;
-
-// Below 1, or the framework would never choose the device over its own CPU path.
-constexpr PerformanceInfo kPerformance = {.execTime = 0.5F, .powerUsage = 0.5F};
-
-Capabilities makeCapabilities() {
-    constexpr std::array kTypes = {
-            OperandType::FLOAT32,
-            OperandType::INT32,
-            OperandType::UINT32,
-            OperandType::TENSOR_FLOAT32,
-            OperandType::TENSOR_INT32,
-            OperandType::TENSOR_QUANT8_ASYMM,
-            OperandType::BOOL,
-            OperandType::TENSOR_QUANT16_SYMM,
-            OperandType::TENSOR_FLOAT16,
-            OperandType::TENSOR_BOOL8,
-            OperandType::FLOAT16,
-            OperandType::TENSOR_QUANT8_SYMM_PER_CHANNEL,
-            OperandType::TENSOR_QUANT16_ASYMM,
-            OperandType::TENSOR_QUANT8_SYMM,
-            OperandType::TENSOR_QUANT8_ASYMM_SIGNED,
-    };
-    static_assert(std::ranges::is_sorted(kTypes));
-    Capabilities capabilities = {.relaxedFloat32toFloat16PerformanceScalar = kPerformance,
-                                 .relaxedFloat32toFloat16PerformanceTensor = kPerformance,
-                                 .operandPerformance = {},
-                                 .ifPerformance = kPerformance,
-                                 .whilePerformance = kPerformance};
-    for (const OperandType type : kTypes) {
-        capabilities.operandPerformance.push_back({.type = type, .info = kPerformance});
-    }
-    return capabilities;
-}
 
 DeviceType typeOf(const engine::Backend& backend) {
     switch (backend.deviceType()) {
@@ -221,9 +188,13 @@ Result<std::unique_ptr<Device>> Device::create(
         names.emplace_back(backend->name());
     }
     HALYARD_ASSIGN_OR_RETURN(PlacementPolicy placement, PlacementPolicy::create(options, names));
+    Capabilities capabilities = defaultCapabilities();
+    if (!options.capabilitiesFile.empty()) {
+        HALYARD_ASSIGN_OR_RETURN(capabilities, readCapabilities(options.capabilitiesFile));
+    }
     auto state = std::make_shared<DeviceState>(std::move(options), std::move(backends),
                                                std::move(placement));
-    return std::unique_ptr<Device>(new Device(std::move(state), makeCapabilities()));
+    return std::unique_ptr<Device>(new Device(std::move(state), std::move(capabilities)));
 }
 
 std::string_view Device::versionString() const {

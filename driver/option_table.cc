@@ -84,6 +84,9 @@ constexpr std::array kRows = {
         Row{"backend-hint", 0, "FILE", Text{&Options::backendHintFile},
             "Which backend to ask first: lines of an operation's name, or its index in the model, "
             "and a backend's name."},
+        Row{"capabilities", 0, "FILE", Text{&Options::capabilitiesFile},
+            "What to claim of the device's speed and power: lines of an operand type, a time and a "
+            "power, as ratios to the system's CPU path; halyard calibrate measures them."},
         Row{"backend-dir", 0, "DIR", Text{&Options::backendDirectory},
             "Shared libraries there (*.so) are backends, too, for -c to name; an absolute path. "
             "Their code runs in the driver's process."},

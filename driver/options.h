@@ -29,6 +29,9 @@ struct Options {
     std::vector<std::string> requiredBackends;
     // --backend-hint: a file of what backend_hints.h says; empty: none.
     std::string backendHintFile;
+    // --capabilities: a file of what capabilities_file.h says, which the device claims of its speed
+    // and power; empty: that it is faster than the system's own processor path.
+    std::string capabilitiesFile;
     // --backend-dir: a folder of shared libraries that are backends, each to be named in
     // `backends`; empty: none. Its code runs in this process: never a path that a client chose.
     std::string backendDirectory;

@@ -59,7 +59,7 @@ TEST(BackendHints, ComeFromAFileThatCanBeRead) {
     EXPECT_EQ(readBackendHints("/").status().code(), StatusCode::INVALID_ARGUMENT);
     EXPECT_TRUE(readBackendHints("/dev/null").value().empty());
     EXPECT_EQ(readBackendHints("/dev/zero").status().message(),
-              "/dev/zero: it is larger than a file of hints can be");
+              "/dev/zero: it is larger than such a file can be");
 }
 
 }  // namespace

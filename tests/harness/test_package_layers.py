@@ -21,11 +21,11 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"subject"}),
     frozenset({"hal_version", "runner"}),
     frozenset({"engines", "specs"}),
-    frozenset({"measurement"}),
+    frozenset({"calibration", "measurement"}),
     frozenset({"bench", "conformance", "report"}),
     frozenset({"vts"}),
     frozenset({"cli_bench", "cli_conformance", "cli_device", "cli_files", "cli_group"}),
-    frozenset({"cli_run", "cli_vm", "cli_vts", "demo"}),
+    frozenset({"cli_calibrate", "cli_run", "cli_vm", "cli_vts", "demo"}),
     frozenset({"cli", "pytest_plugin"}),
     frozenset({"__main__"}),
 )
