@@ -15,6 +15,7 @@
 #include "driver/capabilities_file.h"
 #include "driver/charged_work.h"
 #include "driver/device_state.h"
+#include "driver/error_status.h"
 #include "driver/lowest_version.h"
 #include "driver/model/extensions.h"
 #include "driver/model/footprint.h"
@@ -57,16 +58,12 @@ DeviceType typeOf(const engine::Backend& backend) {
     return DeviceType::OTHER;
 }
 
-Status deadlineHasPassed() {
-    return {StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"};
-}
-
 // Structure and signatures: what is quickly told, and all that makes a model invalid.
 Status validate(const Model& model, HalVersion version, const PrepareOptions& options) {
     HALYARD_RETURN_IF_ERROR(validatePreference(options.preference));
     HALYARD_RETURN_IF_ERROR(validatePriority(options.priority));
     HALYARD_RETURN_IF_ERROR(validateForVersion(model, version));
-    return hasPassed(options.deadline) ? deadlineHasPassed() : Status();
+    return hasPassed(options.deadline) ? deadlineHadPassed() : Status();
 }
 
 Status validate(const Options& options) {
@@ -339,7 +336,7 @@ Status Device::prepareAsync(Model model, HalVersion version, const PrepareOption
 Result<std::shared_ptr<PreparedModel>> Device::prepareFromCache(
         const PrepareOptions& options) const {
     if (hasPassed(options.deadline)) {
-        return deadlineHasPassed();
+        return deadlineHadPassed();
     }
     const std::shared_ptr<Client> client =
             options.client == nullptr ? mState->clients.own() : options.client;
@@ -354,7 +351,7 @@ Status Device::prepareFromCacheAsync(const PrepareOptions& options,
         return invalidArgument("prepareModelFromCache needs a callback");
     }
     if (hasPassed(options.deadline)) {
-        callback(deadlineHasPassed(), nullptr);
+        callback(deadlineHadPassed(), nullptr);
         return {};
     }
     const std::shared_ptr<Client> client =

@@ -60,4 +60,9 @@ Status toStatus(ErrorStatus answer, std::string message) {
     return internalError(std::move(message));
 }
 
+Status deadlineHadPassed() {
+    return Status(StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start")
+            .asPersistent();
+}
+
 }  // namespace halyard::driver

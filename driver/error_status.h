@@ -17,4 +17,7 @@ ErrorStatus toErrorStatus(const Status& status, HalVersion version);
 // contract knows is INTERNAL, as GENERAL_FAILURE is.
 Status toStatus(ErrorStatus answer, std::string message);
 
+// Of a call whose deadline had passed when it came: persistent, as the same call can't succeed.
+Status deadlineHadPassed();
+
 }  // namespace halyard::driver

@@ -23,8 +23,11 @@ Status TimeLimit::explain(const Status& status) const {
         !hasPassed(mDeadline)) {
         return status;
     }
-    return status.withContext("the device lets nothing take longer than " +
-                              std::to_string(mLongest.count()) + " s");
+    // It would take as long again.
+    return status
+            .withContext("the device lets nothing take longer than " +
+                         std::to_string(mLongest.count()) + " s")
+            .asPersistent();
 }
 
 }  // namespace halyard::driver

@@ -14,6 +14,7 @@
 
 #include "driver/charged_work.h"
 #include "driver/device_state.h"
+#include "driver/error_status.h"
 #include "driver/execute/request_binding.h"
 #include "driver/execute/request_dump.h"
 #include "driver/execute/request_trace.h"
@@ -27,8 +28,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Of what was in time when it came: the same call may succeed where it waits for less.
 Status deadlinePassed() {
-    return {StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"};
+    return {StatusCode::DEADLINE_EXCEEDED, "the deadline passed before the start"};
+}
+
+// Whether a request that has come can't be in time, however soon it begins.
+bool isTooLate(const ExecuteOptions& options) {
+    return hasPassed(options.deadline) ||
+           (options.durationAfterFences.has_value() &&
+            *options.durationAfterFences <= std::chrono::nanoseconds::zero());
 }
 
 // The deadline, or so long from now on where that is earlier.
@@ -142,7 +151,8 @@ struct PreparedModel::State {
         std::unique_ptr<ReusedExecution> reused = device->idle->take(*program);
         result.status = resolveRequest(request, boundary, version, reused->shapes);
         if (result.status.ok() && hasPassed(options.deadline)) {
-            result.status = deadlinePassed();
+            // Without a wait it had passed when the request came.
+            result.status = admitted == nullptr ? deadlineHadPassed() : deadlinePassed();
         }
         if (result.status.ok() && admitted == nullptr) {
             result.status = use(request, reused->pools);
@@ -171,6 +181,9 @@ struct PreparedModel::State {
         }
         RequestPools admitted;
         HALYARD_RETURN_IF_ERROR(admit(request, version, admitted));
+        if (isTooLate(options)) {
+            return deadlineHadPassed();
+        }
         HALYARD_ASSIGN_OR_RETURN(const Scheduler::Slot slot,
                                  shares.executing->enter(priority, options.deadline));
         serve(request, version, options, start, &admitted, result);
@@ -336,8 +349,8 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
     ExecutionResult failure;
     failure.status = resolveRequest(request, mState->boundary, version, shapes);
     noteIgnored(options.hints, "execute");
-    if (failure.status.ok() && hasPassed(options.deadline)) {
-        failure.status = deadlinePassed();
+    if (failure.status.ok() && isTooLate(options)) {
+        failure.status = deadlineHadPassed();
     }
     if (!failure.status.ok()) {
         callback(failure);

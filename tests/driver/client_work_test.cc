@@ -284,6 +284,7 @@ TEST_F(ClientWork, AreToldWhenTheDeviceLetsNothingRunLonger) {
             << "or else it was the loop's own limit that ended it";
     EXPECT_TRUE(status.message().starts_with("the device lets nothing take longer than 1 s"))
             << status.toString();
+    EXPECT_TRUE(status.persistent()) << "it would take as long again";
     ExecuteOptions options;
     options.loopTimeout = kMaxLoopTimeout;
     options.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);

@@ -139,12 +139,27 @@ TEST_F(AidlDevices, TellOfInvalidArgumentsByCallbackAndException) {
     EXPECT_EQ(prepare(mute).code(), StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_F(AidlDevices, HaveNoOemCodes) {
+    auto operand = preparation();
+    operand.model.main.operands[2].type = driver::OperandType::OEM;
+    auto tensor = preparation();
+    tensor.model.main.operands[1].type = driver::OperandType::TENSOR_OEM_BYTE;
+    auto operation = preparation();
+    operation.model.main.operations[0].type = driver::OperationType::OEM_OPERATION;
+    for (const auto& arguments : {operand, tensor, operation}) {
+        mCallback->told.clear();
+        EXPECT_EQ(prepare(arguments).code(), StatusCode::INVALID_ARGUMENT);
+        ASSERT_EQ(mCallback->told.size(), 1U);
+        EXPECT_EQ(mCallback->told[0].status, ErrorStatus::INVALID_ARGUMENT);
+    }
+}
+
 TEST_F(AidlDevices, TellOfAPassedDeadlineByCallbackAlone) {
     auto late = preparation();
     late.deadlineNs = 1;
     EXPECT_TRUE(prepare(late).ok());
     ASSERT_EQ(mCallback->told.size(), 1U);
-    EXPECT_EQ(mCallback->told[0].status, ErrorStatus::MISSED_DEADLINE_TRANSIENT);
+    EXPECT_EQ(mCallback->told[0].status, ErrorStatus::MISSED_DEADLINE_PERSISTENT);
 }
 
 TEST_F(AidlDevices, PrepareWhateverTheCacheIs) {

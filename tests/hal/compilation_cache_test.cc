@@ -521,7 +521,7 @@ TEST_F(CacheArguments, AreAnsweredByTheirVersionsCallback) {
     told = RecordingCallback::forModels();
     const Deadline passed = std::chrono::steady_clock::time_point();
     EXPECT_EQ(prepareFromCache_1_3(file, told, passed), ErrorStatus::NONE);
-    EXPECT_EQ(told->wait().status, ErrorStatus::MISSED_DEADLINE_TRANSIENT);
+    EXPECT_EQ(told->wait().status, ErrorStatus::MISSED_DEADLINE_PERSISTENT);
 
     EXPECT_EQ(prepareFromCache(file, {}), ErrorStatus::INVALID_ARGUMENT);
 }

@@ -7,14 +7,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cctype>
 #include <chrono>
 #include <cstring>
+#include <fstream>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -78,7 +82,16 @@ class DeviceInterface : public ::testing::TestWithParam<Way> {
     static void TearDownTestSuite() { setLogThreshold(LogLevel::INFO); }
 
     void SetUp() override {
-        Result<ServedDevice> served = serveDevice(mProcess);
+        driver::Options options = referenceOptions();
+        options.capabilitiesFile = ::testing::TempDir() + "capabilities";
+        std::ofstream(options.capabilitiesFile) << "TENSOR_FLOAT32 0.125 0.25\n"
+                                                   "TENSOR_QUANT8_ASYMM 0.375 0.625\n"
+                                                   "TENSOR_QUANT8_ASYMM_SIGNED 0.75 0.875\n"
+                                                   "RELAXED_SCALAR 1.125 1.25\n"
+                                                   "RELAXED_TENSOR 1.375 1.5\n"
+                                                   "IF 2.125 2.25\n"
+                                                   "WHILE 3.125 3.25\n";
+        Result<ServedDevice> served = serveDevice(mProcess, options);
         ASSERT_TRUE(served.ok()) << served.status().toString();
         mObject = served->object;
         mDriver = served->driver;
@@ -192,10 +205,11 @@ TEST_P(DeviceInterface, TellsOfAPassedDeadlineByCallbackAlone) {
     const auto model = prepared();
     ASSERT_NE(model, nullptr);
     const auto past = std::chrono::steady_clock::now() - std::chrono::seconds(1);
-    EXPECT_EQ(mDevice->prepare(addModel(), {.deadline = past}).status().code(),
-              StatusCode::DEADLINE_EXCEEDED);
-    EXPECT_EQ(model->execute(mRequest, {.deadline = past}).status.code(),
-              StatusCode::DEADLINE_EXCEEDED);
+    for (const Status& late : {mDevice->prepare(addModel(), {.deadline = past}).status(),
+                               model->execute(mRequest, {.deadline = past}).status}) {
+        EXPECT_EQ(late.code(), StatusCode::DEADLINE_EXCEEDED);
+        EXPECT_TRUE(late.persistent()) << "the same call can't succeed";
+    }
     std::promise<Status> told;
     const Status begun = model->executeAsync(mRequest, {.deadline = past}, [&](const auto& result) {
         told.set_value(result.status);
@@ -268,6 +282,70 @@ TEST_P(DeviceInterface, RunsTheOperationsOfTheExtensionThatItLists) {
         model.extensionNameToPrefix[0].name = "com.example.activation";
         EXPECT_EQ(mDevice->supportedOperations(model).value(), std::vector{false});
         EXPECT_FALSE(mDevice->prepare(model, {}).ok());
+    }
+}
+
+TEST_P(DeviceInterface, ClaimsWhatItsFileSaysOfItsSpeedAndPower) {
+    const Result<driver::Capabilities> read = mDevice->capabilities();
+    ASSERT_TRUE(read.ok()) << read.status().toString();
+    const auto figures = [](const driver::PerformanceInfo& info) {
+        return std::pair(info.execTime, info.powerUsage);
+    };
+    const auto of = [&](driver::OperandType type) { return figures(performanceOf(*read, type)); };
+    using driver::OperandType;
+    EXPECT_EQ(of(OperandType::TENSOR_FLOAT32), std::pair(0.125F, 0.25F));
+    EXPECT_EQ(of(OperandType::TENSOR_QUANT8_ASYMM), std::pair(0.375F, 0.625F));
+    const HalVersion version = GetParam().remote ? GetParam().version : driver::kNewestVersion;
+    if (version >= HalVersion::V1_1) {
+        EXPECT_EQ(figures(read->relaxedFloat32toFloat16PerformanceTensor), std::pair(1.375F, 1.5F));
+    }
+    if (version >= HalVersion::V1_2) {
+        EXPECT_EQ(figures(read->relaxedFloat32toFloat16PerformanceScalar),
+                  std::pair(1.125F, 1.25F));
+        EXPECT_EQ(of(OperandType::TENSOR_INT32), std::pair(0.5F, 0.5F));
+    }
+    if (version >= HalVersion::V1_3) {
+        EXPECT_EQ(of(OperandType::TENSOR_QUANT8_ASYMM_SIGNED), std::pair(0.75F, 0.875F));
+        EXPECT_EQ(figures(read->ifPerformance), std::pair(2.125F, 2.25F));
+        EXPECT_EQ(figures(read->whilePerformance), std::pair(3.125F, 3.25F));
+    }
+    EXPECT_TRUE(std::ranges::is_sorted(read->operandPerformance, std::less<>(),
+                                       &driver::OperandPerformance::type));
+}
+
+TEST_P(DeviceInterface, TellsTimesWhereTheyAreAskedForAlone) {
+    const auto model = prepared();
+    ASSERT_NE(model, nullptr);
+    for (const bool asked : {false, true}) {
+        const driver::ExecuteOptions options = {.measureTiming = asked, .deadline = {}};
+        std::vector<std::pair<const char*, driver::Timing>> times;
+        times.emplace_back("execute", model->execute(mRequest, options).timing);
+        std::promise<driver::Timing> told;
+        ASSERT_TRUE(model->executeAsync(mRequest, options, [&](const auto& result) {
+                             told.set_value(result.timing);
+                         }).ok());
+        times.emplace_back("executeAsync", told.get_future().get());
+        if (hasBuffers()) {
+            const Result<driver::FencedExecution> fenced = model->executeFenced(mRequest, options);
+            ASSERT_TRUE(fenced.ok()) << fenced.status().toString();
+            times.emplace_back("launched", fenced->info().launched);
+            times.emplace_back("fenced", fenced->info().fenced);
+        }
+        if (GetParam().remote && knowsShapes()) {
+            const auto burst = model->makeBurst();
+            ASSERT_TRUE(burst.ok()) << burst.status().toString();
+            times.emplace_back(
+                    "burst", (*burst)->execute(mRequest, std::array{int64_t{-1}}, options).timing);
+        }
+        for (const auto& [way, timing] : times) {
+            // 1.0 and 1.1 have no words for them.
+            const bool known = asked && knowsShapes();
+            EXPECT_EQ(timing.timeOnDevice.has_value(), known) << way;
+            EXPECT_EQ(timing.timeInDriver.has_value(), known) << way;
+            if (timing.timeOnDevice.has_value() && timing.timeInDriver.has_value()) {
+                EXPECT_LE(*timing.timeOnDevice, *timing.timeInDriver) << way;
+            }
+        }
     }
 }
 

@@ -110,10 +110,10 @@ TEST_F(FencedExecutions, SayWhatIsInvalidFirst) {
     const auto null = [](ParcelWriter&) { return std::vector<hidl::HidlHandle>(1); };
     expectRefused({.request = {}}, ErrorStatus::INVALID_ARGUMENT);
     expectRefused({.fences = null}, ErrorStatus::INVALID_ARGUMENT);
-    expectRefused({.deadline = passed}, ErrorStatus::MISSED_DEADLINE_TRANSIENT);
+    expectRefused({.deadline = passed}, ErrorStatus::MISSED_DEADLINE_PERSISTENT);
     expectRefused({.request = {}, .deadline = passed}, ErrorStatus::INVALID_ARGUMENT);
     expectRefused({.duration = std::chrono::nanoseconds(0)},
-                  ErrorStatus::MISSED_DEADLINE_TRANSIENT);
+                  ErrorStatus::MISSED_DEADLINE_PERSISTENT);
 }
 
 TEST_F(FencedExecutions, WaitForNothingButFences) {

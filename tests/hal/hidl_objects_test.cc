@@ -152,12 +152,12 @@ TEST_F(HidlObjects, NotifyPassedDeadlinesAndReturnNone) {
     driver::PrepareOptions options;
     options.deadline = past;
     EXPECT_EQ(*client(newest()).prepare(addModel(), models, options), ErrorStatus::NONE);
-    EXPECT_EQ(models->wait().status, ErrorStatus::MISSED_DEADLINE_TRANSIENT);
+    EXPECT_EQ(models->wait().status, ErrorStatus::MISSED_DEADLINE_PERSISTENT);
     auto executions = RecordingCallback::forExecutions();
     EXPECT_EQ(*client(newest()).execute(prepared(newest()), addRequest(), mPools, executions,
                                         {.measureTiming = false, .deadline = past}),
               ErrorStatus::NONE);
-    EXPECT_EQ(executions->wait().status, ErrorStatus::MISSED_DEADLINE_TRANSIENT);
+    EXPECT_EQ(executions->wait().status, ErrorStatus::MISSED_DEADLINE_PERSISTENT);
 }
 
 TEST_F(HidlObjects, AnswerGetters) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "driver/error_status.h"
 #include "driver/model/expressible.h"
 #include "hal/client/answers.h"
 #include "hal/client/sendable.h"
@@ -189,8 +190,7 @@ class ClientDevice : public driver::IDevice {
         }
         if (version() < HalVersion::V1_3 && driver::hasPassed(options.deadline)) {
             // The service is not told of it.
-            callback({StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"},
-                     nullptr);
+            callback(driver::deadlineHadPassed(), nullptr);
             return {};
         }
         return begin(kMethod, mConnection.version.prepareModel, std::move(callback),

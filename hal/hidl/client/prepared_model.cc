@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "driver/error_status.h"
 #include "hal/client/answers.h"
 #include "hal/client/sendable.h"
 #include "hal/hidl/client/burst.h"
@@ -32,7 +33,7 @@ Status check(const Request& request, const ExecuteOptions& options, HalVersion v
     HALYARD_RETURN_IF_ERROR(checkSendable(request));
     if (version < HalVersion::V1_3 && driver::hasPassed(options.deadline)) {
         // The service is not told of it.
-        return {StatusCode::DEADLINE_EXCEEDED, "the deadline had passed before the start"};
+        return driver::deadlineHadPassed();
     }
     return {};
 }

@@ -109,7 +109,11 @@ TEST_F(FencedExecution, EndsWithItsDeadlineWhileItWaits) {
     ExecuteOptions options;
     options.waitFor = {pending()};
     options.deadline = Clock::now() + std::chrono::milliseconds(20);
-    EXPECT_EQ(launch(options).get().code(), StatusCode::DEADLINE_EXCEEDED);
+    const Status late = launch(options).get();
+    EXPECT_EQ(late.code(), StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_FALSE(late.persistent()) << "they may happen sooner the next time";
+    options.deadline = Clock::time_point();
+    EXPECT_TRUE(launch(options).get().persistent());
     awaitNothingHeld();
 }
 
@@ -118,11 +122,14 @@ TEST_F(FencedExecution, HasItsTimeFromTheFencesOn) {
     ExecuteOptions options;
     options.waitFor = {fence};
     options.durationAfterFences = std::chrono::nanoseconds(0);
+    EXPECT_TRUE(launch(options).get().persistent()) << "told at once: no fence would help";
+    options.durationAfterFences = std::chrono::nanoseconds(1);
     const Awaited<Status> none = launch(options);
     options.durationAfterFences = std::chrono::nanoseconds::max();
     const Awaited<Status> enough = launch(options);
     happen(fence);
     EXPECT_EQ(none.get().code(), StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_FALSE(none.get().persistent());
     EXPECT_TRUE(enough.get().ok()) << enough.get().toString();
 }
 

@@ -80,6 +80,53 @@ TEST_F(Waiting, EndsWithTheDeadline) {
     EXPECT_TRUE(model->execute(request.request(), HalVersion::V1_3, {}).status.ok());
 }
 
+TEST_F(Waiting, IsInVainForGoodWhereTheDeadlineHadPassedBefore) {
+    const std::shared_ptr<PreparedModel> model = prepare(Priority::HIGH);
+    RequestBuilder request;
+    request.input<float>({1, 2, 3, 4}).output(16);
+    const auto executed = [&](const Deadline& deadline) {
+        ExecuteOptions options;
+        options.deadline = deadline;
+        return model->execute(request.request(), HalVersion::V1_3, options).status;
+    };
+    const auto launched = [&](const Deadline& deadline) {
+        ExecuteOptions options;
+        options.deadline = deadline;
+        const Awaited<Status> told;
+        EXPECT_TRUE(model->executeAsync(
+                                 request.request(), HalVersion::V1_3, options,
+                                 [told](const ExecutionResult& result) { told.set(result.status); })
+                            .ok());
+        return told.get();
+    };
+    const auto soon = [] { return steady_clock::now() + std::chrono::milliseconds(20); };
+    for (const Status& late : {executed(kPassed), launched(kPassed)}) {
+        EXPECT_EQ(late.code(), StatusCode::DEADLINE_EXCEEDED);
+        EXPECT_TRUE(late.persistent()) << "no slot would have helped";
+    }
+    for (const Status& late : {executed(soon()), launched(soon())}) {
+        EXPECT_EQ(late.code(), StatusCode::DEADLINE_EXCEEDED);
+        EXPECT_FALSE(late.persistent()) << "a slot would have helped";
+    }
+    mSlots.clear();
+    for (const Status& late : {executed(kPassed), launched(kPassed)}) {
+        EXPECT_TRUE(late.persistent());
+    }
+}
+
+TEST_F(Waiting, IsNotForLoopsWhoseTimeIsUp) {
+    const std::shared_ptr<PreparedModel> loop =
+            compileModel(mState, loopModel(OperationType::MINIMUM), {}, {}).value();
+    mSlots.clear();
+    RequestBuilder request;
+    request.input<float>({1}).input<float>({5}).output(4);
+    ExecuteOptions options;
+    options.loopTimeout = std::chrono::milliseconds(5);
+    const Status late = loop->execute(request.request(), HalVersion::V1_3, options).status;
+    EXPECT_EQ(late.code(), StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_FALSE(late.persistent()) << "with other inputs, or less to do, it may end in time";
+}
+
 TEST_F(Waiting, IsNotForInvalidRequests) {
     const std::shared_ptr<PreparedModel> model = prepare(Priority::LOW);
     RequestBuilder request;

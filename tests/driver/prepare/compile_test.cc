@@ -269,6 +269,7 @@ TEST_F(Preparing, StopsWhenItTakesLongerThanTheDeviceLetsAnything) {
     EXPECT_EQ(status.code(), StatusCode::DEADLINE_EXCEEDED) << status.toString();
     EXPECT_TRUE(status.message().starts_with("the device lets nothing take longer than 1 s"))
             << status.toString();
+    EXPECT_TRUE(status.persistent()) << "it would take as long again";
 }
 
 TEST_F(Preparing, PollsItsDeadlineWhileItLowers) {
