@@ -17,7 +17,7 @@ Status checkSubgraph(const Subgraph& subgraph, HalVersion version) {
         const OperandTypeInfo* type = findOperandType(operand.type);
         const bool extension = extensionPrefix(operand.type).has_value();
         if ((extension && version < HalVersion::V1_2) ||
-            (type != nullptr && type->since > version)) {
+            (type != nullptr && !type->isIn(version))) {
             return invalidArgument(what.append(": type ").append(describe(operand.type)) + suffix);
         }
         if (!std::holds_alternative<std::monostate>(operand.extraParams) &&
@@ -29,7 +29,7 @@ Status checkSubgraph(const Subgraph& subgraph, HalVersion version) {
         const OperationType type = subgraph.operations[i].type;
         const bool extension = extensionPrefix(type).has_value();
         if ((extension && version < HalVersion::V1_2) ||
-            introducedIn(type).value_or(version) > version) {
+            (introducedIn(type).has_value() && !knows(version, type))) {
             return invalidArgument(labelOf(subgraph.operations[i], i) + suffix);
         }
     }

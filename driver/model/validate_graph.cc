@@ -51,8 +51,7 @@ Status validateType(const Model& model, OperationType type, HalVersion version) 
         }
         return {};
     }
-    const std::optional<HalVersion> since = introducedIn(type);
-    if (!since.has_value() || *since > version) {
+    if (!knows(version, type)) {
         return invalidArgument("the operation is unknown to HAL " + std::string(toString(version)));
     }
     return {};

@@ -37,7 +37,7 @@ Status validateType(const Model& model, const Operand& operand, HalVersion versi
         return {};
     }
     const OperandTypeInfo* info = findOperandType(operand.type);
-    if (info == nullptr || info->since > version) {
+    if (info == nullptr || !info->isIn(version)) {
         return invalidArgument("the type is unknown to HAL " + std::string(toString(version)));
     }
     return {};

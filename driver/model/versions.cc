@@ -56,23 +56,37 @@ constexpr std::array kOperandTypes = {
         OperandTypeRow{OperandType::TENSOR_QUANT8_SYMM, {V1_2, TENSOR, 1}},
         OperandTypeRow{OperandType::TENSOR_QUANT8_ASYMM_SIGNED, {V1_3, TENSOR, 1}},
         OperandTypeRow{OperandType::SUBGRAPH, {V1_3, OperandKind::SUBGRAPH, 0}},
-        OperandTypeRow{OperandType::OEM, {V1_0, OEM_SCALAR, 0}},
-        OperandTypeRow{OperandType::TENSOR_OEM_BYTE, {V1_0, OEM_TENSOR, 1}},
+        OperandTypeRow{OperandType::OEM, {V1_0, OEM_SCALAR, 0, V1_3}},
+        OperandTypeRow{OperandType::TENSOR_OEM_BYTE, {V1_0, OEM_TENSOR, 1, V1_3}},
 };
 
-// Each version added a run of codes.
+// Each version added a run of codes; AIDL left those of OEMs out.
 struct OperationRange {
     int32_t first;
     int32_t last;
     HalVersion since;
+    HalVersion through = kNewestVersion;
 };
 
 constexpr std::array kOperations = {
-        OperationRange{0, 28, V1_0},        OperationRange{29, 37, V1_1},
-        OperationRange{38, 94, V1_2},       OperationRange{95, 101, V1_3},
-        OperationRange{102, 103, AIDL_V2},  OperationRange{104, 105, AIDL_V3},
-        OperationRange{10000, 10000, V1_0},  // OEM_OPERATION
+        OperationRange{0, 28, V1_0},
+        OperationRange{29, 37, V1_1},
+        OperationRange{38, 94, V1_2},
+        OperationRange{95, 101, V1_3},
+        OperationRange{102, 103, AIDL_V2},
+        OperationRange{104, 105, AIDL_V3},
+        OperationRange{10000, 10000, V1_0, V1_3},  // OEM_OPERATION
 };
+
+const OperationRange* rangeOf(OperationType type) {
+    const auto code = static_cast<int32_t>(type);
+    for (const OperationRange& range : kOperations) {
+        if (code >= range.first && code <= range.last) {
+            return &range;
+        }
+    }
+    return nullptr;
+}
 
 constexpr uint32_t kLastBaseCode = 0xFFFF;
 
@@ -126,13 +140,13 @@ const OperandTypeInfo* findOperandType(OperandType type) {
 }
 
 std::optional<HalVersion> introducedIn(OperationType type) {
-    const auto code = static_cast<int32_t>(type);
-    for (const OperationRange& range : kOperations) {
-        if (code >= range.first && code <= range.last) {
-            return range.since;
-        }
-    }
-    return std::nullopt;
+    const OperationRange* const range = rangeOf(type);
+    return range == nullptr ? std::nullopt : std::optional(range->since);
+}
+
+bool knows(HalVersion version, OperationType type) {
+    const OperationRange* const range = rangeOf(type);
+    return range != nullptr && range->since <= version && version <= range->through;
 }
 
 std::optional<uint16_t> extensionPrefix(OperandType type) {

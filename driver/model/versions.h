@@ -55,7 +55,9 @@ struct OperandTypeInfo {
     HalVersion since = HalVersion::V1_0;
     OperandKind kind = OperandKind::SCALAR;
     size_t elementSize = 0;  // bytes; 0 where there are no elements
+    HalVersion last = kNewestVersion;
 
+    bool isIn(HalVersion version) const { return since <= version && version <= last; }
     bool isTensor() const { return kind == OperandKind::TENSOR || kind == OperandKind::OEM_TENSOR; }
 };
 
@@ -64,6 +66,8 @@ const OperandTypeInfo* findOperandType(OperandType type);
 
 // The version that brought the operation; nothing for an extension's and for an unknown code.
 std::optional<HalVersion> introducedIn(OperationType type);
+// Whether it has the operation: AIDL has no OEM_OPERATION any more.
+bool knows(HalVersion version, OperationType type);
 
 // The extension prefix of a code above 0xFFFF, otherwise nothing.
 std::optional<uint16_t> extensionPrefix(OperandType type);

@@ -258,6 +258,7 @@ Status read(AidlReader& reader, std::vector<T>& values) {
     values.clear();
     // Not set aside beforehand: a struct takes far more room than the least that it can travel as.
     for (size_t i = 0; i < count; ++i) {
+        HALYARD_RETURN_IF_ERROR(reader.takeRoom(sizeof(T)));
         T value = {};
         HALYARD_RETURN_IF_ERROR(read(reader, value));
         values.push_back(std::move(value));

@@ -211,6 +211,14 @@ Result<size_t> AidlReader::readCount() {
     return static_cast<size_t>(count);
 }
 
+Status AidlReader::takeRoom(size_t bytes) {
+    if (bytes > mRoom) {
+        return invalidArgument("parcel: its arrays take far more room than the parcel itself");
+    }
+    mRoom -= bytes;
+    return {};
+}
+
 Result<bool> AidlReader::readPresence() {
     HALYARD_ASSIGN_OR_RETURN(const int32_t present, readInt32());
     return present != 0;

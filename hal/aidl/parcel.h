@@ -83,7 +83,9 @@ class AidlWriter {
 class AidlReader {
   public:
     explicit AidlReader(ParcelReader& parcel)
-        : mParcel(parcel), mEnd(parcel.position() + parcel.remaining()) {}
+        : mParcel(parcel),
+          mEnd(parcel.position() + parcel.remaining()),
+          mRoom(kRoomAnyway + kRoomPerByte * parcel.remaining()) {}
 
     Result<int32_t> readInt32() { return mParcel.readInt32(); }
     Result<int64_t> readInt64() { return mParcel.readInt64(); }
@@ -94,6 +96,10 @@ class AidlReader {
     Result<std::vector<uint8_t>> readBytes();
     // A number of elements that take four bytes each at least, and so can be there.
     Result<size_t> readCount();
+    // Room for an element of an array. What a struct takes is far more than the least that it can
+    // travel as, without its fields; no sender makes use of that, but to have the receiver run
+    // short of memory before anybody is charged for it.
+    Status takeRoom(size_t bytes);
     // Whether a value stands here that may be absent.
     Result<bool> readPresence();
     // The same of one that may not.
@@ -121,8 +127,13 @@ class AidlReader {
     Result<std::optional<Exception>> readReplyHead();
 
   private:
+    // What values with all of their fields take, and more.
+    static constexpr size_t kRoomPerByte = 4;
+    static constexpr size_t kRoomAnyway = 64 * 1024;
+
     ParcelReader& mParcel;
     size_t mEnd;  // of the parcelable that is being read
+    size_t mRoom;
 };
 
 }  // namespace halyard::hal::aidl

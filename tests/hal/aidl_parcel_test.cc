@@ -196,5 +196,28 @@ TEST(AidlRelease, KnowsTheCodesOfItsServiceManager) {
     EXPECT_FALSE(Release(36).managerMethod(4).has_value());
 }
 
+TEST(AidlParcel, HasNoArraysThatTakeFarMoreRoomThanItself) {
+    // Each operand is there, and has no fields: its size alone.
+    const auto withoutFields = [](int32_t count) {
+        std::vector<int32_t> parcel = {count};
+        for (int32_t i = 0; i < count; ++i) {
+            parcel.insert(parcel.end(), {1, 4});
+        }
+        return readBack<std::vector<nn::Operand>>(words(parcel));
+    };
+    EXPECT_TRUE(withoutFields(10).ok()) << "older versions have fewer";
+    const Result<std::vector<nn::Operand>> many = withoutFields(20'000);
+    EXPECT_EQ(many.status().code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(many.status().message(),
+              "parcel: its arrays take far more room than the parcel itself");
+    const std::vector<nn::Operand> whole(20'000);
+    EXPECT_EQ(readBack<std::vector<nn::Operand>>(written(whole))->size(), whole.size());
+    std::vector<nn::RequestMemoryPool> tokens(500);
+    for (nn::RequestMemoryPool& token : tokens) {
+        token.value = 1;
+    }
+    EXPECT_EQ(readBack<std::vector<nn::RequestMemoryPool>>(written(tokens))->size(), tokens.size());
+}
+
 }  // namespace
 }  // namespace halyard::hal::aidl

@@ -31,6 +31,19 @@ TEST(Versions, HaveAFeatureLevelEach) {
     }
 }
 
+TEST(Versions, HaveNoOemCodesFromAidlOn) {
+    for (const HalVersion version : allVersions()) {
+        const bool hasThem = version <= HalVersion::V1_3;
+        EXPECT_EQ(knows(version, OperationType::OEM_OPERATION), hasThem) << toString(version);
+        for (const OperandType type : {OperandType::OEM, OperandType::TENSOR_OEM_BYTE}) {
+            EXPECT_EQ(findOperandType(type)->isIn(version), hasThem) << toString(version);
+        }
+        EXPECT_TRUE(knows(version, OperationType::ADD));
+        EXPECT_EQ(knows(version, OperationType::RANK), version >= HalVersion::V1_3);
+        EXPECT_FALSE(knows(version, static_cast<OperationType>(9999)));
+    }
+}
+
 // A RELU, and an input of that type that nothing reads.
 Model modelWith(OperandType type) {
     ModelBuilder builder;
