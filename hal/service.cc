@@ -105,7 +105,9 @@ Status serve(const ServiceOptions& options, Backends backendsInUse,
     if (options.wires.aidl) {
         doors.push_back(aidl::makeDoor(kBinder, options.serviceName));
     }
-    HALYARD_RETURN_IF_ERROR(openDoors(doors, {.device = device, .processes = processes}, kThreads));
+    const DoorChoice choice = options.wires.declaredAlone ? DoorChoice::DECLARED : DoorChoice::ALL;
+    HALYARD_RETURN_IF_ERROR(
+            openDoors(doors, choice, {.device = device, .processes = processes}, kThreads));
 
     // Nobody calls before the service is registered, and nothing is opened from here on.
     const bool dumps = !options.driver.dumpDirectory.empty() ||
@@ -117,7 +119,7 @@ Status serve(const ServiceOptions& options, Backends backendsInUse,
 
     // Managers may start later than this service, at boot, and may die and come back.
     HALYARD_ASSIGN_OR_RETURN(const bool announced,
-                             announceDoors(doors, [&] { return !endWasAsked(signals); }));
+                             announceDoors(doors, choice, [&] { return !endWasAsked(signals); }));
     if (announced) {
         int signal = 0;
         while (sigwait(&signals, &signal) == EINTR) {

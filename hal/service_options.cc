@@ -23,7 +23,7 @@ Status parseName(std::string_view text, std::string& name) {
 }
 
 Status parseWires(std::string_view text, Wires& wires) {
-    wires = {.hidl = false, .aidl = false};
+    wires = {.hidl = false, .aidl = false, .declaredAlone = false};
     for (size_t at = 0; at <= text.size();) {
         const size_t comma = std::min(text.find(',', at), text.size());
         const std::string_view name = text.substr(at, comma - at);
@@ -67,8 +67,8 @@ std::vector<CommandLineOption> optionsOf(ServiceOptions& options) {
              [&options](std::string_view value) { return parseName(value, options.serviceName); }});
     rows.push_back(
             {"wires", 0, "LIST",
-             "Where clients reach it: hidl (/dev/hwbinder, the default), aidl "
-             "(/dev/binder), or both, with a comma between.",
+             "Where clients reach it: hidl (/dev/hwbinder), aidl (/dev/binder), or both, with a "
+             "comma between. Default: where the device's manifest has it.",
              [&options](std::string_view value) { return parseWires(value, options.wires); }});
     rows.push_back(
             {"seccomp", 0, "MODE",

@@ -16,7 +16,9 @@ namespace halyard::hal {
 // The ways on which clients reach the service.
 struct Wires {
     bool hidl = true;
-    bool aidl = false;
+    bool aidl = true;
+    // Of these, those that the device's manifest has.
+    bool declaredAlone = true;
 };
 
 struct ServiceOptions {

@@ -40,6 +40,12 @@ class AidlDoor final : public Door {
         return mProcess->startThreads(threads.first, threads.spawned);
     }
 
+    Result<bool> isDeclared(std::chrono::milliseconds patience) override {
+        ServiceManager manager(mProcess, mRelease);
+        HALYARD_RETURN_IF_ERROR(manager.waitUntilReady(patience));
+        return manager.isDeclared(mName);
+    }
+
     Status announce(std::chrono::milliseconds patience) override {
         HALYARD_RETURN_IF_ERROR(ServiceManager(mProcess, mRelease).waitUntilReady(patience));
         HALYARD_ASSIGN_OR_RETURN(

@@ -40,6 +40,12 @@ class HidlDoor final : public Door {
         return mProcess->startThreads(threads.first, threads.spawned);
     }
 
+    Result<bool> isDeclared(std::chrono::milliseconds patience) override {
+        HwServiceManager manager(mProcess);
+        HALYARD_RETURN_IF_ERROR(manager.waitUntilReady(patience));
+        return manager.isDeclared(deviceInterfaceChain().front(), mInstance);
+    }
+
     Status announce(std::chrono::milliseconds patience) override {
         HALYARD_RETURN_IF_ERROR(HwServiceManager(mProcess).waitUntilReady(patience));
         Result<std::unique_ptr<Registration>> registration = Registration::start(

@@ -69,6 +69,17 @@ Status HwServiceManager::add(std::string_view name, const std::shared_ptr<LocalO
                                  "that the VINTF manifest lacks)");
 }
 
+Result<bool> HwServiceManager::isDeclared(std::string_view interface, std::string_view name) {
+    using Transport = manager::v1_0::IServiceManager::Transport;
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Reply> reply,
+                             call(IServiceManager::getTransport, [&](ParcelWriter& arguments) {
+                                 writeValue(arguments, makeString(arguments, interface));
+                                 writeValue(arguments, makeString(arguments, name));
+                             }));
+    HALYARD_ASSIGN_OR_RETURN(const uint32_t transport, reply->reader().readUint32());
+    return transport == static_cast<uint32_t>(Transport::HWBINDER);
+}
+
 Result<ObjectRef> HwServiceManager::get(std::string_view interface, std::string_view name) {
     HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Reply> reply,
                              call(IServiceManager::get, [&](ParcelWriter& arguments) {

@@ -27,6 +27,9 @@ class HwServiceManager {
     // addWithChain, and add where the manager is too old to know that.
     Status add(std::string_view name, const std::shared_ptr<LocalObject>& service,
                std::span<const std::string_view> chain);
+    // Whether the VINTF manifest has interface/name as one that is reached over hwbinder, or it is
+    // registered.
+    Result<bool> isDeclared(std::string_view interface, std::string_view name);
     // The object registered as interface/name; null if there is none.
     Result<ObjectRef> get(std::string_view interface, std::string_view name);
     // Has `listener`, an IServiceNotification, told of whatever is registered as interface/name,

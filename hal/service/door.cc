@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "engine/base/log.h"
 
@@ -13,16 +14,44 @@ namespace {
 // How long a door is given before the others and the end of the service get a look.
 constexpr std::chrono::milliseconds kWaitSlice{500};
 
-}  // namespace
+enum class Fate : uint8_t { ANNOUNCED, UNDECLARED };
 
-Status openDoors(const Doors& doors, const Served& served, const DoorThreads& threads) {
-    for (const std::unique_ptr<Door>& door : doors) {
-        HALYARD_RETURN_IF_ERROR(door->open(served, threads).withContext(door->name()));
+// UNAVAILABLE: its manager is not there yet.
+Result<Fate> tryToAnnounce(Door& door, DoorChoice choice) {
+    if (choice == DoorChoice::DECLARED) {
+        HALYARD_ASSIGN_OR_RETURN(const bool declared, door.isDeclared(kWaitSlice));
+        if (!declared) {
+            return Fate::UNDECLARED;
+        }
     }
-    return {};
+    HALYARD_RETURN_IF_ERROR(door.announce(kWaitSlice));
+    return Fate::ANNOUNCED;
 }
 
-Result<bool> announceDoors(const Doors& doors, const std::function<bool()>& wanted) {
+}  // namespace
+
+Status openDoors(Doors& doors, DoorChoice choice, const Served& served,
+                 const DoorThreads& threads) {
+    Status failure;
+    Doors opened;
+    for (std::unique_ptr<Door>& door : doors) {
+        const Status status = door->open(served, threads).withContext(door->name());
+        if (status.ok()) {
+            opened.push_back(std::move(door));
+            continue;
+        }
+        if (choice == DoorChoice::ALL) {
+            return status;
+        }
+        log(LogLevel::INFO, "nobody is served there: " + status.toString());
+        failure = status;
+    }
+    doors = std::move(opened);
+    return doors.empty() ? failure : Status();
+}
+
+Result<bool> announceDoors(const Doors& doors, DoorChoice choice,
+                           const std::function<bool()>& wanted) {
     struct Waiting {
         Door* door;
         bool told = false;
@@ -31,25 +60,36 @@ Result<bool> announceDoors(const Doors& doors, const std::function<bool()>& want
     for (const std::unique_ptr<Door>& door : doors) {
         waiting.push_back({.door = door.get()});
     }
+    size_t announced = 0;
     while (!waiting.empty()) {
         for (Waiting& next : waiting) {
-            const Status announced = next.door->announce(kWaitSlice);
-            if (announced.ok()) {
+            const Result<Fate> fate = tryToAnnounce(*next.door, choice);
+            if (fate.ok()) {
+                announced += *fate == Fate::ANNOUNCED ? 1 : 0;
+                if (*fate == Fate::UNDECLARED) {
+                    log(LogLevel::INFO,
+                        next.door->name() + ": the device's manifest does not have it");
+                }
                 next.door = nullptr;
                 continue;
             }
-            if (announced.code() != StatusCode::UNAVAILABLE) {
-                return announced.withContext(next.door->name());
+            if (fate.status().code() != StatusCode::UNAVAILABLE) {
+                return fate.status().withContext(next.door->name());
             }
             if (!wanted()) {
                 return false;
             }
             if (!next.told) {
-                log(LogLevel::WARNING, "still waiting: " + std::string(announced.message()));
+                log(LogLevel::WARNING, "still waiting: " + std::string(fate.status().message()));
                 next.told = true;
             }
         }
         std::erase_if(waiting, [](const Waiting& next) { return next.door == nullptr; });
+    }
+    if (announced == 0 && !doors.empty()) {
+        return unsupported(
+                "the device's manifest has the service on no wire; --wires says on which it is to "
+                "be registered all the same");
     }
     return true;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -40,6 +41,8 @@ class Door {
     virtual std::string name() const = 0;
     // Opens the wire and serves whoever knows of it. Opens what files it needs. Once.
     virtual Status open(const Served& served, const DoorThreads& threads) = 0;
+    // Whether the device's manifest has the name on this wire. UNAVAILABLE: as announce().
+    virtual Result<bool> isDeclared(std::chrono::milliseconds patience) = 0;
     // Makes the device known on the wire, for as long as the door lives. UNAVAILABLE: nobody is
     // there to be told, and it may be tried again.
     virtual Status announce(std::chrono::milliseconds patience) = 0;
@@ -47,11 +50,20 @@ class Door {
 
 using Doors = std::vector<std::unique_ptr<Door>>;
 
-// A failure names the door.
-Status openDoors(const Doors& doors, const Served& served, const DoorThreads& threads);
+// Which of a service's doors are meant.
+enum class DoorChoice : uint8_t {
+    ALL,       // each has to be there
+    DECLARED,  // those that there can be and that the device's manifest has
+};
 
-// Announces each, whichever can be first, for as long as it takes and `wanted()` holds. False: it
-// held no longer.
-Result<bool> announceDoors(const Doors& doors, const std::function<bool()>& wanted);
+// A failure names the door. Of DECLARED ones those that can't be opened are left out, unless none
+// can.
+Status openDoors(Doors& doors, DoorChoice choice, const Served& served, const DoorThreads& threads);
+
+// Announces each, whichever can be first, for as long as it takes and `wanted()` holds; those that
+// are not declared, where that is asked for, stay unknown. False: it held no longer. UNSUPPORTED:
+// none is declared.
+Result<bool> announceDoors(const Doors& doors, DoorChoice choice,
+                           const std::function<bool()>& wanted);
 
 }  // namespace halyard::hal

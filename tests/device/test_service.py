@@ -22,6 +22,19 @@ def test_it_registers_every_version_and_ends_with_0_on_sigterm(device: VirtualDe
     assert service.stop() == 0, service.log()
 
 
+def test_it_registers_on_the_wires_that_the_manifest_has(device: VirtualDevice) -> None:
+    with device.start_service(ServiceOptions(wires=[])) as service:
+        end = time.monotonic() + 30
+        while len(both := registered(list_services(device), "halyard-default")) < 5:
+            assert time.monotonic() < end, service.log()
+            time.sleep(0.2)
+    assert both[-1] == "android.hardware.neuralnetworks.IDevice/halyard-default"
+    with pytest.raises(ServiceError) as caught:
+        device.start_service(ServiceOptions(wires=[], instance="halyard-undeclared"))
+    assert caught.value.exit_code == 1
+    assert "the device's manifest has the service on no wire" in caught.value.stderr
+
+
 def test_its_system_calls_are_filtered_in_every_thread(device: VirtualDevice) -> None:
     with device.start_service(ServiceOptions(instance="halyard-filtered")) as service:
         status = f"/proc/{service.pid}/task/*/status"

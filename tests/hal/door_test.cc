@@ -18,6 +18,8 @@ namespace {
 struct Notes {
     int opened = 0;
     int asked = 0;
+    int looked = 0;  // for a declaration
+    bool declared = true;
     bool announced = false;
     bool closed = false;
     std::vector<Notes*>* order = nullptr;  // of all that are announced
@@ -37,6 +39,13 @@ class FakeDoor final : public Door {
         ++mNotes.opened;
         EXPECT_EQ(threads.spawned, 5U);
         return mFailure;
+    }
+    Result<bool> isDeclared(std::chrono::milliseconds /*patience*/) override {
+        ++mNotes.looked;
+        if (mNotes.asked + mNotes.looked < mLooks) {
+            return Status(StatusCode::UNAVAILABLE, "no manager");
+        }
+        return mNotes.declared;
     }
     Status announce(std::chrono::milliseconds /*patience*/) override {
         if (++mNotes.asked < mLooks) {
@@ -76,10 +85,10 @@ TEST_F(DoorsTest, AreAllOpenedAndAnnouncedWhicheverCanBeFirst) {
     Notes second = {.order = &order};
     add(first, 3);
     add(second, 1);
-    ASSERT_TRUE(openDoors(mDoors, {}, kThreads).ok());
+    ASSERT_TRUE(openDoors(mDoors, DoorChoice::ALL, {}, kThreads).ok());
     EXPECT_EQ(first.opened, 1);
     EXPECT_EQ(second.opened, 1);
-    EXPECT_TRUE(announceDoors(mDoors, [] { return true; }).value());
+    EXPECT_TRUE(announceDoors(mDoors, DoorChoice::ALL, [] { return true; }).value());
     EXPECT_TRUE(first.announced);
     EXPECT_TRUE(second.announced);
     EXPECT_EQ(first.asked, 3);
@@ -90,7 +99,7 @@ TEST_F(DoorsTest, AreAllOpenedAndAnnouncedWhicheverCanBeFirst) {
 TEST_F(DoorsTest, AreWaitedForNoLongerThanWanted) {
     Notes notes;
     add(notes, 1000);
-    EXPECT_FALSE(announceDoors(mDoors, [&] { return notes.asked < 3; }).value());
+    EXPECT_FALSE(announceDoors(mDoors, DoorChoice::ALL, [&] { return notes.asked < 3; }).value());
     EXPECT_EQ(notes.asked, 3);
     EXPECT_FALSE(notes.announced);
 }
@@ -100,11 +109,49 @@ TEST_F(DoorsTest, ThatFailAreNamed) {
     Notes bad;
     add(good, 1);
     add(bad, 1, internalError("jammed"));
-    EXPECT_EQ(openDoors(mDoors, {}, kThreads).message(), "door 1: jammed");
-    const Result<bool> announced = announceDoors(mDoors, [] { return true; });
+    EXPECT_EQ(openDoors(mDoors, DoorChoice::ALL, {}, kThreads).message(), "door 1: jammed");
+    const Result<bool> announced = announceDoors(mDoors, DoorChoice::ALL, [] { return true; });
     EXPECT_EQ(announced.status().message(), "door 1: jammed");
     mDoors.clear();
     EXPECT_TRUE(good.closed);
+}
+
+TEST_F(DoorsTest, AreAnnouncedWhereTheyAreDeclared) {
+    Notes declared;
+    Notes undeclared = {.declared = false};
+    add(declared, 3);
+    add(undeclared, 1);
+    ASSERT_TRUE(openDoors(mDoors, DoorChoice::DECLARED, {}, kThreads).ok());
+    EXPECT_TRUE(announceDoors(mDoors, DoorChoice::DECLARED, [] { return true; }).value());
+    EXPECT_TRUE(declared.announced);
+    EXPECT_FALSE(undeclared.announced);
+    EXPECT_EQ(undeclared.asked, 0) << "a manager that is told of what is not declared refuses it";
+    EXPECT_EQ(undeclared.looked, 1);
+}
+
+TEST_F(DoorsTest, HaveToBeDeclaredSomewhere) {
+    Notes first = {.declared = false};
+    Notes second = {.declared = false};
+    add(first, 1);
+    add(second, 1);
+    const Result<bool> announced = announceDoors(mDoors, DoorChoice::DECLARED, [] { return true; });
+    EXPECT_EQ(announced.status().code(), StatusCode::UNSUPPORTED);
+    EXPECT_TRUE(announceDoors(mDoors, DoorChoice::ALL, [] { return true; }).value());
+    EXPECT_EQ(first.looked, 1) << "nobody looks where all are meant";
+}
+
+TEST_F(DoorsTest, AreLeftOutWhereTheyCanNotBeOpenedAndNeedNotBe) {
+    Notes good;
+    Notes bad;
+    add(good, 1);
+    add(bad, 1, internalError("jammed"));
+    ASSERT_TRUE(openDoors(mDoors, DoorChoice::DECLARED, {}, kThreads).ok());
+    ASSERT_EQ(mDoors.size(), 1U);
+    EXPECT_TRUE(bad.closed);
+    EXPECT_FALSE(good.closed);
+    mDoors.clear();
+    add(bad, 1, internalError("jammed"));
+    EXPECT_EQ(openDoors(mDoors, DoorChoice::DECLARED, {}, kThreads).message(), "door 0: jammed");
 }
 
 }  // namespace

@@ -41,6 +41,14 @@ Status FakeServiceManager::serve(uint32_t code, Call& call) {
             return add(call, false);
         case IServiceManager::get:
             return get(call);
+        case IServiceManager::getTransport: {
+            HALYARD_ASSIGN_OR_RETURN(const auto* interface, readValue<HidlString>(call.arguments));
+            HALYARD_ASSIGN_OR_RETURN(const auto* name, readValue<HidlString>(call.arguments));
+            const bool declared = interface->view() == "a.b@1.1::IThing" && name->view() == "one";
+            HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+            reply->writeUint32(declared ? 1 : 0);
+            return {};
+        }
         case IServiceManager::registerForNotifications:
             return mBehaviour.notifies ? listen(call) : unsupported("in no test");
         case IServiceManager::list: {

@@ -68,6 +68,13 @@ TEST(HwServiceManager, FindsWhatIsRegisteredAndOnlyThat) {
     EXPECT_EQ(world.manager->asked().back(), "get a.b@1.0::IThing/one");
 }
 
+TEST(HwServiceManager, KnowsWhatTheManifestHas) {
+    World world;
+    EXPECT_TRUE(world.client.isDeclared("a.b@1.1::IThing", "one").value());
+    EXPECT_FALSE(world.client.isDeclared("a.b@1.1::IThing", "two").value());
+    EXPECT_FALSE(world.client.isDeclared("a.b@1.2::IThing", "one").value());
+}
+
 TEST(HwServiceManager, ListsNames) {
     World world;
     Result<std::vector<std::string>> names = world.client.list();

@@ -134,7 +134,9 @@ TEST(ServiceOptions, RememberNothingOfAnEarlierList) {
 
 TEST(ServiceOptions, NameTheWiresThatAreServed) {
     const auto wires = [](const std::string& list) { return parse({"--wires", list})->wires; };
-    EXPECT_TRUE(parse({})->wires.hidl);
+    const Wires where = parse({})->wires;
+    EXPECT_TRUE(where.hidl && where.aidl && where.declaredAlone);
+    EXPECT_FALSE(wires("hidl").declaredAlone) << "what is asked for has to be there";
     EXPECT_TRUE(wires("hidl").hidl && !wires("hidl").aidl);
     EXPECT_TRUE(wires("aidl").aidl && !wires("aidl").hidl);
     EXPECT_TRUE(wires("hidl,aidl").hidl && wires("hidl,aidl").aidl);

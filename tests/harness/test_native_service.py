@@ -2,12 +2,16 @@
 """The native service's command line, as far as it needs no binder."""
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from halyard import native
 from halyard.vm import sanitizers
+
+_HIDL = "android.hardware.neuralnetworks@1.3::IDevice halyard-default"
+_AIDL = "aidl android.hardware.neuralnetworks.IDevice/halyard-default"
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -28,6 +32,7 @@ def test_help_tells_every_long_option() -> None:
         "--require-backend",
         "--backend-hint",
         "--backend-dir",
+        "--capabilities",
         "--seccomp",
         "--unsupported-operations",
         "--request-inputs-and-outputs-dump-dir",
@@ -53,23 +58,25 @@ def test_a_memory_limit_that_is_none_is_refused(mib: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "wire", "interface"),
+    ("name", "wire", "interfaces"),
     [
-        (native.SERVICE, "hidl", "android.hardware.neuralnetworks@1.3::IDevice halyard-default"),
-        (
-            native.AIDL_SERVICE,
-            "aidl",
-            "aidl android.hardware.neuralnetworks.IDevice/halyard-default",
-        ),
+        (native.SERVICE, "hidl", [_HIDL]),
+        # Where the manifest has it, and its fragment of that has both.
+        (native.AIDL_SERVICE, None, [_AIDL, _HIDL]),
     ],
 )
-def test_init_starts_it_with_options_that_it_has(name: str, wire: str, interface: str) -> None:
+def test_init_starts_it_with_options_that_it_has(
+    name: str, wire: str | None, interfaces: Sequence[str]
+) -> None:
     lines = (native.device_configs() / f"{name}.rc").read_text().splitlines()
     [line] = [line for line in lines if line.startswith("service ")]
     _, _, program, *words = line.split()
     assert program == f"/vendor/bin/hw/{name}"
-    assert words[words.index("--wires") + 1] == wire
-    assert f"    interface {interface}" in lines
+    assert (words[words.index("--wires") + 1] if "--wires" in words else None) == wire
+    fragment = (native.device_configs() / f"{name}.xml").read_text()
+    for interface in interfaces:
+        assert f"    interface {interface}" in lines
+        assert f'format="{"aidl" if interface is _AIDL else "hidl"}"' in fragment
     assert words[words.index("--seccomp") + 1] == "enforce"
     # A backend whose calls the filter does not know would end it.
     assert "GpuAcc" not in words[words.index("-c") + 1]
@@ -133,6 +140,7 @@ def test_a_service_without_its_backends_or_hints_does_not_start(tmp_path: Path) 
         (["-c", "Other"], 'there is no backend "Other"'),
         (["--require-backend", "Other"], 'no backend "Other" is in use'),
         (["--backend-hint", str(hints)], f"{hints}: line 2: a line is an operation's name"),
+        (["--capabilities", str(hints)], f"{hints}: line 2: a line is a name, an execution time"),
     ):
         ended = run(*words)
         assert ended.returncode == 1

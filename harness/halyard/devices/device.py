@@ -64,9 +64,9 @@ class ServiceOptions:
     """How to start the service."""
 
     instance: str = "halyard-default"  # -n
-    # --wires, on each of which it has to be registered; none: the service's own default, of which
-    # one will do.
-    wires: Sequence[Wire] = ()
+    # --wires, on each of which it has to be registered; none: those that the device's manifest has
+    # the instance on, of which one will do.
+    wires: Sequence[Wire] = (Wire.HIDL,)
     backends: Sequence[str] = ()  # none: the service's own default
     threads: int | None = None
     verbose: bool = True  # -v
