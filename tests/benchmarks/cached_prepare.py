@@ -2,7 +2,8 @@
 """What a compilation cache saves: `python -m tests.benchmarks.cached_prepare`.
 
 MobileNetV2 on CpuAcc, in the runner's process: prepared, prepared and kept, and found again, each
-in a process of its own, in turns. The medians are this machine's; what counts is their ratio.
+in a process of its own, in turns; and then prepared and found many times in one process each, as in
+a service that lives on. The medians are this machine's; what counts are their ratios.
 """
 
 from __future__ import annotations
@@ -19,18 +20,23 @@ from halyard.runner import Target, run_cases
 from halyard.subject import Subject
 
 _ROUNDS = 7
+_TIMES = 20  # in one process
 _TYPES = (DataType.FLOAT32, DataType.QUANT8)
 
 
-def prepare_ms(device: Device, case: pb.TestCase, folder: str, *, found: bool) -> float:
+def prepare_ms(
+    device: Device, case: pb.TestCase, folder: str, *, found: bool, times: int = 1
+) -> list[float]:
+    """One after the other in one process."""
     driver = DriverOptions(["CpuAcc"])
     options = pb.RunOptions(cache_folder=folder)
-    [result] = run_cases(device, [case], options, Target.in_process(), driver=driver)
-    if result.failed_stage != pb.STAGE_NONE:
-        raise SystemExit(result.message)
-    if result.prepared_from_cache != found:
-        raise SystemExit("the cache has a model that it should not have, or lacks one")
-    return result.prepare_ns / 1e6
+    results = run_cases(device, [case] * times, options, Target.in_process(), driver=driver)
+    for result in results:
+        if result.failed_stage != pb.STAGE_NONE:
+            raise SystemExit(result.message)
+        if result.prepared_from_cache != found:
+            raise SystemExit("the cache has a model that it should not have, or lacks one")
+    return [result.prepare_ns / 1e6 for result in results]
 
 
 def main() -> None:
@@ -40,16 +46,23 @@ def main() -> None:
             model = subject.runnable
             case = pb.TestCase(name="model", model=model.model, examples=[model.example(0)])
             alone, kept, found = [], [], []
+            anew, again = [], []
             for _ in range(_ROUNDS):
                 with tempfile.TemporaryDirectory() as folder:
-                    alone.append(prepare_ms(device, case, "", found=False))
-                    kept.append(prepare_ms(device, case, folder, found=False))
-                    found.append(prepare_ms(device, case, folder, found=True))
+                    alone += prepare_ms(device, case, "", found=False)
+                    kept += prepare_ms(device, case, folder, found=False)
+                    found += prepare_ms(device, case, folder, found=True)
+                    anew += prepare_ms(device, case, "", found=False, times=_TIMES)[1:]
+                    again += prepare_ms(device, case, folder, found=True, times=_TIMES)[1:]
             first, written, cached = map(statistics.median, (alone, kept, found))
+            other, later = map(statistics.median, (anew, again))
             print(f"{subject}, CpuAcc")
             print(f"  prepared            {first:8.2f} ms")
             print(f"  prepared and kept   {written:8.2f} ms")
             print(f"  found in the cache  {cached:8.2f} ms, {first / cached:.1f} times as fast")
+            print(f"  prepared again      {other:8.2f} ms, in the same process")
+            print(f"  found again         {later:8.2f} ms, {other / later:.1f} times as fast")
+            print(f"                      and {first / later:.1f} times as fast as at first")
 
 
 if __name__ == "__main__":
