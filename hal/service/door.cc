@@ -33,11 +33,10 @@ Result<Fate> tryToAnnounce(Door& door, DoorChoice choice) {
 Status openDoors(Doors& doors, DoorChoice choice, const Served& served,
                  const DoorThreads& threads) {
     Status failure;
-    Doors opened;
-    for (std::unique_ptr<Door>& door : doors) {
-        const Status status = door->open(served, threads).withContext(door->name());
+    for (auto next = doors.begin(); next != doors.end();) {
+        const Status status = (*next)->open(served, threads).withContext((*next)->name());
         if (status.ok()) {
-            opened.push_back(std::move(door));
+            ++next;
             continue;
         }
         if (choice == DoorChoice::ALL) {
@@ -45,8 +44,8 @@ Status openDoors(Doors& doors, DoorChoice choice, const Served& served,
         }
         log(LogLevel::INFO, "nobody is served there: " + status.toString());
         failure = status;
+        next = doors.erase(next);
     }
-    doors = std::move(opened);
     return doors.empty() ? failure : Status();
 }
 
