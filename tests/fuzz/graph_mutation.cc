@@ -38,9 +38,7 @@ constexpr bool kIsVector<std::vector<T>> = true;
 template <size_t... I>
 NodeDescriptor descriptorOfKind(size_t kind, std::index_sequence<I...> /*kinds*/) {
     NodeDescriptor made;
-    ((kind == I ? static_cast<void>(made = std::variant_alternative_t<I, engine::AnyDescriptor>())
-                : static_cast<void>(0)),
-     ...);
+    ((kind == I ? static_cast<void>(made.emplace<I>()) : static_cast<void>(0)), ...);
     return made;
 }
 

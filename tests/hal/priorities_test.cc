@@ -88,7 +88,7 @@ TEST_F(Priorities, OrderWhatIsPrepared) {
     std::promise<void> all;
     const auto prepare = [&](driver::IDevice& device, Priority priority, const std::string& name) {
         const size_t waiting = mShares->preparing->waiting();
-        EXPECT_TRUE(device.prepareAsync(addModel(), {.priority = priority},
+        EXPECT_TRUE(device.prepareAsync(addModel(), {.priority = priority, .deadline = {}},
                                         [&, name](const Status& status, auto /*model*/) {
                                             EXPECT_TRUE(status.ok()) << status.toString();
                                             const std::lock_guard lock(mutex);
@@ -118,7 +118,7 @@ TEST_F(Priorities, OrderWhatIsExecuted) {
     ASSERT_TRUE(memory.ok()) << memory.status().toString();
     std::vector<std::thread> threads;
     const auto plan = [&](driver::IDevice& device, Priority priority, uint64_t offset) {
-        const auto model = device.prepare(addModel(), {.priority = priority});
+        const auto model = device.prepare(addModel(), {.priority = priority, .deadline = {}});
         ASSERT_TRUE(model.ok()) << model.status().toString();
         driver::Request request = addRequest();
         request.pools = {memory->memory};

@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::string_view kHidl = "hidl:";
 
-constexpr std::array<std::span<const NamedAttack> (*)(), 9> kGroups = {
+constexpr std::array<std::span<const NamedAttack> (*)(), 10> kGroups = {
         descriptorAttacks, workAttacks,  memoryAttacks,  lastingAttacks,        waitingAttacks,
         edgeAttacks,       crowdAttacks, managerAttacks, serviceManagerAttacks, clientRuns};
 

@@ -143,8 +143,8 @@ class WrongDevice final : public driver::IDevice {
     Result<std::string> versionString() override {
         return with(mWrongs->versionString, mDevice->versionString());
     }
-    Result<driver::DeviceStatus> deviceStatus() override {
-        return with(mWrongs->status, mDevice->deviceStatus());
+    Result<driver::DeviceStatus> status() override {
+        return with(mWrongs->status, mDevice->status());
     }
     Result<driver::DeviceType> type() override { return with(mWrongs->type, mDevice->type()); }
     Result<std::vector<driver::Extension>> extensions() override {
