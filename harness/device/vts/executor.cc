@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -92,15 +93,14 @@ Status waitFor(const FileDescriptor& fence) {
                    : internalError("the fence that executeFenced gave is signalled with an error");
 }
 
-}  // namespace
+using ExecuteFenced = Result<driver::FencedExecution>(const driver::Fences& waitFor);
 
-ExecutionResult executeFenced(IPreparedModel& model, const Request& request,
-                              const ExecuteOptions& options) {
-    Result<driver::FencedExecution> execution = model.executeFenced(request, options);
+// What the execution came to; where it gave a fence, the second one, which waited for that.
+ExecutionResult fenced(const driver::Fences& waitForThese,
+                       const std::function<ExecuteFenced>& execute) {
+    Result<driver::FencedExecution> execution = execute(waitForThese);
     if (execution.ok() && execution->done != nullptr) {
-        ExecuteOptions chained = options;
-        chained.waitFor = {execution->done};
-        execution = model.executeFenced(request, chained);
+        execution = execute({execution->done});
     }
     if (!execution.ok()) {
         return ended(execution.status());
@@ -115,6 +115,29 @@ ExecutionResult executeFenced(IPreparedModel& model, const Request& request,
             .outputShapes = {},
             .timing = info.launched,
             .timingFenced = info.fenced};
+}
+
+}  // namespace
+
+ExecutionResult executeFenced(IPreparedModel& model, const Request& request,
+                              const ExecuteOptions& options) {
+    return fenced(options.waitFor, [&](const driver::Fences& waitFor) {
+        ExecuteOptions chained = options;
+        chained.waitFor = waitFor;
+        return model.executeFenced(request, chained);
+    });
+}
+
+ExecutionResult executeFencedReusably(IPreparedModel& model, const Request& request,
+                                      const ExecuteOptions& options) {
+    const Result<std::shared_ptr<driver::IExecution>> execution =
+            model.makeExecution(request, options);
+    if (!execution.ok()) {
+        return ended(execution.status());
+    }
+    return fenced(options.waitFor, [&](const driver::Fences& waitFor) {
+        return (*execution)->executeFenced(waitFor, options.deadline, options.durationAfterFences);
+    });
 }
 
 std::span<const Executor> executors() {

@@ -13,15 +13,17 @@
 
 namespace halyard::vts {
 
+using Execute = driver::ExecutionResult (*)(driver::IPreparedModel& model,
+                                            const driver::Request& request,
+                                            const driver::ExecuteOptions& options);
+
 struct Executor {
     std::string_view name;  // as VTS has it: "BURST"
     driver::HalVersion since;
     driver::HalVersion until;
     // From when on it is told of deadlines and of the time that loops may take.
     driver::HalVersion limitedSince;
-    driver::ExecutionResult (*execute)(driver::IPreparedModel& model,
-                                       const driver::Request& request,
-                                       const driver::ExecuteOptions& options);
+    Execute execute;
 };
 
 // All but the fenced one.
@@ -31,6 +33,11 @@ std::span<const Executor> executors();
 // What the last one gives; as it is about fences, no shapes.
 driver::ExecutionResult executeFenced(driver::IPreparedModel& model, const driver::Request& request,
                                       const driver::ExecuteOptions& options);
+
+// The same with an execution that is made once, from AIDL 4 on.
+driver::ExecutionResult executeFencedReusably(driver::IPreparedModel& model,
+                                              const driver::Request& request,
+                                              const driver::ExecuteOptions& options);
 
 // With timing not asked for none may be told; asked for, what is told must make sense.
 Verdict checkTiming(const driver::Timing& timing, bool measured);

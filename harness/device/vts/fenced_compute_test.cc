@@ -23,7 +23,7 @@ bool hasOpenOutput(const pb::Subgraph& main) {
     });
 }
 
-Verdict run(Context& context, bool measured) {
+Verdict run(Context& context, bool measured, Execute execute) {
     const Preparation& prepared = context.prepared();
     if (prepared.model == nullptr) {
         return prepared.verdict;
@@ -34,7 +34,7 @@ Verdict run(Context& context, bool measured) {
     }
     driver::ExecuteOptions options;
     options.measureTiming = measured;
-    const driver::ExecutionResult result = executeFenced(*prepared.model, *request, options);
+    const driver::ExecutionResult result = execute(*prepared.model, *request, options);
     if (hasOpenOutput(context.testCase().model().main())) {
         return expectStatus(result.status, context.version(), {ErrorStatus::INVALID_ARGUMENT},
                             "executeFenced with an output of dimensions that are not known");
@@ -54,13 +54,22 @@ Verdict run(Context& context, bool measured) {
 Checks fencedComputeTest() {
     Checks checks;
     for (const bool measured : {false, true}) {
-        Check check = {.suite = "FencedComputeTest",
-                       .name = "Test",
-                       .variant = measured ? "TIMING" : "",
-                       .subject = Subject::EACH_CASE,
-                       .since = HalVersion::V1_3,
-                       .run = [measured](Context& context) { return run(context, measured); }};
-        checks.push_back(std::move(check));
+        for (const bool again : {false, true}) {
+            Check check = {.suite = "FencedComputeTest",
+                           .name = "Test",
+                           .variant = again ? "REUSABLE" : "",
+                           .subject = Subject::EACH_CASE,
+                           .since = again ? HalVersion::AIDL_V4 : HalVersion::V1_3,
+                           .until = driver::kNewestVersion,
+                           .run = [measured, again](Context& context) {
+                               return run(context, measured,
+                                          again ? executeFencedReusably : executeFenced);
+                           }};
+            if (measured) {
+                check.variant += again ? "_TIMING" : "TIMING";
+            }
+            checks.push_back(std::move(check));
+        }
     }
     return checks;
 }

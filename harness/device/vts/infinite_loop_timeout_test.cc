@@ -16,10 +16,6 @@ namespace {
 using driver::ErrorStatus;
 using driver::HalVersion;
 
-using Execute = driver::ExecutionResult (*)(driver::IPreparedModel& model,
-                                            const driver::Request& request,
-                                            const driver::ExecuteOptions& options);
-
 Verdict run(Context& context, Execute execute) {
     const Preparation& prepared = context.prepared();
     if (prepared.model == nullptr) {

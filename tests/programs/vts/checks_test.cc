@@ -219,6 +219,8 @@ std::vector<Breach> breachesOfCases() {
              "timing is told"},
             {"IsFasterThanItsFence", "FencedComputeTest.Test_TIMING", HalVersion::AIDL_V4,
              floatAddition, isFasterThanItsDevice, "is longer than that in the driver"},
+            {"FailsFencedAgain", "FencedComputeTest.Test_REUSABLE", HalVersion::AIDL_V4,
+             floatAddition, failsToExecute, "executeFenced gives GENERAL_FAILURE, not NONE"},
             {"KnowsNoSigns", "QuantizationCouplingTest.Test", HalVersion::V1_3, quantizedAddition,
              [](Wrongs& w) {
                  const auto isSigned = [](const Model& model) {
