@@ -91,7 +91,7 @@ def test_a_test_with_the_fixtures_can_fail(folder: Path) -> None:
     path.write_text(TEST.replace("[11, 12]", "[11, 13]"))
     assert run_pytest(folder)[0] == 1
     path.write_text(TEST.replace("OPERATION_TYPE_ADD", "OPERATION_TYPE_OEM_OPERATION"))
-    code, said = run_pytest(folder)
+    code, said = run_pytest(folder, "--hal=1.3")
     assert code == 1
     assert "CaseFailed: unsupported: operation 0 (OEM_OPERATION)" in said
 
