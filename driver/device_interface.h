@@ -99,16 +99,19 @@ class IPreparedModel {
     virtual const void* as(const void* /*kind*/) const { return nullptr; }
 };
 
-// What a buffer is for: the inputs and outputs, by model and index, that it will be bound to.
+// One input or output that a buffer will be bound to.
+struct BufferRole {
+    uint32_t modelIndex = 0;  // in BufferDescription::models
+    uint32_t ioIndex = 0;
+    float frequency = 1.0F;  // how likely it is; in (0, 1]
+};
+
+// What a buffer is for.
 struct BufferDescription {
-    struct Role {
-        std::shared_ptr<IPreparedModel> model;
-        uint32_t index = 0;
-        float frequency = 1.0F;
-    };
     std::vector<uint32_t> dimensions;  // empty: as the models say
-    std::vector<Role> inputs;
-    std::vector<Role> outputs;
+    std::vector<std::shared_ptr<IPreparedModel>> models;
+    std::vector<BufferRole> inputs;
+    std::vector<BufferRole> outputs;
 };
 
 // A failed status comes with a null model, OK with a live one.

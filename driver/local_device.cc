@@ -191,10 +191,14 @@ class LocalDevice : public IDevice {
 
     Result<std::shared_ptr<IBuffer>> allocate(const BufferDescription& description) override {
         HALYARD_RETURN_IF_ERROR(checkHas(mVersion, "allocate", HalVersion::V1_3));
+        HALYARD_ASSIGN_OR_RETURN(std::vector<Role> inputs,
+                                 rolesOf(description.models, description.inputs));
+        HALYARD_ASSIGN_OR_RETURN(std::vector<Role> outputs,
+                                 rolesOf(description.models, description.outputs));
         HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<ManagedBuffer> buffer,
                                  mDevice->allocate({.dimensions = description.dimensions,
-                                                    .inputs = rolesOf(description.inputs),
-                                                    .outputs = rolesOf(description.outputs)}));
+                                                    .inputs = std::move(inputs),
+                                                    .outputs = std::move(outputs)}));
         return std::shared_ptr<IBuffer>(std::make_shared<LocalBuffer>(std::move(buffer)));
     }
 
@@ -202,16 +206,24 @@ class LocalDevice : public IDevice {
     Result<std::string> report() override { return mDevice->report(); }
 
   private:
-    static std::vector<ManagedBuffer::Description::Role> rolesOf(
-            const std::vector<BufferDescription::Role>& given) {
-        std::vector<ManagedBuffer::Description::Role> roles;
-        for (const BufferDescription::Role& role : given) {
+    using Role = ManagedBuffer::Description::Role;
+
+    static Result<std::vector<Role>> rolesOf(
+            const std::vector<std::shared_ptr<IPreparedModel>>& models,
+            const std::vector<BufferRole>& given) {
+        std::vector<Role> roles;
+        for (const BufferRole& role : given) {
+            if (role.modelIndex >= models.size()) {
+                return invalidArgument("a role is of model " + std::to_string(role.modelIndex) +
+                                       ", and there are " + std::to_string(models.size()));
+            }
+            const std::shared_ptr<IPreparedModel>& named = models[role.modelIndex];
             const auto* const model =
-                    role.model == nullptr
+                    named == nullptr
                             ? nullptr
-                            : static_cast<const LocalPreparedModel*>(role.model->as(&kLocalModel));
+                            : static_cast<const LocalPreparedModel*>(named->as(&kLocalModel));
             roles.push_back({.model = model == nullptr ? nullptr : model->model(),
-                             .index = role.index,
+                             .index = role.ioIndex,
                              .frequency = role.frequency});
         }
         return roles;

@@ -55,6 +55,9 @@ struct CompilationCache {
     std::vector<FileDescriptor> modelFiles;
     std::vector<FileDescriptor> dataFiles;
     std::array<uint8_t, 32> token = {};
+    // As how many descriptors each file goes over HIDL, in whose handles there is room for any
+    // number. One is right.
+    uint32_t descriptorsPerFile = 1;
     // Does work that reads or writes the files, which may wait for whoever else has them open,
     // maybe for good: false where it has not ended in time. It may go on, and what it needs then
     // outlives the call. Null: the work is done on the caller's thread.

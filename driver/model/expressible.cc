@@ -9,20 +9,40 @@
 namespace halyard::driver {
 namespace {
 
-Status checkSubgraph(const Subgraph& subgraph, HalVersion version) {
-    const std::string suffix = " can't be sent through HAL " + std::string(toString(version));
+std::string suffixOf(HalVersion version) {
+    return " can't be sent through HAL " + std::string(toString(version));
+}
+
+// Each subgraph.
+template <typename Check>
+Status checkEach(const Model& model, const Check& check) {
+    HALYARD_RETURN_IF_ERROR(check(model.main));
+    for (const Subgraph& subgraph : model.referenced) {
+        HALYARD_RETURN_IF_ERROR(check(subgraph));
+    }
+    return {};
+}
+
+Status checkExtraParams(const Subgraph& subgraph, HalVersion version) {
     for (size_t i = 0; i < subgraph.operands.size(); ++i) {
-        const Operand& operand = subgraph.operands[i];
-        std::string what = "operand " + std::to_string(i);
-        const OperandTypeInfo* type = findOperandType(operand.type);
-        const bool extension = extensionPrefix(operand.type).has_value();
+        if (!std::holds_alternative<std::monostate>(subgraph.operands[i].extraParams) &&
+            version < HalVersion::V1_2) {
+            return invalidArgument("operand " + std::to_string(i) + ": extra parameters" +
+                                   suffixOf(version));
+        }
+    }
+    return {};
+}
+
+Status checkCodes(const Subgraph& subgraph, HalVersion version) {
+    for (size_t i = 0; i < subgraph.operands.size(); ++i) {
+        const OperandType code = subgraph.operands[i].type;
+        const OperandTypeInfo* type = findOperandType(code);
+        const bool extension = extensionPrefix(code).has_value();
         if ((extension && version < HalVersion::V1_2) ||
             (type != nullptr && !type->isIn(version))) {
-            return invalidArgument(what.append(": type ").append(describe(operand.type)) + suffix);
-        }
-        if (!std::holds_alternative<std::monostate>(operand.extraParams) &&
-            version < HalVersion::V1_2) {
-            return invalidArgument(what.append(": extra parameters") + suffix);
+            return invalidArgument("operand " + std::to_string(i) + ": type " + describe(code) +
+                                   suffixOf(version));
         }
     }
     for (size_t i = 0; i < subgraph.operations.size(); ++i) {
@@ -30,7 +50,7 @@ Status checkSubgraph(const Subgraph& subgraph, HalVersion version) {
         const bool extension = extensionPrefix(type).has_value();
         if ((extension && version < HalVersion::V1_2) ||
             (introducedIn(type).has_value() && !knows(version, type))) {
-            return invalidArgument(labelOf(subgraph.operations[i], i) + suffix);
+            return invalidArgument(labelOf(subgraph.operations[i], i) + suffixOf(version));
         }
     }
     return {};
@@ -38,22 +58,25 @@ Status checkSubgraph(const Subgraph& subgraph, HalVersion version) {
 
 }  // namespace
 
-Status checkExpressible(const Model& model, HalVersion version) {
-    const std::string suffix = " can't be sent through HAL " + std::string(toString(version));
+Status checkSayable(const Model& model, HalVersion version) {
     if (!model.referenced.empty() && version < HalVersion::V1_3) {
-        return invalidArgument("referenced subgraphs" + suffix);
+        return invalidArgument("referenced subgraphs" + suffixOf(version));
     }
     if (!model.extensionNameToPrefix.empty() && version < HalVersion::V1_2) {
-        return invalidArgument("extensions" + suffix);
+        return invalidArgument("extensions" + suffixOf(version));
     }
     if (model.relaxComputationFloat32toFloat16 && version < HalVersion::V1_1) {
-        return invalidArgument("relaxed floats" + suffix);
+        return invalidArgument("relaxed floats" + suffixOf(version));
     }
-    HALYARD_RETURN_IF_ERROR(checkSubgraph(model.main, version));
-    for (const Subgraph& subgraph : model.referenced) {
-        HALYARD_RETURN_IF_ERROR(checkSubgraph(subgraph, version));
-    }
-    return {};
+    return checkEach(model, [version](const Subgraph& subgraph) {
+        return checkExtraParams(subgraph, version);
+    });
+}
+
+Status checkExpressible(const Model& model, HalVersion version) {
+    HALYARD_RETURN_IF_ERROR(checkSayable(model, version));
+    return checkEach(model,
+                     [version](const Subgraph& subgraph) { return checkCodes(subgraph, version); });
 }
 
 }  // namespace halyard::driver

@@ -12,6 +12,8 @@ namespace {
 
 // Of PixelFormat: rows of bytes, the only ones that can be mapped without knowing who made them.
 constexpr int32_t kBlob = 33;
+// Of BufferUsage, by processors: CPU_READ_OFTEN and CPU_WRITE_OFTEN.
+constexpr int64_t kReadAndWrittenOften = 0x33;
 
 Result<uint64_t> unsignedOf(int64_t value, std::string_view what) {
     if (value < 0) {
@@ -75,6 +77,19 @@ nn::Memory exportMemory(const driver::Memory& memory) {
                 .prot = handle.numbers[0],
                 .fd = descriptor,
                 .offset = static_cast<int64_t>(low | static_cast<uint64_t>(high) << 32U)};
+    } else if (memory.name() == "hardware_buffer_blob") {
+        graphics::HardwareBuffer buffer;
+        buffer.description = {.width = static_cast<int32_t>(size),
+                              .height = 1,
+                              .layers = 1,
+                              .format = kBlob,
+                              .usage = kReadAndWrittenOften,
+                              .stride = static_cast<int32_t>(size)};
+        for (const int fd : handle.descriptors) {
+            buffer.handle.fds.push_back({.fd = fd});
+        }
+        buffer.handle.ints = handle.numbers;
+        wire.value = std::move(buffer);
     } else {
         wire.value = hardware::Ashmem{.fd = descriptor, .size = size};
     }

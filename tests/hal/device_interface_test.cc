@@ -373,6 +373,19 @@ TEST_P(DeviceInterface, TellsWhetherItIsBusy) {
     EXPECT_EQ(status(), driver::DeviceStatus::AVAILABLE);
 }
 
+TEST_P(DeviceInterface, LeavesItToTheDeviceWhatCodesItKnows) {
+    driver::Model type = addModel();
+    type.main.operands[0].type = static_cast<driver::OperandType>(-1);
+    driver::Model operation = addModel();
+    operation.main.operations[0].type = driver::OperationType::REVERSE;
+    for (const driver::Model& model : {type, operation}) {
+        const Status refused = mDevice->supportedOperations(model).status();
+        EXPECT_EQ(refused.code(), StatusCode::INVALID_ARGUMENT) << refused.toString();
+        EXPECT_EQ(refused.message().find("can't be sent"), std::string_view::npos)
+                << refused.toString();
+    }
+}
+
 TEST_P(DeviceInterface, SaysWhatItCanNotDo) {
     const auto model = prepared();
     ASSERT_NE(model, nullptr);
@@ -508,8 +521,9 @@ TEST_P(DeviceInterface, KeepsValuesInBuffers) {
     const auto model = prepared();
     ASSERT_NE(model, nullptr);
     driver::BufferDescription description;
-    description.inputs = {{.model = model, .index = 0}};
-    description.outputs = {{.model = model, .index = 0}};
+    description.models = {model};
+    description.inputs = {{.modelIndex = 0, .ioIndex = 0}};
+    description.outputs = {{.modelIndex = 0, .ioIndex = 0}};
     const Result<std::shared_ptr<driver::IBuffer>> buffer = mDevice->allocate(description);
     if (!hasBuffers()) {
         EXPECT_EQ(buffer.status().code(), StatusCode::UNSUPPORTED);
@@ -531,10 +545,19 @@ TEST_P(DeviceInterface, KeepsValuesInBuffers) {
     ASSERT_TRUE(executed.ok()) << executed.toString();
     EXPECT_EQ(output(), (Values{15.0F, 26.0F}));
     ASSERT_TRUE((*buffer)->copyTo(exact->memory).ok());
-    description.inputs[0].index = 7;
+    for (const driver::BufferRole& wrong : {driver::BufferRole{.modelIndex = 0, .ioIndex = 7},
+                                            driver::BufferRole{.modelIndex = 1, .ioIndex = 0}}) {
+        description.inputs = {wrong};
+        EXPECT_EQ(mDevice->allocate(description).status().code(), StatusCode::INVALID_ARGUMENT);
+    }
+    description.inputs.clear();
+    description.models = {nullptr};
     EXPECT_EQ(mDevice->allocate(description).status().code(), StatusCode::INVALID_ARGUMENT);
-    description.inputs[0].model = nullptr;
-    EXPECT_EQ(mDevice->allocate(description).status().code(), StatusCode::INVALID_ARGUMENT);
+    if (GetParam().remote) {
+        const auto elsewhere = driver::makeLocalDevice(mDriver, GetParam().version);
+        description.models = {elsewhere->prepare(addModel(), {}).value()};
+        EXPECT_EQ(mDevice->allocate(description).status().code(), StatusCode::INVALID_ARGUMENT);
+    }
 }
 
 TEST_P(DeviceInterface, TellsOfTheDeathOfAService) {

@@ -86,17 +86,24 @@ class ClientBuffer final : public driver::IBuffer {
     const uint32_t mToken;
 };
 
-// Models that are not behind this wire are sent as none.
-std::vector<nn::BufferRole> addRoles(const std::vector<driver::BufferDescription::Role>& roles,
-                                     std::vector<nn::IPreparedModelParcel>& models) {
+// What a model that is not this service's is to it: an object of a stranger, who computes nothing.
+class StrangeModel final : public AidlObject {
+  public:
+    StrangeModel(const Release& release, int32_t version)
+        : AidlObject(nn::IPreparedModel::info(), release, version) {}
+
+  protected:
+    Status serve(uint32_t /*code*/, Call& call) override {
+        return call.raise({.code = Exception::kUnsupportedOperation});
+    }
+};
+
+std::vector<nn::BufferRole> wireRoles(const std::vector<driver::BufferRole>& roles) {
     std::vector<nn::BufferRole> wire;
-    for (const driver::BufferDescription::Role& role : roles) {
-        const std::shared_ptr<RemoteObject> remote =
-                role.model == nullptr ? nullptr : remoteObjectOf(*role.model);
-        wire.push_back({.modelIndex = static_cast<int32_t>(models.size()),
-                        .ioIndex = static_cast<int32_t>(role.index),
+    for (const driver::BufferRole& role : roles) {
+        wire.push_back({.modelIndex = static_cast<int32_t>(role.modelIndex),
+                        .ioIndex = static_cast<int32_t>(role.ioIndex),
                         .probability = role.frequency});
-        models.push_back({.preparedModel = remote == nullptr ? ObjectRef() : ObjectRef(remote)});
     }
     return wire;
 }
@@ -237,8 +244,11 @@ class ClientDevice final : public driver::IDevice {
             const driver::BufferDescription& description) override {
         nn::IDevice::Allocate::Arguments arguments;
         arguments.desc.dimensions = {description.dimensions.begin(), description.dimensions.end()};
-        arguments.inputRoles = addRoles(description.inputs, arguments.preparedModels);
-        arguments.outputRoles = addRoles(description.outputs, arguments.preparedModels);
+        for (const std::shared_ptr<driver::IPreparedModel>& model : description.models) {
+            arguments.preparedModels.push_back({.preparedModel = objectOf(model)});
+        }
+        arguments.inputRoles = wireRoles(description.inputs);
+        arguments.outputRoles = wireRoles(description.outputs);
         HALYARD_ASSIGN_OR_RETURN(const auto answer, call<nn::IDevice::Allocate>(arguments));
         const nn::DeviceBuffer& given = answer.results.result;
         HALYARD_ASSIGN_OR_RETURN(
@@ -290,10 +300,8 @@ class ClientDevice final : public driver::IDevice {
                     auto prepared = reply.ok() ? preparedModel(connection, *reply) : reply.status();
                     callback(prepared.status(), prepared.ok() ? std::move(*prepared) : nullptr);
                 });
-        const int32_t number =
-                static_cast<int32_t>(version()) - static_cast<int32_t>(HalVersion::AIDL_V1) + 1;
         arguments.callback = std::make_shared<PreparedModelReceiver>(mConnection.device.release(),
-                                                                     number, pending);
+                                                                     versionNumber(), pending);
         const Status begun = call<Method>(arguments).status();
         if (!begun.ok()) {
             // Unless the service's own notification has come first.
@@ -312,9 +320,24 @@ class ClientDevice final : public driver::IDevice {
         return makeClientPreparedModel(std::move(model), connection.version);
     }
 
+    int32_t versionNumber() const {
+        return static_cast<int32_t>(version()) - static_cast<int32_t>(HalVersion::AIDL_V1) + 1;
+    }
+
+    ObjectRef objectOf(const std::shared_ptr<driver::IPreparedModel>& model) const {
+        if (model == nullptr) {
+            return {};
+        }
+        if (const std::shared_ptr<RemoteObject> remote = remoteObjectOf(*model)) {
+            return remote;
+        }
+        return std::shared_ptr<LocalObject>(
+                std::make_shared<StrangeModel>(mConnection.device.release(), versionNumber()));
+    }
+
     // The model as it is sent.
     Result<Model> sendable(const Model& model) const {
-        HALYARD_RETURN_IF_ERROR(driver::checkExpressible(model, version()));
+        HALYARD_RETURN_IF_ERROR(driver::checkSayable(model, version()));
         HALYARD_RETURN_IF_ERROR(checkSendable(model));
         Model sent = model;
         if (hasLargeConstants(sent)) {

@@ -11,6 +11,7 @@
 #include "hal/hidl/client/prepared_model.h"
 #include "hal/hidl/client/remote_interface.h"
 #include "hal/hidl/client/wire_pools.h"
+#include "hal/hidl/hidl_object.h"
 #include "hal/hidl/types.h"
 
 namespace halyard::hal::hidl {
@@ -58,41 +59,54 @@ class ClientBuffer : public driver::IBuffer {
     const uint32_t mToken;
 };
 
-// Models that are not behind this wire are sent as none.
-class RoleWriter {
+// What a model that is not this service's is to it: an object of a stranger, who computes nothing.
+class StrangeModel final : public HidlObject {
   public:
-    std::vector<BufferRole> add(const std::vector<driver::BufferDescription::Role>& roles) {
-        std::vector<BufferRole> wire;
-        for (const driver::BufferDescription::Role& role : roles) {
-            const std::shared_ptr<RemoteObject> remote =
-                    role.model == nullptr ? nullptr : remoteObjectOf(*role.model);
-            wire.push_back({.modelIndex = static_cast<uint32_t>(mModels.size()),
-                            .ioIndex = role.index,
-                            .frequency = role.frequency});
-            mModels.push_back(remote == nullptr ? ObjectRef() : ObjectRef(remote));
-        }
-        return wire;
-    }
-    const std::vector<ObjectRef>& models() const { return mModels; }
+    StrangeModel() : HidlObject(nn::v1_3::IPreparedModel::layout()) {}
 
-  private:
-    std::vector<ObjectRef> mModels;
+  protected:
+    Status serve(uint32_t /*code*/, Call& /*call*/) override {
+        return unsupported("a model that another device prepared");
+    }
 };
+
+ObjectRef objectOf(const std::shared_ptr<driver::IPreparedModel>& model) {
+    if (model == nullptr) {
+        return {};
+    }
+    if (const std::shared_ptr<RemoteObject> remote = remoteObjectOf(*model)) {
+        return remote;
+    }
+    return std::shared_ptr<LocalObject>(std::make_shared<StrangeModel>());
+}
+
+std::vector<BufferRole> wireRoles(const std::vector<driver::BufferRole>& roles) {
+    std::vector<BufferRole> wire;
+    for (const driver::BufferRole& role : roles) {
+        wire.push_back({.modelIndex = role.modelIndex,
+                        .ioIndex = role.ioIndex,
+                        .frequency = role.frequency});
+    }
+    return wire;
+}
 
 }  // namespace
 
 Result<std::shared_ptr<driver::IBuffer>> allocateBuffer(
         const ServiceConnection& connection, const driver::BufferDescription& description) {
     constexpr std::string_view kMethod = "allocate";
-    RoleWriter roles;
-    const std::vector<BufferRole> inputs = roles.add(description.inputs);
-    const std::vector<BufferRole> outputs = roles.add(description.outputs);
+    std::vector<ObjectRef> models;
+    for (const std::shared_ptr<driver::IPreparedModel>& model : description.models) {
+        models.push_back(objectOf(model));
+    }
+    const std::vector<BufferRole> inputs = wireRoles(description.inputs);
+    const std::vector<BufferRole> outputs = wireRoles(description.outputs);
     const Result<std::unique_ptr<Reply>> reply =
             connection.device.call(nn::v1_3::IDevice::allocate, [&](ParcelWriter& writer) {
                 nn::v1_3::BufferDesc wire;
                 wire.dimensions = makeVec(writer, description.dimensions);
                 writeValue(writer, wire);
-                writeObjects(writer, roles.models());
+                writeObjects(writer, models);
                 writeValue(writer, makeVec(writer, inputs));
                 writeValue(writer, makeVec(writer, outputs));
             });

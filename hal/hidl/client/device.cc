@@ -311,7 +311,7 @@ class ClientDevice : public driver::IDevice {
 
     // The model as it is sent.
     Result<Model> sendable(const Model& model) const {
-        HALYARD_RETURN_IF_ERROR(driver::checkExpressible(model, version()));
+        HALYARD_RETURN_IF_ERROR(driver::checkSayable(model, version()));
         HALYARD_RETURN_IF_ERROR(checkSendable(model));
         Model sent = model;
         if (hasLargeConstants(sent)) {
@@ -353,7 +353,9 @@ class ClientDevice : public driver::IDevice {
         for (const auto* files : {&sent.modelFiles, &sent.dataFiles}) {
             std::vector<HidlHandle> handles;
             for (const FileDescriptor& file : *files) {
-                handles.push_back(makeHandle(arguments, {.fds = {file.get()}, .ints = {}}));
+                handles.push_back(makeHandle(
+                        arguments, {.fds = std::vector<int>(sent.descriptorsPerFile, file.get()),
+                                    .ints = {}}));
             }
             writeValue(arguments, makeVec(arguments, handles));
         }

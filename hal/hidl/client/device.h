@@ -14,8 +14,8 @@ namespace halyard::hal::hidl {
 // Pools have to have handles (driver::Memory::handle). Constants too large for a transaction go in
 // shared memory. What the version has no words for is left out: deadlines before 1.3, timing and
 // shapes before 1.2, and so on; what can't be left out of a model makes it INVALID_ARGUMENT
-// (driver::checkExpressible). Execution begins at a synchronous call where there is one. Bursts,
-// fences and buffers are UNSUPPORTED.
+// (driver::checkSayable). Execution begins at a synchronous call where there is one. A model of
+// another device is sent as an object of this process.
 std::shared_ptr<driver::IDevice> makeClientDevice(ServiceConnection connection);
 
 }  // namespace halyard::hal::hidl

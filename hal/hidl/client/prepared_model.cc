@@ -144,10 +144,15 @@ class ClientPreparedModel : public driver::IPreparedModel {
     }
 
     Result<std::shared_ptr<driver::IBurst>> makeBurst() override {
+        HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<BurstChannel> channel, openChannel({}));
+        return makeClientBurst(std::move(channel));
+    }
+
+    Result<std::unique_ptr<BurstChannel>> openChannel(const BurstChannel::Lengths& lengths) const {
         if (mVersion.version < HalVersion::V1_2) {
             return unsupported("HAL " + std::string(toString(mVersion.version)) + " has no bursts");
         }
-        return configureBurst(mModel, mService);
+        return openBurstChannel(mModel, mService, lengths);
     }
 
     std::string report() override {
@@ -267,6 +272,13 @@ std::shared_ptr<driver::IPreparedModel> makeClientPreparedModel(RemoteInterface 
                                                                 const ClientVersion& version,
                                                                 std::shared_ptr<Liveness> service) {
     return std::make_shared<ClientPreparedModel>(std::move(model), version, std::move(service));
+}
+
+Result<std::unique_ptr<BurstChannel>> openBurstChannel(const driver::IPreparedModel& model,
+                                                       const BurstChannel::Lengths& lengths) {
+    const auto* const client = static_cast<const ClientPreparedModel*>(model.as(&kClientModel));
+    return client == nullptr ? unsupported("a model that is not behind HIDL has no queues")
+                             : client->openChannel(lengths);
 }
 
 std::shared_ptr<RemoteObject> remoteObjectOf(const driver::IPreparedModel& model) {

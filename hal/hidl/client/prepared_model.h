@@ -6,6 +6,7 @@
 
 #include "driver/device_interface.h"
 #include "hal/client/pending.h"
+#include "hal/hidl/client/burst_channel.h"
 #include "hal/hidl/client/remote_interface.h"
 #include "hal/hidl/client/version.h"
 
@@ -18,5 +19,9 @@ std::shared_ptr<driver::IPreparedModel> makeClientPreparedModel(RemoteInterface 
 
 // The remote object behind such a model; null for any other.
 std::shared_ptr<RemoteObject> remoteObjectOf(const driver::IPreparedModel& model);
+
+// A burst of such a model for packets of the caller's. UNSUPPORTED for any other, and before 1.2.
+Result<std::unique_ptr<BurstChannel>> openBurstChannel(const driver::IPreparedModel& model,
+                                                       const BurstChannel::Lengths& lengths);
 
 }  // namespace halyard::hal::hidl
