@@ -101,7 +101,13 @@ Status bindRequest(const Request& request, const RequestShapes& shapes,
         }
         output.bytes = *bytes;
     }
-    return {};
+    // The contract calls an output that does not fit its buffer a failure, not an invalid argument,
+    // and the vendor test suite (MemoryDomainExecutionTest.InvalidDimensions) says so with an input
+    // that is as short as the buffer.
+    return shapes.shortInput.has_value()
+                   ? internalError("input " + std::to_string(*shapes.shortInput) +
+                                   ": it is shorter than its elements")
+                   : Status();
 }
 
 Status settleBuffers(const Request& request, std::span<const BoundPool> pools,

@@ -116,20 +116,22 @@ Result<engine::Shape> resolveArgument(const Request& request, const Operand& ope
     return shape;
 }
 
-// Bytes that the elements of a valid input take. As in AOSP, room beyond them is ignored.
-Result<size_t> inputSize(const Request& request, const Operand& operand,
-                         const RequestArgument& argument, const engine::Shape& shape) {
+// Bytes that the elements of a valid input take. Room beyond them is ignored.
+Result<uint64_t> inputSize(const Request& request, const Operand& operand,
+                           const RequestArgument& argument, const engine::Shape& shape) {
     const OperandTypeInfo* info = findOperandType(operand.type);
     if (argument.hasNoValue || info == nullptr || isInBuffer(request, argument)) {
-        return size_t{0};
+        return uint64_t{0};
     }
     HALYARD_ASSIGN_OR_RETURN(const int64_t count, shape.elementCount());
-    const uint64_t bytes = static_cast<uint64_t>(count) * info->elementSize;
-    if (argument.location.length < bytes) {
-        return invalidArgument("it has " + std::to_string(argument.location.length) +
-                               " bytes where the operand takes " + std::to_string(bytes));
-    }
-    return static_cast<size_t>(bytes);
+    return static_cast<uint64_t>(count) * info->elementSize;
+}
+
+bool hasOutputInBuffer(const Request& request) {
+    return std::ranges::any_of(request.outputs, [&](const RequestArgument& output) {
+        return !output.hasNoValue && output.location.poolIndex < request.pools.size() &&
+               isInBuffer(request, output);
+    });
 }
 
 Status checkCount(std::string_view role, size_t expected, size_t given) {
@@ -144,9 +146,17 @@ Status resolveInput(const Request& request, const Operand& operand, const Reques
                     HalVersion version, RequestShapes& shapes) {
     HALYARD_ASSIGN_OR_RETURN(const engine::Shape shape,
                              resolveArgument(request, operand, argument, Role::INPUT, version));
-    HALYARD_ASSIGN_OR_RETURN(const size_t bytes, inputSize(request, operand, argument, shape));
+    HALYARD_ASSIGN_OR_RETURN(uint64_t bytes, inputSize(request, operand, argument, shape));
+    if (argument.location.length < bytes) {
+        if (!hasOutputInBuffer(request)) {
+            return invalidArgument("it has " + std::to_string(argument.location.length) +
+                                   " bytes where the operand takes " + std::to_string(bytes));
+        }
+        shapes.shortInput = shapes.inputs.size();
+        bytes = 0;
+    }
     shapes.inputs.push_back(shape);
-    shapes.inputBytes.push_back(bytes);
+    shapes.inputBytes.push_back(static_cast<size_t>(bytes));
     return {};
 }
 
@@ -170,6 +180,7 @@ Status resolveRequest(const Request& request, const ModelBoundary& boundary, Hal
     HALYARD_RETURN_IF_ERROR(checkCount("output", boundary.outputs.size(), request.outputs.size()));
     shapes.inputs.clear();
     shapes.inputBytes.clear();
+    shapes.shortInput.reset();
     for (size_t i = 0; i < request.inputs.size(); ++i) {
         const Status resolved =
                 resolveInput(request, boundary.inputs[i], request.inputs[i], version, shapes);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "driver/model/model.h"
@@ -30,6 +31,9 @@ struct RequestShapes {
     std::vector<engine::Shape> inputs;
     std::vector<size_t> inputBytes;  // that the elements take
     std::vector<engine::Shape> outputs;
+    // An input whose memory is shorter than its elements, where an output lies in a buffer: nothing
+    // can be computed, but whether a rule is broken depends on the buffer.
+    std::optional<size_t> shortInput;
 };
 
 // Checks the request and writes its shapes, in one pass that allocates nothing where `shapes` has

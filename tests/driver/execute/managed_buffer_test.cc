@@ -265,6 +265,27 @@ TEST_F(ManagedBuffers, TakeOpenDimensionsFromWhoeverSaysThem) {
               StatusCode::INVALID_ARGUMENT);
 }
 
+// As the vendor test suite has it: dimensions that the buffer does not have, and as little memory
+// as the buffer.
+TEST_F(ManagedBuffers, FailWhereAnOutputDoesNotFitAndTheInputIsAsShort) {
+    const auto open = prepare(mClient, openModel()).value();
+    const auto output =
+            allocate({.dimensions = {2, 2}, .inputs = {}, .outputs = {{.model = open}}});
+    ASSERT_TRUE(output->copyFrom(*memoryOf(kValues), {}).ok());
+    Request asked = request(memoryOf(kValues), output->token());
+    asked.inputs[0].dimensions = {4, 2};
+    const Status failed = open->execute(asked, HalVersion::V1_3, {}).status;
+    EXPECT_EQ(failed.code(), StatusCode::INTERNAL);
+    EXPECT_EQ(failed.message(), "input 0: it is shorter than its elements");
+    asked.outputs[0].dimensions = {4, 2};
+    EXPECT_EQ(open->execute(asked, HalVersion::V1_3, {}).status.code(),
+              StatusCode::INVALID_ARGUMENT)
+            << "what the request says of the buffer is wrong";
+    asked.outputs[0].dimensions = {};
+    asked.inputs[0].dimensions = {2, 2};
+    EXPECT_TRUE(open->execute(asked, HalVersion::V1_3, {}).status.ok());
+}
+
 TEST_F(ManagedBuffers, AreChargedToTheirClient) {
     Description large = {.dimensions = {1U << 24, 2},
                          .inputs = {{.model = prepare(mClient, openModel()).value()}},
