@@ -12,12 +12,13 @@
 #include <utility>
 
 #include "driver/device.h"
-#include "driver/execute/prepared_model.h"
+#include "driver/device_interface.h"
+#include "driver/local_device.h"
 #include "driver/lowest_version.h"
 #include "harness/device/runner/canonical_model.h"
+#include "harness/device/vts/validation/judgement.h"
+#include "harness/device/vts/validation/mutant.h"
 #include "tests/validation/ledger.h"
-#include "tests/validation/mutations/judgement.h"
-#include "tests/validation/mutations/mutant.h"
 #include "tests/validation/work.h"
 
 namespace halyard::validation {
@@ -25,33 +26,36 @@ namespace {
 
 using driver::HalVersion;
 using runner::pb::TestCase;
+using vts::Mutant;
+using vts::MutantSource;
+using vts::Mutation;
+using vts::rowOf;
 
 // One case in one version, and where what becomes of its mutants is written.
 class Examination {
   public:
-    Examination(const driver::Device& device, HalVersion version, std::string name, size_t worker,
-                Ledger& ledger)
+    Examination(driver::IDevice& device, std::string name, size_t worker, Ledger& ledger)
         : mDevice(device),
-          mVersion(version),
+          mVersion(device.version()),
           mName(std::move(name)),
           mWorker(worker),
           mLedger(ledger) {}
 
     void ofModel(const driver::Model& model) const {
-        Subject subject = {.model = model,
-                           .version = mVersion,
-                           .referenced = {},
-                           .judge = [this](const Mutant& mutant) { judge(mutant); }};
-        mutateArguments(subject);
-        mutateSubgraph(subject);
+        MutantSource source = {.model = model,
+                               .version = mVersion,
+                               .referenced = {},
+                               .judge = [this](const Mutant& mutant) { judge(mutant); }};
+        vts::mutateArguments(source);
+        mutateSubgraph(source);
         for (size_t i = 0; i < model.referenced.size(); ++i) {
-            subject.referenced = i;
-            mutateSubgraph(subject);
+            source.referenced = i;
+            mutateSubgraph(source);
         }
     }
 
     // Each argument left out in turn.
-    void ofRequest(const driver::PreparedModel& model, const driver::Request& request) const {
+    void ofRequest(driver::IPreparedModel& model, const driver::Request& request) const {
         const auto leaveOut = [&](Mutation mutation, auto arguments) {
             for (size_t i = 0; i < (request.*arguments).size(); ++i) {
                 driver::Request mutant = request;
@@ -59,7 +63,7 @@ class Examination {
                         .erase((mutant.*arguments).begin() + static_cast<std::ptrdiff_t>(i));
                 const std::string what = "argument " + std::to_string(i);
                 begin(mutation, what);
-                end(mutation, what, false, complaint(model, mVersion, mutant));
+                end(mutation, what, false, vts::complaint(model, mVersion, mutant));
             }
         };
         leaveOut(Mutation::REMOVE_INPUT, &driver::Request::inputs);
@@ -73,16 +77,17 @@ class Examination {
     }
 
   private:
-    static void mutateSubgraph(const Subject& subject) {
-        mutateOperands(subject);
-        mutateLifetimes(subject);
-        mutateOperations(subject);
+    static void mutateSubgraph(const MutantSource& source) {
+        vts::mutateOperands(source);
+        vts::mutateLifetimes(source);
+        vts::mutateOperations(source);
     }
     std::string place(const std::string& what) const {
         return mName + " at HAL " + std::string(toString(mVersion)) + ", " + what;
     }
     void begin(Mutation mutation, const std::string& what) const {
-        mLedger.note(mWorker, std::string(kMutationNames[rowOf(mutation)]) + ": " + place(what));
+        mLedger.note(mWorker,
+                     std::string(vts::kMutationNames[rowOf(mutation)]) + ": " + place(what));
     }
     void end(Mutation mutation, const std::string& what, bool exempt,
              const std::optional<std::string>& wrong) const {
@@ -94,33 +99,33 @@ class Examination {
     }
     void judge(const Mutant& mutant) const {
         begin(mutant.mutation, mutant.what);
-        end(mutant.mutation, mutant.what, mutant.exempt, complaint(mDevice, mVersion, mutant));
+        end(mutant.mutation, mutant.what, mutant.exempt, vts::complaint(mDevice, mutant));
     }
 
-    const driver::Device& mDevice;
+    driver::IDevice& mDevice;
     const HalVersion mVersion;
     const std::string mName;
     const size_t mWorker;
     Ledger& mLedger;
 };
 
-void examine(const driver::Device& device, const TestCase& testCase, size_t worker,
-             Ledger& ledger) {
+void examine(const std::shared_ptr<const driver::Device>& driver, const TestCase& testCase,
+             size_t worker, Ledger& ledger) {
     const Result<driver::Model> model = runner::toCanonical(testCase.model());
     const Result<HalVersion> lowest =
             model.ok() ? driver::lowestVersion(*model) : Result<HalVersion>(model.status());
-    if (!lowest.ok()) {
-        Examination(device, HalVersion::V1_3, testCase.name(), worker, ledger)
-                .reject(lowest.status().toString());
-        return;
-    }
-    for (const HalVersion version :
-         {HalVersion::V1_0, HalVersion::V1_1, HalVersion::V1_2, HalVersion::V1_3}) {
-        if (version < *lowest) {
+    for (const HalVersion version : driver::allVersions()) {
+        const std::shared_ptr<driver::IDevice> device = driver::makeLocalDevice(driver, version);
+        const Examination examination(*device, testCase.name(), worker, ledger);
+        if (!lowest.ok()) {
+            examination.reject(lowest.status().toString());
+            return;
+        }
+        // What AIDL's versions differ in is operations.
+        if (version < *lowest || (version > HalVersion::V1_3 && version < driver::kNewestVersion)) {
             continue;
         }
-        const Examination examination(device, version, testCase.name(), worker, ledger);
-        const auto prepared = device.prepare(*model, version, {});
+        const auto prepared = device->prepare(*model, {});
         if (!prepared.ok()) {
             examination.reject(prepared.status().toString());
             continue;
@@ -147,7 +152,7 @@ CaseWork makeWork(const Cases& cases, uint64_t /*seed*/) {
     }
     const std::shared_ptr<const driver::Device> device = std::move(*made);
     return [device, &cases](size_t index, size_t worker, Ledger& ledger) {
-        examine(*device, cases[index], worker, ledger);
+        examine(device, cases[index], worker, ledger);
     };
 }
 
@@ -158,7 +163,8 @@ int main(int argc, char** argv) {
     using namespace halyard::validation;  // NOLINT(google-build-using-namespace)
     const halyard::Result<WorkOptions> options = parseWorkOptions(argc, argv);
     const halyard::Status done =
-            options.ok() ? workThrough(*options, kMutationNames, makeWork) : options.status();
+            options.ok() ? workThrough(*options, halyard::vts::kMutationNames, makeWork)
+                         : options.status();
     if (!done.ok()) {
         std::fprintf(stderr, "%s\n", done.toString().c_str());
         return 1;

@@ -7,7 +7,7 @@
 
 #include "driver/model/model.h"
 
-namespace halyard::validation {
+namespace halyard::vts {
 
 // Bytes of a value. Nothing where a dimension is not specified, or the type has no elements.
 std::optional<uint32_t> valueSize(const driver::Operand& operand);
@@ -16,4 +16,4 @@ std::optional<uint32_t> valueSize(const driver::Operand& operand);
 // with. Its lifetime is CONSTANT_COPY already.
 void giveValue(driver::Model& model, driver::Operand& constant);
 
-}  // namespace halyard::validation
+}  // namespace halyard::vts

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include "tests/validation/mutations/mutant.h"
+#include "harness/device/vts/validation/mutant.h"
 
-namespace halyard::validation {
+namespace halyard::vts {
 namespace {
 
 using driver::ExecutionPreference;
@@ -18,24 +18,24 @@ std::string nameOf(int32_t code) {
 
 }  // namespace
 
-void mutateArguments(const Subject& subject) {
-    if (subject.version >= HalVersion::V1_1) {
+void mutateArguments(const MutantSource& source) {
+    if (source.version >= HalVersion::V1_1 && source.wants(Mutation::EXECUTION_PREFERENCE)) {
         for (const int32_t code :
              {static_cast<int32_t>(ExecutionPreference::LOW_POWER) - 1,
               static_cast<int32_t>(ExecutionPreference::SUSTAINED_SPEED) + 1}) {
-            Mutant mutant = subject.begin(Mutation::EXECUTION_PREFERENCE, nameOf(code));
+            Mutant mutant = source.begin(Mutation::EXECUTION_PREFERENCE, nameOf(code));
             mutant.preference = static_cast<ExecutionPreference>(code);
-            subject.judge(mutant);
+            source.judge(mutant);
         }
     }
-    if (subject.version >= HalVersion::V1_3) {
+    if (source.version >= HalVersion::V1_3 && source.wants(Mutation::EXECUTION_PRIORITY)) {
         for (const int32_t code :
              {static_cast<int32_t>(Priority::LOW) - 1, static_cast<int32_t>(Priority::HIGH) + 1}) {
-            Mutant mutant = subject.begin(Mutation::EXECUTION_PRIORITY, nameOf(code));
+            Mutant mutant = source.begin(Mutation::EXECUTION_PRIORITY, nameOf(code));
             mutant.priority = static_cast<Priority>(code);
-            subject.judge(mutant);
+            source.judge(mutant);
         }
     }
 }
 
-}  // namespace halyard::validation
+}  // namespace halyard::vts

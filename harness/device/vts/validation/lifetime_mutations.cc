@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "tests/validation/mutations/constant_value.h"
-#include "tests/validation/mutations/exemptions.h"
-#include "tests/validation/mutations/mutant.h"
+#include "harness/device/vts/validation/constant_value.h"
+#include "harness/device/vts/validation/exemptions.h"
+#include "harness/device/vts/validation/mutant.h"
 
-namespace halyard::validation {
+namespace halyard::vts {
 namespace {
 
 using driver::Operand;
@@ -44,16 +44,19 @@ std::vector<OperandLifeTime> lifetimesOfTheOtherKind(const Operand& operand) {
     }
 }
 
-std::string changeOf(const Subject& subject, uint32_t operand, OperandLifeTime lifetime) {
+std::string changeOf(const MutantSource& source, uint32_t operand, OperandLifeTime lifetime) {
     return nameOf(operand) + " has lifetime " + std::string(driver::nameOf(lifetime)) +
            " instead of " +
-           std::string(driver::nameOf(subject.subgraph().operands[operand].lifetime));
+           std::string(driver::nameOf(source.subgraph().operands[operand].lifetime));
 }
 
-void judgeLifetime(const Subject& subject, Mutation mutation, uint32_t operand,
+void judgeLifetime(const MutantSource& source, Mutation mutation, uint32_t operand,
                    OperandLifeTime lifetime, bool listed) {
-    Mutant mutant = subject.begin(mutation, changeOf(subject, operand, lifetime));
-    Subgraph& graph = subject.subgraphOf(mutant);
+    if (!source.wants(mutation)) {
+        return;
+    }
+    Mutant mutant = source.begin(mutation, changeOf(source, operand, lifetime));
+    Subgraph& graph = source.subgraphOf(mutant);
     if (listed) {
         std::erase(graph.inputIndexes, operand);
         std::erase(graph.outputIndexes, operand);
@@ -69,7 +72,7 @@ void judgeLifetime(const Subject& subject, Mutation mutation, uint32_t operand,
     if (lifetime == CONSTANT_COPY) {
         giveValue(mutant.model, changed);
     }
-    subject.judge(mutant);
+    source.judge(mutant);
 }
 
 // What keeps a writer where there is one, but is listed elsewhere or not at all.
@@ -89,13 +92,17 @@ std::optional<OperandLifeTime> lifetimeOfTheSameKind(const Operand& operand) {
     }
 }
 
-void mutateConsumers(const Subject& subject, uint32_t operand) {
-    const uint32_t consumers = subject.subgraph().operands[operand].numberOfConsumers;
+// AIDL has no such field.
+void mutateConsumers(const MutantSource& source, uint32_t operand) {
+    if (source.version >= driver::HalVersion::AIDL_V1) {
+        return;
+    }
+    const uint32_t consumers = source.subgraph().operands[operand].numberOfConsumers;
     for (const uint32_t claimed : {consumers - 1, consumers + 1}) {
         if (consumers == 0 && claimed != 1) {
             continue;
         }
-        subject.mutate(
+        source.mutate(
                 Mutation::OPERAND_NUMBER_OF_CONSUMERS,
                 nameOf(operand) + " claims " + std::to_string(claimed) + " consumers",
                 [&](Subgraph& graph) { graph.operands[operand].numberOfConsumers = claimed; });
@@ -112,35 +119,35 @@ uint32_t addUnread(Subgraph& graph, uint32_t like) {
 }
 
 // A copy of the operation comes last, with outputs of its own but for one.
-void addWriters(const Subject& subject, size_t operation) {
-    const std::vector<uint32_t>& outputs = subject.subgraph().operations[operation].outputs;
+void addWriters(const MutantSource& source, size_t operation) {
+    const std::vector<uint32_t>& outputs = source.subgraph().operations[operation].outputs;
     for (size_t shared = 0; shared < outputs.size(); ++shared) {
-        subject.mutate(Mutation::OPERAND_ADD_WRITER,
-                       "a copy of operation " + std::to_string(operation) + " writes " +
-                               nameOf(outputs[shared]) + ", too",
-                       [&](Subgraph& graph) {
-                           Operation copy = graph.operations[operation];
-                           for (const uint32_t input : copy.inputs) {
-                               ++graph.operands[input].numberOfConsumers;
-                           }
-                           for (size_t i = 0; i < copy.outputs.size(); ++i) {
-                               if (i != shared) {
-                                   copy.outputs[i] = addUnread(graph, copy.outputs[i]);
-                               }
-                           }
-                           graph.operations.push_back(copy);
-                       });
+        source.mutate(Mutation::OPERAND_ADD_WRITER,
+                      "a copy of operation " + std::to_string(operation) + " writes " +
+                              nameOf(outputs[shared]) + ", too",
+                      [&](Subgraph& graph) {
+                          Operation copy = graph.operations[operation];
+                          for (const uint32_t input : copy.inputs) {
+                              ++graph.operands[input].numberOfConsumers;
+                          }
+                          for (size_t i = 0; i < copy.outputs.size(); ++i) {
+                              if (i != shared) {
+                                  copy.outputs[i] = addUnread(graph, copy.outputs[i]);
+                              }
+                          }
+                          graph.operations.push_back(copy);
+                      });
     }
 }
 
 // The operation writes a new operand instead of one that is read.
-void removeWrites(const Subject& subject, size_t operation) {
-    const std::vector<uint32_t>& outputs = subject.subgraph().operations[operation].outputs;
+void removeWrites(const MutantSource& source, size_t operation) {
+    const std::vector<uint32_t>& outputs = source.subgraph().operations[operation].outputs;
     for (size_t i = 0; i < outputs.size(); ++i) {
-        if (subject.subgraph().operands[outputs[i]].numberOfConsumers == 0) {
+        if (source.subgraph().operands[outputs[i]].numberOfConsumers == 0) {
             continue;
         }
-        subject.mutate(
+        source.mutate(
                 Mutation::OPERATION_REMOVE_WRITE,
                 "operation " + std::to_string(operation) + " does not write " + nameOf(outputs[i]),
                 [&](Subgraph& graph) {
@@ -157,25 +164,25 @@ void removeFrom(std::vector<uint32_t>& indexes, uint32_t operand, bool renumbere
     }
 }
 
-void removeOperand(const Subject& subject, uint32_t operand, bool renumbered, bool exempt) {
-    subject.mutate(Mutation::REMOVE_OPERAND,
-                   nameOf(operand) + " is removed" + (renumbered ? ", the others renumbered" : ""),
-                   exempt, [&](Subgraph& graph) {
-                       graph.operands.erase(graph.operands.begin() + operand);
-                       for (Operation& operation : graph.operations) {
-                           removeFrom(operation.inputs, operand, renumbered);
-                           removeFrom(operation.outputs, operand, renumbered);
-                       }
-                       removeFrom(graph.inputIndexes, operand, renumbered);
-                       removeFrom(graph.outputIndexes, operand, renumbered);
-                   });
+void removeOperand(const MutantSource& source, uint32_t operand, bool renumbered, bool exempt) {
+    source.mutate(Mutation::REMOVE_OPERAND,
+                  nameOf(operand) + " is removed" + (renumbered ? ", the others renumbered" : ""),
+                  exempt, [&](Subgraph& graph) {
+                      graph.operands.erase(graph.operands.begin() + operand);
+                      for (Operation& operation : graph.operations) {
+                          removeFrom(operation.inputs, operand, renumbered);
+                          removeFrom(operation.outputs, operand, renumbered);
+                      }
+                      removeFrom(graph.inputIndexes, operand, renumbered);
+                      removeFrom(graph.outputIndexes, operand, renumbered);
+                  });
 }
 
 // Whether an operation that reads it can do without.
-bool isOptionalInput(const Subject& subject, uint32_t operand) {
-    return std::ranges::any_of(subject.subgraph().operations, [&](const Operation& operation) {
+bool isOptionalInput(const MutantSource& source, uint32_t operand) {
+    return std::ranges::any_of(source.subgraph().operations, [&](const Operation& operation) {
         for (size_t i = 0; i < operation.inputs.size(); ++i) {
-            if (operation.inputs[i] == operand && mayLoseInput(operation, i, subject.version)) {
+            if (operation.inputs[i] == operand && mayLoseInput(operation, i, source.version)) {
                 return true;
             }
         }
@@ -185,30 +192,30 @@ bool isOptionalInput(const Subject& subject, uint32_t operand) {
 
 // The official suite means to renumber the operands behind the removed one, and does not (its
 // decrement is lost), which makes nearly every mutant refer past the end. Both ways are tried here.
-void removeOperand(const Subject& subject, uint32_t operand) {
-    const bool exempt = mayLoseOperand(subject.subgraph(), operand, subject.version);
-    removeOperand(subject, operand, false, exempt);
-    removeOperand(subject, operand, true, exempt || isOptionalInput(subject, operand));
+void removeOperand(const MutantSource& source, uint32_t operand) {
+    const bool exempt = mayLoseOperand(source.subgraph(), operand, source.version);
+    removeOperand(source, operand, false, exempt);
+    removeOperand(source.further(), operand, true, exempt || isOptionalInput(source, operand));
 }
 
 }  // namespace
 
-void mutateLifetimes(const Subject& subject) {
-    for (uint32_t operand = 0; operand < subject.subgraph().operands.size(); ++operand) {
-        const Operand& original = subject.subgraph().operands[operand];
+void mutateLifetimes(const MutantSource& source) {
+    for (uint32_t operand = 0; operand < source.subgraph().operands.size(); ++operand) {
+        const Operand& original = source.subgraph().operands[operand];
         for (const OperandLifeTime lifetime : lifetimesOfTheOtherKind(original)) {
-            judgeLifetime(subject, Mutation::OPERAND_LIFE_TIME, operand, lifetime, true);
+            judgeLifetime(source, Mutation::OPERAND_LIFE_TIME, operand, lifetime, true);
         }
         if (const std::optional<OperandLifeTime> same = lifetimeOfTheSameKind(original)) {
-            judgeLifetime(subject, Mutation::OPERAND_INPUT_OUTPUT, operand, *same, false);
+            judgeLifetime(source, Mutation::OPERAND_INPUT_OUTPUT, operand, *same, false);
         }
-        mutateConsumers(subject, operand);
-        removeOperand(subject, operand);
+        mutateConsumers(source, operand);
+        removeOperand(source, operand);
     }
-    for (size_t operation = 0; operation < subject.subgraph().operations.size(); ++operation) {
-        addWriters(subject, operation);
-        removeWrites(subject, operation);
+    for (size_t operation = 0; operation < source.subgraph().operations.size(); ++operation) {
+        addWriters(source, operation);
+        removeWrites(source, operation);
     }
 }
 
-}  // namespace halyard::validation
+}  // namespace halyard::vts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/validation/mutations/constant_value.h"
+#include "harness/device/vts/validation/constant_value.h"
 
 #include <memory>
 #include <utility>
@@ -8,7 +8,7 @@
 
 #include "engine/base/checked_math.h"
 
-namespace halyard::validation {
+namespace halyard::vts {
 
 std::optional<uint32_t> valueSize(const driver::Operand& operand) {
     const driver::OperandTypeInfo* info = driver::findOperandType(operand.type);
@@ -36,4 +36,4 @@ void giveValue(driver::Model& model, driver::Operand& constant) {
     }
 }
 
-}  // namespace halyard::validation
+}  // namespace halyard::vts

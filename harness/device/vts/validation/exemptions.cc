@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/validation/mutations/exemptions.h"
+#include "harness/device/vts/validation/exemptions.h"
 
 #include <algorithm>
 #include <initializer_list>
 
-namespace halyard::validation {
+namespace halyard::vts {
 namespace {
 
 using driver::HalVersion;
@@ -149,6 +149,8 @@ bool mayLoseInput(const Operation& operation, size_t input, HalVersion version) 
             return isLastOf(2);
         case OperationType::LOCAL_RESPONSE_NORMALIZATION:
             return isLastOf(6);
+        case OperationType::PACK:
+            return count > 2 && input != 0;
         default:
             return false;
     }
@@ -174,4 +176,4 @@ bool mayGainInput(const Operation& operation, HalVersion version) {
     }
 }
 
-}  // namespace halyard::validation
+}  // namespace halyard::vts

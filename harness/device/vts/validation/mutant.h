@@ -16,7 +16,7 @@
 
 #include "driver/model/model.h"
 
-namespace halyard::validation {
+namespace halyard::vts {
 
 enum class Mutation : uint8_t {
     EXECUTION_ORDER,
@@ -79,8 +79,9 @@ inline size_t rowOf(Mutation mutation) {
 
 struct Mutant {
     Mutation mutation = Mutation::EXECUTION_ORDER;
-    std::string what;     // "operand 3 has type INT32"
-    bool exempt = false;  // the official list knows that it may be valid
+    std::string what;      // "operand 3 has type INT32"
+    bool exempt = false;   // the official list knows that it may be valid
+    bool further = false;  // the official suite does not try it
     driver::Model model;
     driver::ExecutionPreference preference = driver::ExecutionPreference::FAST_SINGLE_ANSWER;
     driver::Priority priority = driver::Priority::MEDIUM;
@@ -88,11 +89,13 @@ struct Mutant {
 
 // One subgraph of a valid model, and what is done with each of its mutants. The official suite
 // mutates the main subgraph only.
-struct Subject {
+struct MutantSource {
     const driver::Model& model;
     driver::HalVersion version;
-    std::optional<size_t> referenced;  // which one; nothing: the main subgraph
+    std::optional<size_t> referenced = {};  // which one; nothing: the main subgraph
     std::function<void(const Mutant&)> judge;
+    std::optional<Mutation> only = {};  // nothing: all
+    bool isFurther = false;             // what its mutants say of themselves
 
     const driver::Subgraph& subgraph() const {
         return referenced.has_value() ? model.referenced[*referenced] : model.main;
@@ -100,16 +103,30 @@ struct Subject {
     driver::Subgraph& subgraphOf(Mutant& mutant) const {
         return referenced.has_value() ? mutant.model.referenced[*referenced] : mutant.model.main;
     }
+    bool wants(Mutation mutation) const { return !only.has_value() || *only == mutation; }
+    // The same, for what the official suite does not try.
+    MutantSource further() const {
+        MutantSource source = *this;
+        source.isFurther = true;
+        return source;
+    }
     // Still without its change.
     Mutant begin(Mutation mutation, const std::string& what, bool exempt = false) const {
         const std::string place =
                 referenced.has_value() ? "subgraph " + std::to_string(*referenced) + ", " : "";
-        return {.mutation = mutation, .what = place + what, .exempt = exempt, .model = model};
+        return {.mutation = mutation,
+                .what = place + what,
+                .exempt = exempt,
+                .further = isFurther,
+                .model = model};
     }
     // `change` gets the subgraph of the mutant.
     template <typename Change>
     void mutate(Mutation mutation, const std::string& what, bool exempt,
                 const Change& change) const {
+        if (!wants(mutation)) {
+            return;
+        }
         Mutant mutant = begin(mutation, what, exempt);
         change(subgraphOf(mutant));
         judge(mutant);
@@ -122,11 +139,11 @@ struct Subject {
 
 // ---- By story, a file each ----------------------------------------------------------------------
 
-void mutateOperands(const Subject& subject);
+void mutateOperands(const MutantSource& source);
 // What an operand's lifetime says of it, and who writes and reads it.
-void mutateLifetimes(const Subject& subject);
-void mutateOperations(const Subject& subject);
+void mutateLifetimes(const MutantSource& source);
+void mutateOperations(const MutantSource& source);
 // The arguments of prepareModel beside the model.
-void mutateArguments(const Subject& subject);
+void mutateArguments(const MutantSource& source);
 
-}  // namespace halyard::validation
+}  // namespace halyard::vts

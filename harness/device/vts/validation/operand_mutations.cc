@@ -8,11 +8,11 @@
 #include <variant>
 #include <vector>
 
-#include "tests/validation/mutations/constant_value.h"
-#include "tests/validation/mutations/exemptions.h"
-#include "tests/validation/mutations/mutant.h"
+#include "harness/device/vts/validation/constant_value.h"
+#include "harness/device/vts/validation/exemptions.h"
+#include "harness/device/vts/validation/mutant.h"
 
-namespace halyard::validation {
+namespace halyard::vts {
 namespace {
 
 using driver::HalVersion;
@@ -50,24 +50,24 @@ std::vector<int64_t> codesOfNoType(HalVersion version) {
             static_cast<int64_t>(OperandType::TENSOR_OEM_BYTE) + 1};
 }
 
-void mutateType(const Subject& subject, size_t operand) {
-    for (const int64_t code : codesOfNoType(subject.version)) {
-        subject.mutate(Mutation::OPERAND_TYPE,
-                       nameOf(operand) + " has type " + std::to_string(code), [&](Subgraph& graph) {
-                           graph.operands[operand].type = static_cast<OperandType>(code);
-                       });
+void mutateType(const MutantSource& source, size_t operand) {
+    for (const int64_t code : codesOfNoType(source.version)) {
+        source.mutate(Mutation::OPERAND_TYPE, nameOf(operand) + " has type " + std::to_string(code),
+                      [&](Subgraph& graph) {
+                          graph.operands[operand].type = static_cast<OperandType>(code);
+                      });
     }
 }
 
-void mutateRank(const Subject& subject, size_t operand) {
-    const OperandType type = subject.subgraph().operands[operand].type;
+void mutateRank(const MutantSource& source, size_t operand) {
+    const OperandType type = source.subgraph().operands[operand].type;
     // A tensor of no rank is one of unknown rank from 1.2 on.
-    if (type == OperandType::SUBGRAPH || (isTensor(type) && subject.version >= HalVersion::V1_2)) {
+    if (type == OperandType::SUBGRAPH || (isTensor(type) && source.version >= HalVersion::V1_2)) {
         return;
     }
     const size_t rank = isTensor(type) ? 0 : 1;
-    subject.mutate(Mutation::OPERAND_RANK, nameOf(operand) + " has rank " + std::to_string(rank),
-                   [&](Subgraph& graph) { graph.operands[operand].dimensions.assign(rank, 0); });
+    source.mutate(Mutation::OPERAND_RANK, nameOf(operand) + " has rank " + std::to_string(rank),
+                  [&](Subgraph& graph) { graph.operands[operand].dimensions.assign(rank, 0); });
 }
 
 float invalidScale(OperandType type) {
@@ -85,17 +85,17 @@ float invalidScale(OperandType type) {
     }
 }
 
-void mutateScale(const Subject& subject, size_t operand) {
-    const float scale = invalidScale(subject.subgraph().operands[operand].type);
-    subject.mutate(Mutation::OPERAND_SCALE, nameOf(operand) + " has scale " + std::to_string(scale),
-                   [&](Subgraph& graph) { graph.operands[operand].scale = scale; });
+void mutateScale(const MutantSource& source, size_t operand) {
+    const float scale = invalidScale(source.subgraph().operands[operand].type);
+    source.mutate(Mutation::OPERAND_SCALE, nameOf(operand) + " has scale " + std::to_string(scale),
+                  [&](Subgraph& graph) { graph.operands[operand].scale = scale; });
 }
 
 std::vector<int32_t> invalidZeroPoints(OperandType type) {
     switch (type) {
         case OperandType::TENSOR_QUANT8_ASYMM:
             return {-1, 256};
-        case OperandType::TENSOR_QUANT8_ASYMM_SIGNED:  // the official suite has none for it
+        case OperandType::TENSOR_QUANT8_ASYMM_SIGNED:
             return {-129, 128};
         case OperandType::TENSOR_QUANT8_SYMM:
             return {-129, -1, 1, 128};
@@ -108,11 +108,11 @@ std::vector<int32_t> invalidZeroPoints(OperandType type) {
     }
 }
 
-void mutateZeroPoint(const Subject& subject, size_t operand) {
-    for (const int32_t zeroPoint : invalidZeroPoints(subject.subgraph().operands[operand].type)) {
-        subject.mutate(Mutation::OPERAND_ZERO_POINT,
-                       nameOf(operand) + " has zero point " + std::to_string(zeroPoint),
-                       [&](Subgraph& graph) { graph.operands[operand].zeroPoint = zeroPoint; });
+void mutateZeroPoint(const MutantSource& source, size_t operand) {
+    for (const int32_t zeroPoint : invalidZeroPoints(source.subgraph().operands[operand].type)) {
+        source.mutate(Mutation::OPERAND_ZERO_POINT,
+                      nameOf(operand) + " has zero point " + std::to_string(zeroPoint),
+                      [&](Subgraph& graph) { graph.operands[operand].zeroPoint = zeroPoint; });
     }
 }
 
@@ -163,46 +163,50 @@ bool isConstant(const Operand& operand) {
 // A constant that keeps its value as the official suite has it is refused for its size already
 // where the elements of the types differ in size. With a value that fits, only the operation can
 // refuse it.
-void withValue(const Subject& subject, const std::string& what, size_t operand, OperandType type) {
+void withValue(const MutantSource& source, const std::string& what, size_t operand,
+               OperandType type) {
     Mutant mutant =
-            subject.begin(Mutation::OPERATION_OPERAND_TYPE, what + " with a value",
-                          mayTakeTypeWithValue(subject.subgraph(), operand, type, subject.version));
-    Operand& changed = subject.subgraphOf(mutant).operands[operand];
+            source.begin(Mutation::OPERATION_OPERAND_TYPE, what + " with a value",
+                         mayTakeTypeWithValue(source.subgraph(), operand, type, source.version));
+    Operand& changed = source.subgraphOf(mutant).operands[operand];
     becomeOfType(changed, type);
-    if (valueSize(changed) == valueSize(subject.subgraph().operands[operand])) {
+    if (valueSize(changed) == valueSize(source.subgraph().operands[operand])) {
         return;
     }
     changed.lifetime = OperandLifeTime::CONSTANT_COPY;
     giveValue(mutant.model, changed);
-    subject.judge(mutant);
+    source.judge(mutant);
 }
 
-void mutateTypeForOperations(const Subject& subject, size_t operand) {
-    const Operand& original = subject.subgraph().operands[operand];
-    for (const OperandType type : typesOf(subject.version)) {
+void mutateTypeForOperations(const MutantSource& source, size_t operand) {
+    if (!source.wants(Mutation::OPERATION_OPERAND_TYPE)) {
+        return;
+    }
+    const Operand& original = source.subgraph().operands[operand];
+    for (const OperandType type : typesOf(source.version)) {
         if (type == original.type) {
             continue;
         }
         const std::string what = nameOf(operand) + " becomes a valid " + driver::describe(type);
-        const bool exempt = mayTakeType(subject.subgraph(), operand, type, subject.version);
-        subject.mutate(Mutation::OPERATION_OPERAND_TYPE, what, exempt,
-                       [&](Subgraph& graph) { becomeOfType(graph.operands[operand], type); });
+        const bool exempt = mayTakeType(source.subgraph(), operand, type, source.version);
+        source.mutate(Mutation::OPERATION_OPERAND_TYPE, what, exempt,
+                      [&](Subgraph& graph) { becomeOfType(graph.operands[operand], type); });
         if (isConstant(original) && type != OperandType::SUBGRAPH) {
-            withValue(subject, what, operand, type);
+            withValue(source.further(), what, operand, type);
         }
     }
 }
 
 }  // namespace
 
-void mutateOperands(const Subject& subject) {
-    for (size_t operand = 0; operand < subject.subgraph().operands.size(); ++operand) {
-        mutateType(subject, operand);
-        mutateRank(subject, operand);
-        mutateScale(subject, operand);
-        mutateZeroPoint(subject, operand);
-        mutateTypeForOperations(subject, operand);
+void mutateOperands(const MutantSource& source) {
+    for (size_t operand = 0; operand < source.subgraph().operands.size(); ++operand) {
+        mutateType(source, operand);
+        mutateRank(source, operand);
+        mutateScale(source, operand);
+        mutateZeroPoint(source, operand);
+        mutateTypeForOperations(source, operand);
     }
 }
 
-}  // namespace halyard::validation
+}  // namespace halyard::vts

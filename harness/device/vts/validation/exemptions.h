@@ -10,7 +10,7 @@
 
 #include "driver/model/model.h"
 
-namespace halyard::validation {
+namespace halyard::vts {
 
 // Operand `operand` of the subgraph gets type `type`.
 bool mayTakeType(const driver::Subgraph& graph, size_t operand, driver::OperandType type,
@@ -26,4 +26,4 @@ bool mayLoseInput(const driver::Operation& operation, size_t input, driver::HalV
 // An INT32 behind the others.
 bool mayGainInput(const driver::Operation& operation, driver::HalVersion version);
 
-}  // namespace halyard::validation
+}  // namespace halyard::vts

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "harness/device/vts/memory_domain/memory_domain_test.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "driver/error_status.h"
+#include "hal/memory/shared_memory.h"
+#include "harness/device/vts/context.h"
+#include "harness/device/vts/memory_domain/blob_memory.h"
+#include "harness/device/vts/memory_domain/execution.h"
+
+namespace halyard::vts {
+namespace {
+
+using driver::ErrorStatus;
+using driver::HalVersion;
+using driver::Request;
+using driver::RequestArgument;
+
+// ---- Hardware buffers ---------------------------------------------------------------------------
+
+Status copyPools(Request& request) {
+    for (driver::RequestPool& pool : request.pools) {
+        const auto& memory = std::get<driver::SharedMemory>(pool);
+        HALYARD_ASSIGN_OR_RETURN(driver::SharedMemory blob, createBlobMemory(memory->size()));
+        HALYARD_ASSIGN_OR_RETURN(const std::span<uint8_t> from, memory->map());
+        HALYARD_ASSIGN_OR_RETURN(const std::span<uint8_t> to, blob->map());
+        std::ranges::copy(from, to.begin());
+        pool = std::move(blob);
+    }
+    return {};
+}
+
+// ---- Buffers of the device's --------------------------------------------------------------------
+
+// The buffers of one request, and what each stands for.
+class DeviceBuffers {
+  public:
+    DeviceBuffers(Context& context, std::shared_ptr<driver::IPreparedModel> model)
+        : mContext(context), mModel(std::move(model)) {}
+
+    // Moves what can be moved into buffers, and the inputs' values with it.
+    Verdict move(Request& request, const driver::Subgraph& graph) {
+        for (size_t i = 0; i < request.inputs.size(); ++i) {
+            const driver::Operand& operand = graph.operands[graph.inputIndexes[i]];
+            Verdict verdict = move(request, request.inputs[i], operand,
+                                   {.modelIndex = 0, .ioIndex = static_cast<uint32_t>(i)}, true);
+            if (!verdict.hasPassed()) {
+                return verdict;
+            }
+        }
+        for (size_t i = 0; i < request.outputs.size(); ++i) {
+            const driver::Operand& operand = graph.operands[graph.outputIndexes[i]];
+            Verdict verdict = move(request, request.outputs[i], operand,
+                                   {.modelIndex = 0, .ioIndex = static_cast<uint32_t>(i)}, false);
+            if (!verdict.hasPassed()) {
+                return verdict;
+            }
+        }
+        return passed();
+    }
+    bool empty() const { return mMoved.empty(); }
+    // Copies the outputs to where the case has them.
+    Verdict fetchOutputs() const {
+        for (const Moved& moved : mMoved) {
+            if (moved.isInput) {
+                continue;
+            }
+            const Result<hal::ExportedMemory> memory =
+                    hal::createSharedMemory(moved.original.location.length);
+            if (!memory.ok()) {
+                return failed(memory.status().toString());
+            }
+            Verdict copied = expectStatus(moved.buffer->copyTo(memory->memory), mContext.version(),
+                                          {ErrorStatus::NONE}, "copyTo of an output");
+            if (!copied.hasPassed()) {
+                return copied;
+            }
+            const Result<std::span<uint8_t>> from = memory->memory->map();
+            const Result<std::span<uint8_t>> to = moved.pool->map();
+            if (!from.ok() || !to.ok()) {
+                return failed("the outputs can't be mapped");
+            }
+            std::ranges::copy(
+                    from->first(moved.original.location.length),
+                    to->begin() + static_cast<std::ptrdiff_t>(moved.original.location.offset));
+        }
+        return passed();
+    }
+
+  private:
+    struct Moved {
+        std::shared_ptr<driver::IBuffer> buffer;
+        RequestArgument original;
+        driver::SharedMemory pool;
+        bool isInput = false;
+    };
+
+    Verdict move(Request& request, RequestArgument& argument, const driver::Operand& operand,
+                 const driver::BufferRole& role, bool isInput) {
+        const std::vector<uint32_t>& dimensions =
+                argument.dimensions.empty() ? operand.dimensions : argument.dimensions;
+        const bool isKnown = std::ranges::find(dimensions, 0U) == dimensions.end();
+        if (argument.hasNoValue || argument.location.length == 0 || !isKnown) {
+            return passed();
+        }
+        driver::BufferDescription description;
+        description.dimensions = dimensions;
+        description.models = {mModel};
+        (isInput ? description.inputs : description.outputs) = {role};
+        const Result<std::shared_ptr<driver::IBuffer>> buffer =
+                mContext.device().allocate(description);
+        if (!buffer.ok()) {
+            return expectStatus(buffer.status(), mContext.version(), {ErrorStatus::GENERAL_FAILURE},
+                                "allocate for a valid role");
+        }
+        Moved moved = {
+                .buffer = *buffer,
+                .original = argument,
+                .pool = std::get<driver::SharedMemory>(request.pools[argument.location.poolIndex]),
+                .isInput = isInput};
+        if (isInput) {
+            if (Verdict filled = fill(moved); !filled.hasPassed()) {
+                return filled;
+            }
+        }
+        argument.location = {.poolIndex = static_cast<uint32_t>(request.pools.size())};
+        request.pools.emplace_back(moved.buffer->token());
+        mMoved.push_back(std::move(moved));
+        return passed();
+    }
+
+    Verdict fill(const Moved& moved) const {
+        const driver::DataLocation& place = moved.original.location;
+        const Result<hal::ExportedMemory> memory = hal::createSharedMemory(place.length);
+        const Result<std::span<uint8_t>> from = moved.pool->map();
+        if (!memory.ok() || !from.ok()) {
+            return failed("there is no memory for an input");
+        }
+        const Result<std::span<uint8_t>> to = memory->memory->map();
+        if (!to.ok()) {
+            return failed(to.status().toString());
+        }
+        std::ranges::copy(from->subspan(place.offset, place.length), to->begin());
+        return expectStatus(moved.buffer->copyFrom(memory->memory, {}), mContext.version(),
+                            {ErrorStatus::NONE}, "copyFrom of an input");
+    }
+
+    Context& mContext;
+    const std::shared_ptr<driver::IPreparedModel> mModel;
+    std::vector<Moved> mMoved;
+};
+
+// ---- The check ----------------------------------------------------------------------------------
+
+enum class Kind : uint8_t { BLOB_AHWB, DEVICE };
+
+// executeFenced takes no outputs whose sizes are not known before.
+bool hasKnownOutputs(const driver::Subgraph& graph, const Request& request) {
+    for (size_t i = 0; i < request.outputs.size(); ++i) {
+        const std::vector<uint32_t>& asked = request.outputs[i].dimensions;
+        const std::vector<uint32_t>& said =
+                asked.empty() ? graph.operands[graph.outputIndexes[i]].dimensions : asked;
+        if (request.outputs[i].location.length == 0 || std::ranges::find(said, 0U) != said.end()) {
+            return false;
+        }
+    }
+    return true;
+}
+
+Verdict run(Context& context, Kind kind, const DomainExecutor& executor) {
+    const Preparation& prepared = context.prepared();
+    if (prepared.model == nullptr) {
+        return prepared.verdict;
+    }
+    const Result<Request> request = context.request();
+    if (!request.ok()) {
+        return failed(request.status().toString());
+    }
+    const driver::Subgraph& graph = context.model()->main;
+    if (executor.isFenced && !hasKnownOutputs(graph, *request)) {
+        return skipped("executeFenced takes no output whose size is not known before");
+    }
+    Request moved = *request;
+    DeviceBuffers buffers(context, prepared.model);
+    if (kind == Kind::BLOB_AHWB) {
+        if (const Status copied = copyPools(moved); !copied.ok()) {
+            return failed(copied.toString());
+        }
+    } else {
+        if (Verdict verdict = buffers.move(moved, graph); !verdict.hasPassed()) {
+            return verdict;
+        }
+        if (buffers.empty()) {
+            return skipped("allocate gives no buffer for any input or output");
+        }
+    }
+    const driver::ExecutionResult result = executor.execute(*prepared.model, moved);
+    Verdict verdict =
+            expectStatus(result.status, context.version(), {ErrorStatus::NONE}, "the execution");
+    if (!verdict.hasPassed()) {
+        return verdict;
+    }
+    if (kind == Kind::BLOB_AHWB) {
+        return context.handOver(moved, result);
+    }
+    verdict = buffers.fetchOutputs();
+    return verdict.hasPassed() ? context.handOver(*request, result) : verdict;
+}
+
+constexpr std::string_view kVariants[][3] = {
+        {"BLOB_AHWB_ASYNC", "BLOB_AHWB_SYNC", "BLOB_AHWB_FENCED"},
+        {"DEVICE_ASYNC", "DEVICE_SYNC", "DEVICE_FENCED"},
+};
+
+}  // namespace
+
+Checks memoryDomainTest() {
+    Checks checks;
+    for (const Kind kind : {Kind::BLOB_AHWB, Kind::DEVICE}) {
+        for (size_t i = 0; i < domainExecutors().size(); ++i) {
+            const DomainExecutor& executor = domainExecutors()[i];
+            checks.push_back({.suite = "MemoryDomainTest",
+                              .name = "Test",
+                              .variant = kVariants[static_cast<size_t>(kind)][i],
+                              .subject = Subject::EACH_CASE,
+                              .since = HalVersion::V1_3,
+                              .until = executor.until,
+                              .run = [kind, &executor](Context& context) {
+                                  return run(context, kind, executor);
+                              }});
+        }
+    }
+    return checks;
+}
+
+}  // namespace halyard::vts

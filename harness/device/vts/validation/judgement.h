@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a device makes of what is invalid, and whether that is right.
+
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "driver/device_interface.h"
+#include "driver/model/request.h"
+#include "harness/device/vts/validation/mutant.h"
+
+namespace halyard::vts {
+
+// What is wrong with the answers of getSupportedOperations and prepareModel, if anything is: both
+// are to be INVALID_ARGUMENT, the latter from the launch and once from the callback. Of one that is
+// exempt they are to agree.
+std::optional<std::string> complaint(driver::IDevice& device, const Mutant& mutant);
+
+// A way to have a request executed. It executes the request, or begins to, and returns what is
+// wrong with the answer, if anything is: that is to be INVALID_ARGUMENT, with no shapes and no
+// times.
+struct RequestDoor {
+    using Complaint = std::optional<std::string>(driver::IPreparedModel& model,
+                                                 const driver::Request& request,
+                                                 bool measureTiming);
+    std::string_view name;  // "executeSynchronously"
+    Complaint* complaint;
+};
+// Those that the version has.
+std::span<const RequestDoor> requestDoors(driver::HalVersion version);
+// Of AIDL 4: an execution that is made once, to be computed again and again.
+const RequestDoor& reusableDoor();
+
+// The same of all of them, with the name of the one that is complained of.
+std::optional<std::string> complaint(driver::IPreparedModel& model, driver::HalVersion version,
+                                     const driver::Request& request, bool measureTiming = false);
+
+}  // namespace halyard::vts
