@@ -29,6 +29,7 @@ Result<driver::FencedExecution> changed(const Wrongs& wrongs, const Request& req
         result.timingFenced = info.fenced;
     }
     spoil(wrongs.executed, request, options, result);
+    spoil(wrongs.fenced, result);
     HALYARD_RETURN_IF_ERROR(result.status);
     return driver::FencedExecution{.done = nullptr, .info = [result] {
                                        return driver::FencedExecution::Info{
@@ -37,6 +38,39 @@ Result<driver::FencedExecution> changed(const Wrongs& wrongs, const Request& req
                                                .fenced = result.timingFenced};
                                    }};
 }
+
+class WrongBuffer final : public driver::IBuffer {
+  public:
+    WrongBuffer(std::shared_ptr<driver::IBuffer> buffer, std::shared_ptr<const Wrongs> wrongs)
+        : mBuffer(std::move(buffer)), mWrongs(std::move(wrongs)) {}
+
+    uint32_t token() const override { return mBuffer->token(); }
+    Status copyTo(const driver::SharedMemory& destination) override {
+        Status status = mBuffer->copyTo(destination);
+        spoil(mWrongs->copiedTo, status);
+        return status;
+    }
+    Status copyFrom(const driver::SharedMemory& source,
+                    std::span<const uint32_t> dimensions) override {
+        Status status = mBuffer->copyFrom(source, dimensions);
+        spoil(mWrongs->copiedFrom, status);
+        return status;
+    }
+
+  private:
+    const std::shared_ptr<driver::IBuffer> mBuffer;
+    const std::shared_ptr<const Wrongs> mWrongs;
+};
+
+class CarelessBuffer final : public driver::IBuffer {
+  public:
+    uint32_t token() const override { return 1; }
+    Status copyTo(const driver::SharedMemory& /*destination*/) override { return {}; }
+    Status copyFrom(const driver::SharedMemory& /*source*/,
+                    std::span<const uint32_t> /*dimensions*/) override {
+        return {};
+    }
+};
 
 class WrongBurst final : public driver::IBurst {
   public:
@@ -47,9 +81,14 @@ class WrongBurst final : public driver::IBurst {
                             const ExecuteOptions& options) override {
         ExecutionResult result = mBurst->execute(request, identifiers, options);
         spoil(mWrongs->executed, request, options, result);
+        spoil(mWrongs->burst, result);
         return result;
     }
-    Status releaseMemory(int64_t identifier) override { return mBurst->releaseMemory(identifier); }
+    Status releaseMemory(int64_t identifier) override {
+        Status status = mBurst->releaseMemory(identifier);
+        spoil(mWrongs->memoryReleased, status);
+        return status;
+    }
 
   private:
     const std::shared_ptr<driver::IBurst> mBurst;
@@ -66,15 +105,20 @@ class WrongExecution final : public driver::IExecution {
           mWrongs(std::move(wrongs)) {}
 
     ExecutionResult execute(const Deadline& deadline) override {
-        ExecutionResult result = mExecution->execute(deadline);
+        ExecutionResult result =
+                mExecution == nullptr ? ExecutionResult() : mExecution->execute(deadline);
         spoil(mWrongs->executed, mRequest, mOptions, result);
+        spoil(mWrongs->reusable, result);
         return result;
     }
     Result<driver::FencedExecution> executeFenced(
             const driver::Fences& waitFor, const Deadline& deadline,
             const driver::Duration& durationAfterFences) override {
         return changed(*mWrongs, mRequest, mOptions,
-                       mExecution->executeFenced(waitFor, deadline, durationAfterFences));
+                       mExecution == nullptr
+                               ? Result<driver::FencedExecution>(
+                                         internalError("there is no such execution"))
+                               : mExecution->executeFenced(waitFor, deadline, durationAfterFences));
     }
 
   private:
@@ -92,19 +136,23 @@ class WrongModel final : public driver::IPreparedModel {
     ExecutionResult execute(const Request& request, const ExecuteOptions& options) override {
         ExecutionResult result = mModel->execute(request, options);
         spoil(mWrongs->executed, request, options, result);
+        spoil(mWrongs->synchronous, result);
         return result;
     }
 
     Status executeAsync(Request request, const ExecuteOptions& options,
                         driver::ExecuteCallback callback) override {
-        return mModel->executeAsync(
+        Status launched = mModel->executeAsync(
                 request, options,
                 [request, options, wrongs = mWrongs,
                  callback = std::move(callback)](const ExecutionResult& executed) {
                     ExecutionResult result = executed;
                     spoil(wrongs->executed, request, options, result);
+                    spoil(wrongs->asynchronous, result);
                     callback(result);
                 });
+        spoil(mWrongs->executeLaunched, launched);
+        return launched;
     }
 
     Result<driver::FencedExecution> executeFenced(const Request& request,
@@ -120,10 +168,12 @@ class WrongModel final : public driver::IPreparedModel {
 
     Result<std::shared_ptr<driver::IExecution>> makeExecution(
             const Request& request, const ExecuteOptions& options) override {
-        HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<driver::IExecution> execution,
-                                 mModel->makeExecution(request, options));
-        return std::shared_ptr<driver::IExecution>(
-                std::make_shared<WrongExecution>(std::move(execution), request, options, mWrongs));
+        const auto made = mModel->makeExecution(request, options);
+        if (!made.ok() && mWrongs->reusable == nullptr) {
+            return made.status();
+        }
+        return std::shared_ptr<driver::IExecution>(std::make_shared<WrongExecution>(
+                made.ok() ? *made : nullptr, request, options, mWrongs));
     }
 
     std::string report() override { return mModel->report(); }
@@ -164,7 +214,7 @@ class WrongDevice final : public driver::IDevice {
 
     Result<std::shared_ptr<driver::IPreparedModel>> prepare(
             const driver::Model& model, const driver::PrepareOptions& options) override {
-        const auto prepared = mDevice->prepare(model, options);
+        const auto prepared = mDevice->prepare(model, changed(options));
         Status status = prepared.status();
         spoil(mWrongs->prepared, model, options, status);
         HALYARD_RETURN_IF_ERROR(status);
@@ -173,19 +223,21 @@ class WrongDevice final : public driver::IDevice {
 
     Status prepareAsync(driver::Model model, const driver::PrepareOptions& options,
                         driver::PreparedCallback callback) override {
-        return mDevice->prepareAsync(
-                model, options,
+        Status launched = mDevice->prepareAsync(
+                model, changed(options),
                 [this, model, options, callback = std::move(callback)](
                         const Status& told, std::shared_ptr<driver::IPreparedModel> prepared) {
                     Status status = told;
                     spoil(mWrongs->prepared, model, options, status);
                     callback(status, status.ok() ? wrap(std::move(prepared)) : nullptr);
                 });
+        spoil(mWrongs->prepareLaunched, launched);
+        return launched;
     }
 
     Result<std::shared_ptr<driver::IPreparedModel>> prepareFromCache(
             const driver::PrepareOptions& options) override {
-        return mDevice->prepareFromCache(options);
+        return with(mWrongs->fromCache, mDevice->prepareFromCache(options));
     }
     Status prepareFromCacheAsync(const driver::PrepareOptions& options,
                                  driver::PreparedCallback callback) override {
@@ -193,7 +245,12 @@ class WrongDevice final : public driver::IDevice {
     }
     Result<std::shared_ptr<driver::IBuffer>> allocate(
             const driver::BufferDescription& description) override {
-        return mDevice->allocate(description);
+        Result<std::shared_ptr<driver::IBuffer>> given = mDevice->allocate(description);
+        if (given.ok()) {
+            given = std::shared_ptr<driver::IBuffer>(
+                    std::make_shared<WrongBuffer>(*given, mWrongs));
+        }
+        return with(mWrongs->allocated, std::move(given));
     }
     Status ping() override { return with(mWrongs->ping, mDevice->ping()); }
     Result<std::string> report() override { return mDevice->report(); }
@@ -203,6 +260,10 @@ class WrongDevice final : public driver::IDevice {
     static Answer with(const Wrong& wrong, Answer answer) {
         spoil(wrong, answer);
         return answer;
+    }
+    driver::PrepareOptions changed(driver::PrepareOptions options) const {
+        spoil(mWrongs->asked, options);
+        return options;
     }
     std::shared_ptr<driver::IPreparedModel> wrap(
             std::shared_ptr<driver::IPreparedModel> model) const {
@@ -214,6 +275,10 @@ class WrongDevice final : public driver::IDevice {
 };
 
 }  // namespace
+
+std::shared_ptr<driver::IBuffer> makeCarelessBuffer() {
+    return std::make_shared<CarelessBuffer>();
+}
 
 std::shared_ptr<driver::IDevice> makeWrongDevice(std::shared_ptr<driver::IDevice> device,
                                                  std::shared_ptr<const Wrongs> wrongs) {
