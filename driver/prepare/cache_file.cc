@@ -28,14 +28,14 @@ Status writeFailed(std::string_view what) {
 // So many bytes at most; fewer where the file ends.
 Result<size_t> readAt(int fd, uint64_t offset, std::span<uint8_t> bytes) {
     if (offset > static_cast<uint64_t>(std::numeric_limits<off_t>::max())) {
-        return invalidArgument("no file is so long");
+        return internalError("no file is so long");
     }
     ssize_t count = 0;
     do {
         count = pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     } while (count < 0 && errno == EINTR);
     if (count < 0) {
-        return invalidArgument(std::string("it can't be read: ") + std::strerror(errno));
+        return internalError(std::string("it can't be read: ") + std::strerror(errno));
     }
     return static_cast<size_t>(count);
 }
@@ -95,7 +95,7 @@ Status readWhole(int fd, std::span<uint8_t> bytes, const Checkpoint& checkpoint)
     uint8_t beyond = 0;
     HALYARD_ASSIGN_OR_RETURN(const size_t more, readAt(fd, bytes.size(), {&beyond, 1}));
     if (more != 0) {
-        return invalidArgument("it has more than " + std::to_string(bytes.size()) + " bytes");
+        return internalError("it has more than " + std::to_string(bytes.size()) + " bytes");
     }
     size_t at = 0;
     while (at < bytes.size()) {
@@ -103,8 +103,8 @@ Status readWhole(int fd, std::span<uint8_t> bytes, const Checkpoint& checkpoint)
         const std::span<uint8_t> next = bytes.subspan(at, std::min(kChunk, bytes.size() - at));
         HALYARD_ASSIGN_OR_RETURN(const size_t count, readAt(fd, at, next));
         if (count == 0) {
-            return invalidArgument("it ends after " + std::to_string(at) + " bytes instead of " +
-                                   std::to_string(bytes.size()));
+            return internalError("it ends after " + std::to_string(at) + " bytes instead of " +
+                                 std::to_string(bytes.size()));
         }
         at += count;
     }

@@ -109,7 +109,7 @@ Result<KeptModel> keptModelFrom(std::span<const uint8_t> bytes, const Sha256::Di
                                 const CompilationCache& cache) {
     const std::span<const uint8_t> vouched = bytes.first(kVouched);
     if (!std::ranges::equal(vouched.first(kMagic.size()), kMagic)) {
-        return invalidArgument("the model file holds no model");
+        return internalError("the model file holds no model");
     }
     ByteReader from(vouched.subspan(kMagic.size()), "the model file");
     KeptModel kept;
@@ -126,7 +126,7 @@ Result<KeptModel> keptModelFrom(std::span<const uint8_t> bytes, const Sha256::Di
         return unsupported("version " + std::to_string(version) + " of a model file");
     }
     if (!std::ranges::equal(sealOf(vouched, cache), bytes.subspan(kVouched))) {
-        return invalidArgument("the model file is not as it was written, or is another token's");
+        return internalError("the model file is not as it was written, or is another token's");
     }
     if (keptOrigin != origin) {
         return unsupported(
@@ -147,8 +147,8 @@ Status checkAccess(std::span<const FileDescriptor> files, uint32_t wanted, std::
     for (const FileDescriptor& file : files) {
         const int flags = fcntl(file.get(), F_GETFL);
         if (flags < 0 || (flags & O_PATH) != 0 || (flags & O_ACCMODE) == refused) {
-            return invalidArgument("a " + std::string(kind) + " file is not open for " +
-                                   (refused == O_RDONLY ? "writing" : "reading"));
+            return internalError("a " + std::string(kind) + " file is not open for " +
+                                 (refused == O_RDONLY ? "writing" : "reading"));
         }
     }
     return {};
@@ -337,10 +337,10 @@ Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& 
                                             const KeptModel& kept, const PrepareOptions& options,
                                             const Checkpoint& checkpoint) {
     if (kept.bytes > std::numeric_limits<size_t>::max()) {
-        return invalidArgument("the data file is larger than the address space");
+        return internalError("the data file is larger than the address space");
     }
     if (kept.descriptions > kept.bytes) {
-        return invalidArgument("the data file has fewer bytes than its descriptions");
+        return internalError("the data file has fewer bytes than its descriptions");
     }
     HALYARD_ASSIGN_OR_RETURN(AlignedBuffer buffer, allocateCopy(static_cast<size_t>(kept.bytes),
                                                                 client->account().memory));
@@ -353,7 +353,7 @@ Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& 
             const Sha256::Digest data,
             digestOf(bytes, static_cast<size_t>(kept.descriptions), *state->threads, checkpoint));
     if (data != kept.data) {
-        return invalidArgument("the data file is not as it was written");
+        return internalError("the data file is not as it was written");
     }
     return loadPrivateModel(state, client, {.owner = reading, .bytes = bytes}, kept.priority,
                             checkpoint);

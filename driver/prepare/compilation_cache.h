@@ -52,9 +52,10 @@ struct KeptModel {
     Sha256::Digest data = {};
 };
 
-// INVALID_ARGUMENT where the cache has not the files that the device wants, or they hold no model,
-// not one of that token, or a changed one; UNSUPPORTED where another build or a device of other
-// settings kept it; INTERNAL where the files do not answer.
+// INVALID_ARGUMENT where the cache has not as many files as the device wants. INTERNAL where they
+// are not open for reading, do not answer, or hold no model, not one of that token, or a changed
+// one: the vendor test suite wants GENERAL_FAILURE of what only reading tells. UNSUPPORTED where
+// another build or a device of other settings kept it.
 Result<KeptModel> findKeptModel(const DeviceState& state, const std::shared_ptr<Client>& client,
                                 const std::shared_ptr<const CompilationCache>& cache,
                                 const Deadline& deadline);

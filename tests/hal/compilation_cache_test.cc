@@ -498,7 +498,7 @@ TEST_F(CacheArguments, MayBeOneFileTwice) {
     EXPECT_EQ(prepare(file, told), ErrorStatus::NONE);
     EXPECT_EQ(told->wait().status, ErrorStatus::NONE);
     told = RecordingCallback::forModels();
-    EXPECT_EQ(prepareFromCache(file, told), ErrorStatus::INVALID_ARGUMENT);
+    EXPECT_EQ(prepareFromCache(file, told), ErrorStatus::GENERAL_FAILURE);
     EXPECT_EQ(told->wait().code, hidl::nn::v1_3::IPreparedModelCallback::notify_1_2);
 }
 
@@ -512,10 +512,10 @@ TEST_F(CacheArguments, OfSealedMemoryKeepNothing) {
 TEST_F(CacheArguments, AreAnsweredByTheirVersionsCallback) {
     const NativeHandle file = {.fds = {mOpen.get()}, .ints = {}};
     auto told = RecordingCallback::forModels();
-    EXPECT_EQ(prepareFromCache_1_3(file, told, std::nullopt), ErrorStatus::INVALID_ARGUMENT);
+    EXPECT_EQ(prepareFromCache_1_3(file, told, std::nullopt), ErrorStatus::GENERAL_FAILURE);
     Notification notification = told->wait();
     EXPECT_EQ(notification.code, hidl::nn::v1_3::IPreparedModelCallback::notify_1_3);
-    EXPECT_EQ(notification.status, ErrorStatus::INVALID_ARGUMENT);
+    EXPECT_EQ(notification.status, ErrorStatus::GENERAL_FAILURE);
     EXPECT_TRUE(isNull(notification.model));
 
     told = RecordingCallback::forModels();

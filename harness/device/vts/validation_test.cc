@@ -259,7 +259,7 @@ Checks validationTest() {
                                Subject subject = Subject::EACH_CASE) {
         checks.push_back({.suite = "ValidationTest",
                           .name = "Test",
-                          .variant = variant,
+                          .variant = std::string(variant),
                           .subject = subject,
                           .since = since,
                           .until = until,

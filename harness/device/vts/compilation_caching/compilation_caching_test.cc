@@ -293,7 +293,7 @@ Checks compilationCachingTest() {
              {OperandType::TENSOR_FLOAT32, OperandType::TENSOR_QUANT8_ASYMM}) {
             checks.push_back({.suite = "CompilationCachingTest",
                               .name = row.name,
-                              .variant = driver::nameOf(type),
+                              .variant = std::string(driver::nameOf(type)),
                               .subject = Subject::DEVICE,
                               .since = HalVersion::V1_2,
                               .until = row.until,

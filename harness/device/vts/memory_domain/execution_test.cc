@@ -3,7 +3,6 @@
 #include "harness/device/vts/memory_domain/execution_test.h"
 
 #include <array>
-#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -261,27 +260,16 @@ constexpr Row kRows[] = {
         {"InvalidDimensions", invalidDimensions, false},
 };
 
-// By type and executor.
-constexpr std::string_view kVariants[][3] = {
-        {"TENSOR_FLOAT32_ASYNC", "TENSOR_FLOAT32_SYNC", "TENSOR_FLOAT32_FENCED"},
-        {"TENSOR_FLOAT16_ASYNC", "TENSOR_FLOAT16_SYNC", "TENSOR_FLOAT16_FENCED"},
-        {"TENSOR_QUANT8_ASYMM_ASYNC", "TENSOR_QUANT8_ASYMM_SYNC", "TENSOR_QUANT8_ASYMM_FENCED"},
-        {"TENSOR_QUANT8_ASYMM_SIGNED_ASYNC", "TENSOR_QUANT8_ASYMM_SIGNED_SYNC",
-         "TENSOR_QUANT8_ASYMM_SIGNED_FENCED"},
-};
-static_assert(std::size(kVariants) == std::size(kDomainTypes));
-
-Check checkOf(const Row& row, size_t type, size_t executor) {
-    const DomainExecutor& way = domainExecutors()[executor];
+Check checkOf(const Row& row, driver::OperandType type, const DomainExecutor& executor) {
     return {.suite = "MemoryDomainExecutionTest",
             .name = row.name,
-            .variant = kVariants[type][executor],
+            .variant = std::string(driver::nameOf(type)) + "_" + std::string(executor.name),
             .subject = Subject::DEVICE,
             .since = HalVersion::V1_3,
-            .until = way.until,
-            .run = [&row, &way, type](Context& context) {
-                const DomainSetting setting(context, kDomainTypes[type]);
-                Executions executions(setting, way);
+            .until = executor.until,
+            .run = [&row, &executor, type](Context& context) {
+                const DomainSetting setting(context, type);
+                Executions executions(setting, executor);
                 row.run(executions);
                 return executions.verdict();
             }};
@@ -292,9 +280,9 @@ Check checkOf(const Row& row, size_t type, size_t executor) {
 Checks memoryDomainExecutionTest() {
     Checks checks;
     for (const Row& row : kRows) {
-        for (size_t type = 0; type < std::size(kDomainTypes); ++type) {
-            for (size_t executor = 0; executor < domainExecutors().size(); ++executor) {
-                if (row.isOfFenced || !domainExecutors()[executor].isFenced) {
+        for (const driver::OperandType type : kDomainTypes) {
+            for (const DomainExecutor& executor : domainExecutors()) {
+                if (row.isOfFenced || !executor.isFenced) {
                     checks.push_back(checkOf(row, type, executor));
                 }
             }

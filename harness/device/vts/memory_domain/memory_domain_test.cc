@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -217,21 +216,16 @@ Verdict run(Context& context, Kind kind, const DomainExecutor& executor) {
     return verdict.hasPassed() ? context.handOver(*request, result) : verdict;
 }
 
-constexpr std::string_view kVariants[][3] = {
-        {"BLOB_AHWB_ASYNC", "BLOB_AHWB_SYNC", "BLOB_AHWB_FENCED"},
-        {"DEVICE_ASYNC", "DEVICE_SYNC", "DEVICE_FENCED"},
-};
-
 }  // namespace
 
 Checks memoryDomainTest() {
     Checks checks;
     for (const Kind kind : {Kind::BLOB_AHWB, Kind::DEVICE}) {
-        for (size_t i = 0; i < domainExecutors().size(); ++i) {
-            const DomainExecutor& executor = domainExecutors()[i];
+        const std::string name = kind == Kind::DEVICE ? "DEVICE_" : "BLOB_AHWB_";
+        for (const DomainExecutor& executor : domainExecutors()) {
             checks.push_back({.suite = "MemoryDomainTest",
                               .name = "Test",
-                              .variant = kVariants[static_cast<size_t>(kind)][i],
+                              .variant = name + std::string(executor.name),
                               .subject = Subject::EACH_CASE,
                               .since = HalVersion::V1_3,
                               .until = executor.until,

@@ -121,7 +121,7 @@ void addDomainChecks(std::string_view suite, const DomainRow& row, driver::HalVe
     for (const OperandType type : kDomainTypes) {
         checks.push_back({.suite = suite,
                           .name = row.name,
-                          .variant = driver::nameOf(type),
+                          .variant = std::string(driver::nameOf(type)),
                           .subject = Subject::DEVICE,
                           .since = since,
                           .until = until,
