@@ -35,9 +35,7 @@ class WrongChannel final : public BurstChannel {
     }
     Status free(int32_t slot) override { return mInner->free(slot); }
     Status send(std::span<const std::byte> packet) override { return mInner->send(packet); }
-    Answer receive(const Deadline& deadline) override {
-        return mSpoil(mInner->receive(deadline));
-    }
+    Answer receive(const Deadline& deadline) override { return mSpoil(mInner->receive(deadline)); }
 
   private:
     const std::unique_ptr<BurstChannel> mInner;

@@ -39,8 +39,7 @@ Status openAll(const std::vector<std::string>& paths, std::vector<FileDescriptor
 
 }  // namespace
 
-Result<std::unique_ptr<CacheFolder>> CacheFolder::create(
-        const driver::NumberOfCacheFiles& wanted) {
+Result<std::unique_ptr<CacheFolder>> CacheFolder::create(const driver::NumberOfCacheFiles& wanted) {
     std::string path = temporaryFolder() + "/halyard-cache-XXXXXX";
     if (mkdtemp(path.data()) == nullptr) {
         return internalError(path + ": " + std::strerror(errno));

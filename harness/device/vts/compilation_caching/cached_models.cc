@@ -97,9 +97,9 @@ CachedModel fullyConnected(OperandType type) {
             for (uint32_t i = 0; i < kInputs; ++i) {
                 sum += inputs[batch * kInputs + i] * weights[unit * kInputs + i];
             }
-            sums.push_back(isReal ? sum
-                                  : static_cast<int>(std::lround(static_cast<float>(sum) /
-                                                                 kStepsOfSum)));
+            sums.push_back(
+                    isReal ? sum
+                           : static_cast<int>(std::lround(static_cast<float>(sum) / kStepsOfSum)));
         }
     }
     const OperandType biasType = isReal ? type : OperandType::TENSOR_INT32;
@@ -159,8 +159,8 @@ Verdict checkResult(driver::IPreparedModel& prepared, const CachedModel& expecte
     request.outputs.emplace_back().location = {
             .poolIndex = 1, .offset = 0, .length = expected.expected.size()};
     Verdict verdict =
-            expectStatus(prepared.execute(request, {}).status, version,
-                         {driver::ErrorStatus::NONE}, "an execution of the prepared model");
+            expectStatus(prepared.execute(request, {}).status, version, {driver::ErrorStatus::NONE},
+                         "an execution of the prepared model");
     if (!verdict.hasPassed()) {
         return verdict;
     }

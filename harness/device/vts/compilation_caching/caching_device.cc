@@ -32,8 +32,8 @@ Verdict CachingDevice::begin(std::initializer_list<const CachedModel*> models) {
         }
         if (std::ranges::count(*supported, false) != 0) {
             return skipped("the device does not support " +
-                           std::string(nameOf(model->model.main.operations.front().type)) +
-                           " of " + std::string(nameOf(mType)));
+                           std::string(nameOf(model->model.main.operations.front().type)) + " of " +
+                           std::string(nameOf(mType)));
         }
     }
     return passed();
@@ -64,8 +64,8 @@ Verdict CachingDevice::save(const CachedModel& model, const Cache& cache,
 
 Verdict CachingDevice::save(const CachedModel& model,
                             const std::vector<std::string>* modelFiles) const {
-    const auto cache = mFolder->open(modelFiles == nullptr ? mFolder->modelFiles() : *modelFiles,
-                                     mToken);
+    const auto cache =
+            mFolder->open(modelFiles == nullptr ? mFolder->modelFiles() : *modelFiles, mToken);
     return cache.ok() ? save(model, *cache) : failed(cache.status().toString());
 }
 

@@ -22,8 +22,7 @@ using Cache = std::shared_ptr<const driver::CompilationCache>;
 
 class CachingDevice {
   public:
-    CachingDevice(Context& context, driver::OperandType type)
-        : mContext(context), mType(type) {}
+    CachingDevice(Context& context, driver::OperandType type) : mContext(context), mType(type) {}
 
     // Has to have passed before anything else is asked for. Skipped where the device does not
     // support one of the models.
@@ -50,7 +49,7 @@ class CachingDevice {
     }
     Result<std::shared_ptr<driver::IPreparedModel>> load() const;
     Verdict expectLoad(const Status& status, std::string_view what,
-                          std::initializer_list<driver::ErrorStatus> wanted) const {
+                       std::initializer_list<driver::ErrorStatus> wanted) const {
         return expectStatus(status, mContext.version(), wanted,
                             "prepareModelFromCache " + std::string(what));
     }

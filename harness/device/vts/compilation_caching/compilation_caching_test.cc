@@ -134,9 +134,12 @@ Verdict saveToCache(CachingDevice& device) {
     return passed();
 }
 
-// What has been kept can't be had by them.
+// What has been kept can't be had by them. HIDL's suite knows one answer to files that are open for
+// something else.
 template <Alterations alterations>
 Verdict prepareModelFromCache(CachingDevice& device) {
+    const bool isGeneral =
+            alterations == &forWriting && device.context().version() <= HalVersion::V1_3;
     const CachedModel model = fullyConnected(device.type());
     if (Verdict verdict = device.begin({&model}); !verdict.hasPassed()) {
         return verdict;
@@ -149,9 +152,9 @@ Verdict prepareModelFromCache(CachingDevice& device) {
         if (!cache.ok()) {
             return failed(cache.status().toString());
         }
-        const Verdict verdict =
-                device.expectLoad(device.load(*cache).status(), "with " + alteration.what,
-                                  {INVALID_ARGUMENT, GENERAL_FAILURE});
+        const Verdict verdict = device.expectLoad(
+                device.load(*cache).status(), "with " + alteration.what,
+                {isGeneral ? GENERAL_FAILURE : INVALID_ARGUMENT, GENERAL_FAILURE});
         if (!verdict.hasPassed()) {
             return verdict;
         }
@@ -159,8 +162,7 @@ Verdict prepareModelFromCache(CachingDevice& device) {
     return passed();
 }
 
-// ---- Files that change
-// ---------------------------------------------------------------------------
+// ---- Files that change --------------------------------------------------------------------------
 
 // Two long models: that of sums is kept in the device's files, that of products in others.
 struct Rivals {
