@@ -100,7 +100,10 @@ def test_a_started_service_is_registered_and_ends_in_order(device: AdbDevice) ->
     os.kill(service.pid, 0)
     assert service.stop() == 0
     assert not service.is_running()
-    assert service.log().splitlines() == ["started with -v -c CpuRef -n some-name", "ending"]
+    assert service.log().splitlines() == [
+        "started with -v -c CpuRef --wires hidl -n some-name",
+        "ending",
+    ]
 
 
 def test_the_names_on_a_wire_are_told_from_others() -> None:
@@ -402,6 +405,7 @@ def test_options_are_the_services() -> None:
         "--enable-fast-math",
         *("-u", "1,3"),
         *("--seccomp", "log"),
+        *("--wires", "hidl"),
         *("-n", "a-b"),
         *("-d", "/data/dump"),
     ]
