@@ -81,7 +81,8 @@ Status hoardBuffers(const Settings& settings) {
     std::vector<std::shared_ptr<driver::IBuffer>> buffers;
     for (int i = 0; i < settings.clients; ++i) {
         auto buffer = device->allocate({.dimensions = {kElements / 2, 2},
-                                        .inputs = {{.model = model, .index = 0}},
+                                        .models = {model},
+                                        .inputs = {{}},
                                         .outputs = {}});
         held.add(buffer.status());
         if (buffer.ok()) {
