@@ -53,7 +53,8 @@ class Priorities : public ::testing::Test {
         const auto client =
                 mDriver->client({.pid = mProcess->caller.pid, .uid = mProcess->caller.euid});
         ASSERT_TRUE(client.ok()) << client.status().toString();
-        mShares.emplace((*client)->shares());
+        mClient = *client;  // whose account it stays
+        mShares.emplace(mClient->shares());
     }
     void TearDown() override { mProcess->stop(); }
 
@@ -75,6 +76,7 @@ class Priorities : public ::testing::Test {
     std::shared_ptr<driver::Device> mDriver;
     std::shared_ptr<driver::IDevice> mHidl;
     std::shared_ptr<driver::IDevice> mAidl;
+    std::shared_ptr<driver::Client> mClient;
     std::optional<driver::Client::Shares> mShares;
     std::vector<Scheduler::Slot> mSlots;
     std::vector<std::shared_ptr<driver::IPreparedModel>> mModels;
