@@ -231,10 +231,10 @@ TEST_P(CompilationCachingByCaches, TakesNothingButMemoryAndFilesOnDisks) {
     }
     EXPECT_EQ(mFiles.content(), TestCacheFiles::Content());
     // The service's own go as its work ends, a moment after the client is told.
-    for (int i = 0; i < 10000 && openDescriptors() != before; ++i) {
+    for (int i = 0; i < 10000 && openDescriptors() > before; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    EXPECT_EQ(openDescriptors(), before);
+    EXPECT_LE(openDescriptors(), before) << "others may still be closed that were there before";
 }
 
 TEST_P(CompilationCachingByCaches, ReplaceSecuritySensitiveCache) {

@@ -117,7 +117,7 @@ TEST_F(HidlObjects, RefuseWhatFollowsTheLastArgument) {
                   }),
                   WireStatus::BAD_VALUE);
     }
-    EXPECT_EQ(openDescriptors(), before);
+    EXPECT_LE(openDescriptors(), before) << "others may still be closed that were there before";
 }
 
 TEST_F(HidlObjects, StartNothingForACallWithTrailingBytes) {
@@ -165,7 +165,7 @@ TEST_F(HidlObjects, KeepNoDescriptorsOfClientsThatAreGone) {
                 client(newest()).executeSynchronously(prepared(newest()), addRequest(), mPools);
         ASSERT_TRUE(execution.ok());
     }
-    EXPECT_EQ(openDescriptors(), before);
+    EXPECT_LE(openDescriptors(), before) << "others may still be closed that were there before";
 }
 
 TEST_F(HidlObjects, DoNotMissDeadClients) {
