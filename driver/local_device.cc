@@ -2,6 +2,7 @@
 
 #include "driver/local_device.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,15 +33,19 @@ class LocalBurst : public IBurst {
 
     ExecutionResult execute(const Request& request, std::span<const int64_t> identifiers,
                             const ExecuteOptions& options) override {
-        if (identifiers.size() != request.pools.size()) {
-            return {.status = invalidArgument("a burst wants one identifier for each pool"),
+        if (identifiers.size() != request.pools.size() ||
+            std::ranges::any_of(identifiers, [](int64_t each) { return each < -1; })) {
+            return {.status = invalidArgument(
+                            "a burst wants one identifier for each pool, of -1 or more"),
                     .outputShapes = {},
                     .timing = {}};
         }
         return mModel->execute(request, mVersion, options);
     }
     // None is kept: here a memory takes no time to be known again.
-    Status releaseMemory(int64_t /*identifier*/) override { return {}; }
+    Status releaseMemory(int64_t identifier) override {
+        return identifier < -1 ? invalidArgument("a memory's identifier is -1 or more") : Status();
+    }
 
   private:
     const std::shared_ptr<PreparedModel> mModel;
