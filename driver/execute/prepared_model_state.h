@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a prepared model is made of, and how its requests are served: prepared_model.cc has the
+// model, launching.cc those requests that nobody's thread waits for, serving.cc all that happens on
+// a thread that has a slot.
+
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "driver/device_state.h"
+#include "driver/execute/prepared_model.h"
+#include "driver/execute/request_binding.h"
+
+namespace halyard::driver {
+
+// Whether a request that has come can't be in time, however soon it begins.
+bool isTooLate(const ExecuteOptions& options);
+
+// The deadline, or so long from now on where that is earlier.
+Deadline earlier(const Deadline& deadline, const Duration& duration);
+
+struct PreparedModel::State {
+    // When a request was received, and when the last fence that it waited for had happened.
+    struct Start {
+        std::chrono::steady_clock::time_point received;
+        std::chrono::steady_clock::time_point ready;
+
+        explicit Start(std::chrono::steady_clock::time_point at) : received(at), ready(at) {}
+    };
+
+    std::shared_ptr<DeviceState> device;  // outlives the program, whose backends it holds
+    std::shared_ptr<Client> client;
+    Holdings holdings;
+    ModelBoundary boundary;
+    PoolUses pools;
+    std::shared_ptr<const engine::Program> program;
+    Priority priority = Priority::MEDIUM;
+    uint64_t modelNumber = 0;
+    std::atomic<size_t> arenaBytes = 0;
+
+    void noteArena(size_t bytes) {
+        size_t largest = arenaBytes.load();
+        while (bytes > largest && !arenaBytes.compare_exchange_weak(largest, bytes)) {
+        }
+    }
+
+    void giveBack(std::unique_ptr<ReusedExecution> reused) const;
+
+    // Takes a request that has to wait, if it is valid: its pools are in use from now on. What it
+    // resolves to is not kept: who waits for a slot must not hold the memory of an idle execution
+    // meanwhile.
+    Status admit(const Request& request, HalVersion version, RequestPools& requestPools);
+
+    Status use(const Request& request, RequestPools& requestPools) const;
+
+    Status await(Fences waitFor, const Deadline& deadline, FenceWatch::Share::Then then) const;
+
+    // Resolves the request and runs it, on a thread that has a slot. `admitted`: its pools, if it
+    // had to wait.
+    void serve(const Request& request, HalVersion version, const ExecuteOptions& options,
+               std::chrono::steady_clock::time_point start, const RequestPools* admitted,
+               ExecutionResult& result);
+
+    // Waits for a slot and serves the request. A failure is why it never got one; `result` is then
+    // as it was.
+    Status serveInTurn(const Request& request, HalVersion version, const ExecuteOptions& options,
+                       std::chrono::steady_clock::time_point start, ExecutionResult& result);
+
+    // As serve(), for a request that is resolved and whose pools are in use already.
+    void serveResolved(const Request& request, const RequestShapes& shapes,
+                       const RequestPools& requestPools, const ExecuteOptions& options,
+                       const Start& start, ExecutionResult& result);
+
+    void finish(std::unique_ptr<ReusedExecution> reused, ExecutionResult& result);
+
+    // Sets the status and, where it has them, shapes and times.
+    void run(const Request& request, const RequestShapes& shapes, const RequestPools& requestPools,
+             const ExecuteOptions& options, const Start& start, ReusedExecution& reused,
+             ExecutionResult& result);
+
+    Status execute(ReusedExecution& reused, const engine::RunOptions& options) const;
+
+    Status checkPoolsIntact(const RequestPools& requestPools) const;
+
+    template <typename Binding>
+    void dump(uint64_t number, std::string_view role, std::span<const Binding> bindings) const;
+};
+
+}  // namespace halyard::driver
