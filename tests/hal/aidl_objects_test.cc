@@ -168,7 +168,7 @@ TEST_F(AidlDevices, PrepareWhateverTheCacheIs) {
     arguments.token = {1, 2, 3};
     const size_t before = testing::openDescriptors();
     EXPECT_TRUE(prepare(arguments).ok());
-    EXPECT_EQ(testing::openDescriptors(), before);
+    EXPECT_LE(testing::openDescriptors(), before);
 }
 
 TEST_F(AidlDevices, RefuseAnInvalidModelWithAnException) {
@@ -244,7 +244,7 @@ TEST_F(AidlDevices, RefuseNumbersThatMeanNothing) {
     for (const Method::Arguments& arguments : wrong) {
         EXPECT_EQ(model.call<Method>(arguments).status().code(), StatusCode::INVALID_ARGUMENT);
     }
-    EXPECT_EQ(testing::openDescriptors(), before);
+    EXPECT_LE(testing::openDescriptors(), before);
 }
 
 TEST_F(AidlDevices, MapHardwareBuffersOfBytes) {
