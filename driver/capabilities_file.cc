@@ -15,7 +15,7 @@ namespace halyard::driver {
 namespace {
 
 constexpr PerformanceInfo kDefault = {.execTime = 0.5F, .powerUsage = 0.5F};
-constexpr size_t kMostBytes = size_t{1} << 16;
+constexpr size_t kMostFileBytes = size_t{1} << 16;
 
 // Null: there is no such name.
 PerformanceInfo* named(Capabilities& capabilities, std::string_view name) {
@@ -109,7 +109,7 @@ Result<Capabilities> parseCapabilities(std::string_view text) {
 }
 
 Result<Capabilities> readCapabilities(const std::string& path) {
-    HALYARD_ASSIGN_OR_RETURN(const std::string text, readTextFile(path, kMostBytes));
+    HALYARD_ASSIGN_OR_RETURN(const std::string text, readTextFile(path, kMostFileBytes));
     Result<Capabilities> capabilities = parseCapabilities(text);
     return capabilities.ok() ? capabilities : capabilities.status().withContext(path);
 }

@@ -27,8 +27,8 @@ Status checkExtraParams(const Subgraph& subgraph, HalVersion version) {
     for (size_t i = 0; i < subgraph.operands.size(); ++i) {
         if (!std::holds_alternative<std::monostate>(subgraph.operands[i].extraParams) &&
             version < HalVersion::V1_2) {
-            return invalidArgument("operand " + std::to_string(i) + ": extra parameters" +
-                                   suffixOf(version));
+            return invalidArgument("operand " + std::to_string(i) + ": extra parameters of " +
+                                   describe(subgraph.operands[i].type) + suffixOf(version));
         }
     }
     return {};

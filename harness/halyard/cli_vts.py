@@ -40,7 +40,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.command(
     epilog=examples(
         "halyard vts --device vm --hal 1.0..1.3 --json vts.json",
-        "halyard vts --device vm --hal aidl --filter 'GeneratedTest.*:-*BURST*' --sample 100",
+        "halyard vts --device vm --hal aidl --filter 'GeneratedTest.*' --sample 100",
         "halyard vts --device 0123456789 --instance vendor-npu",
         "halyard vts my_op.mod.py -k 'DynamicOutputShape or Fenced'",
     )

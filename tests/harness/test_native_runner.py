@@ -323,7 +323,7 @@ def test_an_invalid_model_fails_and_the_next_case_runs(files: Files) -> None:
 def test_an_unsupported_operation_fails_to_prepare(files: Files) -> None:
     case = add_case()
     case.model.main.operations[0].type = pb.OPERATION_TYPE_OEM_OPERATION
-    (result,) = files.run([case])
+    (result,) = files.run([case], pb.RunOptions(hal_version=pb.HAL_VERSION_1_3))
     assert list(result.supported_operations) == [False]
     assert result.failed_stage == pb.STAGE_PREPARE
     assert "OEM_OPERATION" in result.message
