@@ -119,11 +119,19 @@ def floats(output: pb.OutputResult) -> list[float]:
 # ---- what a case gives --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", [pb.EXECUTION_MODE_ASYNC, pb.EXECUTION_MODE_SYNC])
-def test_a_case_gives_outputs_shapes_and_timings(files: Files, mode: pb.ExecutionMode) -> None:
-    options = pb.RunOptions(
-        hal_version=pb.HAL_VERSION_1_2, mode=mode, measure_timing=True, warmup=1, repeat=3
-    )
+@pytest.mark.parametrize(
+    ("version", "mode"),
+    [
+        (pb.HAL_VERSION_1_2, pb.EXECUTION_MODE_ASYNC),
+        (pb.HAL_VERSION_1_2, pb.EXECUTION_MODE_SYNC),
+        (pb.HAL_VERSION_1_2, pb.EXECUTION_MODE_BURST),
+        (pb.HAL_VERSION_AIDL_4, pb.EXECUTION_MODE_REUSABLE),
+    ],
+)
+def test_a_case_gives_outputs_shapes_and_timings(
+    files: Files, version: pb.HalVersion, mode: pb.ExecutionMode
+) -> None:
+    options = pb.RunOptions(hal_version=version, mode=mode, measure_timing=True, warmup=1, repeat=3)
     (result,) = files.run([add_case()], options)
     assert result.name == "add"
     assert result.failed_stage == pb.STAGE_NONE, result.message
@@ -131,7 +139,7 @@ def test_a_case_gives_outputs_shapes_and_timings(files: Files, mode: pb.Executio
     assert list(result.supported_operations) == [True]
     assert result.prepare_ns > 0
     assert result.target == "in-process"
-    assert result.hal_version == pb.HAL_VERSION_1_2
+    assert result.hal_version == version
     assert result.version_string.startswith("halyard ")
     (example,) = result.examples
     assert (example.name, example.status) == ("tens", pb.ERROR_STATUS_NONE)
@@ -366,6 +374,23 @@ def test_what_a_version_has_no_words_for_is_refused(
     assert result.failed_stage == pb.STAGE_LOAD
     assert reason in result.message
     assert result.hal_version == version
+
+
+@pytest.mark.parametrize(
+    ("version", "mode", "way"),
+    [
+        (pb.HAL_VERSION_1_1, pb.EXECUTION_MODE_BURST, "bursts"),
+        (pb.HAL_VERSION_1_3, pb.EXECUTION_MODE_REUSABLE, "reusable executions"),
+    ],
+)
+def test_a_way_of_execution_that_a_version_lacks_is_refused_by_name(
+    files: Files, version: pb.HalVersion, mode: pb.ExecutionMode, way: str
+) -> None:
+    (result,) = files.run([add_case()], pb.RunOptions(hal_version=version, mode=mode))
+    assert result.failed_stage == pb.STAGE_EXECUTE
+    (example,) = result.examples
+    assert way in example.message
+    assert "1.1" in example.message or "1.3" in example.message
 
 
 # ---- crashes and hangs --------------------------------------------------------------------------
