@@ -51,6 +51,13 @@ std::string qualified(std::string_view extension, std::string_view name, std::st
                         : std::string(extension) + "." + std::string(name);
 }
 
+// The name of the extension that a code is of; empty: of none that the model declares.
+template <typename Code>
+std::string_view extensionOf(const Model& model, Code code) {
+    const std::optional<uint16_t> prefix = extensionPrefix(code);
+    return prefix.has_value() ? nameOfPrefix(model, *prefix) : std::string_view();
+}
+
 }  // namespace
 
 const std::vector<Extension>& knownExtensions() {
@@ -108,9 +115,7 @@ const OperandTypeInfo* findOperandType(const Model& model, OperandType type) {
 }
 
 std::string describe(const Model& model, OperationType type) {
-    const std::optional<uint16_t> prefix = extensionPrefix(type);
-    const std::string_view extension =
-            prefix.has_value() ? nameOfPrefix(model, *prefix) : std::string_view();
+    const std::string_view extension = extensionOf(model, type);
     if (extension.empty()) {
         return describe(type);
     }
@@ -120,9 +125,7 @@ std::string describe(const Model& model, OperationType type) {
 }
 
 std::string describe(const Model& model, OperandType type) {
-    const std::optional<uint16_t> prefix = extensionPrefix(type);
-    const std::string_view extension =
-            prefix.has_value() ? nameOfPrefix(model, *prefix) : std::string_view();
+    const std::string_view extension = extensionOf(model, type);
     if (extension.empty()) {
         return describe(type);
     }
