@@ -17,7 +17,7 @@ def run(build: Path, *tests: tuple[str, str]) -> subprocess.CompletedProcess[str
 def test_names_each_program_once_when_all_pass(tmp_path: Path) -> None:
     done = run(tmp_path, ("engine_tests-1", "true"), ("engine_tests-2", "echo unheard"))
     assert done.returncode == 0, done.stderr
-    assert [line.split()[3] for line in sorted(done.stdout.splitlines())] == [
+    assert sorted(line.split()[3] for line in done.stdout.splitlines()) == [
         "engine_tests-1",
         "engine_tests-2",
     ]
