@@ -77,7 +77,7 @@ int logd() {
     return fd;
 }
 
-void write(LogLevel level, std::string_view line) {
+void writeLine(LogLevel level, std::string_view line) {
     if (logd() >= 0) {
         writeToLogd(logd(), level, line);
     }
@@ -96,12 +96,12 @@ void logToStderrAndLogd(LogLevel level, std::string_view line) {
     for (const auto& [limited, name] :
          {std::pair(LogLevel::WARNING, "warnings"), std::pair(LogLevel::ERROR, "errors")}) {
         if (const uint64_t leftOut = limit.takeLeftOut(limited, now); leftOut > 0) {
-            write(limited, std::to_string(leftOut) + " " + name + " were left out");
+            writeLine(limited, std::to_string(leftOut) + " " + name + " were left out");
         }
     }
     if (limit.admits(level, now)) {
         // Refusals quote what clients sent, of any length; nobody reads more of it than this.
-        write(level, level < LogLevel::WARNING ? line : line.substr(0, kMaxLine));
+        writeLine(level, level < LogLevel::WARNING ? line : line.substr(0, kMaxLine));
     }
 }
 

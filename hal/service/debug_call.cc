@@ -18,7 +18,7 @@ namespace {
 // Apps have user ids from here on, in every Android user's range.
 constexpr uint32_t kFirstAppUid = 10000;
 // As long as the writing may take, and a little longer.
-constexpr std::chrono::milliseconds kPatience{1500};
+constexpr std::chrono::milliseconds kWritingTime{1500};
 
 ClientLanes::Owner ownerOf(const Caller& caller) {
     return {.pid = caller.pid, .uid = caller.euid};
@@ -34,7 +34,7 @@ void write(ClientLanes::Owner owner, const std::shared_ptr<FileDescriptor>& outp
                 writeDebugOutput(output->get(), text);
                 output->reset();
             },
-            kPatience);
+            kWritingTime);
 }
 
 }  // namespace

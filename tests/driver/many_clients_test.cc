@@ -23,13 +23,13 @@ namespace halyard::driver {
 namespace {
 
 // An arena of one tensor has room within the limit of 1 MiB three times.
-constexpr uint32_t kElements = 300 * 1024 / sizeof(float);
+constexpr uint32_t kModelElements = 300 * 1024 / sizeof(float);
 
 Model twoRelus() {
     ModelBuilder builder;
-    const uint32_t input = builder.input(floats({kElements}));
-    const uint32_t between = builder.temporary(floats({kElements}));
-    const uint32_t output = builder.output(floats({kElements}));
+    const uint32_t input = builder.input(floats({kModelElements}));
+    const uint32_t between = builder.temporary(floats({kModelElements}));
+    const uint32_t output = builder.output(floats({kModelElements}));
     builder.operation(OperationType::RELU, {input}, {between});
     builder.operation(OperationType::RELU, {between}, {output});
     return builder.build();
@@ -65,13 +65,15 @@ class Promises {
 class Work {
   public:
     explicit Work(float value) : mValue(value) {
-        mRequest.input(std::vector<float>(kElements, value)).output(kElements * sizeof(float));
+        mRequest.input(std::vector<float>(kModelElements, value))
+                .output(kModelElements * sizeof(float));
     }
     const Request& request() { return mRequest.request(); }
     // Whether it did what it may do where memory and time are short.
     void check(const Status& status) const {
         if (status.ok()) {
-            EXPECT_EQ(mRequest.result<float>(0, kElements), std::vector<float>(kElements, mValue));
+            EXPECT_EQ(mRequest.result<float>(0, kModelElements),
+                      std::vector<float>(kModelElements, mValue));
         } else {
             EXPECT_TRUE(status.code() == StatusCode::RESOURCE_EXHAUSTED ||
                         status.code() == StatusCode::DEADLINE_EXCEEDED)

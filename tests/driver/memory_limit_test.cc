@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kLimit = size_t{1} << 20;
 // Floats that take 600 KiB: one such tensor has room, two have not.
-constexpr uint32_t kElements = 600 * 1024 / sizeof(float);
+constexpr uint32_t kChainElements = 600 * 1024 / sizeof(float);
 
 class MemoryLimit : public testing::Test {
   protected:
@@ -90,8 +90,8 @@ TEST_F(MemoryLimit, MakesAnOperationWithALargerOutputUnsupported) {
 }
 
 TEST_F(MemoryLimit, RefusesALargerArenaWhenPreparing) {
-    const Model model = reluChain(kElements, 3);
-    EXPECT_EQ(supported(reluChain(kElements, 1)), std::vector<bool>{true});
+    const Model model = reluChain(kChainElements, 3);
+    EXPECT_EQ(supported(reluChain(kChainElements, 1)), std::vector<bool>{true});
     EXPECT_EQ(supported(model), (std::vector<bool>{false, false, false}))
             << "each would do alone, but not all of them";
     const Status status = prepare(model).status();
@@ -122,8 +122,8 @@ TEST_F(MemoryLimit, LetsExactlyThoseModelsBeSupportedThatPrepare) {
 TEST_F(MemoryLimit, CoversWhatASingleOperationNeedsInside) {
     // NCHW takes a transposed copy of the input and of the output, 600 KiB each.
     ModelBuilder builder;
-    const uint32_t input = builder.input(floats({1, 1, 1, kElements}));
-    const uint32_t output = builder.output(floats({1, 1, 1, kElements}));
+    const uint32_t input = builder.input(floats({1, 1, 1, kChainElements}));
+    const uint32_t output = builder.output(floats({1, 1, 1, kChainElements}));
     std::vector<uint32_t> inputs = {input};
     for (const int32_t number : {1, 1, 1, 1, 1, 0}) {
         inputs.push_back(builder.int32(number));
@@ -206,7 +206,7 @@ TEST_F(MemoryLimit, RefusesALargerRunWhereShapesComeWithTheRequest) {
     const Result<std::shared_ptr<PreparedModel>> model = prepare(reluChain(0, 3));
     ASSERT_TRUE(model.ok()) << model.status().toString();
     EXPECT_TRUE(run(**model, 1000).ok());
-    const Status status = run(**model, kElements);
+    const Status status = run(**model, kChainElements);
     EXPECT_EQ(toErrorStatus(status, HalVersion::V1_3), ErrorStatus::RESOURCE_EXHAUSTED_PERSISTENT)
             << "no request of the size will ever fit";
     EXPECT_TRUE(status.message().starts_with("the arena of an execution: ")) << status.message();
@@ -217,10 +217,10 @@ TEST_F(MemoryLimit, IsNotUsedUpByExecutionsThatAreIdle) {
     // Three models whose arenas do not fit beside each other, in turn.
     std::vector<std::shared_ptr<PreparedModel>> models;
     for (int i = 0; i < 3; ++i) {
-        models.push_back(prepare(reluChain(kElements, 2)).value());
+        models.push_back(prepare(reluChain(kChainElements, 2)).value());
     }
     for (int round = 0; round < 6; ++round) {
-        const Status status = run(*models[static_cast<size_t>(round) % 3], kElements);
+        const Status status = run(*models[static_cast<size_t>(round) % 3], kChainElements);
         EXPECT_TRUE(status.ok()) << status.toString();
         EXPECT_GE(inUse(), 600U * 1024) << "kept for the next run";
         EXPECT_LE(inUse(), kLimit);
@@ -230,13 +230,13 @@ TEST_F(MemoryLimit, IsNotUsedUpByExecutionsThatAreIdle) {
 }
 
 TEST_F(MemoryLimit, IsKeptByExecutionsAtTheSameTime) {
-    const std::shared_ptr<PreparedModel> model = prepare(reluChain(kElements / 2, 3)).value();
+    const std::shared_ptr<PreparedModel> model = prepare(reluChain(kChainElements / 2, 3)).value();
     std::atomic<int> done = 0;
     std::vector<std::thread> threads;
     for (int i = 0; i < 6; ++i) {
         threads.emplace_back([&] {
             for (int round = 0; round < 5; ++round) {
-                const Status status = run(*model, kElements / 2);
+                const Status status = run(*model, kChainElements / 2);
                 done += status.ok() ? 1 : 0;
                 EXPECT_TRUE(status.ok() || status.code() == StatusCode::RESOURCE_EXHAUSTED)
                         << status.toString();
@@ -248,7 +248,7 @@ TEST_F(MemoryLimit, IsKeptByExecutionsAtTheSameTime) {
         thread.join();
     }
     EXPECT_GT(done, 0);
-    EXPECT_TRUE(run(*model, kElements / 2).ok()) << "what was refused may be tried again";
+    EXPECT_TRUE(run(*model, kChainElements / 2).ok()) << "what was refused may be tried again";
 }
 
 TEST(MemoryOption, IsHalfOfTheMachinesMemoryUnlessGiven) {

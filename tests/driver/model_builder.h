@@ -30,6 +30,9 @@ struct OperandSpec {
 // A short way to write the tensors that most tests use.
 OperandSpec floats(std::vector<uint32_t> dimensions);
 
+// What IF and WHILE decide by.
+inline const OperandSpec kFlag = {OperandType::TENSOR_BOOL8, {1}};
+
 // Operands are numbered in the order of their making. Consumers are counted by operation().
 class ModelBuilder {
   public:

@@ -9,13 +9,13 @@
 namespace halyard::fuzz {
 namespace {
 
-constexpr size_t kMostBytes = size_t{1} << 14;  // of an operand
+constexpr size_t kMostOperandBytes = size_t{1} << 14;  // of an operand
 
 // What an operand of known shape takes; nothing where that is not known or is too much.
 std::optional<size_t> bytesOf(const pb::Operand& operand) {
     size_t size = elementBytes(operand.type());
     for (const uint32_t extent : operand.dimensions()) {
-        if (extent == 0 || extent > kMostBytes || size * extent > kMostBytes) {
+        if (extent == 0 || extent > kMostOperandBytes || size * extent > kMostOperandBytes) {
             return std::nullopt;
         }
         size *= extent;

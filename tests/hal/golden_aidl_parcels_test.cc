@@ -18,6 +18,7 @@
 #include "hal/aidl/aidl_object.h"
 #include "hal/aidl/types.h"
 #include "hal/memory/shared_memory.h"
+#include "tests/hal/any_object.h"
 #include "tests/hal/open_descriptors.h"
 
 namespace halyard::hal {
@@ -27,34 +28,17 @@ using aidl::AidlReader;
 using aidl::AidlWriter;
 using aidl::Exception;
 using aidl::Release;
+using testing::AnyObject;
 using testing::deliver;
 using testing::DeliveredParcel;
 using testing::Descriptors;
 using testing::GoldenAidlParcel;
 using testing::goldenAidlParcels;
+using testing::NamedObject;
 using testing::SentParcel;
 
 constexpr int kRecordedDescriptor = 7;
-
-// Stands for any object; it is never called.
-class NamedObject : public LocalObject {
-  public:
-    ObjectFlags flags() const override { return {.mostNice = 19}; }
-    WireStatus onTransact(IncomingCall& /*call*/) override {
-        return WireStatus::UNKNOWN_TRANSACTION;
-    }
-};
-
-class AnyObject : public ObjectResolver {
-  public:
-    Result<ObjectRef> resolve(uint32_t /*type*/, uint64_t /*binderOrHandle*/,
-                              uint64_t /*cookie*/) override {
-        return ObjectRef(mObject);
-    }
-
-  private:
-    std::shared_ptr<LocalObject> mObject = std::make_shared<NamedObject>();
-};
+constexpr ObjectFlags kRecordedFlags = {.mostNice = 19};
 
 // With each descriptor in it replaced, and the addresses of objects left out.
 SentParcel withDescriptor(SentParcel sent, int fd) {
@@ -102,7 +86,7 @@ class GoldenAidlParcels : public ::testing::Test {
         return parcel.reader().checkEnd();
     }
 
-    AnyObject mObjects;
+    AnyObject mObjects{kRecordedFlags};
 };
 
 TEST_F(GoldenAidlParcels, AreAllThere) {
@@ -127,9 +111,11 @@ TEST_F(GoldenAidlParcels, EncodeToTheRecordedBytes) {
             } else {
                 writer.writeRequestHead(golden.descriptor);
             }
-            const Status encoded = golden.fields.encode(
-                    golden.values,
-                    {.object = std::make_shared<NamedObject>(), .fd = kRecordedDescriptor}, writer);
+            const Status encoded =
+                    golden.fields.encode(golden.values,
+                                         {.object = std::make_shared<NamedObject>(kRecordedFlags),
+                                          .fd = kRecordedDescriptor},
+                                         writer);
             ASSERT_TRUE(encoded.ok()) << encoded.toString();
         }
         const SentParcel sent = withDescriptor(testing::capture(parcel), kRecordedDescriptor);

@@ -21,7 +21,7 @@ std::vector<uint8_t> fromHex(std::string_view text) {
     return bytes;
 }
 
-SentParcel parcelOf(const Json& recorded) {
+SentParcel sentParcel(const Json& recorded) {
     SentParcel sent;
     sent.data = fromHex(recorded["data"].text);
     for (const Json& offset : recorded["offsets"].items) {
@@ -37,7 +37,7 @@ SentParcel parcelOf(const Json& recorded) {
     return sent;
 }
 
-std::vector<GoldenParcel> loadAll() {
+std::vector<GoldenParcel> loadGoldenParcels() {
     std::ifstream file(HALYARD_SOURCE_DIR "/tests/hal/golden_parcels.json");
     std::ostringstream text;
     text << file.rdbuf();
@@ -63,10 +63,10 @@ std::vector<GoldenParcel> loadAll() {
         std::string name =
                 descriptor.substr(descriptor.find("::") + 2) + "." + std::string(method->name);
         parcels.push_back({name + " request", method, false, recorded["args"],
-                           parcelOf(recorded["request"])});
+                           sentParcel(recorded["request"])});
         if (!recorded["oneway"].truth) {
             parcels.push_back({name + " reply", method, true, recorded["results"],
-                               parcelOf(recorded["reply"])});
+                               sentParcel(recorded["reply"])});
         }
     }
     return parcels;
@@ -75,7 +75,7 @@ std::vector<GoldenParcel> loadAll() {
 }  // namespace
 
 const std::vector<GoldenParcel>& goldenParcels() {
-    static const std::vector<GoldenParcel> parcels = loadAll();
+    static const std::vector<GoldenParcel> parcels = loadGoldenParcels();
     return parcels;
 }
 

@@ -12,38 +12,23 @@
 #include <random>
 
 #include "hal/hidl/codec.h"
+#include "tests/hal/any_object.h"
 #include "tests/hal/json_values.h"
 
 namespace halyard::hal {
 
 namespace {
 
+using testing::AnyObject;
 using testing::deliver;
 using testing::DeliveredParcel;
 using testing::Descriptors;
 using testing::GoldenParcel;
 using testing::goldenParcels;
+using testing::NamedObject;
 using testing::SentParcel;
 
-// Stands for any object; it is never called.
-class NamedObject : public LocalObject {
-  public:
-    ObjectFlags flags() const override { return {.inheritsRealTime = true}; }
-    WireStatus onTransact(IncomingCall& /*call*/) override {
-        return WireStatus::UNKNOWN_TRANSACTION;
-    }
-};
-
-class AnyObject : public ObjectResolver {
-  public:
-    Result<ObjectRef> resolve(uint32_t /*type*/, uint64_t /*binderOrHandle*/,
-                              uint64_t /*cookie*/) override {
-        return ObjectRef(mObject);
-    }
-
-  private:
-    std::shared_ptr<LocalObject> mObject = std::make_shared<NamedObject>();
-};
+constexpr ObjectFlags kFlags = {.inheritsRealTime = true};
 
 // Zeroes what differs from run to run: addresses, in objects and in the buffers they patch.
 SentParcel normalised(SentParcel sent) {
@@ -68,7 +53,7 @@ SentParcel normalised(SentParcel sent) {
 
 // Reads a parcel to its end, touching all of it.
 Result<uint64_t> readWhole(const GoldenParcel& golden, const DeliveredParcel& parcel) {
-    AnyObject objects;
+    AnyObject objects(kFlags);
     ParcelReader reader = parcel.reader(&objects);
     if (golden.reply) {
         HALYARD_RETURN_IF_ERROR(hidl::readReplyHead(reader));
@@ -87,7 +72,7 @@ TEST(GoldenParcels, DecodeToTheRecordedValues) {
         SCOPED_TRACE(golden.name);
         Result<DeliveredParcel> parcel = deliver(golden.sent, Descriptors::KEEP);
         ASSERT_TRUE(parcel.ok()) << parcel.status().toString();
-        AnyObject objects;
+        AnyObject objects(kFlags);
         ParcelReader reader = parcel->reader(&objects);
         if (golden.reply) {
             EXPECT_TRUE(hidl::readReplyHead(reader).ok());
@@ -113,7 +98,7 @@ TEST(GoldenParcels, EncodeToTheRecordedBytes) {
         }
         Status written = testing::writeJson(
                 writer, golden.layouts(), golden.values,
-                [](std::string_view) { return ObjectRef(std::make_shared<NamedObject>()); });
+                [](std::string_view) { return ObjectRef(std::make_shared<NamedObject>(kFlags)); });
         ASSERT_TRUE(written.ok()) << written.toString();
         SentParcel sent = normalised(testing::capture(writer));
         EXPECT_EQ(sent.data, golden.sent.data);

@@ -53,7 +53,7 @@ void write(uint8_t* address, uint8_t value) {
     *static_cast<volatile uint8_t*>(address) = value;
 }
 
-class GuardedMappings : public testing::Test {
+class GuardedMappings : public ::testing::Test {
   public:
     static void SetUpTestSuite() { ASSERT_TRUE(guardMappings().ok()); }
 
@@ -139,7 +139,7 @@ TEST_F(GuardedMappings, MayBeAskedForTwice) {
                 alarm(20);  // a handler that hands the signal to itself never ends
                 read(bytes);
             },
-            testing::KilledBySignal(SIGBUS), "");
+            ::testing::KilledBySignal(SIGBUS), "");
     munmap(bytes, mPage);
     PagedFile cut(2);
     const GuardedMapping mapping(cut.map(2), 2 * mPage);

@@ -19,14 +19,15 @@ using testing::FakeServiceManager;
 using testing::ProcessWithManager;
 using testing::UncalledService;
 
-constexpr std::string_view kChain[] = {"a.b@1.0::IThing", "android.hidl.base@1.0::IBase"};
+constexpr std::string_view kThingChain[] = {"a.b@1.0::IThing", "android.hidl.base@1.0::IBase"};
 
 class Registrations : public ::testing::Test {
   protected:
     void TearDown() override { mProcess->stop(); }
     Result<std::unique_ptr<Registration>> start(
             std::chrono::milliseconds lookEvery = std::chrono::hours(1)) {
-        return Registration::start(mProcess, hidl::serviceName(mProcess, "one", mService, kChain),
+        return Registration::start(mProcess,
+                                   hidl::serviceName(mProcess, "one", mService, kThingChain),
                                    mService, lookEvery);
     }
 

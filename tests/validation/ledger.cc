@@ -17,6 +17,9 @@ constexpr size_t kMaxRows = 64;
 constexpr size_t kMaxWorkers = 64;
 constexpr size_t kKept = 40;
 
+}  // namespace
+
+// Not in the unnamed namespace: Ledger::Shared, which is seen from elsewhere, has them.
 struct Line {
     std::array<char, 1024> text = {};
 
@@ -39,6 +42,8 @@ struct Lines {
         }
     }
 };
+
+namespace {
 
 void appendQuoted(std::string& json, std::string_view text) {
     json += '"';

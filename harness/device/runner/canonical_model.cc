@@ -28,7 +28,7 @@ std::span<const uint8_t> bytesOf(const std::string& text) {
     return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-driver::Operand toCanonical(const pb::Operand& operand) {
+driver::Operand canonicalOperand(const pb::Operand& operand) {
     driver::Operand result;
     result.type = static_cast<driver::OperandType>(operand.type());
     result.dimensions.assign(operand.dimensions().begin(), operand.dimensions().end());
@@ -51,10 +51,10 @@ driver::Operand toCanonical(const pb::Operand& operand) {
     return result;
 }
 
-driver::Subgraph toCanonical(const pb::Subgraph& subgraph) {
+driver::Subgraph canonicalSubgraph(const pb::Subgraph& subgraph) {
     driver::Subgraph result;
     for (const pb::Operand& operand : subgraph.operands()) {
-        result.operands.push_back(toCanonical(operand));
+        result.operands.push_back(canonicalOperand(operand));
     }
     for (const pb::Operation& operation : subgraph.operations()) {
         result.operations.push_back(
@@ -90,9 +90,9 @@ Result<driver::DataLocation> place(size_t pool, uint64_t length, uint64_t& end) 
 
 Result<driver::Model> toCanonical(const pb::Model& model) {
     driver::Model result;
-    result.main = toCanonical(model.main());
+    result.main = canonicalSubgraph(model.main());
     for (const pb::Subgraph& subgraph : model.referenced()) {
-        result.referenced.push_back(toCanonical(subgraph));
+        result.referenced.push_back(canonicalSubgraph(subgraph));
     }
     const std::span<const uint8_t> values = bytesOf(model.operand_values());
     result.operandValues =

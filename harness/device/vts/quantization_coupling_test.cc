@@ -89,7 +89,7 @@ Verdict execute(Context& context, driver::IPreparedModel& model, const pb::TestC
     });
 }
 
-Verdict run(Context& context) {
+Verdict runCoupled(Context& context) {
     const pb::TestCase twin = signedTwin(context.testCase());
     const Result<driver::Model> twinModel = runner::toCanonical(twin.model());
     if (!twinModel.ok()) {
@@ -135,7 +135,7 @@ Checks quantizationCouplingTest() {
              .variant = {},
              .subject = Subject::COUPLED_CASE,
              .since = HalVersion::V1_3,
-             .run = run}};
+             .run = runCoupled}};
 }
 
 }  // namespace halyard::vts

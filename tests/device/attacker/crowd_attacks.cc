@@ -21,14 +21,14 @@ namespace {
 using wire::IDevice;
 using wire::IPreparedModel;
 
-constexpr uint32_t kElements = 16;
+constexpr uint32_t kFewElements = 16;
 
 // One small model, kept; to be carried out in many processes.
 Status holdOneModel(const Settings& settings) {
     HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
                              Client::connect(settings.instance));
     ModelBuilder model;
-    addModel(model, kElements);
+    addModel(model, kFewElements);
     Status prepared = client->prepare(model.finish()).status();
     printf("%s\n", prepared.ok() ? "one model held" : prepared.toString().c_str());
     // Those that were refused try again: there may be room later.
@@ -45,9 +45,10 @@ Status holdOneModel(const Settings& settings) {
 // Threads that execute a small model without a pause.
 Status executeWithoutPause(const Settings& settings) {
     ModelBuilder model;
-    addModel(model, kElements);
-    HALYARD_ASSIGN_OR_RETURN(const PreparedClient prepared,
-                             PreparedClient::connect(settings, model, kElements * sizeof(float)));
+    addModel(model, kFewElements);
+    HALYARD_ASSIGN_OR_RETURN(
+            const PreparedClient prepared,
+            PreparedClient::connect(settings, model, kFewElements * sizeof(float)));
     const int calls = inThreads(settings, [&](Clock::time_point end) {
         int done = 0;
         while (Clock::now() < end &&
@@ -101,7 +102,7 @@ Status timeRefusals(const Settings& settings) {
                              PreparedClient::connectEndless(settings));
     // No model is as long as that, and no request is without arguments.
     ModelBuilder model;
-    addModel(model, kElements);
+    addModel(model, kFewElements);
     const auto time = [&](const char* what, const auto& call) {
         std::vector<int64_t> times;
         const Clock::time_point end = endOf(settings);
@@ -146,7 +147,7 @@ Status timeRefusals(const Settings& settings) {
     return {};
 }
 
-constexpr std::array<NamedAttack, 4> kAttacks = {{
+constexpr std::array<NamedAttack, 4> kCrowdAttacks = {{
         {"one-model", holdOneModel, "a model that is kept; with --processes"},
         {"execute-flood", executeWithoutPause,
          "short executions without a pause in --clients threads"},
@@ -158,7 +159,7 @@ constexpr std::array<NamedAttack, 4> kAttacks = {{
 }  // namespace
 
 std::span<const NamedAttack> crowdAttacks() {
-    return kAttacks;
+    return kCrowdAttacks;
 }
 
 }  // namespace halyard::attacker

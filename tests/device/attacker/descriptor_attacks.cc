@@ -192,7 +192,7 @@ Status mappingBomb(const Settings& settings) {
     return {};
 }
 
-constexpr std::array<NamedAttack, 6> kAttacks = {{
+constexpr std::array<NamedAttack, 6> kDescriptorAttacks = {{
         {"fd-flood", floodWithDescriptors,
          "calls with descriptors that belong to nothing; --against [manager-][refused|unknown|"
          "oneway]"},
@@ -206,7 +206,7 @@ constexpr std::array<NamedAttack, 6> kAttacks = {{
 }  // namespace
 
 std::span<const NamedAttack> descriptorAttacks() {
-    return kAttacks;
+    return kDescriptorAttacks;
 }
 
 }  // namespace halyard::attacker

@@ -25,15 +25,15 @@ namespace halyard::attacker {
 
 namespace {
 
-constexpr uint32_t kElements = 1024;
-constexpr uint32_t kBytes = kElements * sizeof(float);
+constexpr uint32_t kModelElements = 1024;
+constexpr uint32_t kBytes = kModelElements * sizeof(float);
 
 // One client's life until somebody ends it.
 class ShortLife {
   public:
     ShortLife(Client& client, uint32_t seed) : mClient(&client), mRandom(seed) {
-        addModel(mSmall, kElements);
-        chainModel(mLong, 200, kElements);
+        addModel(mSmall, kModelElements);
+        chainModel(mLong, 200, kModelElements);
         endlessModel(mEndless);
         const Result<Pool> pool = Pool::make(2 * kBytes);
         mPool = pool.ok() ? *pool : Pool{};

@@ -186,7 +186,7 @@ Status floodOneway(const Settings& settings) {
     return {};
 }
 
-constexpr std::array<NamedAttack, 4> kAttacks = {{
+constexpr std::array<NamedAttack, 4> kEdgeAttacks = {{
         {"oneway-flood", floodOneway, "large oneway calls in --clients threads"},
         {"debug", debugIntoNothing,
          "debug() in --clients threads into a full descriptor; --against eventfd, pipe, socket"},
@@ -197,7 +197,7 @@ constexpr std::array<NamedAttack, 4> kAttacks = {{
 }  // namespace
 
 std::span<const NamedAttack> edgeAttacks() {
-    return kAttacks;
+    return kEdgeAttacks;
 }
 
 }  // namespace halyard::attacker

@@ -107,7 +107,7 @@ Status hoardBuffers(const Settings& settings) {
     return {};
 }
 
-constexpr std::array<NamedAttack, 2> kAttacks = {{
+constexpr std::array<NamedAttack, 2> kLastingAttacks = {{
         {"burst-hog", hogBursts, "--clients bursts that execute without a pause"},
         {"buffer-hoarder", hoardBuffers,
          "--clients buffers of 16 MiB, all kept, and tokens by guessing"},
@@ -116,7 +116,7 @@ constexpr std::array<NamedAttack, 2> kAttacks = {{
 }  // namespace
 
 std::span<const NamedAttack> lastingAttacks() {
-    return kAttacks;
+    return kLastingAttacks;
 }
 
 }  // namespace halyard::attacker

@@ -235,7 +235,7 @@ Status keepNames(const Settings& settings) {
     return {};
 }
 
-constexpr std::array<NamedAttack, 6> kAttacks = {{
+constexpr std::array<NamedAttack, 6> kManagerAttacks = {{
         {"nested-adds", nestRegistrations,
          "--clients registrations at hwservicemanager, each within the one before"},
         {"name-flood", floodNames, "--clients names and listeners at hwservicemanager"},
@@ -250,7 +250,7 @@ constexpr std::array<NamedAttack, 6> kAttacks = {{
 }  // namespace
 
 std::span<const NamedAttack> managerAttacks() {
-    return kAttacks;
+    return kManagerAttacks;
 }
 
 }  // namespace halyard::attacker

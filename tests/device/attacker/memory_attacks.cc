@@ -148,10 +148,10 @@ Status fillReceiveBuffer(const Settings& settings) {
 
 // A pool of huge pages that is cut to nothing once the service has it.
 Status cutHugePages(const Settings& settings) {
-    constexpr uint64_t kPage = uint64_t{2} << 20;
+    constexpr uint64_t kHugePage = uint64_t{2} << 20;
     HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
                              Client::connect(settings.instance));
-    Result<Pool> pages = Pool::make(kPage, MFD_HUGETLB);
+    Result<Pool> pages = Pool::make(kHugePage, MFD_HUGETLB);
     HALYARD_RETURN_IF_ERROR(pages.status());
     ModelBuilder builder;
     const uint32_t input = builder.input({1, 1024});
@@ -216,7 +216,7 @@ Status touchSparsePools(const Settings& settings) {
     return {};
 }
 
-constexpr std::array<NamedAttack, 6> kAttacks = {{
+constexpr std::array<NamedAttack, 6> kMemoryAttacks = {{
         {"buffer-fill", fillReceiveBuffer,
          "many calls with a little too much, in --clients threads"},
         {"memory-hog", hogMemory, "--clients models with constants inside, all kept"},
@@ -232,7 +232,7 @@ constexpr std::array<NamedAttack, 6> kAttacks = {{
 }  // namespace
 
 std::span<const NamedAttack> memoryAttacks() {
-    return kAttacks;
+    return kMemoryAttacks;
 }
 
 }  // namespace halyard::attacker

@@ -185,7 +185,7 @@ Status floodWithDescriptors(const Settings& settings) {
     return {};
 }
 
-constexpr std::array<NamedAttack, 4> kAttacks = {{
+constexpr std::array<NamedAttack, 4> kServiceManagerAttacks = {{
         {"aidl-name-holder", holdTheName,
          "has the target's name at servicemanager, and finds itself there"},
         {"aidl-name-thief", takeTheName, "registers itself under that name"},
@@ -198,7 +198,7 @@ constexpr std::array<NamedAttack, 4> kAttacks = {{
 }  // namespace
 
 std::span<const NamedAttack> serviceManagerAttacks() {
-    return kAttacks;
+    return kServiceManagerAttacks;
 }
 
 }  // namespace halyard::attacker

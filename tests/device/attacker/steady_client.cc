@@ -27,8 +27,8 @@ namespace halyard::attacker {
 
 namespace {
 
-constexpr uint32_t kElements = 1024;
-constexpr uint32_t kBytes = kElements * sizeof(float);
+constexpr uint32_t kWidth = 1024;
+constexpr uint32_t kBytes = kWidth * sizeof(float);
 constexpr std::chrono::milliseconds kPause{20};
 constexpr std::chrono::seconds kRefusalPatience{5};
 // What hal/binder says of a call that the kernel refused.
@@ -134,7 +134,7 @@ class Stopwatches {
 driver::Model addModel() {
     driver::Operand input;
     input.type = driver::OperandType::TENSOR_FLOAT32;
-    input.dimensions = {kElements};
+    input.dimensions = {kWidth};
     input.numberOfConsumers = 1;
     input.lifetime = driver::OperandLifeTime::SUBGRAPH_INPUT;
     driver::Operand constant = input;

@@ -224,7 +224,7 @@ Status bringLingeringSockets(const Settings& settings) {
     return {};
 }
 
-constexpr std::array<NamedAttack, 3> kAttacks = {{
+constexpr std::array<NamedAttack, 3> kWaitingAttacks = {{
         {"silent-file", bringSilentFiles,
          "files of a file system that does not answer; --against array, single, debug, size, page"},
         {"held-lock", holdDescriptors,
@@ -236,7 +236,7 @@ constexpr std::array<NamedAttack, 3> kAttacks = {{
 }  // namespace
 
 std::span<const NamedAttack> waitingAttacks() {
-    return kAttacks;
+    return kWaitingAttacks;
 }
 
 }  // namespace halyard::attacker

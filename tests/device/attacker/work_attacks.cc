@@ -233,7 +233,7 @@ Status callWithoutPause(const Settings& settings) {
     return {};
 }
 
-constexpr std::array<NamedAttack, 7> kAttacks = {{
+constexpr std::array<NamedAttack, 7> kWorkAttacks = {{
         {"long-execution", runLong, "fails unless the service ends an execution of minutes"},
         {"waiting-deadline", waitBehindOwn,
          "fails unless a deadline fires behind --clients endless executions"},
@@ -250,7 +250,7 @@ constexpr std::array<NamedAttack, 7> kAttacks = {{
 }  // namespace
 
 std::span<const NamedAttack> workAttacks() {
-    return kAttacks;
+    return kWorkAttacks;
 }
 
 }  // namespace halyard::attacker

@@ -19,7 +19,6 @@ namespace {
 
 using enum OperandType;
 
-const OperandSpec kFlag = {TENSOR_BOOL8, {1}};
 const OperandSpec kCount = {TENSOR_INT32, {1}};
 
 std::shared_ptr<PreparedModel> prepare(const Model& model) {

@@ -16,8 +16,6 @@ namespace {
 
 using enum OperandType;
 
-const OperandSpec kFlag = {TENSOR_BOOL8, {1}};
-
 // A subgraph that reads nothing it does not need: each output is made of the first input by an
 // operation that Halyard has no rules for.
 Subgraph body(const std::vector<OperandSpec>& inputs, const std::vector<OperandSpec>& outputs) {

@@ -16,7 +16,6 @@ namespace {
 
 using enum OperandType;
 
-const OperandSpec kFlag = {TENSOR_BOOL8, {1}};
 const OperandSpec kPair = floats({2});
 
 Subgraph unary(OperationType type, const OperandSpec& output = kPair) {

@@ -10,8 +10,8 @@
 namespace halyard::engine::cpu_test {
 namespace {
 
-constexpr Pool2d::Function kFunctions[] = {Pool2d::Function::AVERAGE, Pool2d::Function::MAX,
-                                           Pool2d::Function::L2};
+constexpr Pool2d::Function kPoolings[] = {Pool2d::Function::AVERAGE, Pool2d::Function::MAX,
+                                          Pool2d::Function::L2};
 
 TEST(Pool2dAcc, AgreesWithTheReference) {
     RandomValues random;
@@ -19,7 +19,7 @@ TEST(Pool2dAcc, AgreesWithTheReference) {
     for (const DataType type : {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,
                                 DataType::QUANT8_ASYMM_SIGNED}) {
         for (int round = 0; round < 40; ++round) {
-            Pool2d node = {.function = kFunctions[random.integer(0, isFloat(type) ? 2 : 1)]};
+            Pool2d node = {.function = kPoolings[random.integer(0, isFloat(type) ? 2 : 1)]};
             node.filterH = random.integer(1, 4);
             node.filterW = random.integer(1, 4);
             node.activation = static_cast<Activation>(random.integer(0, 3));
@@ -58,7 +58,7 @@ TEST(Pool2dAcc, ANanIsTheMaximumOfItsWindow) {
     const float infinity = std::numeric_limits<float>::infinity();
     const float nan = std::numeric_limits<float>::quiet_NaN();
     const Values x = ref_test::floats({1, 1, 6, 1}, {1, nan, infinity, 2, -infinity, 3});
-    for (const Pool2d::Function function : kFunctions) {
+    for (const Pool2d::Function function : kPoolings) {
         ASSERT_TRUE(agrees(Pool2d{.function = function, .filterW = 2}, {x}, {x.type}));
     }
 }

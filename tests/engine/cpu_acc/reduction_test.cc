@@ -12,9 +12,9 @@ namespace {
 
 using ref_test::ints;
 
-constexpr Reduce::Function kFunctions[] = {Reduce::Function::MEAN, Reduce::Function::SUM,
-                                           Reduce::Function::PROD, Reduce::Function::MAX,
-                                           Reduce::Function::MIN};
+constexpr Reduce::Function kReductions[] = {Reduce::Function::MEAN, Reduce::Function::SUM,
+                                            Reduce::Function::PROD, Reduce::Function::MAX,
+                                            Reduce::Function::MIN};
 
 // Sums of many elements in another order, which may cancel out.
 testing::AssertionResult agreesOn(const Reduce& node, const Values& x,
@@ -30,7 +30,7 @@ TEST(ReduceAcc, AgreesWithTheReference) {
             {1, 2}, {-1}, {0}, {0, 1}, {3, 2, 1, 0}, {}, {2}, {0, 2}, {0, 3}, {1, 3}, {0, 1, 3}};
     for (const DataType type : {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,
                                 DataType::QUANT8_ASYMM_SIGNED}) {
-        for (const Reduce::Function function : kFunctions) {
+        for (const Reduce::Function function : kReductions) {
             if (!isFloat(type) &&
                 (function == Reduce::Function::SUM || function == Reduce::Function::PROD)) {
                 continue;
@@ -62,7 +62,7 @@ TEST(ReduceAcc, ANanIsMaximumAndMinimum) {
     const float nan = std::numeric_limits<float>::quiet_NaN();
     const float infinity = std::numeric_limits<float>::infinity();
     const Values x = ref_test::floats({4, 2}, {1, nan, infinity, -infinity, nan, 2, -3, 4});
-    for (const Reduce::Function function : kFunctions) {
+    for (const Reduce::Function function : kReductions) {
         for (const int32_t axis : {0, 1}) {
             ASSERT_TRUE(agreesOn({.function = function}, x, {axis}, x.type));
         }

@@ -60,15 +60,15 @@ class Forced final : public Backend {
     const InstructionSet mSet;
 };
 
-struct Layer {
+struct WinogradLayer {
     Conv2d node;
     Values x, weights, bias;
     std::vector<size_t> axesAtRunTime = {};  // of x
     bool relaxed = false;
 };
 
-Layer randomLayer(RandomValues& random, const Shape& x, int32_t columns) {
-    Layer layer;
+WinogradLayer randomLayer(RandomValues& random, const Shape& x, int32_t columns) {
+    WinogradLayer layer;
     layer.node.window.padding = PaddingScheme::SAME;
     layer.x = random.values(typeOf(DataType::FLOAT32, x));
     layer.weights = random.values(typeOf(DataType::FLOAT32, {columns, 3, 3, x[3]}));
@@ -76,13 +76,14 @@ Layer randomLayer(RandomValues& random, const Shape& x, int32_t columns) {
     return layer;
 }
 
-Layer randomLayer(RandomValues& random) {
+WinogradLayer randomLayer(RandomValues& random) {
     // Ragged vectors, tiles of the product and tiles of the picture.
     const int32_t columns = random.integer(1, random.coin() ? 40 : 100);
-    Layer layer = randomLayer(random,
-                              {random.integer(1, 3), random.integer(3, 15), random.integer(3, 19),
-                               random.integer(1, random.coin() ? 20 : 70)},
-                              columns);
+    WinogradLayer layer =
+            randomLayer(random,
+                        {random.integer(1, 3), random.integer(3, 15), random.integer(3, 19),
+                         random.integer(1, random.coin() ? 20 : 70)},
+                        columns);
     layer.node.activation = static_cast<Activation>(random.integer(0, 3));
     Window2d& window = layer.node.window;
     window.padding = random.coin() ? PaddingScheme::SAME : PaddingScheme::VALID;
@@ -99,7 +100,7 @@ Layer randomLayer(RandomValues& random) {
     return layer;
 }
 
-Graph graphOf(const Layer& layer) {
+Graph graphOf(const WinogradLayer& layer) {
     Graph graph;
     TensorType x = layer.x.type;
     for (const size_t axis : layer.axesAtRunTime) {
@@ -123,7 +124,7 @@ Graph graphOf(const Layer& layer) {
     return graph;
 }
 
-Result<std::shared_ptr<const Program>> build(const Layer& layer, const Backend& backend,
+Result<std::shared_ptr<const Program>> build(const WinogradLayer& layer, const Backend& backend,
                                              size_t threads, bool fastMath = false) {
     const BackendList backends = {&backend};
     HALYARD_ASSIGN_OR_RETURN(AnalyzedGraph analyzed, analyze(graphOf(layer), backends, nullptr));
@@ -134,7 +135,7 @@ Result<std::shared_ptr<const Program>> build(const Layer& layer, const Backend& 
 }
 
 // What it computes; nothing may be allocated by a run whose shapes were seen before.
-std::vector<float> run(const Layer& layer, const Backend& backend, size_t threads,
+std::vector<float> run(const WinogradLayer& layer, const Backend& backend, size_t threads,
                        bool fastMath = false) {
     const Result<std::shared_ptr<const Program>> program = build(layer, backend, threads, fastMath);
     if (!program.ok()) {
@@ -162,7 +163,7 @@ std::vector<float> run(const Layer& layer, const Backend& backend, size_t thread
 }
 
 // The sums as they are defined, in double precision, before the activation.
-std::vector<double> sumsOf(const Layer& layer) {
+std::vector<double> sumsOf(const WinogradLayer& layer) {
     const Shape& x = layer.x.type.shape;
     const int32_t columns = layer.bias.type.shape[0];
     const ResolvedWindow window = resolveWindow(layer.node.window, x[1], x[2], 3, 3).value();
@@ -224,7 +225,7 @@ double allowed(int32_t side) {
     return side == 2 ? kStrict : kRough;
 }
 
-std::string describe(const Layer& layer, int32_t side, InstructionSet set, size_t threads) {
+std::string describe(const WinogradLayer& layer, int32_t side, InstructionSet set, size_t threads) {
     return "x " + layer.x.type.shape.toString() + ", weights " +
            layer.weights.type.shape.toString() + ", F" + std::to_string(side) + ", " +
            std::string(toString(set)) + ", threads " + std::to_string(threads);
@@ -234,7 +235,7 @@ TEST(Winograd, IsTheSumOverTheFilterForAnyShape) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (int round = 0; round < 16 && !testing::Test::HasFailure(); ++round) {
-        const Layer layer = randomLayer(random);
+        const WinogradLayer layer = randomLayer(random);
         const std::vector<double> expected = sumsOf(layer);
         for (const InstructionSet set : cpu::availableInstructionSets()) {
             for (const int32_t side : {2, 4}) {
@@ -252,7 +253,7 @@ TEST(Winograd, IsTheSumOverTheFilterForAnyShape) {
 TEST(Winograd, GoesThroughPicturesInParts) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
-    const Layer layer = randomLayer(random, {2, 43, 45, 100}, 35);
+    const WinogradLayer layer = randomLayer(random, {2, 43, 45, 100}, 35);
     const std::vector<double> expected = sumsOf(layer);
     for (const int32_t side : {2, 4}) {
         for (const InstructionSet set : cpu::availableInstructionSets()) {
@@ -269,7 +270,7 @@ TEST(Winograd, GoesThroughPicturesInParts) {
 TEST(Winograd, DoesNotDependOnThreads) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
-    const Layer layer = randomLayer(random, {1, 29, 29, 64}, 64);
+    const WinogradLayer layer = randomLayer(random, {1, 29, 29, 64}, 64);
     for (const int32_t side : {2, 4}) {
         const Forced backend(side, cpu::bestInstructionSet());
         const std::vector<float> alone = run(layer, backend, 1);
@@ -284,7 +285,7 @@ TEST(Winograd, WithSquaresOfTwoIsWithinTheToleranceOfDirectSums) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (const int32_t channels : {64, 256, 512}) {
-        const Layer layer = randomLayer(random, {1, 8, 8, channels}, 64);
+        const WinogradLayer layer = randomLayer(random, {1, 8, 8, channels}, 64);
         const std::vector<double> expected = sumsOf(layer);
         EXPECT_LE(errorOf(run(layer, Forced(2, cpu::bestInstructionSet()), 1), expected,
                           Activation::NONE),
@@ -300,7 +301,7 @@ TEST(Winograd, PassesOnWhatIsNotFiniteAsTheReferenceDoes) {
     const auto reference = makeCpuRef();
     for (const float special : {std::nanf(""), INFINITY, -INFINITY, 3e38F, -3e38F}) {
         for (const auto activation : {Activation::NONE, Activation::RELU, Activation::RELU6}) {
-            Layer layer = randomLayer(random, {1, 11, 10, 5}, 21);
+            WinogradLayer layer = randomLayer(random, {1, 11, 10, 5}, 21);
             layer.node.activation = activation;
             auto* const x = reinterpret_cast<float*>(layer.x.bytes.data());
             // Of neighbouring pixels, so that differences of them overflow.
@@ -336,25 +337,25 @@ TEST(Winograd, PassesOnWhatIsNotFiniteAsTheReferenceDoes) {
 
 // ---- The choice ---------------------------------------------------------------------------------
 
-std::string kernelOf(const Layer& layer, bool fastMath = false) {
+std::string kernelOf(const WinogradLayer& layer, bool fastMath = false) {
     const auto backend = makeCpuAcc();
     const Result<std::shared_ptr<const Program>> program = build(layer, *backend, 1, fastMath);
     return program.ok() ? std::string((*program)->placement()[0].kernel)
                         : program.status().toString();
 }
 
-bool isWinograd(const Layer& layer, bool fastMath = false) {
+bool isWinograd(const WinogradLayer& layer, bool fastMath = false) {
     return kernelOf(layer, fastMath).starts_with("acc::winograd_float 2x2");
 }
 
-bool isRoughWinograd(const Layer& layer, bool fastMath = false) {
+bool isRoughWinograd(const WinogradLayer& layer, bool fastMath = false) {
     return kernelOf(layer, fastMath).starts_with("acc::winograd_float 4x4");
 }
 
 TEST(WinogradChoice, IsTakenWhereItSaves) {
     RandomValues random;
     for (const auto& [extent, channels] : {std::pair{56, 64}, {28, 128}, {14, 256}}) {
-        const Layer layer = randomLayer(random, {1, extent, extent, channels}, channels);
+        const WinogradLayer layer = randomLayer(random, {1, extent, extent, channels}, channels);
         EXPECT_TRUE(isWinograd(layer)) << kernelOf(layer);
     }
     // Few channels: transforms would take what the products save. Few pixels: filters would.
@@ -367,21 +368,21 @@ TEST(WinogradChoice, IsTakenWhereItSaves) {
 
 TEST(WinogradChoice, TakesSquaresOfFourOnlyWhereRoughResultsWill) {
     RandomValues random;
-    Layer layer = randomLayer(random, {1, 28, 28, 64}, 64);
+    WinogradLayer layer = randomLayer(random, {1, 28, 28, 64}, 64);
     EXPECT_TRUE(isWinograd(layer)) << kernelOf(layer);
     EXPECT_TRUE(isRoughWinograd(layer, true)) << kernelOf(layer, true);
     layer.relaxed = true;
     EXPECT_TRUE(isRoughWinograd(layer)) << kernelOf(layer);
     // So few tiles that the larger filters take what they save.
-    const Layer small = randomLayer(random, {1, 14, 14, 256}, 256);
+    const WinogradLayer small = randomLayer(random, {1, 14, 14, 256}, 256);
     EXPECT_TRUE(isWinograd(small, true)) << kernelOf(small, true);
 }
 
 TEST(WinogradChoice, LeavesOutWhatTransformsAreNotFor) {
     RandomValues random;
-    const Layer good = randomLayer(random, {1, 28, 28, 64}, 64);
+    const WinogradLayer good = randomLayer(random, {1, 28, 28, 64}, 64);
     ASSERT_TRUE(isWinograd(good)) << kernelOf(good);
-    Layer other = good;
+    WinogradLayer other = good;
     other.node.window.strideH = 2;
     EXPECT_FALSE(isWinograd(other));
     other = good;
@@ -405,7 +406,7 @@ TEST(WinogradChoice, LeavesOutWhatTransformsAreNotFor) {
 TEST(WinogradChoice, LeavesOutFiltersThatCanNotBeTransformed) {
     RandomValues random;
     for (const float special : {INFINITY, std::nanf(""), 2e38F}) {
-        Layer layer = randomLayer(random, {1, 28, 28, 64}, 64);
+        WinogradLayer layer = randomLayer(random, {1, 28, 28, 64}, 64);
         reinterpret_cast<float*>(layer.weights.bytes.data())[100] = special;
         EXPECT_FALSE(isWinograd(layer)) << special;
         layer = randomLayer(random, {1, 28, 28, 64}, 64);

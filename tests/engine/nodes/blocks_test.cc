@@ -9,10 +9,6 @@
 namespace halyard::engine::nodes_test {
 namespace {
 
-const Shape kNoRank = Shape::unknownRank();
-
-constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
-
 Result<Shape> alone(const NodeDescriptor& node, Shape x) {
     return infer(node, {.inputs = {floats(x)}});
 }

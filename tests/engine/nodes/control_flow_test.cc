@@ -12,8 +12,6 @@
 namespace halyard::engine::nodes_test {
 namespace {
 
-const Shape kNoRank = Shape::unknownRank();
-
 // A graph that hands its inputs on, the first `outputs` of them, changed to the given types.
 NestedGraph passing(const std::vector<TensorType>& inputs, const std::vector<TensorType>& outputs) {
     Graph graph;

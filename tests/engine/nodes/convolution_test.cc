@@ -13,7 +13,6 @@ Question conv(Shape x, Shape filter, Shape bias) {
     return {.inputs = {floats(x), floats(filter), floats(bias)}};
 }
 
-const Shape kNoRank = Shape::unknownRank();
 const Conv2d kSameStride2 = {
         .window = {.padding = PaddingScheme::SAME, .strideH = 2, .strideW = 2}};
 

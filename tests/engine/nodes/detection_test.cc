@@ -9,8 +9,6 @@
 namespace halyard::engine::nodes_test {
 namespace {
 
-const Shape kNoRank = Shape::unknownRank();
-
 TensorType coordinates(Shape shape) {
     return typed(DataType::QUANT16_ASYMM, shape, 0.125F);
 }

@@ -11,8 +11,6 @@ Result<Shape> connect(Shape x, Shape weights, Shape bias) {
     return infer(FullyConnected(), {.inputs = {floats(x), floats(weights), floats(bias)}});
 }
 
-const Shape kNoRank = Shape::unknownRank();
-
 TEST(FullyConnectedShapes, AreBatchByUnits) {
     EXPECT_TRUE(gives(connect({3, 5}, {2, 5}, {2}), {3, 2}));
 }

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,7 +20,9 @@
 namespace halyard::engine::nodes_test {
 
 constexpr int32_t kUnknown = kUnknownDimension;
+constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
 constexpr auto kMostAxes = static_cast<int32_t>(kMaxRank);
+inline const Shape kNoRank = Shape::unknownRank();
 
 inline Shape ones(size_t rank) {
     return Shape(std::vector<int32_t>(rank, 1));

@@ -13,8 +13,6 @@
 namespace halyard::engine::nodes_test {
 namespace {
 
-const Shape kNoRank = Shape::unknownRank();
-
 using Inputs = std::vector<std::optional<TensorType>>;
 
 // b 2, k 3, n 4, m 5 (4 without a projection), everything that is optional there.

@@ -9,8 +9,6 @@
 namespace halyard::engine::nodes_test {
 namespace {
 
-const Shape kNoRank = Shape::unknownRank();
-
 // b 2, k 3, n 4.
 std::vector<TensorType> rnnInputs() {
     return {floats({2, 3}), floats({4, 3}), floats({4, 4}), floats({4}), floats({2, 4})};

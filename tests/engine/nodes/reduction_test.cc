@@ -7,7 +7,6 @@
 namespace halyard::engine::nodes_test {
 namespace {
 
-const Shape kNoRank = Shape::unknownRank();
 const Reduce kDrop = {.keepDims = false};
 const Reduce kKeep = {.keepDims = true};
 

@@ -2,15 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "tests/engine/nodes/inference.h"
 
 namespace halyard::engine::nodes_test {
 namespace {
-
-constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
-const Shape kNoRank = Shape::unknownRank();
 
 Result<Shape> reshape(Shape x, const std::vector<int32_t>& to) {
     return infer(Reshape(),

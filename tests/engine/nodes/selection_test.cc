@@ -9,8 +9,6 @@
 namespace halyard::engine::nodes_test {
 namespace {
 
-const Shape kNoRank = Shape::unknownRank();
-
 Asking topK(int32_t k, Shape x) {
     return Asking(TopK{.k = k}).with(floats(x)).giving(floats(kNoRank)).giving(ints(kNoRank));
 }

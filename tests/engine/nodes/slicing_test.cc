@@ -10,9 +10,7 @@
 namespace halyard::engine::nodes_test {
 namespace {
 
-constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
 constexpr int32_t kMin = std::numeric_limits<int32_t>::min();
-const Shape kNoRank = Shape::unknownRank();
 
 Result<Shape> pad(Shape x, const std::vector<int32_t>& paddings) {
     return infer(Pad(),

@@ -2,14 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "tests/engine/nodes/inference.h"
 
 namespace halyard::engine::nodes_test {
 namespace {
-
-constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
 
 Window2d same(int32_t stride, int32_t dilation = 1) {
     return {.padding = PaddingScheme::SAME,

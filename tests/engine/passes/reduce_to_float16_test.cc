@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kRounding = 4e-3;
 
-Graph reduced(Graph graph) {
+Graph toFloat16(Graph graph) {
     const Result<bool> done =
             optimize(graph, {.keepRounding = false, .precision = FloatPrecision::FLOAT16});
     EXPECT_TRUE(done.ok()) << done.status().toString();
@@ -47,7 +47,7 @@ TEST(ReduceToFloat16, ConvertsAtTheBordersOfTheGraphAlone) {
     y = test.node(Activate{.function = Activate::Function::LOGISTIC}, {convolve(test, y, 4)});
     const TensorId z = test.node(Binary(), {y, y});
     const Graph before = test.build({z});
-    const Graph graph = reduced(before);
+    const Graph graph = toFloat16(before);
     EXPECT_EQ(kindsOf(graph), (Kinds{"Cast", "Conv2d", "Conv2d", "Activate", "Binary", "Cast"}));
     for (const Node& node : graph.nodes()) {
         if (node.kind() != NodeKind::Cast) {
@@ -75,7 +75,7 @@ TEST(ReduceToFloat16, LeavesGraphsAloneThatNobodyAskedItFor) {
 TEST(ReduceToFloat16, HasNothingToDoASecondTime) {
     TestGraph test;
     const TensorId x = test.input(floatType({1, 8, 8, 2}));
-    Graph graph = reduced(test.build({convolve(test, x, 2), x}));
+    Graph graph = toFloat16(test.build({convolve(test, x, 2), x}));
     const Result<bool> again = optimize(graph, {.precision = FloatPrecision::FLOAT16});
     ASSERT_TRUE(again.ok());
     EXPECT_FALSE(*again);
@@ -87,7 +87,7 @@ TEST(ReduceToFloat16, ConvertsAConstantOnceForAllItsReaders) {
     const TensorId x = test.input(floatType({3, 4}));
     const TensorId sum = test.node(Binary(), {x, c});
     const TensorId product = test.node(Binary{.function = Binary::Function::MUL}, {sum, c});
-    const Graph graph = reduced(test.build({product}));
+    const Graph graph = toFloat16(test.build({product}));
     ASSERT_EQ(kindsOf(graph), (Kinds{"Cast", "Binary", "Binary", "Cast"}));
     EXPECT_EQ(graph.node(1).inputs[1], graph.node(2).inputs[1]);
     EXPECT_TRUE(graph.tensor(graph.node(1).inputs[1]).isConstant());
@@ -99,7 +99,7 @@ TEST(ReduceToFloat16, KeepsReadersOfConstantsThatAreTooLarge) {
     const TensorId far = test.constant(ref_test::floats({2}, {1e6F, 1}));
     const TensorId scaled = test.node(Binary{.function = Binary::Function::DIV}, {x, far});
     const Graph before = test.build({test.node(Binary(), {scaled, x})});
-    const Graph graph = reduced(before);
+    const Graph graph = toFloat16(before);
     EXPECT_EQ(kindsOf(graph), (Kinds{"Binary", "Cast", "Cast", "Binary", "Cast"}));
     EXPECT_EQ(graph.tensor(graph.node(0).inputs[1]).type.type, DataType::FLOAT32);
     EXPECT_TRUE(computeTheSame(before, graph, test.random(), kRounding));
@@ -115,7 +115,7 @@ TEST(ReduceToFloat16, LeavesQuantizedPartsAndWhatSteersAsTheyAre) {
     const TensorId shape = test.ints({-1, 2});
     const TensorId flat = test.node(Reshape(), {real, shape});
     const Graph before = test.build({pooled, test.node(Softmax(), {flat})});
-    const Graph graph = reduced(before);
+    const Graph graph = toFloat16(before);
     EXPECT_EQ(kindsOf(graph), (Kinds{"Pool2d", "Reshape", "Dequantize", "Softmax", "Cast"}));
     EXPECT_EQ(graph.tensor(graph.node(1).inputs[1]).type.type, DataType::INT32);
     EXPECT_TRUE(computeTheSame(before, graph, test.random(), kRounding));
@@ -141,7 +141,7 @@ TEST(ReduceToFloat16, LeavesQuantizedPartsAndWhatSteersAsTheyAre) {
     detection.setInputs({scores, deltas});
     detection.setOutputs(node.outputs);
     ASSERT_TRUE(verifyAndInfer(detection).ok());
-    EXPECT_EQ(kindsOf(reduced(detection)), Kinds{"DetectionPostprocess"});
+    EXPECT_EQ(kindsOf(toFloat16(detection)), Kinds{"DetectionPostprocess"});
 }
 
 // Nothing casts what is not there.
@@ -153,7 +153,7 @@ TEST(ReduceToFloat16, LeavesReadersOfInputsThatARunMayLeaveOut) {
         const TensorId value =
                 byInput ? test.input(floatType({1})) : test.constant(ref_test::floats({1}, {0.5F}));
         return kindsOf(
-                reduced(test.build({test.node(Pad(), {x, test.paddings({0, 1, 1, 0}), value})})));
+                toFloat16(test.build({test.node(Pad(), {x, test.paddings({0, 1, 1, 0}), value})})));
     };
     EXPECT_EQ(padded(true), (Kinds{"Cast", "Unary", "Cast", "Pad"}));
     EXPECT_EQ(padded(false), (Kinds{"Cast", "Unary", "Pad", "Cast"}));
@@ -164,7 +164,7 @@ TEST(ReduceToFloat16, LosesNoOperation) {
     const TensorId x = test.input(floatType({1, 12, 12, 2}));
     const TensorId a = convolve(test, x, 2);
     const TensorId b = convolve(test, a, 3);
-    const Graph graph = reduced(test.build({a, b}));
+    const Graph graph = toFloat16(test.build({a, b}));
     std::set<uint32_t> operations;
     for (const Node& node : graph.nodes()) {
         EXPECT_FALSE(node.sources.empty());
@@ -187,7 +187,7 @@ TEST(ReduceToFloat16, ReachesGraphsInside) {
     const TensorId x = test.input(floatType({2}));
     const TensorId y =
             test.node(If{.then = branch(), .otherwise = branch()}, {condition, x}, floatType({}));
-    const Graph graph = reduced(test.build({y}));
+    const Graph graph = toFloat16(test.build({y}));
     ASSERT_EQ(kindsOf(graph), Kinds{"If"});
     EXPECT_EQ(kindsOf(*nestedGraphs(graph.node(0))[0]->graph), (Kinds{"Cast", "Unary", "Cast"}));
 }

@@ -22,24 +22,23 @@
 namespace halyard::engine {
 namespace {
 
-constexpr int32_t kElements = 6;
+constexpr int32_t kWidth = 6;
 
 class ProgramsOfADevice : public testing::Test {
   protected:
     // relu(x + numbers) + numbers, of which the device takes the first and the last.
     static Graph graph() {
         Graph graph;
-        const TensorId x = graph.addTensor(float32({kElements}));
+        const TensorId x = graph.addTensor(float32({kWidth}));
         graph.setInputs({x});
-        const TensorId numbers =
-                addConstant<float>(graph, float32({kElements}), {1, 2, 3, 4, 5, 6});
+        const TensorId numbers = addConstant<float>(graph, float32({kWidth}), {1, 2, 3, 4, 5, 6});
         graph.setOutputs({addSum(graph, addActivate(graph, addSum(graph, x, numbers)), numbers)});
         return graph;
     }
 
     static Floats run(const std::shared_ptr<const Program>& program) {
         const Floats in = {-1, 2, -9, 4, -5, 6};
-        Floats out(kElements);
+        Floats out(kWidth);
         Execution execution = Execution::create(program).value();
         EXPECT_TRUE(runOnce(execution, {bindInput(in)}, {bindOutput(out)}).ok());
         return out;

@@ -20,8 +20,8 @@ namespace halyard::engine {
 namespace {
 
 // Three pieces; the two tensors between them lie in the arena.
-constexpr int32_t kElements = 1000;
-constexpr size_t kTensorBytes = kElements * sizeof(float);
+constexpr int32_t kMostElements = 1000;
+constexpr size_t kTensorBytes = kMostElements * sizeof(float);
 
 class MemoryLimit : public testing::Test {
   protected:
@@ -34,7 +34,7 @@ class MemoryLimit : public testing::Test {
     }
 
     // Runs on that many elements.
-    Status run(Execution& execution, size_t count = kElements) {
+    Status run(Execution& execution, size_t count = kMostElements) {
         const Floats in(count, 1);
         Floats out(count);
         const Status status = runOnce(execution, {bindInput(in)}, {bindOutput(out)});
@@ -51,23 +51,23 @@ class MemoryLimit : public testing::Test {
 };
 
 TEST_F(MemoryLimit, RefusesAnArenaBeyondItWhenPreparing) {
-    const size_t arena = (*build({kElements}))->arenaBytes();
+    const size_t arena = (*build({kMostElements}))->arenaBytes();
     ASSERT_GE(arena, 2 * kTensorBytes);
     mMemory = std::make_shared<Budget>(arena - 1);
-    const Status status = build({kElements}).status();
+    const Status status = build({kMostElements}).status();
     EXPECT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_EQ(status.message(), "the arena of an execution: " + std::to_string(arena) +
                                         " bytes are more than the limit of " +
                                         std::to_string(arena - 1));
     mMemory = std::make_shared<Budget>(arena);
-    EXPECT_TRUE(build({kElements}).ok());
+    EXPECT_TRUE(build({kMostElements}).ok());
 }
 
 TEST_F(MemoryLimit, RefusesAnArenaBeyondItWhenItsShapesComeWithARun) {
     mMemory = std::make_shared<Budget>(kConstants + 2 * kTensorBytes + 200);
     Execution execution = Execution::create(build({kUnknownDimension}).value()).value();
     EXPECT_TRUE(run(execution).ok());
-    const Status status = run(execution, 2 * kElements);
+    const Status status = run(execution, 2 * kMostElements);
     EXPECT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_TRUE(status.message().starts_with("the arena of an execution: ")) << status.message();
     EXPECT_TRUE(run(execution).ok()) << "what fits runs as before";
@@ -75,7 +75,7 @@ TEST_F(MemoryLimit, RefusesAnArenaBeyondItWhenItsShapesComeWithARun) {
 
 TEST_F(MemoryLimit, CountsWhatBackendsHoldUntilTheProgramEnds) {
     mMemory = std::make_shared<Budget>(1 << 20);
-    std::shared_ptr<const Program> program = build({kElements}).value();
+    std::shared_ptr<const Program> program = build({kMostElements}).value();
     EXPECT_EQ(program->constantBytes(), kConstants);
     EXPECT_EQ(mMemory->reserved(), kConstants);
     program = nullptr;
@@ -89,7 +89,7 @@ TEST_F(MemoryLimit, CountsWhatBackendsHoldUntilTheProgramEnds) {
 
 TEST_F(MemoryLimit, IsSharedByExecutions) {
     mMemory = std::make_shared<Budget>(kConstants + 3 * kTensorBytes);
-    const std::shared_ptr<const Program> program = build({kElements}).value();
+    const std::shared_ptr<const Program> program = build({kMostElements}).value();
     Execution second = Execution::create(program).value();
     {
         Execution first = Execution::create(program).value();
@@ -105,11 +105,11 @@ TEST_F(MemoryLimit, IsSharedByExecutions) {
 
 TEST_F(MemoryLimit, CountsTheCopiesOfWhatCannotBeUsedInPlace) {
     mMemory = std::make_shared<Budget>(1 << 20);
-    const std::shared_ptr<const Program> program = build({kElements}).value();
+    const std::shared_ptr<const Program> program = build({kMostElements}).value();
     std::vector<uint8_t> bytes(kTensorBytes + 1);
     InputBinding input;
     input.bytes = std::span(bytes).subspan(1);
-    input.shape = {kElements};
+    input.shape = {kMostElements};
     OutputBinding output;
     output.bytes = std::span(bytes).subspan(1);
     Execution execution = Execution::create(program).value();
@@ -118,7 +118,7 @@ TEST_F(MemoryLimit, CountsTheCopiesOfWhatCannotBeUsedInPlace) {
     EXPECT_EQ(mMemory->reserved(), needed) << "input and output are not aligned";
 
     mMemory = std::make_shared<Budget>(needed - 1);
-    Execution limited = Execution::create(build({kElements}).value()).value();
+    Execution limited = Execution::create(build({kMostElements}).value()).value();
     const Status status = runOnce(limited, {input}, {output});
     EXPECT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_TRUE(status.message().starts_with("the copy of a graph input: ")) << status.message();
@@ -131,7 +131,7 @@ TEST_F(MemoryLimit, ReachesWhatAPieceAllocatesWhileItRuns) {
         seen = arguments.memory;
         return Status();
     };
-    Execution execution = Execution::create(build({kElements}).value()).value();
+    Execution execution = Execution::create(build({kMostElements}).value()).value();
     EXPECT_TRUE(run(execution).ok());
     EXPECT_EQ(seen, mMemory);
 }

@@ -14,9 +14,6 @@ namespace halyard::engine::ref_test {
 namespace {
 
 using Function = Binary::Function;
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-const TensorType kFloat = typeOf(DataType::FLOAT32, {});
 
 const Binary kAdd = {.function = Binary::Function::ADD};
 const Binary kMul = {.function = Binary::Function::MUL};

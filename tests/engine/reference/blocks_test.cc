@@ -9,8 +9,6 @@
 namespace halyard::engine::ref_test {
 namespace {
 
-const TensorType kFloat = typeOf(DataType::FLOAT32, {});
-
 // Pixels hold their own numbers; the order is TensorFlow's.
 TEST(DepthToSpaceRef, SpreadsChannelsOverPixels) {
     const Values x = floats({1, 1, 2, 8}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});

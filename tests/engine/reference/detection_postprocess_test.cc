@@ -10,10 +10,6 @@
 namespace halyard::engine::ref_test {
 namespace {
 
-const TensorType kFloat = typeOf(DataType::FLOAT32, {});
-
-const TensorType kInt32 = typeOf(DataType::INT32, {});
-
 using Detections = Result<std::vector<Values>>;
 
 // Three anchors of 1 x 1, which nothing moves: the second overlaps the first by a third, the third

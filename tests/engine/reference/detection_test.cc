@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -11,11 +10,6 @@
 
 namespace halyard::engine::ref_test {
 namespace {
-
-const TensorType kFloat = typeOf(DataType::FLOAT32, {});
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 using Detections = Result<std::vector<Values>>;
 

@@ -16,9 +16,6 @@ namespace halyard::engine::ref_test {
 namespace {
 
 using Function = Activate::Function;
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-const TensorType kFloat = typeOf(DataType::FLOAT32, {});
 
 std::vector<int32_t> everyByte(DataType type) {
     std::vector<int32_t> values;

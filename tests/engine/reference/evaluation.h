@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,6 +49,13 @@ inline TensorType typeOf(DataType type, Shape shape, float scale = 0.0F, int32_t
             .shape = shape,
             .quantization = {.scale = scale, .zeroPoint = zeroPoint, .channelScales = {}}};
 }
+
+// What an output is said to be when its shape is for inference to find.
+inline const TensorType kFloat = typeOf(DataType::FLOAT32, {});
+inline const TensorType kInt32 = typeOf(DataType::INT32, {});
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 inline Values floats(Shape shape, const std::vector<float>& elements) {
     return pack(typeOf(DataType::FLOAT32, shape), elements);

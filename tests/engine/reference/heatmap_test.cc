@@ -10,8 +10,6 @@
 namespace halyard::engine::ref_test {
 namespace {
 
-const TensorType kFloat = typeOf(DataType::FLOAT32, {});
-
 using Keypoints = Result<std::vector<Values>>;
 
 Keypoints find(Shape shape, const std::vector<float>& heatmap, const std::vector<float>& box) {

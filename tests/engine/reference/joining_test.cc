@@ -10,8 +10,6 @@
 namespace halyard::engine::ref_test {
 namespace {
 
-const TensorType kFloat = typeOf(DataType::FLOAT32, {});
-
 TEST(ConcatRef, JoinsAlongTheAxis) {
     const Values a = floats({2, 1}, {1, 2});
     const Values b = floats({2, 2}, {3, 4, 5, 6});

@@ -11,8 +11,6 @@
 namespace halyard::engine::ref_test {
 namespace {
 
-const TensorType kFloat = typeOf(DataType::FLOAT32, {});
-
 // ---- L2Normalize --------------------------------------------------------------------------------
 
 const std::vector<float> kVectors = {3, 4, 0, 0, 0, 0, 1, 2, -2};

@@ -14,7 +14,6 @@ namespace {
 
 constexpr auto kAverage = Pool2d::Function::AVERAGE;
 constexpr auto kMax = Pool2d::Function::MAX;
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // The pool in double precision: the elements of each window that lie on the input, collected.
 std::vector<double> pool(const Pool2d& node, const Shape& x, const Shape& output, int32_t top,

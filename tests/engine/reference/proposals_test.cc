@@ -2,18 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <vector>
 
 #include "tests/engine/reference/evaluation.h"
 
 namespace halyard::engine::ref_test {
 namespace {
-
-const TensorType kFloat = typeOf(DataType::FLOAT32, {});
-
-const TensorType kInt32 = typeOf(DataType::INT32, {});
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 using Proposals = Result<std::vector<Values>>;
 

@@ -11,9 +11,6 @@
 namespace halyard::engine::ref_test {
 namespace {
 
-const TensorType kFloat = typeOf(DataType::FLOAT32, {});
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 TEST(DequantizeRef, GivesTheRealNumbers) {
     const auto reals = [](const TensorType& type, const std::vector<int32_t>& values) {
         return evaluate(Dequantize(), {quantized(type, values)}, kFloat);

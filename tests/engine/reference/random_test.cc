@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "tests/engine/reference/evaluation.h"
@@ -12,7 +11,6 @@ namespace halyard::engine::ref_test {
 namespace {
 
 constexpr int32_t kSamples = 20000;
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 const TensorType kInt = typeOf(DataType::INT32, {});
 
 Result<Values> draw(const Values& logits, int32_t seed, int32_t samples = kSamples) {

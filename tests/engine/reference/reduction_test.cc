@@ -12,8 +12,6 @@
 namespace halyard::engine::ref_test {
 namespace {
 
-const TensorType kFloat = typeOf(DataType::FLOAT32, {});
-
 Result<Values> mean(const Values& x, const std::vector<int32_t>& axes, const TensorType& output) {
     return evaluate(Reduce(), {x, ints({static_cast<int32_t>(axes.size())}, axes)}, output);
 }
@@ -75,8 +73,6 @@ Result<Values> reduce(Reduce::Function function, const Values& x, const std::vec
     return evaluate(Reduce{.function = function, .keepDims = keepDims},
                     {x, ints({static_cast<int32_t>(axes.size())}, axes)}, output);
 }
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 TEST(ReduceRef, FoldsReals) {
     using enum Reduce::Function;

@@ -13,7 +13,6 @@ namespace halyard::engine::ref_test {
 namespace {
 
 constexpr QuantizedRange kByte = {.low = 0, .high = 255};
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 TEST(Requantize, RoundsHalvesToEven) {
     EXPECT_EQ(roundAndClamp(0.5F, 0, kByte), 0);

@@ -11,8 +11,6 @@
 namespace halyard::engine::ref_test {
 namespace {
 
-const TensorType kFloat = typeOf(DataType::FLOAT32, {});
-
 TEST(ReshapeRef, KeepsTheElements) {
     const Result<Values> result =
             evaluate(Reshape(), {floats({2, 3}, {1, 2, 3, 4, 5, 6}), ints({2}, {3, -1})}, kFloat);

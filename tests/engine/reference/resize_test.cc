@@ -10,8 +10,6 @@
 namespace halyard::engine::ref_test {
 namespace {
 
-const TensorType kFloat = typeOf(DataType::FLOAT32, {});
-
 // Two rows of three pixels.
 const std::vector<float> kPixels = {1, 2, 3, 7, 5, 6};
 

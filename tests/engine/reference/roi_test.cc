@@ -11,8 +11,6 @@
 namespace halyard::engine::ref_test {
 namespace {
 
-const TensorType kFloat = typeOf(DataType::FLOAT32, {});
-
 // A picture of 4 x 4 pixels that hold their numbers.
 Values picture() {
     std::vector<float> pixels(16);

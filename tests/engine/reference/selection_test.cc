@@ -13,8 +13,6 @@
 namespace halyard::engine::ref_test {
 namespace {
 
-const TensorType kFloat = typeOf(DataType::FLOAT32, {});
-
 Result<std::vector<Values>> largest(int32_t k, const Values& x) {
     TensorType values = x.type;
     return evaluateAll(TopK{.k = k}, {x}, {values, typeOf(DataType::INT32, {})});

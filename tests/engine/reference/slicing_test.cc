@@ -11,8 +11,6 @@
 namespace halyard::engine::ref_test {
 namespace {
 
-const TensorType kFloat = typeOf(DataType::FLOAT32, {});
-
 TEST(PadRef, SurroundsTheInput) {
     EXPECT_TRUE(holds(
             evaluate(Pad(),

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "tests/engine/reference/evaluation.h"
@@ -12,10 +11,6 @@
 
 namespace halyard::engine::ref_test {
 namespace {
-
-const TensorType kFloat = typeOf(DataType::FLOAT32, {});
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Over the middle of three axes.
 std::vector<double> softmax(const Shape& shape, double beta, const std::vector<double>& x) {

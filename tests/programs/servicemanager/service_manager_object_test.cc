@@ -37,7 +37,7 @@ constexpr uint32_t kVendor = 3;
 constexpr uint32_t kSystem = 12;
 constexpr uint32_t kVintf = 63;
 constexpr int32_t kDefaultPriority = 8;
-constexpr uid_t kUser = 2000;  // who may register, and is not the device's own
+constexpr uid_t kShellUser = 2000;  // who may register, and is not the device's own
 constexpr uid_t kApp = 10001;
 constexpr const char* kInterface = "android.hardware.neuralnetworks.IDevice";
 constexpr const char* kDeclared = "android.hardware.neuralnetworks.IDevice/declared";
@@ -86,7 +86,7 @@ class ServiceManagerObjectTest : public ::testing::Test {
     ~ServiceManagerObjectTest() override { mManager->shutDown(); }
 
     // Other processes, only for their ids.
-    Owner someone(uid_t uid = kUser) {
+    Owner someone(uid_t uid = kShellUser) {
         return {.pid = mProcesses.emplace_back().pid(), .uid = uid};
     }
     void as(const Owner& owner) { mProcess->caller = {.pid = owner.pid, .euid = owner.uid}; }
@@ -151,7 +151,7 @@ class ServiceManagerObjectTest : public ::testing::Test {
     const std::shared_ptr<LoopbackProcess> mProcess = std::make_shared<LoopbackProcess>();
     std::shared_ptr<ServiceManagerObject> mManager =
             std::make_shared<ServiceManagerObject>(mProcess, manifest(), Release());
-    const Owner me = {.pid = getpid(), .uid = kUser};
+    const Owner me = {.pid = getpid(), .uid = kShellUser};
 
     void SetUp() override { as(me); }
 
@@ -402,7 +402,7 @@ TEST_F(ServiceManagerObjectTest, WhatAProcessAndAUserMayKeepIsBounded) {
     EXPECT_TRUE(add("e", std::make_shared<SomeService>()));
     as(someone());
     EXPECT_FALSE(add("f", std::make_shared<SomeService>()));
-    as(someone(kUser + 1));
+    as(someone(kShellUser + 1));
     EXPECT_TRUE(add("f", std::make_shared<SomeService>()));
 }
 

@@ -126,12 +126,12 @@ Verdict wrongToken(CachingDevice& device, Random& random) {
     return loadChanged(device, false, "with another token");
 }
 
-struct Row {
+struct SecurityRow {
     std::string_view name;
     Verdict (*run)(CachingDevice& device, Random& random);
 };
 
-constexpr Row kRows[] = {
+constexpr SecurityRow kSecurityRows[] = {
         {"CorruptedModelCache", corrupted<File::MODEL, flipBit>},
         {"WrongLengthModelCache", corrupted<File::MODEL, appendBytes>},
         {"CorruptedDataCache", corrupted<File::DATA, flipBit>},
@@ -145,7 +145,7 @@ constexpr uint32_t kSeeds = 10;
 
 Checks compilationCachingSecurityTest() {
     Checks checks;
-    for (const Row& row : kRows) {
+    for (const SecurityRow& row : kSecurityRows) {
         for (const OperandType type :
              {OperandType::TENSOR_FLOAT32, OperandType::TENSOR_QUANT8_ASYMM}) {
             for (uint32_t seed = 0; seed < kSeeds; ++seed) {

@@ -21,7 +21,7 @@ using driver::OperandLifeTime;
 using driver::OperandType;
 using driver::Subgraph;
 
-std::string nameOf(size_t operand) {
+std::string operandName(size_t operand) {
     return "operand " + std::to_string(operand);
 }
 
@@ -50,9 +50,10 @@ std::vector<int64_t> codesOfNoType(HalVersion version) {
             static_cast<int64_t>(OperandType::TENSOR_OEM_BYTE) + 1};
 }
 
-void mutateType(const MutantSource& source, size_t operand) {
+void mutateOperandType(const MutantSource& source, size_t operand) {
     for (const int64_t code : codesOfNoType(source.version)) {
-        source.mutate(Mutation::OPERAND_TYPE, nameOf(operand) + " has type " + std::to_string(code),
+        source.mutate(Mutation::OPERAND_TYPE,
+                      operandName(operand) + " has type " + std::to_string(code),
                       [&](Subgraph& graph) {
                           graph.operands[operand].type = static_cast<OperandType>(code);
                       });
@@ -66,7 +67,8 @@ void mutateRank(const MutantSource& source, size_t operand) {
         return;
     }
     const size_t rank = isTensor(type) ? 0 : 1;
-    source.mutate(Mutation::OPERAND_RANK, nameOf(operand) + " has rank " + std::to_string(rank),
+    source.mutate(Mutation::OPERAND_RANK,
+                  operandName(operand) + " has rank " + std::to_string(rank),
                   [&](Subgraph& graph) { graph.operands[operand].dimensions.assign(rank, 0); });
 }
 
@@ -87,7 +89,8 @@ float invalidScale(OperandType type) {
 
 void mutateScale(const MutantSource& source, size_t operand) {
     const float scale = invalidScale(source.subgraph().operands[operand].type);
-    source.mutate(Mutation::OPERAND_SCALE, nameOf(operand) + " has scale " + std::to_string(scale),
+    source.mutate(Mutation::OPERAND_SCALE,
+                  operandName(operand) + " has scale " + std::to_string(scale),
                   [&](Subgraph& graph) { graph.operands[operand].scale = scale; });
 }
 
@@ -111,7 +114,7 @@ std::vector<int32_t> invalidZeroPoints(OperandType type) {
 void mutateZeroPoint(const MutantSource& source, size_t operand) {
     for (const int32_t zeroPoint : invalidZeroPoints(source.subgraph().operands[operand].type)) {
         source.mutate(Mutation::OPERAND_ZERO_POINT,
-                      nameOf(operand) + " has zero point " + std::to_string(zeroPoint),
+                      operandName(operand) + " has zero point " + std::to_string(zeroPoint),
                       [&](Subgraph& graph) { graph.operands[operand].zeroPoint = zeroPoint; });
     }
 }
@@ -187,7 +190,8 @@ void mutateTypeForOperations(const MutantSource& source, size_t operand) {
         if (type == original.type) {
             continue;
         }
-        const std::string what = nameOf(operand) + " becomes a valid " + driver::describe(type);
+        const std::string what =
+                operandName(operand) + " becomes a valid " + driver::describe(type);
         const bool exempt = mayTakeType(source.subgraph(), operand, type, source.version);
         source.mutate(Mutation::OPERATION_OPERAND_TYPE, what, exempt,
                       [&](Subgraph& graph) { becomeOfType(graph.operands[operand], type); });
@@ -201,7 +205,7 @@ void mutateTypeForOperations(const MutantSource& source, size_t operand) {
 
 void mutateOperands(const MutantSource& source) {
     for (size_t operand = 0; operand < source.subgraph().operands.size(); ++operand) {
-        mutateType(source, operand);
+        mutateOperandType(source, operand);
         mutateRank(source, operand);
         mutateScale(source, operand);
         mutateZeroPoint(source, operand);

@@ -21,7 +21,7 @@ using driver::Operation;
 using driver::OperationType;
 using driver::Subgraph;
 
-std::string nameOf(size_t operation) {
+std::string operationName(size_t operation) {
     return "operation " + std::to_string(operation);
 }
 
@@ -42,14 +42,14 @@ bool writesWhatIsRead(const Subgraph& graph, const Operation& operation) {
 void mutateOrder(const MutantSource& source, size_t operation) {
     const auto place = static_cast<std::ptrdiff_t>(operation);
     if (readsComputed(source.subgraph(), source.subgraph().operations[operation])) {
-        source.mutate(Mutation::EXECUTION_ORDER, nameOf(operation) + " comes first",
+        source.mutate(Mutation::EXECUTION_ORDER, operationName(operation) + " comes first",
                       [&](Subgraph& graph) {
                           const auto first = graph.operations.begin();
                           std::rotate(first, first + place, first + place + 1);
                       });
     }
     if (writesWhatIsRead(source.subgraph(), source.subgraph().operations[operation])) {
-        source.mutate(Mutation::EXECUTION_ORDER, nameOf(operation) + " comes last",
+        source.mutate(Mutation::EXECUTION_ORDER, operationName(operation) + " comes last",
                       [&](Subgraph& graph) {
                           const auto first = graph.operations.begin();
                           std::rotate(first + place, first + place + 1, graph.operations.end());
@@ -58,7 +58,7 @@ void mutateOrder(const MutantSource& source, size_t operation) {
 }
 
 // Beside the version's operations and beside the OEM operation.
-std::vector<int32_t> codesOfNoType(HalVersion version) {
+std::vector<int32_t> codesOfNoOperation(HalVersion version) {
     int32_t last = 0;
     while (driver::introducedIn(static_cast<OperationType>(last + 1)).value_or(HalVersion::V1_3) <=
                    version &&
@@ -69,10 +69,10 @@ std::vector<int32_t> codesOfNoType(HalVersion version) {
     return {-1, last + 1, oem - 1, oem + 1};
 }
 
-void mutateType(const MutantSource& source, size_t operation) {
-    for (const int32_t code : codesOfNoType(source.version)) {
+void mutateOperationType(const MutantSource& source, size_t operation) {
+    for (const int32_t code : codesOfNoOperation(source.version)) {
         source.mutate(Mutation::OPERATION_TYPE,
-                      nameOf(operation) + " has type " + std::to_string(code),
+                      operationName(operation) + " has type " + std::to_string(code),
                       [&](Subgraph& graph) {
                           graph.operations[operation].type = static_cast<OperationType>(code);
                       });
@@ -84,18 +84,19 @@ void mutateIndexes(const MutantSource& source, size_t operation) {
     const Operation& original = source.subgraph().operations[operation];
     for (size_t i = 0; i < original.inputs.size(); ++i) {
         source.mutate(Mutation::OPERATION_INPUT_OPERAND_INDEX,
-                      nameOf(operation) + " input " + std::to_string(i) + " is past the end",
+                      operationName(operation) + " input " + std::to_string(i) + " is past the end",
                       [&](Subgraph& graph) { graph.operations[operation].inputs[i] = pastEnd; });
     }
     for (size_t i = 0; i < original.outputs.size(); ++i) {
-        source.mutate(Mutation::OPERATION_OUTPUT_OPERAND_INDEX,
-                      nameOf(operation) + " output " + std::to_string(i) + " is past the end",
-                      [&](Subgraph& graph) { graph.operations[operation].outputs[i] = pastEnd; });
+        source.mutate(
+                Mutation::OPERATION_OUTPUT_OPERAND_INDEX,
+                operationName(operation) + " output " + std::to_string(i) + " is past the end",
+                [&](Subgraph& graph) { graph.operations[operation].outputs[i] = pastEnd; });
     }
 }
 
 void removeOperation(const MutantSource& source, size_t operation) {
-    source.mutate(Mutation::REMOVE_OPERATION, nameOf(operation) + " is removed",
+    source.mutate(Mutation::REMOVE_OPERATION, operationName(operation) + " is removed",
                   [&](Subgraph& graph) {
                       for (const uint32_t input : graph.operations[operation].inputs) {
                           --graph.operands[input].numberOfConsumers;
@@ -109,7 +110,7 @@ void removeInputsAndOutputs(const MutantSource& source, size_t operation) {
     const Operation& original = source.subgraph().operations[operation];
     for (size_t i = 0; i < original.inputs.size(); ++i) {
         source.mutate(Mutation::REMOVE_OPERATION_INPUT,
-                      nameOf(operation) + " loses input " + std::to_string(i),
+                      operationName(operation) + " loses input " + std::to_string(i),
                       mayLoseInput(original, i, source.version), [&](Subgraph& graph) {
                           std::vector<uint32_t>& inputs = graph.operations[operation].inputs;
                           --graph.operands[inputs[i]].numberOfConsumers;
@@ -118,7 +119,7 @@ void removeInputsAndOutputs(const MutantSource& source, size_t operation) {
     }
     for (size_t i = 0; i < original.outputs.size(); ++i) {
         source.mutate(Mutation::REMOVE_OPERATION_OUTPUT,
-                      nameOf(operation) + " loses output " + std::to_string(i),
+                      operationName(operation) + " loses output " + std::to_string(i),
                       [&](Subgraph& graph) {
                           std::vector<uint32_t>& outputs = graph.operations[operation].outputs;
                           outputs.erase(outputs.begin() + static_cast<std::ptrdiff_t>(i));
@@ -140,7 +141,7 @@ uint32_t addScalar(Subgraph& graph, OperandLifeTime lifetime) {
 }
 
 void addInputAndOutput(const MutantSource& source, size_t operation) {
-    source.mutate(Mutation::ADD_OPERATION_INPUT, nameOf(operation) + " gains an input",
+    source.mutate(Mutation::ADD_OPERATION_INPUT, operationName(operation) + " gains an input",
                   mayGainInput(source.subgraph().operations[operation], source.version),
                   [&](Subgraph& graph) {
                       graph.operations[operation].inputs.push_back(
@@ -150,7 +151,7 @@ void addInputAndOutput(const MutantSource& source, size_t operation) {
     for (const uint32_t consumers : {1U, 0U}) {
         const MutantSource& from = consumers == 1 ? source : source.further();
         from.mutate(Mutation::ADD_OPERATION_OUTPUT,
-                    nameOf(operation) + " gains an output that claims " +
+                    operationName(operation) + " gains an output that claims " +
                             std::to_string(consumers) + " consumers",
                     [&](Subgraph& graph) {
                         const uint32_t added = addScalar(graph, OperandLifeTime::SUBGRAPH_OUTPUT);
@@ -165,7 +166,7 @@ void addInputAndOutput(const MutantSource& source, size_t operation) {
 void mutateOperations(const MutantSource& source) {
     for (size_t operation = 0; operation < source.subgraph().operations.size(); ++operation) {
         mutateOrder(source, operation);
-        mutateType(source, operation);
+        mutateOperationType(source, operation);
         mutateIndexes(source, operation);
         removeOperation(source, operation);
         removeInputsAndOutputs(source, operation);
