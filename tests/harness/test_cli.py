@@ -195,6 +195,7 @@ def test_a_package_without_a_device_s_programs_says_so_at_once(
         raise AssertionError("a kernel is looked for")
 
     monkeypatch.setattr(kernel, "find", find)
+    monkeypatch.setenv("PATH", "/nowhere")  # QEMU is not there either
     monkeypatch.delenv("HALYARD_NATIVE_DIR_AARCH64", raising=False)
     monkeypatch.setattr(native, "_INSTALLED", tmp_path)
     monkeypatch.setattr(native, "_CHECKOUT", tmp_path / "nowhere")

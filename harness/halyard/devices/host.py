@@ -49,6 +49,8 @@ class HostDevice:
             self._uname = machine.uname
             program = shutil.which(machine.qemu_user)
             if program is None:
+                # Building those brings QEMU as well.
+                native.program(native.RUNNER, machine.uname)
                 raise ProgramMissing(
                     f"{machine.qemu_user} is missing: install Debian's {machine.qemu_user_package}"
                 )
