@@ -63,6 +63,17 @@ def test_modules_come_after_what_they_depend_on(tmp_path: Path) -> None:
     assert found.modules[-2].parameters == "devices=binder,hwbinder,vndbinder"
 
 
+def test_modules_that_can_be_loaded_later_are_no_condition(tmp_path: Path) -> None:
+    install(tmp_path, "6.1.0-1-amd64")
+    assert kernel.find(X86_64, tmp_path / "cache", tmp_path).loadable == {}
+    folder = tmp_path / "lib/modules/6.1.0-1-amd64/kernel/drivers"
+    (folder / "vgem.ko").write_bytes(kernel_module("depends=drm"))
+    (folder / "drm.ko").write_bytes(kernel_module("depends="))
+    found = kernel.find(X86_64, tmp_path / "cache", tmp_path)
+    assert [module.name for module in found.loadable["vgem"]] == ["drm", "vgem"]
+    assert "vgem" not in [module.name for module in found.modules]
+
+
 def test_the_newest_kernel_with_binder_is_taken(tmp_path: Path) -> None:
     install(tmp_path, "6.1.0-9-amd64")
     install(tmp_path, "6.1.0-10-amd64")
@@ -149,6 +160,7 @@ def test_a_kernel_that_is_installed_here_is_none_for_another_architecture(
     for name, _ in ARM64.modules:
         (kept / "modules" / f"{name}.ko").write_bytes(kernel_module("depends="))
     (kept / "vmlinuz").write_bytes(b"an Image")
+    (kept / "wanted").write_text(kernel.wanted_modules(ARM64))
     (kept / "release").write_text("6.1.0-7-arm64\n")
     assert kernel.find(ARM64, tmp_path / "cache", tmp_path).release == "6.1.0-7-arm64"
 
@@ -171,6 +183,10 @@ def test_a_package_is_fetched_where_no_kernel_is_installed(
         script.write_text(f'#!/bin/sh\necho "{name} $*" >>{calls}\n{body}\n')
         script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{commands}:/usr/bin:/bin")
+    # What an older harness kept, with fewer modules.
+    kept = tmp_path / "cache/kernels/x86_64"
+    kept.mkdir(parents=True)
+    (kept / "release").write_text("6.1.0-6-amd64\n")
     for _ in range(2):
         found = kernel.find(X86_64, tmp_path / "cache", tmp_path / "empty")
         assert found.release == "6.1.0-7-amd64"

@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Self
 
-from halyard import native
+from halyard import folders, native
 from halyard.devices.adb import AdbDevice
 from halyard.devices.adb_link import tcp_link
-from halyard.devices.device import Service, ServiceOptions
-from halyard.vm import initramfs, sanitizers
+from halyard.devices.device import WORK_FOLDER, Service, ServiceOptions
+from halyard.errors import VmError
+from halyard.vm import initramfs, kernel, sanitizers
 from halyard.vm.virtual_machine import (
     Resident,
     StageListener,
@@ -96,6 +97,22 @@ class VirtualDevice(AdbDevice):
         """Whether the machine was booted with other programs than this machine has now."""
         programs = initramfs.native_programs(self.machine.machine)
         return self.machine.programs != initramfs.digest(programs)
+
+    def load_module(self, name: str) -> None:
+        """Has the kernel load one of the machine's `loadable` modules, and what it depends on.
+        VmError where the kernel has none of that name."""
+        found = kernel.find(self.machine.machine, folders.cache())
+        if found.release != self.machine.kernel or name not in found.loadable:
+            raise VmError(f"Linux {self.machine.kernel} has no module {name} that can be loaded")
+        loaded = {line.split()[0] for line in self.shell("cat /proc/modules").stdout.splitlines()}
+        with folders.Temporary("modules") as folder:
+            for module in found.loadable[name]:
+                if module.name not in loaded:
+                    local = folder / f"{module.name}.ko"
+                    local.write_bytes(module.image)
+                    remote = f"{WORK_FOLDER}/{local.name}"
+                    self.push(local, remote)
+                    self.shell(f"insmod {remote}; status=$?; rm {remote}; exit $status").check()
 
     def take_findings(self) -> str:
         """The reports of sanitizers since this was asked last; empty: there are none."""

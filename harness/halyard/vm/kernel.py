@@ -8,6 +8,7 @@ Debian builds both as modules.
 import bz2
 import gzip
 import io
+import itertools
 import lzma
 import os
 import re
@@ -16,7 +17,7 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from elftools.common.exceptions import ELFError
@@ -40,6 +41,8 @@ class Kernel:
     image: Path  # what QEMU loads
     modules: tuple[Module, ...]  # in the order to load them
     origin: str  # for reports: where it comes from
+    # The modules that can be loaded later by their names, each after what it depends on.
+    loadable: Mapping[str, tuple[Module, ...]] = field(default_factory=dict)
 
 
 def find(machine: Machine, cache: Path, root: Path = Path("/")) -> Kernel:
@@ -51,7 +54,7 @@ def find(machine: Machine, cache: Path, root: Path = Path("/")) -> Kernel:
         if os.access(image, os.R_OK) and _has_modules(machine, folder):
             return _load(machine, release, image, folder, cache, f"installed, {image}")
     kept = cache / "kernels" / machine.name
-    if not (_complete(kept) and _has_modules(machine, kept / "modules")):
+    if not (_complete(machine, kept) and _has_modules(machine, kept / "modules")):
         _download(machine, kept)
     release = (kept / "release").read_text().strip()
     return _load(
@@ -70,6 +73,7 @@ def _load(
         release=release,
         image=unpacked(image, cache / "kernels" / "unpacked"),
         modules=load_modules(folder, machine.modules),
+        loadable=_loadable(machine, folder),
         origin=origin,
     )
 
@@ -139,6 +143,11 @@ def _has_modules(machine: Machine, folder: Path) -> bool:
     return all(name in files for name, _ in machine.modules)
 
 
+def _loadable(machine: Machine, folder: Path) -> dict[str, tuple[Module, ...]]:
+    files = module_files(folder)
+    return {name: load_modules(folder, [(name, "")]) for name in machine.loadable if name in files}
+
+
 # ---- the image ----------------------------------------------------------------------------------
 
 _DECOMPRESSORS: tuple[tuple[bytes, Callable[[bytes], bytes]], ...] = (
@@ -189,9 +198,16 @@ def unpacked(image: Path, cache: Path) -> Path:
 # ---- the package --------------------------------------------------------------------------------
 
 
-def _complete(kept: Path) -> bool:
-    # Written last.
-    return (kept / "release").is_file()
+def wanted_modules(machine: Machine) -> str:
+    """What is kept of a package, by the modules that were asked for: an older harness may have
+    asked for fewer, and no kernel has to have all."""
+    return " ".join([name for name, _ in machine.modules] + list(machine.loadable)) + "\n"
+
+
+def _complete(machine: Machine, kept: Path) -> bool:
+    wanted = kept / "wanted"
+    has_all = wanted.is_file() and wanted.read_text() == wanted_modules(machine)
+    return has_all and (kept / "release").is_file()
 
 
 def _download(machine: Machine, kept: Path) -> None:
@@ -209,9 +225,11 @@ def _download(machine: Machine, kept: Path) -> None:
         )
         new = work / "new"
         (new / "modules").mkdir(parents=True)
-        for module in load_modules(modules, machine.modules):
+        later = _loadable(machine, modules).values()
+        for module in [*load_modules(modules, machine.modules), *itertools.chain(*later)]:
             (new / "modules" / f"{module.name}.ko").write_bytes(module.image)
         shutil.copy(image, new / "vmlinuz")
+        (new / "wanted").write_text(wanted_modules(machine))
         (new / "release").write_text(release + "\n")
         shutil.rmtree(kept, ignore_errors=True)
         new.rename(kept)

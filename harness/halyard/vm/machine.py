@@ -31,6 +31,8 @@ class Machine:
     kernel_package: str  # Debian's meta package
     # With their parameters, in this order; what they depend on is found and goes before.
     modules: tuple[tuple[str, str], ...]
+    # Those that a device may be told to load later, where its kernel has them.
+    loadable: tuple[str, ...]
     elf_machine: str
     # Where the libraries of Debian's compiler for it lie below their root, and the root where they
     # are not this machine's own.
@@ -51,6 +53,9 @@ _MODULES = (
     ("binder_linux", "devices=binder,hwbinder,vndbinder"),
     ("fuse", ""),  # file systems of clients' own, for tests
 )
+
+# Buffers and fences of a graphics device that nobody has: dma-buf and sync_file, for tests.
+_LOADABLE = ("vgem",)
 
 X86_64 = Machine(
     name="x86_64",
@@ -76,6 +81,7 @@ X86_64 = Machine(
     debian="amd64",
     kernel_package="linux-image-amd64",
     modules=_MODULES,
+    loadable=_LOADABLE,
     elf_machine="EM_X86_64",
     library_folders=(
         "/lib/x86_64-linux-gnu",
@@ -111,6 +117,7 @@ ARM64 = Machine(
     debian="arm64",
     kernel_package="linux-image-arm64",
     modules=_MODULES,
+    loadable=_LOADABLE,
     elf_machine="EM_AARCH64",
     library_folders=(
         "/lib/aarch64-linux-gnu",
