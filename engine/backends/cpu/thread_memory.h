@@ -25,14 +25,14 @@ class ThreadMemory {
         const std::optional<size_t> next =
                 end.has_value() ? checkedAlignUp(*end, kTensorAlignment) : std::nullopt;
         if (!next.has_value()) {
-            return Status(StatusCode::RESOURCE_EXHAUSTED, "its memory is out of reach");
+            return outOfReach("its memory is out of reach");
         }
         return std::exchange(mBytes, *next);
     }
     Result<size_t> bytesOf(size_t threads) const {
         const std::optional<size_t> bytes = checkedMultiply(mBytes, threads);
         if (!bytes.has_value()) {
-            return Status(StatusCode::RESOURCE_EXHAUSTED, "its memory is out of reach");
+            return outOfReach("its memory is out of reach");
         }
         return *bytes;
     }

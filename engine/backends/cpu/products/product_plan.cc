@@ -171,7 +171,7 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
         const std::optional<size_t> length =
                 checkedMultiply(static_cast<size_t>(plan.mStripRow), static_cast<size_t>(lines));
         if (!length.has_value() || !checkedMultiply(*length, traits.elementBytes).has_value()) {
-            return Status(StatusCode::RESOURCE_EXHAUSTED, "its copy of the input is out of reach");
+            return outOfReach("its copy of the input is out of reach");
         }
         plan.mStripLength = *length;
         lineStride = plan.mStripRow;

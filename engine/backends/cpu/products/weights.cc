@@ -79,7 +79,7 @@ Result<size_t> packedBytes(int64_t panels, int64_t panelBytes) {
     const std::optional<size_t> bytes =
             checkedMultiply(static_cast<size_t>(panels), static_cast<size_t>(panelBytes));
     if (!bytes.has_value()) {
-        return Status(StatusCode::RESOURCE_EXHAUSTED, "its packed weights are out of reach");
+        return outOfReach("its packed weights are out of reach");
     }
     return *bytes;
 }

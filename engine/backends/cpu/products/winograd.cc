@@ -105,7 +105,7 @@ class ShapedWinograd final : public ShapedKernel {
                                                     ? checkedAdd(*windows, *products)
                                                     : std::nullopt;
         if (!bytes.has_value()) {
-            return Status(StatusCode::RESOURCE_EXHAUSTED, "its transformed input is out of reach");
+            return outOfReach("its transformed input is out of reach");
         }
         mBytes = *bytes;
         return {};
@@ -316,8 +316,7 @@ struct PackedFilters {
         const std::optional<size_t> bytes =
                 length.has_value() ? checkedMultiply(*length, sizeof(float)) : std::nullopt;
         return bytes.has_value() ? Result<size_t>(*bytes)
-                                 : Status(StatusCode::RESOURCE_EXHAUSTED,
-                                          "its packed weights are out of reach");
+                                 : outOfReach("its packed weights are out of reach");
     }
     Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
         auto* const to = reinterpret_cast<float*>(bytes.data());

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/cpu/thread_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace halyard::engine::cpu {
+namespace {
+
+constexpr size_t kMostBytes = std::numeric_limits<size_t>::max();
+
+TEST(ThreadMemory, GivesPartsThatBeginAtCacheLines) {
+    ThreadMemory memory;
+    EXPECT_EQ(memory.add(3, 4).value(), 0U);
+    EXPECT_EQ(memory.add(1, 1).value(), kTensorAlignment);
+    EXPECT_EQ(memory.bytesOf(3).value(), 6 * kTensorAlignment);
+}
+
+TEST(ThreadMemory, RefusesForGoodWhatCannotBeCounted) {
+    ThreadMemory memory;
+    const Result<size_t> part = memory.add(kMostBytes, 2);
+    ASSERT_EQ(part.status().code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_TRUE(part.status().persistent()) << "no other time is better";
+    ASSERT_TRUE(memory.add(kMostBytes / 2, 1).ok());
+    const Result<size_t> all = memory.bytesOf(4);
+    ASSERT_EQ(all.status().code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_TRUE(all.status().persistent());
+}
+
+}  // namespace
+}  // namespace halyard::engine::cpu
