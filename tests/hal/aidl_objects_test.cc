@@ -224,6 +224,15 @@ TEST_F(AidlDevices, TellTimesInNanosecondsOnlyWhereAsked) {
     }
 }
 
+TEST(AidlConversion, KeepsTheTwoTimesApart) {
+    using std::chrono::nanoseconds;
+    const driver::Timing timing = {.timeOnDevice = nanoseconds(3), .timeInDriver = nanoseconds(5)};
+    EXPECT_EQ(encode(timing).timeOnDeviceNs, 3);
+    EXPECT_EQ(encode(timing).timeInDriverNs, 5);
+    EXPECT_EQ(decode(encode(timing)), timing);
+    EXPECT_EQ(decode(encode(driver::Timing())), driver::Timing()) << "unknown ones stay unknown";
+}
+
 TEST_F(AidlDevices, RefuseNumbersThatMeanNothing) {
     const RemoteInterface model = prepared();
     using Method = nn::IPreparedModel::ExecuteSynchronously;

@@ -62,6 +62,7 @@ class Sum {
     Ended start(driver::Fences waitFor, Deadline deadline = std::nullopt,
                 driver::Duration afterFences = std::nullopt) {
         driver::ExecuteOptions options;
+        options.measureTiming = true;
         options.waitFor = std::move(waitFor);
         options.deadline = deadline;
         options.durationAfterFences = afterFences;
@@ -85,15 +86,26 @@ bool isOver(const Ended& ended, std::chrono::milliseconds within) {
     return ended.wait_for(within) == std::future_status::ready;
 }
 
-bool endsWell(Ended& ended) {
+Result<driver::FencedExecution> endOf(Ended& ended) {
     if (!isOver(ended, kAtMost)) {
-        return false;
+        return Status(StatusCode::DEADLINE_EXCEEDED, "it has no end");
     }
-    const Result<driver::FencedExecution> execution = ended.get();
-    if (!execution.ok()) {
-        std::fprintf(stderr, "%s\n", execution.status().toString().c_str());
+    return ended.get();
+}
+
+bool endsWell(Ended& ended) {
+    const Status status = endOf(ended).status();
+    if (!status.ok()) {
+        std::fprintf(stderr, "%s\n", status.toString().c_str());
     }
-    return execution.ok();
+    return status.ok();
+}
+
+// Whether the time that it waited is in the one and not in the other.
+bool tellsWaiting(const driver::FencedExecution& execution) {
+    const driver::FencedExecution::Info info = execution.info();
+    return info.launched.timeInDriver.has_value() && info.fenced.timeInDriver.has_value() &&
+           *info.launched.timeInDriver - *info.fenced.timeInDriver >= kAWhile / 2;
 }
 
 Result<bool> checkFences(const std::shared_ptr<driver::IPreparedModel>& model) {
@@ -110,7 +122,9 @@ Result<bool> checkFences(const std::shared_ptr<driver::IPreparedModel>& model) {
     claim(another.runs() && another.is(11, 22), "others are served while an execution waits");
     sum.set(3, 4);
     HALYARD_RETURN_IF_ERROR(first.signal(fence));
-    claim(endsWell(ended) && sum.is(13, 24), "what the fence stood for is what is computed with");
+    const Result<driver::FencedExecution> execution = endOf(ended);
+    claim(execution.ok() && sum.is(13, 24), "what the fence stood for is what is computed with");
+    claim(execution.ok() && tellsWaiting(*execution), "its times tell how long it waited");
 
     ended = sum.start({fence.file});
     claim(endsWell(ended), "a fence that has happened holds nothing up");

@@ -117,6 +117,26 @@ TEST_F(FencedExecution, EndsWithItsDeadlineWhileItWaits) {
     awaitNothingHeld();
 }
 
+TEST_F(FencedExecution, CountsItsTimesFromTheCallAndFromTheFences) {
+    constexpr std::chrono::milliseconds kWait{20};
+    const Fence fence = pending();
+    ExecuteOptions options;
+    options.measureTiming = true;
+    options.waitFor = {fence};
+    RequestBuilder& request = mRequests.emplace_back();
+    request.input<float>({-1, 2, -3, 4}).output(16);
+    const Awaited<ExecutionResult> told;
+    ASSERT_TRUE(mModel->executeAsync(request.request(), HalVersion::V1_3, options,
+                                     [told](const ExecutionResult& result) { told.set(result); })
+                        .ok());
+    std::this_thread::sleep_for(kWait);
+    happen(fence);
+    const ExecutionResult result = told.get();
+    ASSERT_TRUE(result.status.ok()) << result.status.toString();
+    EXPECT_GE(*result.timing.timeInDriver - *result.timingFenced.timeInDriver, kWait);
+    EXPECT_GE(*result.timingFenced.timeInDriver, *result.timingFenced.timeOnDevice);
+}
+
 TEST_F(FencedExecution, HasItsTimeFromTheFencesOn) {
     const Fence fence = pending();
     ExecuteOptions options;
