@@ -15,7 +15,8 @@ from halyard.cli_calibrate import calibrate
 from halyard.cli_conformance import conformance
 from halyard.cli_files import log, pull, push, shell
 from halyard.cli_group import Program, examples, flush
-from halyard.cli_run import run, save
+from halyard.cli_model import save
+from halyard.cli_run import run
 from halyard.cli_vm import vm
 from halyard.cli_vts import vts
 from halyard.devices import check_there, config_of

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands run and save: a model of the zoo, or of a file, on a device."""
+"""The command run: a model of the zoo, or of a file, on a device."""
 
 import os
 import shlex
@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import click
 
-from halyard import hal_version, machine, operations, output_file, records, zoo
+from halyard import hal_version, machine, operations, output_file, records
 from halyard.backends import parse as parse_backends
 from halyard.cli_device import check_lasting, device_option, open_shown
 from halyard.cli_group import examples
+from halyard.cli_model import ModelChoice, model_options
 from halyard.devices import Device, Service, ServiceOptions, config_of
 from halyard.devices.config import check_instance
 from halyard.driver_options import DriverOptions
@@ -22,15 +22,12 @@ from halyard.engines.halyard import HalyardDevice
 from halyard.errors import ConfigError, DeviceError
 from halyard.machine import Peak
 from halyard.measurement import Measurement, measure
-from halyard.model import DataType
 from halyard.output_file import check_writable
 from halyard.proto import halyard_pb2 as pb
 from halyard.report import print_measurement, print_operations
 from halyard.runner import Target
 from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal
-
-F = TypeVar("F", bound=Callable[..., None])
 
 # What the runner is to drive for a version.
 Targets = Callable[[pb.HalVersion], Target]
@@ -44,26 +41,6 @@ EXECUTION_MODES = {
 
 # Lines of the service's log that are shown when something failed.
 _LOG_LINES = 12
-
-
-def _model_options(function: F) -> F:
-    for option in (
-        click.option("--width", default=1.0, show_default=True, help="Of its layers, as a factor."),
-        click.option(
-            "--size",
-            type=int,
-            help="Of its image, in pixels, or its sequence, in steps. Left out: as published.",
-        ),
-        click.option(
-            "--type",
-            "type_name",
-            default="float32",
-            show_default=True,
-            type=click.Choice([item.value for item in DataType]),
-        ),
-    ):
-        function = option(function)
-    return function
 
 
 @dataclass(frozen=True)
@@ -110,46 +87,14 @@ def parse_hal(text: str | None) -> HalChoice:
     return HalChoice(chosen, required=".." not in chosen.text and chosen.text != "all")
 
 
-def _subject(
-    model: str, type_name: str, size: int | None, width: float, seed: int
-) -> Subject | FileSubject:
-    """A name of the zoo; else a file. Options of the zoo's models have no say in a file's."""
-    if model in zoo.NAMES:
-        zoo.check(size, width)
-        zoo.check_type(model, DataType(type_name))
-        return Subject.of_zoo(model, DataType(type_name), size, width, seed)
-    path = Path(model)
-    if not path.is_file():
-        raise ConfigError(
-            f"--model {model}: neither a model of the zoo ({', '.join(zoo.NAMES)}) nor a file"
-        )
-    context = click.get_current_context()
-    for option in ("type_name", "size", "width"):
-        if context.get_parameter_source(option) == click.core.ParameterSource.COMMANDLINE:
-            raise ConfigError(
-                f"--{option.partition('_')[0]} is for models of the zoo, not for files"
-            )
-    return FileSubject(path, seed)
-
-
 @click.command(
     epilog=examples(
         "halyard run --model mobilenet_v2 --type quant8",
         "halyard run --device vm --hal 1.0..1.3 --json result.json",
-        "halyard run --model model.pb --device SERIAL --placement",
+        "halyard run model.tflite --device SERIAL --placement",
     )
 )
-@click.option(
-    "--model",
-    default="mobilenet_v2",
-    show_default=True,
-    metavar="NAME|FILE",
-    help=f"Of the zoo ({', '.join(zoo.NAMES)}), or a file that halyard save wrote.",
-)
-@_model_options
-@click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1), help="Of the input."
-)
+@model_options
 @device_option
 @click.option(
     "--hal",
@@ -219,11 +164,7 @@ def _subject(
 )
 def run(
     *,
-    model: str,
-    type_name: str,
-    size: int | None,
-    width: float,
-    seed: int,
+    model: ModelChoice,
     name: str,
     hal: str | None,
     backends: str | None,
@@ -246,7 +187,7 @@ def run(
     config = config_of(name)
     # A phone may have a service of its own, and that knows what it has.
     asked = parse_backends(backends, known=config.kind != "adb")
-    subject = _subject(model, type_name, size, width, seed)
+    subject = model.subject()
     choice.check(subject)
     for option, instance_name in (("--instance", instance), ("--service-name", service_name)):
         if instance_name is not None:
@@ -411,32 +352,3 @@ def _write_json(path: Path, measurements: Sequence[Measurement]) -> None:
     documents = [measurement.record() for measurement in measurements]
     content = documents[0] if len(documents) == 1 else documents
     output_file.write(path, records.encode(content))
-
-
-@click.command(
-    epilog=examples(
-        "halyard save --model mobilenet_v2 --type quant8 model.pb",
-        "halyard run --model model.pb --device vm",
-    )
-)
-@click.option(
-    "--model",
-    default="mobilenet_v2",
-    show_default=True,
-    type=click.Choice(zoo.NAMES),
-    metavar="NAME",
-    help=f"Of {', '.join(zoo.NAMES)}.",
-)
-@_model_options
-@click.argument("path", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
-def save(*, model: str, type_name: str, size: int | None, width: float, path: Path) -> None:
-    """Writes a model of the zoo into FILE, as a serialised halyard.Model (halyard.proto)."""
-    zoo.check(size, width)
-    zoo.check_type(model, DataType(type_name))
-    check_writable(path)
-    terminal = Terminal()
-    subject = Subject.of_zoo(model, DataType(type_name), size, width)
-    with terminal.step(f"Building {subject}"):
-        data = subject.runnable.model.SerializeToString()
-    output_file.write(path, data)
-    terminal.line(f"{path}: {len(data)} bytes; halyard run --model {path} runs it")

@@ -9,16 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol, Self
 
-from google.protobuf.message import DecodeError
-
-from halyard.errors import HalyardError
-from halyard.model import DataType, RunnableModel, byte_size
-from halyard.proto import halyard_pb2 as pb
+from halyard.conversion import convert
+from halyard.model import Conversion, DataType, RunnableModel
 from halyard.records.run import Model
 from halyard.zoo import MIN_SIZE, ZooModel, build, default_size
-
-# More than any model has for an input or output: a file may say anything.
-MAX_OPERAND_BYTES = 2**30
 
 
 class AnySubject(Hashable, Protocol):
@@ -77,14 +71,20 @@ class Subject:
 
 @dataclass(frozen=True)
 class FileSubject:
-    """A model from a file: a serialised pb.Model, as `halyard save` writes it."""
+    """A model from a file, of any format that halyard.conversion reads."""
 
     path: Path
     seed: int = 0
 
     @property
+    def conversion(self) -> Conversion:
+        """HalyardError for a file that can't be read."""
+        return _converted(self.path)
+
+    @property
     def runnable(self) -> RunnableModel:
-        return _loaded(self.path)
+        """HalyardError, too, where NNAPI does not run all of the model as one part."""
+        return _runnable(self.path)
 
     def record(self) -> Model:
         return Model(name=self.runnable.name, file=str(self.path), seed=self.seed)
@@ -99,34 +99,10 @@ def _built(name: str, data_type: DataType, size: int, width: float) -> ZooModel:
 
 
 @cache
-def _loaded(path: Path) -> RunnableModel:
-    """HalyardError for a file that holds no model, or one whose shapes are not all known."""
-    model = pb.Model()
-    try:
-        model.ParseFromString(path.read_bytes())
-    except OSError as error:
-        raise HalyardError(f"{path}: {error.strerror}") from error
-    except DecodeError as error:
-        raise HalyardError(f"{path}: this is no serialised halyard.Model: {error}") from error
-    main = model.main
-    if not main.operations:
-        raise HalyardError(f"{path}: a model without operations")
-    for side, indexes in (("input", main.input_indexes), ("output", main.output_indexes)):
-        for number, index in enumerate(indexes):
-            if index >= len(main.operands):
-                raise HalyardError(
-                    f"{path}: {side} {number} is operand {index}, which is not there"
-                )
-            if 0 in main.operands[index].dimensions:
-                raise HalyardError(
-                    f"{path}: {side} {number} has unknown dimensions, and nothing here knows them"
-                )
-            try:
-                size = byte_size(main.operands[index])
-            except KeyError as error:
-                raise HalyardError(
-                    f"{path}: {side} {number} is of a type without values"
-                ) from error
-            if size > MAX_OPERAND_BYTES:
-                raise HalyardError(f"{path}: {side} {number} takes {size} bytes, which is too much")
-    return RunnableModel.of(model, model.name or path.stem)
+def _converted(path: Path) -> Conversion:
+    return convert(path)
+
+
+@cache
+def _runnable(path: Path) -> RunnableModel:
+    return RunnableModel.of(_converted(path).whole.model)

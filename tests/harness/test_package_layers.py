@@ -17,14 +17,16 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"operations", "results", "terminal"}),
     frozenset({"backends", "machine", "model", "progress", "records"}),
     frozenset({"cases", "compare", "onnx", "reference", "tflite", "vm"}),
-    frozenset({"devices", "profile", "zoo"}),
+    frozenset({"conversion", "devices", "profile", "zoo"}),
     frozenset({"subject"}),
     frozenset({"hal_version", "runner"}),
     frozenset({"engines", "specs"}),
     frozenset({"calibration", "measurement"}),
     frozenset({"bench", "conformance", "report"}),
     frozenset({"vts"}),
-    frozenset({"cli_bench", "cli_conformance", "cli_device", "cli_files", "cli_group"}),
+    frozenset(
+        {"cli_bench", "cli_conformance", "cli_device", "cli_files", "cli_group", "cli_model"}
+    ),
     frozenset({"cli_calibrate", "cli_run", "cli_vm", "cli_vts", "demo"}),
     frozenset({"cli", "pytest_plugin"}),
     frozenset({"__main__"}),

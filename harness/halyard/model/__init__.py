@@ -2,6 +2,7 @@
 """NNAPI models as protobuf messages: building, reading and calling them."""
 
 from halyard.model.builder import ModelBuilder
+from halyard.model.conversion import Conversion, HostPart, NnapiPart, Part, Source, Unmapped
 from halyard.model.operands import (
     Array,
     TensorType,
@@ -16,16 +17,22 @@ from halyard.model.operands import (
     type_name,
 )
 from halyard.model.runnable import RunnableModel
-from halyard.model.tensors import DataType, TensorInfo, Tensors, tensor_infos
+from halyard.model.tensors import DataType, TensorInfo, Tensors, names_of, tensor_infos
 
 __all__ = [
     "Array",
+    "Conversion",
     "DataType",
+    "HostPart",
     "ModelBuilder",
+    "NnapiPart",
+    "Part",
     "RunnableModel",
+    "Source",
     "TensorInfo",
     "TensorType",
     "Tensors",
+    "Unmapped",
     "byte_size",
     "constant",
     "constants",
@@ -33,6 +40,7 @@ __all__ = [
     "is_constant",
     "is_tensor",
     "label",
+    "names_of",
     "operation_name",
     "tensor_infos",
     "type_name",

@@ -10,8 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from halyard.model.operands import Array, dtype_of
+from halyard.model.operands import Array, dtype_of, is_tensor
 from halyard.proto import halyard_pb2 as pb
+
+_COMPUTED = frozenset(
+    {
+        pb.OPERAND_LIFE_TIME_TEMPORARY_VARIABLE,
+        pb.OPERAND_LIFE_TIME_SUBGRAPH_INPUT,
+        pb.OPERAND_LIFE_TIME_SUBGRAPH_OUTPUT,
+    }
+)
 
 
 class DataType(enum.Enum):
@@ -67,3 +75,16 @@ def tensor_infos(model: pb.Model, indexes: Sequence[int]) -> tuple[TensorInfo, .
         )
         for operand in (model.main.operands[index] for index in indexes)
     )
+
+
+def names_of(model: pb.Model) -> dict[int, str]:
+    """A name for each tensor of the main subgraph that a run computes or is given: its own, unless
+    it has none, or another has it too."""
+    names: dict[int, str] = {}
+    taken: set[str] = set()
+    for index, operand in enumerate(model.main.operands):
+        if operand.lifetime in _COMPUTED and is_tensor(operand.type):
+            name = operand.name or f"operand_{index}"
+            names[index] = f"{name}#{index}" if name in taken else name
+            taken.add(name)
+    return names

@@ -6,12 +6,14 @@ The file format's objects are those of LiteRT's package, which is imported when 
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from halyard.errors import HalyardError, PackageMissing
+from halyard.model import Conversion
 from halyard.proto import halyard_pb2 as pb
 
-__all__ = ["read", "write"]
+__all__ = ["read", "read_conversion", "write"]
 
 
 def write(model: pb.Model) -> bytes:
@@ -35,6 +37,16 @@ def read(content: bytes) -> Any:
         return unpacked(content)
     except ValueError as error:
         raise HalyardError(f"this is no .tflite file: {error}") from error
+
+
+def read_conversion(content: bytes, path: Path) -> Conversion:
+    """The model of a .tflite file, mapped as TFLite's NNAPI delegate does. HalyardError where it is
+    none, or damaged."""
+    try:
+        from halyard.tflite.reading.conversion import converted
+    except ImportError as error:
+        raise _missing("read", error) from error
+    return converted(content, path)
 
 
 def _missing(verb: str, error: ImportError) -> PackageMissing:

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which model a command is for: one of the zoo, or of a file. And the command save."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from halyard import output_file, zoo
+from halyard.cli_group import examples
+from halyard.conversion import FORMATS
+from halyard.errors import ConfigError
+from halyard.model import DataType
+from halyard.output_file import check_writable
+from halyard.subject import FileSubject, Subject
+from halyard.terminal import Terminal
+
+Command = Callable[..., None]
+
+_DEFAULT = "mobilenet_v2"
+_FILES = ", ".join(f"*{extension}" for each in FORMATS for extension in each.extensions)
+
+
+def _zoo_options(function: Command) -> Command:
+    for option in (
+        click.option("--width", default=1.0, show_default=True, help="Of its layers, as a factor."),
+        click.option(
+            "--size",
+            type=int,
+            help="Of its image, in pixels, or its sequence, in steps. Left out: as published.",
+        ),
+        click.option(
+            "--type",
+            "type_name",
+            default="float32",
+            show_default=True,
+            type=click.Choice([item.value for item in DataType]),
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """What a user named."""
+
+    name: str
+    type_name: str
+    size: int | None
+    width: float
+    seed: int
+
+    def subject(self) -> Subject | FileSubject:
+        """A name of the zoo; else a file. Options of the zoo's models have no say in a file's."""
+        model = self.name
+        if model in zoo.NAMES:
+            zoo.check(self.size, self.width)
+            zoo.check_type(model, DataType(self.type_name))
+            return Subject.of_zoo(model, DataType(self.type_name), self.size, self.width, self.seed)
+        path = Path(model)
+        if not path.is_file():
+            raise ConfigError(
+                f"--model {model}: neither a model of the zoo ({', '.join(zoo.NAMES)}) nor a file"
+            )
+        context = click.get_current_context()
+        for option in ("type_name", "size", "width"):
+            if context.get_parameter_source(option) == click.core.ParameterSource.COMMANDLINE:
+                raise ConfigError(
+                    f"--{option.partition('_')[0]} is for models of the zoo, not for files"
+                )
+        return FileSubject(path, self.seed)
+
+
+def model_options(function: Command) -> Command:
+    """Adds MODEL, --model and what belongs to them; the command is handed a ModelChoice as
+    `model`."""
+
+    @functools.wraps(function)
+    def command(
+        *,
+        model_argument: str | None,
+        model_option: str | None,
+        type_name: str,
+        size: int | None,
+        width: float,
+        seed: int,
+        **others: Any,
+    ) -> None:
+        if model_argument is not None and model_option is not None:
+            raise ConfigError(f"--model {model_option}: {model_argument} is the model already")
+        name = model_argument or model_option or _DEFAULT
+        function(model=ModelChoice(name, type_name, size, width, seed), **others)
+
+    seed_option = click.option(
+        "--seed",
+        default=0,
+        show_default=True,
+        type=click.IntRange(0, 2**32 - 1),
+        help="Of the input.",
+    )
+    option = click.option(
+        "--model",
+        "model_option",
+        metavar="NAME|FILE",
+        help=f"MODEL by another way: of the zoo ({', '.join(zoo.NAMES)}), or a file "
+        f"({_FILES}).  [default: {_DEFAULT}]",
+    )
+    argument = click.argument("model_argument", metavar="[MODEL]", required=False)
+    return argument(option(_zoo_options(seed_option(command))))
+
+
+@click.command(
+    epilog=examples(
+        "halyard save --model mobilenet_v2 --type quant8 model.pb",
+        "halyard run model.pb --device vm",
+    )
+)
+@click.option(
+    "--model",
+    default=_DEFAULT,
+    show_default=True,
+    type=click.Choice(zoo.NAMES),
+    metavar="NAME",
+    help=f"Of {', '.join(zoo.NAMES)}.",
+)
+@_zoo_options
+@click.argument("path", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+def save(*, model: str, type_name: str, size: int | None, width: float, path: Path) -> None:
+    """Writes a model of the zoo into FILE, as a serialised halyard.Model (halyard.proto)."""
+    zoo.check(size, width)
+    zoo.check_type(model, DataType(type_name))
+    check_writable(path)
+    terminal = Terminal()
+    subject = Subject.of_zoo(model, DataType(type_name), size, width)
+    with terminal.step(f"Building {subject}"):
+        data = subject.runnable.model.SerializeToString()
+    output_file.write(path, data)
+    terminal.line(f"{path}: {len(data)} bytes; halyard run {path} runs it")
