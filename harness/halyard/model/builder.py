@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from halyard.model.operands import Array, TensorType, byte_size, dtype_of
+from halyard.model.operands import Array, TensorType, byte_size, constants, dtype_of
 from halyard.proto import halyard_pb2 as pb
 
 # NNAPI's runtime copies constants of up to this many bytes into the model and keeps references to
@@ -119,6 +119,38 @@ class ModelBuilder:
         self._model.main.operations.add(type=operation, inputs=inputs, outputs=results)
         return results
 
+    @property
+    def main(self) -> pb.Subgraph:
+        """What is there so far, to read from, without constants."""
+        return self._model.main
+
+    @property
+    def referenced(self) -> Sequence[pb.Subgraph]:
+        return self._model.referenced
+
+    def rewind(self, count: int) -> None:
+        """Forgets all operations but the first so many. Their operands stay, for nobody."""
+        del self._model.main.operations[count:]
+
+    def subgraph(self, model: pb.Model) -> int:
+        """The operand of a subgraph, which is the main one of a model that is taken in whole."""
+        first = len(self._model.referenced)
+        for graph in (model.main, *model.referenced):
+            values = constants(model, graph)
+            copy = self._model.referenced.add()
+            copy.CopyFrom(graph)
+            for index, operand in enumerate(copy.operands):
+                if index in values:
+                    operand.lifetime = pb.OPERAND_LIFE_TIME_CONSTANT_COPY
+                    self._place(operand, values[index].tobytes())
+                elif operand.lifetime == pb.OPERAND_LIFE_TIME_SUBGRAPH:
+                    operand.location.offset += first + 1
+        operand = self._model.main.operands.add(
+            type=pb.OPERAND_TYPE_SUBGRAPH, lifetime=pb.OPERAND_LIFE_TIME_SUBGRAPH
+        )
+        operand.location.offset = first
+        return len(self._model.main.operands) - 1
+
     def build(self, outputs: Sequence[int]) -> pb.Model:
         """The finished model. `outputs` become the model outputs, in that order."""
         for index in outputs:
@@ -159,6 +191,7 @@ class ModelBuilder:
             block, alignment = self._pool, self._pool_alignment
             operand.lifetime = pb.OPERAND_LIFE_TIME_CONSTANT_REFERENCE
         block.extend(bytes(-len(block) % alignment))
+        operand.location.pool_index = 0
         operand.location.offset = len(block)
         operand.location.length = len(data)
         block.extend(data)

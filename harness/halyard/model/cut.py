@@ -20,16 +20,24 @@ class Piece:
     operands: dict[int, int]
 
 
-def cut(model: pb.Model, operations: Collection[int], outputs: Sequence[int]) -> Piece:
+def cut(
+    model: pb.Model,
+    operations: Collection[int],
+    outputs: Sequence[int],
+    *,
+    keep_inputs: bool = False,
+) -> Piece:
     """The operations of the main subgraph with these numbers, with what they need and no more.
 
     What they read and do not compute becomes an input; inputs that the whole has come first, in its
-    order. `outputs`, which they compute, become the outputs.
+    order, all of them if they are kept. `outputs`, which they compute, become the outputs.
     """
     whole = model.main
     chosen = [each for number, each in enumerate(whole.operations) if number in operations]
     written = {index for each in chosen for index in each.outputs}
     used = _ordered(index for each in chosen for index in (*each.inputs, *each.outputs))
+    if keep_inputs:
+        used |= _ordered(whole.input_indexes)
     inputs = [index for index in whole.input_indexes if index in used]
     inputs += [
         index

@@ -27,8 +27,8 @@ def write(model: pb.Model) -> bytes:
 
 
 def read(content: bytes) -> Any:
-    """What a .tflite file says, as a ModelT of the schema. HalyardError where it is none. Little of
-    it is checked, and a spoilt file may say anything: read those that you trust."""
+    """What a .tflite file says, as a ModelT of the schema. HalyardError where it is none. What it
+    says is not checked: read_conversion does that."""
     try:
         from halyard.tflite.graph import unpacked
     except ImportError as error:

@@ -15,6 +15,9 @@ _FILE_IDENTIFIER = b"TFL3"
 # Buffers start at multiples of this in the file, so that a runtime can use them where they are.
 _BUFFER_ALIGNMENT = 16
 
+# Of a model of a thousand layers there are some ten thousand.
+_MAX_TABLES = 200_000
+
 # An optional tensor that is left away.
 OMITTED = -1
 
@@ -188,7 +191,37 @@ def unpacked(content: bytes) -> Any:
     if content[4:8] != _FILE_IDENTIFIER:
         raise ValueError("it does not begin like one")
     try:
+        _check_extent(schema.Model.GetRootAs(content), len(content))
         return schema.ModelT.InitFromPackedBuf(content)
     # What flatbuffers stumbles over first: it checks nothing.
     except Exception as error:
         raise ValueError(f"it is damaged: {error}") from error
+
+
+def _check_extent(model: Any, size: int) -> None:
+    """ValueError for a file that becomes far more than it is: tables that it names over and over,
+    each of which would be an object, with texts of its own."""
+    tables = model.OperatorCodesLength() + model.BuffersLength() + model.MetadataLength()
+    tables += model.SubgraphsLength() + model.SignatureDefsLength()
+    _check_tables(tables)
+    for graph in map(model.Subgraphs, range(model.SubgraphsLength())):
+        tables += graph.TensorsLength() + graph.OperatorsLength()
+        _check_tables(tables)
+    for signature in map(model.SignatureDefs, range(model.SignatureDefsLength())):
+        tables += signature.InputsLength() + signature.OutputsLength()
+        _check_tables(tables)
+    text = 0
+    for graph in map(model.Subgraphs, range(model.SubgraphsLength())):
+        for tensor in map(graph.Tensors, range(graph.TensorsLength())):
+            sparsity = tensor.Sparsity()
+            tables += tensor.VariantTensorsLength()
+            tables += sparsity.DimMetadataLength() if sparsity is not None else 0
+            _check_tables(tables)
+            text += len(tensor.Name() or b"")
+            if text > 4 * size:
+                raise ValueError("the names of its tensors are longer than the file")
+
+
+def _check_tables(count: int) -> None:
+    if count > _MAX_TABLES:
+        raise ValueError(f"it has {count} tables, and no model has more than {_MAX_TABLES}")

@@ -3,11 +3,234 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from halyard.errors import HalyardError
-from halyard.model import Conversion
+import numpy as np
+
+from halyard.errors import HalyardError, NotExpressible
+from halyard.model import (
+    Conversion,
+    HostPart,
+    ModelBuilder,
+    NnapiPart,
+    Part,
+    Source,
+    TensorInfo,
+    Unmapped,
+)
+from halyard.model.cut import cut
+from halyard.model.partition import Group, Step, groups
+from halyard.proto import halyard_pb2 as pb
+from halyard.tflite.graph import OMITTED
+from halyard.tflite.reading import cutting
+from halyard.tflite.reading.file import File, read
+from halyard.tflite.reading.mapper import Mapped, Mapper
+from halyard.tflite.reading.operators import HANDLERS
+
+FORMAT = "TFLite"
 
 
 def converted(content: bytes, path: Path) -> Conversion:
-    raise HalyardError(f"{path}: {len(content)} bytes of TFLite, which are not mapped yet")
+    try:
+        file = read(content)
+        return _Reading(file, path).conversion(content)
+    except HalyardError as error:
+        raise HalyardError(f"{path}: {error}") from error
+
+
+class _Reading:
+    def __init__(self, file: File, path: Path) -> None:
+        self._file = file
+        self._graph = file.graphs[0]
+        self._source = Source(path, FORMAT)
+        self._infos = [self._info(index) for index in self._graph.inputs]
+        builder = ModelBuilder(path.stem)
+        self._mapper = Mapper(file, self._graph, HANDLERS, builder=builder)
+        self._mapped = self._mapper.run()
+        # Outputs that are copies, by their names.
+        self._copies: dict[str, int] = {}
+
+    def conversion(self, content: bytes) -> Conversion:
+        unmapped = [
+            Unmapped(self._graph.label(each.operator), each.reason)
+            for each in self._mapped
+            if each.reason
+        ]
+        try:
+            steps, operations, outputs = self._steps()
+            parts, model = self._parts(steps, operations, outputs)
+        except NotExpressible as error:
+            # What it comes to can't be taken apart: LiteRT runs the file as it is.
+            unmapped = unmapped or [Unmapped("the model", str(error))]
+            outputs = [self._name(index) for index in self._graph.outputs]
+            names = tuple(info.name for info in self._infos)
+            operators = tuple(self._graph.label(each) for each in self._graph.operators)
+            parts = [HostPart(content, FORMAT, names, tuple(outputs), operators)]
+            model = pb.Model(name=self._source.path.stem)
+        infos = [self._info(index) for index in self._graph.outputs]
+        return Conversion(
+            self._source,
+            model,
+            parts,
+            tuple(self._infos),
+            tuple(
+                TensorInfo(name, info.dtype, info.shape, info.scale, info.zero_point)
+                for name, info in zip(outputs, infos, strict=True)
+            ),
+            unmapped,
+        )
+
+    # ---- steps ----------------------------------------------------------------------------------
+
+    def _steps(self) -> tuple[list[Step], list[Mapped | range], list[str]]:
+        """Of the operators that are still there, and of copies that make outputs of what is none;
+        what each is of the model or the file; and what the outputs are called."""
+        steps: list[Step] = []
+        origins: list[Mapped | range] = []
+        for mapped in self._mapped:
+            if mapped.reason or len(mapped.operations):
+                steps.append(
+                    Step(
+                        self._values(mapped.operator.inputs),
+                        self._values(mapped.operator.outputs),
+                        not mapped.reason,
+                    )
+                )
+                origins.append(mapped)
+        if any(each.reason for each in self._mapped):
+            self._refuse_shared_states()
+        outputs: list[str] = []
+        for place, index in enumerate(self._graph.outputs):
+            name = self._name(index)
+            if self._mapper.is_computed(index) and name not in outputs:
+                outputs.append(name)
+                continue
+            before = len(self._mapper.builder.main.operations)
+            copy = self._mapper.output_name(place)
+            self._copies[copy] = self._mapper.hand_on(index, copy)
+            steps.append(Step(self._values([index]), frozenset([copy]), mapped=True))
+            origins.append(range(before, before + 1))
+            outputs.append(copy)
+        return steps, origins, outputs
+
+    def _values(self, indexes: Sequence[int]) -> frozenset[str]:
+        return frozenset(
+            self._name(index)
+            for index in indexes
+            if index != OMITTED and (self._mapper.is_computed(index) or index in self._graph.inputs)
+        )
+
+    def _refuse_shared_states(self) -> None:
+        for index, tensor in enumerate(self._graph.tensors):
+            users = sum(index in each.inputs for each in self._graph.operators)
+            if tensor.is_variable and users > 1:
+                raise NotExpressible(f"several operators share the state {tensor.name!r}")
+
+    # ---- parts ----------------------------------------------------------------------------------
+
+    def _parts(
+        self, steps: Sequence[Step], origins: Sequence[Mapped | range], outputs: Sequence[str]
+    ) -> tuple[list[Part], pb.Model]:
+        names = [info.name for info in self._infos]
+        try:
+            found = groups(steps, names, outputs)
+        except ValueError as error:
+            raise NotExpressible(str(error)) from error
+        self._refuse_crossing(found)
+        model = self._mapper.builder.build([])
+        operands = {self._name(index): each for index, each in self._mapper.operands.items()}
+        operands |= self._copies
+        numbers: set[int] = set()
+        parts: list[Part] = []
+        for group in found:
+            # The model's own outputs are in the model's order.
+            order = [name for name in outputs if name in group.outputs]
+            order += [name for name in group.outputs if name not in order]
+            if group.mapped:
+                mine = {number for step in group.steps for number in _operations(origins[step])}
+                numbers |= mine
+                alone = len(found) == 1
+                parts.append(_nnapi_part(model, mine, order, operands, keep_inputs=alone))
+            else:
+                parts.append(self._host_part(group, order, origins))
+        [*nnapi] = [part for part in parts if isinstance(part, NnapiPart)]
+        if len(parts) == 1 and nnapi:
+            return parts, nnapi[0].model
+        crossing = [operands[name] for part in nnapi for name in part.outputs]
+        return parts, cut(model, numbers, crossing).model
+
+    def _host_part(
+        self, group: Group, outputs: Sequence[str], origins: Sequence[Mapped | range]
+    ) -> HostPart:
+        places = {tensor.name: index for index, tensor in enumerate(self._graph.tensors)}
+        operators = [
+            origin.operator for step in group.steps if isinstance(origin := origins[step], Mapped)
+        ]
+        content = cutting.cut(
+            self._file,
+            [operator.number for operator in operators],
+            [places[name] for name in group.inputs],
+            [places[name] for name in outputs],
+        )
+        labels = tuple(map(self._graph.label, operators))
+        return HostPart(content, FORMAT, group.inputs, tuple(outputs), labels)
+
+    def _refuse_crossing(self, found: Sequence[Group]) -> None:
+        if len(found) < 2:
+            return
+        tensors = {tensor.name: tensor for tensor in self._graph.tensors}
+        for group in found:
+            for name in group.inputs:
+                if tensors[name].dtype is None or not tensors[name].is_known:
+                    kind = tensors[name].type_name
+                    raise NotExpressible(
+                        f"{name!r}, {kind}{list(tensors[name].shape)}, can't be handed from NNAPI "
+                        "to the host or back"
+                    )
+
+    # ---- tensors --------------------------------------------------------------------------------
+
+    def _name(self, index: int) -> str:
+        return self._graph.tensors[index].name
+
+    def _info(self, index: int) -> TensorInfo:
+        tensor = self._graph.tensors[index]
+        if tensor.dtype is None:
+            raise HalyardError(f"{tensor.name!r} is {tensor.type_name}, and can't be given here")
+        if not tensor.is_known:
+            raise HalyardError(
+                f"{tensor.name!r} is of shape {list(tensor.shape)}: shapes that are known only "
+                "when the model runs are not taken; convert it with fixed ones"
+            )
+        one = len(tensor.scales) == 1 and tensor.scales[0] > 0
+        return TensorInfo(
+            tensor.name,
+            np.dtype(tensor.dtype),
+            tensor.shape,
+            tensor.scales[0] if one else 0.0,
+            tensor.zero_points[0] if one else 0,
+        )
+
+
+def _operations(origin: Mapped | range) -> range:
+    return origin.operations if isinstance(origin, Mapped) else origin
+
+
+def _nnapi_part(
+    model: pb.Model,
+    operations: set[int],
+    outputs: Sequence[str],
+    operands: dict[str, int],
+    *,
+    keep_inputs: bool,
+) -> NnapiPart:
+    piece = cut(model, operations, [operands[name] for name in outputs], keep_inputs=keep_inputs)
+    names = {
+        piece.operands[index]: name for name, index in operands.items() if index in piece.operands
+    }
+    main = piece.model.main
+    fed = tuple(names[index] for index in main.input_indexes)
+    written = {index for operation in main.operations for index in operation.outputs}
+    computed = {index: name for index, name in names.items() if index in written or name in fed}
+    return NnapiPart(piece.model, fed, tuple(outputs), computed)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known before anything runs: shapes, and what is computed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+
+from halyard.errors import NotExpressible
+from halyard.model import Array
+from halyard.tflite.reading.file import Operator
+from halyard.tflite.reading.mapper import Handler, Mapper
+from halyard.tflite.reading.options import options
+
+# Shapes are short: what is longer is computed where the rest is.
+_MOST_ELEMENTS = 64
+
+# What an operator makes of constants. ValueError, IndexError where they do not go together.
+Compute = Callable[[Operator, list[Array]], Array]
+
+
+def shape(mapper: Mapper, operator: Operator) -> None:
+    found = mapper.shape(mapper.input(operator, 0))
+    mapper.fold(mapper.output(operator), _integers(mapper, operator, found))
+
+
+def rank(mapper: Mapper, operator: Operator) -> None:
+    found = np.array(len(mapper.shape(mapper.input(operator, 0))))
+    mapper.fold(mapper.output(operator), found.astype(_dtype(mapper, operator)))
+
+
+def zeros_like(mapper: Mapper, operator: Operator) -> None:
+    tensor = mapper.tensor(mapper.output(operator))
+    if tensor.scales:
+        raise NotExpressible("of quantised numbers")
+    found = np.zeros(mapper.shape(mapper.output(operator)), _dtype(mapper, operator))
+    mapper.fold(mapper.output(operator), found)
+
+
+def folded_or(handler: Handler, compute: Compute) -> Handler:
+    """Of a few integers that are all known it is done here and now: they tell shapes, and may have
+    64 bits."""
+
+    def folding(mapper: Mapper, operator: Operator) -> None:
+        values = [mapper.values(index) if index >= 0 else None for index in operator.inputs]
+        known = [each for each in values if each is not None]
+        small = all(each.dtype.kind == "i" and each.size <= _MOST_ELEMENTS for each in known)
+        if len(known) != len(values) or not known or not small or len(operator.outputs) != 1:
+            handler(mapper, operator)
+            return
+        try:
+            with np.errstate(all="ignore"):
+                found = compute(operator, known)
+        except (ValueError, IndexError, TypeError) as error:
+            raise NotExpressible(f"its constants do not go together: {error}") from error
+        mapper.fold(mapper.output(operator), np.asarray(found, _dtype(mapper, operator)))
+
+    return folding
+
+
+def strided_slice(operator: Operator, inputs: list[Array]) -> Array:
+    given = options(operator, schema.StridedSliceOptionsT)
+    values, begin, end, strides = inputs
+    if given.ellipsisMask or given.newAxisMask or given.offset:
+        raise NotExpressible("it has an ellipsis, a new axis or an offset")
+    parts: list[int | slice] = []
+    for axis, (first, last, stride) in enumerate(zip(begin, end, strides, strict=True)):
+        if given.shrinkAxisMask >> axis & 1:
+            parts.append(int(first))
+            continue
+        parts.append(
+            slice(
+                None if given.beginMask >> axis & 1 else int(first),
+                None if given.endMask >> axis & 1 else int(last),
+                int(stride),
+            )
+        )
+    found: Array = values[tuple(parts)]
+    return found
+
+
+def pack(operator: Operator, inputs: list[Array]) -> Array:
+    return np.stack(inputs, options(operator, schema.PackOptionsT).axis)
+
+
+def concatenation(operator: Operator, inputs: list[Array]) -> Array:
+    return np.concatenate(inputs, options(operator, schema.ConcatenationOptionsT).axis)
+
+
+def gather(operator: Operator, inputs: list[Array]) -> Array:
+    given = options(operator, schema.GatherOptionsT)
+    if given.batchDims:
+        raise NotExpressible(f"it has {given.batchDims} batch dimensions")
+    return np.take(inputs[0], inputs[1], given.axis)
+
+
+def product(_: Operator, inputs: list[Array]) -> Array:
+    first, second = inputs
+    return np.asarray(first * second)
+
+
+def total(_: Operator, inputs: list[Array]) -> Array:
+    first, second = inputs
+    return np.asarray(first + second)
+
+
+def product_along(operator: Operator, inputs: list[Array]) -> Array:
+    given = options(operator, schema.ReducerOptionsT)
+    axes = tuple(int(each) for each in inputs[1].reshape(-1))
+    return np.asarray(np.prod(inputs[0], axes, keepdims=bool(given.keepDims)))
+
+
+def _integers(mapper: Mapper, operator: Operator, values: tuple[int, ...]) -> Array:
+    return np.array(values, _dtype(mapper, operator))
+
+
+def _dtype(mapper: Mapper, operator: Operator) -> np.dtype[np.generic]:
+    tensor = mapper.tensor(mapper.output(operator))
+    if tensor.dtype is None:
+        raise NotExpressible(f"its result is {tensor.type_name}")
+    return tensor.dtype
