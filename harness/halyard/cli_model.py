@@ -13,7 +13,7 @@ from halyard import output_file, zoo
 from halyard.cli_group import examples
 from halyard.conversion import FORMATS
 from halyard.errors import ConfigError
-from halyard.model import DataType
+from halyard.model import DataType, HostPart
 from halyard.output_file import check_writable
 from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal
@@ -53,6 +53,7 @@ class ModelChoice:
     size: int | None
     width: float
     seed: int
+    strict: bool = False
 
     def subject(self) -> Subject | FileSubject:
         """A name of the zoo; else a file. Options of the zoo's models have no say in a file's."""
@@ -72,7 +73,7 @@ class ModelChoice:
                 raise ConfigError(
                     f"--{option.partition('_')[0]} is for models of the zoo, not for files"
                 )
-        return FileSubject(path, self.seed)
+        return FileSubject(path, self.seed, self.strict)
 
 
 def model_options(function: Command) -> Command:
@@ -88,12 +89,13 @@ def model_options(function: Command) -> Command:
         size: int | None,
         width: float,
         seed: int,
+        strict: bool,
         **others: Any,
     ) -> None:
         if model_argument is not None and model_option is not None:
             raise ConfigError(f"--model {model_option}: {model_argument} is the model already")
         name = model_argument or model_option or _DEFAULT
-        function(model=ModelChoice(name, type_name, size, width, seed), **others)
+        function(model=ModelChoice(name, type_name, size, width, seed, strict), **others)
 
     seed_option = click.option(
         "--seed",
@@ -101,6 +103,11 @@ def model_options(function: Command) -> Command:
         show_default=True,
         type=click.IntRange(0, 2**32 - 1),
         help="Of the input.",
+    )
+    strict_option = click.option(
+        "--strict",
+        is_flag=True,
+        help="Refuse a file with operators that NNAPI has not, rather than run them on the host.",
     )
     option = click.option(
         "--model",
@@ -110,7 +117,23 @@ def model_options(function: Command) -> Command:
         f"({_FILES}).  [default: {_DEFAULT}]",
     )
     argument = click.argument("model_argument", metavar="[MODEL]", required=False)
-    return argument(option(_zoo_options(seed_option(command))))
+    return argument(option(_zoo_options(seed_option(strict_option(command)))))
+
+
+def show_parts(terminal: Terminal, subject: Subject | FileSubject) -> None:
+    """What the host runs of a file, and why."""
+    if not isinstance(subject, FileSubject) or not subject.conversion.unmapped:
+        return
+    conversion = subject.conversion
+    shares = [
+        f"the host {len(part.operators)}"
+        if isinstance(part, HostPart)
+        else f"NNAPI {len(part.model.main.operations)}"
+        for part in conversion.parts
+    ]
+    terminal.detail(f"parts      {len(shares)}, of operations: {', '.join(shares)}")
+    for each in conversion.unmapped:
+        terminal.detail(f"host       {each.text()}")
 
 
 @click.command(

@@ -14,7 +14,7 @@ from halyard import hal_version, machine, operations, output_file, records
 from halyard.backends import parse as parse_backends
 from halyard.cli_device import check_lasting, device_option, open_shown
 from halyard.cli_group import examples
-from halyard.cli_model import ModelChoice, model_options
+from halyard.cli_model import ModelChoice, model_options, show_parts
 from halyard.devices import Device, Service, ServiceOptions, config_of
 from halyard.devices.config import check_instance
 from halyard.driver_options import DriverOptions
@@ -230,6 +230,7 @@ def run(
         with terminal.step(f"Building {subject}") as step:
             required = hal_version.lowest_version(subject.runnable.model)
             step.outcome = f"needs HAL {hal_version.format(required)}"
+        show_parts(terminal, subject)
         versions = choice.carrying(required)
         peak = None
         if profile:

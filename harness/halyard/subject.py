@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from halyard.conversion import convert
-from halyard.model import Conversion, DataType, RunnableModel
+from halyard.model import Conversion, DataType, NnapiPart, RunnableModel
+from halyard.model.partitioned import PartitionedModel
 from halyard.records.run import Model
 from halyard.zoo import MIN_SIZE, ZooModel, build, default_size
 
@@ -75,6 +76,8 @@ class FileSubject:
 
     path: Path
     seed: int = 0
+    # Whether NNAPI has to run all of it, and the host nothing.
+    strict: bool = False
 
     @property
     def conversion(self) -> Conversion:
@@ -83,8 +86,9 @@ class FileSubject:
 
     @property
     def runnable(self) -> RunnableModel:
-        """HalyardError, too, where NNAPI does not run all of the model as one part."""
-        return _runnable(self.path)
+        """A PartitionedModel where the host runs parts of it. HalyardError, too, where it may not,
+        or where NNAPI runs none."""
+        return _runnable(self.path, self.strict)
 
     def record(self) -> Model:
         return Model(name=self.runnable.name, file=str(self.path), seed=self.seed)
@@ -104,5 +108,17 @@ def _converted(path: Path) -> Conversion:
 
 
 @cache
-def _runnable(path: Path) -> RunnableModel:
-    return RunnableModel.of(_converted(path).whole.model)
+def _runnable(path: Path, strict: bool) -> RunnableModel:
+    conversion = _converted(path)
+    parts = [each for each in conversion.parts if isinstance(each, NnapiPart)]
+    if strict or not parts:
+        conversion.refuse_unmapped()
+    if len(parts) == len(conversion.parts) == 1:
+        return RunnableModel.of(parts[0].model)
+    return PartitionedModel(
+        conversion.model.name,
+        conversion.model,
+        conversion.inputs,
+        conversion.outputs,
+        tuple(conversion.parts),
+    )

@@ -10,9 +10,11 @@ from pathlib import Path
 from halyard.devices.device import Device
 from halyard.driver_options import DEFAULT, DriverOptions
 from halyard.engines.engine import Engine, EngineRefused, Prepared
+from halyard.engines.parts import PartsRun
 from halyard.engines.process import EngineProcess
 from halyard.engines.workload import Workload
 from halyard.model import Array, Tensors
+from halyard.model.partitioned import PartitionedModel
 from halyard.proto import halyard_pb2 as pb
 from halyard.results import failures
 from halyard.runner import Target, run_cases, serving
@@ -34,8 +36,13 @@ class HalyardDevice(Engine):
     def title(self) -> str:
         return TITLE
 
-    def prepare(self, work: Workload) -> DeviceRun:
+    def prepare(self, work: Workload) -> DeviceRun | PartsRun:
+        if isinstance(work.model, PartitionedModel):
+            return PartsRun(work, self._report, self.driver.threads)
         return DeviceRun(self, work)
+
+    def _report(self, work: Workload, count: int, warmup: int) -> pb.CaseResult:
+        return DeviceRun(self, work).report(count, warmup)
 
 
 class DeviceRun(Prepared):

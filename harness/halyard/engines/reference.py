@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What LiteRT makes of a subject on this machine: the word that results are compared with."""
+"""What results are compared with: what its own engine makes of a model's file on this machine, and
+LiteRT of a model that Halyard wrote."""
 
 from __future__ import annotations
 
@@ -13,10 +14,11 @@ import numpy as np
 from halyard.engines import litert
 from halyard.engines.engine import EngineMissing, EngineRefused
 from halyard.engines.litert import LiteRt
+from halyard.engines.original import ORIGINALS, engine_of, fitted, original_inputs, run_file
 from halyard.engines.workload import Workload
 from halyard.errors import NotExpressible
 from halyard.model import Array, RunnableModel, half
-from halyard.subject import AnySubject
+from halyard.subject import AnySubject, FileSubject
 
 # For its time: it is the device that is measured at length.
 MOST_RUNS = 50
@@ -44,6 +46,8 @@ class Reference:
 
 @cache
 def reference(subject: AnySubject, repetitions: Repetitions) -> Reference:
+    if isinstance(subject, FileSubject) and subject.conversion.source.format in ORIGINALS:
+        return _original(subject, repetitions)
     runnable = subject.runnable
     inputs = runnable.input_arrays(subject.seed)
     is_half = any(info.dtype == np.float16 for info in runnable.outputs)
@@ -51,9 +55,7 @@ def reference(subject: AnySubject, repetitions: Repetitions) -> Reference:
         # TFLite has no float16 kernels: the same numbers in float32 are the better word anyway.
         runnable = RunnableModel.of(half.widen(runnable.model))
         inputs = [_widened(values) for values in inputs]
-    threads = repetitions.threads or os.cpu_count() or 1
-    warmup = min(repetitions.warmup, MOST_RUNS)
-    counted = max(min(repetitions.counted, MOST_RUNS), 1)
+    threads, counted, warmup = _bounded(repetitions)
     try:
         with Workload(runnable, inputs) as work, LiteRt(threads).prepare(work) as prepared:
             times = prepared.time(counted, warmup)
@@ -67,6 +69,33 @@ def reference(subject: AnySubject, repetitions: Repetitions) -> Reference:
         outputs = [values.astype(info.dtype) for info, values in zip(infos, outputs, strict=True)]
     name = "LiteRT in float32" if is_half else "LiteRT"
     return Reference(name, outputs, [each / 1e6 for each in times], threads)
+
+
+def _original(subject: FileSubject, repetitions: Repetitions) -> Reference:
+    """Of the file as it is: what is read of it can't be wrong on both sides alike."""
+    conversion, runnable = subject.conversion, subject.runnable
+    threads, counted, warmup = _bounded(repetitions)
+    inputs = original_inputs(conversion, runnable.input_arrays(subject.seed))
+    try:
+        engine = engine_of(conversion.source.format, threads)
+        outputs, times = run_file(engine, conversion.source.path, inputs, counted, warmup)
+        fitting = [
+            fitted(values, info) for values, info in zip(outputs, runnable.outputs, strict=True)
+        ]
+    except EngineMissing as error:
+        return Reference(reason=f"{conversion.source.format}'s engine: {error}")
+    except (EngineRefused, ValueError) as error:
+        return Reference(reason=f"its own engine can't run it: {error}")
+    return Reference(engine.title, fitting, [each / 1e6 for each in times], threads)
+
+
+def _bounded(repetitions: Repetitions) -> tuple[int, int, int]:
+    """Threads, counted runs, and those before."""
+    return (
+        repetitions.threads or os.cpu_count() or 1,
+        max(min(repetitions.counted, MOST_RUNS), 1),
+        min(repetitions.warmup, MOST_RUNS),
+    )
 
 
 def _widened(values: Array) -> Array:

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engines that run files of other formats as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from halyard import folders
+from halyard.engines.engine import EngineRefused, Library
+from halyard.engines.litert import LiteRt
+from halyard.engines.onnx_runtime import OnnxRuntime
+from halyard.errors import HalyardError
+from halyard.model import Array, Conversion, HostPart, NnapiPart, TensorInfo
+
+# By the formats of halyard.conversion. Each takes the number of threads.
+ORIGINALS: Mapping[str, Callable[[int], Library]] = {
+    "TFLite": LiteRt,
+    "ONNX": OnnxRuntime,
+}
+
+
+def engine_of(format_name: str, threads: int) -> Library:
+    """EngineMissing where its package is not there."""
+    if format_name not in ORIGINALS:
+        raise EngineRefused(f"no engine here runs {format_name} files")
+    return ORIGINALS[format_name](threads)
+
+
+def run_file(
+    engine: Library, path: Path, inputs: Sequence[Array], count: int, warmup: int
+) -> tuple[list[Array], list[int]]:
+    """The outputs, and the nanoseconds of each counted run."""
+    with engine.load(path) as loaded:
+        loaded.bind([np.ascontiguousarray(values).tobytes() for values in inputs])
+        times = loaded.time(count, warmup)
+        return loaded.run(), times
+
+
+def run_part(
+    part: HostPart, inputs: Sequence[Array], count: int, warmup: int, threads: int
+) -> tuple[list[Array], list[int]]:
+    """The same of a piece of a file."""
+    engine = engine_of(part.format, threads)
+    with folders.Temporary("part") as folder:
+        path = folder / "part"
+        path.write_bytes(part.content)
+        return run_file(engine, path, inputs, count, warmup)
+
+
+def original_inputs(conversion: Conversion, inputs: Sequence[Array]) -> list[Array]:
+    """Of the original file, from those of what it has become: in its types, order and shapes. An
+    input that nothing reads may have vanished on the way, and is zero."""
+    whole = len(conversion.parts) == 1 and isinstance(conversion.parts[0], NnapiPart)
+    names = conversion.parts[0].inputs if whole else [info.name for info in conversion.inputs]
+    given = dict(zip(names, inputs, strict=True))
+    return [
+        fitted(given[info.name], info) if info.name in given else np.zeros(info.shape, info.dtype)
+        for info in conversion.inputs
+    ]
+
+
+def fitted(values: Array, info: TensorInfo) -> Array:
+    """The same values in another integer type, and numbers as vectors of one or the other way
+    around. HalyardError where they do not fit."""
+    if values.size != np.prod(info.shape, dtype=np.int64):
+        raise HalyardError(
+            f"{info.name}: {list(values.shape)} came, and {list(info.shape)} is what it is for: "
+            "its shape depends on values"
+        )
+    converted = values.astype(info.dtype)
+    if info.dtype.kind in "iu" and not np.array_equal(converted, values):
+        raise HalyardError(f"{info.name}: it has values that {info.dtype} can't hold")
+    return np.ascontiguousarray(converted).reshape(info.shape)
