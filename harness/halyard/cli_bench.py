@@ -17,6 +17,7 @@ from halyard.bench.report import Report
 from halyard.bench.results import Skipped
 from halyard.bench.table import print_clients, print_model, print_nodes, print_peers
 from halyard.cli_group import INTERRUPTED, examples
+from halyard.cli_results import keep, results_option
 from halyard.engines import peers
 from halyard.engines.workload import Workload
 from halyard.errors import ConfigError
@@ -100,6 +101,7 @@ _TYPES = "float32,quant8_signed"
 @click.option(
     "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
 )
+@results_option
 def bench(
     *,
     models: str | None,
@@ -116,6 +118,7 @@ def bench(
     cpus: str | None,
     profile: bool,
     json_path: Path | None,
+    results_path: Path | None,
 ) -> None:
     """Times models on this machine, beside other engines on the same weights."""
     names = _known(models, "--models", zoo.NAMES) if models is not None else list(zoo.NAMES)
@@ -179,6 +182,8 @@ def bench(
                 report.print_end(terminal)
             if json_path is not None:
                 report.write(json_path)
+            if report.complete or report.results:
+                keep(results_path, [report.record()], "host")
     if not report.ok:
         sys.exit(1)
 

@@ -14,6 +14,7 @@ import click
 from halyard.backends import parse as parse_backends
 from halyard.cli_device import METAVAR as DEVICES
 from halyard.cli_group import INTERRUPTED, examples
+from halyard.cli_results import keep, results_option
 from halyard.conformance.collection import collect
 from halyard.conformance.console import print_report
 from halyard.conformance.driver import Driver
@@ -84,6 +85,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--instance", metavar="NAME", help="Use the service of this name, and start none.")
 @click.option("--json", "json_path", type=_FILE, metavar="FILE")
 @click.option("--junit", "junit_path", type=_FILE, metavar="FILE")
+@results_option
 def conformance(
     *,
     files: tuple[Path, ...],
@@ -102,6 +104,7 @@ def conformance(
     instance: str | None,
     json_path: Path | None,
     junit_path: Path | None,
+    results_path: Path | None,
 ) -> None:
     """Runs conformance cases on a device: FILEs, specs (my_op.mod.py) and golden data.
 
@@ -162,6 +165,7 @@ def conformance(
         if path is not None:
             write(path, report)
             terminal.line(f"report: {path}")
+    keep(results_path, [report.record()], name)
     if isinstance(error, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
     if error is not None:

@@ -15,6 +15,7 @@ from halyard.backends import parse as parse_backends
 from halyard.cli_device import check_lasting, device_option, open_shown
 from halyard.cli_group import examples
 from halyard.cli_model import ModelChoice, model_options, show_parts
+from halyard.cli_results import keep, results_option
 from halyard.devices import Device, Service, ServiceOptions, config_of
 from halyard.devices.config import check_instance
 from halyard.driver_options import DriverOptions
@@ -24,6 +25,7 @@ from halyard.machine import Peak
 from halyard.measurement import Measurement, measure
 from halyard.output_file import check_writable
 from halyard.proto import halyard_pb2 as pb
+from halyard.records.run import Run
 from halyard.report import print_measurement, print_operations
 from halyard.runner import Target
 from halyard.subject import FileSubject, Subject
@@ -162,6 +164,7 @@ def parse_hal(text: str | None) -> HalChoice:
 @click.option(
     "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
 )
+@results_option
 def run(
     *,
     model: ModelChoice,
@@ -181,6 +184,7 @@ def run(
     placement: bool,
     profile: bool,
     json_path: Path | None,
+    results_path: Path | None,
 ) -> None:
     """Runs a model on a device and compares it with LiteRT."""
     choice = parse_hal(hal)
@@ -262,8 +266,10 @@ def run(
                 )
             ) as service:
                 measurements = series.run_with(service, choice.targets(service.instance), versions)
+    documents = [measurement.record() for measurement in measurements]
     if json_path is not None:
-        _write_json(json_path, measurements)
+        _write_json(json_path, documents)
+    keep(results_path, documents, name)
     if not all(measurement.ok for measurement in measurements):
         sys.exit(1)
 
@@ -348,8 +354,7 @@ class _Series:
             self.terminal.detail(f"  {line}")
 
 
-def _write_json(path: Path, measurements: Sequence[Measurement]) -> None:
+def _write_json(path: Path, documents: Sequence[Run]) -> None:
     """An object; a list of them if several HAL versions were run."""
-    documents = [measurement.record() for measurement in measurements]
     content = documents[0] if len(documents) == 1 else documents
     output_file.write(path, records.encode(content))

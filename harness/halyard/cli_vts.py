@@ -15,6 +15,7 @@ from halyard import hal_version
 from halyard.backends import parse as parse_backends
 from halyard.cli_device import METAVAR as DEVICES
 from halyard.cli_group import INTERRUPTED, examples
+from halyard.cli_results import keep, results_option
 from halyard.conformance.collection import collect
 from halyard.conformance.driver import Driver
 from halyard.conformance.run import SECONDS_PER_CASE, RunSettings
@@ -89,6 +90,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option("--json", "json_path", type=_FILE, metavar="FILE")
 @click.option("--junit", "junit_path", type=_FILE, metavar="FILE")
+@results_option
 def vts(
     *,
     files: tuple[Path, ...],
@@ -106,6 +108,7 @@ def vts(
     timeout: float,
     json_path: Path | None,
     junit_path: Path | None,
+    results_path: Path | None,
 ) -> None:
     """Checks a device as the vendor test suite (VTS) does.
 
@@ -166,6 +169,7 @@ def vts(
         if path is not None:
             write(path, report)
             terminal.line(f"report: {path}")
+    keep(results_path, [report.record()], name)
     if isinstance(error, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
     if error is not None:

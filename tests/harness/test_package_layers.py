@@ -16,7 +16,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"delimited", "driver_options", "folders", "junit", "native", "output_file"}),
     frozenset({"operations", "results", "terminal"}),
     frozenset({"backends", "machine", "model", "progress", "records"}),
-    frozenset({"cases", "compare", "onnx", "reference", "tflite", "vm"}),
+    frozenset({"cases", "compare", "onnx", "reference", "store", "tflite", "vm"}),
     frozenset({"conversion", "devices", "profile", "zoo"}),
     frozenset({"subject"}),
     frozenset({"hal_version", "runner"}),
@@ -25,7 +25,15 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"bench", "conformance", "report"}),
     frozenset({"vts"}),
     frozenset(
-        {"cli_bench", "cli_conformance", "cli_device", "cli_files", "cli_group", "cli_model"}
+        {
+            "cli_bench",
+            "cli_conformance",
+            "cli_device",
+            "cli_files",
+            "cli_group",
+            "cli_model",
+            "cli_results",
+        }
     ),
     frozenset({"cli_calibrate", "cli_run", "cli_vm", "cli_vts", "demo"}),
     frozenset({"cli", "pytest_plugin"}),

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What --results keeps of each command."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from halyard import cli
+
+SMALL = ("--size", "32", "--width", "0.1")
+SPEC = """
+x = Input("x", ("TENSOR_FLOAT32", [2]))
+y = Output("y", ("TENSOR_FLOAT32", [2]))
+model = Model().Operation("ADD", x, [10.0, 20.0], 0).To(y)
+Example({x: [1.0, 2.0], y: [11.0, 22.0]})
+Example({x: [1.0, 2.0], y: [11.0, 99.0]})
+"""
+
+
+@pytest.fixture
+def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    runner = CliRunner()
+    return lambda *words: runner.invoke(cli.cli, [str(word) for word in words])
+
+
+def rows(path: Path, query: str) -> list[Any]:
+    with sqlite3.connect(path) as connection:
+        return connection.execute(query).fetchall()
+
+
+def test_every_command_adds_what_it_found_out(
+    invoke: Callable[..., Result], tmp_path: Path
+) -> None:
+    path = tmp_path / "results.db"
+    spec = tmp_path / "my_add.mod.py"
+    spec.write_text(SPEC)
+    keep = ("--results", path)
+    bench = ("--models", "mobilenet_v1", "--types", "float32", "--threads", "1", "--runs", "3")
+    assert invoke("run", *SMALL, *keep).exit_code == 0
+    assert invoke("bench", *SMALL, *bench, "--peers", "litert", *keep).exit_code == 0
+    assert invoke("conformance", spec, "--derived", "none", *keep).exit_code == 1
+    assert invoke("vts", spec, "--filter", "GeneratedTest.*_SYNC", *keep).exit_code == 1
+    assert rows(
+        path,
+        "SELECT command, kind, name, ok FROM documents "
+        "JOIN sessions ON sessions.id = session JOIN devices ON devices.id = device "
+        "ORDER BY documents.id",
+    ) == [
+        ("run", "run", "host", 1),
+        ("bench", "bench", "host", 1),
+        ("conformance", "conformance", "host", 0),
+        ("vts", "vts", "host", 0),
+    ]
+    assert rows(path, "SELECT DISTINCT engine FROM timings ORDER BY 1") == [
+        ("halyard",),
+        ("litert",),
+    ]
+
+
+@pytest.mark.parametrize("command", ["run", "bench", "conformance", "vts"])
+def test_a_file_that_takes_no_results_is_told_before_anything_runs(
+    command: str, invoke: Callable[..., Result], tmp_path: Path
+) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("no results\n" * 100)
+    result = invoke(command, "--results", path)
+    assert result.exit_code == 1
+    assert "this is no SQLite file" in result.output
+    assert invoke(command, "--results", tmp_path / "none" / "r.db").exit_code == 2

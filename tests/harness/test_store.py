@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file of results: what is added stays, whoever else writes, and other files are refused."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from halyard.errors import ConfigError, HalyardError
+from halyard.records import Document
+from halyard.records.bench import Bench
+from halyard.records.conformance import Conformance
+from halyard.records.run import Run
+from halyard.records.vts import Vts
+from halyard.store import Origin, Store, check, schema
+from tests.harness import sample_results as sample
+
+
+class Odd(Document, frozen=True, kw_only=True):
+    """A kind of which the store knows nothing."""
+
+    device: str
+    ok: bool
+    anything: list[int]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "results.db"
+
+
+def added(path: Path, *documents: Document, device: str = "") -> None:
+    with Store.open(path) as store:
+        store.add(*documents, origin=Origin("run", device))
+
+
+def rows(path: Path, query: str) -> list[Any]:
+    with sqlite3.connect(path) as connection:
+        return connection.execute(query).fetchall()
+
+
+@pytest.mark.parametrize(
+    "document",
+    [sample.run(), sample.bench(), sample.conformance(), sample.vts()],
+    ids=lambda each: type(each).__name__,
+)
+def test_keeps_a_document_whole(path: Path, document: Run | Bench | Conformance | Vts) -> None:
+    added(path, document)
+    [[kind, text]] = rows(path, "SELECT kind, json FROM documents")
+    assert kind == type(document).__name__.lower()
+    assert msgspec.json.decode(text, type=type(document)) == document
+
+
+def test_keeps_a_kind_that_it_does_not_know(path: Path) -> None:
+    added(path, Odd(device="S1", ok=False, anything=[1, 2]))
+    [[kind, ok, text, name]] = rows(
+        path,
+        "SELECT kind, ok, json, name FROM documents JOIN devices ON device = devices.id",
+    )
+    assert (kind, ok, name) == ("odd", 0, "S1")
+    assert json.loads(text)["anything"] == [1, 2]
+
+
+def test_a_run_has_its_times_agreement_placement_and_nodes(path: Path) -> None:
+    added(path, sample.run(median=2.5), device="vm")
+    assert rows(path, "SELECT name, serial, emulated FROM devices") == [("vm", "S1", 1)]
+    assert rows(path, "SELECT name, type, size FROM models") == [("mobilenet_v2", "quant8", 224)]
+    assert rows(path, "SELECT engine, span, median, prepare FROM timings") == [
+        ("halyard", "wall", 2.5, 30.0),
+        ("litert", "wall", 5.0, None),
+    ]
+    assert rows(path, "SELECT reference, max_abs_error FROM agreements") == [
+        ("LiteRT", float("inf"))
+    ]
+    [[label, refusals]] = rows(path, "SELECT label, refusals FROM placement")
+    assert (label, json.loads(refusals)) == ("operation 0 (CONV_2D)", {"GpuAcc": "is not there"})
+    assert rows(path, "SELECT label, median FROM nodes") == [("operation 0 (CONV_2D)", 1.5)]
+
+
+def test_a_benchmark_has_every_engines_times(path: Path) -> None:
+    added(path, sample.bench())
+    assert rows(path, "SELECT engine, threads, p25, median, p75 FROM timings ORDER BY engine") == [
+        ("halyard", 2, 9.0, 10.0, 11.0),
+        ("litert", 2, 19.0, 20.0, 21.0),
+    ]
+    assert rows(path, "SELECT name FROM devices") == [("host",)]
+
+
+def test_conformance_and_vts_have_their_cases(path: Path) -> None:
+    added(path, sample.conformance(failed=2), sample.vts())
+    assert rows(path, "SELECT status, count(*) FROM cases GROUP BY 1 ORDER BY 1") == [
+        ("failed", 3),
+        ("passed", 2),
+    ]
+    assert rows(path, "SELECT kind, ok FROM documents ORDER BY 1") == [
+        ("conformance", 0),
+        ("vts", 0),
+    ]
+
+
+def test_a_device_is_known_again_by_the_name_that_the_user_gives_it(path: Path) -> None:
+    for serial in ("127.0.0.1:4001", "127.0.0.1:4002"):
+        added(path, sample.conformance(device=serial), device="vm")
+    assert rows(path, "SELECT name, serial FROM devices") == [("vm", "127.0.0.1:4002")]
+    assert rows(path, "SELECT count(DISTINCT device), count(*) FROM documents") == [(1, 2)]
+
+
+def test_what_is_known_of_a_device_stays_when_less_is_said(path: Path) -> None:
+    added(path, sample.run(), device="vm")
+    added(path, sample.conformance(device="S1"), device="vm")
+    [[emulated, properties]] = rows(path, "SELECT emulated, properties FROM devices")
+    assert emulated == 1
+    assert json.loads(properties) == {"ro.product.cpu.abi": "x86_64"}
+
+
+def test_all_documents_of_a_command_are_kept_or_none(path: Path) -> None:
+    added(path, sample.run())
+    with pytest.raises(HalyardError, match="no UTF-8"):
+        added(path, sample.run(), sample.run(message="\udcff"))
+    assert rows(path, "SELECT count(*) FROM documents") == [(1,)]
+    assert rows(path, "SELECT count(*) FROM sessions") == [(1,)]
+
+
+def test_keeps_a_number_of_64_bits_that_a_device_says(path: Path) -> None:
+    document = sample.run(max_steps=2**64 - 1)
+    added(path, document)
+    assert rows(path, "SELECT max_steps FROM agreements") == [(2**63 - 1,)]
+    [[text]] = rows(path, "SELECT json FROM documents")
+    assert msgspec.json.decode(text, type=Run) == document
+
+
+# ---- several writers ----------------------------------------------------------------------------
+
+WRITER = """
+import sys
+from pathlib import Path
+from halyard.store import Origin, Store
+from tests.harness import sample_results as sample
+for number in range(8):
+    with Store.open(Path(sys.argv[1])) as store:
+        store.add(sample.conformance(failed=50), origin=Origin("conformance", sys.argv[2]))
+"""
+
+
+def test_several_devices_write_at_once(path: Path) -> None:
+    """And make the file at once, too."""
+
+    def write(device: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", WRITER, str(path), device]
+        return subprocess.run(
+            command, capture_output=True, text=True, cwd=Path(__file__).parents[2]
+        )
+
+    with ThreadPoolExecutor() as pool:
+        ended = list(pool.map(write, ["a", "b", "c", "d"]))
+    assert [(each.returncode, each.stderr) for each in ended] == [(0, "")] * 4
+    assert rows(path, "SELECT count(*) FROM documents") == [(32,)]
+    assert rows(path, "SELECT count(*) FROM cases WHERE status = 'failed'") == [(1600,)]
+    assert rows(path, "SELECT count(*) FROM devices") == [(4,)]
+
+
+def test_is_one_file_once_it_is_written(path: Path) -> None:
+    added(path, sample.run())
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+# ---- other files --------------------------------------------------------------------------------
+
+
+def test_refuses_a_file_that_is_not_of_sqlite(path: Path) -> None:
+    path.write_text('{"schema": 1}' * 100)
+    with pytest.raises(HalyardError, match=r"results\.db: this is no SQLite file"):
+        check(path)
+    with pytest.raises(HalyardError, match="this is no SQLite file"):
+        added(path, sample.run())
+    assert path.read_text() == '{"schema": 1}' * 100
+
+
+def test_refuses_an_sqlite_file_of_something_else(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE bookmarks (url TEXT)")
+    before = path.read_bytes()
+    for use in (check, lambda path: Store.open(path, read_only=True)):
+        with pytest.raises(HalyardError, match="holds something else than results"):
+            use(path)
+    assert path.read_bytes() == before
+
+
+def test_refuses_another_version_of_the_tables(path: Path) -> None:
+    added(path, sample.run())
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
+    with pytest.raises(HalyardError, match="version 2, and this halyard has version 1"):
+        added(path, sample.run())
+
+
+def test_refuses_a_damaged_file(path: Path) -> None:
+    added(path, *[sample.conformance(failed=100)] * 3)
+    content = bytearray(path.read_bytes())
+    content[4096 : len(content)] = b"\xff" * (len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(HalyardError, match=r"results\.db: this file of results is damaged"):
+        added(path, sample.run())
+
+
+def test_refuses_a_folder_and_what_lies_in_none(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="Is a directory"):
+        check(tmp_path)
+    with pytest.raises(ConfigError, match="is not a folder"):
+        check(tmp_path / "none" / "results.db")
+
+
+def test_makes_no_file_to_read_from(path: Path) -> None:
+    with pytest.raises(HalyardError, match="there is no such file"):
+        Store.open(path, read_only=True)
+    check(path)
+    assert not path.exists()
+
+
+def test_every_table_is_documented() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(schema.TABLES)
+    listed = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    for [table] in connection.execute(listed).fetchall():
+        [_, _, rest] = text.partition(f"\n## `{table}`\n")
+        section = rest.partition("\n## ")[0]
+        for [column] in connection.execute(f"SELECT name FROM pragma_table_info('{table}')"):
+            assert f"`{column}`" in section, f"{table}.{column}"
+    assert f"version {schema.VERSION}" in text
