@@ -4,10 +4,10 @@
 The result is compared with LiteRT on the same weights where LiteRT is installed.
 """
 
-import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from halyard import hal_version
 from halyard.compare import Difference, allowed_steps, compare_all, disagreements
@@ -19,6 +19,7 @@ from halyard.profile import NodeTime, node_times
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import error, run
 from halyard.results import failures, stage_name, status_name
+from halyard.statistics import Summary
 from halyard.subject import AnySubject
 
 
@@ -32,18 +33,28 @@ class Times:
     def first(self) -> float:
         return self.values[0]
 
+    @cached_property
+    def summary(self) -> Summary:
+        return Summary.of(self.values)
+
     @property
     def median(self) -> float:
-        return statistics.median(self.values)
+        return self.summary.p50
 
     def record(self) -> run.Timings:
+        summary = self.summary
         return run.Timings(
-            count=len(self.values),
+            count=summary.count,
             first=self.first,
-            min=min(self.values),
-            avg=statistics.fmean(self.values),
-            median=self.median,
-            max=max(self.values),
+            min=summary.min,
+            avg=summary.mean,
+            std=summary.std,
+            median=summary.p50,
+            median_interval=summary.interval,
+            p90=summary.p90,
+            p95=summary.p95,
+            p99=summary.p99,
+            max=summary.max,
         )
 
 

@@ -14,7 +14,7 @@ import halyard
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "proto"}),
     frozenset({"delimited", "driver_options", "folders", "junit", "native", "output_file"}),
-    frozenset({"operations", "results", "terminal"}),
+    frozenset({"operations", "results", "statistics", "terminal"}),
     frozenset({"backends", "machine", "model", "progress", "records"}),
     frozenset({"cases", "compare", "onnx", "reference", "store", "tflite", "vm"}),
     frozenset({"conversion", "devices", "profile", "zoo"}),
