@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from halyard import tflite
+from halyard import onnx, tflite
 from halyard.conversion import halyard_file
 from halyard.errors import HalyardError
 from halyard.model import Conversion
@@ -31,6 +31,7 @@ HALYARD = Format("Halyard", (".pb", ".halyard"), halyard_file.read_conversion)
 FORMATS = (
     HALYARD,
     Format("TFLite", (".tflite", ".lite"), tflite.read_conversion),
+    Format("ONNX", (".onnx",), onnx.read_conversion),
 )
 
 

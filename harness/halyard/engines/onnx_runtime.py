@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
     from halyard.engines.workload import Workload
 
-_TYPES = {"tensor(float)": np.float32, "tensor(int32)": np.int32}
+_TYPES = {
+    "tensor(bool)": np.bool_,
+    "tensor(double)": np.float64,
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(int32)": np.int32,
+    "tensor(int64)": np.int64,
+    "tensor(int8)": np.int8,
+    "tensor(uint8)": np.uint8,
+}
 
 
 class OnnxRuntime(Library):
@@ -72,7 +81,11 @@ class _Session(Loaded):
                 self._binding.bind_ortvalue_input(info.name, held)
         except ValueError as error:
             raise EngineRefused(f"ONNX Runtime does not take the inputs: {error}") from error
-        for info in self.tensors.outputs:
+        for value in self._session.get_outputs():
+            if not all(isinstance(extent, int) for extent in value.shape):
+                self._binding.bind_output(value.name)
+                continue
+            info = _info(value)
             held = self._module.OrtValue.ortvalue_from_shape_and_type(info.shape, info.dtype.type)
             self._held.append(held)
             self._binding.bind_ortvalue_output(info.name, held)
@@ -92,4 +105,9 @@ class _Session(Loaded):
 
 
 def _info(value: Any) -> TensorInfo:
-    return TensorInfo(value.name, np.dtype(_TYPES[value.type]), tuple(value.shape))
+    """EngineRefused for what has no numbers. A dimension that the file leaves open is one, as it is
+    where the file is mapped to NNAPI."""
+    if value.type not in _TYPES:
+        raise EngineRefused(f"{value.name!r} is a {value.type}, which is no tensor of numbers")
+    shape = tuple(extent if isinstance(extent, int) else 1 for extent in value.shape)
+    return TensorInfo(value.name, np.dtype(_TYPES[value.type]), shape)

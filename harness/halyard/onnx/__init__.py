@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NNAPI models as ONNX files, so that ONNX Runtime runs the very same weights.
+"""NNAPI models as ONNX files, so that ONNX Runtime runs the very same weights; and back.
 
 The messages are those of the onnx package, which is imported when a file is written or read.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from halyard.errors import HalyardError, PackageMissing
+from halyard.model import Conversion
 from halyard.proto import halyard_pb2 as pb
 
-__all__ = ["read", "write"]
+__all__ = ["read", "read_conversion", "write"]
 
 
 def write(model: pb.Model) -> bytes:
@@ -38,6 +40,16 @@ def read(content: bytes) -> Any:
         return unpacked(content)
     except ValueError as error:
         raise HalyardError(f"this is no ONNX file: {error}") from error
+
+
+def read_conversion(content: bytes, path: Path) -> Conversion:
+    """The model of an ONNX file. What NNAPI has no words for is left to ONNX Runtime. HalyardError
+    where it is none, or damaged."""
+    try:
+        from halyard.onnx.reading.conversion import converted
+    except ImportError as error:
+        raise _missing("read", error) from error
+    return converted(content, path)
 
 
 def _missing(verb: str, error: ImportError) -> PackageMissing:

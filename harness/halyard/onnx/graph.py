@@ -57,14 +57,29 @@ def packed(model: ModelProto) -> bytes:
 
 def unpacked(content: bytes) -> ModelProto:
     """ValueError for what is no model, or none that makes sense."""
+    model = parsed(content)
+    checked(model)
+    return model
+
+
+def parsed(content: bytes) -> ModelProto:
+    """ValueError for what is no message."""
     model = ModelProto()
     try:
         model.ParseFromString(content)
-        checker.check_model(model)
-    # Of protobuf, whose class depends on its version, and of the checker.
+    # Of protobuf, whose class depends on its version.
     except Exception as error:
         raise ValueError(str(error)) from error
     return model
+
+
+def checked(model: ModelProto) -> None:
+    """ValueError for a model that makes no sense."""
+    try:
+        checker.check_model(model)
+    # Of the checker, and of protobuf where it writes the model for it.
+    except Exception as error:
+        raise ValueError(str(error)) from error
 
 
 def int64(values: Sequence[int]) -> Array:

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Activations: those that NNAPI has, and those that are composed of its arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from halyard.errors import NotExpressible
+from halyard.model.arguments import Activation
+from halyard.onnx.reading.arithmetic import Arithmetic
+from halyard.onnx.reading.clipping import FUSED, limits
+from halyard.onnx.reading.elementwise import operands
+from halyard.onnx.reading.mapper import Fits, Layout, Mapper
+from halyard.onnx.reading.network import Node
+from halyard.onnx.reading.pooling import unchanged
+from halyard.onnx.reading.quantities import Quantization
+from halyard.proto import halyard_pb2 as pb
+
+_LIMITING = {
+    Activation.RELU: pb.OPERATION_TYPE_RELU,
+    Activation.RELU1: pb.OPERATION_TYPE_RELU1,
+    Activation.RELU6: pb.OPERATION_TYPE_RELU6,
+}
+
+# So large that a product with it is 1 or more, or -1 or less, for what is no zero.
+_HUGE = 3e38
+
+
+def clip(mapper: Mapper, node: Node) -> None:
+    """Relu too."""
+    data, (low, high) = node.input(0), limits(mapper.network, node)
+    plan = mapper.plan(node, [data], quantizes=True, fits=unchanged)
+    fuse = FUSED.get((low, high))
+    if fuse is None and plan.quantized:
+        plan = mapper.plan(node, [data])
+    if not plan.quantized:
+        mapper.require_real(data)
+    inputs, layout = operands(mapper, plan.inputs)
+    if fuse is not None:
+        mapper.define(plan.output, _LIMITING[fuse], inputs, layout)
+    elif math.isinf(low) and math.isinf(high):
+        mapper.alias(plan.output, plan.inputs[0])
+    else:
+        result = inputs[0]
+        bounds = [
+            (pb.OPERATION_TYPE_MAXIMUM, low),
+            (pb.OPERATION_TYPE_MINIMUM, high),
+        ]
+        bounds = [each for each in bounds if not math.isinf(each[1])]
+        for operation, bound in bounds[:-1]:
+            result = mapper.step(operation, [result, mapper.number(bound, result)])
+        operation, bound = bounds[-1]
+        mapper.define(plan.output, operation, [result, mapper.number(bound, result)], layout)
+    mapper.absorb(node, plan)
+
+
+def _is_probability(_: Sequence[Quantization], output: Quantization) -> bool:
+    return output.scale == 1 / 256 and output.zero_point == output.lowest
+
+
+def _is_tanh(_: Sequence[Quantization], output: Quantization) -> bool:
+    return output.scale == 1 / 128 and output.zero_point == output.lowest + 128
+
+
+def sigmoid(mapper: Mapper, node: Node) -> None:
+    _named(mapper, node, pb.OPERATION_TYPE_LOGISTIC, _is_probability)
+
+
+def tanh(mapper: Mapper, node: Node) -> None:
+    _named(mapper, node, pb.OPERATION_TYPE_TANH, _is_tanh)
+
+
+def hard_swish(mapper: Mapper, node: Node) -> None:
+    _named(mapper, node, pb.OPERATION_TYPE_HARD_SWISH, None)
+
+
+def _named(mapper: Mapper, node: Node, operation: int, fits: Fits | None) -> None:
+    data = node.input(0)
+    plan = mapper.plan(node, [data], quantizes=True, fits=fits)
+    if not plan.quantized:
+        mapper.require_real(data)
+    inputs, layout = operands(mapper, plan.inputs)
+    mapper.define(plan.output, operation, inputs, layout)
+    mapper.absorb(node, plan)
+
+
+def softmax(mapper: Mapper, node: Node) -> None:
+    """LogSoftmax too. Before version 13 it took all dimensions from its axis on as one."""
+    data = node.input(0)
+    logarithm = node.operator == "LogSoftmax"
+    shape = mapper.shape(data)
+    axis = node.integer("axis", -1 if node.opset >= 13 else 1) % max(len(shape), 1)
+    if node.opset < 13 and math.prod(shape[axis + 1 :]) != 1:
+        raise NotExpressible("its version takes several dimensions as one")
+    plan = mapper.plan(node, [data], quantizes=not logarithm, fits=_is_probability)
+    if not plan.quantized:
+        mapper.require_real(data)
+    layout = mapper.layout_of(plan.inputs)
+    source = mapper.operand(plan.inputs[0], layout)
+    place = mapper.builder.int32(mapper.axis(data, axis, layout))
+    operation = pb.OPERATION_TYPE_LOG_SOFTMAX if logarithm else pb.OPERATION_TYPE_SOFTMAX
+    mapper.define(plan.output, operation, [source, mapper.real(1.0, source), place], layout)
+    mapper.absorb(node, plan)
+
+
+def leaky_relu(mapper: Mapper, node: Node) -> None:
+    data = node.input(0)
+    mapper.require_real(data)
+    [source], layout = operands(mapper, [data])
+    slope = mapper.number(node.real("alpha", 0.01), source)
+    mapper.define(node.outputs[0], pb.OPERATION_TYPE_PRELU, [source, slope], layout)
+
+
+def prelu(mapper: Mapper, node: Node) -> None:
+    mapper.require_real(*node.inputs)
+    inputs, layout = operands(mapper, node.inputs)
+    mapper.define(node.outputs[0], pb.OPERATION_TYPE_PRELU, inputs, layout)
+
+
+def elu(mapper: Mapper, node: Node) -> None:
+    mapper.require_real(node.input(0))
+    [source], layout = operands(mapper, [node.input(0)])
+    alpha = mapper.real(node.real("alpha", 1.0), source)
+    mapper.define(node.outputs[0], pb.OPERATION_TYPE_ELU, [source, alpha], layout)
+
+
+def _source(mapper: Mapper, node: Node) -> tuple[Arithmetic, int, Layout]:
+    mapper.require_real(node.input(0))
+    [source], layout = operands(mapper, [node.input(0)])
+    return Arithmetic(mapper), source, layout
+
+
+def hard_sigmoid(mapper: Mapper, node: Node) -> None:
+    """A limit of 0 and 6 on six times as much; HARD_SWISH where its own input is weighed by it."""
+    data = node.input(0)
+    alpha, beta = node.real("alpha", 0.2), node.real("beta", 0.5)
+    following = mapper.network.sole_use(node.outputs[0])
+    if (
+        following is not None
+        and following.operator == "Mul"
+        and data in following.inputs
+        and np.isclose(alpha, 1 / 6)
+        and beta == 0.5
+    ):
+        mapper.require_real(data)
+        inputs, layout = operands(mapper, [data])
+        mapper.define(following.outputs[0], pb.OPERATION_TYPE_HARD_SWISH, inputs, layout)
+        mapper.absorbed[following.number] = node.number
+        return
+    arithmetic, source, layout = _source(mapper, node)
+    scaled = arithmetic.add(arithmetic.mul(source, 6 * alpha), 6 * beta, Activation.RELU6)
+    arithmetic.finish_mul(node.outputs[0], scaled, 1 / 6, layout)
+
+
+def erf(mapper: Mapper, node: Node) -> None:
+    arithmetic, source, layout = _source(mapper, node)
+    sign = arithmetic.mul(source, _HUGE, Activation.RELU1)
+    size = arithmetic.erf_of_size(arithmetic.unary(pb.OPERATION_TYPE_ABS, source))
+    arithmetic.finish_mul(node.outputs[0], size, sign, layout)
+
+
+def gelu(mapper: Mapper, node: Node) -> None:
+    arithmetic, source, layout = _source(mapper, node)
+    if node.word("approximate", "none") == "tanh":
+        cube = arithmetic.mul(arithmetic.mul(source, source), source)
+        inner = arithmetic.add(source, arithmetic.mul(cube, 0.044715))
+        angle = arithmetic.mul(inner, math.sqrt(2 / math.pi))
+        bend = arithmetic.unary(pb.OPERATION_TYPE_TANH, angle)
+    else:
+        scaled = arithmetic.mul(source, math.sqrt(0.5))
+        sign = arithmetic.mul(scaled, _HUGE, Activation.RELU1)
+        size = arithmetic.erf_of_size(arithmetic.unary(pb.OPERATION_TYPE_ABS, scaled))
+        bend = arithmetic.mul(size, sign)
+    share = arithmetic.mul(arithmetic.add(bend, 1.0), 0.5)
+    arithmetic.finish_mul(node.outputs[0], share, source, layout)
+
+
+def softplus(mapper: Mapper, node: Node) -> None:
+    """max(x, 0) + log(1 + exp(-|x|)), which does not overflow."""
+    arithmetic, source, layout = _source(mapper, node)
+    size = arithmetic.unary(pb.OPERATION_TYPE_ABS, source)
+    small = arithmetic.unary(pb.OPERATION_TYPE_EXP, arithmetic.mul(size, -1.0))
+    tail = arithmetic.unary(pb.OPERATION_TYPE_LOG, arithmetic.add(small, 1.0))
+    ramp = arithmetic.unary(pb.OPERATION_TYPE_RELU, source)
+    none = mapper.builder.int32(Activation.NONE)
+    mapper.define(node.outputs[0], pb.OPERATION_TYPE_ADD, [ramp, tail, none], layout)

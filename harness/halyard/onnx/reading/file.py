@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX files as messages: parsed, with the data that lies in files beside, and checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, helper
+from onnx.external_data_helper import ExternalDataInfo, uses_external_data
+from onnx.inliner import inline_local_functions
+
+from halyard.errors import HalyardError
+from halyard.onnx.graph import checked, parsed
+
+# What protobuf takes in one message.
+_MAX_BYTES = 2**31 - 1
+
+
+def model_of(content: bytes, path: Path) -> ModelProto:
+    """Without functions of its own and without data elsewhere. HalyardError for what is no model,
+    or has data that is not there."""
+    try:
+        model = parsed(content)
+        _embed_external_data(model, path.parent)
+        checked(model)
+        return inline_local_functions(model) if model.functions else model
+    except ValueError as error:
+        raise HalyardError(f"{path}: this is no ONNX file: {error}") from error
+    except RecursionError as error:
+        raise HalyardError(f"{path}: its graphs lie too deep in each other") from error
+
+
+def tensors_of(graph: GraphProto) -> Iterator[TensorProto]:
+    """Those that a file holds, of subgraphs too."""
+    yield from graph.initializer
+    for node in graph.node:
+        yield from _tensors_of_node(node)
+
+
+def _tensors_of_node(node: NodeProto) -> Iterator[TensorProto]:
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.TENSOR:
+            yield attribute.t
+        yield from attribute.tensors
+        for graph in (attribute.g, *attribute.graphs):
+            yield from tensors_of(graph)
+
+
+def _embed_external_data(model: ModelProto, folder: Path) -> None:
+    tensors = [*tensors_of(model.graph)]
+    for function in model.functions:
+        for node in function.node:
+            tensors.extend(_tensors_of_node(node))
+    total = 0
+    for tensor in tensors:
+        if uses_external_data(tensor):
+            tensor.raw_data = _external_data(tensor, folder, _MAX_BYTES - total)
+            total += len(tensor.raw_data)
+            tensor.ClearField("external_data")
+            tensor.data_location = TensorProto.DEFAULT
+
+
+def _external_data(tensor: TensorProto, folder: Path, room: int) -> bytes:
+    """A file may name any other: it is read from its own folder and below, and nothing else is."""
+    try:
+        info = ExternalDataInfo(tensor)
+        offset, given = int(info.offset or 0), info.length
+        size = math.prod(tensor.dims) * helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
+        length = size if given is None else int(given)
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(
+            f"tensor {tensor.name!r}: external data is not described: {error}"
+        ) from error
+    what = f"tensor {tensor.name!r}: its data in {info.location!r}"
+    root = folder.resolve()
+    try:
+        file = (root / info.location).resolve()
+        if not file.is_relative_to(root) or file == root:
+            raise ValueError(f"{what} lies outside of the model's folder")
+        if not file.is_file():
+            raise ValueError(f"{what} is not there: keep the file beside the model")
+        if offset < 0 or length != size or offset + length > file.stat().st_size:
+            raise ValueError(
+                f"{what}: {length} bytes from {offset} on, where {size} are needed and the file "
+                f"has {file.stat().st_size}"
+            )
+        if length > room:
+            raise ValueError(f"{what} makes more than 2 GiB of the whole")
+        with file.open("rb") as stream:
+            stream.seek(offset)
+            return stream.read(length)
+    except OSError as error:
+        raise ValueError(f"{what}: {error.strerror}") from error

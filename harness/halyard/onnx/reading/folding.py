@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators on constants, computed by onnx's own reference in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from onnx import NodeProto
+from onnx.reference import ReferenceEvaluator
+
+from halyard.errors import NotExpressible
+from halyard.model import Array
+
+# What exporters compute shapes and weights with: nothing that draws random numbers or takes long.
+FOLDABLE = frozenset(
+    {
+        "Abs",
+        "Add",
+        "And",
+        "Cast",
+        "CastLike",
+        "Ceil",
+        "Clip",
+        "Concat",
+        "Constant",
+        "ConstantOfShape",
+        "DequantizeLinear",
+        "Div",
+        "Equal",
+        "Erf",
+        "Exp",
+        "Expand",
+        "Flatten",
+        "Floor",
+        "Gather",
+        "GatherElements",
+        "Greater",
+        "GreaterOrEqual",
+        "Identity",
+        "Less",
+        "LessOrEqual",
+        "Log",
+        "Max",
+        "Min",
+        "Mod",
+        "Mul",
+        "Neg",
+        "NonZero",
+        "Not",
+        "Or",
+        "Pad",
+        "Pow",
+        "QuantizeLinear",
+        "Range",
+        "Reciprocal",
+        "ReduceMax",
+        "ReduceMin",
+        "ReduceProd",
+        "ReduceSum",
+        "Reshape",
+        "Round",
+        "ScatterND",
+        "Sigmoid",
+        "Sign",
+        "Size",
+        "Slice",
+        "Softmax",
+        "Split",
+        "Sqrt",
+        "Squeeze",
+        "Sub",
+        "Sum",
+        "Tanh",
+        "Tile",
+        "Transpose",
+        "Trilu",
+        "Unsqueeze",
+        "Where",
+    }
+)
+
+
+def evaluated(node: NodeProto, opset: int, inputs: Sequence[Array]) -> list[Array]:
+    """NotExpressible where the reference does not compute it."""
+    names = [name for name in node.input if name]
+    try:
+        with np.errstate(all="ignore"):
+            evaluator = ReferenceEvaluator(node, opsets={"": opset})
+            results = evaluator.run(None, dict(zip(names, inputs, strict=True)))
+            return [np.asarray(each) for each in results]
+    # It raises whatever numpy does, and classes of its own.
+    except Exception as error:
+        raise NotExpressible(f"it can't be computed beforehand: {error}") from error

@@ -1,0 +1,430 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An NNAPI model in the making, with the values of an ONNX graph by their names.
+
+ONNX has images with their channels first, and NNAPI has them last: a value of four dimensions may
+be there in either layout, and is transposed where it is wanted in the other. A real value that is
+dequantised bytes is not computed before an operator asks for it.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+
+from halyard.errors import NotExpressible
+from halyard.model import (
+    Array,
+    ModelBuilder,
+    TensorType,
+    dtype_of,
+    is_constant,
+    operation_name,
+    type_name,
+)
+from halyard.model.arguments import Activation
+from halyard.onnx.reading import quantities
+from halyard.onnx.reading.clipping import fused
+from halyard.onnx.reading.network import MAX_VALUE_BYTES, Network, Node
+from halyard.onnx.reading.quantities import Quantization
+from halyard.proto import halyard_pb2 as pb
+
+MAX_RANK = 4
+
+_TO_NHWC = (0, 2, 3, 1)
+_TO_PLAIN = (0, 3, 1, 2)
+
+_TYPES: dict[int, pb.OperandType] = {
+    TensorProto.FLOAT: pb.OPERAND_TYPE_TENSOR_FLOAT32,
+    TensorProto.FLOAT16: pb.OPERAND_TYPE_TENSOR_FLOAT16,
+    TensorProto.INT32: pb.OPERAND_TYPE_TENSOR_INT32,
+    TensorProto.INT64: pb.OPERAND_TYPE_TENSOR_INT32,
+    TensorProto.BOOL: pb.OPERAND_TYPE_TENSOR_BOOL8,
+}
+_BYTES = (TensorProto.UINT8, TensorProto.INT8)
+FLOATS = (pb.OPERAND_TYPE_TENSOR_FLOAT32, pb.OPERAND_TYPE_TENSOR_FLOAT16)
+
+# Whether an operation takes 8-bit inputs of such quantities to such an output.
+Fits = Callable[[Sequence[Quantization], Quantization], bool]
+
+_COMPARISONS = {
+    pb.OPERATION_TYPE_EQUAL,
+    pb.OPERATION_TYPE_NOT_EQUAL,
+    pb.OPERATION_TYPE_GREATER,
+    pb.OPERATION_TYPE_GREATER_EQUAL,
+    pb.OPERATION_TYPE_LESS,
+    pb.OPERATION_TYPE_LESS_EQUAL,
+}
+# The operations that take what is no real number.
+_TAKES = {
+    pb.OPERAND_TYPE_TENSOR_INT32: _COMPARISONS
+    | {
+        pb.OPERATION_TYPE_ABS,
+        pb.OPERATION_TYPE_ADD,
+        pb.OPERATION_TYPE_ARGMAX,
+        pb.OPERATION_TYPE_ARGMIN,
+        pb.OPERATION_TYPE_BATCH_MATMUL,
+        pb.OPERATION_TYPE_CAST,
+        pb.OPERATION_TYPE_EXPAND_DIMS,
+        pb.OPERATION_TYPE_GATHER,
+        pb.OPERATION_TYPE_MAXIMUM,
+        pb.OPERATION_TYPE_MINIMUM,
+        pb.OPERATION_TYPE_MUL,
+        pb.OPERATION_TYPE_NEG,
+        pb.OPERATION_TYPE_RESHAPE,
+        pb.OPERATION_TYPE_SELECT,
+        pb.OPERATION_TYPE_SLICE,
+        pb.OPERATION_TYPE_SPLIT,
+        pb.OPERATION_TYPE_SUB,
+        pb.OPERATION_TYPE_TILE,
+        pb.OPERATION_TYPE_TOPK_V2,
+    },
+    pb.OPERAND_TYPE_TENSOR_BOOL8: {
+        pb.OPERATION_TYPE_CAST,
+        pb.OPERATION_TYPE_EQUAL,
+        pb.OPERATION_TYPE_LOGICAL_AND,
+        pb.OPERATION_TYPE_LOGICAL_NOT,
+        pb.OPERATION_TYPE_LOGICAL_OR,
+        pb.OPERATION_TYPE_NOT_EQUAL,
+        pb.OPERATION_TYPE_SELECT,
+    },
+}
+
+
+class Layout(enum.Enum):
+    PLAIN = enum.auto()  # as ONNX has it
+    NHWC = enum.auto()
+
+
+PLAIN, NHWC = Layout.PLAIN, Layout.NHWC
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How an operator is mapped: what it reads and writes, after those behind it that it takes in.
+    `inputs` and `output` are of 8 bits where it computes with those."""
+
+    inputs: Sequence[str]
+    output: str
+    activation: Activation = Activation.NONE
+    quantized: bool = False
+    absorbed: Sequence[Node] = ()
+
+
+@dataclass
+class Mapper:
+    network: Network
+    builder: ModelBuilder = field(init=False)
+    # Values that it was handed, by the order in which they became inputs of the model.
+    inputs: list[str] = field(default_factory=list)
+    tensor_names: dict[int, str] = field(default_factory=dict)
+    permutations: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    absorbed: dict[int, int] = field(default_factory=dict)  # into which node, by number
+    _held: dict[tuple[str, Layout], int] = field(default_factory=dict)
+    _aliases: dict[str, str] = field(default_factory=dict)
+    _temporaries: int = 0
+
+    def __post_init__(self) -> None:
+        self.builder = ModelBuilder(self.network.name)
+
+    # ---- what the graph says --------------------------------------------------------------------
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self.network.type(name).shape
+
+    def dims(self, name: str) -> tuple[int, ...]:
+        """The operand's dimensions: NNAPI has no scalar tensors, and no more than four dimensions,
+        so that leading ones are left away."""
+        shape = self.shape(name) or (1,)
+        while len(shape) > MAX_RANK and shape[0] == 1:
+            shape = shape[1:]
+        if len(shape) > MAX_RANK:
+            raise NotExpressible(
+                f"{name!r} has {len(shape)} dimensions, and NNAPI takes {MAX_RANK}"
+            )
+        return shape
+
+    def axis(self, name: str, axis: int, layout: Layout = PLAIN) -> int:
+        """Of the operand."""
+        rank, dims = len(self.shape(name)), self.dims(name)
+        left_away = rank - len(dims)
+        place = axis % max(rank, 1) - max(left_away, 0)
+        if place < 0:
+            raise NotExpressible(f"it works along dimension {axis} of {rank}, and NNAPI has 4")
+        return _TO_NHWC.index(place) if layout is NHWC else place
+
+    def constant(self, name: str) -> Array | None:
+        return self.network.constants.get(name)
+
+    def known(self, name: str, what: str) -> Array:
+        values = self.constant(name)
+        if values is None:
+            raise NotExpressible(f"its {what} is computed, and NNAPI takes a constant")
+        return values
+
+    def quantization(self, name: str) -> Quantization:
+        return quantities.quantization_of(self.network, self.root(name))
+
+    def root(self, name: str) -> str:
+        while name in self._aliases:
+            name = self._aliases[name]
+        return name
+
+    def tensor_type(self, name: str, layout: Layout = PLAIN) -> TensorType:
+        element = self.network.type(name).element
+        dims = self.dims(name)
+        if 0 in dims:
+            raise NotExpressible(f"{name!r} has no elements")
+        if math.prod(dims) * 4 > MAX_VALUE_BYTES:
+            raise NotExpressible(f"{name!r} takes more than {MAX_VALUE_BYTES} bytes")
+        if layout is NHWC:
+            dims = tuple(dims[axis] for axis in _TO_NHWC)
+        if element in _BYTES:
+            found = self.quantization(name)
+            return TensorType(found.type, dims, found.scale, found.zero_point)
+        if element not in _TYPES:
+            raise NotExpressible(
+                f"{name!r} is of {TensorProto.DataType.Name(element)}, which NNAPI has not"
+            )
+        return TensorType(_TYPES[element], dims)
+
+    # ---- how an operator is mapped --------------------------------------------------------------
+
+    def plan(
+        self,
+        node: Node,
+        inputs: Sequence[str],
+        *,
+        after: Sequence[Node] = (),
+        activates: bool = False,
+        quantizes: bool = False,
+        fits: Fits | None = None,
+    ) -> Plan:
+        """`inputs` are those with data, and `after` what it takes in already. It takes in an
+        activation where it `activates`, and computes in 8 bits where it `quantizes`, all inputs are
+        dequantised for it, its output is quantised behind it, and the quantities fit."""
+        last = after[-1] if after else node
+        output, absorbed = last.outputs[0], list(after)
+        activation = Activation.NONE
+        following = self.network.sole_use(output)
+        if activates and following is not None:
+            found = fused(self.network, following)
+            if found is not None:
+                activation, output = found, following.outputs[0]
+                absorbed.append(following)
+                following = self.network.sole_use(output)
+        if quantizes and following is not None and following.operator == "QuantizeLinear":
+            sources = [quantities.source_of(self.network, self.root(name)) for name in inputs]
+            known = [each for each in sources if each is not None]
+            written = following.outputs[0]
+            if len(known) == len(sources) and self._fit(known, written, fits):
+                return Plan(known, written, activation, True, [*absorbed, following])
+        return Plan(inputs, output, activation, False, absorbed)
+
+    def _fit(self, sources: Sequence[str], output: str, fits: Fits | None) -> bool:
+        try:
+            given = [self.quantization(name) for name in sources]
+            made = self.quantization(output)
+        except NotExpressible:
+            return False
+        return all(each.type == made.type for each in given) and (fits is None or fits(given, made))
+
+    def absorb(self, node: Node, plan: Plan) -> None:
+        for each in plan.absorbed:
+            self.absorbed[each.number] = node.number
+
+    # ---- values ---------------------------------------------------------------------------------
+
+    def has(self, name: str, layout: Layout) -> bool:
+        """Whether the value is there in that layout without more ado."""
+        return (self._place_of(name), layout) in self._held
+
+    def _place_of(self, name: str) -> str:
+        """Where the value is, or what it is to be dequantised from."""
+        name = self.root(name)
+        if any((name, layout) in self._held for layout in Layout):
+            return name
+        source = quantities.source_of(self.network, name)
+        return name if source is None or self.constant(name) is not None else self.root(source)
+
+    def layout_of(self, names: Sequence[str]) -> Layout:
+        """The one to compute in where any will do: NHWC where one of the values is there in no
+        other, and all can be."""
+        computed = [name for name in names if self.constant(name) is None]
+        if any(len(self.dims(name)) != MAX_RANK for name in computed):
+            return PLAIN
+        lonely = any(self.has(name, NHWC) and not self.has(name, PLAIN) for name in computed)
+        return NHWC if lonely else PLAIN
+
+    def operand(self, name: str, layout: Layout = PLAIN) -> int:
+        """The operand that holds the value."""
+        name = self.root(name)
+        if (name, layout) in self._held:
+            return self._held[name, layout]
+        other = NHWC if layout is PLAIN else PLAIN
+        if self.constant(name) is not None:
+            index = self._constant(name, layout)
+        elif (name, other) in self._held:
+            index = self._moved(name, layout, self._held[name, other])
+        elif (source := quantities.source_of(self.network, name)) is not None:
+            held = layout if self.has(source, layout) or not self.has(source, other) else other
+            self.define(name, pb.OPERATION_TYPE_DEQUANTIZE, [self.operand(source, held)], held)
+            return self.operand(name, layout)
+        else:
+            self.receive(name)
+            return self.operand(name, layout)
+        self.hold(name, layout, index)
+        return index
+
+    def receive(self, name: str) -> None:
+        """A value from outside becomes an input of the model."""
+        if len(self.shape(name)) > MAX_RANK:
+            raise NotExpressible(f"{name!r} comes in with more dimensions than NNAPI takes")
+        self.hold(name, PLAIN, self.builder.input(name, self.tensor_type(name)))
+        self.inputs.append(name)
+
+    def _constant(self, name: str, layout: Layout) -> int:
+        tensor = self.tensor_type(name, layout)
+        values = self.network.constants[name].reshape(self.dims(name))
+        if layout is NHWC:
+            values = values.transpose(_TO_NHWC)
+        return self.builder.constant(name, tensor, cast(values, dtype_of(tensor.type)))
+
+    def broadcast(self, name: str, rank: int, layout: Layout) -> int:
+        """The operand of a constant that may have fewer dimensions than what it meets."""
+        values = self.constant(name)
+        dims = self.dims(name)
+        if values is None or layout is PLAIN or len(dims) == MAX_RANK or math.prod(dims) == 1:
+            return self.operand(name, layout if len(dims) == MAX_RANK else PLAIN)
+        tensor = self.tensor_type(name)
+        full = values.reshape((1,) * (rank - len(dims)) + dims).transpose(_TO_NHWC)
+        channels = TensorType(tensor.type, full.shape, tensor.scale, tensor.zero_point)
+        return self.builder.constant(name, channels, cast(full, dtype_of(tensor.type)))
+
+    def _moved(self, name: str, layout: Layout, index: int) -> int:
+        permutation = _TO_NHWC if layout is NHWC else _TO_PLAIN
+        suffix = "nhwc" if layout is NHWC else "nchw"
+        return self.transposed(index, permutation, f"{name}/{suffix}")
+
+    def hold(self, name: str, layout: Layout, index: int) -> None:
+        self._held[name, layout] = index
+        if not is_constant(self.builder.operand(index)):
+            self.tensor_names[index] = name
+            if layout is NHWC:
+                self.permutations[index] = _TO_NHWC
+
+    def alias(self, name: str, other: str) -> None:
+        """The value is the other one."""
+        self._aliases[name] = self.root(other)
+
+    # ---- operations -----------------------------------------------------------------------------
+
+    def define(
+        self, name: str, operation: int, inputs: Sequence[int], layout: Layout = PLAIN
+    ) -> int:
+        """The operation whose output is the value."""
+        index = self.emit(operation, inputs, name, self.tensor_type(name, layout))
+        self.hold(name, layout, index)
+        return index
+
+    def emit(self, operation: int, inputs: Sequence[int], name: str, output: TensorType) -> int:
+        """An operation with one output. NotExpressible where it does not take the types."""
+        return self.emit_n(operation, inputs, [(name, output)])[0]
+
+    def emit_n(
+        self, operation: int, inputs: Sequence[int], outputs: Sequence[tuple[str, TensorType]]
+    ) -> list[int]:
+        first = self.builder.operand(inputs[0]).type
+        if first in _TAKES and operation not in _TAKES[first]:
+            raise NotExpressible(f"{operation_name(operation)} does not take {type_name(first)}")
+        return self.builder.operation_n(operation, inputs, outputs)
+
+    def like(self, index: int, dims: Sequence[int] | None = None) -> TensorType:
+        """The type of an operand, of other dimensions."""
+        operand = self.builder.operand(index)
+        return TensorType(
+            operand.type,
+            tuple(operand.dimensions if dims is None else dims),
+            operand.scale,
+            operand.zero_point,
+        )
+
+    def step(self, operation: int, inputs: Sequence[int], dims: Sequence[int] | None = None) -> int:
+        """An operation between, whose output is of the first input's type, and has its dimensions
+        unless told."""
+        self._temporaries += 1
+        tensor = self.like(inputs[0], dims)
+        return self.emit(operation, inputs, f"step_{self._temporaries}", tensor)
+
+    def number(self, value: float, like: int) -> int:
+        """A constant tensor of one real number, of an operand's type."""
+        operand = self.builder.operand(like)
+        tensor = TensorType(operand.type, (1,))
+        return self.builder.constant("", tensor, np.full(1, value, dtype_of(operand.type)))
+
+    def real(self, value: float, like: int) -> int:
+        """A scalar argument of the type that goes with an operand's."""
+        half = self.builder.operand(like).type == pb.OPERAND_TYPE_TENSOR_FLOAT16
+        scalar = pb.OPERAND_TYPE_FLOAT16 if half else pb.OPERAND_TYPE_FLOAT32
+        return self.builder.scalar(scalar, value)
+
+    def require_real(self, *names: str) -> None:
+        for name in names:
+            if self.tensor_type(name).type not in FLOATS:
+                raise NotExpressible(f"{name!r} is not of FLOAT or FLOAT16")
+
+    def reshaped(self, index: int, dims: Sequence[int], name: str) -> int:
+        if tuple(self.builder.operand(index).dimensions) == tuple(dims):
+            return index
+        shape = self.builder.vector("", dims)
+        return self.emit(pb.OPERATION_TYPE_RESHAPE, [index, shape], name, self.like(index, dims))
+
+    def transposed(self, index: int, permutation: Sequence[int], name: str) -> int:
+        """By a reshape where only dimensions of one move."""
+        dims = list(self.builder.operand(index).dimensions)
+        result = [dims[axis] for axis in permutation]
+        if [axis for axis in permutation if dims[axis] > 1] == [
+            axis for axis, extent in enumerate(dims) if extent > 1
+        ]:
+            return self.reshaped(index, result, name)
+        order = self.builder.vector("", permutation)
+        return self.emit(
+            pb.OPERATION_TYPE_TRANSPOSE, [index, order], name, self.like(index, result)
+        )
+
+    # ---- the end --------------------------------------------------------------------------------
+
+    def result(self, name: str, taken: set[int]) -> int:
+        """The operand of an output, in the graph's own shape, that is no other output's."""
+        index = self.operand(name)
+        shape = self.shape(name) or (1,)
+        operand = self.builder.operand(index)
+        if tuple(operand.dimensions) != shape:
+            index = self.reshaped(index, shape, name)
+        elif operand.lifetime != pb.OPERAND_LIFE_TIME_TEMPORARY_VARIABLE or index in taken:
+            index = self._copied(index, name)
+        taken.add(index)
+        self.builder.operand(index).name = name
+        self.tensor_names[index] = name
+        return index
+
+    def _copied(self, index: int, name: str) -> int:
+        tensor = self.like(index)
+        if tensor.type == pb.OPERAND_TYPE_TENSOR_BOOL8:
+            return self.emit(pb.OPERATION_TYPE_LOGICAL_OR, [index, index], name, tensor)
+        shape = self.builder.vector("", tensor.dimensions)
+        return self.emit(pb.OPERATION_TYPE_RESHAPE, [index, shape], name, tensor)
+
+
+def cast(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Into the type of an operand. NotExpressible where whole numbers do not go into it."""
+    if np.issubdtype(values.dtype, np.integer) and np.issubdtype(dtype, np.integer):
+        limits = np.iinfo(dtype)
+        if values.size and (values.min() < limits.min or values.max() > limits.max):
+            raise NotExpressible(f"a constant does not go into {dtype}")
+    return np.ascontiguousarray(values.astype(dtype))

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Poolings over windows and over whole images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from halyard.errors import NotExpressible
+from halyard.model import TensorType
+from halyard.onnx.reading.mapper import NHWC, Mapper
+from halyard.onnx.reading.network import Node
+from halyard.onnx.reading.quantities import Quantization
+from halyard.onnx.reading.windows import Window, window
+from halyard.proto import halyard_pb2 as pb
+
+_OPERATIONS = {
+    "AveragePool": pb.OPERATION_TYPE_AVERAGE_POOL_2D,
+    "MaxPool": pb.OPERATION_TYPE_MAX_POOL_2D,
+}
+
+
+def unchanged(inputs: Sequence[Quantization], output: Quantization) -> bool:
+    """What computes with the bytes themselves."""
+    return all(each == output for each in inputs)
+
+
+def pooling(mapper: Mapper, node: Node) -> None:
+    data = node.input(0)
+    moves = window(mapper, node, node.integers("kernel_shape"), node.outputs[0])
+    if moves.dilations != (1, 1):
+        raise NotExpressible("it is dilated, and NNAPI's poolings are not")
+    if len(node.outputs) > 1 and node.outputs[1]:
+        raise NotExpressible("it gives indices, and MAX_POOL_2D does not")
+    plan = mapper.plan(node, [data], activates=True, quantizes=True, fits=unchanged)
+    if not plan.quantized:
+        mapper.require_real(data)
+    source = mapper.operand(plan.inputs[0], NHWC)
+    if node.operator == "AveragePool" and node.integer("count_include_pad", 0):
+        if node.integer("ceil_mode", 0):
+            raise NotExpressible("it counts its padding and rounds its extents up")
+        source, moves = _padded(mapper, source, moves)
+    builder = mapper.builder
+    inputs = [
+        source,
+        *(builder.int32(pad) for pad in moves.pads),
+        builder.int32(moves.strides[1]),
+        builder.int32(moves.strides[0]),
+        builder.int32(moves.kernel[1]),
+        builder.int32(moves.kernel[0]),
+        builder.int32(plan.activation),
+    ]
+    mapper.define(plan.output, _OPERATIONS[node.operator], inputs, NHWC)
+    mapper.absorb(node, plan)
+
+
+def _padded(mapper: Mapper, source: int, moves: Window) -> tuple[int, Window]:
+    """With zeros that count, which NNAPI's own padding does not."""
+    left, right, top, bottom = moves.pads
+    if not any(moves.pads):
+        return source, moves
+    pairs = np.array([[0, 0], [top, bottom], [left, right], [0, 0]], np.int32)
+    dims = [
+        extent + int(both.sum())
+        for extent, both in zip(mapper.builder.operand(source).dimensions, pairs, strict=True)
+    ]
+    amounts = mapper.builder.constant(
+        "", TensorType(pb.OPERAND_TYPE_TENSOR_INT32, pairs.shape), pairs
+    )
+    padded = mapper.step(pb.OPERATION_TYPE_PAD, [source, amounts], dims)
+    return padded, Window(moves.kernel, moves.strides, moves.dilations, (0, 0), (0, 0))
+
+
+def global_pooling(mapper: Mapper, node: Node) -> None:
+    data = node.input(0)
+    if len(mapper.shape(data)) != 4:
+        raise NotExpressible("NNAPI's images have 4 dimensions")
+    maximum = node.operator == "GlobalMaxPool"
+    plan = mapper.plan(node, [data], quantizes=True, fits=unchanged)
+    if not plan.quantized:
+        mapper.require_real(data)
+    operation = pb.OPERATION_TYPE_REDUCE_MAX if maximum else pb.OPERATION_TYPE_MEAN
+    axes = mapper.builder.vector("", (1, 2))
+    keep = mapper.builder.boolean(True) if maximum else mapper.builder.int32(1)
+    mapper.define(plan.output, operation, [mapper.operand(plan.inputs[0], NHWC), axes, keep], NHWC)
+    mapper.absorb(node, plan)

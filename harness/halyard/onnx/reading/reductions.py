@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions along dimensions, and the places of what is largest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from halyard.errors import NotExpressible
+from halyard.onnx.reading.arithmetic import Arithmetic
+from halyard.onnx.reading.mapper import NHWC, PLAIN, Layout, Mapper
+from halyard.onnx.reading.network import Node
+from halyard.onnx.reading.pooling import unchanged
+from halyard.proto import halyard_pb2 as pb
+
+_OPERATIONS = {
+    "ReduceL2": pb.OPERATION_TYPE_REDUCE_SUM,
+    "ReduceMax": pb.OPERATION_TYPE_REDUCE_MAX,
+    "ReduceMean": pb.OPERATION_TYPE_MEAN,
+    "ReduceMin": pb.OPERATION_TYPE_REDUCE_MIN,
+    "ReduceProd": pb.OPERATION_TYPE_REDUCE_PROD,
+    "ReduceSum": pb.OPERATION_TYPE_REDUCE_SUM,
+    "ReduceSumSquare": pb.OPERATION_TYPE_REDUCE_SUM,
+}
+_BYTES_TOO = ("ReduceMax", "ReduceMean", "ReduceMin")
+
+
+def reduction(mapper: Mapper, node: Node) -> None:
+    data = node.input(0)
+    axes = node.integers("axes")
+    if node.input(1):
+        axes = mapper.known(node.input(1), "axes").reshape(-1).tolist()
+    if not axes:
+        if node.integer("noop_with_empty_axes", 0):
+            mapper.alias(node.outputs[0], data)
+            return
+        axes = list(range(len(mapper.shape(data))))
+    rank = len(mapper.shape(data))
+    left_away = rank - len(mapper.dims(data))
+    # Leading dimensions of one that the operand has not are reduced by nothing.
+    axes = sorted({axis % rank for axis in axes if axis % rank >= left_away})
+    quantizes = node.operator in _BYTES_TOO
+    plan = mapper.plan(node, [data], quantizes=quantizes, fits=unchanged)
+    mapper.absorb(node, plan)
+    if not plan.quantized:
+        mapper.require_real(data)
+    keep = bool(node.integer("keepdims", 1))
+    layout = _layout(mapper, plan.inputs[0], axes, keep)
+    source = mapper.operand(plan.inputs[0], layout)
+    if node.operator in ("ReduceL2", "ReduceSumSquare"):
+        source = Arithmetic(mapper).mul(source, source)
+    operation = _OPERATIONS[node.operator]
+    places = [mapper.axis(data, axis, layout) for axis in axes]
+    flag = mapper.builder.int32(int(keep))
+    if operation != pb.OPERATION_TYPE_MEAN:
+        flag = mapper.builder.boolean(keep)
+    inputs = [source, mapper.builder.vector("", places), flag]
+    result = layout if keep else PLAIN
+    if node.operator == "ReduceL2":
+        dims = mapper.tensor_type(plan.output, result).dimensions
+        total = mapper.step(operation, inputs, dims)
+        mapper.define(plan.output, pb.OPERATION_TYPE_SQRT, [total], result)
+    else:
+        mapper.define(plan.output, operation, inputs, result)
+
+
+def _layout(mapper: Mapper, name: str, axes: Sequence[int], keep: bool) -> Layout:
+    """NHWC only where what is left has the same order in both."""
+    layout = mapper.layout_of([name])
+    if layout is NHWC and not keep:
+        kept = [mapper.axis(name, axis, NHWC) for axis in range(4) if axis not in axes]
+        if kept != sorted(kept):
+            return PLAIN
+    return layout
+
+
+def largest_place(mapper: Mapper, node: Node) -> None:
+    """ArgMax and ArgMin."""
+    data, output = node.input(0), node.outputs[0]
+    if node.integer("select_last_index", 0):
+        raise NotExpressible("of equals it takes the last, and NNAPI takes the first")
+    mapper.require_real(data)
+    source = mapper.operand(data)
+    axis = mapper.axis(data, node.integer("axis", 0))
+    maximum = node.operator == "ArgMax"
+    operation = pb.OPERATION_TYPE_ARGMAX if maximum else pb.OPERATION_TYPE_ARGMIN
+    tensor = mapper.tensor_type(output)
+    dims = list(mapper.dims(data))
+    del dims[axis]
+    if not dims:
+        raise NotExpressible("its output is a scalar, which NNAPI has no tensor for")
+    short = replace(tensor, dimensions=tuple(dims))
+    index = mapper.emit(operation, [source, mapper.builder.int32(axis)], output, short)
+    mapper.hold(output, PLAIN, mapper.reshaped(index, tensor.dimensions, output))
+
+
+def largest(mapper: Mapper, node: Node) -> None:
+    """TopK."""
+    data = node.input(0)
+    count = node.integer("k", 0)
+    if node.input(1):
+        count = int(mapper.known(node.input(1), "count").reshape(-1)[0])
+    dims = mapper.dims(data)
+    if mapper.axis(data, node.integer("axis", -1)) != len(dims) - 1:
+        raise NotExpressible("it is not along the last dimension, as TOPK_V2 is")
+    if not node.integer("largest", 1):
+        raise NotExpressible("it takes the smallest, and TOPK_V2 the largest")
+    mapper.require_real(data)
+    outputs = [(name, mapper.tensor_type(name)) for name in node.outputs]
+    inputs = [mapper.operand(data), mapper.builder.int32(count)]
+    results = mapper.emit_n(pb.OPERATION_TYPE_TOPK_V2, inputs, outputs)
+    for name, index in zip(node.outputs, results, strict=True):
+        mapper.hold(name, PLAIN, index)

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What moves elements and computes nothing: reshapes, transposes, slices, pads, and the like."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from halyard.errors import NotExpressible
+from halyard.model import TensorType
+from halyard.onnx.reading.mapper import MAX_RANK, NHWC, PLAIN, Layout, Mapper, Plan
+from halyard.onnx.reading.network import Node
+from halyard.onnx.reading.pooling import unchanged
+from halyard.proto import halyard_pb2 as pb
+
+_INT32 = pb.OPERAND_TYPE_TENSOR_INT32
+
+
+def _moving(mapper: Mapper, node: Node, inputs: Sequence[str]) -> Plan:
+    """Of bytes where those stay the same."""
+    plan = mapper.plan(node, inputs, quantizes=True, fits=unchanged)
+    mapper.absorb(node, plan)
+    return plan
+
+
+def identity(mapper: Mapper, node: Node) -> None:
+    """Dropout too, which does nothing outside of training."""
+    if any(mapper.network.uses.get(name) for name in node.outputs[1:]):
+        raise NotExpressible("its mask is read")
+    mapper.alias(node.outputs[0], node.input(0))
+
+
+def reshape(mapper: Mapper, node: Node) -> None:
+    """Flatten, Squeeze and Unsqueeze too: the output's shape is known."""
+    plan = _moving(mapper, node, [node.input(0)])
+    dims = mapper.dims(plan.output)
+    if dims == mapper.dims(plan.inputs[0]):
+        mapper.alias(plan.output, plan.inputs[0])
+        return
+    source = mapper.operand(plan.inputs[0])
+    shape = mapper.builder.vector("", dims)
+    mapper.define(plan.output, pb.OPERATION_TYPE_RESHAPE, [source, shape])
+
+
+def transpose(mapper: Mapper, node: Node) -> None:
+    plan = _moving(mapper, node, [node.input(0)])
+    data, output = plan.inputs[0], plan.output
+    shape = mapper.shape(node.input(0))
+    permutation = node.integers("perm", range(len(shape))[::-1])
+    # An image with its channels last is there already, or will be wanted so.
+    if permutation == [0, 2, 3, 1] and mapper.has(data, NHWC):
+        mapper.hold(output, PLAIN, mapper.operand(data, NHWC))
+    elif permutation == [0, 3, 1, 2]:
+        mapper.hold(output, NHWC, mapper.operand(data))
+    else:
+        index = _permuted(mapper, mapper.operand(data), shape, permutation, output)
+        mapper.hold(output, PLAIN, mapper.reshaped(index, mapper.dims(output), output))
+
+
+def _permuted(
+    mapper: Mapper, index: int, shape: Sequence[int], permutation: Sequence[int], name: str
+) -> int:
+    """Dimensions that stay beside each other are moved as one, so that four are enough for more."""
+    runs: list[list[int]] = []
+    for axis in permutation:
+        if shape[axis] == 1:
+            continue
+        if runs and _follows(runs[-1][-1], axis, shape):
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    order = sorted(range(len(runs)), key=lambda run: runs[run][0])
+    extents = [math.prod(shape[axis] for axis in run) for run in runs]
+    if len(runs) > MAX_RANK:
+        raise NotExpressible(f"it moves {len(runs)} dimensions, and NNAPI takes {MAX_RANK}")
+    if len(shape) <= MAX_RANK:
+        return mapper.transposed(index, permutation, name)
+    merged = mapper.reshaped(index, [extents[run] for run in order] or [1], f"{name}/merged")
+    return mapper.transposed(merged, [order.index(run) for run in range(len(runs))] or [0], name)
+
+
+def _follows(before: int, axis: int, shape: Sequence[int]) -> bool:
+    """Whether nothing but ones lies between."""
+    return before < axis and all(shape[each] == 1 for each in range(before + 1, axis))
+
+
+def concatenation(mapper: Mapper, node: Node) -> None:
+    plan = mapper.plan(node, node.inputs, quantizes=True)
+    mapper.absorb(node, plan)
+    layout = mapper.layout_of(plan.inputs)
+    axis = mapper.axis(node.outputs[0], node.integer("axis", 1), layout)
+    inputs = [mapper.operand(name, layout) for name in plan.inputs]
+    if mapper.tensor_type(plan.output).type == _INT32:
+        raise NotExpressible("CONCATENATION does not take INT32")
+    place = mapper.builder.int32(axis)
+    mapper.define(plan.output, pb.OPERATION_TYPE_CONCATENATION, [*inputs, place], layout)
+
+
+# ---- parts --------------------------------------------------------------------------------------
+
+
+def split(mapper: Mapper, node: Node) -> None:
+    data = node.input(0)
+    layout = mapper.layout_of([data])
+    axis = mapper.axis(data, node.integer("axis", 0), layout)
+    source = mapper.operand(data, layout)
+    outputs = list(node.outputs)
+    sizes = [mapper.tensor_type(name, layout).dimensions[axis] for name in outputs]
+    if len(set(sizes)) == 1:
+        builder = mapper.builder
+        tensors = [(name, mapper.tensor_type(name, layout)) for name in outputs]
+        inputs = [source, builder.int32(axis), builder.int32(len(outputs))]
+        results = mapper.emit_n(pb.OPERATION_TYPE_SPLIT, inputs, tensors)
+        for name, index in zip(outputs, results, strict=True):
+            mapper.hold(name, layout, index)
+        return
+    begin = 0
+    for name, size in zip(outputs, sizes, strict=True):
+        _cut(mapper, name, source, {axis: begin}, layout)
+        begin += size
+
+
+def _cut(mapper: Mapper, name: str, source: int, begins: dict[int, int], layout: Layout) -> None:
+    """So much from there on as the value has."""
+    sizes = mapper.tensor_type(name, layout).dimensions
+    begin = mapper.builder.vector("", [begins.get(axis, 0) for axis in range(len(sizes))])
+    size = mapper.builder.vector("", sizes)
+    mapper.define(name, pb.OPERATION_TYPE_SLICE, [source, begin, size], layout)
+
+
+def slicing(mapper: Mapper, node: Node) -> None:
+    data = node.input(0)
+    shape = mapper.shape(data)
+    if node.opset >= 10:
+        words = ("starts", "ends", "axes", "steps")
+        given = [
+            mapper.known(node.input(place + 1), word).tolist() if node.input(place + 1) else []
+            for place, word in enumerate(words)
+        ]
+    else:
+        given = [node.integers(word) for word in ("starts", "ends", "axes")] + [[]]
+    starts, ends, axes, steps = given
+    axes = axes or list(range(len(starts)))
+    steps = steps or [1] * len(starts)
+    plan = _moving(mapper, node, [data])
+    layout = mapper.layout_of(plan.inputs)
+    source = mapper.operand(plan.inputs[0], layout)
+    dims = list(mapper.builder.operand(source).dimensions)
+    begin, end, stride = [0] * len(dims), list(dims), [1] * len(dims)
+    for start, stop, axis, step in zip(starts, ends, axes, steps, strict=True):
+        # As numpy reads them, with the negative ones and those beyond.
+        first, last, _ = slice(start, stop, step).indices(shape[axis])
+        place = mapper.axis(data, axis, layout)
+        begin[place], end[place], stride[place] = first, last, step
+    if all(step == 1 for step in stride):
+        _cut(mapper, plan.output, source, dict(enumerate(begin)), layout)
+        return
+    # An end before the first element has no number, but a bit of the mask.
+    mask = sum(1 << place for place, last in enumerate(end) if stride[place] < 0 and last < 0)
+    builder = mapper.builder
+    inputs = [
+        source,
+        *(builder.vector("", values) for values in (begin, end, stride)),
+        *(builder.int32(value) for value in (0, mask, 0)),
+    ]
+    mapper.define(plan.output, pb.OPERATION_TYPE_STRIDED_SLICE, inputs, layout)
+
+
+def gather(mapper: Mapper, node: Node) -> None:
+    data, indices = node.inputs
+    axis = mapper.axis(data, node.integer("axis", 0))
+    known = mapper.constant(indices)
+    output = node.outputs[0]
+    extent = mapper.dims(data)[axis]
+    if known is not None and known.size == 1:
+        # One place: what is left is a slice, whatever the dimensions of the index.
+        place = int(known.reshape(-1)[0]) % extent
+        source = mapper.operand(data)
+        dims = mapper.dims(data)
+        begin = mapper.builder.vector(
+            "", [place if each == axis else 0 for each in range(len(dims))]
+        )
+        sizes = tuple(1 if each == axis else size for each, size in enumerate(dims))
+        size = mapper.builder.vector("", sizes)
+        part = mapper.emit(
+            pb.OPERATION_TYPE_SLICE, [source, begin, size], output, mapper.like(source, sizes)
+        )
+        mapper.hold(output, PLAIN, mapper.reshaped(part, mapper.dims(output), output))
+        return
+    builder = mapper.builder
+    if known is not None:
+        where = known % extent
+        numbers = builder.constant(indices, TensorType(_INT32, where.shape), where.astype(np.int32))
+    else:
+        numbers = mapper.operand(indices)
+    inputs = [mapper.operand(data), builder.int32(axis), numbers]
+    mapper.define(output, pb.OPERATION_TYPE_GATHER, inputs)
+
+
+# ---- more of the same ---------------------------------------------------------------------------
+
+
+def pad(mapper: Mapper, node: Node) -> None:
+    data, mode = node.input(0), node.word("mode", "constant")
+    if mode not in ("constant", "reflect"):
+        raise NotExpressible(f"it pads in mode {mode}")
+    shape = mapper.shape(data)
+    if node.opset >= 11:
+        amounts = mapper.known(node.input(1), "padding").tolist()
+        value = 0.0
+        if node.input(2):
+            value = float(mapper.known(node.input(2), "value").reshape(-1)[0])
+        axes = mapper.known(node.input(3), "axes").tolist() if node.input(3) else []
+    else:
+        amounts, value, axes = node.integers("pads"), node.real("value", 0.0), []
+    axes = axes or list(range(len(shape)))
+    if min(amounts, default=0) < 0:
+        raise NotExpressible("it takes away, by negative padding")
+    plan = mapper.plan(node, [data], quantizes=mode == "constant" and value == 0.0, fits=unchanged)
+    mapper.absorb(node, plan)
+    layout = mapper.layout_of(plan.inputs)
+    source = mapper.operand(plan.inputs[0], layout)
+    pairs = np.zeros((len(mapper.builder.operand(source).dimensions), 2), np.int32)
+    for place, axis in enumerate(axes):
+        before, after = amounts[place], amounts[place + len(axes)]
+        if before or after:
+            pairs[mapper.axis(data, axis, layout)] = before, after
+    table = mapper.builder.constant("", TensorType(_INT32, pairs.shape), pairs)
+    if mode == "reflect":
+        how = mapper.builder.int32(0)
+        mapper.define(plan.output, pb.OPERATION_TYPE_MIRROR_PAD, [source, table, how], layout)
+    elif value == 0.0:
+        mapper.define(plan.output, pb.OPERATION_TYPE_PAD, [source, table], layout)
+    else:
+        mapper.require_real(data)
+        inputs = [source, table, mapper.real(value, source)]
+        mapper.define(plan.output, pb.OPERATION_TYPE_PAD_V2, inputs, layout)
+
+
+def tile(mapper: Mapper, node: Node) -> None:
+    """Expand too: the output's shape says how often each dimension is there."""
+    data, output = node.input(0), node.outputs[0]
+    dims, wanted = mapper.dims(data), mapper.dims(output)
+    full = (1,) * (len(wanted) - len(dims)) + dims
+    source = mapper.reshaped(mapper.operand(data), full, f"{output}/full")
+    times = mapper.builder.vector("", [a // b for a, b in zip(wanted, full, strict=True)])
+    mapper.define(output, pb.OPERATION_TYPE_TILE, [source, times])
+
+
+def depth_to_space(mapper: Mapper, node: Node) -> None:
+    block = mapper.builder.int32(node.integer("blocksize", 1))
+    if node.word("mode", "DCR") != "DCR":
+        raise NotExpressible("it is of mode CRD, and DEPTH_TO_SPACE is of DCR")
+    source = mapper.operand(node.input(0), NHWC)
+    mapper.define(node.outputs[0], pb.OPERATION_TYPE_DEPTH_TO_SPACE, [source, block], NHWC)
+
+
+def space_to_depth(mapper: Mapper, node: Node) -> None:
+    block = mapper.builder.int32(node.integer("blocksize", 1))
+    source = mapper.operand(node.input(0), NHWC)
+    mapper.define(node.outputs[0], pb.OPERATION_TYPE_SPACE_TO_DEPTH, [source, block], NHWC)

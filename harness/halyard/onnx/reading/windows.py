@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How ONNX's convolutions and poolings move over an image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from halyard.errors import NotExpressible
+from halyard.model.arguments import same_padding
+from halyard.onnx.reading.mapper import Mapper
+from halyard.onnx.reading.network import Node
+
+
+@dataclass(frozen=True)
+class Window:
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    begins: tuple[int, int]  # padding at the top and the left
+    ends: tuple[int, int]
+
+    @property
+    def pads(self) -> tuple[int, int, int, int]:
+        """Left, right, top, bottom, as NNAPI is told."""
+        return self.begins[1], self.ends[1], self.begins[0], self.ends[0]
+
+
+def pair(values: Sequence[int], what: str) -> tuple[int, int]:
+    if len(values) != 2:
+        raise NotExpressible(f"its {what} has {len(values)} dimensions, and NNAPI's images have 2")
+    return values[0], values[1]
+
+
+def window(mapper: Mapper, node: Node, kernel: Sequence[int], output: str) -> Window:
+    """Padded at the end so far as the output's extents need."""
+    data = node.input(0)
+    if len(mapper.shape(data)) != 4:
+        raise NotExpressible(
+            f"its input has {len(mapper.shape(data))} dimensions, and NNAPI's images have 4"
+        )
+    spans = pair(kernel, "kernel")
+    strides = pair(node.integers("strides", (1, 1)), "stride")
+    dilations = pair(node.integers("dilations", (1, 1)), "dilation")
+    reach = [(span - 1) * step + 1 for span, step in zip(spans, dilations, strict=True)]
+    extents = mapper.shape(data)[2:]
+    automatic = node.word("auto_pad", "NOTSET")
+    if automatic in ("SAME_UPPER", "SAME_LOWER"):
+        both = [same_padding(*each) for each in zip(extents, reach, strides, strict=True)]
+        if automatic == "SAME_LOWER":
+            both = [(end, begin) for begin, end in both]
+        pads = [*(begin for begin, _ in both), *(end for _, end in both)]
+    else:
+        pads = node.integers("pads", (0, 0, 0, 0))
+    if len(pads) != 4 or min(pads) < 0:
+        raise NotExpressible(f"it is padded by {pads}, and NNAPI takes four that are not negative")
+    begins, ends = (pads[0], pads[1]), (pads[2], pads[3])
+    # With ceil_mode the last place is there where the window hangs over.
+    wanted = mapper.shape(output)[2:]
+    needed = [
+        (count - 1) * stride + span - extent - begin
+        for count, stride, span, extent, begin in zip(
+            wanted, strides, reach, extents, begins, strict=True
+        )
+    ]
+    ends = max(ends[0], needed[0]), max(ends[1], needed[1])
+    return Window(spans, strides, dilations, begins, ends)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX files as NNAPI models: the driver computes from them what ONNX Runtime computes from the
+files."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper
+
+from halyard import onnx
+from halyard.errors import HalyardError
+from halyard.model import Conversion, HostPart, NnapiPart
+from halyard.proto import halyard_pb2 as pb
+from tests.harness import onnx_models
+from tests.harness.on_parts import counted, inputs_for, operations, original, problems
+from tests.harness.onnx_models import Graph
+
+pytest.importorskip("onnxruntime")
+
+
+def read(model: ModelProto, folder: Path) -> tuple[Conversion, Path]:
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return onnx.read_conversion(path.read_bytes(), path), path
+
+
+MODELS: dict[str, Callable[[], ModelProto]] = {
+    "mobilenet": onnx_models.mobilenet_block,
+    "resnet_int8_per_channel": onnx_models.resnet_block_qdq,
+    "resnet_int8": lambda: onnx_models.resnet_block_qdq(per_channel=False),
+    "resnet_uint8_per_channel": lambda: onnx_models.resnet_block_qdq("u1"),
+    "resnet_uint8": lambda: onnx_models.resnet_block_qdq("u1", per_channel=False),
+    "transformer": onnx_models.transformer_encoder,
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_models_agree_with_onnx_runtime(name: str, seed: int, tmp_path: Path) -> None:
+    """8 bits exactly, floats within the limits of compare.py."""
+    conversion, path = read(MODELS[name](), tmp_path)
+    assert conversion.unmapped == ()
+    assert isinstance(conversion.whole, NnapiPart)
+    assert problems(conversion, path, tmp_path, seed) == []
+
+
+def test_images_are_transposed_where_they_come_in_and_nowhere_else(tmp_path: Path) -> None:
+    conversion, _ = read(onnx_models.mobilenet_block(), tmp_path)
+    assert operations(conversion) == [
+        "TRANSPOSE", "CONV_2D", "HARD_SWISH", "CONV_2D", "DEPTHWISE_CONV_2D", "MEAN", "CONV_2D",
+        "CONV_2D", "MUL", "ADD", "MUL", "MUL", "CONV_2D", "ADD", "MEAN", "RESHAPE", "RESHAPE",
+        "FULLY_CONNECTED", "SOFTMAX",
+    ]  # fmt: skip
+
+
+def test_quantised_operators_become_8_bit_operations(tmp_path: Path) -> None:
+    conversion, _ = read(onnx_models.resnet_block_qdq(), tmp_path)
+    names = counted(operations(conversion))
+    assert (names["QUANTIZE"], names.get("DEQUANTIZE", 0)) == (1, 0)
+    operands = conversion.model.main.operands
+    filters = [each for each in operands if each.channel_quant.scales]
+    assert [each.channel_quant.channel_dim for each in filters] == [0, 0, 3, 0]
+
+
+def test_operands_are_known_by_the_files_names_and_axes(tmp_path: Path) -> None:
+    conversion, _ = read(onnx_models.mobilenet_block(), tmp_path)
+    part = conversion.whole
+    convolution = next(
+        each for each in part.model.main.operations if each.type == pb.OPERATION_TYPE_CONV_2D
+    )
+    [output] = convolution.outputs
+    # The batch normalisation is in it.
+    assert part.tensor_names[output].startswith("BatchNormalization")
+    assert part.permutations[output] == (0, 2, 3, 1)
+
+
+def test_ends_have_the_files_types(tmp_path: Path) -> None:
+    conversion, _ = read(onnx_models.transformer_encoder(), tmp_path)
+    [ids] = conversion.inputs
+    assert (ids.dtype, ids.shape) == (np.dtype(np.int64), (1, 6))
+    [operand] = [
+        conversion.model.main.operands[each] for each in conversion.model.main.input_indexes
+    ]
+    assert operand.type == pb.OPERAND_TYPE_TENSOR_INT32
+
+
+# ---- what NNAPI has no word for ------------------------------------------------------------------
+
+
+def around_a_round(*, branch: bool) -> ModelProto:
+    g = Graph(4)
+    x = g.op("Conv", g.input("image", (1, 3, 8, 8)), g.weights(4, 3, 3, 3), pads=[1, 1, 1, 1])
+    y = g.op("Round", g.op("Mul", x, g.constant(3)))
+    y = g.op("Relu", g.op("Conv", y, g.weights(4, 4, 1, 1)))
+    y = g.op("Add", x, y) if branch else y
+    return g.model(y, g.op("Mod", x, g.constant(2), fmod=1))
+
+
+@pytest.mark.parametrize("branch", [False, True])
+def test_what_is_not_mapped_is_named_and_left_to_the_host(branch: bool, tmp_path: Path) -> None:
+    conversion, path = read(around_a_round(branch=branch), tmp_path)
+    assert [each.text() for each in conversion.unmapped] == [
+        "2 Round 'Round_5': NNAPI has no operation for it, and none is composed",
+        f"{6 if branch else 5} Mod 'Mod_{11 if branch else 10}': "
+        "NNAPI has no operation for it, and none is composed",
+    ]
+    assert [type(part) for part in conversion.parts] == [NnapiPart, HostPart, NnapiPart]
+    assert problems(conversion, path, tmp_path) == []
+    with pytest.raises(HalyardError, match="2 operators have no mapping to NNAPI"):
+        conversion.refuse_unmapped()
+
+
+def test_all_that_nnapi_runs_is_one_model_too(tmp_path: Path) -> None:
+    conversion, _ = read(around_a_round(branch=True), tmp_path)
+    main = conversion.model.main
+    assert counted(operations(conversion))["CONV_2D"] == 2
+    kinds = [each.type for each in main.operations]
+    assert kinds.count(pb.OPERATION_TYPE_CONV_2D) == 2
+    assert len(main.input_indexes) == 2
+
+
+def test_a_cut_goes_through_bytes(tmp_path: Path) -> None:
+    g = Graph(5)
+    x = g.requantized(g.input("image", (1, 3, 8, 8)), 0.01, 0, "i1")
+    w, scales = g.quantized_weights(4, 3, 1, 1)
+    x = g.requantized(g.op("Conv", x, w, g.quantized_bias(4, 0.01, scales)), 0.02, 3, "i1")
+    y = g.requantized(g.op("Round", x), 0.02, 0, "i1")
+    conversion, path = read(g.model(g.op("Add", x, y)), tmp_path)
+    assert [each.operator for each in conversion.unmapped] == ["7 Round 'Round_18'"]
+    assert problems(conversion, path, tmp_path) == []
+
+
+def test_an_operator_of_another_domain_is_left_to_the_host(tmp_path: Path) -> None:
+    g = Graph(6)
+    model = g.model(g.op("Relu", g.input("x", (2, 3))))
+    model.graph.node.append(helper.make_node("Fancy", ["Relu_1"], ["fancy"], domain="my.domain"))
+    model.graph.output[0].name = "fancy"
+    model.opset_import.add(domain="my.domain", version=1)
+    conversion, _ = read(model, tmp_path)
+    assert [each.text() for each in conversion.unmapped] == [
+        "1 my.domain::Fancy '': NNAPI has no operation for it, and none is composed"
+    ]
+
+
+def test_an_output_may_be_an_input_or_another_output(tmp_path: Path) -> None:
+    g = Graph()
+    x = g.op("Relu", g.input("x", (2, 3)))
+    conversion, path = read(g.model(x, g.op("Identity", x), g.op("Identity", "x")), tmp_path)
+    assert problems(conversion, path, tmp_path) == []
+
+
+def test_an_open_batch_is_one_and_another_open_dimension_is_refused(tmp_path: Path) -> None:
+    g = Graph()
+    conversion, path = read(g.model(g.op("Relu", g.input("x", ("n", 3)))), tmp_path)
+    assert conversion.inputs[0].shape == (1, 3)
+    assert original(path, inputs_for(conversion.inputs))[0].shape == (1, 3)
+    g = Graph()
+    with pytest.raises(HalyardError, match=r"leaves dimension 1 open \(width\): fix it"):
+        read(g.model(g.op("Relu", g.input("x", (1, "width")))), tmp_path)
+
+
+def test_whole_numbers_go_through(tmp_path: Path) -> None:
+    g = Graph()
+    x = g.op("Add", g.input("x", (2, 3), TensorProto.INT64), g.ints(4))
+    conversion, path = read(g.model(g.op("Mul", x, x)), tmp_path)
+    assert conversion.unmapped == ()
+    assert problems(conversion, path, tmp_path) == []
