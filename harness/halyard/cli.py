@@ -12,6 +12,7 @@ from halyard import demo as demonstration
 from halyard import native, operations, zoo
 from halyard.cli_bench import bench
 from halyard.cli_calibrate import calibrate
+from halyard.cli_compare import compare
 from halyard.cli_conformance import conformance
 from halyard.cli_files import log, pull, push, shell
 from halyard.cli_group import Program, examples, flush
@@ -53,7 +54,20 @@ def cli(*, verbose: bool) -> None:
         handler.setFormatter(_LogFormatter("%(name)s: %(message)s"))
 
 
-for _command in (run, bench, calibrate, conformance, vts, save, push, pull, shell, log, vm):
+for _command in (
+    run,
+    bench,
+    compare,
+    calibrate,
+    conformance,
+    vts,
+    save,
+    push,
+    pull,
+    shell,
+    log,
+    vm,
+):
     cli.add_command(_command)
 
 

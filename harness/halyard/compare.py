@@ -46,6 +46,13 @@ class Difference:
     largest: float = 0.0
     is_half: bool = False  # a float16 tensor
     nans: int = 0  # elements that are NaN on both sides, which counts as equal
+    mean_abs_error: float = 0.0
+    rms_error: float = 0.0
+    # Of the two as vectors; 0 where an error is infinite, or one of them alone is 0 throughout.
+    cosine: float = 1.0
+    # Of the expected values to the errors; infinite where there are none, and -inf where an error
+    # is infinite.
+    snr_db: float = math.inf
 
     @property
     def says_nothing(self) -> bool:
@@ -97,6 +104,7 @@ def compare(info: TensorInfo, expected: Array, actual: Array) -> Difference:
     relative = np.where(same, 0.0, np.inf)
     relative[nonzero] = error[nonzero] / np.abs(wanted[nonzero])
     relative[~nonzero & np.isfinite(error)] = 0.0
+    mean, rms, cosine, snr = _statistics(wanted, found, error)
     steps = None
     if info.quantized:
         steps = int(np.abs(expected.astype(np.int64) - actual.astype(np.int64)).max())
@@ -111,7 +119,31 @@ def compare(info: TensorInfo, expected: Array, actual: Array) -> Difference:
         largest=float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0)),
         is_half=info.dtype == np.float16,
         nans=nans,
+        mean_abs_error=mean,
+        rms_error=rms,
+        cosine=cosine,
+        snr_db=snr,
     )
+
+
+def _statistics(wanted: Array, found: Array, error: Array) -> tuple[float, float, float, float]:
+    """Mean and root mean square of the errors, cosine, and signal-to-noise ratio."""
+    if np.isinf(error).any():
+        return math.inf, math.inf, 0.0, -math.inf
+    # What is no number on both sides is equal, and no part of a sum.
+    numbers = np.isfinite(wanted) & np.isfinite(found)
+    signal, noise = float(np.square(wanted[numbers]).sum()), float(np.square(error).sum())
+    other = float(np.square(found[numbers]).sum())
+    if signal and other:
+        cosine = (
+            float(np.dot(wanted[numbers], found[numbers])) / math.sqrt(signal) / math.sqrt(other)
+        )
+    else:
+        cosine = 1.0 if signal == other else 0.0
+    snr = math.inf
+    if noise:
+        snr = 10 * math.log10(signal / noise) if signal else -math.inf
+    return float(error.mean()), math.sqrt(noise / error.size), min(cosine, 1.0), snr
 
 
 def compare_all(
@@ -122,10 +154,13 @@ def compare_all(
 
 
 def disagreements(
-    differences: Sequence[Difference], operations: int = 1, steps: int = MAX_STEPS
+    differences: Sequence[Difference],
+    operations: int = 1,
+    steps: int = MAX_STEPS,
+    reference: str = "LiteRT",
 ) -> list[str]:
-    """With LiteRT, of the outputs of a model with so many operations, which may be so many steps
-    apart."""
+    """With the reference, of the outputs of a model with so many operations, which may be so many
+    steps apart."""
     problems = []
     for difference in differences:
         if difference.max_steps is not None:
@@ -136,7 +171,7 @@ def disagreements(
             within = difference.max_abs_error <= allowed
             limit = f"{allowed:.3g}"
         if not within:
-            problems.append(f"disagrees with LiteRT by more than {limit}: {difference.text()}")
+            problems.append(f"disagrees with {reference} by more than {limit}: {difference.text()}")
     return problems
 
 

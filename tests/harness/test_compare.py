@@ -109,3 +109,29 @@ def test_values_of_another_type_or_shape_are_refused() -> None:
         compare(FLOATS, floats(1, 2, 3), np.zeros(3))
     with pytest.raises(ValueError, match="expected is"):
         compare(FLOATS, floats(1, 2), floats(1, 2, 3))
+
+
+def test_mean_root_mean_square_and_ratio_of_the_errors() -> None:
+    difference = compare(FLOATS, floats(3, 0, 4), floats(3, 0, 5))
+    assert difference.mean_abs_error == pytest.approx(1 / 3)
+    assert difference.rms_error == pytest.approx((1 / 3) ** 0.5)
+    assert difference.snr_db == pytest.approx(10 * np.log10(25))
+    assert difference.cosine == pytest.approx(29 / (5 * 34**0.5))
+
+
+def test_equal_values_have_no_noise() -> None:
+    difference = compare(FLOATS, floats(1, np.nan, 2), floats(1, np.nan, 2))
+    assert (difference.snr_db, difference.cosine, difference.rms_error) == (np.inf, 1.0, 0.0)
+
+
+def test_an_infinite_error_is_all_noise() -> None:
+    difference = compare(FLOATS, floats(1, 1, 2), floats(1, np.nan, 2))
+    assert (difference.snr_db, difference.cosine) == (-np.inf, 0.0)
+    assert difference.rms_error == np.inf
+
+
+def test_zeros_are_no_signal() -> None:
+    difference = compare(FLOATS, floats(0, 0, 0), floats(0, 1, 0))
+    assert (difference.snr_db, difference.cosine) == (-np.inf, 0.0)
+    both = compare(FLOATS, floats(0, 0, 0), floats(0, 0, 0))
+    assert (both.snr_db, both.cosine) == (np.inf, 1.0)

@@ -13,7 +13,9 @@ import halyard
 # another unit of the same one.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "proto"}),
-    frozenset({"delimited", "driver_options", "folders", "junit", "native", "output_file"}),
+    frozenset(
+        {"delimited", "driver_options", "folders", "junit", "native", "output_file", "plots"}
+    ),
     frozenset({"operations", "results", "statistics", "terminal"}),
     frozenset({"backends", "machine", "model", "progress", "records"}),
     frozenset({"cases", "compare", "onnx", "reference", "store", "tflite", "vm"}),
@@ -21,7 +23,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"subject"}),
     frozenset({"hal_version", "runner"}),
     frozenset({"engines", "specs"}),
-    frozenset({"calibration", "measurement"}),
+    frozenset({"calibration", "comparison", "measurement"}),
     frozenset({"bench", "conformance", "report"}),
     frozenset({"vts"}),
     frozenset(
@@ -35,7 +37,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "cli_results",
         }
     ),
-    frozenset({"cli_calibrate", "cli_run", "cli_vm", "cli_vts", "demo"}),
+    frozenset({"cli_calibrate", "cli_compare", "cli_run", "cli_vm", "cli_vts", "demo"}),
     frozenset({"cli", "pytest_plugin"}),
     frozenset({"__main__"}),
 )

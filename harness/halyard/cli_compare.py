@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command compare: one model on two sides."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from halyard import output_file, records
+from halyard.cli_group import examples
+from halyard.cli_model import ModelChoice, model_options
+from halyard.compare import Difference
+from halyard.comparison import choice
+from halyard.comparison.comparison import Comparison, Inputs, Settings, compare_sides
+from halyard.comparison.console import print_comparison, verdict_of
+from halyard.comparison.layers import Verdict
+from halyard.comparison.opening import Sides
+from halyard.comparison.records import record
+from halyard.comparison.statistics import Limits
+from halyard.errors import ConfigError
+from halyard.model import RunnableModel
+from halyard.model.input_files import read_input
+from halyard.output_file import check_writable
+from halyard.plots import layer_errors
+from halyard.profile import short_name
+from halyard.terminal import Terminal
+
+
+@click.command(
+    epilog=examples(
+        "halyard compare CpuRef CpuAcc --model mobilenet_v2 --type quant8",
+        "halyard compare litert vm:aidl4 model.tflite --isolate --plot errors.svg",
+        "halyard compare CpuRef SERIAL:1.3:instance=vendor-accel --min-snr 30",
+        "halyard compare CpuAcc:features=avx2 CpuAcc --seeds 5 --max-error 0",
+    )
+)
+@click.argument("a")
+@click.argument("b")
+@model_options
+@click.option(
+    "--seeds",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="So many inputs, of the seed and those after it.",
+)
+@click.option(
+    "--input",
+    "input_paths",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="One for each input of the model, in its order: .npy, an image, or raw bytes.",
+)
+@click.option(
+    "--layers", is_flag=True, help="Compare every tensor, and name the first layer that diverges."
+)
+@click.option(
+    "--isolate",
+    is_flag=True,
+    help="And run each layer alone on B, on the inputs that it has on A: what diverges then does so"
+    " by itself.",
+)
+@click.option("--top-k", default=5, show_default=True, type=click.IntRange(1, 1000), metavar="K")
+@click.option(
+    "--max-error", type=click.FloatRange(0), metavar="X", help="Absolute, in real values."
+)
+@click.option("--max-steps", type=click.IntRange(0), metavar="N", help="Of quantised outputs.")
+@click.option("--min-snr", type=float, metavar="DB", help="Signal to noise, in decibels.")
+@click.option("--min-cosine", type=click.FloatRange(-1, 1), metavar="X")
+@click.option(
+    "--min-top1",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Of rows whose best class is the same. Without any limit: what sums in another order may "
+    "make of floats, and a step.",
+)
+@click.option(
+    "--backend-dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Shared libraries whose backends may be named, too (docs/backends.md).",
+)
+@click.option(
+    "--plot",
+    "plot_path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Draw the errors by layer: .svg, .png or .pdf. Takes --layers or --isolate.",
+)
+@click.option(
+    "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
+)
+def compare(
+    *,
+    a: str,
+    b: str,
+    model: ModelChoice,
+    seeds: int,
+    input_paths: Sequence[Path],
+    layers: bool,
+    isolate: bool,
+    top_k: int,
+    max_error: float | None,
+    max_steps: int | None,
+    min_snr: float | None,
+    min_cosine: float | None,
+    min_top1: float | None,
+    backend_dir: Path | None,
+    plot_path: Path | None,
+    json_path: Path | None,
+) -> None:
+    """Runs a model on two sides and tells how far apart they are; A is the reference.
+
+    A side is backends of the driver on this machine (CpuRef, CpuAcc:features=avx2), a device as for
+    --device with what is wanted of it behind colons (vm, vm:aidl4, SERIAL:instance=NAME,
+    vm:backends=CpuRef), or litert, litert-reference or onnxruntime.
+    """
+    folder = str(backend_dir) if backend_dir is not None else ""
+    chosen = [choice.choose(text, folder) for text in (a, b)]
+    if plot_path is not None and not (layers or isolate):
+        raise ConfigError("--plot draws errors by layer: add --layers or --isolate")
+    for path in (plot_path, json_path):
+        if path is not None:
+            check_writable(path)
+    terminal = Terminal()
+    subject = model.subject()
+    with terminal.step(f"Building {subject}"):
+        runnable = subject.runnable
+    inputs = _inputs(runnable, model.seed, seeds, input_paths)
+    limits = Limits(max_error, max_steps, min_snr, min_cosine, min_top1)
+    with Sides() as sides:
+        with terminal.step(f"Opening {a} and {b}"):
+            reference, other = (sides.open(each) for each in chosen)
+        with terminal.step(f"Comparing {a} and {b}") as step:
+            found = compare_sides(
+                runnable,
+                reference,
+                other,
+                inputs,
+                Settings(limits, top_k, layers or isolate, isolate),
+            )
+            step.failed = not found.ok
+    print_comparison(terminal, found)
+    terminal.line(verdict_of(found))
+    if plot_path is not None:
+        layer_errors.draw(plot_path, f"{subject}: {a} and {b}", _plotted(found))
+        terminal.line(f"drawn into {plot_path}")
+    if json_path is not None:
+        output_file.write(json_path, records.encode(record(subject, found)))
+    if not found.ok:
+        sys.exit(1)
+
+
+def _inputs(
+    runnable: RunnableModel, seed: int, seeds: int, paths: Sequence[Path]
+) -> Sequence[Inputs]:
+    if not paths:
+        return [
+            Inputs(f"seed {number}", runnable.input_arrays(number))
+            for number in range(seed, seed + seeds)
+        ]
+    if seeds != 1:
+        raise ConfigError("--seeds is for inputs that are made, and --input gives them")
+    if len(paths) != len(runnable.inputs):
+        raise ConfigError(
+            f"--input: {len(paths)} files, and the model has {len(runnable.inputs)} inputs"
+        )
+    arrays = [read_input(*each) for each in zip(paths, runnable.inputs, strict=True)]
+    return [Inputs(", ".join(path.name for path in paths), arrays)]
+
+
+def _plotted(found: Comparison) -> list[layer_errors.LayerError]:
+    return [
+        layer_errors.LayerError(
+            short_name(each.label),
+            _share(each.chained),
+            _share(each.isolated),
+            each.verdict is Verdict.DIVERGES,
+        )
+        for each in (found.layers.layers if found.layers else ())
+    ]
+
+
+def _share(difference: Difference | None) -> float | None:
+    if difference is None:
+        return None
+    return difference.max_abs_error / (difference.largest or 1.0)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a side is named on the command line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from halyard import hal_version
+from halyard.backends import parse as parse_backends
+from halyard.devices import config_of
+from halyard.devices.config import DeviceConfig, check_instance
+from halyard.errors import ConfigError
+
+METAVAR = "BACKENDS|DEVICE[:HAL][:instance=NAME][:backends=A+B]|LIBRARY"
+
+# By their names in engines/libraries.py.
+LIBRARIES = ("litert", "litert-reference", "onnxruntime")
+
+
+@dataclass(frozen=True)
+class SideChoice:
+    """A library by its name, or a device. `instance`: a service that is there already."""
+
+    text: str
+    library: str = ""
+    device: str = ""
+    hal: hal_version.Choice = field(default_factory=hal_version.Choice)
+    instance: str = ""
+    backends: tuple[str, ...] = ()
+    backend_folder: str = ""
+
+    @property
+    def config(self) -> DeviceConfig:
+        if not self.device:
+            # A phone on USB, if there is but one.
+            return DeviceConfig(kind="adb", transport="usb")
+        return config_of(self.device)
+
+
+def choose(text: str, backend_folder: str = "") -> SideChoice:
+    """ConfigError for what names no side. `backend_folder` has shared libraries whose backends may
+    be named besides those of the driver."""
+    if text.lower() in LIBRARIES:
+        return SideChoice(text, library=text.lower())
+    names = _backends(text, backend_folder)
+    if names:
+        return SideChoice(text, device="host", backends=names, backend_folder=backend_folder)
+    return _device(text, backend_folder)
+
+
+def _backends(text: str, backend_folder: str) -> tuple[str, ...]:
+    """None where the text names a device. A serial has no small letters, and a backend has."""
+    if backend_folder and re.match(r"[A-Z][A-Za-z]*[a-z]", text):
+        return tuple(parse_backends(text, known=False))
+    try:
+        return tuple(parse_backends(text))
+    except ConfigError:
+        return ()
+
+
+def _device(text: str, backend_folder: str) -> SideChoice:
+    """What stands behind colons at the end, as far as it is of ours; the rest is the device."""
+    device, hal, instance = text, hal_version.Choice(), ""
+    backends: tuple[str, ...] = ()
+    while True:
+        before, _, last = device.rpartition(":")
+        key, equals, value = last.partition("=")
+        if equals and key == "instance":
+            check_instance(value, f"{text}: instance")
+            instance = value
+        elif equals and key == "backends":
+            backends = tuple(parse_backends(value.replace("+", ","), known=False))
+        elif before and _is_version(last):
+            hal = hal_version.choose(last)
+        else:
+            break
+        device = before
+    if not device and not instance:
+        raise ConfigError(f"{text!r} is no side: {METAVAR}; libraries are {', '.join(LIBRARIES)}")
+    side = SideChoice(text, "", device, hal, instance, backends, backend_folder)
+    config = side.config
+    if config.kind == "host" and instance:
+        raise ConfigError(
+            f"{text}: the host has no services: name a device, vm:instance={instance}"
+        )
+    if instance and backends:
+        raise ConfigError(f"{text}: a service that is there has its own backends")
+    if len(hal.versions) > 1:
+        raise ConfigError(f"{text}: one HAL version, not several")
+    return side
+
+
+def _is_version(text: str) -> bool:
+    try:
+        hal_version.choose(text)
+    except ConfigError:
+        return False
+    return True

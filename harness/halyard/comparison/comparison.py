@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model on two sides, on one set of inputs or several."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from halyard.compare import Difference, allowed_steps, compare_all
+from halyard.comparison.layers import Layers, compare_layers
+from halyard.comparison.side import Answer, Side
+from halyard.comparison.statistics import Limits, TopK, top_k, worst
+from halyard.engines.workload import Workload
+from halyard.model import Array, RunnableModel
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """For one execution; `name` says where they are from."""
+
+    name: str
+    arrays: Sequence[Array]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The outputs for one set of inputs. No differences: one side gave none."""
+
+    inputs: Inputs
+    differences: Sequence[Difference] = ()
+    tops: Sequence[TopK | None] = ()
+    problems: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A side, and where the operations ran as far as it tells."""
+
+    name: str
+    version: str
+    backends: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    a: Ran
+    b: Ran
+    sets: Sequence[Compared]
+    layers: Layers | None = None
+    layers_of: str = ""  # the inputs that the layers were compared on
+    notes: Sequence[str] = field(default=())
+
+    @property
+    def problems(self) -> list[str]:
+        return [f"{each.inputs.name}: {text}" for each in self.sets for text in each.problems]
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+
+@dataclass(frozen=True)
+class Settings:
+    limits: Limits = field(default_factory=Limits)
+    k: int = 5
+    layers: bool = False
+    isolate: bool = False
+
+
+def compare_sides(
+    runnable: RunnableModel,
+    a: Side,
+    b: Side,
+    inputs: Sequence[Inputs],
+    settings: Settings | None = None,
+) -> Comparison:
+    """`a` is the reference. Layers are compared on the inputs whose outputs are furthest apart."""
+    settings = settings or Settings()
+    answers_a, answers_b = (_run(side, runnable, inputs) for side in (a, b))
+    sets = [
+        _compared(runnable, a, b, each, *pair, settings)
+        for each, pair in zip(inputs, zip(answers_a, answers_b, strict=True), strict=True)
+    ]
+    layers, chosen = None, ""
+    if settings.layers or settings.isolate:
+        worst_set = max(sets, key=_how_far)
+        chosen = worst_set.inputs.name
+        layers = compare_layers(
+            runnable,
+            worst_set.inputs.arrays,
+            a,
+            b,
+            isolate=settings.isolate,
+            max_error=settings.limits.max_error,
+            max_steps=settings.limits.max_steps,
+        )
+    return Comparison(
+        _ran(a, answers_a),
+        _ran(b, answers_b),
+        sets,
+        layers,
+        chosen,
+        _fusions(sets, layers, settings),
+    )
+
+
+def _run(side: Side, runnable: RunnableModel, inputs: Sequence[Inputs]) -> list[Answer]:
+    works = [Workload(runnable, each.arrays, f"{runnable.name}, {each.name}") for each in inputs]
+    try:
+        return side.run(works)
+    finally:
+        for work in works:
+            work.__exit__()
+
+
+def _compared(
+    runnable: RunnableModel,
+    a: Side,
+    b: Side,
+    inputs: Inputs,
+    expected: Answer,
+    actual: Answer,
+    settings: Settings,
+) -> Compared:
+    if expected.outputs is None or actual.outputs is None:
+        problems = [
+            f"{side.name} gave nothing: {answer.reason}"
+            for side, answer in ((a, expected), (b, actual))
+            if answer.outputs is None
+        ]
+        return Compared(inputs, problems=problems)
+    differences = compare_all(runnable, expected.outputs, actual.outputs)
+    tops = [
+        top_k(info, *values, settings.k)
+        for info, values in zip(
+            runnable.outputs, zip(expected.outputs, actual.outputs, strict=True), strict=True
+        )
+    ]
+    operations = len(runnable.model.main.operations)
+    steps = allowed_steps(runnable.model)
+    problems = [
+        text
+        for difference, top in zip(differences, tops, strict=True)
+        for text in settings.limits.breaches(difference, top, operations, steps, a.name)
+    ]
+    return Compared(inputs, differences, tops, problems)
+
+
+def _how_far(compared: Compared) -> tuple[int, float]:
+    furthest = worst(compared.differences)
+    return len(compared.problems), furthest.max_abs_error if furthest else 0.0
+
+
+def _ran(side: Side, answers: Sequence[Answer]) -> Ran:
+    backends = Counter(
+        backend or "nothing" for answer in answers[:1] for backend in answer.backends.values()
+    )
+    return Ran(side.name, side.version, dict(backends.most_common()))
+
+
+def _fusions(sets: Sequence[Compared], layers: Layers | None, settings: Settings) -> Sequence[str]:
+    """What the layers say beside what the whole model said."""
+    if layers is None:
+        return []
+    notes = ["every tensor was made an output for the layers: nothing is fused in them"]
+    if any(each.problems for each in sets) and layers.first is None:
+        more = "" if settings.isolate else ", or in errors that add up: --isolate tells"
+        notes.append(
+            "the whole model is beyond its limits and no layer is: what differs lies in what the "
+            f"layers don't have, fused operations or passes (--no-optimize){more}"
+        )
+    return notes

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is compared: a device's driver, or another engine, asked for the outputs of models."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from halyard import hal_version
+from halyard.engines.engine import EngineRefused, Library
+from halyard.engines.halyard import HalyardDevice
+from halyard.engines.workload import Workload
+from halyard.errors import HalyardError, NotExpressible
+from halyard.model import Array, RunnableModel, half
+from halyard.proto import halyard_pb2 as pb
+from halyard.results import failures
+from halyard.runner import run_cases
+
+
+@dataclass(frozen=True)
+class Answer:
+    """To one workload. No outputs: `reason` says why there are none."""
+
+    outputs: Sequence[Array] | None = None
+    reason: str = ""
+    # What ran each operation, by its index in the model, as far as the side tells.
+    backends: dict[int, str] = field(default_factory=dict)
+
+
+class Side(Protocol):
+    @property
+    def name(self) -> str:
+        """As the user called it."""
+
+    @property
+    def version(self) -> str:
+        """Of what has answered; empty before, and where it does not tell."""
+
+    def run(self, works: Sequence[Workload]) -> list[Answer]:
+        """An answer to each. What it can't run is an answer; DeviceError for a device that is not
+        there any more."""
+
+
+class HalyardSide(Side):
+    """A service on a device, or the driver in the runner's process."""
+
+    def __init__(self, name: str, engine: HalyardDevice) -> None:
+        self._name = name
+        self._engine = engine
+        self._version = ""
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def version(self) -> str:
+        return self._version
+
+    def run(self, works: Sequence[Workload]) -> list[Answer]:
+        engine = self._engine
+        cases = [work.case for work in works]
+        results = run_cases(
+            engine.device, cases, engine.options, engine.target, driver=engine.driver
+        )
+        return [self._answer(*each) for each in zip(works, results, strict=True)]
+
+    def _answer(self, work: Workload, result: pb.CaseResult) -> Answer:
+        if result.version_string or result.target:
+            hal = hal_version.format(result.hal_version)
+            driver = f", {result.version_string}" if result.version_string else ""
+            self._version = f"{result.target}, HAL {hal}{driver}"
+        if problems := failures(result):
+            return Answer(reason="; ".join(problems))
+        backends = {
+            operation: row.backend for row in result.placement for operation in row.operations
+        }
+        try:
+            outputs = work.model.output_arrays(result.examples[0])
+        except HalyardError as error:
+            return Answer(reason=str(error))
+        return Answer(outputs, backends=backends)
+
+
+class LibrarySide(Side):
+    """An engine that is a Python package, on this machine. Models in float16 run in float32, as no
+    such engine has all of its kernels: the same numbers are the better word anyway."""
+
+    def __init__(self, name: str, engine: Library) -> None:
+        self._name = name
+        self._engine = engine
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def version(self) -> str:
+        return f"{self._engine.title} {self._engine.version}"
+
+    def run(self, works: Sequence[Workload]) -> list[Answer]:
+        return [self._answer(work) for work in works]
+
+    def _answer(self, work: Workload) -> Answer:
+        infos = work.model.outputs
+        try:
+            with _widened(work) as wide, self._engine.prepare(wide) as prepared:
+                found = prepared.run()
+        except (NotExpressible, EngineRefused) as error:
+            return Answer(reason=str(error))
+        outputs = [
+            values.astype(info.dtype).reshape(info.shape)
+            for info, values in zip(infos, found, strict=True)
+        ]
+        return Answer(outputs)
+
+
+def _widened(work: Workload) -> Workload:
+    if not any(
+        operand.type == pb.OPERAND_TYPE_TENSOR_FLOAT16 for operand in work.model.model.main.operands
+    ):
+        return Workload(work.model, work.inputs, work.name)
+    inputs = [
+        values.astype(np.float32) if values.dtype == np.float16 else values
+        for values in work.inputs
+    ]
+    return Workload(RunnableModel.of(half.widen(work.model.model)), inputs, work.name)
+
+
+def backends_in_words(answer: Answer) -> str:
+    """ "60 operations on CpuAcc, 4 on CpuRef"; empty where the side does not tell."""
+    counted = Counter(backend or "nothing" for backend in answer.backends.values()).most_common()
+    return ", ".join(
+        f"{count} operations on {name}" if number == 0 else f"{count} on {name}"
+        for number, (name, count) in enumerate(counted)
+    )
