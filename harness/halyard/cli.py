@@ -84,6 +84,10 @@ def devices() -> None:
         state = f"runs on port {running.port}" if running else "is booted when it is needed"
         state = state if running else native.lacking(machine.uname) or state
         rows.append([f"vm{machine.suffix}", f"virtual device, {machine.name}", state])
+        for name in Resident.names(machine):
+            running = Resident(machine=machine, name=name).running()
+            state = f"runs on port {running.port}" if running else "is booted when it is needed"
+            rows.append([f"vm{machine.suffix}:{name}", f"virtual device, {machine.name}", state])
     try:
         rows += [[serial, "USB", ""] for serial in usb_serials()]
         note = ""

@@ -12,7 +12,7 @@ from halyard.errors import ConfigError
 from halyard.terminal import Terminal
 from halyard.vm.virtual_machine import Resident
 
-METAVAR = "host|vm|host-arm64|vm-arm64|SERIAL|HOST:PORT|YAML"
+METAVAR = "host|vm|vm:NAME|host-arm64|vm-arm64|SERIAL|HOST:PORT|YAML"
 
 device_option = click.option(
     "--device",
@@ -65,7 +65,7 @@ def check_lasting(config: DeviceConfig) -> None:
         )
     if config.kind != "virtual":
         return
-    machine = Resident(machine=config.emulated()).running()
+    machine = Resident(machine=config.emulated(), name=config.name or "").running()
     if machine is None:
         raise ConfigError(
             "the virtual device does not run, and one that is booted for this command would be "

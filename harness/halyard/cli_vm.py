@@ -3,12 +3,14 @@
 
 import sys
 import time
+from dataclasses import dataclass
 
 import click
 
 from halyard import folders
 from halyard.cli_files import max_output_option, run_or_converse
 from halyard.cli_group import Group, examples
+from halyard.devices.config import check_vm_name
 from halyard.devices.virtual import VirtualDevice, answers
 from halyard.errors import HalyardError
 from halyard.terminal import Terminal
@@ -18,23 +20,46 @@ from halyard.vm.machine import MACHINES, X86_64, Machine
 from halyard.vm.virtual_machine import Resident, VirtualMachine, VmOptions
 
 
-@click.group(cls=Group)
+@dataclass(frozen=True)
+class Chosen:
+    machine: Machine
+    name: str
+
+    def resident(self) -> Resident:
+        return Resident(machine=self.machine, name=self.name)
+
+
+@click.group(
+    cls=Group,
+    epilog=examples(
+        "halyard vm start",
+        "halyard vm --name 1 start    # and 2: --device vm:1,vm:2",
+    ),
+)
 @click.option(
     "--machine",
     default=X86_64.name,
     show_default=True,
     type=click.Choice(list(MACHINES)),
-    help="Which of them: there is one of each architecture.",
+    help="Of which architecture: there is one of each.",
+)
+@click.option(
+    "--name",
+    default="",
+    metavar="NAME",
+    help="Which of several: --device vm:NAME means it.",
 )
 @click.pass_context
-def vm(context: click.Context, machine: str) -> None:
+def vm(context: click.Context, machine: str, name: str) -> None:
     """A virtual device that stays until it is stopped.
 
     Commands with --device vm use it while it runs, and boot one of their own otherwise. It boots
     Debian's kernel. Where none is installed, and for another architecture, the first start fetches
     its package (70 MB) and keeps it; after that no network is needed.
     """
-    context.obj = MACHINES[machine]
+    if name:
+        check_vm_name(name)
+    context.obj = Chosen(MACHINES[machine], name)
 
 
 @vm.command(epilog=examples("halyard vm start --memory 2048", "halyard vm start --accel tcg"))
@@ -50,15 +75,21 @@ def vm(context: click.Context, machine: str) -> None:
     help="kvm; tcg, which emulates; or auto: KVM where a guest boots with it.",
 )
 @click.pass_obj
-def start(chosen: Machine, memory: int, processors: int, accel: str) -> None:
+def start(chosen: Chosen, memory: int, processors: int, accel: str) -> None:
     """Boots it, unless it runs."""
     terminal = Terminal()
     context = click.get_current_context()
     given = click.core.ParameterSource.COMMANDLINE
     asked = [name for name in context.params if context.get_parameter_source(name) is given]
-    options = VmOptions(machine=chosen, memory=memory, processors=processors, accel=Accel(accel))
+    options = VmOptions(
+        machine=chosen.machine,
+        name=chosen.name,
+        memory=memory,
+        processors=processors,
+        accel=Accel(accel),
+    )
     with terminal.step("Booting the virtual device") as step:
-        machine, is_new = Resident(machine=chosen).start(
+        machine, is_new = chosen.resident().start(
             options,
             answers,
             lambda stage, seconds: step.now(f"{stage} {seconds:.1f} s"),
@@ -70,17 +101,17 @@ def start(chosen: Machine, memory: int, processors: int, accel: str) -> None:
 
 @vm.command()
 @click.pass_obj
-def stop(chosen: Machine) -> None:
+def stop(chosen: Chosen) -> None:
     """Stops it."""
-    machine = Resident(machine=chosen).stop()
+    machine = chosen.resident().stop()
     click.echo("stopped" if machine else "it did not run")
 
 
 @vm.command()
 @click.pass_obj
-def status(chosen: Machine) -> None:
+def status(chosen: Chosen) -> None:
     """Says whether it runs, and how it is reached. Exit code 1 if it does not."""
-    machine = Resident(machine=chosen).running()
+    machine = chosen.resident().running()
     if machine is None:
         click.echo("the virtual device does not run")
         sys.exit(1)
@@ -91,9 +122,9 @@ def status(chosen: Machine) -> None:
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @max_output_option
 @click.pass_obj
-def shell(chosen: Machine, command: tuple[str, ...], max_output: int) -> None:
+def shell(chosen: Chosen, command: tuple[str, ...], max_output: int) -> None:
     """Runs COMMAND on it, or a shell for all that is typed or comes in. Exit code: its."""
-    machine = Resident(machine=chosen).running()
+    machine = chosen.resident().running()
     if machine is None:
         raise HalyardError("the virtual device does not run: halyard vm start")
     with VirtualDevice(machine) as device:

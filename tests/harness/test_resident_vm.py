@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from halyard.cli_device import check_lasting
-from halyard.devices import VirtualDevice, open_config
+from halyard.devices import VirtualDevice, config_of, open_config, vm_options
 from halyard.devices.config import parse
 from halyard.errors import ConfigError
 from halyard.vm import qemu, virtual_machine
-from halyard.vm.machine import ARM64
+from halyard.vm.machine import ARM64, X86_64
 from halyard.vm.virtual_machine import Resident, VirtualMachine, VmOptions
 
 
@@ -86,6 +86,33 @@ def test_there_is_one_of_each_architecture(
     assert is_new
     Resident(machine=ARM64).stop()
     assert Resident().running() == first != second
+
+
+def test_there_is_one_of_each_name(
+    tmp_path: Path, boots: Boots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    plain, _ = Resident().start(VmOptions(), no_probe)
+    first, _ = Resident(name="1").start(VmOptions(name="1"), no_probe)
+    second, _ = Resident(name="2").start(VmOptions(name="2"), no_probe)
+    assert len({machine.pid for machine in (plain, first, second)}) == 3
+    assert Resident.names(X86_64) == ["1", "2"]
+    assert Resident.names(ARM64) == []
+    assert VirtualDevice.open(VmOptions(name="2")).machine == second
+    Resident(name="2").stop()
+    assert Resident.names(X86_64) == ["1"]
+    assert Resident(name="1").running() == first
+    assert Resident().running() == plain
+
+
+def test_a_device_of_a_name_is_the_resident_of_that_name() -> None:
+    config = config_of("vm:left")
+    assert (config.kind, config.name, config.emulated()) == ("virtual", "left", X86_64)
+    assert vm_options(config_of("vm-arm64:1")) == VmOptions(machine=ARM64, name="1")
+    assert config_of("vm").name is None
+    for wrong in ("vm:", "vm:a b", "vm:../x", f"vm:{'a' * 33}"):
+        with pytest.raises(ConfigError, match="no name of a virtual device"):
+            config_of(wrong)
 
 
 def test_it_is_started_once(tmp_path: Path, boots: Boots) -> None:

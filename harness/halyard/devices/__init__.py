@@ -5,7 +5,7 @@ from pathlib import Path
 
 from halyard.devices.adb import AdbDevice
 from halyard.devices.adb_link import LinkBroken, usb_serials
-from halyard.devices.config import DeviceConfig, load
+from halyard.devices.config import DeviceConfig, check_vm_name, load
 from halyard.devices.device import (
     WORK_FOLDER,
     CommandResult,
@@ -47,14 +47,18 @@ _NAMES = [f"{kind}{machine.suffix}" for machine in MACHINES.values() for kind in
 def config_of(name: str) -> DeviceConfig:
     """What a name on the command line means.
 
-    `host`; `vm`; the same emulated for another architecture, `host-arm64` and `vm-arm64`; a YAML
-    file; HOST:PORT for a phone on TCP; anything else is a USB serial.
+    `host`; `vm`; the same emulated for another architecture, `host-arm64` and `vm-arm64`; one of
+    several virtual devices, `vm:NAME`; a YAML file; HOST:PORT for a phone on TCP; anything else is
+    a USB serial.
     """
     for machine in MACHINES.values():
         if name == f"host{machine.suffix}":
             return DeviceConfig(kind="host", machine=machine.name if machine.suffix else None)
-        if name == f"vm{machine.suffix}":
-            return DeviceConfig(kind="virtual", machine=machine.name)
+        kind, colon, own = name.partition(":")
+        if kind == f"vm{machine.suffix}":
+            if colon:
+                check_vm_name(own)
+            return DeviceConfig(kind="virtual", machine=machine.name, name=own or None)
     if name.endswith((".yaml", ".yml")):
         return load(Path(name))
     host, colon, port = name.rpartition(":")
@@ -71,6 +75,7 @@ def vm_options(config: DeviceConfig) -> VmOptions:
     """What a configuration says of a virtual device."""
     return VmOptions(
         machine=config.emulated(),
+        name=config.name or "",
         memory=config.memory,
         processors=config.processors,
         properties=config.properties,

@@ -5,6 +5,7 @@ kind: adb                  # host, virtual or adb
 machine: arm64             # host, virtual: x86_64 or arm64, emulated; left out: host: this machine
 cpu: cortex-a53            # host with another machine: the processor that QEMU emulates
 accel: auto                # virtual: kvm, tcg (emulated), or auto: KVM where a guest boots with it
+name: left                 # virtual: which of several, as in vm:left
 transport: usb             # adb: usb or tcp
 serial: 0A1B2C3D           # usb: which phone; left out: the only one
 host: 192.168.0.7          # tcp
@@ -44,7 +45,9 @@ Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 _ALLOWED: Mapping[str, frozenset[str]] = {
     "host": frozenset({"machine", "cpu"}),
-    "virtual": frozenset({"machine", "accel", "memory", "processors", "properties", "service"}),
+    "virtual": frozenset(
+        {"machine", "accel", "memory", "name", "processors", "properties", "service"}
+    ),
     "adb": frozenset({"transport", "serial", "host", "port", "key", "service"}),
 }
 _COMMON = frozenset({"kind", "expected_failures"})
@@ -67,6 +70,7 @@ class DeviceConfig:
     machine: MachineName | None = None
     cpu: Text | None = None
     accel: Accel = Accel.AUTO
+    name: Text | None = None
     transport: Transport = "usb"
     serial: Text | None = None
     host: Text | None = None
@@ -126,7 +130,9 @@ def parse(content: object) -> DeviceConfig:
         _known(service, "service.", {*ServiceConfig.__annotations__}, "service")
         if "instance" in service:
             check_instance(str(service["instance"]), "service.instance")
-    for name in ("cpu", "key"):
+    if "name" in top:
+        check_vm_name(_text(top["name"], "name"))
+    for name in ("cpu", "key", "name"):
         if name in top:
             top[name] = _text(top[name], name)
     for name in ("serial", "host"):
@@ -157,6 +163,14 @@ def check_instance(name: str, what: str) -> None:
         raise FieldError(
             f"{what}: {name!r} is no name of a service; it may have letters, digits and _.:@+-",
             what,
+        )
+
+
+def check_vm_name(name: str) -> None:
+    """ConfigError for what can't tell a virtual device from others."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", name):
+        raise FieldError(
+            f"{name!r} is no name of a virtual device; it may have letters, digits, _ and -", "name"
         )
 
 

@@ -56,7 +56,7 @@ class VirtualDevice(AdbDevice):
         """The resident one of that architecture if it runs, and is as the options say of what is
         asked for: fields of theirs; else one of its own."""
         options = options or VmOptions()
-        machine = Resident(machine=options.machine).running()
+        machine = Resident(machine=options.machine, name=options.name).running()
         if machine is None:
             return cls.boot(options, on_stage)
         differs = machine.differences(options, asked)

@@ -27,6 +27,8 @@ Probe = Callable[[int], None]
 _POLL = 0.02
 # Seconds that a guest on KVM, where its kernel starts in one, has until it says so.
 _KVM_FIRST_SIGN = 15.0
+# Before a virtual device's name in that of its folder; no name has it.
+_NAMED = "+"
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class VmOptions:
     environment: Mapping[str, str] = field(default_factory=dict)
     timeout: float = 60.0  # seconds until adb answers
     machine: Machine = X86_64
+    name: str = ""  # of several; empty: the one that has none
     accel: Accel = Accel.AUTO
 
 
@@ -294,10 +297,21 @@ def _await_answer(running: qemu.Qemu, console: Path, probe: Probe, timeout: floa
 
 
 class Resident:
-    """The virtual device that `halyard vm start` leaves running, one per user and architecture."""
+    """The virtual device that `halyard vm start` leaves running, one per user, architecture and
+    name."""
 
-    def __init__(self, folder: Path | None = None, machine: Machine = X86_64) -> None:
-        self._folder = folder or folders.state() / f"vm{machine.suffix}"
+    def __init__(
+        self, folder: Path | None = None, machine: Machine = X86_64, name: str = ""
+    ) -> None:
+        own = f"{_NAMED}{name}" if name else ""
+        self._folder = folder or folders.state() / f"vm{machine.suffix}{own}"
+
+    @classmethod
+    def names(cls, machine: Machine) -> list[str]:
+        """Of those that have been started with a name, whether they run or not."""
+        before = f"vm{machine.suffix}{_NAMED}"
+        found = folders.state().glob(f"{before}*/vm.json")
+        return sorted(path.parent.name.removeprefix(before) for path in found)
 
     def running(self) -> VirtualMachine | None:
         with self._locked():
