@@ -14,6 +14,7 @@ from halyard.cli_bench import bench
 from halyard.cli_calibrate import calibrate
 from halyard.cli_compare import compare
 from halyard.cli_conformance import conformance
+from halyard.cli_doctor import doctor
 from halyard.cli_files import log, pull, push, shell
 from halyard.cli_group import Program, examples, flush
 from halyard.cli_model import save
@@ -61,6 +62,7 @@ for _command in (
     calibrate,
     conformance,
     vts,
+    doctor,
     save,
     push,
     pull,

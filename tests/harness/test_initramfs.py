@@ -85,11 +85,22 @@ def test_android_folders_are_there(root: dict[str, tuple[int, bytes]]) -> None:
         assert stat.S_ISDIR(root[folder][0])
 
 
-def test_the_vintf_fragments_of_the_vendor_image_are_there(
-    root: dict[str, tuple[int, bytes]],
+@pytest.mark.parametrize(("sdk", "name"), [("29", native.SERVICE), ("34", native.AIDL_SERVICE)])
+def test_the_fragment_and_the_script_of_the_release_are_there_and_no_others(
+    sdk: str, name: str
 ) -> None:
-    for fragment in native.device_configs().glob("*.xml"):
-        assert root[f"vendor/etc/vintf/manifest/{fragment.name}"][1] == fragment.read_bytes()
+    archive = initramfs.build(
+        X86_64,
+        KERNEL,
+        programs={"/vendor/bin/hw/service": Path("/bin/ls")},
+        properties={"ro.build.version.sdk": sdk},
+    )
+    root = {name: content for name, _, content in entries(archive)}
+    for folder, suffix in (("vendor/etc/vintf/manifest", "xml"), ("vendor/etc/init", "rc")):
+        there = {path for path in root if path.startswith(f"{folder}/")}
+        assert there == {f"{folder}/{name}.{suffix}"}
+        own = native.device_configs() / f"{name}.{suffix}"
+        assert root[f"{folder}/{name}.{suffix}"] == own.read_bytes()
 
 
 def test_the_service_has_the_name_of_aidls_services_too(root: dict[str, tuple[int, bytes]]) -> None:

@@ -23,7 +23,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"subject"}),
     frozenset({"hal_version", "runner"}),
     frozenset({"engines", "specs"}),
-    frozenset({"calibration", "comparison", "measurement"}),
+    frozenset({"calibration", "comparison", "doctor", "measurement"}),
     frozenset({"bench", "conformance", "report"}),
     frozenset({"vts"}),
     frozenset(
@@ -37,7 +37,9 @@ LAYERS: tuple[frozenset[str], ...] = (
             "cli_results",
         }
     ),
-    frozenset({"cli_calibrate", "cli_compare", "cli_run", "cli_vm", "cli_vts", "demo"}),
+    frozenset(
+        {"cli_calibrate", "cli_compare", "cli_doctor", "cli_run", "cli_vm", "cli_vts", "demo"}
+    ),
     frozenset({"cli", "pytest_plugin"}),
     frozenset({"__main__"}),
 )

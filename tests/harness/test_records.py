@@ -16,9 +16,10 @@ from halyard.machine import Peak
 from halyard.records import Document
 from halyard.records.bench import Bench
 from halyard.records.conformance import Case, Conformance
+from halyard.records.doctor import Doctor
 from halyard.records.run import Run
 
-DOCUMENTS = (Run, Bench, Conformance)
+DOCUMENTS = (Run, Bench, Conformance, Doctor)
 
 _NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 

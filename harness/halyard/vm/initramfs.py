@@ -45,6 +45,9 @@ _SCRIPTS = {
     "/etc/inittab": ("inittab", 0o644),
 }
 
+# The API level of the first release whose NNAPI is AIDL.
+_FIRST_AIDL = 31
+
 # Those that init's first script and the shell need before busybox has put in the rest.
 _APPLETS = ("sh",)
 
@@ -140,7 +143,9 @@ def _add_configuration(archive: Archive, kernel: Kernel, properties: Mapping[str
     archive.file("etc/passwd", _USERS.encode())
     archive.file("etc/group", _GROUPS.encode())
     configs = native.device_configs()
-    for fragment in sorted(configs.glob("*.xml")):
-        archive.file(f"vendor/etc/vintf/manifest/{fragment.name}", fragment.read_bytes())
-    for script in sorted(configs.glob("*.rc")):
-        archive.file(f"vendor/etc/init/{script.name}", script.read_bytes())
+    # A device takes one of the pairs: an instance may be declared once.
+    aidl = int(properties["ro.build.version.sdk"]) >= _FIRST_AIDL
+    name = native.AIDL_SERVICE if aidl else native.SERVICE
+    fragment, script = configs / f"{name}.xml", configs / f"{name}.rc"
+    archive.file(f"vendor/etc/vintf/manifest/{fragment.name}", fragment.read_bytes())
+    archive.file(f"vendor/etc/init/{script.name}", script.read_bytes())

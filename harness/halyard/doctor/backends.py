@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Backends: what the service computes with, and the libraries and instructions for it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from halyard import native
+from halyard.doctor import init_script, places
+from halyard.doctor.finding import Finding, ok, unknown, warning
+from halyard.doctor.patient import Patient, option
+from halyard.errors import DeviceError
+
+# What CpuAcc has kernels for, best first: flags of /proc/cpuinfo.
+_FEATURES = (
+    ("i8mm", "int8 matrices (i8mm)"),
+    ("asimddp", "int8 dot products (dotprod)"),
+    ("asimdhp", "float16 arithmetic"),
+    ("asimd", "NEON"),
+    ("avx512_vnni", "AVX-512 VNNI"),
+    ("avx512f", "AVX-512"),
+    ("avx2", "AVX2"),
+    ("sse4_1", "SSE4.1"),
+)
+# What a vector unit is not worth its name without.
+_LEAST = {"asimd", "sse4_1"}
+OPENCL = (
+    "/vendor/lib64/libOpenCL.so",
+    "/vendor/lib64/libPVROCL.so",
+    "/vendor/lib64/egl/libGLES_mali.so",
+    "/vendor/lib64/libGLES_mali.so",
+    "/odm/lib64/libOpenCL.so",
+    "/system/vendor/lib64/libOpenCL.so",
+    "/system/lib64/libOpenCL.so",
+)
+_DEFAULT = "CpuAcc,GpuAcc"
+
+
+def backends(patient: Patient) -> Iterator[Finding]:
+    yield _processor(patient)
+    wanted = _wanted(patient)
+    yield from _of_service(patient, wanted)
+    there = patient.said(f"for f in {' '.join(OPENCL)}; do [ -e $f ] && echo $f; done").split()
+    asked = "GpuAcc" in wanted
+    if there:
+        yield ok(f"OpenCL: {there[0]}")
+    elif asked:
+        yield warning(
+            "the service is started with GpuAcc, and there is no OpenCL: none of "
+            f"{', '.join(OPENCL)}",
+            "its nodes fall to the next backend: install the GPU vendor's driver, or start it with "
+            "-c CpuAcc",
+        )
+    else:
+        yield ok("no OpenCL library, and the service asks for none")
+
+
+def _processor(patient: Patient) -> Finding:
+    said = patient.said("grep -m 1 -iE '^(flags|features)' /proc/cpuinfo").split()
+    found = [words for flag, words in _FEATURES if flag in said]
+    if not said:
+        return unknown("/proc/cpuinfo names no features")
+    if not _LEAST & set(said):
+        return warning(
+            "the processor has no vector unit that CpuAcc has kernels for",
+            "the portable ones are slow: see what the processor has",
+            patient.typed("cat /proc/cpuinfo")
+            if patient.device.has_binder
+            else "cat /proc/cpuinfo",
+        )
+    return ok(f"CpuAcc may use {', '.join(found)}")
+
+
+def _wanted(patient: Patient) -> str:
+    """The backends that the service is, or would be, started with."""
+    lines = [each.words for each in patient.own_processes]
+    lines += [
+        service.words
+        for script in patient.scripts
+        for service in init_script.parse(script.text).services
+        if places.PROGRAM_MARK in service.program
+    ]
+    for words in lines:
+        return option(words, "-c", "--compute") or _DEFAULT
+    return _DEFAULT if patient.device.has_binder else "CpuAcc"
+
+
+def _of_service(patient: Patient, wanted: str) -> Iterator[Finding]:
+    """What the service says of itself through binder."""
+    if not patient.own_processes:
+        yield ok(f"backends that it would be started with: {wanted}")
+        return
+    try:
+        runner = patient.device.put_program(native.RUNNER)
+    except DeviceError as error:
+        yield unknown(f"the runner can't be put there: {error.message}")
+        return
+    for wire in ("aidl", "hidl"):
+        target = shlex.quote(f"{wire}:{patient.instance}")
+        said = patient.device.shell(f"{runner} --target {target} --report", timeout=20)
+        if said.exit_code == 0:
+            lines = [line.split("\t") for line in said.stdout.splitlines()]
+            names = [words[1] for words in lines if words[0] == "backend" and len(words) > 1]
+            yield ok(
+                f"the service answers on {wire}, and computes with {', '.join(names) or wanted}"
+            )
+            return
+    yield unknown(
+        "the service does not answer when asked for its state",
+        "see its log",
+        f"halyard log --device {shlex.quote(patient.name)}",
+    )

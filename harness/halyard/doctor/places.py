@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a driver's files lie on a device, and what its policy calls it."""
+
+from halyard import native
+from halyard.devices.device import WORK_FOLDER
+
+PROGRAM_FOLDER = "/vendor/bin/hw"
+SCRIPT_FOLDER = "/vendor/etc/init"
+FRAGMENT_FOLDER = "/vendor/etc/vintf/manifest"
+
+# In the order in which they are looked for.
+PROGRAMS = (
+    f"{PROGRAM_FOLDER}/{native.AIDL_SERVICE}",
+    f"{PROGRAM_FOLDER}/{native.SERVICE}",
+    f"{WORK_FOLDER}/{native.SERVICE}",
+)
+SCRIPTS = (f"{SCRIPT_FOLDER}/*.rc", "/odm/etc/init/*.rc")
+MANIFESTS = (
+    f"{FRAGMENT_FOLDER}/*.xml",
+    "/vendor/etc/vintf/manifest.xml",
+    "/odm/etc/vintf/manifest/*.xml",
+    "/odm/etc/vintf/manifest.xml",
+)
+
+# What halyard deploy keeps: its journal, what was there before, the service's log.
+DEPLOYMENT = f"{WORK_FOLDER}/deployment"
+
+DOMAIN = "hal_neuralnetworks_halyard"
+EXECUTABLE_LABEL = f"u:object_r:{DOMAIN}_exec:s0"
+
+# How all of its programs are called.
+PROGRAM_MARK = "neuralnetworks"
+PACKAGE = "android.hardware.neuralnetworks"
