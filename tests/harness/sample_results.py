@@ -14,7 +14,12 @@ def timings(median: float, count: int = 10) -> runs.Timings:
         first=median * 2,
         min=median * 0.9,
         avg=median * 1.05,
+        std=median * 0.1,
         median=median,
+        median_interval=(median * 0.95, median * 1.1),
+        p90=median * 1.2,
+        p95=median * 1.3,
+        p99=median * 1.4,
         max=median * 2,
     )
 
