@@ -5,18 +5,21 @@ import io
 import logging
 import signal
 import sys
+from pathlib import Path
 
 import click
 
 from halyard import demo as demonstration
-from halyard import native, operations, zoo
+from halyard import native, operations, settings, zoo
 from halyard.cli_bench import bench
 from halyard.cli_calibrate import calibrate
 from halyard.cli_compare import compare
+from halyard.cli_completion import completion
 from halyard.cli_conformance import conformance
 from halyard.cli_doctor import doctor
 from halyard.cli_files import log, pull, push, shell
 from halyard.cli_group import Program, examples, flush
+from halyard.cli_json import json_option, write_json
 from halyard.cli_model import save
 from halyard.cli_run import run
 from halyard.cli_vm import vm
@@ -24,6 +27,7 @@ from halyard.cli_vts import vts
 from halyard.devices import check_there, config_of
 from halyard.devices.adb_link import LinkBroken, usb_serials
 from halyard.errors import ConfigError
+from halyard.records.listing import Devices, NamedDevice, Operation, Operations
 from halyard.terminal import Terminal, printable
 from halyard.vm.machine import MACHINES
 from halyard.vm.virtual_machine import Resident
@@ -48,8 +52,20 @@ class _LogFormatter(logging.Formatter):
 @click.group(cls=Program, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="halyard")
 @click.option("-v", "--verbose", is_flag=True, help="Log what is done.")
-def cli(*, verbose: bool) -> None:
+@click.option(
+    "--settings",
+    "settings_path",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    envvar=settings.VARIABLE,
+    metavar="FILE",
+    help="YAML with defaults of your own for options: run: {device: vm}. Left out: "
+    f"${settings.VARIABLE}, or ~/.config/halyard/settings.yaml.",
+)
+@click.pass_context
+def cli(context: click.Context, *, verbose: bool, settings_path: Path | None) -> None:
     """Deploys, proves and measures the Halyard NNAPI driver."""
+    if (path := settings_path or settings.usual()) is not None:
+        context.default_map = settings.load(path, cli)
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING)
     for handler in logging.getLogger().handlers:
         handler.setFormatter(_LogFormatter("%(name)s: %(message)s"))
@@ -69,12 +85,14 @@ for _command in (
     shell,
     log,
     vm,
+    completion,
 ):
     cli.add_command(_command)
 
 
 @cli.command()
-def devices() -> None:
+@json_option
+def devices(*, json_path: Path | None) -> None:
     """Lists the devices that can be named."""
     rows = []
     for machine in MACHINES.values():
@@ -99,9 +117,12 @@ def devices() -> None:
     terminal.table(["device", "kind", "state"], rows)
     if note:
         terminal.line(note)
+    configurations = sorted(map(str, native.device_configs().glob("*.yaml")))
     terminal.heading("device configurations")
-    for path in sorted(native.device_configs().glob("*.yaml")):
-        terminal.line(str(path))
+    for path in configurations:
+        terminal.line(path)
+    named = [NamedDevice(name=name, kind=kind, state=state) for name, kind, state in rows]
+    write_json(json_path, Devices(devices=named, configurations=configurations, note=note))
 
 
 @cli.command(epilog=examples("halyard demo", "halyard demo --device SERIAL --size 224 --width 1"))
@@ -128,13 +149,19 @@ def demo(name: str, size: int, width: float) -> None:
 
 @cli.command(name="operations")
 @click.option("--markdown", is_flag=True, help="As the table in docs/operations.md.")
-def list_operations(*, markdown: bool) -> None:
+@json_option
+def list_operations(*, markdown: bool, json_path: Path | None) -> None:
     """Lists the operations that the driver runs."""
     rows = list(operations.table().values())
     if markdown:
         click.echo(operations.as_markdown(rows), nl=False)
     else:
         Terminal().table(operations.COLUMNS, [row.cells() for row in rows])
+    listed = [
+        Operation(name=row.name, code=row.code, since=row.since, types=dict(row.types))
+        for row in rows
+    ]
+    write_json(json_path, Operations(operations=listed))
 
 
 def main() -> None:

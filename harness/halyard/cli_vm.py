@@ -4,15 +4,18 @@
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
 from halyard import folders
 from halyard.cli_files import max_output_option, run_or_converse
 from halyard.cli_group import Group, examples
+from halyard.cli_json import json_option, write_json
 from halyard.devices.config import check_vm_name
 from halyard.devices.virtual import VirtualDevice, answers
 from halyard.errors import HalyardError
+from halyard.records.listing import VirtualDeviceState
 from halyard.terminal import Terminal
 from halyard.vm import initramfs
 from halyard.vm.accelerator import Accel, Kvm
@@ -108,10 +111,12 @@ def stop(chosen: Chosen) -> None:
 
 
 @vm.command()
+@json_option
 @click.pass_obj
-def status(chosen: Chosen) -> None:
+def status(chosen: Chosen, *, json_path: Path | None) -> None:
     """Says whether it runs, and how it is reached. Exit code 1 if it does not."""
     machine = chosen.resident().running()
+    write_json(json_path, _state(chosen, machine))
     if machine is None:
         click.echo("the virtual device does not run")
         sys.exit(1)
@@ -137,6 +142,19 @@ def _processor(machine: VirtualMachine) -> str:
         return "this machine's (KVM)"
     failure = Kvm(folders.cache() / "kvm.json").failure()
     return "emulated: its times are no real device's" + (f" (KVM: {failure})" if failure else "")
+
+
+def _state(chosen: Chosen, machine: VirtualMachine | None) -> VirtualDeviceState:
+    return VirtualDeviceState(
+        machine=chosen.machine.name,
+        name=chosen.name,
+        running=machine is not None,
+        adb=f"127.0.0.1:{machine.port}" if machine else "",
+        kernel=machine.kernel if machine else "",
+        pid=machine.pid if machine else None,
+        emulated=machine.is_emulated if machine else None,
+        boot_seconds=machine.boot_seconds if machine else None,
+    )
 
 
 def _describe(terminal: Terminal, machine: VirtualMachine) -> None:

@@ -13,10 +13,14 @@ from pathlib import Path
 from halyard.errors import HalyardError
 
 
-def _folder(variable: str, default: str) -> Path:
+def _place(variable: str, default: str) -> Path:
     # The specification: a relative path there is invalid and is to be ignored.
     given = Path(os.environ.get(variable, ""))
-    folder = (given if given.is_absolute() else Path.home() / default) / "halyard"
+    return (given if given.is_absolute() else Path.home() / default) / "halyard"
+
+
+def _folder(variable: str, default: str) -> Path:
+    folder = _place(variable, default)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -34,6 +38,11 @@ def cache() -> Path:
 def state() -> Path:
     """What must outlive a command: the running virtual device, the adb key."""
     return _folder("XDG_STATE_HOME", ".local/state")
+
+
+def config() -> Path:
+    """What the user writes. It need not be there."""
+    return _place("XDG_CONFIG_HOME", ".config")
 
 
 # ---- for as long as a command runs --------------------------------------------------------------

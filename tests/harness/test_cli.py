@@ -22,6 +22,7 @@ from halyard import (
     hal_version,
     machine,
     native,
+    records,
     reference,
     subject,
     terminal,
@@ -33,6 +34,7 @@ from halyard.engines import litert
 from halyard.errors import ConfigError, ProgramMissing
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
+from halyard.records.listing import Devices, Operations, VirtualDeviceState
 from halyard.runner import Target
 from halyard.vm import kernel
 
@@ -165,11 +167,28 @@ def test_a_virtual_device_that_does_not_run_is_told(invoke: Invoke) -> None:
     assert invoke("vm", "stop").exit_code == 0
 
 
-def test_devices_lists_host_vm_and_configurations(invoke: Invoke) -> None:
-    result = invoke("devices")
+def test_devices_lists_host_vm_and_configurations(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("devices", "--json", str(tmp_path / "devices.json"))
     assert result.exit_code == 0
     for word in ("host", "vm", "virtual.yaml"):
         assert word in result.output
+    [listed] = records.decode((tmp_path / "devices.json").read_bytes(), Devices)
+    assert {"host", "vm", "vm-arm64"} <= {device.name for device in listed.devices}
+    assert any(path.endswith("virtual.yaml") for path in listed.configurations)
+
+
+def test_operations_and_the_state_of_a_virtual_device_are_written_as_json(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    path = tmp_path / "listed.json"
+    assert invoke("operations", "--json", str(path)).exit_code == 0
+    [listed] = records.decode(path.read_bytes(), Operations)
+    [add] = [each for each in listed.operations if each.name == "ADD"]
+    assert (add.code, add.since, add.types["FLOAT16"]) == (0, "1.0", "1.2")
+    assert invoke("vm", "--name", "nosuch", "status", "--json", str(path)).exit_code == 1
+    [state] = records.decode(path.read_bytes(), VirtualDeviceState)
+    assert (state.running, state.name, state.pid) == (False, "nosuch", None)
+    assert invoke("devices", "--json", str(tmp_path / "no/folder")).exit_code == 2
 
 
 def test_devices_says_which_have_no_programs(

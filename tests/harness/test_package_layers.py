@@ -16,7 +16,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {"delimited", "driver_options", "folders", "junit", "native", "output_file", "plots"}
     ),
-    frozenset({"operations", "results", "statistics", "terminal"}),
+    frozenset({"operations", "results", "settings", "statistics", "terminal"}),
     frozenset({"backends", "machine", "model", "progress", "records"}),
     frozenset({"cases", "compare", "onnx", "reference", "store", "tflite", "vm"}),
     frozenset({"conversion", "devices", "profile", "zoo"}),
@@ -33,12 +33,22 @@ LAYERS: tuple[frozenset[str], ...] = (
             "cli_device",
             "cli_files",
             "cli_group",
+            "cli_json",
             "cli_model",
             "cli_results",
         }
     ),
     frozenset(
-        {"cli_calibrate", "cli_compare", "cli_doctor", "cli_run", "cli_vm", "cli_vts", "demo"}
+        {
+            "cli_calibrate",
+            "cli_compare",
+            "cli_completion",
+            "cli_doctor",
+            "cli_run",
+            "cli_vm",
+            "cli_vts",
+            "demo",
+        }
     ),
     frozenset({"cli", "pytest_plugin"}),
     frozenset({"__main__"}),

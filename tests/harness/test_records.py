@@ -17,9 +17,10 @@ from halyard.records import Document
 from halyard.records.bench import Bench
 from halyard.records.conformance import Case, Conformance
 from halyard.records.doctor import Doctor
+from halyard.records.listing import Devices, Operations, VirtualDeviceState
 from halyard.records.run import Run
 
-DOCUMENTS = (Run, Bench, Conformance, Doctor)
+DOCUMENTS = (Run, Bench, Conformance, Doctor, Devices, Operations, VirtualDeviceState)
 
 _NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 
