@@ -13,22 +13,14 @@ from ai_edge_litert.schema_py_generated import TensorType as Type
 
 from halyard.errors import NotExpressible
 from halyard.model import TensorType
+from halyard.model.arguments import TANH
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.graph import OMITTED
 from halyard.tflite.reading.file import Operator
 from halyard.tflite.reading.mapper import Mapper
-from halyard.tflite.reading.options import options
+from halyard.tflite.reading.options import fused, options
 from halyard.tflite.reading.weights import refuse_hybrid
 
-# NNAPI has the same codes for these, and TANH besides those that it fuses elsewhere.
-_ACTIVATIONS = frozenset(
-    {
-        ActivationFunctionType.NONE,
-        ActivationFunctionType.RELU,
-        ActivationFunctionType.RELU6,
-        ActivationFunctionType.TANH,
-    }
-)
 # The places of an LSTM's inputs, which are the same in both.
 _OUTPUT_STATE, _CELL_STATE, _INPUTS = 18, 19, 20
 _NORMALISATIONS = 4
@@ -140,7 +132,7 @@ def rnn(mapper: Mapper, operator: Operator) -> None:
     _refuse_quantised(mapper, operator)
     builder = mapper.builder
     inputs = _optional(mapper, operator, range(5))
-    inputs.append(builder.int32(_activation(given)))
+    inputs.append(builder.int32(fused(given)))
     state, output = mapper.input(operator, 4), mapper.output(operator)
     name = mapper.name(operator)
     kinds = [(f"{name}/state", mapper.type_of(state)), (name, mapper.type_of(output))]
@@ -154,7 +146,7 @@ def sequence_rnn(mapper: Mapper, operator: Operator) -> None:
     _refuse_shared(mapper, operator, (4,))
     builder = mapper.builder
     inputs = _optional(mapper, operator, range(5))
-    inputs += [builder.int32(_activation(given)), builder.int32(int(given.timeMajor))]
+    inputs += [builder.int32(fused(given)), builder.int32(int(given.timeMajor))]
     mapper.emit(pb.OPERATION_TYPE_UNIDIRECTIONAL_SEQUENCE_RNN, inputs, operator)
 
 
@@ -164,7 +156,7 @@ def bidirectional_rnn(mapper: Mapper, operator: Operator) -> None:
     _refuse_shared(mapper, operator, (4, 8))
     builder = mapper.builder
     inputs = _optional(mapper, operator, range(12))
-    inputs.append(builder.int32(_activation(given)))
+    inputs.append(builder.int32(fused(given)))
     inputs += [builder.boolean(bool(flag)) for flag in (given.timeMajor, given.mergeOutputs)]
     mapper.emit(pb.OPERATION_TYPE_BIDIRECTIONAL_SEQUENCE_RNN, inputs, operator)
 
@@ -174,7 +166,7 @@ def svdf(mapper: Mapper, operator: Operator) -> None:
     _refuse_quantised(mapper, operator)
     builder = mapper.builder
     inputs = _optional(mapper, operator, range(5))
-    inputs += [builder.int32(given.rank), builder.int32(_activation(given))]
+    inputs += [builder.int32(given.rank), builder.int32(fused(given))]
     state, output = mapper.input(operator, 4), mapper.output(operator)
     name = mapper.name(operator)
     kinds = [(f"{name}/state", mapper.type_of(state)), (name, mapper.type_of(output))]
@@ -213,10 +205,10 @@ def _clips(mapper: Mapper, given: Any) -> list[int]:
 
 
 def _activation(given: Any) -> int:
-    code = int(given.fusedActivationFunction)
-    if code not in _ACTIVATIONS:
-        raise NotExpressible(f"its activation has code {code}, which NNAPI has not here")
-    return code
+    """Of an LSTM, which may have TANH besides those that are fused elsewhere."""
+    if given.fusedActivationFunction == ActivationFunctionType.TANH:
+        return TANH
+    return int(fused(given))
 
 
 def _refuse_quantised(mapper: Mapper, operator: Operator) -> None:

@@ -137,21 +137,38 @@ def strided_slice(mapper: Mapper, operator: Operator) -> None:
     if given.ellipsisMask or given.newAxisMask or given.offset:
         raise NotExpressible("it has an ellipsis, a new axis or an offset, which NNAPI has not")
     source, output = mapper.input(operator, 0), mapper.output(operator)
-    builder = mapper.builder
-    inputs = [mapper.operand(source)]
-    for place, what in ((1, "begin"), (2, "end"), (3, "strides")):
+    shape = mapper.shape(source)
+    bounds = [
         mapper.integers(mapper.input(operator, place), what)
-        inputs.append(mapper.numbers(operator.inputs[place], what))
-    masks = given.beginMask, given.endMask, given.shrinkAxisMask
-    inputs += map(builder.int32, masks)
+        for place, what in ((1, "begin"), (2, "end"), (3, "strides"))
+    ]
+    if any(len(each) != len(shape) for each in bounds):
+        raise NotExpressible(f"its bounds have not the {len(shape)} dimensions of its input")
+    name = mapper.name(operator)
+    # TFLite takes one element along an axis that goes, whatever its end.
+    for axis in (axis for axis in range(len(shape)) if given.shrinkAxisMask >> axis & 1):
+        first = 0 if given.beginMask >> axis & 1 else axis_of(bounds[0][axis], shape[axis])
+        for values, value in zip(bounds, (first, first + 1, 1), strict=True):
+            values[axis] = value
+    kept = ~given.shrinkAxisMask
+    builder = mapper.builder
+    inputs = [
+        mapper.operand(source),
+        *(
+            mapper.vector(f"{name}/{what}", values)
+            for what, values in zip(("begin", "end", "strides"), bounds, strict=True)
+        ),
+        builder.int32(given.beginMask & kept),
+        builder.int32(given.endMask & kept),
+        builder.int32(given.shrinkAxisMask),
+    ]
     if mapper.shape(output):
         mapper.emit(pb.OPERATION_TYPE_STRIDED_SLICE, inputs, operator)
         return
     # A number: the last axis that goes stays until NNAPI has a vector of one.
     inputs[-1] = builder.int32(0)
-    name = f"{mapper.name(operator)}/element"
-    kind = replace(mapper.type_of(source), dimensions=(1,) * len(mapper.shape(source)))
-    element = mapper.emit_inner(pb.OPERATION_TYPE_STRIDED_SLICE, inputs, name, kind)
+    kind = replace(mapper.type_of(source), dimensions=(1,) * len(shape))
+    element = mapper.emit_inner(pb.OPERATION_TYPE_STRIDED_SLICE, inputs, f"{name}/element", kind)
     into = mapper.vector(f"{name}/shape", (1,))
     mapper.emit(pb.OPERATION_TYPE_RESHAPE, [element, into], operator)
 

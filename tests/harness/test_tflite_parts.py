@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What NNAPI has no word for is told operator by operator, and left to the host or refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ai_edge_litert.interpreter")
+
+from halyard import hal_version
+from halyard.devices import open_device
+from halyard.engines.halyard import HalyardDevice
+from halyard.engines.reference import Repetitions, reference
+from halyard.engines.workload import Workload
+from halyard.errors import HalyardError
+from halyard.measurement import measure
+from halyard.model import Conversion, HostPart, NnapiPart
+from halyard.model.partitioned import PartitionedModel
+from halyard.proto import halyard_pb2 as pb
+from halyard.runner import Target
+from halyard.subject import FileSubject
+from tests.harness.tflite_file import GraphFile
+from tests.harness.tflite_models import convert, weights
+
+
+def mixed() -> tuple[GraphFile, list[int]]:
+    """Two branches with a COS each, of float16 weights that both sides read."""
+    graph = GraphFile()
+    source = graph.input((2, 8))
+    half, wide = graph.constant(weights(8), "float16"), graph.tensor((8,))
+    graph.add("DEQUANTIZE", [half], [wide], "DequantizeOptions")
+    cosines = []
+    for kind in ("TANH", "LOGISTIC"):
+        before, cosine, after = (graph.tensor((2, 8)) for _ in range(3))
+        graph.add(kind, [source], [before])
+        graph.add("COS", [before], [cosine])
+        graph.add("ADD_N", [cosine, wide] if kind == "COS" else [cosine, before], [after])
+        cosines.append(after)
+    total, scaled = graph.tensor((2, 8)), graph.tensor((2, 8))
+    graph.add("ADD", cosines, [total], "AddOptions")
+    graph.add("MUL", [total, wide], [scaled], "MulOptions")
+    return graph, [scaled, cosines[0]]
+
+
+def subject_of(graph: GraphFile, outputs: list[int], folder: Path, **more: Any) -> FileSubject:
+    path = folder / "model.tflite"
+    path.write_bytes(graph.content(*outputs))
+    return FileSubject(path, seed=2, **more)
+
+
+def kinds(found: Conversion) -> list[str]:
+    return ["NNAPI" if isinstance(part, NnapiPart) else "host" for part in found.parts]
+
+
+def test_operators_are_grouped_so_that_the_parts_are_few(tmp_path: Path) -> None:
+    found = convert(*mixed(), tmp_path)
+    assert kinds(found) == ["NNAPI", "host", "NNAPI"]
+    [host] = [part for part in found.parts if isinstance(part, HostPart)]
+    assert host.operators == ("2 COS 't4'", "3 ADD_N 't5'", "5 COS 't7'", "6 ADD_N 't8'")
+    assert [each.text() for each in found.unmapped] == [
+        f"{operator}: NNAPI has no such operation" for operator in host.operators
+    ]
+    assert hal_version.lowest_version(found.model) >= pb.HAL_VERSION_1_0
+
+
+def test_the_parts_in_order_are_the_model(tmp_path: Path) -> None:
+    """On the host driver and in LiteRT, against the whole file in LiteRT."""
+    subject = subject_of(*mixed(), tmp_path)
+    with open_device("host") as device:
+        engine = HalyardDevice(device, Target.in_process(), pb.RunOptions(measure_timing=True))
+        measurement = measure(engine, subject, count=3)
+    assert measurement.problems == []
+    assert [each.name for each in measurement.differences or []] == ["t10", "t5"]
+    assert all(each.nonzero for each in measurement.differences or [])
+    assert measurement.wall is not None
+    assert len(measurement.wall.values) == 3
+    labels = [row.label for row in measurement.result.placement]
+    assert {label.partition(":")[0] for label in labels} == {"part 1", "part 3"}
+
+
+def test_a_part_that_fails_is_named(tmp_path: Path) -> None:
+    subject = subject_of(*mixed(), tmp_path)
+    model = subject.runnable
+    assert isinstance(model, PartitionedModel)
+    last = model.parts[-1]
+    assert isinstance(last, NnapiPart)
+    spoilt = pb.Model()
+    spoilt.CopyFrom(last.model)
+    spoilt.main.operations[0].type = pb.OPERATION_TYPE_OEM_OPERATION
+    parts = (*model.parts[:-1], NnapiPart(spoilt, last.inputs, last.outputs))
+    broken = PartitionedModel(model.name, model.model, model.inputs, model.outputs, parts)
+    with open_device("host") as device:
+        engine = HalyardDevice(device, Target.in_process(), pb.RunOptions())
+        with Workload.seeded(broken, 0) as work, engine.prepare(work) as prepared:
+            assert prepared.report(1).message.startswith("part 3: ")
+
+
+def test_strict_refuses_with_a_line_for_each_operator(tmp_path: Path) -> None:
+    subject = subject_of(*mixed(), tmp_path, strict=True)
+    with pytest.raises(HalyardError) as refusal:
+        _ = subject.runnable
+    first, *lines = str(refusal.value).splitlines()
+    assert first.endswith("model.tflite: 4 operators have no mapping to NNAPI")
+    assert lines[0] == "  2 COS 't4': NNAPI has no such operation"
+    assert len(lines) == 4
+
+
+def test_who_wants_one_model_is_told_of_the_parts(tmp_path: Path) -> None:
+    subject = subject_of(*mixed(), tmp_path)
+    with pytest.raises(HalyardError, match="runs in 3 parts, 1 of them on the host"):
+        _ = Workload.seeded(subject.runnable, 0).case
+
+
+def test_a_model_that_nnapi_runs_nothing_of_is_refused(tmp_path: Path) -> None:
+    graph = GraphFile()
+    source, output = graph.input((2, 8)), graph.tensor((2, 8))
+    graph.add("COS", [source], [output])
+    subject = subject_of(graph, [output], tmp_path)
+    assert kinds(subject.conversion) == ["host"]
+    with pytest.raises(HalyardError, match="1 operator has no mapping to NNAPI"):
+        _ = subject.runnable
+
+
+def test_the_reference_is_the_file_itself(tmp_path: Path) -> None:
+    """Not what Halyard would write of it: a file of other weights gives other numbers."""
+    subject = subject_of(*mixed(), tmp_path)
+    before = reference(subject, Repetitions()).outputs
+    assert before is not None
+    other = subject_of(*mixed(), tmp_path)
+    fresh = FileSubject(other.path, seed=2, strict=False)
+    assert fresh.runnable is subject.runnable, "the conversion is known"
+    reference.cache_clear()
+    after = reference(fresh, Repetitions()).outputs
+    assert after is not None
+    assert not np.array_equal(before[0], after[0])
+
+
+def test_states_that_operators_share_are_not_torn_apart(tmp_path: Path) -> None:
+    graph = GraphFile()
+    state = graph.tensor((2, 5), variable=True)
+    parts = [graph.constant(weights(*shape)) for shape in ((5, 4), (5, 5), (5,))]
+    value = graph.input((2, 4))
+    outputs = []
+    for _ in range(2):
+        outputs.append(graph.tensor((2, 5)))
+        graph.add("RNN", [value, *parts, state], outputs[-1:], "RNNOptions")
+    last = graph.tensor((2, 5))
+    graph.add("COS", outputs[-1:], [last])
+    assert kinds(convert(graph, [*outputs, last], tmp_path)) == ["host"]
+
+
+# ---- reasons ------------------------------------------------------------------------------------
+
+
+def _layer(data: str, filters: str, **options: Any) -> tuple[GraphFile, list[int]]:
+    graph = GraphFile()
+    scale = (0.5,) if data != "float32" else ()
+    source, output = graph.input((2, 4), data, *scale), graph.tensor((2, 3), data, *scale)
+    constant = graph.constant(np.ones((3, 4)), filters, 0.1)
+    graph.add(
+        "FULLY_CONNECTED", [source, constant, -1], [output], "FullyConnectedOptions", **options
+    )
+    return graph, [output]
+
+
+def test_a_hybrid_layer_is_called_one(tmp_path: Path) -> None:
+    [unmapped] = convert(*_layer("float32", "int8"), tmp_path).unmapped
+    assert unmapped.text() == (
+        "0 FULLY_CONNECTED 't1': a hybrid one, of FLOAT32 activations and INT8 weights, which "
+        "NNAPI has not"
+    )
+
+
+def test_types_that_an_operation_has_not_are_named(tmp_path: Path) -> None:
+    [unmapped] = convert(*_layer("int16", "int8"), tmp_path).unmapped
+    assert "NNAPI has no FULLY_CONNECTED of QUANT16_SYMM, QUANT8_ASYMM_SIGNED" in unmapped.reason
+
+
+def test_an_activation_without_a_code_is_named(tmp_path: Path) -> None:
+    [unmapped] = convert(
+        *_layer("float32", "float32", fusedActivationFunction=4), tmp_path
+    ).unmapped
+    assert unmapped.reason == "its fused activation is TANH, for which NNAPI has no code"
+
+
+def test_custom_operators_go_by_their_names(tmp_path: Path) -> None:
+    graph = GraphFile()
+    source, output = graph.input((2, 4)), graph.tensor((2, 4))
+    graph.add("FlexErf", [source], [output])
+    [unmapped] = convert(graph, [output], tmp_path).unmapped
+    assert unmapped.text() == (
+        "0 FlexErf 't1': a custom operator, which only its own runtime knows"
+    )
+
+
+def test_numbers_of_64_bits_stay_on_the_host(tmp_path: Path) -> None:
+    graph = GraphFile()
+    source, place = graph.input((2, 4)), graph.tensor((2,), "int64")
+    graph.add("ARG_MAX", [source, graph.constant(1, "int32")], [place], "ArgMaxOptions")
+    [unmapped] = convert(graph, [place], tmp_path).unmapped
+    assert unmapped.reason == "its result is INT64, and NNAPI's is INT32"
+
+
+def test_a_shape_that_only_a_run_tells_is_refused(tmp_path: Path) -> None:
+    graph = GraphFile()
+    source, output = graph.input((-1, 4)), graph.tensor((-1, 4))
+    graph.add("TANH", [source], [output])
+    with pytest.raises(HalyardError, match=r"'t0' is of shape \[-1, 4\]: .* convert it with fixed"):
+        convert(graph, [output], tmp_path)
