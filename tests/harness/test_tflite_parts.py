@@ -209,3 +209,14 @@ def test_a_shape_that_only_a_run_tells_is_refused(tmp_path: Path) -> None:
     graph.add("TANH", [source], [output])
     with pytest.raises(HalyardError, match=r"'t0' is of shape \[-1, 4\]: .* convert it with fixed"):
         convert(graph, [output], tmp_path)
+
+
+def test_a_state_that_is_no_variable_is_refused(tmp_path: Path) -> None:
+    """It would be overwritten for those who read it as what it is."""
+    graph = GraphFile()
+    parts = [graph.constant(weights(*shape)) for shape in ((4, 4), (4, 4), (4,))]
+    source, output, last = graph.input((2, 4)), graph.tensor((2, 4)), graph.tensor((2, 4))
+    graph.add("RNN", [source, *parts, source], [output], "RNNOptions")
+    graph.add("ADD", [source, output], [last], "AddOptions")
+    [unmapped] = convert(graph, [last], tmp_path).unmapped
+    assert unmapped.reason == "its state 't3' is no variable"

@@ -47,7 +47,7 @@ def lstm(mapper: Mapper, operator: Operator) -> None:
     if len(operator.inputs) > _INPUTS:
         inputs += norms
     output = mapper.output(operator)
-    states = [mapper.input(operator, place) for place in (_OUTPUT_STATE, _CELL_STATE)]
+    states = [_state(mapper, operator, place) for place in (_OUTPUT_STATE, _CELL_STATE)]
     batch, units = mapper.shape(states[1])
     gates = 4 if mapper.has(operator, _INPUT_TO_INPUT) else 3
     name = mapper.name(operator)
@@ -86,7 +86,7 @@ def _quantised_lstm(mapper: Mapper, operator: Operator, given: Any) -> None:
     inputs += [builder.float32(scale if normalised else 0.0) for scale, _ in scales[:_HIDDEN]]
     hidden_scale, hidden_zero_point = scales[_HIDDEN]
     inputs += [builder.int32(hidden_zero_point), builder.float32(hidden_scale)]
-    states = [mapper.input(operator, place) for place in (_OUTPUT_STATE, _CELL_STATE)]
+    states = [_state(mapper, operator, place) for place in (_OUTPUT_STATE, _CELL_STATE)]
     output = mapper.output(operator)
     name = mapper.name(operator)
     kinds = [
@@ -133,7 +133,7 @@ def rnn(mapper: Mapper, operator: Operator) -> None:
     builder = mapper.builder
     inputs = _optional(mapper, operator, range(5))
     inputs.append(builder.int32(fused(given)))
-    state, output = mapper.input(operator, 4), mapper.output(operator)
+    state, output = _state(mapper, operator, 4), mapper.output(operator)
     name = mapper.name(operator)
     kinds = [(f"{name}/state", mapper.type_of(state)), (name, mapper.type_of(output))]
     found = builder.operation_n(pb.OPERATION_TYPE_RNN, inputs, kinds)
@@ -167,7 +167,7 @@ def svdf(mapper: Mapper, operator: Operator) -> None:
     builder = mapper.builder
     inputs = _optional(mapper, operator, range(5))
     inputs += [builder.int32(given.rank), builder.int32(fused(given))]
-    state, output = mapper.input(operator, 4), mapper.output(operator)
+    state, output = _state(mapper, operator, 4), mapper.output(operator)
     name = mapper.name(operator)
     kinds = [(f"{name}/state", mapper.type_of(state)), (name, mapper.type_of(output))]
     found = builder.operation_n(pb.OPERATION_TYPE_SVDF, inputs, kinds)
@@ -179,7 +179,7 @@ def svdf(mapper: Mapper, operator: Operator) -> None:
 
 def _lstm_inputs(mapper: Mapper, operator: Operator) -> list[int]:
     for place in (_OUTPUT_STATE, _CELL_STATE):
-        if len(mapper.shape(mapper.input(operator, place))) != 2:
+        if len(mapper.shape(_state(mapper, operator, place))) != 2:
             raise NotExpressible("its states have other than two dimensions")
     return _optional(mapper, operator, range(_INPUTS))
 
@@ -217,9 +217,16 @@ def _refuse_quantised(mapper: Mapper, operator: Operator) -> None:
         raise NotExpressible(f"of {kind}, and NNAPI's computes with floats")
 
 
+def _state(mapper: Mapper, operator: Operator, place: int) -> int:
+    index = mapper.input(operator, place)
+    if not mapper.tensor(index).is_variable:
+        raise NotExpressible(f"its state {mapper.tensor(index).name!r} is no variable")
+    return index
+
+
 def _refuse_shared(mapper: Mapper, operator: Operator, places: Sequence[int]) -> None:
     for place in places:
-        index = mapper.input(operator, place)
+        index = _state(mapper, operator, place)
         if sum(index in each.inputs for each in mapper.graph.operators) > 1:
             raise NotExpressible(f"its state {mapper.tensor(index).name!r} is another's, too")
 
