@@ -16,6 +16,7 @@ from halyard.cli_calibrate import calibrate
 from halyard.cli_compare import compare
 from halyard.cli_completion import completion
 from halyard.cli_conformance import conformance
+from halyard.cli_convert import convert_command
 from halyard.cli_doctor import doctor
 from halyard.cli_files import log, pull, push, shell
 from halyard.cli_group import Program, examples, flush
@@ -79,6 +80,7 @@ for _command in (
     conformance,
     vts,
     doctor,
+    convert_command,
     save,
     push,
     pull,

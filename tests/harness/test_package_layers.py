@@ -42,7 +42,6 @@ LAYERS: tuple[frozenset[str], ...] = (
         {
             "cli_calibrate",
             "cli_compare",
-            "cli_completion",
             "cli_doctor",
             "cli_run",
             "cli_vm",

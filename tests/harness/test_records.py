@@ -16,11 +16,12 @@ from halyard.machine import Peak
 from halyard.records import Document
 from halyard.records.bench import Bench
 from halyard.records.conformance import Case, Conformance
+from halyard.records.convert import Convert
 from halyard.records.doctor import Doctor
 from halyard.records.listing import Devices, Operations, VirtualDeviceState
 from halyard.records.run import Run
 
-DOCUMENTS = (Run, Bench, Conformance, Doctor, Devices, Operations, VirtualDeviceState)
+DOCUMENTS = (Run, Bench, Conformance, Doctor, Devices, Operations, VirtualDeviceState, Convert)
 
 _NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""halyard convert: a model's file in other forms."""
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+pytest.importorskip("ai_edge_litert.interpreter")
+
+from halyard import records
+from halyard.cli import cli
+from halyard.model import ModelBuilder, NnapiPart, TensorType
+from halyard.model.dot import dot
+from halyard.model.listing import listing
+from halyard.proto import halyard_pb2 as pb
+from halyard.records.convert import Convert
+from halyard.subject import FileSubject
+from tests.harness.test_tflite_parts import mixed
+from tests.harness.tflite_file import GraphFile
+from tests.harness.tflite_models import per_channel
+
+# What is a line of the graph's text: a node, an edge, or what holds some.
+_DOT_LINE = re.compile(
+    r'^\s*(digraph "([^"\\]|\\.)*" \{|subgraph \w+ \{|\}|(node|edge) \[[\w= ]+\]'
+    r'|label="([^"\\]|\\.)*"|\w+ \[[\w= ]*label="([^"\\]|\\.)*"\]'
+    r'|\w+ -> \w+( \[label="([^"\\]|\\.)*"\])?)$'
+)
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, ["convert", *map(str, arguments)])
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return _written(tmp_path / "model.tflite", *per_channel())
+
+
+@pytest.fixture
+def mixed_file(tmp_path: Path) -> Path:
+    return _written(tmp_path / "mixed.tflite", *mixed())
+
+
+def _written(path: Path, graph: GraphFile, outputs: list[int]) -> Path:
+    path.write_bytes(graph.content(*outputs))
+    return path
+
+
+def test_a_file_of_its_own_is_the_same_model(file: Path, tmp_path: Path) -> None:
+    result = invoke(file, "-o", tmp_path / "model.pb")
+    assert result.exit_code == 0, result.output
+    assert "TFLite, needs HAL 1.3" in result.output
+    before, after = FileSubject(file).runnable, FileSubject(tmp_path / "model.pb").runnable
+    assert before.model == after.model
+    assert before.inputs == after.inputs
+
+
+def test_parts_have_their_numbers_in_their_names(mixed_file: Path, tmp_path: Path) -> None:
+    result = invoke(mixed_file, "-o", tmp_path / "out.pb")
+    assert result.exit_code == 0, result.output
+    names = sorted(path.name for path in tmp_path.glob("out*"))
+    assert names == ["out.1.pb", "out.2.tflite", "out.3.pb"]
+    assert "unmapped   2 COS 't4': NNAPI has no such operation" in result.output
+    assert FileSubject(tmp_path / "out.2.tflite").conversion.unmapped, "it is the host's piece"
+    assert FileSubject(tmp_path / "out.1.pb").runnable.model.main.operations
+
+
+def test_strict_fails_and_writes_nothing(mixed_file: Path, tmp_path: Path) -> None:
+    result = invoke(mixed_file, "--strict", "-o", tmp_path / "out.pb")
+    assert result.exit_code == 1
+    assert "4 operators have no mapping to NNAPI" in result.output
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_the_json_says_what_runs_where(mixed_file: Path, tmp_path: Path) -> None:
+    assert invoke(mixed_file, "--json", tmp_path / "out.json").exit_code == 0
+    [document] = records.decode((tmp_path / "out.json").read_bytes(), Convert)
+    assert [part.runs_on for part in document.parts] == ["NNAPI", "host", "NNAPI"]
+    assert document.parts[0].operations == ["TANH", "LOGISTIC"]
+    assert [each.operator for each in document.unmapped] == document.parts[1].operations
+    assert document.inputs[0].shape == [2, 8]
+
+
+def test_a_text_alone_is_all_that_is_shown(file: Path) -> None:
+    result = invoke(file, "--text", "-")
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    assert lines[0] == "model 'model'"
+    assert "operation 0 CONV_2D" in lines
+    assert "    padding_scheme: 1 (INT32)" in lines
+    assert any(
+        line.startswith("    filter: %1 't1' QUANT8_SYMM_PER_CHANNEL[8,3,3,4]") for line in lines
+    )
+
+
+def test_every_line_of_the_graph_is_graphvizs(mixed_file: Path, file: Path) -> None:
+    for path in (mixed_file, file):
+        result = invoke(path, "--graph", "-")
+        assert result.exit_code == 0, result.output
+        assert [line for line in result.output.splitlines() if not _DOT_LINE.match(line)] == []
+    assert "cluster" not in result.output
+
+
+def test_what_is_no_model_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "broken.tflite"
+    path.write_bytes(b"nothing")
+    result = invoke(path)
+    assert result.exit_code == 1
+    assert "broken.tflite: this is no .tflite file" in result.output
+    assert invoke(tmp_path / "missing.tflite").exit_code == 2
+
+
+# ---- texts --------------------------------------------------------------------------------------
+
+
+def _model(value: float, name: str = "weights") -> pb.Model:
+    import numpy as np
+
+    builder = ModelBuilder('a "model" -> with\n a name')
+    vector = TensorType(pb.OPERAND_TYPE_TENSOR_FLOAT32, (32,))
+    source = builder.input('in "put" \\', vector)
+    weights = np.ones(32, np.float32)
+    weights[7] = value
+    inputs = [source, builder.numbers(name, weights), builder.int32(0)]
+    return builder.build([builder.operation(pb.OPERATION_TYPE_ADD, inputs, "out -> put", vector)])
+
+
+def test_texts_differ_where_models_do() -> None:
+    """In a weight that is not shown, too."""
+    assert listing(_model(0.5)) == listing(_model(0.5))
+    assert listing(_model(0.5)) != listing(_model(0.25))
+    assert listing(_model(0.5)) != listing(_model(0.5, "others"))
+
+
+def test_an_operation_that_nobody_knows_is_listed_by_numbers() -> None:
+    model = _model(0.5)
+    model.main.operations[0].type = 70000
+    text = listing(model)
+    assert "operation 0 70000" in text
+    assert "    input 1: %1 'weights' FLOAT32[32]" in text
+
+
+def test_names_can_be_anything_in_a_graph() -> None:
+    model = _model(0.5)
+    part = NnapiPart(model, ('in "put" \\',), ("out -> put",))
+    text = dot(model.name, [part, part])
+    assert [line for line in text.splitlines() if not _DOT_LINE.match(line)] == []
