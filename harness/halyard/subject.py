@@ -11,6 +11,7 @@ from typing import Protocol, Self
 
 from halyard.conversion import convert
 from halyard.model import Conversion, DataType, NnapiPart, RunnableModel
+from halyard.model.imported import ImportedModel
 from halyard.model.partitioned import PartitionedModel
 from halyard.records.run import Model
 from halyard.zoo import MIN_SIZE, ZooModel, build, default_size
@@ -114,7 +115,15 @@ def _runnable(path: Path, strict: bool) -> RunnableModel:
     if strict or not parts:
         conversion.refuse_unmapped()
     if len(parts) == len(conversion.parts) == 1:
-        return RunnableModel.of(parts[0].model)
+        model = RunnableModel.of(parts[0].model)
+        ours = [(info.dtype, info.shape) for info in (*model.inputs, *model.outputs)]
+        theirs = [(info.dtype, info.shape) for info in (*conversion.inputs, *conversion.outputs)]
+        if ours != theirs:
+            return model
+        source = conversion.source
+        return ImportedModel(
+            model.name, model.model, model.inputs, model.outputs, source.path, source.format
+        )
     return PartitionedModel(
         conversion.model.name,
         conversion.model,

@@ -5,11 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from halyard.engines.workload import Workload
+from halyard.errors import NotExpressible
 from halyard.hal_version import lowest_version
 from halyard.proto import halyard_pb2 as pb
+from halyard.subject import FileSubject
 
 pytest.importorskip("ai_edge_litert.interpreter")
 
+from tests.harness.tflite_file import GraphFile
 from tests.harness.tflite_models import check, conv_net, half_weights, operations, per_channel
 
 
@@ -38,3 +42,22 @@ def test_scales_per_channel_stay_with_their_filters(tmp_path: Path) -> None:
 def test_half_weights_become_floats_before_anything_runs(tmp_path: Path) -> None:
     found = check(*half_weights(), tmp_path)
     assert operations(found) == ["CONV_2D"]
+
+
+def test_litert_is_given_the_file_itself(tmp_path: Path) -> None:
+    """Where it takes and gives other types than NNAPI, it is written anew."""
+    graph, outputs = conv_net()
+    path = tmp_path / "model.tflite"
+    path.write_bytes(graph.content(*outputs))
+    with Workload.seeded(FileSubject(path).runnable, 0) as work:
+        assert work.tflite() == path
+    graph = GraphFile()
+    source, truth = graph.input((2, 3)), graph.tensor((2, 3), "bool")
+    graph.add("LESS", [source, source], [truth])
+    other = tmp_path / "other.tflite"
+    other.write_bytes(graph.content(truth))
+    with (
+        Workload.seeded(FileSubject(other).runnable, 0) as work,
+        pytest.raises(NotExpressible, match="operation 0"),
+    ):
+        work.tflite()

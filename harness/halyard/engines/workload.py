@@ -9,6 +9,7 @@ from typing import Self
 
 from halyard import delimited, folders, onnx, tflite
 from halyard.model import Array, RunnableModel, Tensors
+from halyard.model.imported import ImportedModel
 from halyard.proto import halyard_pb2 as pb
 
 
@@ -56,11 +57,18 @@ class Workload:
 
     def tflite(self) -> Path:
         """NotExpressible where TFLite has no word for a part of the model."""
-        return self.file("tflite", lambda: tflite.write(self.model.model))
+        return self._original("TFLite") or self.file(
+            "tflite", lambda: tflite.write(self.model.model)
+        )
 
     def onnx(self) -> Path:
         """NotExpressible where it is not written as ONNX."""
-        return self.file("onnx", lambda: onnx.write(self.model.model))
+        return self._original("ONNX") or self.file("onnx", lambda: onnx.write(self.model.model))
+
+    def _original(self, name: str) -> Path | None:
+        """The file that the model was read from, if it is of that format."""
+        model = self.model
+        return model.original if isinstance(model, ImportedModel) and model.format == name else None
 
     def bundle(self) -> Path:
         """The model and its inputs for our runner."""
