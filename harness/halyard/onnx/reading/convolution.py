@@ -30,6 +30,7 @@ def convolution(mapper: Mapper, node: Node) -> None:
     if node.input(2):
         bias = mapper.known(node.input(2), "bias")
     moves = window(mapper, node, weights.shape[2:], node.outputs[0])
+    _check(node, mapper.shape(data)[1], weights, bias)
     after: list[Node] = []
     following = mapper.network.sole_use(node.outputs[0])
     if following is not None and following.operator == "BatchNormalization":
@@ -56,6 +57,15 @@ def convolution(mapper: Mapper, node: Node) -> None:
         filters = Filter(kind, weights)
     _emit(mapper, plan, form, source, filters, bias, moves)
     mapper.absorb(node, plan)
+
+
+def _check(node: Node, channels: int, weights: Array, bias: Array) -> None:
+    """What onnx's own inference of shapes does not look at."""
+    wanted = weights.shape[1] * node.integer("group", 1)
+    if channels != wanted:
+        raise NotExpressible(f"its filter is for {wanted} channels, and its input has {channels}")
+    if bias.shape != weights.shape[:1]:
+        raise NotExpressible(f"its bias has the shape {bias.shape}")
 
 
 @dataclass(frozen=True)

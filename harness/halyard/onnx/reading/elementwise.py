@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from onnx import TensorProto
@@ -184,4 +185,18 @@ def conversion(mapper: Mapper, node: Node) -> None:
     if mapper.builder.operand(inputs[0]).type == mapper.tensor_type(node.outputs[0]).type:
         mapper.alias(node.outputs[0], node.input(0))
         return
-    mapper.define(node.outputs[0], pb.OPERATION_TYPE_CAST, inputs, layout)
+    made, given = mapper.tensor_type(node.outputs[0], layout), mapper.like(inputs[0])
+    operation = pb.OPERATION_TYPE_CAST
+    # CAST knows no truth values: they choose between ones and zeros, or are what is not zero.
+    if given.type == pb.OPERAND_TYPE_TENSOR_BOOL8:
+        operation = pb.OPERATION_TYPE_SELECT
+        inputs += [_filled(mapper, made, value) for value in (1, 0)]
+    elif made.type == pb.OPERAND_TYPE_TENSOR_BOOL8:
+        operation = pb.OPERATION_TYPE_NOT_EQUAL
+        inputs.append(_filled(mapper, replace(given, dimensions=(1,)), 0))
+    mapper.define(node.outputs[0], operation, inputs, layout)
+
+
+def _filled(mapper: Mapper, tensor: TensorType, value: int) -> int:
+    values = np.full(tensor.dimensions, value, dtype_of(tensor.type))
+    return mapper.builder.constant("", tensor, values)
