@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from halyard import onnx, tflite
+from halyard import onnx, tflite, torch_nnapi
 from halyard.conversion import halyard_file
 from halyard.errors import HalyardError
 from halyard.model import Conversion
@@ -32,6 +32,7 @@ FORMATS = (
     HALYARD,
     Format("TFLite", (".tflite", ".lite"), tflite.read_conversion),
     Format("ONNX", (".onnx",), onnx.read_conversion),
+    Format("PyTorch NNAPI", (".pt", ".ptl", ".pth"), torch_nnapi.read_conversion),
 )
 
 

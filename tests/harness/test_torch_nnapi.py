@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's models for NNAPI (torch_models/make.py): the driver computes what PyTorch computed of
+the same inputs before it converted them. PyTorch itself is not needed here."""
+
+import io
+import pickle
+import random
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from halyard.compare import compare_all, disagreements
+from halyard.conversion import convert
+from halyard.engines.halyard import HalyardProcess
+from halyard.errors import HalyardError
+from halyard.model import Array, Conversion, NnapiPart, RunnableModel, operation_name
+from halyard.torch_nnapi import pickles, read_conversion
+from halyard.torch_nnapi.serialized import parse
+from tests.harness.on_engine import outputs_of
+
+FOLDER = Path(__file__).parent / "torch_models"
+MODELS = ("conv_net", "pointwise_net", "quantized_net")
+
+
+def arrays(name: str, side: str) -> list[Array]:
+    with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as held:
+        return [held[key] for key in sorted(held) if key.startswith(side)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_agree_with_pytorch(name: str) -> None:
+    """Floats within the limits of compare.py, 8 bits exactly."""
+    conversion = convert(FOLDER / f"{name}.pt")
+    part = conversion.whole
+    # float16 where the model allows it would be another comparison.
+    part.model.relax_computation_float32_to_float16 = False
+    model = RunnableModel.of(part.model)
+    found = outputs_of(HalyardProcess(), part.model, arrays(name, "input"))
+    differences = compare_all(model, arrays(name, "output"), found)
+    assert disagreements(differences, len(part.model.main.operations), steps=0) == []
+
+
+def test_a_model_is_what_pytorch_hands_to_nnapi() -> None:
+    conversion = convert(FOLDER / "conv_net.pt")
+    part = conversion.whole
+    assert [operation_name(each.type) for each in part.model.main.operations] == [
+        "CONV_2D", "RELU", "DEPTHWISE_CONV_2D", "RELU6", "MAX_POOL_2D", "AVERAGE_POOL_2D",
+        "RESHAPE", "FULLY_CONNECTED", "SOFTMAX",
+    ]  # fmt: skip
+    assert (part.inputs, part.outputs) == (("arg_0",), ("retval_0",))
+    [image] = conversion.inputs
+    # PyTorch moves its channels to the back.
+    assert image.shape == (1, 16, 16, 3)
+    assert part.permutations == {part.model.main.input_indexes[0]: (0, 2, 3, 1)}
+
+
+def test_relaxed_computation_is_kept() -> None:
+    relaxed = [
+        convert(FOLDER / f"{name}.pt").model.relax_computation_float32_to_float16 for name in MODELS
+    ]
+    assert relaxed == [False, True, False]
+
+
+def test_8_bit_operands_have_their_scales() -> None:
+    conversion = convert(FOLDER / "quantized_net.pt")
+    [output] = conversion.outputs
+    assert output.dtype == np.uint8
+    assert output.scale > 0
+    filters = [
+        conversion.model.main.operands[each.inputs[1]]
+        for each in conversion.model.main.operations
+        if operation_name(each.type) == "CONV_2D"
+    ]
+    assert all(each.zero_point == 128 and each.scale > 0 for each in filters)
+
+
+# ---- files that are none, or do harm -------------------------------------------------------------
+
+
+def rewritten(name: str, change: Callable[[str, bytes], bytes | None], **options: int) -> bytes:
+    """The archive with each of its files changed, or left away."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(FOLDER / f"{name}.pt") as old, zipfile.ZipFile(made, "w") as new:
+        for info in old.infolist():
+            content = change(info.filename.partition("/")[2], old.read(info))
+            if content is not None:
+                new.writestr(info.filename, content, options.get("compression", zipfile.ZIP_STORED))
+    return made.getvalue()
+
+
+def read(content: bytes) -> Conversion:
+    return read_conversion(content, Path("model.pt"))
+
+
+def with_pickle(content: bytes) -> bytes:
+    return rewritten("conv_net", lambda name, old: content if name == "data.pkl" else old)
+
+
+def with_blob(change: Callable[[bytearray], None]) -> bytes:
+    """With another serialised model, of the same size."""
+
+    def spoil(name: str, content: bytes) -> bytes:
+        if name != "data/0":
+            return content
+        spoilt = bytearray(content)
+        change(spoilt)
+        return bytes(spoilt)
+
+    return rewritten("conv_net", spoil)
+
+
+def word(place: int, value: int) -> Callable[[bytearray], None]:
+    def change(blob: bytearray) -> None:
+        struct.pack_into("<i", blob, 4 * place, value)
+
+    return change
+
+
+def test_an_archive_as_pytorch_writes_it_may_be_written_anew() -> None:
+    assert read(rewritten("conv_net", lambda _, content: content)).unmapped == ()
+
+
+class Harm:
+    """A pickle of it runs a command where pickles are believed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[str]]:
+        import os
+
+        return os.system, (f"touch {self.path}",)
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 4])
+def test_a_pickle_that_runs_commands_runs_none(protocol: int, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    with pytest.raises(HalyardError, match="its pickle"):
+        read(with_pickle(pickle.dumps(Harm(mark), protocol)))
+    assert not mark.exists()
+
+
+PICKLES: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "pickle exhausted"),
+    "no_end": (b"\x80\x02N", "pickle"),
+    "nothing": (b"\x80\x02N.", "none of its modules was converted"),
+    "a_class_of_pythons": (b"\x80\x02cos\nsystem\n)\x81.", "none of TorchScript's"),
+    "a_call": (b"\x80\x02cbuiltins\neval\nX\x01\x00\x00\x001\x85R.", "calls builtins.eval"),
+    "an_instance": (b"(cos\nsystem\no.", "has OBJ, which TorchScript does not write"),
+    "memory": (b"\x80\x02Nr\xff\xff\xff\x7f0N.", "has POP|none of its modules"),
+    "below_the_stack": (b"\x80\x02R.", "damaged"),
+    "no_mark": (b"\x80\x02Nt.", "did not begin"),
+    "not_a_list": (b"\x80\x02NNa.", "no list"),
+    "unknown_memo": (b"\x80\x02h\x05.", "damaged"),
+}
+
+
+@pytest.mark.parametrize("name", PICKLES)
+def test_a_pickle_that_is_not_torchscripts_is_refused(name: str) -> None:
+    content, message = PICKLES[name]
+    with pytest.raises(HalyardError, match=message):
+        read(with_pickle(content))
+
+
+def test_a_list_within_itself_ends() -> None:
+    with pytest.raises(HalyardError, match="none of its modules"):
+        read(with_pickle(b"\x80\x02]q\x00h\x00a."))
+
+
+def test_the_pickle_of_a_module_is_plain_data() -> None:
+    with zipfile.ZipFile(FOLDER / "conv_net.pt") as archive:
+        module = pickles.loads(archive.read("conv_net/data.pkl"))
+    assert module.get("mod").get("inp_mem_fmts") == [1]
+
+
+ARCHIVES: dict[str, tuple[Callable[[str, bytes], bytes | None], str]] = {
+    "big_endian": (lambda name, old: b"big" if name == "byteorder" else old, "little-endian"),
+    "no_pickle": (lambda name, old: None if name == "data.pkl" else old, "has no data.pkl"),
+    "no_weight": (lambda name, old: None if name == "data/2" else old, "has no data/2"),
+    "short_weight": (lambda name, old: old[:8] if name == "data/2" else old, "outside of data/2"),
+}
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_an_archive_without_its_parts_is_refused(name: str) -> None:
+    change, message = ARCHIVES[name]
+    with pytest.raises(HalyardError, match=rf"this is no PyTorch model for NNAPI: .*{message}"):
+        read(rewritten("conv_net", change))
+
+
+def test_what_is_no_archive_is_refused() -> None:
+    with pytest.raises(HalyardError, match="it is no zip archive"):
+        read(b"\x80\x02N.")
+
+
+def test_a_compressed_archive_is_refused() -> None:
+    """It might be a few bytes that are many."""
+    content = rewritten("conv_net", lambda _, old: old, compression=zipfile.ZIP_DEFLATED)
+    with pytest.raises(HalyardError, match="is compressed, which PyTorch does not do"):
+        read(content)
+
+
+# Of conv_net's serialised model; its header is version and counts.
+BLOBS: dict[str, tuple[Callable[[bytearray], None], str]] = {
+    "version": (word(0, 2), "its version is 2"),
+    "many_operands": (word(1, 2**31 - 1), "it counts"),
+    "negative_count": (word(3, -1), "it counts"),
+    "fewer_outputs": (word(5, 0), "after its end|say 0 times"),
+    "operand_type": (word(6 + 4 * 2, 99), "is of type 99"),
+    "rank": (word(6 + 4 * 2 + 1, 2**30), "an operand has 1073741824 dimensions"),
+    "last_output": (lambda blob: word(len(blob) // 4 - 1, 1000)(blob), "names an operand"),
+}
+
+
+@pytest.mark.parametrize("name", BLOBS)
+def test_a_serialised_model_that_lies_is_refused(name: str) -> None:
+    change, message = BLOBS[name]
+    with pytest.raises(HalyardError, match=message):
+        read(with_blob(change))
+
+
+def test_open_dimensions_are_refused_with_what_helps() -> None:
+    def open_batch(blob: bytearray) -> None:
+        model = parse(bytes(blob))
+        before = 24 + 16 * len(model.operands) + 12 * (len(model.values) + len(model.operations))
+        ranks = sum(len(each.dims) for each in model.operands[: model.inputs[0]])
+        word(before // 4 + ranks, 0)(blob)
+
+    with pytest.raises(HalyardError, match="convert it with an example input of fixed size"):
+        read(with_blob(open_batch))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_whatever_is_damaged_is_told_or_read(name: str) -> None:
+    """Bytes are changed in the file, in its pickle and in the serialised model: nothing but a
+    HalyardError comes of it."""
+    whole = (FOLDER / f"{name}.pt").read_bytes()
+    dice = random.Random(11)
+
+    def spoilt(content: bytes) -> bytes:
+        changed = bytearray(content)
+        for _ in range(dice.choice((1, 1, 3))):
+            changed[dice.randrange(len(changed))] = dice.randrange(256)
+        return bytes(changed)
+
+    for turn in range(300):
+        inside = ("", "data.pkl", "data/0")[turn % 3]
+        content = (
+            rewritten(name, lambda file, old, at=inside: spoilt(old) if file == at else old)
+            if inside
+            else spoilt(whole)
+        )
+        try:
+            conversion = read(content)
+        except HalyardError:
+            continue
+        assert isinstance(conversion.whole, NnapiPart)
