@@ -10,36 +10,28 @@ import numpy as np
 from halyard.compare import compare, disagreements
 from halyard.engines.halyard import HalyardProcess
 from halyard.engines.onnx_runtime import OnnxRuntime
+from halyard.engines.original import fitted, run_file, run_part
 from halyard.model import Array, Conversion, NnapiPart, RunnableModel, TensorInfo, operation_name
 from tests.harness.on_engine import outputs_of
 
 
 def original(path: Path, inputs: Sequence[Array]) -> list[Array]:
     """Of the file in its own engine."""
-    session = OnnxRuntime().load(path)
-    session.bind([values.tobytes() for values in inputs])
-    return session.run()
+    return run_file(OnnxRuntime(), path, inputs, 1, 0)[0]
 
 
-def converted(conversion: Conversion, inputs: Sequence[Array], folder: Path) -> list[Array]:
+def converted(conversion: Conversion, inputs: Sequence[Array]) -> list[Array]:
     values = {info.name: array for info, array in zip(conversion.inputs, inputs, strict=True)}
-    for number, part in enumerate(conversion.parts):
+    for part in conversion.parts:
         given = [values[name] for name in part.inputs]
         if isinstance(part, NnapiPart):
             infos = RunnableModel.of(part.model).inputs
-            given = [
-                array.astype(info.dtype).reshape(info.shape)
-                for info, array in zip(infos, given, strict=True)
-            ]
-            results = outputs_of(HalyardProcess(), part.model, given)
+            fitting = [fitted(*each) for each in zip(given, infos, strict=True)]
+            results = outputs_of(HalyardProcess(), part.model, fitting)
         else:
-            path = folder / f"part_{number}.onnx"
-            path.write_bytes(part.content)
-            session = OnnxRuntime().load(path)
-            pairs = zip(session.tensors.inputs, given, strict=True)
-            results = original(path, [array.astype(info.dtype) for info, array in pairs])
+            results, _ = run_part(part, given, 1, 0, threads=1)
         values |= dict(zip(part.outputs, results, strict=True))
-    return [values[info.name] for info in conversion.outputs]
+    return [fitted(values[info.name], info) for info in conversion.outputs]
 
 
 def inputs_for(infos: Sequence[TensorInfo], seed: int = 0) -> list[Array]:
@@ -57,16 +49,16 @@ def inputs_for(infos: Sequence[TensorInfo], seed: int = 0) -> list[Array]:
     return made
 
 
-def problems(conversion: Conversion, path: Path, folder: Path, seed: int = 0) -> list[str]:
+def problems(conversion: Conversion, path: Path, seed: int = 0) -> list[str]:
     """Where the two disagree by more than compare.py allows; 8-bit and whole numbers must be the
     same."""
     inputs = inputs_for(conversion.inputs, seed)
     expected = original(path, inputs)
-    found = converted(conversion, inputs, folder)
+    found = converted(conversion, inputs)
     differences = []
     for info, wanted, actual in zip(conversion.outputs, expected, found, strict=True):
         assert wanted.shape == info.shape
-        differences.append(compare(info, wanted, actual.astype(info.dtype).reshape(info.shape)))
+        differences.append(compare(info, wanted, actual))
     count = sum(
         len(part.model.main.operations) for part in conversion.parts if isinstance(part, NnapiPart)
     )

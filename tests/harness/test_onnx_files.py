@@ -47,7 +47,7 @@ def with_data_beside(folder: Path) -> ModelProto:
 def test_weights_may_lie_in_a_file_beside(tmp_path: Path) -> None:
     conversion = read(with_data_beside(tmp_path), tmp_path)
     assert conversion.unmapped == ()
-    assert problems(conversion, tmp_path / "model.onnx", tmp_path) == []
+    assert problems(conversion, tmp_path / "model.onnx") == []
 
 
 def moved(**entries: str) -> Callable[[Path, ModelProto], None]:

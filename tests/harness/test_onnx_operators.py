@@ -256,7 +256,7 @@ def test_operator_agrees_with_onnx_runtime(name: str, tmp_path: Path) -> None:
     g = Graph(len(name))
     conversion, path = read(g, CASES[name](g), tmp_path)
     assert [each.text() for each in conversion.unmapped] == []
-    assert problems(conversion, path, tmp_path) == []
+    assert problems(conversion, path) == []
 
 
 OLD: dict[str, tuple[int, Build]] = {
@@ -285,7 +285,7 @@ def test_operator_of_another_version_agrees(name: str, tmp_path: Path) -> None:
     g = Graph(len(name), opset)
     conversion, path = read(g, build(g), tmp_path)
     assert [each.text() for each in conversion.unmapped] == []
-    assert problems(conversion, path, tmp_path) == []
+    assert problems(conversion, path) == []
 
 
 REFUSED: dict[str, tuple[Build, str]] = {
@@ -339,16 +339,16 @@ def test_what_is_not_mapped_says_why_and_runs_on_the_host(name: str, tmp_path: P
     g = Graph(1)
     conversion, path = read(g, build(g), tmp_path)
     assert [each.reason for each in conversion.unmapped] == [reason]
-    assert problems(conversion, path, tmp_path) == []
+    assert problems(conversion, path) == []
 
 
 # ---- 8 bits -------------------------------------------------------------------------------------
 
 
-def steps(conversion: Conversion, path: Path, folder: Path) -> float:
+def steps(conversion: Conversion, path: Path) -> float:
     """How many of the output's steps it is apart from ONNX Runtime at most."""
     inputs = inputs_for(conversion.inputs)
-    pairs = zip(original(path, inputs), converted(conversion, inputs, folder), strict=True)
+    pairs = zip(original(path, inputs), converted(conversion, inputs), strict=True)
     main = conversion.model.main
     last = [each for each in main.operations if each.type == pb.OPERATION_TYPE_DEQUANTIZE][-1]
     scale = main.operands[last.inputs[0]].scale
@@ -429,7 +429,7 @@ def test_8_bit_operator_agrees_within_a_step(name: str, tmp_path: Path) -> None:
     names = counted(operations(conversion))
     # At the end, to give real numbers.
     assert (names[operation], names["DEQUANTIZE"]) == (1, 1)
-    assert steps(conversion, path, tmp_path) <= 1
+    assert steps(conversion, path) <= 1
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -439,4 +439,4 @@ def test_what_has_no_8_bit_form_computes_with_real_numbers(name: str, tmp_path: 
     conversion, path = read(g, build(g), tmp_path)
     names = operations(conversion)
     assert names.index("DEQUANTIZE") < names.index(operation)
-    assert steps(conversion, path, tmp_path) <= 1
+    assert steps(conversion, path) <= 1

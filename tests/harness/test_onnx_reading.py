@@ -43,7 +43,7 @@ def test_models_agree_with_onnx_runtime(name: str, seed: int, tmp_path: Path) ->
     conversion, path = read(MODELS[name](), tmp_path)
     assert conversion.unmapped == ()
     assert isinstance(conversion.whole, NnapiPart)
-    assert problems(conversion, path, tmp_path, seed) == []
+    assert problems(conversion, path, seed) == []
 
 
 def test_images_are_transposed_where_they_come_in_and_nowhere_else(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_what_is_not_mapped_is_named_and_left_to_the_host(branch: bool, tmp_path
         "NNAPI has no operation for it, and none is composed",
     ]
     assert [type(part) for part in conversion.parts] == [NnapiPart, HostPart, NnapiPart]
-    assert problems(conversion, path, tmp_path) == []
+    assert problems(conversion, path) == []
     with pytest.raises(HalyardError, match="2 operators have no mapping to NNAPI"):
         conversion.refuse_unmapped()
 
@@ -129,7 +129,7 @@ def test_a_cut_goes_through_bytes(tmp_path: Path) -> None:
     y = g.requantized(g.op("Round", x), 0.02, 0, "i1")
     conversion, path = read(g.model(g.op("Add", x, y)), tmp_path)
     assert [each.operator for each in conversion.unmapped] == ["7 Round 'Round_18'"]
-    assert problems(conversion, path, tmp_path) == []
+    assert problems(conversion, path) == []
 
 
 def test_an_operator_of_another_domain_is_left_to_the_host(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_an_output_may_be_an_input_or_another_output(tmp_path: Path) -> None:
     g = Graph()
     x = g.op("Relu", g.input("x", (2, 3)))
     conversion, path = read(g.model(x, g.op("Identity", x), g.op("Identity", "x")), tmp_path)
-    assert problems(conversion, path, tmp_path) == []
+    assert problems(conversion, path) == []
 
 
 def test_an_open_batch_is_one_and_another_open_dimension_is_refused(tmp_path: Path) -> None:
@@ -166,4 +166,4 @@ def test_whole_numbers_go_through(tmp_path: Path) -> None:
     x = g.op("Add", g.input("x", (2, 3), TensorProto.INT64), g.ints(4))
     conversion, path = read(g.model(g.op("Mul", x, x)), tmp_path)
     assert conversion.unmapped == ()
-    assert problems(conversion, path, tmp_path) == []
+    assert problems(conversion, path) == []

@@ -18,9 +18,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     ),
     frozenset({"operations", "results", "settings", "statistics", "terminal"}),
     frozenset({"backends", "machine", "model", "progress", "records"}),
-    frozenset(
-        {"cases", "compare", "onnx", "reference", "store", "tflite", "torch_nnapi", "vm"}
-    ),
+    frozenset({"cases", "compare", "onnx", "reference", "store", "tflite", "torch_nnapi", "vm"}),
     frozenset({"conversion", "devices", "profile", "zoo"}),
     frozenset({"subject"}),
     frozenset({"hal_version", "runner"}),

@@ -19,6 +19,7 @@ from halyard.onnx.reading.file import model_of
 from halyard.onnx.reading.mapper import Mapper
 from halyard.onnx.reading.network import MAX_VALUE_BYTES, Network, Node, network_of
 from halyard.onnx.reading.operators import HANDLERS
+from halyard.onnx.reading.quantities import quantization_of
 from halyard.proto import halyard_pb2 as pb
 
 FORMAT = "ONNX"
@@ -63,8 +64,17 @@ def _ends(network: Network, names: Sequence[str]) -> tuple[TensorInfo, ...]:
             raise HalyardError(f"{name!r} is of a type without numbers") from error
         if math.prod(kind.shape) * dtype.itemsize > MAX_VALUE_BYTES:
             raise HalyardError(f"{name!r} takes more than {MAX_VALUE_BYTES} bytes")
-        infos.append(TensorInfo(name, dtype, kind.shape))
+        infos.append(TensorInfo(name, dtype, kind.shape, *_steps(network, name)))
     return tuple(infos)
+
+
+def _steps(network: Network, name: str) -> tuple[float, int]:
+    """Scale and zero point, where the graph has them for the value."""
+    try:
+        found = quantization_of(network, name)
+    except NotExpressible:
+        return 0.0, 0
+    return found.scale, found.zero_point
 
 
 @dataclass
