@@ -65,10 +65,12 @@ arm64: build/.sysroot-arm64
 # ---- set-up -------------------------------------------------------------------------------------
 
 build/.packages: apt-packages.txt
+build/.packages-browser: tests/harness/apt-packages.txt build/.packages
 build/.packages-fuzz: tests/fuzz/apt-packages.txt build/.packages
 build/.packages-bench: tests/benchmarks/apt-packages.txt build/.packages
 build/.packages-arm64: apt-packages-arm64.txt build/.packages
-build/.packages build/.packages-fuzz build/.packages-bench build/.packages-arm64:
+build/.packages build/.packages-browser build/.packages-fuzz build/.packages-bench \
+build/.packages-arm64:
 	@mkdir -p build
 	@$(phase) "Debian packages of $<" tests/packages.sh $< build/apt.log
 	@touch $@
@@ -133,7 +135,7 @@ test-golden: build/.installed
 	@$(pytest) -q tests/harness/test_conformance.py
 
 # On the host and on virtual devices.
-test-python: programs
+test-python: programs build/.packages-browser
 	@$(phase) "building what attacks the service" \
 	    cmake --build $(BUILD) --target halyard_device_tests
 	@tests/python.sh $(MAKE) $(PYTHON) $(selected) $(workers)

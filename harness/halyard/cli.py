@@ -22,6 +22,7 @@ from halyard.cli_files import log, pull, push, shell
 from halyard.cli_group import Program, examples, flush
 from halyard.cli_json import json_option, write_json
 from halyard.cli_model import save
+from halyard.cli_report import report
 from halyard.cli_run import run
 from halyard.cli_vm import vm
 from halyard.cli_vts import vts
@@ -81,6 +82,7 @@ for _command in (
     vts,
     doctor,
     convert_command,
+    report,
     save,
     push,
     pull,

@@ -183,13 +183,12 @@ def _only(plan: Plan, names: frozenset[str], terminal: Terminal) -> Plan:
     return Plan(left, plan.left_out)
 
 
-def _print_last_words(terminal: Terminal, driver: Driver) -> None:
+def _last_words(driver: Driver) -> list[str]:
     """Of a service that a case has brought down: once it is started again they are gone."""
     try:
-        for line in driver.log_tail():
-            terminal.detail(line)
+        return driver.log_tail()
     except DeviceError as error:
-        terminal.detail(error.message)
+        return [error.message]
 
 
 def _run(
@@ -210,10 +209,12 @@ def _run(
             for planned, result in run(driver, plan.runs, settings):
                 version = version or result.version_string
                 outcome = outcome_of(planned.case, planned.name, result)
-                outcomes.append(expectations.judged(planned.case.name, outcome))
-                progress.add(outcomes[-1])
-                if outcomes[-1].status is Status.CRASHED:
-                    _print_last_words(terminal, driver)
+                outcome = expectations.judged(planned.case.name, outcome)
+                words = _last_words(driver) if outcome.status is Status.CRASHED else []
+                outcomes.append(replace(outcome, log="\n".join(words)))
+                progress.add(outcome)
+                for line in words:
+                    terminal.detail(line)
         except (HalyardError, KeyboardInterrupt, SystemExit) as caught:
             error = caught
     ended = str(error).partition("\n")[0] if isinstance(error, HalyardError) else "interrupted"

@@ -183,6 +183,7 @@ def case(name: str, status: str = "passed", message: str = "") -> conformances.C
         types=["TENSOR_FLOAT32"],
         hal="1.2",
         seconds=0.001,
+        model="" if status == "passed" else "main\n  0   ADD -> %1 sum",
     )
 
 

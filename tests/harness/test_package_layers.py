@@ -13,13 +13,11 @@ import halyard
 # another unit of the same one.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "proto"}),
-    frozenset(
-        {"delimited", "driver_options", "folders", "junit", "native", "output_file", "plots"}
-    ),
-    frozenset({"operations", "results", "settings", "statistics", "terminal"}),
+    frozenset({"delimited", "driver_options", "folders", "junit", "native", "output_file"}),
+    frozenset({"operations", "plots", "results", "settings", "statistics", "terminal"}),
     frozenset({"backends", "machine", "model", "progress", "records"}),
     frozenset({"cases", "compare", "onnx", "reference", "store", "tflite", "torch_nnapi", "vm"}),
-    frozenset({"conversion", "devices", "profile", "zoo"}),
+    frozenset({"conversion", "devices", "html", "profile", "zoo"}),
     frozenset({"subject"}),
     frozenset({"hal_version", "runner"}),
     frozenset({"engines", "specs"}),
@@ -43,6 +41,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "cli_calibrate",
             "cli_compare",
             "cli_doctor",
+            "cli_report",
             "cli_run",
             "cli_vm",
             "cli_vts",

@@ -12,8 +12,12 @@ from halyard import hal_version
 from halyard.cases.case import Case
 from halyard.cases.check import Verdict
 from halyard.model import label
+from halyard.model.text import as_text
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import conformance, error
+
+# Characters of a failed case's model that are kept; few cases have more.
+MODEL_TEXT = 16_000
 
 
 class Status(StrEnum):
@@ -31,7 +35,8 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """`stage` and `message` say where a case ended, and why, unless it passed."""
+    """`stage` and `message` say where a case ended, and why, unless it passed. `model`, as text, is
+    that of a case that failed; `log` is what the service wrote before it ended with it."""
 
     name: str
     spec: str
@@ -46,6 +51,8 @@ class Outcome:
     forms: tuple[tuple[str, str], ...]  # operation and type that it computes with
     hal: str
     seconds: float
+    model: str = ""
+    log: str = ""
 
     def record(self) -> conformance.Case:
         return conformance.Case(
@@ -61,6 +68,8 @@ class Outcome:
             types=list(self.types),
             hal=self.hal,
             seconds=round(self.seconds, 6),
+            model=self.model,
+            log=self.log,
         )
 
 
@@ -88,6 +97,7 @@ def outcome_of(case: Case, name: str, result: pb.CaseResult) -> Outcome:
         forms=tuple(sorted(case.forms)),
         hal=hal_version.format(result.hal_version),
         seconds=result.elapsed_ns / 1e9,
+        model="" if status.is_good else as_text(case.test_case.model)[:MODEL_TEXT],
     )
 
 

@@ -7,7 +7,8 @@ from halyard.records.record import Document, Error, Record
 
 
 class Case(Record, frozen=True, kw_only=True):
-    """`max_error` is null where nothing was compared."""
+    """`max_error` is null where nothing was compared. Of what did not go well, `model` is its model
+    as text, and `log` what the service wrote last, where it did not survive."""
 
     name: str
     spec: str
@@ -21,6 +22,8 @@ class Case(Record, frozen=True, kw_only=True):
     types: list[str]
     hal: str
     seconds: float
+    model: str = ""
+    log: str = ""
 
 
 class Conformance(Document, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ class Counts(Record, frozen=True, kw_only=True):
 
 
 class Test(Record, frozen=True, kw_only=True):
-    """`reason` is empty where it passed."""
+    """`reason` is empty where it passed; `model` is that of a failed one, as text."""
 
     name: str
     suite: str
@@ -21,6 +21,7 @@ class Test(Record, frozen=True, kw_only=True):
     outcome: str
     reason: str
     seconds: float
+    model: str = ""
 
 
 class Vts(Document, frozen=True, kw_only=True):

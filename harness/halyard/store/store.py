@@ -13,8 +13,9 @@ import json
 import platform
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -61,7 +62,7 @@ class Store:
         if read_only and not path.exists():
             raise HalyardError(f"{path}: there is no such file; --results {path} of run makes one")
         mode = "ro" if read_only else "rwc"
-        with _told(path):
+        with told(path):
             connection = sqlite3.connect(
                 f"{path.absolute().as_uri()}?mode={mode}",
                 uri=True,
@@ -70,7 +71,7 @@ class Store:
             )
         store = cls(path, connection)
         try:
-            with _told(path):
+            with told(path):
                 # What a file from elsewhere defines shall not run.
                 connection.execute("PRAGMA trusted_schema = OFF")
                 connection.execute("PRAGMA foreign_keys = ON")
@@ -90,6 +91,8 @@ class Store:
                     self.connection.execute(f"PRAGMA application_id = {schema.APPLICATION}")
                     self.connection.execute(f"PRAGMA user_version = {schema.VERSION}")
         application, version = self._header()
+        if not make and self._is_empty():
+            raise HalyardError(f"{self.path}: it has no results")
         if application != schema.APPLICATION:
             raise HalyardError(f"{self.path}: this SQLite file holds something else than results")
         if version != schema.VERSION:
@@ -97,6 +100,9 @@ class Store:
                 f"{self.path}: its tables are of version {version}, and this halyard has version "
                 f"{schema.VERSION}; name another file, or use the halyard that made it"
             )
+        # Anything may stand in their place in a file from elsewhere: a view without an end.
+        if not _tables(self.connection).items() >= _own_tables().items():
+            raise HalyardError(f"{self.path}: its tables are not those of version {version}")
 
     def _header(self) -> tuple[int, int]:
         [[application]] = self.connection.execute("PRAGMA application_id")
@@ -124,7 +130,7 @@ class Store:
         """All of them, as one session, or none."""
         origin = origin or Origin()
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        with _told(self.path), self._transaction():
+        with told(self.path), self._transaction():
             session = self._insert(
                 "sessions",
                 {
@@ -210,7 +216,7 @@ class Store:
     # ---- its end ----------------------------------------------------------------------------
 
     def close(self) -> None:
-        with _told(self.path):
+        with told(self.path):
             self.connection.close()
 
     def __enter__(self) -> Self:
@@ -223,6 +229,18 @@ class Store:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _tables(connection: sqlite3.Connection) -> dict[str, str]:
+    """How each was made, by its name."""
+    return dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'"))
+
+
+@cache
+def _own_tables() -> dict[str, str]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(schema.TABLES)
+        return _tables(connection)
 
 
 def _fitting(value: Value) -> Value:
@@ -241,7 +259,7 @@ _REASONS: Mapping[int, str] = {
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def told(path: Path) -> Iterator[None]:
     """What SQLite says becomes a HalyardError that names the file."""
     try:
         yield

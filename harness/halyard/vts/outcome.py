@@ -9,6 +9,8 @@ from enum import StrEnum
 
 from halyard import hal_version
 from halyard.cases.case import Case
+from halyard.conformance.outcome import MODEL_TEXT
+from halyard.model.text import as_text
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import vts
 from halyard.results import stage_name, status_name
@@ -28,7 +30,8 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """`message` says why, unless it passed; `crashed`: the target or the check did not survive."""
+    """`message` says why, unless it passed; `crashed`: the target or the check did not survive.
+    `model`, as text, is that of a failed one."""
 
     name: str
     suite: str
@@ -37,6 +40,7 @@ class Outcome:
     message: str
     seconds: float
     crashed: bool = False
+    model: str = ""
 
     def record(self) -> vts.Test:
         return vts.Test(
@@ -46,6 +50,7 @@ class Outcome:
             outcome=self.status.value,
             reason=self.message,
             seconds=round(self.seconds, 6),
+            model=self.model,
         )
 
 
@@ -86,6 +91,7 @@ def _outcome(
         message=message,
         seconds=seconds,
         crashed=crashed,
+        model="" if status.is_good else as_text(unit.case.test_case.model)[:MODEL_TEXT],
     )
 
 

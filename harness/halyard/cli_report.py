@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command report: a page of what a file of results has."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from pathlib import Path
+
+import click
+
+from halyard import output_file
+from halyard.cli_group import examples
+from halyard.errors import ConfigError, HalyardError, PackageMissing
+from halyard.html.report import plots_of, sections_of, written
+from halyard.output_file import check_writable
+from halyard.plots.plot import Plot, matplotlib
+from halyard.store import Results
+from halyard.terminal import Terminal
+
+
+@click.command(
+    epilog=examples(
+        "halyard run --model mobilenet_v2 --device vm --results results.db",
+        "halyard report results.db",
+        "halyard report results.db -o page.html --png slides --device vm --since 7d",
+    )
+)
+@click.argument("path", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Where the page goes. Left out: beside FILE, as .html.",
+)
+@click.option(
+    "--png",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Also write each plot as a PNG, into this folder.",
+)
+@click.option(
+    "--device",
+    "devices",
+    multiple=True,
+    metavar="NAME",
+    help="Only this device's results; may be given several times.",
+)
+@click.option(
+    "--since",
+    metavar="DATE|DAYS",
+    help="Only results since then: 2026-11-24, or 7d for the last seven days.",
+)
+@click.option("--no-plots", is_flag=True, help="Leave plots out, which take matplotlib.")
+def report(
+    *,
+    path: Path,
+    output: Path | None,
+    folder: Path | None,
+    devices: tuple[str, ...],
+    since: str | None,
+    no_plots: bool,
+) -> None:
+    """Makes a page of the results that other commands have kept in FILE (--results FILE).
+
+    The page is one file, which needs no network and no other file.
+    """
+    if no_plots and folder is not None:
+        raise ConfigError("--png writes plots, and --no-plots leaves them out")
+    page = output or path.with_suffix(".html")
+    begin = _since(since)
+    if page.resolve() == path.resolve():
+        raise ConfigError(f"{page} is the file of results: name another one with -o")
+    terminal = Terminal()
+    if not no_plots:
+        _check_plots()
+    with Results(path, devices, begin) as results:
+        check_writable(page)
+        sections = sections_of(results)
+        plots = plots_of(sections)
+        with terminal.step("Making the page") as step:
+            content = written(results, sections, plots=not no_plots)
+            output_file.write(page, content)
+            step.outcome = f"{len(content) / 1024:.0f} KiB"
+    if folder is not None:
+        with terminal.step("Drawing plots") as step:
+            _write_plots(folder, plots)
+            step.outcome = f"{len(plots)} in {folder}"
+    terminal.line(f"report: {page}")
+
+
+def _check_plots() -> None:
+    try:
+        matplotlib()
+    except PackageMissing as error:
+        raise PackageMissing(f"{error}; --no-plots makes a page without them") from error
+
+
+def _write_plots(folder: Path, plots: list[Plot]) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HalyardError(f"{folder}: {error.strerror or error}") from error
+    for plot in plots:
+        output_file.write(folder / f"{plot.name}.png", plot.png())
+
+
+def _since(text: str | None) -> str:
+    """In ISO 8601, as far as it is told, which sorts as times do."""
+    if text is None:
+        return ""
+    if days := re.fullmatch(r"(\d{1,5})d", text):
+        begin = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=int(days[1]))
+        return begin.isoformat(timespec="seconds")
+    try:
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ConfigError(f"--since {text}: give a date as 2026-11-24, or days as 7d") from error
+    # Without a time zone it is UTC, as all times of the file are.
+    aware = found.replace(tzinfo=datetime.UTC) if found.tzinfo is None else found
+    return aware.astimezone(datetime.UTC).isoformat(timespec="seconds")

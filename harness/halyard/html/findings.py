@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What halyard doctor and halyard compare found."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from halyard.html import blocks
+from halyard.html.blocks import Section, Table
+from halyard.store import Results
+
+_ROWS = 300
+S = TypeVar("S")
+
+
+class _Finding(msgspec.Struct):
+    check: str = ""
+    verdict: str = ""
+    seen: str = ""
+    fix: str = ""
+    command: str = ""
+
+
+class _Doctor(msgspec.Struct):
+    device: str = ""
+    findings: list[_Finding] = []
+
+
+_TONES: dict[str, blocks.Tone] = {"ok": "good", "problem": "bad", "warning": "warn"}
+_FINDINGS = blocks.columns("Device", "Check", "Verdict", "Seen", "Fix", "Command")
+
+
+def doctor(results: Results) -> Section | None:
+    """Of each device what it was told last."""
+    rows = [
+        [
+            blocks.text(said.device),
+            blocks.text(each.check),
+            blocks.text(each.verdict, _TONES.get(each.verdict, "")),
+            blocks.text(each.seen),
+            blocks.text(each.fix),
+            blocks.text(each.command),
+        ]
+        for said in _contents(results, "doctor", _Doctor)
+        for each in said.findings
+    ]
+    if not rows:
+        return None
+    table = Table.of("Checks of the device", _FINDINGS, rows[:_ROWS], max(0, len(rows) - _ROWS))
+    return Section("doctor", "Doctor", [table])
+
+
+class _Named(msgspec.Struct):
+    name: str = ""
+
+
+class _Statistics(msgspec.Struct):
+    name: str = ""
+    max_abs_error: float | str = 0.0
+    cosine: float = 0.0
+    snr_db: float | None = None
+    max_steps: int | None = None
+    exact_share: float = 0.0
+
+
+class _TopK(msgspec.Struct):
+    k: int = 0
+    shared: float = 0.0
+
+
+class _Output(msgspec.Struct):
+    statistics: _Statistics
+    top_k: _TopK | None = None
+
+
+class _InputSet(msgspec.Struct):
+    inputs: str = ""
+    outputs: list[_Output] = []
+
+
+class _Layer(msgspec.Struct):
+    label: str = ""
+    operation: int = 0
+
+
+class _Layers(msgspec.Struct):
+    first_diverging: int | None = None
+    layers: list[_Layer] = []
+
+
+class _Compare(msgspec.Struct):
+    model: _Named
+    a: _Named
+    b: _Named
+    ok: bool = True
+    input_sets: list[_InputSet] = []
+    layers: _Layers | None = None
+
+
+_COMPARED = blocks.columns(
+    "Model",
+    "A",
+    "B",
+    "Inputs",
+    "Output",
+    "Max error",
+    "Cosine",
+    "SNR dB",
+    "Steps",
+    "Exact",
+    "Top-k",
+    "First diverging",
+    "Result",
+    numbers=("Max error", "Cosine", "SNR dB", "Steps", "Exact"),
+)
+
+
+def compare(results: Results) -> Section | None:
+    rows = [
+        [
+            blocks.text(said.model.name),
+            blocks.text(said.a.name),
+            blocks.text(said.b.name),
+            blocks.text(inputs.inputs),
+            blocks.text(output.statistics.name),
+            blocks.number(float(output.statistics.max_abs_error), ".2e"),
+            blocks.number(output.statistics.cosine, ".6f"),
+            blocks.number(output.statistics.snr_db, ".1f"),
+            blocks.count(output.statistics.max_steps),
+            blocks.number(100 * output.statistics.exact_share, ".4g", unit=" %"),
+            _top_k(output.top_k),
+            blocks.text(_diverging(said.layers), "bad"),
+            blocks.verdict(said.ok, "agree", "differ"),
+        ]
+        for said in _contents(results, "compare", _Compare)
+        for inputs in said.input_sets
+        for output in inputs.outputs
+    ]
+    if not rows:
+        return None
+    table = Table.of(
+        "The same model on two sides", _COMPARED, rows[:_ROWS], max(0, len(rows) - _ROWS)
+    )
+    return Section("compare", "Comparison", [table])
+
+
+def _top_k(said: _TopK | None) -> blocks.Cell:
+    if said is None:
+        return blocks.number(None)
+    return blocks.Cell(f"{100 * said.shared:.4g} % of {said.k}", said.shared)
+
+
+def _diverging(layers: _Layers | None) -> str:
+    if layers is None or layers.first_diverging is None:
+        return ""
+    labels = {layer.operation: layer.label for layer in layers.layers}
+    return labels.get(layers.first_diverging, str(layers.first_diverging))
+
+
+def _contents(results: Results, kind: str, type_: type[S]) -> list[S]:
+    """Those that are of the form that is known here; another halyard may have kept others."""
+    found = []
+    for content in results.contents(kind):
+        try:
+            found.append(msgspec.json.decode(content.json, type=type_))
+        except msgspec.MsgspecError:
+            continue
+    return found

@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a file of results says, in rows of known types: it may come from anywhere."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import msgspec
+
+from halyard.errors import ConfigError, HalyardError
+from halyard.store.store import Store, told
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a query, by the names of its columns."""
+
+
+R = TypeVar("R", bound=Row)
+
+
+class Device(Row, frozen=True, kw_only=True):
+    name: str
+    serial: str
+    emulated: int | None
+    properties: str
+    driver: str | None
+    documents: int
+    first: str
+    last: str
+
+
+class Document(Row, frozen=True, kw_only=True):
+    """One of those that were chosen; `order` is by time."""
+
+    id: int
+    order: int
+    kind: str
+    at: str
+    device: str
+    model: str
+    target: str
+    driver: str
+    hal: str
+    ok: int | None
+    backends: str  # that ran something, as far as it is known
+
+
+class Content(Row, frozen=True, kw_only=True):
+    id: int
+    json: str
+
+
+class Outcomes(Row, frozen=True, kw_only=True):
+    """How many cases last came to this."""
+
+    kind: str
+    device: str
+    hal: str
+    status: str
+    count: int
+    last: str
+
+
+class OperationOutcomes(Row, frozen=True, kw_only=True):
+    device: str
+    operations: str
+    status: str
+    count: int
+
+
+class Case(Row, frozen=True, kw_only=True):
+    document: int
+    kind: str
+    device: str
+    at: str
+    suite: str
+    name: str
+    hal: str
+    status: str
+    stage: str
+    message: str
+    operations: str
+    max_error: float | None
+    max_steps: int | None
+
+
+class PassRate(Row, frozen=True, kw_only=True):
+    document: int
+    kind: str
+    device: str
+    at: str
+    good: int
+    count: int
+
+
+class Timing(Row, frozen=True, kw_only=True):
+    document: int
+    order: int
+    kind: str
+    at: str
+    device: str
+    target: str
+    hal: str
+    backends: str
+    model: str
+    engine: str
+    span: str
+    threads: int | None
+    count: int
+    prepare: float | None
+    first: float | None
+    min: float | None
+    median: float | None
+    p90: float | None
+    p99: float | None
+    max: float | None
+    low: float | None
+    high: float | None
+
+
+class Agreement(Row, frozen=True, kw_only=True):
+    document: int
+    order: int
+    at: str
+    device: str
+    hal: str
+    backends: str
+    model: str
+    engine: str
+    reference: str
+    output: str
+    max_abs_error: float | None
+    max_relative_error: float | None
+    max_steps: int | None
+    exact_share: float | None
+    nan: int | None
+    ok: int | None
+
+
+class Placed(Row, frozen=True, kw_only=True):
+    """How many operations of a document a backend ran."""
+
+    document: int
+    backend: str
+    count: int
+    pieces: int
+
+
+class Refused(Row, frozen=True, kw_only=True):
+    document: int
+    refusals: str
+    count: int
+
+
+class Profile(Row, frozen=True, kw_only=True):
+    document: int
+    model_id: int
+    at: str
+    device: str
+    backends: str
+    model: str
+
+
+class Node(Row, frozen=True, kw_only=True):
+    label: str
+    node: str
+    type: str
+    backend: str
+    kernel: str
+    median: float
+    share: float | None
+
+
+# A model as people call it: the file's name stands for one that has none of its own.
+_MODEL = """
+    trim(m.name || ' ' || m.type || CASE WHEN m.size > 0 THEN ' ' || m.size ELSE '' END
+    || CASE WHEN m.width NOT IN (0, 1) THEN printf(' x%g', m.width) ELSE '' END)
+"""
+
+_CHOSEN = f"""
+CREATE TEMP TABLE chosen AS SELECT
+    d.id, d.kind, d.at, d.target, d.driver, d.hal, d.ok,
+    coalesce(v.name, '') AS device,
+    coalesce({_MODEL}, '') AS model,
+    row_number() OVER (ORDER BY d.at, d.id) AS "order",
+    coalesce((SELECT group_concat(backend, '+') FROM
+        (SELECT DISTINCT backend FROM placement WHERE document = d.id ORDER BY backend)), '')
+        AS backends
+FROM documents d LEFT JOIN devices v ON v.id = d.device LEFT JOIN models m ON m.id = d.model
+WHERE (:all OR device IN (SELECT id FROM devices WHERE name IN (SELECT value FROM wanted)))
+    AND d.at >= :since
+"""
+
+# Of each case on each device what it came to last, as SQLite takes the other columns of a group
+# from the row that has the maximum.
+_LATEST = """
+CREATE TEMP TABLE latest AS SELECT
+    max(c."order") AS newest, c.id AS document, c.kind, c.device, c.at,
+    s.suite, s.name, s.hal, s.status, s.stage, s.message, s.operations, s.max_error, s.max_steps
+FROM cases s JOIN chosen c ON c.id = s.document
+GROUP BY c.kind, c.device, s.suite, s.name, s.hal
+"""
+
+# Where a case went as it should.
+_GOOD = "('passed', 'unsupported', 'xfailed', 'skipped')"
+
+
+class Results:
+    """Those of some devices, or since a time. HalyardError for whatever is wrong with the file."""
+
+    def __init__(self, path: Path, devices: Sequence[str] = (), since: str = "") -> None:
+        self.path = path
+        self._store = Store.open(path, read_only=True)
+        try:
+            with told(path):
+                self._choose(devices, since)
+        except BaseException:
+            self._store.close()
+            raise
+
+    def _choose(self, devices: Sequence[str], since: str) -> None:
+        connection = self._store.connection
+        known = [name for [name] in connection.execute("SELECT name FROM devices ORDER BY name")]
+        for name in devices:
+            if name not in known:
+                raise ConfigError(f"--device {name}: {self.path} has {', '.join(known) or 'none'}")
+        connection.execute("CREATE TEMP TABLE wanted (value TEXT)")
+        connection.executemany("INSERT INTO wanted VALUES (?)", [[name] for name in devices])
+        connection.execute(_CHOSEN, {"all": not devices, "since": since})
+        connection.execute(_LATEST)
+
+    def _rows(self, kind: type[R], query: str, *values: object) -> list[R]:
+        with told(self.path):
+            cursor = self._store.connection.execute(query, values)
+            cursor.row_factory = sqlite3.Row
+            found: list[Any] = [dict(row) for row in cursor]
+        try:
+            return msgspec.convert(found, list[kind])  # type: ignore[valid-type]
+        except msgspec.ValidationError as error:
+            raise HalyardError(f"{self.path}: a row is not as it should be: {error}") from error
+
+    def documents(self) -> list[Document]:
+        """The oldest first."""
+        return self._rows(Document, 'SELECT * FROM chosen ORDER BY "order"')
+
+    def contents(self, kind: str) -> list[Content]:
+        """Whole documents of a kind, the last one of each device and model."""
+        return self._rows(
+            Content,
+            "SELECT d.id, d.json FROM documents d JOIN "
+            '(SELECT id, max("order") FROM chosen WHERE kind = ? GROUP BY device, model) '
+            "USING (id) ORDER BY d.id",
+            kind,
+        )
+
+    def content(self, document: int) -> str:
+        [found] = self._rows(Content, "SELECT id, json FROM documents WHERE id = ?", document)
+        return found.json
+
+    def devices(self) -> list[Device]:
+        return self._rows(
+            Device,
+            "SELECT v.name, v.serial, v.emulated, v.properties, "
+            "(SELECT driver FROM chosen WHERE device = v.name AND driver != '' "
+            'ORDER BY "order" DESC LIMIT 1) AS driver, '
+            'count(*) AS documents, min(c.at) AS first, max(c.at) AS last, max(c."order") '
+            "FROM chosen c JOIN devices v ON v.name = c.device GROUP BY v.name ORDER BY v.name",
+        )
+
+    def outcomes(self) -> list[Outcomes]:
+        return self._rows(
+            Outcomes,
+            "SELECT kind, device, hal, status, count(*) AS count, max(at) AS last FROM latest "
+            "GROUP BY kind, device, hal, status ORDER BY kind, device, hal, status",
+        )
+
+    def operations(self) -> list[OperationOutcomes]:
+        return self._rows(
+            OperationOutcomes,
+            "SELECT device, operations, status, count(*) AS count FROM latest "
+            "WHERE operations != '' GROUP BY device, operations, status",
+        )
+
+    def bad_cases(self, most: int) -> list[Case]:
+        """What did not go as it should when it last ran."""
+        return self._rows(
+            Case,
+            f"SELECT * FROM latest WHERE status NOT IN {_GOOD} "
+            "ORDER BY kind, device, suite, name, hal LIMIT ?",
+            most,
+        )
+
+    def pass_rates(self) -> list[PassRate]:
+        return self._rows(
+            PassRate,
+            "SELECT c.id AS document, c.kind, c.device, c.at, count(*) AS count, "
+            f"sum(s.status IN {_GOOD}) AS good "
+            'FROM chosen c JOIN cases s ON s.document = c.id GROUP BY c.id ORDER BY c."order"',
+        )
+
+    def timings(self) -> list[Timing]:
+        """The oldest first."""
+        return self._rows(
+            Timing,
+            'SELECT c.id AS document, c."order", c.kind, c.at, c.device, c.target, c.hal, '
+            f"c.backends, {_MODEL} AS model, t.engine, t.span, t.threads, t.count, t.prepare, "
+            "t.first, t.min, t.median, t.p90, t.p99, t.max, t.low, t.high "
+            "FROM timings t JOIN chosen c ON c.id = t.document JOIN models m ON m.id = t.model "
+            'WHERE t.median IS NOT NULL ORDER BY c."order"',
+        )
+
+    def agreements(self) -> list[Agreement]:
+        """The last ones of each output."""
+        return self._rows(
+            Agreement,
+            'SELECT c.id AS document, max(c."order") AS "order", c.at, c.device, c.hal, '
+            f"c.backends, {_MODEL} AS model, a.engine, a.reference, a.output, a.max_abs_error, "
+            "a.max_relative_error, a.max_steps, a.exact_share, a.nan, c.ok "
+            "FROM agreements a JOIN chosen c ON c.id = a.document JOIN models m ON m.id = a.model "
+            f"GROUP BY c.device, c.hal, c.backends, {_MODEL}, a.engine, a.output "
+            "ORDER BY model, c.device, c.hal, a.engine, a.output",
+        )
+
+    def placed(self) -> list[Placed]:
+        return self._rows(
+            Placed,
+            "SELECT p.document, p.backend, count(*) AS count, "
+            "count(DISTINCT p.piece) AS pieces FROM placement p JOIN chosen c ON c.id = p.document "
+            "GROUP BY p.document, p.backend ORDER BY p.document, count DESC",
+        )
+
+    def refused(self) -> list[Refused]:
+        return self._rows(
+            Refused,
+            "SELECT p.document, p.refusals, count(*) AS count FROM placement p "
+            "JOIN chosen c ON c.id = p.document WHERE p.refusals != '{}' "
+            "GROUP BY p.document, p.refusals ORDER BY p.document, count DESC",
+        )
+
+    def profiles(self) -> list[Profile]:
+        """The last one of each model on each device."""
+        return self._rows(
+            Profile,
+            'SELECT c.id AS document, n.model AS model_id, max(c."order"), c.at, c.device, '
+            f"c.backends, {_MODEL} AS model "
+            "FROM nodes n JOIN chosen c ON c.id = n.document JOIN models m ON m.id = n.model "
+            "GROUP BY n.model, c.device, c.backends ORDER BY model, c.device",
+        )
+
+    def nodes(self, profile: Profile) -> list[Node]:
+        """Those that take longest first."""
+        return self._rows(
+            Node,
+            "SELECT label, node, type, backend, kernel, median, share FROM nodes "
+            "WHERE document = ? AND model = ? ORDER BY median DESC",
+            profile.document,
+            profile.model_id,
+        )
+
+    def close(self) -> None:
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

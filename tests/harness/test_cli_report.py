@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command report: what it writes from which file, and what it refuses."""
+
+import html.parser
+import re
+import sqlite3
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from halyard import cli
+from halyard.html.conformance import CASES
+from halyard.records import Document
+from halyard.store import Origin, Store
+from tests.harness import sample_results as sample
+
+Report = Callable[..., Result]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "results.db"
+
+
+@pytest.fixture
+def report(path: Path) -> Report:
+    return lambda *words: CliRunner().invoke(cli.cli, ["report", str(path), *map(str, words)])
+
+
+class Odd(Document, frozen=True, kw_only=True):
+    """A kind that the report knows nothing of."""
+
+    device: str
+    ok: bool
+    remark: str
+
+
+def add(path: Path, *documents: Document, device: str = "vm") -> None:
+    with Store.open(path) as store:
+        store.add(*documents, origin=Origin("run", device))
+
+
+def age(path: Path, *times: str) -> None:
+    """When each document is to have been found out."""
+    with sqlite3.connect(path) as connection:
+        for number, at in enumerate(times, 1):
+            connection.execute("UPDATE documents SET at = ? WHERE id = ?", [at, number])
+
+
+class Tables(html.parser.HTMLParser):
+    """The cells of all tables by their captions."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tables: dict[str, list[list[str]]] = {}
+        self._rows: list[list[str]] = []
+        self._text: list[str] | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag == "table":
+            self._rows = []
+        elif tag == "tr":
+            self._rows.append([])
+        elif tag in ("td", "th", "caption"):
+            self._text = []
+
+    def handle_data(self, data: str) -> None:
+        if self._text is not None:
+            self._text.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th", "caption"):
+            text = "".join(self._text or []).strip()
+            self._text = None
+            if tag == "caption":
+                self.tables[text] = self._rows
+            else:
+                self._rows[-1].append(text)
+
+    def column(self, caption: str, title: str) -> list[str]:
+        head, *rows = self.tables[caption]
+        return [row[head.index(title)] for row in rows]
+
+
+def tables(path: Path) -> Tables:
+    return Tables(path.with_suffix(".html").read_text())
+
+
+TIMES = "Last times of each model"
+
+
+def test_needs_no_other_file_and_no_network(path: Path, report: Report) -> None:
+    add(path, sample.run(), sample.bench(), sample.conformance(failed=3), sample.vts())
+    assert report().exit_code == 0
+    text = path.with_suffix(".html").read_text()
+    outside = re.findall(r"(?:https?:)?//[\w.]+", text)
+    assert set(outside) <= {"//www.w3.org"}, "but for the names of XML's dialects"
+    assert not re.findall(r"<(?:link|img|iframe|base)\b|\bsrc=|@import|url\((?!#)", text)
+
+
+def test_the_same_results_give_the_same_bytes(path: Path, report: Report, tmp_path: Path) -> None:
+    add(path, sample.run(), sample.bench(), sample.conformance(failed=3))
+    add(path, sample.run(median=3.0))
+    written = []
+    for folder in (tmp_path / "one", tmp_path / "other"):
+        folder.mkdir()
+        assert report("-o", folder / "page.html", "--png", folder).exit_code == 0
+        written.append({each.name: each.read_bytes() for each in sorted(folder.iterdir())})
+    assert written[0] == written[1]
+    assert {"page.html", "peers.png", "history-1.png", "profile-1.png"} <= set(written[0])
+    for name, content in written[0].items():
+        assert name == "page.html" or content.startswith(b"\x89PNG")
+
+
+def test_a_case_counts_as_it_last_ran(path: Path, report: Report) -> None:
+    """On each device, whichever other cases a run left out."""
+    failing = sample.conformance(passed=5, failed=2, name="add")
+    mended = sample.conformance(passed=1, failed=0, name="mul")
+    add(path, failing)
+    add(path, mended)
+    add(path, failing, device="phone")
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE cases SET name = 'add_bad_0' WHERE name = 'mul_good_0'")
+    assert report().exit_code == 0
+    found = tables(path)
+    caption = "What each case came to when it last ran"
+    assert found.column(caption, "Device") == ["phone", "vm"]
+    assert found.column(caption, "Cases") == ["7", "7"]
+    assert found.column(caption, "failed") == ["2", "1"]
+    assert found.column("Failed cases", "Case") == ["add_bad_0", "add_bad_1", "add_bad_1"]
+
+
+def test_thousands_of_failed_cases_make_no_huge_page(path: Path, report: Report) -> None:
+    add(path, sample.conformance(passed=5000, failed=4000, message="x" * 3000))
+    assert report().exit_code == 0
+    page = path.with_suffix(".html")
+    assert page.stat().st_size < 3 * 2**20
+    assert len(tables(path).tables["Failed cases"]) == 1 + CASES
+    assert f"{4000 - CASES} more rows are left out here" in page.read_text()
+    assert "add_good_" not in page.read_text()
+
+
+def test_tells_what_got_slower(path: Path, report: Report) -> None:
+    add(path, sample.run(model="same"), sample.run(model="slow"), sample.run(model="fast"))
+    add(
+        path,
+        sample.run(model="same", median=2.6),
+        sample.run(model="slow", median=3.0),
+        sample.run(model="fast", median=1.0),
+    )
+    assert report().exit_code == 0
+    found = tables(path)
+    assert found.column("Slower than the time before", "Model") == ["slow quant8 224"]
+    assert found.column("Slower than the time before", "Change") == ["+20 %"]
+    changes = dict(zip(found.column(TIMES, "Model"), found.column(TIMES, "Change"), strict=True))
+    assert changes["fast quant8 224"] == "-60 %"
+
+
+def test_a_device_is_compared_with_none_but_itself(path: Path, report: Report) -> None:
+    add(path, sample.run(median=2.0), device="phone")
+    add(path, sample.run(median=9.0), device="vm")
+    assert report().exit_code == 0
+    assert "Slower than the time before" not in tables(path).tables
+
+
+def test_shows_the_devices_and_the_time_that_are_asked_for(path: Path, report: Report) -> None:
+    for device in ("vm", "phone", "other"):
+        add(path, sample.run(), device=device)
+    age(path, "2026-01-01T00:00:00+00:00", "2026-02-01T00:00:00+00:00", "2026-03-01T00:00:00+00:00")
+    for words, expected in (
+        ([], ["other", "phone", "vm"]),
+        (["--device", "vm"], ["vm"]),
+        (["--device", "vm", "--device", "phone"], ["phone", "vm"]),
+        (["--since", "2026-02-01"], ["other", "phone"]),
+        (["--since", "2026-02-01T01:00+01:00"], ["other", "phone"]),
+        (["--since", "2026-02-01T00:00:01"], ["other"]),
+        (["--since", "99999d"], ["other", "phone", "vm"]),
+    ):
+        result = report(*words)
+        assert result.exit_code == 0, result.output
+        assert tables(path).column("Devices and their drivers", "Device") == expected
+
+
+def test_a_document_of_any_kind_is_shown(path: Path, report: Report) -> None:
+    add(path, Odd(device="S1", ok=False, remark="<b>of another version</b>"))
+    assert report().exit_code == 0
+    assert tables(path).column("The last ones of each kind", "Kind") == ["odd"]
+    assert "&lt;b&gt;of another version&lt;/b&gt;" in path.with_suffix(".html").read_text()
+
+
+def test_makes_a_page_without_plots(
+    path: Path, report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(path, sample.run())
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = report()
+    assert result.exit_code == 1
+    assert "pip install 'halyard[report]'" in result.output
+    assert "--no-plots" in result.output
+    assert report("--no-plots").exit_code == 0
+    assert "<svg" not in path.with_suffix(".html").read_text()
+    assert report("--no-plots", "--png", path.parent).exit_code == 2
+
+
+def test_refuses_what_it_can_not_report_of(path: Path, report: Report, tmp_path: Path) -> None:
+    assert "there is no such file" in report().output
+    path.write_bytes(b"")
+    assert "it has no results" in report().output
+    path.write_text("text\n" * 100)
+    assert "this is no SQLite file" in report().output
+    path.unlink()
+    Store.open(path).close()
+    assert "it has no results" in report().output
+    add(path, sample.run())
+    assert report("--since", "2999-01-01").exit_code == 1
+    assert report("--device", "none").exit_code == 2
+    assert "--device none: " in report("--device", "none").output
+    assert report("--since", "yesterday").exit_code == 2
+    assert report("-o", path).exit_code == 2
+    assert report("-o", tmp_path / "none" / "page.html").exit_code == 2
+    assert not path.with_suffix(".html").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DROP TABLE cases",
+        "DROP TABLE devices; CREATE TABLE devices (id, name, serial, emulated, properties);"
+        "INSERT INTO devices VALUES (1, 'vm', x'00ff', 'yes', 7)",
+        "DROP TABLE nodes; CREATE VIEW nodes AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL "
+        "SELECT i + 1 FROM n) SELECT i AS document FROM n",
+    ],
+    ids=["none", "of other types", "without an end"],
+)
+def test_refuses_a_file_with_other_tables(path: Path, report: Report, change: str) -> None:
+    """Somebody else's file may have the version, and anything in it."""
+    add(path, sample.run())
+    with sqlite3.connect(path) as connection:
+        connection.executescript(change)
+    result = report()
+    assert result.exit_code == 1
+    assert "its tables are not those of version 1" in result.output
+
+
+def test_refuses_a_row_that_is_not_as_it_should_be(path: Path, report: Report) -> None:
+    add(path, sample.run())
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE devices SET name = CAST(x'ff41' AS TEXT)")
+    result = report()
+    assert result.exit_code == 1
+    assert "this file of results can't be used" in result.output
+
+
+def test_shows_a_document_that_can_not_be_read_without_what_it_says(
+    path: Path, report: Report
+) -> None:
+    add(
+        path,
+        sample.run(ok=False),
+        sample.conformance(failed=1),
+        Odd(device="a", ok=True, remark=""),
+    )
+    with sqlite3.connect(path) as connection:
+        connection.execute('UPDATE documents SET json = \'{"cases": 7, "problems": \'')
+    assert report().exit_code == 0
+    assert "this document can&#39;t be read" in path.with_suffix(".html").read_text()
+    assert tables(path).column("Failed cases", "Case") == ["add_bad_0"]
+
+
+def test_reads_a_file_that_it_may_not_write(path: Path, report: Report, tmp_path: Path) -> None:
+    add(path, sample.run())
+    before = path.read_bytes()
+    path.chmod(0o400)
+    assert report("-o", tmp_path / "page.html").exit_code == 0
+    assert path.read_bytes() == before
