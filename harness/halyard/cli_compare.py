@@ -10,6 +10,7 @@ import click
 from halyard import output_file, records
 from halyard.cli_group import examples
 from halyard.cli_model import ModelChoice, model_options
+from halyard.cli_results import keep, results_option
 from halyard.compare import Difference
 from halyard.comparison import choice
 from halyard.comparison.comparison import Comparison, Inputs, Settings, compare_sides
@@ -22,7 +23,8 @@ from halyard.errors import ConfigError
 from halyard.model import RunnableModel
 from halyard.model.input_files import read_input
 from halyard.output_file import check_writable
-from halyard.plots import layer_errors
+from halyard.plots.layer_errors import LayerError, layer_errors
+from halyard.plots.plot import WIDTH, Plot
 from halyard.profile import short_name
 from halyard.terminal import Terminal
 
@@ -93,6 +95,7 @@ from halyard.terminal import Terminal
 @click.option(
     "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
 )
+@results_option
 def compare(
     *,
     a: str,
@@ -111,6 +114,7 @@ def compare(
     backend_dir: Path | None,
     plot_path: Path | None,
     json_path: Path | None,
+    results_path: Path | None,
 ) -> None:
     """Runs a model on two sides and tells how far apart they are; A is the reference.
 
@@ -146,10 +150,12 @@ def compare(
     print_comparison(terminal, found)
     terminal.line(verdict_of(found))
     if plot_path is not None:
-        layer_errors.draw(plot_path, f"{subject}: {a} and {b}", _plotted(found))
+        _plot(f"{subject}: {a} and {b}", found).write(plot_path)
         terminal.line(f"drawn into {plot_path}")
+    document = record(subject, found)
     if json_path is not None:
-        output_file.write(json_path, records.encode(record(subject, found)))
+        output_file.write(json_path, records.encode(document))
+    keep(results_path, [document])
     if not found.ok:
         sys.exit(1)
 
@@ -172,9 +178,10 @@ def _inputs(
     return [Inputs(", ".join(path.name for path in paths), arrays)]
 
 
-def _plotted(found: Comparison) -> list[layer_errors.LayerError]:
-    return [
-        layer_errors.LayerError(
+def _plot(title: str, found: Comparison) -> Plot:
+    """As wide as the names of its layers want it."""
+    layers = [
+        LayerError(
             short_name(each.label),
             _share(each.chained),
             _share(each.isolated),
@@ -182,6 +189,8 @@ def _plotted(found: Comparison) -> list[layer_errors.LayerError]:
         )
         for each in (found.layers.layers if found.layers else ())
     ]
+    width = max(WIDTH, 0.16 * len(layers))
+    return layer_errors("layers", title, "max error / largest value", layers, width)
 
 
 def _share(difference: Difference | None) -> float | None:

@@ -13,6 +13,7 @@ import click
 from halyard import output_file, records
 from halyard.cli_device import device_option
 from halyard.cli_group import examples
+from halyard.cli_results import keep, results_option
 from halyard.devices import config_of, open_config
 from halyard.devices.config import check_instance
 from halyard.doctor.examination import examine, record
@@ -44,7 +45,15 @@ _MARKS = {
 @click.option(
     "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
 )
-def doctor(*, name: str, instance: str | None, quiet: bool, json_path: Path | None) -> None:
+@results_option
+def doctor(
+    *,
+    name: str,
+    instance: str | None,
+    quiet: bool,
+    json_path: Path | None,
+    results_path: Path | None,
+) -> None:
     """Says why a driver is not there, and what to type.
 
     Looks at adb, root, binder, the service managers, the program, its libraries, the .rc file, the
@@ -67,6 +76,7 @@ def doctor(*, name: str, instance: str | None, quiet: bool, json_path: Path | No
     if json_path is not None:
         output_file.write(json_path, records.encode(document))
         terminal.line(f"report: {json_path}")
+    keep(results_path, [document], name)
     if not document.ok:
         sys.exit(1)
 

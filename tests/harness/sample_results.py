@@ -3,7 +3,9 @@
 
 from halyard.machine import Peak
 from halyard.records import bench as benches
+from halyard.records import compare as comparisons
 from halyard.records import conformance as conformances
+from halyard.records import doctor as findings
 from halyard.records import run as runs
 from halyard.records import vts as suites
 
@@ -250,4 +252,82 @@ def vts(*, device: str = "S1", reason: str = "the service died") -> suites.Vts:
         skipped=0,
         classes={"GeneratedTest": suites.Counts(passed=1, failed=1, skipped=0)},
         tests=tests,
+    )
+
+
+def _statistics(name: str, error: float) -> comparisons.Statistics:
+    return comparisons.Statistics(
+        name=name,
+        elements=10,
+        max_abs_error=error,
+        mean_abs_error=error / 2,
+        rms_error=error / 2,
+        max_relative_error="inf",
+        max_steps=None,
+        cosine=0.5,
+        snr_db=None,
+        exact_share=0.25,
+        nan=0,
+    )
+
+
+def compare(
+    *, model: str = "mobilenet_v2", label: str = "operation 1 (ADD)"
+) -> comparisons.Compare:
+    layers = [
+        comparisons.Layer(
+            operation=number,
+            label=name,
+            tensor="t",
+            verdict=verdict,
+            reason="",
+            backend="CpuAcc",
+            chained=_statistics("t", error),
+            isolated=None,
+        )
+        for number, (name, verdict, error) in enumerate(
+            [("operation 0 (CONV_2D)", "agrees", 1e-6), (label, "diverges", 0.5)]
+        )
+    ]
+    return comparisons.Compare(
+        model=runs.Model(name=model, type="float32", size=32, width=0.1, seed=0),
+        a=comparisons.Side(name="CpuRef", version="halyard 0.1.0", backends={"CpuRef": 2}),
+        b=comparisons.Side(name="CpuAcc", version="halyard 0.1.0", backends={"CpuAcc": 2}),
+        ok=False,
+        problems=["probabilities: off"],
+        input_sets=[
+            comparisons.InputSet(
+                inputs="seed 0",
+                problems=[],
+                outputs=[
+                    comparisons.Output(
+                        statistics=_statistics("probabilities", 0.5),
+                        top_k=comparisons.TopK(k=5, first=1.0, shared=0.8),
+                    )
+                ],
+            )
+        ],
+        layers=comparisons.Layers(
+            inputs="seed 0", is_isolated=False, first_diverging=1, notes=[], layers=layers
+        ),
+    )
+
+
+def doctor(*, device: str = "vm", seen: str = "there is no /dev/hwbinder") -> findings.Doctor:
+    return findings.Doctor(
+        device=device,
+        instance="halyard-default",
+        ok=False,
+        problems=1,
+        warnings=0,
+        unknown=0,
+        findings=[
+            findings.Finding(
+                check="binder",
+                verdict="problem",
+                seen=seen,
+                fix="load it",
+                command="modprobe binder",
+            )
+        ],
     )

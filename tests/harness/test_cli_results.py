@@ -44,16 +44,20 @@ def test_every_command_adds_what_it_found_out(
     assert invoke("run", *SMALL, *keep).exit_code == 0
     assert invoke("bench", *SMALL, *bench, "--peers", "litert", *keep).exit_code == 0
     assert invoke("conformance", spec, "--derived", "none", *keep).exit_code == 1
+    assert invoke("compare", "CpuRef", "CpuAcc", *SMALL, *keep).exit_code == 0
+    assert invoke("doctor", "--device", "host", *keep).exit_code in (0, 1)
     assert invoke("vts", spec, "--filter", "GeneratedTest.*_SYNC", *keep).exit_code == 1
     assert rows(
         path,
         "SELECT command, kind, name, ok FROM documents "
-        "JOIN sessions ON sessions.id = session JOIN devices ON devices.id = device "
+        "JOIN sessions ON sessions.id = session LEFT JOIN devices ON devices.id = device "
         "ORDER BY documents.id",
     ) == [
         ("run", "run", "host", 1),
         ("bench", "bench", "host", 1),
         ("conformance", "conformance", "host", 0),
+        ("compare", "compare", None, 1),
+        ("doctor", "doctor", "host", 1),
         ("vts", "vts", "host", 0),
     ]
     assert rows(path, "SELECT DISTINCT engine FROM timings ORDER BY 1") == [
@@ -62,7 +66,7 @@ def test_every_command_adds_what_it_found_out(
     ]
 
 
-@pytest.mark.parametrize("command", ["run", "bench", "conformance", "vts"])
+@pytest.mark.parametrize("command", ["run", "bench", "conformance", "vts", "doctor"])
 def test_a_file_that_takes_no_results_is_told_before_anything_runs(
     command: str, invoke: Callable[..., Result], tmp_path: Path
 ) -> None:

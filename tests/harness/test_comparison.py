@@ -268,8 +268,7 @@ def test_a_plot_is_drawn(wrong_add: Path, tmp_path: Path) -> None:
     CliRunner().invoke(cli, [*words, "--plot", str(path)])
     text = path.read_text()
     assert "<svg" in text
-    # Text is drawn as shapes, with the words in comments.
-    assert "<!-- 3 ADD -->" in text
+    assert ">3 ADD</text>" in text
 
 
 def test_a_plot_wants_layers(tmp_path: Path) -> None:

@@ -2,13 +2,16 @@
 """Plots: the same bytes each time, as a page takes them, whatever they are named."""
 
 import re
+import sys
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
-from halyard.errors import PackageMissing
+from halyard.errors import HalyardError, PackageMissing
 from halyard.plots.bars import shares, side_by_side
 from halyard.plots.history import Point, Series, history
+from halyard.plots.layer_errors import LayerError, layer_errors
 from halyard.plots.plot import SERIES, Plot, label, matplotlib
 
 HISTORY = history(
@@ -24,7 +27,13 @@ HISTORY = history(
 )
 BARS = side_by_side("bars", "Beside", "ms", ["a", "b"], {"one": [1.0, None], "two": [3.0, 4.0]})
 SHARES = shares("shares", "Where", ["CpuAcc", "CpuRef"], {"one": [3.0, 1.0], "two": [None, 2.0]})
-PLOTS = pytest.mark.parametrize("plot", [HISTORY, BARS, SHARES], ids=lambda each: each.name)
+LAYERS = layer_errors(
+    "layers",
+    "By layer",
+    "max error",
+    [LayerError("0 CONV_2D", 0.0, None, False), LayerError("1 ADD", 0.5, 0.1, True)],
+)
+PLOTS = pytest.mark.parametrize("plot", [HISTORY, BARS, SHARES, LAYERS], ids=lambda each: each.name)
 
 
 @PLOTS
@@ -82,6 +91,17 @@ def test_a_name_is_a_text_whatever_it_says(name: str) -> None:
     assert plot.png()
 
 
+def test_a_file_is_what_its_name_says(tmp_path: Path) -> None:
+    for name, begin in (("a.svg", b"<?xml"), ("a.PNG", b"\x89PNG"), ("a.pdf", b"%PDF")):
+        BARS.write(tmp_path / name)
+        first = (tmp_path / name).read_bytes()
+        assert first.startswith(begin)
+        BARS.write(tmp_path / name)
+        assert (tmp_path / name).read_bytes() == first
+    with pytest.raises(HalyardError, match=r"a\.gif: a plot is written as \.svg, \.png, \.pdf"):
+        BARS.write(tmp_path / "a.gif")
+
+
 def test_more_series_than_there_are_colours_are_left_out() -> None:
     names = [f"s{number}" for number in range(12)]
     plot = side_by_side("bars", "Many", "ms", names, {"row": [1.0] * 12})
@@ -97,6 +117,6 @@ def test_a_long_name_is_cut() -> None:
 
 
 def test_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(PackageMissing, match=r"pip install 'halyard\[report\]'"):
         matplotlib()

@@ -62,6 +62,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("vm", sample.conformance(passed=30, failed=12)),
         ("a phone", sample.vts()),
         ("host", sample.bench()),
+        ("", sample.compare()),
+        ("vm", sample.doctor()),
     )
 
 
@@ -89,9 +91,11 @@ def test_complains_of_nothing_and_asks_for_nothing(
         "Conformance",
         "Models",
         "Accuracy",
+        "Comparison",
         "Timing",
         "Placement",
         "Profile",
+        "Doctor",
     ]
 
 
@@ -270,6 +274,8 @@ def test_shows_what_devices_and_files_say_and_runs_none_of_it(
             (text, sample.conformance(device=text, failed=2, name=text, message=text)),
             (text, sample.vts(device=text, reason=text)),
             (text, sample.bench(model=text)),
+            (text, sample.compare(model=text, label=text)),
+            (text, sample.doctor(device=text, seen=text)),
             ("host", sample.run(model=text, median=3.0)),
         ]
     browser.show(page_of(tmp_path, *documents))

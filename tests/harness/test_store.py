@@ -14,10 +14,7 @@ import pytest
 
 from halyard.errors import ConfigError, HalyardError
 from halyard.records import Document
-from halyard.records.bench import Bench
-from halyard.records.conformance import Conformance
-from halyard.records.run import Run
-from halyard.records.vts import Vts
+from halyard.records.run import Model, Node, Run
 from halyard.store import Origin, Store, check, schema
 from tests.harness import sample_results as sample
 
@@ -28,6 +25,11 @@ class Odd(Document, frozen=True, kw_only=True):
     device: str
     ok: bool
     anything: list[int]
+
+
+class Profile(Document, frozen=True, kw_only=True):
+    model: Model
+    nodes: list[Node]
 
 
 @pytest.fixture
@@ -47,10 +49,17 @@ def rows(path: Path, query: str) -> list[Any]:
 
 @pytest.mark.parametrize(
     "document",
-    [sample.run(), sample.bench(), sample.conformance(), sample.vts()],
+    [
+        sample.run(),
+        sample.bench(),
+        sample.compare(),
+        sample.conformance(),
+        sample.vts(),
+        sample.doctor(),
+    ],
     ids=lambda each: type(each).__name__,
 )
-def test_keeps_a_document_whole(path: Path, document: Run | Bench | Conformance | Vts) -> None:
+def test_keeps_a_document_whole(path: Path, document: Document) -> None:
     added(path, document)
     [[kind, text]] = rows(path, "SELECT kind, json FROM documents")
     assert kind == type(document).__name__.lower()
@@ -71,9 +80,9 @@ def test_a_run_has_its_times_agreement_placement_and_nodes(path: Path) -> None:
     added(path, sample.run(median=2.5), device="vm")
     assert rows(path, "SELECT name, serial, emulated FROM devices") == [("vm", "S1", 1)]
     assert rows(path, "SELECT name, type, size FROM models") == [("mobilenet_v2", "quant8", 224)]
-    assert rows(path, "SELECT engine, span, median, prepare FROM timings") == [
-        ("halyard", "wall", 2.5, 30.0),
-        ("litert", "wall", 5.0, None),
+    assert rows(path, "SELECT engine, span, median, low, high, prepare FROM timings") == [
+        ("halyard", "wall", 2.5, 2.375, 2.75, 30.0),
+        ("litert", "wall", 5.0, 4.75, 5.5, None),
     ]
     assert rows(path, "SELECT reference, max_abs_error FROM agreements") == [
         ("LiteRT", float("inf"))
@@ -90,6 +99,28 @@ def test_a_benchmark_has_every_engines_times(path: Path) -> None:
         ("litert", 2, 19.0, 20.0, 21.0),
     ]
     assert rows(path, "SELECT name FROM devices") == [("host",)]
+
+
+def test_a_comparison_has_its_agreement(path: Path) -> None:
+    added(path, sample.compare())
+    assert rows(path, "SELECT engine, reference, output, max_abs_error FROM agreements") == [
+        ("CpuAcc", "CpuRef", "probabilities", 0.5)
+    ]
+
+
+def test_a_profile_of_any_kind_has_its_nodes(path: Path) -> None:
+    added(path, Profile(model=Model(name="m", seed=0), nodes=[sample.node("operation 7 (ADD)")]))
+    assert rows(path, "SELECT name, label FROM nodes JOIN models ON models.id = model") == [
+        ("m", "operation 7 (ADD)")
+    ]
+
+
+def test_the_doctor_does_not_say_what_a_serial_is(path: Path) -> None:
+    added(path, sample.run(device="S1"), device="vm")
+    added(path, sample.doctor(device="vm"), device="vm")
+    assert rows(path, "SELECT name, serial FROM devices") == [("vm", "S1")]
+    added(path, sample.doctor(device="other"))
+    assert rows(path, "SELECT name FROM devices ORDER BY 1") == [("other",), ("vm",)]
 
 
 def test_conformance_and_vts_have_their_cases(path: Path) -> None:

@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import TypeVar
 
 import msgspec
 
 from halyard.html import blocks
-from halyard.html.blocks import Section, Table
+from halyard.html.blocks import Block, Plots, Section, Table
+from halyard.plots.layer_errors import LayerError, layer_errors
+from halyard.plots.plot import Plot
+from halyard.records import Error
 from halyard.store import Results
 
 _ROWS = 300
+_PLOTS = 8
 S = TypeVar("S")
 
 
@@ -58,7 +63,7 @@ class _Named(msgspec.Struct):
 
 class _Statistics(msgspec.Struct):
     name: str = ""
-    max_abs_error: float | str = 0.0
+    max_abs_error: Error = 0.0
     cosine: float = 0.0
     snr_db: float | None = None
     max_steps: int | None = None
@@ -80,9 +85,16 @@ class _InputSet(msgspec.Struct):
     outputs: list[_Output] = []
 
 
+class _LayerStatistics(msgspec.Struct):
+    max_abs_error: Error = 0.0
+
+
 class _Layer(msgspec.Struct):
     label: str = ""
     operation: int = 0
+    verdict: str = ""
+    chained: _LayerStatistics | None = None
+    isolated: _LayerStatistics | None = None
 
 
 class _Layers(msgspec.Struct):
@@ -118,6 +130,7 @@ _COMPARED = blocks.columns(
 
 
 def compare(results: Results) -> Section | None:
+    documents = _contents(results, "compare", _Compare)
     rows = [
         [
             blocks.text(said.model.name),
@@ -134,7 +147,7 @@ def compare(results: Results) -> Section | None:
             blocks.text(_diverging(said.layers), "bad"),
             blocks.verdict(said.ok, "agree", "differ"),
         ]
-        for said in _contents(results, "compare", _Compare)
+        for said in documents
         for inputs in said.input_sets
         for output in inputs.outputs
     ]
@@ -143,7 +156,32 @@ def compare(results: Results) -> Section | None:
     table = Table.of(
         "The same model on two sides", _COMPARED, rows[:_ROWS], max(0, len(rows) - _ROWS)
     )
-    return Section("compare", "Comparison", [table])
+    plots = [
+        _layers(number, said)
+        for number, said in enumerate(documents, 1)
+        if said.layers is not None and said.layers.layers
+    ]
+    found: list[Block] = [table, *([Plots(plots[:_PLOTS])] if plots else [])]
+    return Section("compare", "Comparison", found)
+
+
+def _layers(number: int, said: _Compare) -> Plot:
+    layers = [
+        LayerError(
+            name=each.label.removeprefix("operation ").replace("(", "").rstrip(")"),
+            chained=_finite(each.chained),
+            isolated=_finite(each.isolated),
+            diverges=each.verdict == "diverges",
+        )
+        for each in (said.layers.layers if said.layers else ())
+    ]
+    title = f"{said.model.name}: {said.a.name} and {said.b.name} by layer"
+    return layer_errors(f"layers-{number}", title, "max error", layers)
+
+
+def _finite(said: _LayerStatistics | None) -> float | None:
+    error = float("inf") if said is None else float(said.max_abs_error)
+    return error if math.isfinite(error) else None
 
 
 def _top_k(said: _TopK | None) -> blocks.Cell:

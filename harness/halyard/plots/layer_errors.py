@@ -3,23 +3,21 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from halyard.errors import HalyardError, PackageMissing
+from halyard.plots.plot import BAD, MUTED, SERIES, WIDTH, Plot, label
 
 # The least that is drawn, as an axis of logarithms has no 0.
 _FLOOR = 1e-9
-# Names that fit along the axis.
-_MOST_NAMES = 60
+# Names that fit along the axis, of each inch.
+_NAMES = 8
 
 
 @dataclass(frozen=True)
 class LayerError:
-    """Errors as shares of the largest expected value; None where there is none."""
+    """Errors of a layer's result; None where there is none."""
 
     name: str
     chained: float | None
@@ -27,54 +25,45 @@ class LayerError:
     diverges: bool
 
 
-def draw(path: Path, title: str, layers: Sequence[LayerError]) -> None:
-    """Into a file whose extension says how: .svg, .png or .pdf. PackageMissing without
-    matplotlib."""
-    try:
-        matplotlib: Any = importlib.import_module("matplotlib")
-        matplotlib.use("Agg")
-        pyplot: Any = importlib.import_module("matplotlib.pyplot")
-    except ImportError as error:
-        raise PackageMissing(
-            f"a plot takes the package matplotlib: pip install 'halyard[report]' ({error})"
-        ) from error
-    figure, axes = pyplot.subplots(figsize=(max(8.0, 0.16 * len(layers)), 4.5))
-    try:
-        _draw(axes, title, layers)
-        figure.tight_layout()
-        figure.savefig(path)
-    except (OSError, ValueError) as error:
-        raise HalyardError(f"{path}: {error}") from error
-    finally:
-        pyplot.close(figure)
-
-
-def _draw(axes: Any, title: str, layers: Sequence[LayerError]) -> None:
-    for label, marker, values in (
-        ("in the whole model", "o-", [each.chained for each in layers]),
-        ("alone, on the reference's inputs", "x-", [each.isolated for each in layers]),
-    ):
-        places = [place for place, value in enumerate(values) if value is not None]
-        shown = [max(value, _FLOOR) for value in values if value is not None]
-        if places:
-            axes.plot(places, shown, marker, markersize=3, linewidth=0.8, label=label)
+def layer_errors(
+    name: str, title: str, unit: str, layers: Sequence[LayerError], width: float = WIDTH
+) -> Plot:
+    """`unit` says what an error is."""
     wrong = [place for place, each in enumerate(layers) if each.diverges]
-    for place in wrong:
-        axes.axvspan(place - 0.5, place + 0.5, color="tab:red", alpha=0.25, linewidth=0)
-    if wrong:
-        axes.annotate(
-            layers[wrong[0]].name,
-            (wrong[0], 1),
-            xycoords=("data", "axes fraction"),
-            xytext=(4, -12),
-            textcoords="offset points",
-            fontsize=8,
-            color="tab:red",
-        )
-    ticks = range(0, len(layers), -(-len(layers) // _MOST_NAMES) or 1)
-    axes.set_xticks(ticks, [layers[place].name for place in ticks], rotation=90, fontsize=6)
-    axes.set_yscale("log")
-    axes.set_ylabel("max error / largest value")
-    axes.set_title(title, fontsize=10)
-    axes.grid(visible=True, axis="y", linewidth=0.3)
-    axes.legend(fontsize=8)
+    first = f"; the first that diverges is {layers[wrong[0]].name}" if wrong else ""
+
+    def draw(axes: Any) -> None:
+        for kind, marker, colour, values in (
+            ("in the whole model", "o-", SERIES[0], [each.chained for each in layers]),
+            ("alone, on A's inputs", "x-", SERIES[2], [each.isolated for each in layers]),
+        ):
+            places = [place for place, value in enumerate(values) if value is not None]
+            shown = [max(value, _FLOOR) for value in values if value is not None]
+            if places:
+                axes.plot(
+                    places, shown, marker, markersize=3, linewidth=0.9, color=colour, label=kind
+                )
+        for place in wrong:
+            axes.axvspan(place - 0.5, place + 0.5, color=BAD, alpha=0.25, linewidth=0)
+        if wrong:
+            axes.annotate(
+                label(layers[wrong[0]].name),
+                (wrong[0], 1),
+                xycoords=("data", "axes fraction"),
+                xytext=(4, -12),
+                textcoords="offset points",
+                fontsize=8,
+                color=BAD,
+            )
+        step = -(-len(layers) // int(_NAMES * width)) or 1
+        ticks = range(0, len(layers), step)
+        axes.set_xticks(ticks, [label(layers[place].name, 24) for place in ticks])
+        axes.tick_params(axis="x", labelrotation=90, labelsize=6)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.set_ylabel(label(unit))
+        axes.grid(visible=False, axis="x")
+        axes.legend(loc="best", labelcolor=MUTED)
+
+    text = f"{title}. {unit} of {len(layers)} layers{first}"
+    return Plot(name, title, text, draw, height=3.4, width=width)

@@ -8,9 +8,11 @@ import io
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from halyard.errors import PackageMissing
+from halyard import output_file
+from halyard.errors import HalyardError, PackageMissing
 from halyard.plots.inline_svg import inlined
 from halyard.terminal import printable
 
@@ -42,6 +44,13 @@ WIDTH = 6.4  # inches
 _DPI = 200  # of PNGs: sharp on slides
 _LONGEST = 44  # characters of a label
 _LONGEST_TEXT = 2000  # and of what is seen, in words
+
+# What would be another one every time is left out.
+_METADATA: Mapping[str, Mapping[str, None]] = {
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
 
 _STYLE: Mapping[str, Any] = {
     "axes.axisbelow": True,
@@ -96,6 +105,7 @@ class Plot:
     text: str
     draw: Callable[[Any], None]
     height: float = 2.6  # inches
+    width: float = WIDTH
 
     def svg(self) -> str:
         """An element for a page, in colours that the page has under the names of COLOURS."""
@@ -106,20 +116,30 @@ class Plot:
     def png(self) -> bytes:
         return self._saved("png", title=True)
 
+    def write(self, path: Path) -> None:
+        """The extension says how. HalyardError where that is none for a plot."""
+        format = path.suffix.removeprefix(".").lower()
+        if format not in _METADATA:
+            raise HalyardError(f"{path}: a plot is written as .{', .'.join(_METADATA)}")
+        output_file.write(path, self._saved(format, title=True))
+
     def _saved(self, format: str, *, title: bool) -> bytes:
         library = matplotlib()
         with library.rc_context(_STYLE), warnings.catch_warnings():
             # The page has other letters; in a PNG there is a box for those that are missing.
             warnings.filterwarnings("ignore", "Glyph .* missing from font")
-            figure = library.figure.Figure((WIDTH, self.height), layout="constrained")
+            figure = library.figure.Figure((self.width, self.height), layout="constrained")
             axes = figure.add_subplot()
             self.draw(axes)
             if title:
                 axes.set_title(label(self.title, 80))
             content = io.BytesIO()
-            metadata = {"Date": None, "Creator": None} if format == "svg" else {"Software": None}
             figure.savefig(
-                content, format=format, dpi=_DPI, metadata=metadata, transparent=format == "svg"
+                content,
+                format=format,
+                dpi=_DPI,
+                metadata=_METADATA[format],
+                transparent=not title,
             )
         return content.getvalue()
 

@@ -11,7 +11,9 @@ import msgspec
 
 from halyard.records import Document, Error, Record
 from halyard.records.bench import Bench
+from halyard.records.compare import Compare
 from halyard.records.conformance import Conformance
+from halyard.records.doctor import Doctor
 from halyard.records.run import Node, Run
 from halyard.records.vts import Vts
 
@@ -63,10 +65,17 @@ class Facts:
 def facts_of(document: Document) -> Facts:
     """A document of a kind that has no tables of its own is asked for fields of the usual names."""
     read = _READERS.get(type(document))
-    return read(document) if read else _head(document)
+    return read(document) if read else _any(document)
 
 
 # ---- any kind -----------------------------------------------------------------------------------
+
+
+def _any(document: Document) -> Facts:
+    """A profile, for one, has nodes."""
+    facts = _head(document)
+    nodes = [node for node in getattr(document, "nodes", ()) if isinstance(node, Node)]
+    return replace(facts, rows=tuple(_nodes(nodes, facts.model))) if facts.model else facts
 
 
 def _head(document: Document, rows: Iterable[Row] = (), *, ok: bool | None = None) -> Facts:
@@ -139,12 +148,14 @@ _TIMES: Mapping[str, Sequence[str]] = {
 
 
 def _times(summary: Record) -> dict[str, Value]:
-    content = cast("Mapping[str, Any]", msgspec.to_builtins(summary))
+    content = cast("dict[str, Any]", msgspec.to_builtins(summary))
+    # Where it is one part of what is told of an engine.
+    content |= content.get("timings_ms") or {}
     columns: dict[str, Value] = {
         column: next((content[name] for name in names if content.get(name) is not None), None)
         for column, names in _TIMES.items()
     }
-    columns["low"], columns["high"] = content.get("interval") or (None, None)
+    columns["low"], columns["high"] = content.get("median_interval") or (None, None)
     if content.get("quartiles_ms"):
         columns["p25"], columns["p75"] = content["quartiles_ms"]
     return columns
@@ -236,7 +247,8 @@ def _this_machine(document: Bench) -> Device:
 
 def _bench_rows(document: Bench) -> Iterator[Row]:
     for result in document.results:
-        model = Model(result.model, result.type, result.size)
+        told = _model(msgspec.to_builtins(getattr(result, "subject", None)))
+        model = told or Model(result.model, result.type, result.size)
         for name, engine in result.engines.items():
             if engine.median_ms is not None:
                 columns: dict[str, Value] = {"engine": name, "span": "wall"}
@@ -258,6 +270,39 @@ def _bench_rows(document: Bench) -> Iterator[Row]:
                     model,
                 )
         yield from _nodes(result.profile, model, result.threads)
+
+
+# ---- compare and doctor -------------------------------------------------------------------------
+
+
+def _compare(document: Compare) -> Facts:
+    facts = _head(document)
+    return replace(facts, rows=tuple(_compare_rows(document, facts.model or Model(""))))
+
+
+def _compare_rows(document: Compare, model: Model) -> Iterator[Row]:
+    for inputs in document.input_sets:
+        for output in inputs.outputs:
+            found = output.statistics
+            yield Row(
+                "agreements",
+                {
+                    "engine": document.b.name,
+                    "reference": document.a.name,
+                    "output": found.name,
+                    "max_abs_error": _number(found.max_abs_error),
+                    "max_relative_error": _number(found.max_relative_error),
+                    "max_steps": found.max_steps,
+                    "exact_share": found.exact_share,
+                    "nan": found.nan,
+                },
+                model,
+            )
+
+
+def _doctor(document: Doctor) -> Facts:
+    """It says what the user calls the device."""
+    return replace(_head(document), device=Device("", document.device))
 
 
 # ---- conformance and vts ------------------------------------------------------------------------
@@ -313,6 +358,8 @@ def _vts_rows(document: Vts) -> Iterator[Row]:
 _READERS: Mapping[type[Document], Callable[[Any], Facts]] = {
     Run: _run,
     Bench: _bench,
+    Compare: _compare,
     Conformance: _conformance,
+    Doctor: _doctor,
     Vts: _vts,
 }

@@ -321,6 +321,7 @@ class Results:
             f"c.backends, {_MODEL} AS model, a.engine, a.reference, a.output, a.max_abs_error, "
             "a.max_relative_error, a.max_steps, a.exact_share, a.nan, c.ok "
             "FROM agreements a JOIN chosen c ON c.id = a.document JOIN models m ON m.id = a.model "
+            f"WHERE c.kind != 'compare' "
             f"GROUP BY c.device, c.hal, c.backends, {_MODEL}, a.engine, a.output "
             "ORDER BY model, c.device, c.hal, a.engine, a.output",
         )

@@ -176,7 +176,8 @@ class Store:
         name = named or device.name or device.serial
         self.connection.execute(
             "INSERT INTO devices (name, serial, emulated, properties) VALUES (?, ?, ?, '{}') "
-            "ON CONFLICT (name) DO UPDATE SET serial = excluded.serial, "
+            "ON CONFLICT (name) DO UPDATE SET "
+            "serial = coalesce(nullif(excluded.serial, ''), serial), "
             "emulated = coalesce(excluded.emulated, emulated)",
             (name, device.serial, device.emulated),
         )
