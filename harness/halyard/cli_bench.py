@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command bench: our engine and its peers on the models of the zoo."""
+"""The command bench: our engine on a device, its peers on this machine, two that take turns."""
 
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,18 +12,43 @@ import click
 
 from halyard import machine, zoo
 from halyard.backends import parse as parse_backends
+from halyard.bench import baseline as baselines
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.burners import Burners
+from halyard.bench.pair import Spec
+from halyard.bench.pair_run import PairRun
 from halyard.bench.report import Report
 from halyard.bench.results import Skipped
-from halyard.bench.table import print_clients, print_model, print_nodes, print_peers
+from halyard.bench.site import Site
+from halyard.bench.table import (
+    print_clients,
+    print_conditions,
+    print_model,
+    print_nodes,
+    print_peers,
+    print_sustained,
+)
+from halyard.cli_device import METAVAR, open_shown
 from halyard.cli_group import INTERRUPTED, examples
 from halyard.cli_results import keep, results_option
+from halyard.cli_timing import (
+    Timing,
+    baseline_options,
+    check_baseline,
+    cooling_options,
+    timing_options,
+)
+from halyard.conditions import Gate
+from halyard.devices import Device, ServiceOptions, config_of
+from halyard.devices.config import DeviceConfig
 from halyard.engines import peers
+from halyard.engines.peers import FoundPeer
 from halyard.engines.workload import Workload
 from halyard.errors import ConfigError
 from halyard.model import DataType
 from halyard.output_file import check_writable
+from halyard.records.bench import Bench
+from halyard.runner import EXECUTION_MODES
 from halyard.subject import Subject
 from halyard.terminal import Terminal
 
@@ -34,6 +60,10 @@ _TYPES = "float32,quant8_signed"
         "halyard bench --models mobilenet_v2 --types quant8_signed --threads 1",
         "halyard bench --models mobilenet_v1,resnet_50 --peers litert --json out.json",
         "halyard bench --models mobilenet_v2 --clients 1,4 --profile",
+        "halyard bench --models mobilenet_v2 --device SERIAL --sustained 120",
+        "halyard bench --models resnet_50 --a backends=CpuRef --b backends=CpuAcc",
+        "halyard bench --models resnet_50 --baseline out.json --fail-above 5%",
+        "halyard bench --compare before.json after.json",
     )
 )
 @click.option(
@@ -54,6 +84,26 @@ _TYPES = "float32,quant8_signed"
 @click.option("--width", default=1.0, show_default=True, help="Of the layers, as a factor.")
 @click.option("--threads", default="1,2", show_default=True, metavar="LIST")
 @click.option(
+    "--device",
+    "device_name",
+    default="host",
+    show_default=True,
+    metavar=METAVAR,
+    help="Where ours runs. Peers are on this machine, and beside host alone.",
+)
+@click.option(
+    "--mode",
+    default="sync",
+    show_default=True,
+    type=click.Choice(list(EXECUTION_MODES)),
+    help="How ours is executed.",
+)
+@click.option(
+    "--instance",
+    metavar="NAME",
+    help="Use the service that is registered under this name, and start none.",
+)
+@click.option(
     "-c",
     "--backends",
     metavar="NAMES",
@@ -72,13 +122,32 @@ _TYPES = "float32,quant8_signed"
     metavar="LIST",
     help=f"Of {', '.join(peer.name for peer in peers.PEERS)}. Left out: those that are installed.",
 )
+@timing_options("--runs", "--num-runs", runs=50, most_s=10.0)
 @click.option(
-    "--runs",
-    default=50,
-    show_default=True,
-    type=click.IntRange(1, 100_000),
-    help="Executions of each engine that count. Slow engines get fewer.",
+    "--sustained",
+    default=0.0,
+    type=click.FloatRange(0, 86_400),
+    metavar="SECONDS",
+    help="Also a load of ours for so long, and how its pace changes.",
 )
+@cooling_options
+@click.option(
+    "--a",
+    "words_a",
+    metavar="WORDS",
+    help="With --b: two that take turns, on the first of --models. Of model=, type=, device=, "
+    "backends=, threads=, mode=, instance= and fast-math, with spaces between.",
+)
+@click.option("--b", "words_b", metavar="WORDS", help="The other one.")
+@click.option(
+    "--compare",
+    "compared",
+    nargs=2,
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    metavar="FILE FILE",
+    help="Measure nothing: compare two --json, the earlier one first.",
+)
+@baseline_options
 @click.option(
     "--clients",
     metavar="LIST",
@@ -101,6 +170,13 @@ _TYPES = "float32,quant8_signed"
 @click.option(
     "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
 )
+@click.option(
+    "--csv",
+    "csv_path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A row for each engine on each model.",
+)
 @results_option
 def bench(
     *,
@@ -109,83 +185,174 @@ def bench(
     size: int | None,
     width: float,
     threads: str,
+    device_name: str,
+    mode: str,
+    instance: str | None,
     backends: str | None,
     fast_math: bool,
     peer_names: str | None,
-    runs: int,
+    timing: Timing,
+    sustained: float,
+    gate: Gate,
+    cool_down: float,
+    words_a: str | None,
+    words_b: str | None,
+    compared: tuple[Path, Path] | None,
+    baseline: Path | None,
+    fail_above: float | None,
     clients: str | None,
     burn: int,
     cpus: str | None,
     profile: bool,
     json_path: Path | None,
+    csv_path: Path | None,
     results_path: Path | None,
 ) -> None:
-    """Times models on this machine, beside other engines on the same weights."""
+    """Times models on a device, or on this machine beside other engines."""
+    terminal = Terminal()
+    if compared is not None:
+        outcome = baselines.against(baselines.read(compared[0]), baselines.read(compared[1]))
+        baselines.print_outcome(terminal, outcome, fail_above)
+        sys.exit(1 if fail_above is not None and outcome.slower(fail_above) else 0)
+    check_baseline(baseline, fail_above)
+    earlier = baselines.read(baseline) if baseline is not None else None
     names = _known(models, "--models", zoo.NAMES) if models is not None else list(zoo.NAMES)
     data_types = [DataType(name) for name in _known(types, "--types", list(map(str, DataType)))]
     counts = _numbers(threads, "--threads", 1, 64)
     client_counts = _numbers(clients, "--clients", 1, 32) if clients is not None else []
     cores = _numbers(cpus, "--cpus", 0, 1023) if cpus is not None else []
     _check_cores(cores)
-    asked = parse_backends(backends)
+    config = config_of(device_name)
+    asked = parse_backends(backends, known=config.kind != "adb")
     zoo.check(size, width)
+    is_here = device_name == "host"
+    if instance is not None and config.kind == "host":
+        raise ConfigError("--instance needs a service, and so a device")
+    if not is_here:
+        for option, value in (("--peers", peer_names), ("--clients", clients), ("--burn", burn)):
+            if value:
+                raise ConfigError(f"{option} is for this machine: --device host")
+        if cores or profile:
+            raise ConfigError(
+                f"{'--cpus' if cores else '--profile'} is for this machine: --device host"
+            )
+    if (words_a is None) != (words_b is None):
+        raise ConfigError("--a and --b go together: two take turns")
     chosen = list(peers.PEERS)
     if peer_names is not None:
         by_name = {peer.name: peer for peer in peers.PEERS}
         chosen = [by_name[name] for name in _known(peer_names, "--peers", list(by_name))]
-    if json_path is not None:
-        check_writable(json_path)
-    context = click.get_current_context()
+    for path in (json_path, csv_path):
+        if path is not None:
+            check_writable(path)
     types_asked = (
-        context.get_parameter_source("types") is click.core.ParameterSource.COMMANDLINE
+        click.get_current_context().get_parameter_source("types")
+        is click.core.ParameterSource.COMMANDLINE
         and models is not None
     )
-    terminal = Terminal()
-    with terminal.step("Looking for peers"):
-        found = peers.find(chosen, required=peer_names is not None)
-    print_peers(terminal, found)
-    with _pinned(cores), Burners(burn) as burners:
-        with terminal.step("Measuring the machine's peak"):
-            peaks = machine.measure_peaks(counts)
-        report = Report(
-            found,
-            peaks,
-            asked,
-            runs,
-            fast_math=fast_math,
-            burners=burn,
-            types_required=types_asked,
+    if words_a is not None and words_b is not None:
+        common = Spec(
+            names[0], data_types[0], device_name, asked, counts[0], fast_math, mode, instance
         )
-        benchmark = Benchmark(
-            terminal=terminal,
-            peers=[entry.peer for entry in found if entry.available],
-            backends=asked,
-            runs=runs,
-            versions={entry.peer.name: entry.version for entry in found},
-            fast_math=fast_math,
-            profile=profile,
-            clients=client_counts,
-            burners=burners,
-        )
-        subjects = [
-            Subject.of_zoo(name, data_type, size, width)
-            for name in names
-            for data_type in data_types
+        specs = [
+            common.parse(words, option, list(EXECUTION_MODES))
+            for option, words in (("--a", words_a), ("--b", words_b))
         ]
-        try:
-            _measure(terminal, benchmark, subjects, counts, report)
-        except KeyboardInterrupt:
-            sys.exit(INTERRUPTED)
-        finally:
-            # Also of a run that is interrupted, or that something else ends.
-            if report.complete or report.results:
-                report.print_end(terminal)
-            if json_path is not None:
-                report.write(json_path)
-            if report.complete or report.results:
-                keep(results_path, [report.record()], "host")
-    if not report.ok:
+        chosen = []
+    with open_shown(terminal, device_name, config) as device:
+        site = _site(device, config, mode, instance)
+        found = _find_peers(terminal, chosen, peer_names is not None) if is_here else []
+        print_conditions(terminal, device)
+        with _pinned(cores), Burners(burn) as burners:
+            peaks = _peaks(terminal, counts) if is_here and words_a is None else _no_peaks(counts)
+            report = Report(
+                found,
+                peaks,
+                asked,
+                timing.runs,
+                fast_math=fast_math,
+                burners=burn,
+                types_required=types_asked,
+                site=site,
+                properties=device.properties(),
+            )
+            subjects = [
+                Subject.of_zoo(name, data_type, size, width)
+                for name in names
+                for data_type in data_types
+            ]
+            try:
+                if words_a is not None:
+                    run = PairRun(terminal, site, device_name, timing.stretch, timing.amount, gate)
+                    run.measure(specs, size, width, report)
+                else:
+                    benchmark = Benchmark(
+                        terminal=terminal,
+                        peers=[entry.peer for entry in found if entry.available],
+                        backends=asked,
+                        runs=timing.runs,
+                        least_s=timing.least_s,
+                        most_s=timing.most_s,
+                        warmup=timing.stretch,
+                        versions={entry.peer.name: entry.version for entry in found},
+                        fast_math=fast_math,
+                        profile=profile,
+                        clients=client_counts,
+                        burners=burners,
+                        site=site,
+                        gate=gate,
+                        sustained_s=sustained,
+                    )
+                    _measure(terminal, benchmark, subjects, counts, report, cool_down)
+                    if is_here:
+                        _measure_peaks_again(terminal, report)
+                report.complete = True
+            except KeyboardInterrupt:
+                sys.exit(INTERRUPTED)
+            finally:
+                # Also of a run that is interrupted, or that something else ends.
+                if report.complete or report.results:
+                    report.print_end(terminal)
+                document = report.write(json_path, csv_path)
+                if report.complete or report.results:
+                    keep(results_path, [document], device_name)
+    slower = earlier is not None and _judge(terminal, earlier, document, fail_above)
+    if not report.ok or slower:
         sys.exit(1)
+
+
+def _judge(terminal: Terminal, earlier: Bench, now: Bench, fail_above: float | None) -> bool:
+    """Whether it is slower than before by more than is allowed."""
+    terminal.heading("Beside the baseline")
+    outcome = baselines.against(earlier, now)
+    baselines.print_outcome(terminal, outcome, fail_above)
+    return fail_above is not None and bool(outcome.slower(fail_above))
+
+
+def _site(device: Device, config: DeviceConfig, mode: str, instance: str | None) -> Site:
+    service = ServiceOptions(program=config.service.program, instance=config.service.instance)
+    return Site(device, EXECUTION_MODES[mode], instance=instance, service=service)
+
+
+def _find_peers(
+    terminal: Terminal, chosen: Sequence[peers.Peer], required: bool
+) -> Sequence[FoundPeer]:
+    if not chosen:
+        return []
+    with terminal.step("Looking for peers"):
+        found = peers.find(chosen, required=required)
+    print_peers(terminal, found)
+    return found
+
+
+def _peaks(terminal: Terminal, counts: Sequence[int]) -> dict[int, machine.Peak]:
+    with terminal.step("Measuring the machine's peak"):
+        return machine.measure_peaks(counts)
+
+
+def _no_peaks(counts: Sequence[int]) -> dict[int, machine.Peak]:
+    """Of a device that is not this machine: it has no loop for it."""
+    return {count: machine.Peak(count, "", 0.0, "", 0.0, 0.0, 0.0) for count in counts}
 
 
 def _measure(
@@ -194,6 +361,7 @@ def _measure(
     subjects: Sequence[Subject],
     counts: Sequence[int],
     report: Report,
+    cool_down: float,
 ) -> None:
     for subject in subjects:
         try:
@@ -205,14 +373,20 @@ def _measure(
             continue
         with work:
             for count in counts:
+                if cool_down and report.results:
+                    with terminal.step(f"Cooling down for {cool_down:g} s"):
+                        time.sleep(cool_down)
                 result = benchmark.measure(subject, work, count, report.results)
                 print_model(terminal, result, report.peaks[count])
+                print_sustained(terminal, result)
                 print_clients(terminal, result)
                 print_nodes(terminal, result, report.peaks[count])
+
+
+def _measure_peaks_again(terminal: Terminal, report: Report) -> None:
     with terminal.step("Measuring the machine's peak again"):
-        for count in counts:
-            report.peaks[count] = report.peaks[count].better(machine.measure_peak(count))
-    report.complete = True
+        for count, peak in report.peaks.items():
+            report.peaks[count] = peak.better(machine.measure_peak(count))
 
 
 def _check_cores(cores: Sequence[int]) -> None:

@@ -27,19 +27,12 @@ from halyard.output_file import check_writable
 from halyard.proto import halyard_pb2 as pb
 from halyard.records.run import Run
 from halyard.report import print_measurement, print_operations
-from halyard.runner import Target
+from halyard.runner import EXECUTION_MODES, Target
 from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal
 
 # What the runner is to drive for a version.
 Targets = Callable[[pb.HalVersion], Target]
-
-EXECUTION_MODES = {
-    "async": pb.EXECUTION_MODE_ASYNC,
-    "sync": pb.EXECUTION_MODE_SYNC,
-    "burst": pb.EXECUTION_MODE_BURST,
-    "reusable": pb.EXECUTION_MODE_REUSABLE,
-}
 
 # Lines of the service's log that are shown when something failed.
 _LOG_LINES = 12

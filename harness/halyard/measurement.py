@@ -42,20 +42,7 @@ class Times:
         return self.summary.p50
 
     def record(self) -> run.Timings:
-        summary = self.summary
-        return run.Timings(
-            count=summary.count,
-            first=self.first,
-            min=summary.min,
-            avg=summary.mean,
-            std=summary.std,
-            median=summary.p50,
-            median_interval=summary.interval,
-            p90=summary.p90,
-            p95=summary.p95,
-            p99=summary.p99,
-            max=summary.max,
-        )
+        return run.Timings.of(self.values)
 
 
 @dataclass(frozen=True)

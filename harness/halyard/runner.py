@@ -25,12 +25,23 @@ _MARGIN = 60.0
 _STANDSTILL = 150.0
 # Seconds between two looks at the results, at least and at most: looking takes the device's time.
 _LOOK_AGAIN = (0.02, 1.0)
+# The same for one that is waited for on the device itself.
+_PAUSE = 0.1
 # Seconds in which the exit code of a runner that is gone has to be there.
 _EXIT_CODE = 2.0
 
 _UNREACHABLE = 2
 _ENDED_EARLY = 3
 _KILLED = 128
+
+
+# As commands name them.
+EXECUTION_MODES = {
+    "async": pb.EXECUTION_MODE_ASYNC,
+    "sync": pb.EXECUTION_MODE_SYNC,
+    "burst": pb.EXECUTION_MODE_BURST,
+    "reusable": pb.EXECUTION_MODE_REUSABLE,
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +82,7 @@ def run_cases(
     `driver` is for an in-process target: a service has options of its own. Nothing happens on the
     device meanwhile but the cases, so this is the way to measure time.
     """
-    with _pushed(device, cases, options, on_push) as run:
+    with pushed(device, cases, options, on_push) as run:
         command = run.command(target, driver.words())
         per_case = options.timeout_s or _DEFAULT_TIMEOUT
         ended = device.shell(command, timeout=_MARGIN + per_case * len(cases))
@@ -107,8 +118,8 @@ def stream_cases(
     if until_crash:
         words.append("--until-crash")
     with (
-        _pushed(device, cases, options, on_push) as run,
-        _Background(device, run.path, run.command(target, words)) as runner,
+        pushed(device, cases, options, on_push) as run,
+        Background(device, run.path, run.command(target, words)) as runner,
     ):
         yield from _follow(runner, cases, options)
         ended = runner.ended()
@@ -118,11 +129,17 @@ def stream_cases(
                 raise runner.died("it left out cases")
 
 
-def serving(bundle: Path, options: Path, target: Target, driver: DriverOptions) -> list[str | Path]:
+def serving(
+    bundle: Path,
+    options: Path,
+    target: Target,
+    driver: DriverOptions,
+    program: str | Path | None = None,
+) -> list[str | Path]:
     """The command of a runner on this machine that prepares the bundle's case, answers, and then
     executes it when it is told to (engines/process.py)."""
     return [
-        native.program(native.RUNNER),
+        program or native.program(native.RUNNER),
         "--serve",
         *("--target", target.name),
         *("--bundle", bundle),
@@ -136,7 +153,7 @@ def serving(bundle: Path, options: Path, target: Target, driver: DriverOptions) 
 
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
     """A bundle that lies on the device."""
 
     runner: str
@@ -156,15 +173,15 @@ class _Run:
 
 
 @contextlib.contextmanager
-def _pushed(
+def pushed(
     device: Device,
     cases: Sequence[pb.TestCase],
     options: pb.RunOptions,
-    on_push: Progress | None,
-) -> Iterator[_Run]:
+    on_push: Progress | None = None,
+) -> Iterator[Run]:
     """Pushes the cases; takes away afterwards whatever files there are of the run. On this machine
     there are none while it lasts."""
-    run = _Run(device.put_program(native.RUNNER), run_files.new_run())
+    run = Run(device.put_program(native.RUNNER), run_files.new_run())
     try:
         with folders.Temporary("run") as local:
             (local / "bundle").write_bytes(delimited.write(cases))
@@ -179,11 +196,14 @@ def _pushed(
 # ---- results that come by and by ----------------------------------------------------------------
 
 
-class _Background:
+class Background:
     """A runner in the background, looked at through its files: a connection that breaks, or a
     harness that has something else to do, does not disturb it."""
 
-    def __init__(self, device: Device, path: str, command: str) -> None:
+    def __init__(self, device: Device, path: str, command: str, *, commands: bool = False) -> None:
+        """With `commands` it takes lines through tell(), else its input is empty."""
+        self._input = f'<>"$ROOT"{path}.commands' if commands else "</dev/null"
+        self._has_commands = commands
         self._device = device
         self._path = f'"$ROOT"{path}'
         self._command = command
@@ -193,8 +213,10 @@ class _Background:
 
     def __enter__(self) -> Self:
         files = self._path
+        if self._has_commands:
+            self._device.shell(f"mkfifo {files}.commands").check()
         inner = (
-            f"{self._command} >{files}.log 2>&1 </dev/null & "
+            f"{self._command} >{files}.log 2>&1 {self._input} & "
             f"echo $! >{files}.new; mv {files}.new {files}.pid; "
             f"wait $!; echo $? >{files}.new; mv {files}.new {files}.exit"
         )
@@ -212,6 +234,21 @@ class _Background:
                     f"for i in 1 2 3 4 5 6 7 8 9 10; do kill -9 $(cat {self._path}.pid); "
                     f"[ -f {self._path}.exit ] && break; sleep 0.1; done"
                 )
+
+    def tell(self, line: str) -> None:
+        """Returns once it has been taken, not once it has been done."""
+        self._device.shell(f"echo {shlex.quote(line)} >{self._path}.commands").check()
+
+    def wait(self, seconds: float) -> None:
+        """Until it has written something, or has ended, or so long at most. Asking takes the
+        device's time, so it is not asked often."""
+        files = self._path
+        self._device.shell(
+            f"n={int(seconds / _PAUSE)}; while [ $n -gt 0 ] && [ ! -f {files}.exit ] && "
+            f"[ $(wc -c <{files}.results 2>/dev/null || echo 0) -le {self._offset} ]; "
+            f"do sleep {_PAUSE}; n=$((n - 1)); done",
+            timeout=seconds * 10 + _MARGIN,
+        )
 
     def look(self) -> bytes:
         """What it has written since the last look. Sees whether it still runs."""
@@ -251,7 +288,7 @@ class _Background:
 
 
 def _follow(
-    runner: _Background, cases: Sequence[pb.TestCase], options: pb.RunOptions
+    runner: Background, cases: Sequence[pb.TestCase], options: pb.RunOptions
 ) -> Iterator[pb.CaseResult]:
     """The results until the runner ends."""
     stream = delimited.Stream(pb.CaseResult)
@@ -278,7 +315,7 @@ def _follow(
 
 
 def _messages(
-    runner: _Background, stream: delimited.Stream[pb.CaseResult]
+    runner: Background, stream: delimited.Stream[pb.CaseResult]
 ) -> Iterator[pb.CaseResult]:
     try:
         yield from stream.feed(runner.look())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ SIGNIFICANCE = 1 - CONFIDENCE
 _EXACT_RANKS = 25
 _RESAMPLES = 10_000
 
+T = TypeVar("T")
 Values = Sequence[float] | NDArray[np.float64]
 
 
@@ -97,6 +99,13 @@ def median_ranks(count: int, confidence: float = CONFIDENCE) -> tuple[int, int] 
         if below > tail:
             return (successes, count + 1 - successes) if successes else None
     return None
+
+
+def thinned(values: Sequence[T], most: int) -> list[T]:
+    """So many of them at most, from the first to the last, as far apart as each other."""
+    if len(values) <= most:
+        return list(values)
+    return [values[index] for index in np.linspace(0, len(values) - 1, most).astype(int)]
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,7 @@ def main() -> None:
     send(prepared(Path(outputs), deed))
     if deed == "refuses":
         return
+    clock = 1
     for line in sys.stdin:
         command, *words = line.split()
         if command == "load":
@@ -72,7 +73,16 @@ def main() -> None:
         count = words[0]
         if deed == "dies later" and int(count) > 1:
             os.kill(os.getpid(), signal.SIGKILL)
-        times = [pb.Timing(wall_ns=NANOSECONDS) for _ in range(int(count))]
+        executions = int(count)
+        if words[2:]:
+            # As many as have the time, by its own clock.
+            least, most = (int(float(word) * 1e9 / NANOSECONDS) for word in words[2:])
+            executions = min(max(executions, least), most or executions)
+        times = [
+            pb.Timing(wall_ns=NANOSECONDS, begin_ns=clock + number * NANOSECONDS)
+            for number in range(executions)
+        ]
+        clock += executions * NANOSECONDS
         send(pb.CaseResult(examples=[pb.ExampleResult(timings=times)]))
 
 

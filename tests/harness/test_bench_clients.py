@@ -27,7 +27,8 @@ from halyard.driver_options import DriverOptions
 from halyard.engines import peers
 from halyard.engines.halyard import HalyardProcess
 from halyard.engines.peers import FoundPeer, Peer
-from halyard.engines.process import EngineDied, EngineProcess
+from halyard.engines.process import EngineProcess
+from halyard.engines.served import EngineDied
 from halyard.engines.workload import Workload
 from halyard.proto import halyard_pb2 as pb
 from halyard.terminal import Terminal
@@ -355,7 +356,7 @@ def test_what_was_measured_is_kept_where_it_is_interrupted(
     def interrupted(process: EngineProcess, *words: Any, **more: Any) -> list[int]:
         nonlocal turns
         turns += 1
-        if turns == 7:  # of the second number of threads: one beforehand and three each
+        if turns == 5:  # of the second number of threads: three each
             raise ending
         return run(process, *words, **more)
 

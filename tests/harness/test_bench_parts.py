@@ -11,6 +11,7 @@ import pytest
 from halyard import machine, native, zoo
 from halyard.bench import turns
 from halyard.bench.results import EngineResult, ModelResult, disagreement
+from halyard.bench.turns import Amount
 from halyard.compare import Difference
 from halyard.machine import Peak
 from halyard.model import DataType, ModelBuilder, TensorType
@@ -48,20 +49,22 @@ def test_no_engine_always_comes_after_the_same_one() -> None:
 @pytest.mark.parametrize("wanted", [1, 2, 9, 10, 25, 50])
 def test_a_plan_has_all_the_runs_that_are_wanted(wanted: int) -> None:
     counts: Counter[str] = Counter()
-    for turn in (turn for each in turns.plan({"a": 1.0, "b": 3.0}, wanted) for turn in each):
+    for turn in (
+        turn for each in turns.plan({"a": 1.0, "b": 3.0}, Amount(wanted)) for turn in each
+    ):
         assert turn.warmup >= 1
         counts[turn.engine] += turn.count
     assert counts == {"a": wanted, "b": wanted}
 
 
 def test_engines_take_turns_within_a_round() -> None:
-    for each in turns.plan({"a": 1.0, "b": 1.0, "c": 1.0}, 50):
+    for each in turns.plan({"a": 1.0, "b": 1.0, "c": 1.0}, Amount(50)):
         assert [turn.count for turn in each] == [5, 5, 5]
         assert len({turn.engine for turn in each}) == 3
 
 
 def test_a_slow_engine_runs_less_often_and_the_others_as_often() -> None:
-    plan = turns.plan({"fast": 1.0, "slow": 4000.0}, 50)
+    plan = turns.plan({"fast": 1.0, "slow": 4000.0}, Amount(50))
     runs = Counter[str]()
     for each in plan:
         for turn in each:

@@ -26,7 +26,6 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"vts"}),
     frozenset(
         {
-            "cli_bench",
             "cli_conformance",
             "cli_device",
             "cli_files",
@@ -34,14 +33,11 @@ LAYERS: tuple[frozenset[str], ...] = (
             "cli_json",
             "cli_model",
             "cli_results",
+            "cli_timing",
         }
     ),
     frozenset(
         {
-            "cli_calibrate",
-            "cli_compare",
-            "cli_doctor",
-            "cli_report",
             "cli_run",
             "cli_vm",
             "cli_vts",

@@ -22,9 +22,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-uint64_t nanosecondsSince(Clock::time_point start) {
+uint64_t nanosecondsBetween(Clock::time_point start, Clock::time_point end) {
     return static_cast<uint64_t>(
-            std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+            std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count());
+}
+
+uint64_t nanosecondsSince(Clock::time_point start) {
+    return nanosecondsBetween(start, Clock::now());
 }
 
 void fail(pb::CaseResult& result, pb::Stage stage, const Outcome& outcome) {
@@ -107,6 +111,51 @@ Outcome runExample(const Target& target, driver::IPreparedModel& prepared,
         return profile(target, prepared, *request, options, options.profile(), caseResult);
     }
     return outcome;
+}
+
+// Executions of which the times are kept, where it is a time that says how many there are.
+constexpr int kMostTimings = 1'000'000;
+
+// How long executions go on, one after the other.
+struct Stretch {
+    uint32_t least = 0;
+    double leastSeconds = 0;
+    double mostSeconds = 0;  // 0: no limit
+
+    bool goesOn(int done, double seconds) const {
+        if (done > 0 && mostSeconds > 0 && seconds >= mostSeconds) {
+            return false;
+        }
+        return static_cast<uint32_t>(done) < least ||
+               (seconds < leastSeconds && done < kMostTimings);
+    }
+};
+
+// `last` is good before, and after each but the last.
+void executeStretch(Executions& executions, const Stretch& stretch, driver::ExecutionResult& last,
+                    google::protobuf::RepeatedPtrField<pb::Timing>& timings) {
+    const Clock::time_point begin = Clock::now();
+    const auto seconds = [&] {
+        return std::chrono::duration<double>(Clock::now() - begin).count();
+    };
+    while (last.status.ok() && stretch.goesOn(timings.size(), seconds())) {
+        const Clock::time_point start = Clock::now();
+        last = executions.run();
+        const uint64_t wall = nanosecondsSince(start);
+        if (!last.status.ok()) {
+            return;
+        }
+        pb::Timing& timing = *timings.Add();
+        const driver::Timing& told = last.timing;
+        if (told.timeOnDevice.has_value()) {
+            timing.set_time_on_device_ns(static_cast<uint64_t>(told.timeOnDevice->count()));
+        }
+        if (told.timeInDriver.has_value()) {
+            timing.set_time_in_driver_ns(static_cast<uint64_t>(told.timeInDriver->count()));
+        }
+        timing.set_wall_ns(wall);
+        timing.set_begin_ns(nanosecondsBetween({}, start));
+    }
 }
 
 // "; not supported: operation 3 (POW)", or nothing.
@@ -236,25 +285,15 @@ Outcome executeRepeatedly(const Target& target, driver::IPreparedModel& prepared
     if (!executions.ok()) {
         return outcomeOf(target, executions.status());
     }
-    const uint64_t counted = std::max<uint64_t>(options.repeat(), 1);
-    const uint64_t runs = options.warmup() + counted;
     last = {};
-    for (uint64_t run = 0; run < runs && last.status.ok(); ++run) {
-        const Clock::time_point start = Clock::now();
-        last = executions->run();
-        const uint64_t wall = nanosecondsSince(start);
-        if (last.status.ok() && run >= options.warmup()) {
-            pb::Timing& timing = *result.add_timings();
-            const driver::Timing& told = last.timing;
-            if (told.timeOnDevice.has_value()) {
-                timing.set_time_on_device_ns(static_cast<uint64_t>(told.timeOnDevice->count()));
-            }
-            if (told.timeInDriver.has_value()) {
-                timing.set_time_in_driver_ns(static_cast<uint64_t>(told.timeInDriver->count()));
-            }
-            timing.set_wall_ns(wall);
-        }
-    }
+    const Stretch warmup{.least = options.warmup(),
+                         .leastSeconds = options.warmup_s(),
+                         .mostSeconds = options.max_s()};
+    const Stretch counted{.least = std::max<uint32_t>(options.repeat(), 1),
+                          .leastSeconds = options.min_s(),
+                          .mostSeconds = options.max_s()};
+    executeStretch(*executions, warmup, last, *result.mutable_warmup_timings());
+    executeStretch(*executions, counted, last, *result.mutable_timings());
     return outcomeOf(target, last.status);
 }
 

@@ -88,6 +88,8 @@ Outcome executeFirst(const RunSetup& setup, const Target& target, ServedClient& 
     pb::RunOptions once = setup.options;
     once.set_warmup(0);
     once.set_repeat(1);
+    once.set_warmup_s(0);
+    once.set_min_s(0);
     return executeRepeatedly(target, *client.prepared, *client.request, once, client.told,
                              executed);
 }
@@ -151,11 +153,22 @@ Result<pb::CaseResult> prepare(const RunSetup& setup, BundleReader& bundle, Serv
     return result;
 }
 
-pb::CaseResult execute(const RunSetup& setup, Served& served, uint32_t count, uint32_t warmup) {
+// How often to execute, and in how long.
+struct Repetitions {
+    uint32_t count = 0;
+    uint32_t warmup = 0;
+    double leastSeconds = 0;
+    double mostSeconds = 0;  // 0: no limit
+};
+
+pb::CaseResult execute(const RunSetup& setup, Served& served, const Repetitions& repetitions) {
     pb::CaseResult result = unfinishedResult(setup, served.testCase);
     pb::RunOptions options = setup.options;
-    options.set_warmup(warmup);
-    options.set_repeat(count);
+    options.set_warmup(repetitions.warmup);
+    options.set_repeat(repetitions.count);
+    options.set_warmup_s(0);
+    options.set_min_s(repetitions.leastSeconds);
+    options.set_max_s(repetitions.mostSeconds);
     driver::ExecutionResult last;
     const ServedClient& client = served.clients.front();
     const Outcome outcome = executeRepeatedly(served.target, *client.prepared, *client.request,
@@ -166,7 +179,7 @@ pb::CaseResult execute(const RunSetup& setup, Served& served, uint32_t count, ui
 // What each node takes, after so many executions that do not count.
 pb::CaseResult profileNodes(const RunSetup& setup, Served& served, uint32_t count,
                             uint32_t warmup) {
-    pb::CaseResult result = warmup > 0 ? execute(setup, served, warmup, 0)
+    pb::CaseResult result = warmup > 0 ? execute(setup, served, {.count = warmup})
                                        : unfinishedResult(setup, served.testCase);
     if (result.failed_stage() != pb::STAGE_NONE) {
         return result;
@@ -215,8 +228,11 @@ Result<pb::CaseResult> obey(const RunSetup& setup, Served& served, const char* l
     uint32_t warmup = 0;
     uint64_t from = 0;
     uint64_t until = 0;
-    if (sscanf(line, "run %" SCNu32 " %" SCNu32, &count, &warmup) == 2) {
-        return execute(setup, served, count, warmup);
+    Repetitions asked;
+    const int read = sscanf(line, "run %" SCNu32 " %" SCNu32 " %lf %lf", &asked.count,
+                            &asked.warmup, &asked.leastSeconds, &asked.mostSeconds);
+    if (read == 2 || read == 4) {
+        return execute(setup, served, asked);
     }
     if (sscanf(line, "profile %" SCNu32 " %" SCNu32, &count, &warmup) == 2) {
         return profileNodes(setup, served, count, warmup);
@@ -227,8 +243,9 @@ Result<pb::CaseResult> obey(const RunSetup& setup, Served& served, const char* l
         return loadClients(setup, served, window, count);
     }
     return invalidArgument(
-            "a command is \"run COUNT WARMUP\", \"profile COUNT WARMUP\" or \"load FROM UNTIL "
-            "COUNT\" of as many clients as there are, not " +
+            "a command is \"run COUNT WARMUP\", the same with least and most seconds behind, "
+            "\"profile COUNT WARMUP\" or \"load FROM UNTIL COUNT\" of as many clients as there "
+            "are, not " +
             std::string(line));
 }
 

@@ -4,28 +4,31 @@
 from __future__ import annotations
 
 import contextlib
+import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from halyard.bench import clients, turns
+from halyard import conditions
+from halyard.bench import clients, sustained, turns
 from halyard.bench.burners import Burners
+from halyard.bench.checks import compared, judge_placement, take_prepared
 from halyard.bench.clients import ManyClients
 from halyard.bench.results import OURS, EngineResult, ModelResult
-from halyard.compare import Difference, allowed_steps, compare_all, disagreements
+from halyard.bench.site import Site
+from halyard.bench.turns import Amount
+from halyard.conditions import Gate
 from halyard.driver_options import DriverOptions
 from halyard.engines.engine import EngineRefused
 from halyard.engines.halyard import TITLE, HalyardProcess
 from halyard.engines.peers import Peer
-from halyard.engines.process import EngineDied, EngineProcess, ProcessEngine
 from halyard.engines.reference import Reference, Repetitions, reference
+from halyard.engines.served import EngineDied, Served, ServedEngine, Stretch
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError, NotExpressible, PackageMissing
-from halyard.measurement import absent, shares
 from halyard.model import Array
 from halyard.model.multiply_adds import multiply_adds
 from halyard.proto import halyard_pb2 as pb
-from halyard.results import stage_name, status_name
 from halyard.subject import Subject
 from halyard.terminal import Terminal
 
@@ -45,11 +48,17 @@ class Benchmark:
     peers: Sequence[Peer]
     backends: Sequence[str] = ()
     runs: int = 50
+    least_s: float = 0.0  # of each engine's executions, even if there were `runs` of them
+    most_s: float = 10.0  # even if there were fewer; 0: no limit
+    warmup: Stretch = field(default_factory=Stretch)  # of each, before its first turn
     versions: dict[str, str] = field(default_factory=dict)
     fast_math: bool = False  # ours may give rougher results
     profile: bool = False  # also what each node takes, once all times are taken
     clients: Sequence[int] = ()  # also so many clients at the same time
     burners: Burners | None = None  # that burn while anything is timed
+    site: Site | None = None  # where ours runs; None: in a process here
+    gate: Gate = field(default_factory=Gate)  # before anything is timed
+    sustained_s: float = 0.0  # also a load of so many seconds
 
     def measure(
         self,
@@ -73,6 +82,7 @@ class Benchmark:
             multiply_adds=multiply_adds(runnable.model),
             constant_bytes=runnable.constant_bytes,
             reference=word.name if word.outputs is not None else "",
+            subject=subject,
         )
         result.engines.append(EngineResult(OURS, TITLE))
         result.engines += [
@@ -84,8 +94,11 @@ class Benchmark:
             if into is not None:
                 into.append(result)
             if OURS in processes:
+                self._cool_down(result)
                 with self._burning():
                     self._time(title, processes, result)
+                    if self.sustained_s and result.ours.times_ms:
+                        self._sustain(title, processes[OURS], result)
                 if self.profile and result.ours.times_ms:
                     self._profile(title, processes[OURS], result)
         if self.clients and result.ours.times_ms:
@@ -95,9 +108,12 @@ class Benchmark:
                 engine.reason = engine.reason or "not timed: Halyard failed before"
         return result
 
-    def engines(self, threads: int) -> dict[str, ProcessEngine]:
+    def engines(self, threads: int) -> dict[str, ServedEngine]:
         """Ours and the peers, by name."""
         others = {peer.name: peer.with_threads(threads) for peer in self.peers}
+        if self.site is not None:
+            options = DriverOptions(self.backends, threads, self.fast_math)
+            return {OURS: self.site.engine(options), **others}
         return {OURS: self.ours(threads), **others}
 
     def ours(
@@ -113,10 +129,10 @@ class Benchmark:
         work: Workload,
         result: ModelResult,
         word: Reference,
-    ) -> dict[str, EngineProcess]:
+    ) -> dict[str, Served]:
         """The processes of the engines whose outputs are right."""
         engines = self.engines(result.threads)
-        processes = {}
+        processes: dict[str, Served] = {}
         with self.terminal.step(f"{title}: preparing and checking") as step:
             for engine in result.engines:
                 step.now(engine.title)
@@ -127,8 +143,9 @@ class Benchmark:
                     engine.reason = str(error)
                     continue
                 try:
-                    _take(engine, process, work, word)
-                    self._judge_placement(engine, process.prepared())
+                    take_prepared(engine, process, work, word)
+                    if engine.name == OURS:
+                        judge_placement(engine, process.prepared(), self.backends)
                 except HalyardError as error:
                     engine.fail(str(error))
                 if not engine.reason:
@@ -137,35 +154,24 @@ class Benchmark:
             step.failed = result.ours.failed
         return processes
 
-    def _judge_placement(self, engine: EngineResult, prepared: pb.CaseResult) -> None:
-        """If none that was asked for ran anything, the times would be another backend's."""
-        if engine.name != OURS or engine.reason or not self.backends:
-            return
-        ran = {share.backend: share.nodes for share in shares(prepared.placement)}
-        missing = absent(prepared.placement, self.backends)
-        if not set(ran) & set(self.backends):
-            engine.fail("; ".join(missing) or f"none of {','.join(self.backends)} ran a node")
-            return
-        total = len(prepared.placement)
-        engine.notes += missing + [
-            f"{backend} ran {nodes} of {total} nodes"
-            for backend, nodes in ran.items()
-            if backend not in self.backends
-        ]
-
-    def _time(self, title: str, processes: dict[str, EngineProcess], result: ModelResult) -> None:
+    def _time(self, title: str, processes: dict[str, Served], result: ModelResult) -> None:
         engines = {engine.name: engine for engine in result.engines}
         with self.terminal.step(f"{title}: timing") as step:
             milliseconds = {}
             for name, process in processes.items():
+                step.now(f"warming up {engines[name].title}")
                 first = engines[name].first_ms or 0.0
+                if first > _LONG and not self.warmup.least_s and self.warmup.count <= 1:
+                    milliseconds[name] = first
+                    continue
                 try:
-                    again = first if first > _LONG else process.time(1, 1)[0] / 1e6
+                    timings = process.series(self.warmup)
                 except EngineDied as error:
                     engines[name].fail(str(error))
                     continue
-                milliseconds[name] = again
-            rounds = turns.plan(milliseconds, self.runs)
+                engines[name].warmup_ms = [timing.wall_ns / 1e6 for timing in timings]
+                milliseconds[name] = statistics.median(engines[name].warmup_ms)
+            rounds = turns.plan(milliseconds, Amount(self.runs, self.least_s, self.most_s))
             for number, round_turns in enumerate(rounds):
                 for turn in round_turns:
                     engine = engines[turn.engine]
@@ -181,14 +187,35 @@ class Benchmark:
                     except EngineDied as error:
                         engine.fail(str(error))
                     else:
-                        engine.times_ms += [nanoseconds / 1e6 for nanoseconds in times]
+                        engine.take(times)
             step.failed = result.ours.failed
             ratio = result.ratio_to_best_peer
             best = result.best_peer
             if ratio is not None and best is not None:
                 step.outcome = f"{ratio:.2f} of {best.title}'s time"
 
-    def _profile(self, title: str, process: EngineProcess, result: ModelResult) -> None:
+    def _cool_down(self, result: ModelResult) -> None:
+        """Also writes down in what state the device is then."""
+        if self.site is not None:
+            result.waited = conditions.cool(self.terminal, self.site.device, self.gate)
+            result.conditions = conditions.read(self.site.device)
+
+    def _sustain(self, title: str, process: Served, result: ModelResult) -> None:
+        device = self.site.device if self.site is not None else None
+        with self.terminal.step(f"{title}: under load for {self.sustained_s:g} s") as step:
+            try:
+                result.sustained = sustained.load(
+                    process,
+                    self.sustained_s,
+                    lambda: conditions.read(device) if device else conditions.UNKNOWN,
+                    step.now,
+                )
+                step.outcome = f"slowdown {result.sustained.slowdown:.2f}"
+            except EngineDied as error:
+                result.ours.fail(str(error))
+                step.failed = True
+
+    def _profile(self, title: str, process: Served, result: ModelResult) -> None:
         """In as many executions as counted, at most."""
         seconds = (result.ours.median_ms or 0.0) / 1e3
         count = max(1, min(len(result.ours.times_ms), int(_PROFILE_SECONDS / max(seconds, 1e-6))))
@@ -212,7 +239,7 @@ class Benchmark:
         most = max(self.clients)
 
         def check(outputs: Sequence[Array]) -> Sequence[str]:
-            return _compared(work, word, outputs)[1]
+            return compared(work, word, outputs)[1]
 
         with (
             contextlib.ExitStack() as stack,
@@ -251,41 +278,3 @@ class Benchmark:
                     many.reason = many.reason or reason
             except EngineDied as error:
                 many.reason, many.failed, step.failed = str(error), True, True
-
-
-def _take(engine: EngineResult, process: EngineProcess, work: Workload, word: Reference) -> None:
-    """What the engine says of itself, and whether its outputs are right. That a peer refuses a
-    model is no failure; that its outputs are wrong is one."""
-    prepared = process.prepared()
-    engine.version = engine.version or prepared.version_string
-    engine.prepare_ms = prepared.prepare_ns / 1e6
-    if prepared.failed_stage != pb.STAGE_NONE:
-        stage = stage_name(prepared.failed_stage).lower()
-        status = (
-            "" if prepared.status == pb.ERROR_STATUS_NONE else f"{status_name(prepared.status)}: "
-        )
-        message = f"{stage}: {status}{prepared.message}"
-        if engine.name == OURS:
-            engine.fail(message)
-        engine.reason = message
-        return
-    engine.first_ms = prepared.examples[0].timings[0].wall_ns / 1e6
-    engine.peak_memory_bytes = prepared.memory.peak_rss_bytes
-    engine.base_memory_bytes = prepared.memory.base_rss_bytes
-    engine.differences, problems = _compared(work, word, process.run())
-    if engine.differences is None:
-        engine.notes.append(f"its outputs are not compared: {word.reason}")
-    if problems:
-        engine.fail("; ".join(problems))
-
-
-def _compared(
-    work: Workload, word: Reference, outputs: Sequence[Array]
-) -> tuple[Sequence[Difference] | None, Sequence[str]]:
-    """How far the outputs are from the reference's, where it has any, and what is wrong with it."""
-    if word.outputs is None:
-        return None, []
-    model = work.model.model
-    differences = compare_all(work.model, word.outputs, outputs)
-    operations = len(model.main.operations)
-    return differences, disagreements(differences, operations, allowed_steps(model))

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from halyard.bench import turns
-from halyard.engines.process import EngineDied, EngineProcess, ProcessEngine
+from halyard.engines.process import EngineProcess, ProcessEngine
+from halyard.engines.served import EngineDied
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError
 from halyard.model import Array

@@ -6,16 +6,21 @@ from __future__ import annotations
 import datetime
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from halyard import machine, output_file, records
+from halyard.bench import csv_file
+from halyard.bench.pair import Pair
 from halyard.bench.results import ModelResult, Skipped
+from halyard.bench.site import Site
 from halyard.bench.table import print_left_out, print_peaks, print_summary
 from halyard.engines.peers import FoundPeer
 from halyard.machine import Peak
 from halyard.records import bench
+from halyard.records.run import Device
+from halyard.runner import Target
 from halyard.terminal import Terminal
 
 
@@ -30,7 +35,10 @@ class Report:
     fast_math: bool = False  # ours may give rougher results
     burners: int = 0
     types_required: bool = False  # a model that does not come in a type is a failure
+    site: Site | None = None  # where ours runs
+    properties: Mapping[str, str] = field(default_factory=dict)  # of the device there
     results: list[ModelResult] = field(default_factory=list)
+    pairs: list[Pair] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     complete: bool = False
 
@@ -38,20 +46,26 @@ class Report:
     def ok(self) -> bool:
         """What a peer can't do, or does wrong, is told and leaves it out: no fault of ours."""
         failed = any(result.failed for result in self.results)
+        failed = failed or any(pair.failed for pair in self.pairs)
         skipped = self.types_required and bool(self.skipped)
-        return self.complete and bool(self.results) and not failed and not skipped
+        return self.complete and bool(self.results or self.pairs) and not failed and not skipped
 
     def print_end(self, terminal: Terminal) -> None:
-        terminal.heading("The machine's peak")
-        print_peaks(terminal, self.peaks)
-        terminal.heading("Summary")
-        print_summary(terminal, self.results, self.peaks)
+        if any(peak.float32_gflops for peak in self.peaks.values()):
+            terminal.heading("The machine's peak")
+            print_peaks(terminal, self.peaks)
+        if self.results:
+            terminal.heading("Summary")
+            print_summary(terminal, self.results, self.peaks)
         print_left_out(terminal, self.results)
         if not self.complete:
             terminal.line("It did not come to its end: this is what was measured until then.")
 
     def record(self) -> bench.Bench:
         return bench.Bench(
+            device=self._device(),
+            target=self.site.target.name if self.site else Target.in_process().name,
+            pairs=[pair.record() for pair in self.pairs],
             date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             machine=bench.Machine(
                 cpu=machine.cpu_name(),
@@ -80,5 +94,21 @@ class Report:
             skipped=[item.record() for item in self.skipped],
         )
 
-    def write(self, path: Path) -> None:
-        output_file.write(path, records.encode(self.record()))
+    def _device(self) -> Device:
+        if self.site is None:
+            return Device(serial="host", emulated=False, properties={})
+        device = self.site.device
+        return Device(
+            serial=device.serial,
+            emulated=device.is_emulated,
+            properties=dict(self.properties),
+        )
+
+    def write(self, json_path: Path | None, csv_path: Path | None) -> bench.Bench:
+        """What was written."""
+        document = self.record()
+        if json_path is not None:
+            output_file.write(json_path, records.encode(document))
+        if csv_path is not None:
+            output_file.write(csv_path, csv_file.text(document).encode())
+        return document

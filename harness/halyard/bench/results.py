@@ -3,19 +3,27 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from halyard.bench.clients import ManyClients
+from halyard.bench.sustained import Sustained
 from halyard.compare import Difference
 from halyard.machine import Peak
 from halyard.model import DataType
 from halyard.profile import node_times
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import bench, error
+from halyard.records.conditions import Conditions, Waited
+from halyard.records.run import Timings
+from halyard.statistics import thinned
+from halyard.subject import AnySubject
 
 OURS = "halyard"
+# Of an engine's executions, so many are kept for those who compare with them later.
+_KEPT = 10_000
 
 
 @dataclass
@@ -26,6 +34,8 @@ class EngineResult:
     title: str
     version: str = ""
     times_ms: list[float] = field(default_factory=list)
+    round_sizes: list[int] = field(default_factory=list)  # how many of them each round has
+    warmup_ms: list[float] = field(default_factory=list)
     prepare_ms: float | None = None
     first_ms: float | None = None  # the first execution, for which some prepare what is left
     peak_memory_bytes: int | None = None  # of its process
@@ -38,6 +48,20 @@ class EngineResult:
     @property
     def median_ms(self) -> float | None:
         return statistics.median(self.times_ms) if self.times_ms else None
+
+    @property
+    def rounds_ms(self) -> list[list[float]]:
+        ends = itertools.accumulate(self.round_sizes)
+        return [
+            self.times_ms[end - size : end]
+            for end, size in zip(ends, self.round_sizes, strict=True)
+            if size
+        ]
+
+    def take(self, nanoseconds: Sequence[int]) -> None:
+        """A round's executions."""
+        self.times_ms += [each / 1e6 for each in nanoseconds]
+        self.round_sizes.append(len(nanoseconds))
 
     @property
     def quartiles_ms(self) -> tuple[float, float] | None:
@@ -57,12 +81,18 @@ class EngineResult:
 
     def fail(self, reason: str) -> None:
         """It counts no more. If it is ours, the benchmark has failed."""
-        self.reason, self.failed, self.times_ms = reason, True, []
+        self.reason, self.failed = reason, True
+        self.times_ms, self.round_sizes = [], []
 
     def record(self, share_of_peak: float | None) -> bench.Engine:
         return bench.Engine(
             title=self.title,
             version=self.version,
+            timings_ms=_timings(self.times_ms),
+            warmup_ms=_timings(self.warmup_ms),
+            rounds_ms=[
+                thinned(each, max(1, _KEPT // len(self.round_sizes))) for each in self.rounds_ms
+            ],
             runs=len(self.times_ms),
             median_ms=self.median_ms,
             quartiles_ms=self.quartiles_ms,
@@ -90,6 +120,10 @@ class EngineResult:
         )
 
 
+def _timings(milliseconds: Sequence[float]) -> Timings | None:
+    return Timings.of(milliseconds) if milliseconds else None
+
+
 @dataclass
 class ModelResult:
     """All engines on one model with so many threads, ours first."""
@@ -104,6 +138,10 @@ class ModelResult:
     engines: list[EngineResult] = field(default_factory=list)
     profile: Sequence[pb.NodeProfile] = ()  # ours; empty unless it was asked for
     clients: ManyClients | None = None  # unless they were asked for
+    subject: AnySubject | None = None
+    waited: Waited | None = None  # for the device to cool down
+    conditions: Conditions | None = None  # of the device, before anything was timed
+    sustained: Sustained | None = None  # ours; unless it was asked for
 
     @property
     def ours(self) -> EngineResult:
@@ -139,6 +177,10 @@ class ModelResult:
     def record(self, peak: Peak) -> bench.Result:
         best = self.best_peer
         return bench.Result(
+            subject=None if self.subject is None else self.subject.record(),
+            waited=self.waited,
+            conditions=self.conditions,
+            sustained=None if self.sustained is None else self.sustained.record(),
             model=self.model,
             type=str(self.data_type),
             size=self.size,

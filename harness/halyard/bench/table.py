@@ -5,11 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from halyard import conditions
+from halyard.bench import tflite_lines
 from halyard.bench.clients import Latencies
+from halyard.bench.pair import Pair
 from halyard.bench.results import EngineResult, ModelResult, disagreement
+from halyard.devices.device import Device
 from halyard.engines.peers import FoundPeer
 from halyard.machine import Peak
 from halyard.profile import node_times, print_profile
+from halyard.statistics import Summary
 from halyard.terminal import Terminal
 
 
@@ -64,6 +69,92 @@ def print_model(terminal: Terminal, result: ModelResult, peak: Peak) -> None:
             terminal.detail(f"{kind if engine.failed else ''}{engine.title}: {engine.reason}")
         for note in engine.notes:
             terminal.detail(f"note  {engine.title}: {note}")
+    print_tflite_lines(terminal, result.ours)
+
+
+def print_tflite_lines(terminal: Terminal, engine: EngineResult) -> None:
+    """In the form that scripts look for."""
+    if engine.times_ms and engine.prepare_ms is not None and engine.first_ms is not None:
+        for line in tflite_lines.lines(
+            engine.prepare_ms, engine.first_ms, engine.warmup_ms, engine.times_ms
+        ):
+            terminal.line(line)
+
+
+def print_conditions(terminal: Terminal, device: Device) -> None:
+    """In what state it is before anything is done with it."""
+    for line in conditions.text(conditions.read(device)):
+        terminal.detail(line)
+    if device.is_emulated:
+        terminal.detail("emulated     its times say nothing of a real device's")
+
+
+def print_sustained(terminal: Terminal, result: ModelResult) -> None:
+    """A line for each window."""
+    if result.sustained is None:
+        return
+    load = result.sustained.record()
+    numbers = ["from s", "runs", "per s", "median ms", "p90 ms", "°C", "MHz"]
+    terminal.table(
+        numbers,
+        [
+            [
+                f"{window.begin_s:.1f}",
+                str(window.runs),
+                f"{window.throughput_per_s:.1f}",
+                _milliseconds(window.median_ms),
+                _milliseconds(window.p90_ms),
+                "-" if window.temperature_c is None else f"{window.temperature_c:.1f}",
+                "/".join(f"{mhz:.0f}" for mhz in window.mhz) or "-",
+            ]
+            for window in load.windows
+        ],
+        numbers=numbers,
+    )
+    energy = load.reason if load.joules_per_run is None else f"{load.joules_per_run:.3g} J per run"
+    terminal.detail(
+        f"{load.throughput_per_s:.1f} per s, slowdown {load.slowdown:.2f} (the first window's "
+        "pace over the last one's)"
+    )
+    terminal.detail(f"energy: {energy}")
+
+
+def print_pair(terminal: Terminal, pair: Pair) -> None:
+    numbers = ["median ms", "p90 ms", "runs", "prepare", "first ms"]
+    rows = []
+    for side in (pair.a, pair.b):
+        engine = side.engine
+        if engine.times_ms:
+            summary = Summary.of(engine.times_ms)
+            rows.append(
+                [
+                    engine.title,
+                    _milliseconds(summary.p50),
+                    _milliseconds(summary.p90),
+                    str(summary.count),
+                    f"{engine.prepare_ms or 0.0:.0f} ms",
+                    _milliseconds(engine.first_ms),
+                    disagreement(engine),
+                ]
+            )
+    terminal.table(["side", *numbers, "differs by"], rows, numbers=numbers)
+    for side in (pair.a, pair.b):
+        if side.engine.reason:
+            terminal.detail(f"PROBLEM  {side.engine.title}: {side.engine.reason}")
+        for note in side.engine.notes:
+            terminal.detail(f"note  {side.engine.title}: {note}")
+        print_tflite_lines(terminal, side.engine)
+    found = pair.comparison
+    if found is None:
+        return
+    low, high = found.interval
+    verdict = "they are not told apart"
+    if found.significant:
+        verdict = "B is slower" if found.ratio > 1 else "B is faster"
+    terminal.line(
+        f"B takes {found.ratio:.3f} of A's time (95 %: {low:.3f} to {high:.3f}; p {found.p:.2g}): "
+        f"{verdict}"
+    )
 
 
 def _differs(engine: EngineResult) -> bool:
@@ -172,7 +263,10 @@ def print_left_out(terminal: Terminal, results: Sequence[ModelResult]) -> None:
 
 
 def _milliseconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}" if value < 100 else f"{value:.0f}"
+    """With as many digits as tell two engines apart."""
+    if value is None:
+        return "-"
+    return f"{value:.{3 if value < 1 else 2 if value < 100 else 0}f}"
 
 
 def _percent(share: float | None) -> str:

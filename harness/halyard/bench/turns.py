@@ -11,10 +11,10 @@ from typing import TypeVar
 T = TypeVar("T")
 
 ROUNDS = 10
-# At least so many executions of an engine, however slow it is, and so many seconds of it at most
-# for more than those.
+# Seconds of an engine's executions where there is no limit.
+_LONGEST_S = 86_400.0
+# At least so many executions of an engine, however slow it is.
 _LEAST_RUNS = 3
-_SECONDS = 10.0
 # Executions before the counted ones of a turn: so many milliseconds of them, until caches and
 # frequencies are those of this engine. An execution that takes long brings its own.
 _WARMUP_MS = 10.0
@@ -37,24 +37,36 @@ def order(engines: Sequence[T], number: int) -> list[T]:
     return rotated[::-1] if number % 2 else rotated
 
 
-def runs_of(wanted: int, milliseconds: float) -> int:
-    """How many executions an engine gets that takes so long for one."""
-    affordable = int(_SECONDS * 1e3 / max(milliseconds, 1e-6))
-    return min(wanted, max(affordable, _LEAST_RUNS))
+@dataclass(frozen=True)
+class Amount:
+    """Executions of an engine: so many at least, and for so many seconds at least, but no more than
+    fit into `most_s`, if that is not 0."""
+
+    runs: int = 50
+    least_s: float = 0.0
+    most_s: float = 10.0
+
+    def of(self, milliseconds: float) -> int:
+        """How many an engine gets that takes so long for one."""
+        each = max(milliseconds, 1e-6)
+        wanted = max(self.runs, math.ceil(self.least_s * 1e3 / each))
+        affordable = int((self.most_s or _LONGEST_S) * 1e3 / each)
+        return min(wanted, max(affordable, _LEAST_RUNS))
 
 
-def plan(milliseconds: Mapping[str, float], wanted: int) -> list[list[Turn]]:
+def plan(milliseconds: Mapping[str, float], amount: Amount) -> list[list[Turn]]:
     """The rounds, from how long one execution of each engine takes. An engine that runs less often
     than there are rounds misses some."""
     engines = list(milliseconds)
+    runs = {engine: amount.of(each) for engine, each in milliseconds.items()}
+    count = min(ROUNDS, max(runs.values(), default=0))
     rounds = []
-    for number in range(min(ROUNDS, wanted)):
+    for number in range(count):
         turns = []
         for engine in order(engines, number):
-            runs = runs_of(wanted, milliseconds[engine])
-            count = _part(runs, number, min(ROUNDS, wanted))
-            if count:
-                turns.append(Turn(engine, count, _warmup(milliseconds[engine])))
+            part = _part(runs[engine], number, count)
+            if part:
+                turns.append(Turn(engine, part, _warmup(milliseconds[engine])))
         rounds.append(turns)
     return rounds
 

@@ -94,6 +94,8 @@ class HalyardProcess(Engine):
     driver: DriverOptions = DEFAULT
     priorities: Sequence[pb.Priority] = ()
     share_process: bool = False
+    mode: pb.ExecutionMode = pb.EXECUTION_MODE_SYNC
+    program: Path | None = None  # the runner, where it is not this machine's own
 
     @property
     def title(self) -> str:
@@ -101,7 +103,7 @@ class HalyardProcess(Engine):
 
     def command(self, work: Workload) -> Sequence[str | Path]:
         options = pb.RunOptions(
-            mode=pb.EXECUTION_MODE_SYNC,
+            mode=self.mode,
             preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
             priority=pb.PRIORITY_MEDIUM,
             clients=self.priorities,
@@ -109,8 +111,8 @@ class HalyardProcess(Engine):
         )
         kind = "process" if self.share_process else "processes"
         name = "-".join(["options", kind, *map(str, self.priorities)])
-        file = work.file(name, options.SerializeToString)
-        return serving(work.bundle(), file, Target.in_process(), self.driver)
+        file = work.file(f"{name}-{self.mode}", options.SerializeToString)
+        return serving(work.bundle(), file, Target.in_process(), self.driver, self.program)
 
     def prepare(self, work: Workload) -> EngineProcess:
         return EngineProcess(self.title, self.command(work), work.tensors)

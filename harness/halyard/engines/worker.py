@@ -60,6 +60,19 @@ def _timings(loaded: Loaded, count: int, warmup: int = 0) -> list[pb.Timing]:
     return [pb.Timing(wall_ns=each) for each in loaded.time(count, warmup)]
 
 
+def _stretch(loaded: Loaded, count: int, least_s: float, most_s: float) -> list[pb.Timing]:
+    """At least so often and so long, and no longer than that, if it is not 0."""
+    times: list[tuple[int, int]] = []
+    start = time.monotonic()
+    while (passed := time.monotonic() - start) < least_s or len(times) < count:
+        if times and 0 < most_s <= passed:
+            break
+        begin = time.monotonic_ns()
+        loaded.execute()
+        times.append((begin, time.monotonic_ns() - begin))
+    return [pb.Timing(begin_ns=begin, wall_ns=wall) for begin, wall in times]
+
+
 def _status(name: str) -> int:
     """Bytes, of a line of /proc/self/status; 0 where there is none."""
     for line in Path("/proc/self/status").read_text().splitlines():
@@ -111,12 +124,15 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     for line in sys.stdin:
         command, *words = line.split()
-        numbers = [int(word) for word in words]
         if command == "load":
-            send(_load(loaded, numbers[0], numbers[1]))
+            send(_load(loaded, int(words[0]), int(words[1])))
             continue
-        count, warmup = numbers
-        timings = _timings(loaded, count, warmup)
+        count, warmup, *seconds = words
+        timings = (
+            _stretch(loaded, int(count), float(seconds[0]), float(seconds[1]))
+            if seconds
+            else _timings(loaded, int(count), int(warmup))
+        )
         send(pb.CaseResult(target=name, examples=[pb.ExampleResult(timings=timings)]))
     return 0
 

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from halyard.machine import Peak
+from halyard.records.conditions import Conditions, Waited
 from halyard.records.record import Document, Error, Record
-from halyard.records.run import Node
+from halyard.records.run import Device, Model, Node, Timings
 
 
 class Machine(Record, frozen=True, kw_only=True):
@@ -33,8 +36,14 @@ class OutputAgreement(Record, frozen=True, kw_only=True):
 
 
 class Engine(Record, frozen=True, kw_only=True):
+    """`rounds_ms` are the executions that count, or some of them where there are very many, by the
+    rounds of the turns that engines take."""
+
     title: str
     version: str
+    timings_ms: Timings | None = None
+    warmup_ms: Timings | None = None
+    rounds_ms: list[list[float]] = msgspec.field(default_factory=list)
     runs: int
     median_ms: float | None
     quartiles_ms: tuple[float, float] | None
@@ -80,9 +89,42 @@ class ManyClients(Record, frozen=True, kw_only=True):
     results: list[Clients]
 
 
+class Window(Record, frozen=True, kw_only=True):
+    """A part of a sustained load, from so many seconds after its begin on."""
+
+    begin_s: float
+    seconds: float
+    runs: int
+    throughput_per_s: float
+    median_ms: float
+    p90_ms: float
+    temperature_c: float | None
+    mhz: list[float]
+
+
+class Sustained(Record, frozen=True, kw_only=True):
+    """`slowdown`: the throughput of the first window over that of the last. `samples` are when
+    executions began, in seconds, and how long they took, in milliseconds; some of them where there
+    are very many. `joules`: null where the device does not tell, `reason` says why."""
+
+    seconds: float
+    runs: int
+    throughput_per_s: float
+    slowdown: float
+    joules: float | None
+    joules_per_run: float | None
+    reason: str
+    windows: list[Window]
+    samples: list[tuple[float, float]]
+
+
 class Result(Record, frozen=True, kw_only=True):
     """A model with so many threads."""
 
+    subject: Model | None = None
+    waited: Waited | None = None
+    conditions: Conditions | None = None
+    sustained: Sustained | None = None
     model: str
     type: str
     size: int
@@ -103,8 +145,43 @@ class Skipped(Record, frozen=True, kw_only=True):
     reason: str
 
 
+class Side(Record, frozen=True, kw_only=True):
+    """What one of two that are compared is."""
+
+    name: str
+    words: str
+    device: str
+    backends: list[str]
+    fast_math: bool
+    mode: str
+    result: Result
+
+
+class Comparison(Record, frozen=True, kw_only=True):
+    """Of medians. `ratio` is that of after to before: below 1 is faster. `interval` is the ratio's
+    with 95 % confidence, `p` that of a test that they are the same."""
+
+    before_ms: float
+    after_ms: float
+    ratio: float
+    interval: tuple[float, float]
+    p: float
+    significant: bool
+
+
+class Pair(Record, frozen=True, kw_only=True):
+    """Two that took turns."""
+
+    a: Side
+    b: Side
+    comparison: Comparison | None
+
+
 class Bench(Document, frozen=True, kw_only=True):
     date: str
+    device: Device | None = None
+    target: str = ""
+    pairs: list[Pair] = msgspec.field(default_factory=list)
     machine: Machine
     backends: list[str]
     fast_math: bool

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Self
+
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from halyard.records.record import Document, Error, Record
+from halyard.statistics import Summary
 
 
 class Model(Record, frozen=True, kw_only=True):
@@ -41,6 +45,24 @@ class Timings(Record, frozen=True, kw_only=True):
     p95: float
     p99: float
     max: float
+
+    @classmethod
+    def of(cls, milliseconds: Sequence[float]) -> Self:
+        """In the order in which they were taken."""
+        summary = Summary.of(milliseconds)
+        return cls(
+            count=summary.count,
+            first=milliseconds[0],
+            min=summary.min,
+            avg=summary.mean,
+            std=summary.std,
+            median=summary.p50,
+            median_interval=summary.interval,
+            p90=summary.p90,
+            p95=summary.p95,
+            p99=summary.p99,
+            max=summary.max,
+        )
 
 
 class OutputAgreement(Record, frozen=True, kw_only=True):

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two that take turns: backends, services, option sets or models, and how their times compare."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from halyard.backends import parse as parse_backends
+from halyard.bench import turns
+from halyard.bench.results import EngineResult, ModelResult
+from halyard.bench.turns import Amount
+from halyard.driver_options import DriverOptions
+from halyard.engines.served import EngineDied, Served, Stretch
+from halyard.errors import ConfigError
+from halyard.machine import Peak
+from halyard.model import DataType
+from halyard.records import bench
+from halyard.statistics import Comparison, compare, compare_paired
+from halyard.subject import AnySubject
+
+# Seconds between two turns: what the one before has left to do on other cores ends.
+_GAP = 0.02
+# Fewer pairs of rounds than these prove nothing.
+_ROUNDS = 6
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What --a or --b says, in words NAME=VALUE. What it leaves out is as for the other side."""
+
+    model: str
+    data_type: DataType
+    device: str
+    backends: Sequence[str]
+    threads: int
+    fast_math: bool
+    mode: str
+    instance: str | None
+    words: str = ""
+
+    def parse(self, text: str, option: str, modes: Sequence[str]) -> Spec:
+        """With what the words say instead of its own. ConfigError for words that say nothing."""
+        spec = replace(self, words=text)
+        for word in shlex.split(text):
+            name, equals, value = word.partition("=")
+            if name == "fast-math" and not equals:
+                spec = replace(spec, fast_math=True)
+            elif not value:
+                raise ConfigError(f"{option}: {word!r} is not {_SYNTAX}")
+            elif name == "model":
+                spec = replace(spec, model=value)
+            elif name == "type":
+                if value not in map(str, DataType):
+                    raise ConfigError(f"{option}: no type {value!r}")
+                spec = replace(spec, data_type=DataType(value))
+            elif name == "device":
+                spec = replace(spec, device=value)
+            elif name == "backends":
+                spec = replace(spec, backends=parse_backends(value))
+            elif name == "threads":
+                if not value.isdigit() or not 0 < int(value) <= 64:
+                    raise ConfigError(f"{option}: threads are from 1 to 64, not {value!r}")
+                spec = replace(spec, threads=int(value))
+            elif name == "mode":
+                if value not in modes:
+                    raise ConfigError(f"{option}: no mode {value!r}, there are {', '.join(modes)}")
+                spec = replace(spec, mode=value)
+            elif name == "instance":
+                spec = replace(spec, instance=value)
+            else:
+                raise ConfigError(f"{option}: {word!r} is not {_SYNTAX}")
+        return spec
+
+    @property
+    def driver(self) -> DriverOptions:
+        return DriverOptions(self.backends, self.threads, self.fast_math)
+
+
+_SYNTAX = "model=, type=, device=, backends=, threads=, mode=, instance=VALUE or fast-math"
+
+
+@dataclass
+class Side:
+    name: str  # "A"
+    spec: Spec
+    result: ModelResult
+
+    @property
+    def engine(self) -> EngineResult:
+        return self.result.ours
+
+    def record(self) -> bench.Side:
+        return bench.Side(
+            name=self.name,
+            words=self.spec.words,
+            device=self.spec.device,
+            backends=list(self.spec.backends),
+            fast_math=self.spec.fast_math,
+            mode=self.spec.mode,
+            result=self.result.record(_NO_PEAK),
+        )
+
+
+# Sides may be of different devices, and no device but this machine tells its peak.
+_NO_PEAK = Peak(1, "", 0.0, "", 0.0, 0.0, 0.0)
+
+
+@dataclass
+class Pair:
+    a: Side
+    b: Side
+    comparison: Comparison | None = None
+
+    @property
+    def failed(self) -> bool:
+        return self.a.engine.failed or self.b.engine.failed or self.comparison is None
+
+    def conclude(self) -> None:
+        """Rounds of the two stand side by side, so that what slows both down is no difference."""
+        first, second = self.a.engine.rounds_ms, self.b.engine.rounds_ms
+        if not first or not second:
+            return
+        if len(first) == len(second) >= _ROUNDS:
+            self.comparison = compare_paired(_medians(first), _medians(second))
+        else:
+            self.comparison = compare(self.a.engine.times_ms, self.b.engine.times_ms)
+
+    def record(self) -> bench.Pair:
+        found = self.comparison
+        return bench.Pair(
+            a=self.a.record(),
+            b=self.b.record(),
+            comparison=None
+            if found is None
+            else bench.Comparison(
+                before_ms=found.before,
+                after_ms=found.after,
+                ratio=found.ratio,
+                interval=found.interval,
+                p=found.p,
+                significant=found.significant,
+            ),
+        )
+
+
+def _medians(rounds: Sequence[Sequence[float]]) -> list[float]:
+    return [float(np.median(each)) for each in rounds]
+
+
+def empty_result(subject: AnySubject, data_type: DataType, spec: Spec, title: str) -> ModelResult:
+    model = subject.record()
+    size = model.size if isinstance(model.size, int) else 0
+    result = ModelResult(
+        model=model.name,
+        data_type=data_type,
+        size=size,
+        threads=spec.threads,
+        multiply_adds=0,
+        constant_bytes=subject.runnable.constant_bytes,
+        reference="",
+        subject=subject,
+    )
+    result.engines.append(EngineResult("halyard", title))
+    return result
+
+
+@dataclass(frozen=True)
+class Turns:
+    """How two take them."""
+
+    warmup: Stretch = field(default_factory=Stretch)
+    amount: Amount = field(default_factory=Amount)
+
+    def take(self, pair: Pair, a: Served, b: Served) -> None:
+        """Both as often, in short blocks, and none always first. EngineDied ends it."""
+        sides = {"a": (pair.a, a), "b": (pair.b, b)}
+        slowest = 0.0
+        for side, process in sides.values():
+            times = [timing.wall_ns / 1e6 for timing in process.series(self.warmup)]
+            side.engine.warmup_ms = times
+            slowest = max(slowest, float(np.median(times)))
+        for turns_of_round in turns.plan(dict.fromkeys(sides, slowest), self.amount):
+            for turn in turns_of_round:
+                side, process = sides[turn.engine]
+                time.sleep(_GAP)
+                expected = slowest * (turn.count + turn.warmup) / 100
+                try:
+                    side.engine.take(process.time(turn.count, turn.warmup, expected_s=expected))
+                except EngineDied as error:
+                    side.engine.fail(str(error))
+                    raise
+        pair.conclude()

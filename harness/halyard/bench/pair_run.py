@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two sides prepared, checked, and timed in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+
+from halyard import conditions, zoo
+from halyard.bench.checks import judge_placement, take_prepared
+from halyard.bench.pair import Pair, Side, Spec, Turns, empty_result
+from halyard.bench.report import Report
+from halyard.bench.site import Site
+from halyard.bench.table import print_pair
+from halyard.bench.turns import Amount
+from halyard.conditions import Gate
+from halyard.devices import Device, config_of, open_config
+from halyard.engines.engine import EngineRefused
+from halyard.engines.reference import Repetitions, reference
+from halyard.engines.served import EngineDied, Served, Stretch
+from halyard.engines.workload import Workload
+from halyard.errors import ConfigError, HalyardError
+from halyard.runner import EXECUTION_MODES
+from halyard.subject import Subject
+from halyard.terminal import Terminal
+
+
+@dataclass(frozen=True)
+class PairRun:
+    """`site`: where a side runs that names no other device than `device_name`."""
+
+    terminal: Terminal
+    site: Site
+    device_name: str
+    warmup: Stretch = field(default_factory=Stretch)
+    amount: Amount = field(default_factory=Amount)
+    gate: Gate = field(default_factory=Gate)
+
+    def measure(
+        self, specs: Sequence[Spec], size: int | None, width: float, report: Report
+    ) -> None:
+        """The pair is in the report as soon as there are times."""
+        with ExitStack() as stack:
+            devices = {self.device_name: self.site.device}
+            sides, processes = [], []
+            for name, spec in zip("AB", specs, strict=True):
+                side, process = self._prepare(stack, name, spec, size, width, devices)
+                sides.append(side)
+                processes.append(process)
+            pair = Pair(sides[0], sides[1])
+            report.pairs.append(pair)
+            if processes[0] is not None and processes[1] is not None:
+                used = [devices[spec.device] for spec in specs]
+                self._time(pair, processes[0], processes[1], used)
+        print_pair(self.terminal, pair)
+
+    def _prepare(
+        self,
+        stack: ExitStack,
+        name: str,
+        spec: Spec,
+        size: int | None,
+        width: float,
+        devices: dict[str, Device],
+    ) -> tuple[Side, Served | None]:
+        """No process where it does not do what it is asked for."""
+        if spec.model not in zoo.NAMES:
+            raise ConfigError(
+                f"--{name.lower()}: no model {spec.model!r}, there are {', '.join(zoo.NAMES)}"
+            )
+        subject = Subject.of_zoo(spec.model, spec.data_type, size, width)
+        title = f"{name}: {spec.words or 'as the other options say'}"
+        side = Side(name, spec, empty_result(subject, spec.data_type, spec, title))
+        with self.terminal.step(f"{title}: preparing and checking") as step:
+            site = self._site_of(stack, name, spec, devices)
+            work = stack.enter_context(
+                Workload.seeded(subject.runnable, subject.seed, str(subject))
+            )
+            word = reference(subject, Repetitions(threads=spec.threads))
+            try:
+                process = stack.enter_context(site.engine(spec.driver).prepare(work))
+                take_prepared(side.engine, process, work, word)
+                judge_placement(side.engine, process.prepared(), spec.backends)
+            except (EngineRefused, EngineDied) as error:
+                side.engine.fail(str(error))
+            step.failed = bool(side.engine.reason)
+        return side, None if side.engine.reason else process
+
+    def _site_of(self, stack: ExitStack, name: str, spec: Spec, devices: dict[str, Device]) -> Site:
+        """Each side has a service of its own, unless it names one."""
+        site = self.site
+        if spec.device not in devices:
+            devices[spec.device] = stack.enter_context(open_config(config_of(spec.device)))
+        service = replace(site.service, instance=f"{site.service.instance}-{name.lower()}")
+        return Site(
+            devices[spec.device],
+            EXECUTION_MODES[spec.mode],
+            site.hal,
+            spec.instance,
+            service,
+        )
+
+    def _time(self, pair: Pair, a: Served, b: Served, devices: Sequence[Device]) -> None:
+        for side, device in zip((pair.a, pair.b), devices, strict=True):
+            side.result.waited = conditions.cool(self.terminal, device, self.gate)
+        for side, device in zip((pair.a, pair.b), devices, strict=True):
+            side.result.conditions = conditions.read(device)
+        with self.terminal.step("A and B: timing in turns") as step:
+            try:
+                Turns(self.warmup, self.amount).take(pair, a, b)
+            except EngineDied:
+                step.failed = True
+            except HalyardError:
+                pair.conclude()
+                raise

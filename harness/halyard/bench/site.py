@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where our engine runs: in a process on this machine, or as a service on a device."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from halyard import hal_version, native
+from halyard.devices.device import Device, ServiceOptions, Wire
+from halyard.driver_options import DEFAULT, DriverOptions
+from halyard.engines.device_process import DeviceProcess
+from halyard.engines.engine import Engine
+from halyard.engines.halyard import TITLE, HalyardProcess
+from halyard.engines.served import Served
+from halyard.engines.workload import Workload
+from halyard.proto import halyard_pb2 as pb
+from halyard.runner import Target
+
+
+@dataclass(frozen=True)
+class Site:
+    """A device that has binder gets a service for each model, or is asked for the one that is
+    registered as `instance`. Others run the driver in the runner's process."""
+
+    device: Device
+    mode: pb.ExecutionMode = pb.EXECUTION_MODE_SYNC
+    hal: pb.HalVersion = pb.HAL_VERSION_UNSPECIFIED
+    instance: str | None = None  # of a service that is there
+    service: ServiceOptions = field(default_factory=ServiceOptions)
+
+    @property
+    def target(self) -> Target:
+        if not self.device.has_binder:
+            return Target.in_process()
+        return Target.service(self.instance or self.service.instance, self.wire)
+
+    @property
+    def wire(self) -> Wire:
+        if self.hal == pb.HAL_VERSION_UNSPECIFIED:
+            return Wire.HIDL
+        return hal_version.wire_of(self.hal)
+
+    @property
+    def run_options(self) -> pb.RunOptions:
+        return pb.RunOptions(
+            mode=self.mode,
+            hal_version=self.hal,
+            measure_timing=True,
+            preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
+            priority=pb.PRIORITY_MEDIUM,
+        )
+
+    def engine(self, driver: DriverOptions) -> SiteEngine:
+        return SiteEngine(self, driver)
+
+
+@dataclass(frozen=True)
+class SiteEngine(Engine):
+    site: Site
+    driver: DriverOptions
+
+    @property
+    def title(self) -> str:
+        return TITLE
+
+    def prepare(self, work: Workload) -> Served:
+        site, device = self.site, self.site.device
+        if not device.has_binder:
+            program = Path(device.put_program(native.RUNNER))
+            return HalyardProcess(self.driver, mode=site.mode, program=program).prepare(work)
+        with ExitStack() as stack:
+            if site.instance is None:
+                stack.enter_context(device.start_service(self._service_options()))
+            return DeviceProcess(
+                TITLE, device, work, site.run_options, site.target, DEFAULT, until=stack.pop_all()
+            )
+
+    def _service_options(self) -> ServiceOptions:
+        driver, service = self.driver, self.site.service
+        return ServiceOptions(
+            program=service.program,
+            instance=service.instance,
+            wires=(self.site.wire,),
+            backends=driver.backends,
+            threads=driver.threads or None,
+            fast_math=driver.fast_math,
+        )
