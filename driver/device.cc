@@ -150,11 +150,13 @@ size_t deviceMemoryOf(const engine::BackendList& backends) {
 
 DeviceState::DeviceState(Options deviceOptions,
                          std::vector<std::unique_ptr<const engine::Backend>> deviceBackends,
-                         PlacementPolicy devicePlacement)
+                         PlacementPolicy devicePlacement,
+                         std::unique_ptr<const TraceMarker> traceMarker)
     : options(std::move(deviceOptions)),
       backends(std::move(deviceBackends)),
       backendList(engine::listOf(backends)),
       placement(std::move(devicePlacement)),
+      marker(std::move(traceMarker)),
       threads(std::make_shared<ThreadPool>(options.threads)),
       idle(std::make_shared<IdleExecutions>()),
       longWorkGivesWay(options.longWorkGivesWay && threadsMayGiveWay()),
@@ -189,8 +191,10 @@ Result<std::unique_ptr<Device>> Device::create(
     if (!options.capabilitiesFile.empty()) {
         HALYARD_ASSIGN_OR_RETURN(capabilities, readCapabilities(options.capabilitiesFile));
     }
+    HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<TraceMarker> marker,
+                             TraceMarker::open(options.traceMarkerFile));
     auto state = std::make_shared<DeviceState>(std::move(options), std::move(backends),
-                                               std::move(placement));
+                                               std::move(placement), std::move(marker));
     return std::unique_ptr<Device>(new Device(std::move(state), std::move(capabilities)));
 }
 

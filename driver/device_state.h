@@ -18,6 +18,7 @@
 #include "driver/placement_policy.h"
 #include "driver/scheduler.h"
 #include "driver/time_limit.h"
+#include "driver/trace_marker.h"
 #include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
 #include "engine/base/heap.h"
@@ -33,12 +34,14 @@ namespace halyard::driver {
 struct DeviceState {
     DeviceState(Options deviceOptions,
                 std::vector<std::unique_ptr<const engine::Backend>> deviceBackends,
-                PlacementPolicy devicePlacement = {});
+                PlacementPolicy devicePlacement = {},
+                std::unique_ptr<const TraceMarker> traceMarker = nullptr);
 
     const Options options;
     const std::vector<std::unique_ptr<const engine::Backend>> backends;
     const engine::BackendList backendList;  // the same, in the same order
     const PlacementPolicy placement;
+    const std::unique_ptr<const TraceMarker> marker;  // null: nobody asked
     const std::shared_ptr<ThreadPool> threads;
     const std::shared_ptr<IdleExecutions> idle;
     const bool longWorkGivesWay;

@@ -115,6 +115,9 @@ constexpr std::array kRows = {
             "each pass changed."},
         Row{"trace", 0, "DIR", Text{&Options::traceDirectory},
             "Write what the first 100 executions did there, and when, for ui.perfetto.dev."},
+        Row{"atrace", 0, "FILE", Text{&Options::traceMarkerFile},
+            "Mark what is prepared and executed in the kernel's trace, for atrace and Perfetto: "
+            "/sys/kernel/tracing/trace_marker, or an ordinary file."},
 };
 
 std::vector<std::string> split(std::string_view list, std::string_view separators) {

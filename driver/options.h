@@ -72,6 +72,9 @@ struct Options {
     // --trace: a folder that receives what the first executions did, and when (request_trace.h);
     // empty: none.
     std::string traceDirectory;
+    // --atrace: a file that receives marks of what is done, as it is done (trace_marker.h); empty:
+    // none.
+    std::string traceMarkerFile;
     // --dump-graph: a folder that receives the graphs of models (graph_dump.h); empty: none.
     std::string graphDumpDirectory;
 };

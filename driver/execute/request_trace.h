@@ -1,36 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// --trace: what an execution did, and when, as the file execution-NNN.json, from 1 on, which
-// ui.perfetto.dev and Chrome show (engine/plan/trace_file.h). How many there are, and how long:
-// numbered_dump.h.
+// What is told of one execution while it runs, to whoever asked:
+//   --trace: what it did, and when, as the file execution-NNN.json, from 1 on, which
+//   ui.perfetto.dev and Chrome show (engine/plan/trace_file.h); numbered_dump.h says how many there
+//   are, and how long.
+//   --atrace: marks in the kernel's trace (driver/trace_marker.h).
+//   a caller in this process, with a sink of its own.
+// Slices are named by NNAPI's contract (driver/trace_contract.h). Where nobody asked, nothing
+// happens.
 
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <optional>
-#include <utility>
+#include <string>
+#include <string_view>
 
 #include "driver/numbered_dump.h"
+#include "driver/trace_contract.h"
+#include "driver/trace_marker.h"
 #include "engine/plan/trace_file.h"
 
 namespace halyard::driver {
 
 struct DeviceState;
 
-class RequestTrace {
+// Of the thread that makes it, on which all of the execution happens. Destroyed, while the program
+// is there, it ends what has begun and writes the file.
+class RequestTrace : private engine::TraceSink {
   public:
-    // Takes the next number in the device's folder. Nothing where there is no folder or no number.
-    static std::optional<RequestTrace> begin(DeviceState& state);
+    // `asked`: the caller's sink, or null; it gets the run alone, and takes the place of a file.
+    RequestTrace(DeviceState& state, engine::TraceSink* asked);
+    RequestTrace(const RequestTrace&) = delete;
+    RequestTrace& operator=(const RequestTrace&) = delete;
+    ~RequestTrace() override;
 
-    // For one run.
-    engine::TraceSink& sink() { return mTraces; }
-    // To be called while the program is there.
-    void write() const;
+    // For the run; null: nobody asked.
+    engine::TraceSink* sink();
+
+    // The execution enters a part of the driver's own; ends the one before.
+    void enter(TracePhase phase, std::string_view detail);
+    // Ends it.
+    void leave();
 
   private:
-    explicit RequestTrace(NumberedDump file) : mFile(std::move(file)) {}
+    using Clock = std::chrono::steady_clock;
 
-    NumberedDump mFile;
-    engine::TraceFile mTraces;
+    void begin(const engine::Trace& work) override;
+    void record(const engine::Trace& work) override;
+    void endMarks(size_t remaining);
+
+    engine::TraceSink* const mAsked;
+    const TraceMarker* const mMarker;
+    std::optional<NumberedDump> mFile;
+    engine::TraceFile mTraces{&sliceOf};
+    Clock::time_point mBegin = {};
+    size_t mMarks = 0;  // that have begun and not ended
+    // The part that the execution is in; empty: none.
+    std::string mPart;
+    Clock::time_point mPartBegin = {};
 };
 
 }  // namespace halyard::driver

@@ -172,6 +172,8 @@ void PreparedModel::State::run(const Request& request, const RequestShapes& shap
                                const RequestPools& requestPools, const ExecuteOptions& options,
                                const Start& start, ReusedExecution& reused,
                                ExecutionResult& result) {
+    RequestTrace trace(*device, options.trace);
+    trace.enter(TracePhase::INPUTS_AND_OUTPUTS, "bind");
     result.status = bindRequest(request, shapes, requestPools.bound, reused.binding);
     if (!result.status.ok()) {
         return;
@@ -186,17 +188,12 @@ void PreparedModel::State::run(const Request& request, const RequestShapes& shap
     const Precedence::Turn turn(client->precedence(), priority);
     const ChargedWork work(*device, *client, &turn);
     runOptions.stop = work.condition();
-    runOptions.trace = options.trace;
-    std::optional<RequestTrace> trace;
-    if (options.trace == nullptr && (trace = RequestTrace::begin(*device)).has_value()) {
-        runOptions.trace = &trace->sink();
-    }
+    trace.leave();
+    runOptions.trace = trace.sink();
     runOptions.loopTimeout = std::min(options.loopTimeout, kMaxLoopTimeout);
     result.status = limit.explain(execute(reused, runOptions));
     noteArena(reused.report.arenaBytes);
-    if (trace.has_value()) {
-        trace->write();
-    }
+    trace.enter(TracePhase::RESULTS, "settle");
     if (result.status.ok()) {
         result.status = checkPoolsIntact(requestPools);
     }

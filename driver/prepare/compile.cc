@@ -13,6 +13,7 @@
 #include "driver/ops/constants.h"
 #include "driver/prepare/graph_dump.h"
 #include "driver/prepare/support.h"
+#include "driver/trace_contract.h"
 #include "engine/base/checkpoint.h"
 #include "engine/compile/compile.h"
 #include "engine/plan/program.h"
@@ -56,6 +57,8 @@ Result<std::shared_ptr<PreparedModel>> compileModel(std::shared_ptr<DeviceState>
                                                     const PrepareOptions& options) {
     const std::shared_ptr<Client> client =
             options.client == nullptr ? state->clients.own() : options.client;
+    const MarkedSlice slice(state->marker.get(),
+                            driverSlice(TracePhase::COMPILATION, "prepareModel"));
     PreparedModel::Holdings holdings;
     HALYARD_ASSIGN_OR_RETURN(holdings.place, Reservation::create(client->account().models, 1));
     HALYARD_ASSIGN_OR_RETURN(holdings.memory, Reservation::create(client->account().memory,

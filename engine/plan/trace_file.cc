@@ -10,6 +10,8 @@
 namespace halyard::engine {
 namespace {
 
+constexpr std::string_view kAroundTrack = "driver";
+
 std::string quoted(std::string_view text) {
     std::string quoted = "\"";
     for (const char c : text) {
@@ -48,6 +50,7 @@ std::string_view categoryOf(Trace::Kind kind) {
 
 std::string argumentsOf(const Trace& work) {
     std::string text = R"("bytes":)" + std::to_string(work.bytes);
+    text += R"(,"kernel":)" + quoted(work.name);
     if (work.deviceTime.count() > 0) {
         text += R"(,"device_us":)" + microseconds(work.deviceTime);
     }
@@ -74,21 +77,34 @@ size_t trackOf(std::string_view name, std::vector<std::string_view>& tracks) {
 
 }  // namespace
 
-std::string TraceFile::text() const {
+std::string TraceFile::text(const Place& place) const {
     std::chrono::steady_clock::time_point first = std::chrono::steady_clock::time_point::max();
     for (const Trace& work : mWork) {
         first = std::min(first, work.begin);
     }
+    for (const Around& around : mAround) {
+        first = std::min(first, around.begin);
+    }
     std::vector<std::string_view> tracks;
     std::string events;
-    for (const Trace& work : mWork) {
+    const auto add = [&](std::string_view track, std::string_view category, std::string_view name,
+                         std::chrono::steady_clock::time_point begin, std::chrono::nanoseconds time,
+                         std::string_view arguments) {
         events += events.empty() ? "\n" : ",\n";
-        events += R"({"ph":"X","pid":1,"tid":)" + std::to_string(trackOf(work.track, tracks));
-        events += R"(,"cat":)" + quoted(categoryOf(work.kind));
-        events += R"(,"name":)" + quoted(work.name);
-        events += R"(,"ts":)" + microseconds(work.begin - first);
-        events += R"(,"dur":)" + microseconds(work.time);
-        events += R"(,"args":)" + argumentsOf(work) + "}";
+        events += R"({"ph":"X","pid":1,"tid":)" + std::to_string(trackOf(track, tracks));
+        events += R"(,"cat":)" + quoted(category);
+        events += R"(,"name":)" + quoted(name);
+        events += R"(,"ts":)" + microseconds(begin - first);
+        events += R"(,"dur":)" + microseconds(time);
+        events += R"(,"args":)" + std::string(arguments) + "}";
+    };
+    for (const Around& around : mAround) {
+        add(kAroundTrack, "driver", around.name, around.begin, around.time, "{}");
+    }
+    for (const Trace& work : mWork) {
+        add(work.track, categoryOf(work.kind),
+            mNameOf == nullptr ? std::string(work.name) : mNameOf(work), work.begin, work.time,
+            argumentsOf(work));
     }
     for (size_t i = 0; i < tracks.size(); ++i) {
         events += R"(,
@@ -96,7 +112,12 @@ std::string TraceFile::text() const {
                   std::to_string(i) + R"(,"name":"thread_name","args":{"name":)" +
                   quoted(tracks[i]) + "}}";
     }
+    const int64_t begin = mWork.empty() && mAround.empty()
+                                  ? 0
+                                  : std::chrono::nanoseconds(first.time_since_epoch()).count();
     return R"({"displayTimeUnit":"ns","otherData":{"left_out":)" + std::to_string(mLeftOut) +
+           R"(,"begin_ns":)" + std::to_string(begin) + R"(,"pid":)" +
+           std::to_string(place.process) + R"(,"tid":)" + std::to_string(place.thread) +
            R"(},"traceEvents":[)" + events + "\n]}\n";
 }
 

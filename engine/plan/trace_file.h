@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/plan/trace.h"
@@ -19,6 +20,10 @@ namespace halyard::engine {
 // until then.
 class TraceFile : public TraceSink {
   public:
+    // What a slice is called; null: by the name of the work.
+    using NameOf = std::string (*)(const Trace&);
+    explicit TraceFile(NameOf nameOf = nullptr) : mNameOf(nameOf) {}
+
     // A While may go round for ever: what is beyond is counted, and left out.
     static constexpr size_t kMost = 20'000;
 
@@ -30,12 +35,33 @@ class TraceFile : public TraceSink {
         }
     }
 
+    // A slice of the caller's own around, before or behind work, on a track of its own.
+    void around(std::string name, std::chrono::steady_clock::time_point begin,
+                std::chrono::nanoseconds time) {
+        mAround.push_back({std::move(name), begin, time});
+    }
+
+    // Where the run happened, for what puts several traces together.
+    struct Place {
+        int process = 0;
+        int thread = 0;
+    };
+
     // JSON: an object whose traceEvents are complete events, in microseconds since the first began,
-    // and the names of the tracks. otherData says how many events were left out.
-    std::string text() const;
+    // and the names of the tracks. otherData says how many events were left out, where the run
+    // happened, and when the first began by CLOCK_MONOTONIC.
+    std::string text(const Place& place) const;
 
   private:
+    struct Around {
+        std::string name;
+        std::chrono::steady_clock::time_point begin;
+        std::chrono::nanoseconds time{0};
+    };
+
+    const NameOf mNameOf;
     std::vector<Trace> mWork;
+    std::vector<Around> mAround;
     size_t mLeftOut = 0;
 };
 

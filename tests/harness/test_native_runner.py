@@ -261,18 +261,22 @@ def test_traces_are_written_where_asked_for(files: Files, tmp_path: Path) -> Non
     assert written[0].name == "execution-001.json"
     for file in written:
         trace = json.loads(file.read_text())
-        assert trace["otherData"] == {"left_out": 0}
+        assert trace["otherData"]["left_out"] == 0
+        assert trace["otherData"]["begin_ns"] > 0
         events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
-        assert {event["cat"] for event in events} == {"piece", "node"}
+        assert {event["cat"] for event in events} == {"driver", "piece", "node"}
+        (execute,) = (event for event in events if event["name"] == "[NN_LD_PE]execute")
+        assert min(event["ts"] for event in events) == execute["ts"] == 0
         nodes = [event for event in events if event["cat"] == "node"]
         (piece,) = (event for event in events if event["cat"] == "piece")
-        assert min(event["ts"] for event in events) == piece["ts"] == 0
         for node in nodes:
-            assert node["ts"] + node["dur"] <= piece["dur"] + 0.001
+            assert node["ts"] + node["dur"] <= piece["ts"] + piece["dur"] + 0.001
             assert node["args"]["bytes"] > 0
-            assert node["name"].startswith("ref::")
-        (track,) = (event for event in trace["traceEvents"] if event["ph"] == "M")
-        assert track["args"] == {"name": "CpuRef"}
+            assert node["args"]["kernel"].startswith("ref::")
+        # The second is fused into the first.
+        assert [node["name"] for node in nodes] == ["[NN_LC_PCO]operation 0 (ADD)"]
+        tracks = [event["args"] for event in trace["traceEvents"] if event["ph"] == "M"]
+        assert tracks == [{"name": "driver"}, {"name": "CpuRef"}]
 
 
 def test_the_newest_version_is_used_unless_one_is_asked_for(files: Files) -> None:

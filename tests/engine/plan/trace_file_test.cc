@@ -39,14 +39,33 @@ TEST(TraceFile, IsInTheTraceEventFormat) {
                  .time = nanoseconds(7),
                  .deviceTime = nanoseconds(5),
                  .bytes = 4});
-    EXPECT_EQ(file.text(),
-              R"({"displayTimeUnit":"ns","otherData":{"left_out":0},"traceEvents":[
-{"ph":"X","pid":1,"tid":0,"cat":"node","name":"ref::Activate","ts":1.500,"dur":2.000,"args":{"bytes":8,"node":"the \"first\"\u000a","kind":"Activate","fused":[]}},
-{"ph":"X","pid":1,"tid":1,"cat":"copy","name":"to Far","ts":0.000,"dur":0.007,"args":{"bytes":4,"device_us":0.005}},
+    EXPECT_EQ(
+            file.text({.process = 7, .thread = 8}),
+            R"({"displayTimeUnit":"ns","otherData":{"left_out":0,"begin_ns":3600000000000,"pid":7,"tid":8},"traceEvents":[
+{"ph":"X","pid":1,"tid":0,"cat":"node","name":"ref::Activate","ts":1.500,"dur":2.000,"args":{"bytes":8,"kernel":"ref::Activate","node":"the \"first\"\u000a","kind":"Activate","fused":[]}},
+{"ph":"X","pid":1,"tid":1,"cat":"copy","name":"to Far","ts":0.000,"dur":0.007,"args":{"bytes":4,"kernel":"to Far","device_us":0.005}},
 {"ph":"M","pid":1,"tid":0,"name":"thread_name","args":{"name":"CpuRef"}},
 {"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"Far"}}
 ]}
 )");
+}
+
+TEST(TraceFile, HasSlicesOfTheCallersAroundTheWork) {
+    TraceFile file([](const Trace& work) { return "<" + std::string(work.name) + ">"; });
+    file.record({.name = "work", .track = "CpuRef", .begin = kStart, .time = nanoseconds(5)});
+    file.around("all of it", kStart - nanoseconds(20), nanoseconds(30));
+    const std::string text = file.text({});
+    EXPECT_NE(text.find(R"("tid":0,"cat":"driver","name":"all of it","ts":0.000,"dur":0.030)"),
+              std::string::npos)
+            << text;
+    EXPECT_NE(text.find(R"("tid":1,"cat":"node","name":"<work>","ts":0.020,"dur":0.005)"),
+              std::string::npos)
+            << text;
+    EXPECT_NE(text.find(R"("args":{"name":"driver"})"), std::string::npos) << text;
+}
+
+TEST(TraceFile, OfNothingIsEmpty) {
+    EXPECT_NE(TraceFile().text({}).find(R"("begin_ns":0,)"), std::string::npos);
 }
 
 TEST(TraceFile, CountsWhatIsTooMuch) {
@@ -54,7 +73,7 @@ TEST(TraceFile, CountsWhatIsTooMuch) {
     for (size_t i = 0; i < TraceFile::kMost + 3; ++i) {
         file.record({.name = "work", .track = "CpuRef", .begin = kStart});
     }
-    EXPECT_NE(file.text().find(R"("left_out":3)"), std::string::npos);
+    EXPECT_NE(file.text({}).find(R"("left_out":3,)"), std::string::npos);
 }
 
 // What a sink is told: that work begins, and in the end what it was, pieces around their nodes.
