@@ -9,12 +9,13 @@ from typing import Self
 
 from halyard.comparison.choice import SideChoice
 from halyard.comparison.side import HalyardSide, LibrarySide, Side
-from halyard.devices import Device, ServiceOptions, open_config
+from halyard.devices import Device, Service, ServiceOptions, Wire, open_config
 from halyard.driver_options import DriverOptions
 from halyard.engines import litert
 from halyard.engines.engine import Library
 from halyard.engines.halyard import HalyardDevice
 from halyard.engines.libraries import library
+from halyard.errors import ConfigError
 from halyard.hal_version import wire_of
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
@@ -26,7 +27,8 @@ class Sides:
     def __init__(self) -> None:
         self._stack = ExitStack()
         self._devices: dict[str, Device] = {}
-        self._services = 0
+        # By device, wire and backends: sides that want the same have the same.
+        self._services: dict[tuple[str, Wire, tuple[str, ...]], Service] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -58,21 +60,27 @@ class Sides:
             return Target.service(choice.instance, wire)
         if not device.has_binder:
             return Target.in_process()
+        key = (choice.device, wire, choice.backends)
+        if key not in self._services:
+            options = self._service_options(choice, wire)
+            self._services[key] = self._stack.enter_context(device.start_service(options))
+        return Target.service(self._services[key].instance, wire)
+
+    def _service_options(self, choice: SideChoice, wire: Wire) -> ServiceOptions:
+        """The first has the name that the device's manifest declares."""
         config = choice.config.service
-        # A service of its own for each side, as they may have different backends.
-        self._services += 1
-        name = config.instance if self._services == 1 else f"{config.instance}-{self._services}"
-        service = self._stack.enter_context(
-            device.start_service(
-                ServiceOptions(
-                    program=config.program,
-                    instance=name,
-                    wires=[wire],
-                    backends=choice.backends,
-                )
+        before = sum(key[:2] == (choice.device, wire) for key in self._services)
+        if before and wire is Wire.AIDL:
+            raise ConfigError(
+                f"{choice.text}: a second service over AIDL has no name in the device's manifest; "
+                "give one of the sides a version of HIDL, as in vm:1.3:backends=CpuRef"
             )
+        return ServiceOptions(
+            program=config.program,
+            instance=f"{config.instance}-{before + 1}" if before else config.instance,
+            wires=[wire],
+            backends=choice.backends,
         )
-        return Target.service(service.instance, wire)
 
 
 def _driver(choice: SideChoice) -> DriverOptions:
