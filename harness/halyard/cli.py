@@ -22,6 +22,7 @@ from halyard.cli_files import log, pull, push, shell
 from halyard.cli_group import Program, examples, flush
 from halyard.cli_json import json_option, write_json
 from halyard.cli_model import save
+from halyard.cli_profile import profile
 from halyard.cli_report import report
 from halyard.cli_run import run
 from halyard.cli_vm import vm
@@ -77,6 +78,7 @@ for _command in (
     run,
     bench,
     compare,
+    profile,
     calibrate,
     conformance,
     vts,

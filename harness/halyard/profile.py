@@ -99,6 +99,12 @@ def short_name(label: str) -> str:
     return _LABEL.sub(r"\1 \2", label)
 
 
+def operation_of(label: str) -> str:
+    """Of a node: "CONV_2D"; empty where it stems from none."""
+    found = _LABEL.search(label)
+    return found[2] if found else ""
+
+
 def node_times(rows: Sequence[pb.NodeProfile], peak: Peak | None = None) -> list[NodeTime]:
     """`peak`: of as many threads as the executions had."""
     total = sum(row.median_ns for row in rows)

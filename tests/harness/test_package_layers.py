@@ -21,7 +21,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"subject"}),
     frozenset({"hal_version", "runner"}),
     frozenset({"engines", "specs"}),
-    frozenset({"calibration", "comparison", "doctor", "measurement"}),
+    frozenset({"calibration", "comparison", "doctor", "measurement", "profiling"}),
     frozenset({"bench", "conformance", "report"}),
     frozenset({"vts"}),
     frozenset(
@@ -38,6 +38,10 @@ LAYERS: tuple[frozenset[str], ...] = (
     ),
     frozenset(
         {
+            "cli_calibrate",
+            "cli_compare",
+            "cli_doctor",
+            "cli_profile",
             "cli_run",
             "cli_vm",
             "cli_vts",

@@ -15,13 +15,23 @@ from halyard.errors import HalyardError
 from halyard.machine import Peak
 from halyard.records import Document
 from halyard.records.bench import Bench
+from halyard.records.compare import Compare
 from halyard.records.conformance import Case, Conformance
 from halyard.records.convert import Convert
 from halyard.records.doctor import Doctor
-from halyard.records.listing import Devices, Operations, VirtualDeviceState
-from halyard.records.run import Run
 
-DOCUMENTS = (Run, Bench, Conformance, Doctor, Devices, Operations, VirtualDeviceState, Convert)
+DOCUMENTS = (
+    Devices,
+    Operations,
+    VirtualDeviceState,
+    Run,
+    Bench,
+    Conformance,
+    Doctor,
+    Convert,
+    Profile,
+    Compare,
+)
 
 _NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 

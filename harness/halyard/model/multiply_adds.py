@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from halyard.model.call import Call, calls
 from halyard.proto import halyard_pb2 as pb
@@ -13,6 +13,20 @@ from halyard.proto import halyard_pb2 as pb
 def multiply_adds(model: pb.Model) -> int:
     """Of one execution. Operations that do less than a multiply-add per weight count as none."""
     return sum(_COUNTS[call.operation.type](call) for call in calls(model, [*_COUNTS]))
+
+
+def multiply_adds_of(model: pb.Model, operations: Iterable[int]) -> int:
+    """The same of some operations of the main subgraph, by their numbers."""
+    chosen = [
+        model.main.operations[number]
+        for number in operations
+        if number < len(model.main.operations)
+    ]
+    return sum(
+        _COUNTS[operation.type](Call(model, operation))
+        for operation in chosen
+        if operation.type in _COUNTS
+    )
 
 
 def _elements(call: Call, name: str) -> int:

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executions of a model on a device with all that they tell: the client's times, the driver's
+traces, the processors' counters."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from halyard import hal_version
+from halyard.devices import Device, ServiceOptions, Wire
+from halyard.devices.device import WORK_FOLDER
+from halyard.driver_options import DriverOptions
+from halyard.engines.halyard import HalyardDevice
+from halyard.engines.workload import Workload
+from halyard.errors import DeviceError, HalyardError
+from halyard.machine import Peak
+from halyard.profile import NodeTime, node_times
+from halyard.profiling import perfetto
+from halyard.profiling.counters import Sampler, Samples
+from halyard.profiling.driver_trace import Execution, Slice, node_profiles, read
+from halyard.proto import halyard_pb2 as pb
+from halyard.records import profile, run
+from halyard.results import failures
+from halyard.runner import Target
+from halyard.subject import AnySubject
+
+# A driver writes no more traces than that; see driver/numbered_dump.h.
+MOST_EXECUTIONS = 100
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """What to profile, and how."""
+
+    count: int = 20
+    warmup: int = 3
+    hal: hal_version.Choice = field(default_factory=hal_version.Choice)
+    instance: str = ""  # a service that is there; empty: one of its own
+    driver: DriverOptions = field(default_factory=DriverOptions)
+    service: ServiceOptions = field(default_factory=ServiceOptions)
+
+
+@dataclass(frozen=True)
+class Capture:
+    subject: AnySubject
+    device: str
+    emulated: bool
+    properties: dict[str, str]
+    result: pb.CaseResult
+    executions: Sequence[Execution]  # those that count
+    samples: Samples
+    peak: Peak | None = None
+
+    @property
+    def problems(self) -> list[str]:
+        return failures(self.result)
+
+    @property
+    def nodes(self) -> list[NodeTime]:
+        model = self.subject.runnable.model
+        rows = node_profiles(model, self.executions, self.result.placement)
+        return node_times(rows, self.peak)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is not there, and why."""
+        notes = list(self.samples.missing)
+        if not self.executions and not self.problems:
+            notes.append(
+                "nodes are not timed: the service is not Halyard's own, or was started without "
+                "--trace; leave out --instance to have one started"
+            )
+        if any(execution.left_out for execution in self.executions):
+            notes.append("the driver left out slices: an execution had too many of them")
+        if self.emulated:
+            notes.append("the device is emulated: its times are no real one's")
+        return notes
+
+    def record(self) -> profile.Profile:
+        timings = self._timings()
+        nodes = self.nodes
+        return profile.Profile(
+            model=self.subject.record(),
+            device=run.Device(
+                serial=self.device, emulated=self.emulated, properties=self.properties
+            ),
+            target=self.result.target,
+            driver=self.result.version_string,
+            hal=hal_version.format(self.result.hal_version),
+            ok=not self.problems,
+            problems=self.problems,
+            notes=self.notes,
+            executions=len(self.executions),
+            wall_ms=_median([timing.wall_ns for timing in timings]),
+            driver_ms=_median(
+                [
+                    timing.time_in_driver_ns
+                    for timing in timings
+                    if timing.HasField("time_in_driver_ns")
+                ]
+            ),
+            nodes_ms=sum(node.milliseconds for node in nodes) if nodes else None,
+            nodes=[node.record() for node in nodes],
+            processors=self._processors(),
+        )
+
+    def trace(self) -> bytes:
+        """For Perfetto: the client's calls, what the driver did in them, and the counters."""
+        ahead = self.samples.asleep_ns or 0
+        return perfetto.encode(
+            [self._client(ahead), *_driver(self.executions, ahead)], self._counters()
+        )
+
+    def _timings(self) -> Sequence[pb.Timing]:
+        return self.result.examples[0].timings if self.result.examples else ()
+
+    def _client(self, ahead: int) -> perfetto.Thread:
+        calls = [
+            perfetto.Slice(
+                "[NN_LA_PE]execute",
+                timing.begin_ns + ahead,
+                timing.begin_ns + timing.wall_ns + ahead,
+                "client",
+                {"execution": number, "target": self.result.target},
+            )
+            for number, timing in enumerate(self._timings())
+            if timing.begin_ns
+        ]
+        if calls:
+            name = f"[NN_LA_PBM]{self.subject}"
+            calls.insert(0, perfetto.Slice(name, calls[0].begin_ns, calls[-1].end_ns, "client"))
+        return perfetto.Thread("client (halyard-runner)", calls)
+
+    def _counters(self) -> list[perfetto.Counter]:
+        frequencies = [
+            perfetto.Counter(f"cpu{number} frequency", "kHz", values)
+            for number, values in sorted(self.samples.frequency.items())
+        ]
+        loads = [
+            perfetto.Counter(
+                f"cpu{number} load", "%", [(time, 100 * share) for time, share in values]
+            )
+            for number, values in sorted(self.samples.load.items())
+        ]
+        return frequencies + loads
+
+    def _processors(self) -> list[profile.Processor]:
+        numbers = sorted({*self.samples.frequency, *self.samples.load})
+        rows = []
+        for number in numbers:
+            frequencies = [value for _, value in self.samples.frequency.get(number, ())]
+            loads = [value for _, value in self.samples.load.get(number, ())]
+            rows.append(
+                profile.Processor(
+                    cpu=number,
+                    mean_load=statistics.fmean(loads) if loads else None,
+                    min_khz=min(frequencies, default=None),
+                    max_khz=max(frequencies, default=None),
+                )
+            )
+        return rows
+
+
+def _median(nanoseconds: Sequence[int]) -> float | None:
+    return statistics.median(nanoseconds) / 1e6 if nanoseconds else None
+
+
+def _driver(executions: Sequence[Execution], ahead: int) -> Iterator[perfetto.Thread]:
+    """A track for each thread of the driver: what runs on a backend runs on the thread that serves
+    the request."""
+    threads: dict[tuple[int, int], list[perfetto.Slice]] = {}
+    for execution in executions:
+        slices = threads.setdefault((execution.process, execution.thread), [])
+        slices += [_slice(each, ahead) for each in execution.slices]
+    for (process, thread), slices in threads.items():
+        yield perfetto.Thread(f"driver {thread}", slices, process, "halyard driver", thread)
+
+
+def _slice(each: Slice, ahead: int) -> perfetto.Slice:
+    arguments: dict[str, str | int] = {}
+    if each.category != "driver":
+        arguments = {"backend": each.track, "bytes": each.bytes}
+        for name, value in (
+            ("kernel", each.kernel),
+            ("node", each.kind),
+            ("fused", ", ".join(each.fused)),
+        ):
+            if value:
+                arguments[name] = value
+    return perfetto.Slice(
+        each.name, each.begin_ns + ahead, each.end_ns + ahead, each.category, arguments
+    )
+
+
+# ---- on the device ------------------------------------------------------------------------------
+
+
+def capture(
+    device: Device, subject: AnySubject, how: Profiled, peak: Peak | None = None
+) -> Capture:
+    """Executes the subject. A model that fails is a Capture with problems; DeviceError where the
+    device does not do as it is told. On the device nothing is left."""
+    with (
+        _folder(device) as (folder, path),
+        _target(device, how, path) as (target, driver),
+        Workload.seeded(subject.runnable, subject.seed, str(subject)) as work,
+    ):
+        version = how.hal.versions[0] if how.hal.versions else pb.HAL_VERSION_UNSPECIFIED
+        options = pb.RunOptions(
+            mode=pb.EXECUTION_MODE_ASYNC,
+            hal_version=version,
+            measure_timing=True,
+            preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
+            priority=pb.PRIORITY_MEDIUM,
+        )
+        engine = HalyardDevice(device, target, options, driver)
+        with Sampler(device, folder) as sampler, engine.prepare(work) as prepared:
+            result = prepared.report(how.count, how.warmup)
+        executions = _executions(device, folder)
+    return Capture(
+        subject,
+        device.serial,
+        device.is_emulated,
+        dict(device.properties()),
+        result,
+        # Those before them warm up.
+        executions[-how.count :],
+        sampler.samples,
+        peak,
+    )
+
+
+@contextlib.contextmanager
+def _folder(device: Device) -> Iterator[tuple[str, str]]:
+    """A folder on the device, as this side and as the device's own programs call it."""
+    folder = f"{WORK_FOLDER}/trace-{secrets.token_hex(6)}"
+    made = f'mkdir -p "$ROOT"{folder} && chmod 700 "$ROOT"{folder} && cd "$ROOT"{folder} && pwd'
+    path = device.shell(made).check().stdout.strip()
+    try:
+        yield folder, path
+    finally:
+        # A device that is gone has said so already.
+        with contextlib.suppress(DeviceError):
+            device.shell(f'rm -rf "$ROOT"{folder}')
+
+
+@contextlib.contextmanager
+def _target(device: Device, how: Profiled, path: str) -> Iterator[tuple[Target, DriverOptions]]:
+    trace = ["--trace", path]
+    if how.instance:
+        yield Target.service(how.instance, _wire(how.hal)), how.driver
+    elif not device.has_binder:
+        yield Target.in_process(), replace(how.driver, more=[*how.driver.more, *trace])
+    else:
+        wire = _wire(how.hal)
+        options = replace(how.service, wires=[wire], arguments=[*how.service.arguments, *trace])
+        with device.start_service(options) as service:
+            yield Target.service(service.instance, wire), how.driver
+
+
+def _wire(choice: hal_version.Choice) -> Wire:
+    return hal_version.wire_of(choice.versions[0]) if choice.versions else choice.newest_of
+
+
+def _executions(device: Device, folder: str) -> list[Execution]:
+    """In their order. HalyardError for what is no trace."""
+    content = device.exec(f'cd "$ROOT"{folder} && cat execution-*.json 2>/dev/null; true')
+    text = content.decode(errors="replace")
+    decoder = json.JSONDecoder()
+    executions, place = [], 0
+    while place < len(text):
+        try:
+            _, end = decoder.raw_decode(text, place)
+        except ValueError as error:
+            raise HalyardError(f"the driver's trace breaks off: {error}") from error
+        executions.append(read(text[place:end].encode()))
+        place = end
+        while place < len(text) and text[place].isspace():
+            place += 1
+    return executions
