@@ -12,6 +12,7 @@ from halyard.backends import parse as parse_backends
 from halyard.cli_device import device_option, open_shown
 from halyard.cli_group import examples
 from halyard.cli_model import ModelChoice, model_options
+from halyard.cli_results import keep, results_option
 from halyard.devices import ServiceOptions, config_of
 from halyard.devices.config import DeviceConfig, check_instance
 from halyard.driver_options import DriverOptions
@@ -63,6 +64,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="The stacks of it, as flamegraph.pl and speedscope.app read them.",
 )
 @click.option("--json", "json_path", type=_FILE, metavar="FILE")
+@results_option
 def profile(
     *,
     model: ModelChoice,
@@ -77,6 +79,7 @@ def profile(
     flame_path: Path | None,
     folded_path: Path | None,
     json_path: Path | None,
+    results_path: Path | None,
 ) -> None:
     """Times each node of a model on a device."""
     config = config_of(name)
@@ -131,6 +134,7 @@ def profile(
         if path is not None:
             output_file.write(path, content())
             terminal.line(f"written: {path}")
+    keep(results_path, [found.record()], name)
     if found.problems:
         sys.exit(1)
 
