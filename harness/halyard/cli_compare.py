@@ -137,7 +137,7 @@ def compare(
     limits = Limits(max_error, max_steps, min_snr, min_cosine, min_top1)
     with Sides() as sides:
         with terminal.step(f"Opening {a} and {b}"):
-            reference, other = (sides.open(each) for each in chosen)
+            reference, other = (sides.open(each, subject) for each in chosen)
         with terminal.step(f"Comparing {a} and {b}") as step:
             found = compare_sides(
                 runnable,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from halyard import native
+from halyard import native, onnx, tflite
 from halyard.cli import cli
 from halyard.comparison.choice import choose
 from halyard.comparison.comparison import Inputs, Settings, compare_sides
@@ -233,6 +233,33 @@ def test_a_library_is_a_side_and_tells_its_layers(library: str) -> None:
     done = CliRunner().invoke(cli, ["compare", library, "CpuAcc", *_MODEL, "--isolate"])
     assert done.exit_code == 0, done.output
     assert "no layer diverges" in done.output
+
+
+@pytest.mark.parametrize("library", ["litert", "onnxruntime"])
+def test_a_file_runs_as_it_is_in_its_own_engine(
+    library: str, wrong_add: Path, tmp_path: Path
+) -> None:
+    """Its tensors are those of the file, found by their names."""
+    package = {"litert": "ai_edge_litert", "onnxruntime": "onnxruntime"}[library]
+    pytest.importorskip(package)
+    model = Subject.of_zoo("mobilenet_v2", DataType.FLOAT32, 32, 0.1).runnable.model
+    room, name = (tflite, "model.tflite") if library == "litert" else (onnx, "model.onnx")
+    path = tmp_path / name
+    path.write_bytes(room.write(model))
+    done = CliRunner().invoke(cli, ["compare", library, "CpuAcc", str(path), "--isolate"])
+    assert done.exit_code == 0, done.output
+    assert f"{name} as it is" in done.output
+    assert "no layer diverges" in done.output
+    document = tmp_path / "compare.json"
+    words = ["compare", library, "Wrong", "--backend-dir", str(wrong_add), str(path), "--isolate"]
+    done = CliRunner().invoke(cli, [*words, "--json", str(document)])
+    assert done.exit_code == 1
+    [found] = decode(document.read_bytes(), Compare)
+    assert found.layers is not None
+    first = next(each for each in found.layers.layers if "(ADD)" in each.label)
+    assert found.layers.first_diverging == first.operation
+    compared = [each for each in found.layers.layers if each.chained is not None]
+    assert len(compared) > 0.8 * len(found.layers.layers)
 
 
 def test_limits_decide(tmp_path: Path) -> None:

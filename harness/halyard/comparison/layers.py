@@ -15,12 +15,12 @@ A layer that is fed what the layers before it got wrong is wrong, too. Two passe
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 from halyard.compare import MAX_STEPS, Difference, allowed_error, compare
-from halyard.comparison.side import Answer, Side
+from halyard.comparison.side import Answer, Side, Tensors, by_halves
 from halyard.comparison.statistics import worst
 from halyard.engines.workload import Workload
 from halyard.model import Array, RunnableModel, byte_size, label, tensor_infos
@@ -62,16 +62,6 @@ class Layers:
     def first(self) -> Layer | None:
         """The first that diverges, in order of execution."""
         return next((each for each in self.layers if each.verdict is Verdict.DIVERGES), None)
-
-
-@dataclass(frozen=True)
-class Tensors:
-    """What a side computed, by operand; and why others are not there."""
-
-    values: Mapping[int, Array]
-    reasons: Mapping[int, str]
-    backends: Mapping[int, str]
-    requests: int  # how many models it took
 
 
 def compare_layers(
@@ -123,6 +113,9 @@ def intermediates(side: Side, runnable: RunnableModel, inputs: Sequence[Array]) 
     with all of them as outputs, it is given models with fewer, by halves."""
     model = runnable.model
     values = dict(zip(model.main.input_indexes, inputs, strict=True))
+    own = side.inside(runnable, inputs)
+    if own is not None:
+        return replace(own, values=values | dict(own.values))
     reasons: dict[int, str] = {}
     backends: dict[int, str] = {}
     wanted = []
@@ -134,23 +127,19 @@ def intermediates(side: Side, runnable: RunnableModel, inputs: Sequence[Array]) 
                 reasons[index] = "its shape is not known before the model runs"
         except KeyError:
             reasons[index] = "it has no elements"
-    waiting = [wanted]
     requests = 0
-    while waiting:
-        answers = _ask(side, [exposed(model, each) for each in waiting], [inputs] * len(waiting))
-        requests += len(waiting)
-        refused: list[list[int]] = []
-        for asked, answer in zip(waiting, answers, strict=True):
-            if answer.outputs is not None:
-                names = [*model.main.output_indexes, *asked]
-                values |= dict(zip(names, answer.outputs, strict=True))
-                backends |= answer.backends
-            elif len(asked) > 1:
-                middle = len(asked) // 2
-                refused += [asked[:middle], asked[middle:]]
-            else:
-                reasons |= dict.fromkeys(asked, f"{side.name}: {answer.reason}")
-        waiting = refused
+
+    def ask(batch: Sequence[Sequence[int]]) -> Sequence[Answer]:
+        return _ask(side, [exposed(model, each) for each in batch], [inputs] * len(batch))
+
+    for asked, answer in by_halves(wanted, ask):
+        requests += 1
+        if answer.outputs is None:
+            reasons |= dict.fromkeys(asked, f"{side.name}: {answer.reason}")
+            continue
+        names = [*model.main.output_indexes, *asked]
+        values |= dict(zip(names, answer.outputs, strict=True))
+        backends |= answer.backends
     return Tensors(values, reasons, backends, requests)
 
 

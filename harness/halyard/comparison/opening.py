@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from halyard.comparison.choice import SideChoice
+from halyard.comparison.original import OriginalSide
 from halyard.comparison.side import HalyardSide, LibrarySide, Side
 from halyard.devices import Device, Service, ServiceOptions, Wire, open_config
 from halyard.driver_options import DriverOptions
@@ -15,10 +16,15 @@ from halyard.engines import litert
 from halyard.engines.engine import Library
 from halyard.engines.halyard import HalyardDevice
 from halyard.engines.libraries import library
+from halyard.engines.onnx_runtime import OnnxRuntime
 from halyard.errors import ConfigError
 from halyard.hal_version import wire_of
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
+from halyard.subject import AnySubject, FileSubject
+
+# By the formats of halyard.conversion.
+_ENGINES = {"TFLite": litert.LiteRt, "ONNX": OnnxRuntime}
 
 
 class Sides:
@@ -36,11 +42,17 @@ class Sides:
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def open(self, choice: SideChoice) -> Side:
+    def open(self, choice: SideChoice, subject: AnySubject | None = None) -> Side:
         """EngineMissing for a library that is not installed; DeviceError for a device that is not
-        there. Two sides of the same device share it."""
+        there. Two sides of the same device share it. A subject that is a file runs as it is in the
+        library that it is for."""
         if choice.library:
-            return LibrarySide(choice.text, _library(choice.library))
+            engine = _library(choice.library)
+            if isinstance(subject, FileSubject) and isinstance(
+                engine, _ENGINES.get(subject.conversion.source.format, ())
+            ):
+                return OriginalSide(choice.text, engine, subject.conversion, subject.runnable)
+            return LibrarySide(choice.text, engine)
         if choice.device not in self._devices:
             self._devices[choice.device] = self._stack.enter_context(open_config(choice.config))
         device = self._devices[choice.device]

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -31,6 +30,16 @@ class Answer:
     backends: dict[int, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Tensors:
+    """What a side computed inside a model, by operand, and why others are not there."""
+
+    values: Mapping[int, Array]
+    reasons: Mapping[int, str] = field(default_factory=dict)
+    backends: Mapping[int, str] = field(default_factory=dict)
+    requests: int = 1  # how many models it took
+
+
 class Side(Protocol):
     @property
     def name(self) -> str:
@@ -43,6 +52,12 @@ class Side(Protocol):
     def run(self, works: Sequence[Workload]) -> list[Answer]:
         """An answer to each. What it can't run is an answer; DeviceError for a device that is not
         there any more."""
+
+    def inside(self, runnable: RunnableModel, inputs: Sequence[Array]) -> Tensors | None:
+        """What it computes inside the model, for a side that has a way of its own to tell; None:
+        by models whose temporaries are outputs, as any side."""
+        del runnable, inputs
+        return None
 
 
 class HalyardSide(Side):
@@ -131,10 +146,21 @@ def _widened(work: Workload) -> Workload:
     return Workload(RunnableModel.of(half.widen(work.model.model)), inputs, work.name)
 
 
-def backends_in_words(answer: Answer) -> str:
-    """ "60 operations on CpuAcc, 4 on CpuRef"; empty where the side does not tell."""
-    counted = Counter(backend or "nothing" for backend in answer.backends.values()).most_common()
-    return ", ".join(
-        f"{count} operations on {name}" if number == 0 else f"{count} on {name}"
-        for number, (name, count) in enumerate(counted)
-    )
+T = TypeVar("T")
+
+
+def by_halves(
+    wanted: Sequence[T], ask: Callable[[Sequence[Sequence[T]]], Sequence[Answer]]
+) -> Iterator[tuple[Sequence[T], Answer]]:
+    """Asks for all at once, and for halves of what is refused, down to single ones. Every answer
+    but those that smaller ones took the place of."""
+    waiting: list[Sequence[T]] = [wanted]
+    while waiting:
+        refused: list[Sequence[T]] = []
+        for asked, answer in zip(waiting, ask(waiting), strict=True):
+            if answer.outputs is None and len(asked) > 1:
+                middle = len(asked) // 2
+                refused += [asked[:middle], asked[middle:]]
+            else:
+                yield asked, answer
+        waiting = refused
