@@ -120,7 +120,7 @@ def compare(
 
     A side is backends of the driver on this machine (CpuRef, CpuAcc:features=avx2), a device as for
     --device with what is wanted of it behind colons (vm, vm:aidl4, SERIAL:instance=NAME,
-    vm:backends=CpuRef), or litert, litert-reference or onnxruntime.
+    vm:backends=CpuRef), litert, litert-reference or onnxruntime, or torch=FILE, a TorchScript file.
     """
     folder = str(backend_dir) if backend_dir is not None else ""
     chosen = [choice.choose(text, folder) for text in (a, b)]

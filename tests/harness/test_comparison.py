@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One model on two sides: what is said of their outputs, and which layer is named."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,11 +15,21 @@ from halyard.comparison.choice import choose
 from halyard.comparison.comparison import Inputs, Settings, compare_sides
 from halyard.comparison.layers import Verdict, compare_layers, intermediates
 from halyard.comparison.opening import Sides
+from halyard.comparison.pytorch import TorchSide
 from halyard.comparison.side import Answer, Side
 from halyard.comparison.statistics import Limits
+from halyard.engines.engine import EngineRefused
 from halyard.engines.workload import Workload
 from halyard.errors import ConfigError, DeviceError
-from halyard.model import DataType, ModelBuilder, RunnableModel, TensorType
+from halyard.model import (
+    Conversion,
+    DataType,
+    ModelBuilder,
+    NnapiPart,
+    RunnableModel,
+    Source,
+    TensorType,
+)
 from halyard.model.exposure import exposed, temporaries
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import decode
@@ -305,6 +316,72 @@ def test_a_plot_wants_layers(tmp_path: Path) -> None:
     assert "add --layers or --isolate" in done.output
 
 
+class FakeTorch:
+    """As much of PyTorch as a script needs: one that doubles, with channels before the image."""
+
+    __version__ = "9.9"
+
+    class Tensor:
+        is_quantized = False
+
+        def __init__(self, values: np.ndarray) -> None:
+            self.values = values
+
+        def numpy(self) -> np.ndarray:
+            return self.values
+
+    class no_grad:  # noqa: N801
+        def __enter__(self) -> None: ...
+        def __exit__(self, *_: object) -> None: ...
+
+    class jit:  # noqa: N801
+        @staticmethod
+        def load(path: str, map_location: str) -> "FakeTorch.jit":
+            if Path(path).read_bytes() != b"script":
+                raise RuntimeError("no script")
+            return FakeTorch.jit()
+
+        def eval(self) -> "FakeTorch.jit":
+            return self
+
+        def __call__(self, x: "FakeTorch.Tensor") -> "FakeTorch.Tensor":
+            if x.values.shape != (1, 3, 4, 5):
+                raise RuntimeError(f"not {x.values.shape}")
+            return FakeTorch.Tensor(2 * x.values)
+
+    from_numpy = Tensor
+
+
+def test_a_script_of_pytorch_has_its_own_order_of_axes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reference: Side
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", FakeTorch)
+    builder = ModelBuilder("double")
+    image = TensorType(pb.OPERAND_TYPE_TENSOR_FLOAT32, (1, 4, 5, 3))
+    x = builder.input("x", image)
+    out = builder.operation(pb.OPERATION_TYPE_ADD, [x, x, builder.int32(0)], "out", image)
+    runnable = RunnableModel.of(builder.build([out]))
+    model, moved = runnable.model, (0, 2, 3, 1)
+    ends = dict.fromkeys((*model.main.input_indexes, *model.main.output_indexes), moved)
+    part = NnapiPart(model, ("x",), ("out",), {}, ends)
+    conversion = Conversion(Source(tmp_path, "PyTorch NNAPI"), model, [part], (), ())
+    path = tmp_path / "model.pt"
+    path.write_bytes(b"script")
+    inputs = [Inputs("seed 0", runnable.input_arrays(0))]
+    side = TorchSide("torch", path, runnable, conversion)
+    found = compare_sides(runnable, side, reference, inputs, Settings(isolate=True))
+    assert found.ok, found.problems
+    assert found.a.version == "PyTorch 9.9, model.pt"
+    assert found.layers is not None
+    assert found.layers.layers[0].verdict is Verdict.AGREES
+    plain = TorchSide("torch", path, runnable, None)
+    [problem] = compare_sides(runnable, plain, reference, inputs).problems
+    assert "PyTorch can't run model.pt on these inputs: not (1, 4, 5, 3)" in problem
+    path.write_bytes(b"rubbish")
+    with pytest.raises(EngineRefused, match="PyTorch does not load it"):
+        TorchSide("torch", path, runnable, None)
+
+
 # ---- names of sides -----------------------------------------------------------------------------
 
 
@@ -343,6 +420,7 @@ def test_a_side_is_named_in_a_word(
         ("vm:1.0..1.3", "one HAL version"),
         ("vm:instance=a b", "is no name of a service"),
         ("a/b", "is no device"),
+        ("torch=/nowhere.pt", "there is no file"),
     ],
 )
 def test_refuses_what_names_no_side(text: str, said: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from halyard import hal_version
 from halyard.backends import parse as parse_backends
@@ -12,7 +13,7 @@ from halyard.devices import config_of
 from halyard.devices.config import DeviceConfig, check_instance
 from halyard.errors import ConfigError
 
-METAVAR = "BACKENDS|DEVICE[:HAL][:instance=NAME][:backends=A+B]|LIBRARY"
+METAVAR = "BACKENDS|DEVICE[:HAL][:instance=NAME][:backends=A+B]|LIBRARY|torch=FILE"
 
 # By their names in engines/libraries.py.
 LIBRARIES = ("litert", "litert-reference", "onnxruntime")
@@ -24,6 +25,7 @@ class SideChoice:
 
     text: str
     library: str = ""
+    script: str = ""  # a file of PyTorch's
     device: str = ""
     hal: hal_version.Choice = field(default_factory=hal_version.Choice)
     instance: str = ""
@@ -43,6 +45,11 @@ def choose(text: str, backend_folder: str = "") -> SideChoice:
     be named besides those of the driver."""
     if text.lower() in LIBRARIES:
         return SideChoice(text, library=text.lower())
+    key, equals, path = text.partition("=")
+    if equals and key == "torch":
+        if not Path(path).is_file():
+            raise ConfigError(f"{text}: there is no file {path}")
+        return SideChoice(text, script=path)
     names = _backends(text, backend_folder)
     if names:
         return SideChoice(text, device="host", backends=names, backend_folder=backend_folder)
@@ -78,7 +85,7 @@ def _device(text: str, backend_folder: str) -> SideChoice:
         device = before
     if not device and not instance:
         raise ConfigError(f"{text!r} is no side: {METAVAR}; libraries are {', '.join(LIBRARIES)}")
-    side = SideChoice(text, "", device, hal, instance, backends, backend_folder)
+    side = SideChoice(text, "", "", device, hal, instance, backends, backend_folder)
     config = side.config
     if config.kind == "host" and instance:
         raise ConfigError(

@@ -9,6 +9,7 @@ from typing import Self
 
 from halyard.comparison.choice import SideChoice
 from halyard.comparison.original import OriginalSide
+from halyard.comparison.pytorch import TorchSide
 from halyard.comparison.side import HalyardSide, LibrarySide, Side
 from halyard.devices import Device, Service, ServiceOptions, Wire, open_config
 from halyard.driver_options import DriverOptions
@@ -53,6 +54,11 @@ class Sides:
             ):
                 return OriginalSide(choice.text, engine, subject.conversion, subject.runnable)
             return LibrarySide(choice.text, engine)
+        if choice.script:
+            if subject is None:
+                raise ConfigError(f"{choice.text}: PyTorch's side takes a model")
+            conversion = subject.conversion if isinstance(subject, FileSubject) else None
+            return TorchSide(choice.text, Path(choice.script), subject.runnable, conversion)
         if choice.device not in self._devices:
             self._devices[choice.device] = self._stack.enter_context(open_config(choice.config))
         device = self._devices[choice.device]
