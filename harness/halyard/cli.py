@@ -17,6 +17,7 @@ from halyard.cli_compare import compare
 from halyard.cli_completion import completion
 from halyard.cli_conformance import conformance
 from halyard.cli_convert import convert_command
+from halyard.cli_deploy import deploy
 from halyard.cli_doctor import doctor
 from halyard.cli_files import log, pull, push, shell
 from halyard.cli_group import Program, examples, flush
@@ -85,6 +86,7 @@ for _command in (
     doctor,
     convert_command,
     report,
+    deploy,
     save,
     push,
     pull,

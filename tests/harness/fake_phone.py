@@ -30,8 +30,10 @@ class FakePhone:
         self.tools.mkdir(parents=True)
         self.commands: list[str] = []
         self.is_gone = False
-        # At which command, by a part of it, the connection breaks; and whether it had run by then.
+        # At which command, by a part of it or by their number, the connection breaks; and whether
+        # that had run by then.
         self.breaks_at = ""
+        self.lasts: int | None = None
         self.ran_before_it_broke = False
         (self.root / "data/local/tmp").mkdir(parents=True)
         for name in ("getenforce", "logcat", "dmesg", "getprop", "su", "pidof"):
@@ -68,6 +70,7 @@ class FakePhone:
     def shell(self, command: str, timeout: float = 60.0) -> CommandResult:
         self.commands.append(command)
         breaks = bool(self.breaks_at) and self.breaks_at in command
+        breaks = breaks or (self.lasts is not None and len(self.commands) > self.lasts)
         if self.is_gone or (breaks and not self.ran_before_it_broke):
             self.is_gone = True
             raise DeviceUnreachable("the connection broke", serial=self.serial, command=command)

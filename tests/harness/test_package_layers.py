@@ -22,7 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"hal_version", "runner"}),
     frozenset({"engines", "specs"}),
     frozenset({"calibration", "comparison", "doctor", "measurement", "profiling"}),
-    frozenset({"bench", "conformance", "report"}),
+    frozenset({"bench", "conformance", "deploy", "report"}),
     frozenset({"vts"}),
     frozenset(
         {
@@ -40,8 +40,6 @@ LAYERS: tuple[frozenset[str], ...] = (
         {
             "cli_calibrate",
             "cli_compare",
-            "cli_doctor",
-            "cli_profile",
             "cli_run",
             "cli_vm",
             "cli_vts",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,6 +50,14 @@ def option(words: Sequence[str], short: str, long: str) -> str:
         if word.startswith(short) and not word.startswith("--") and len(word) > len(short):
             return word[len(short) :]
     return ""
+
+
+def signal_name(number: int) -> str:
+    """As Linux has it on the processors of Android."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,12 @@ from halyard.devices.device import WORK_FOLDER
 from halyard.devices.service_folder import LAST_LOG
 from halyard.doctor import init_script, places
 from halyard.doctor.finding import Finding, ok, problem, unknown, warning
-from halyard.doctor.patient import Patient
+from halyard.doctor.patient import Patient, signal_name
 
 # Seconds. One that is younger than this on a device that has been up longer has been restarted, or
 # just been started.
 _YOUNG = 5.0
 _CRASHES = 2
-_SIGNALS = {4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 11: "SIGSEGV", 31: "SIGSYS"}
 _WHY = {
     "SIGILL": "it uses instructions that this processor lacks: --cpu-features portable",
     "SIGKILL": "something killed it; where memory was short, the kernel's log says so",
@@ -107,7 +106,7 @@ def _ends(patient: Patient) -> Iterator[Finding]:
 
 def _name(end: str) -> str:
     number = int(end.split()[-1])
-    return _SIGNALS.get(number, f"signal {number}") if "signal" in end else ""
+    return signal_name(number) if "signal" in end else ""
 
 
 def _told(end: str) -> str:

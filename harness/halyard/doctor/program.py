@@ -12,7 +12,7 @@ from functools import cache
 from halyard import native
 from halyard.doctor import init_script, places
 from halyard.doctor.finding import Finding, ok, problem, unknown, warning
-from halyard.doctor.patient import Patient
+from halyard.doctor.patient import Patient, signal_name
 from halyard.errors import CommandFailed
 
 # e_machine of the ELF header, and what kernels call such processors.
@@ -27,6 +27,8 @@ _ABIS = {
 _HEADER = 20
 _CANNOT_EXECUTE = 126
 _NOT_FOUND = 127
+# To which shells add the number of the signal that ended a program.
+_SIGNALLED = 128
 
 
 def paths(patient: Patient) -> list[str]:
@@ -153,6 +155,13 @@ def _linked(patient: Patient, path: str) -> Finding:
             f"{path} does not start: {first.strip()}",
             "its mode, its processor or its loader is wrong: what the check `program` says of it "
             "comes first; then push a static program",
+            f"halyard deploy --device {shlex.quote(patient.name)}",
+        )
+    if done.exit_code > _SIGNALLED:
+        number = done.exit_code - _SIGNALLED
+        return problem(
+            f"{path} does not start: it ends with signal {number} ({signal_name(number)})",
+            "the file is damaged, or made for another processor of this kind: push it again",
             f"halyard deploy --device {shlex.quote(patient.name)}",
         )
     return warning(

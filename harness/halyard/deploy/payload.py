@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is put on a device: the program, and what starts and declares it, as its release has it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from halyard import native
+from halyard.devices.device import WORK_FOLDER, ServiceOptions, Wire
+from halyard.doctor import init_script, manifest, places
+
+
+@dataclass(frozen=True)
+class Item:
+    """A file at its place. No content: none may be there."""
+
+    target: str
+    content: Path | bytes | None
+    mode: int = 0o644
+    label: str = ""  # of SELinux; empty: what the device's policy gives it
+
+    def digest(self) -> str:
+        """SHA-256, as sha256sum prints it; empty: there is none."""
+        if self.content is None:
+            return ""
+        if isinstance(self.content, Path):
+            return native.digest(self.content)
+        return hashlib.sha256(self.content).hexdigest()
+
+
+@dataclass(frozen=True)
+class Payload:
+    """`words` start the service; `service` is what init calls it, empty where it is not told."""
+
+    items: tuple[Item, ...]
+    service: str
+    words: tuple[str, ...]
+    instance: str
+
+    @property
+    def manifests(self) -> list[Item]:
+        return [item for item in self.items if item.target.endswith(".xml")]
+
+
+def wires_of(sdk: int | None) -> tuple[Wire, ...]:
+    """On which a release of that API level has NNAPI."""
+    sdk = sdk or manifest.FIRST_WITHOUT_HIDL
+    if sdk < manifest.FIRST_AIDL:
+        return (Wire.HIDL,)
+    return (Wire.AIDL,) if sdk >= manifest.FIRST_WITHOUT_HIDL else (Wire.HIDL, Wire.AIDL)
+
+
+def for_vendor(
+    machine: str, instance: str, wires: Sequence[Wire], backends: Sequence[str]
+) -> Payload:
+    """As a vendor image has it. `machine`: what the device's kernel calls its processor."""
+    aidl = Wire.AIDL in wires
+    name, other = (
+        (native.AIDL_SERVICE, native.SERVICE) if aidl else (native.SERVICE, native.AIDL_SERVICE)
+    )
+    configs = native.device_configs()
+    script = _script((configs / f"{name}.rc").read_text(), instance, wires, backends)
+    fragment = _fragment((configs / f"{name}.xml").read_text(), instance, wires)
+    [service] = init_script.parse(script).services
+    return Payload(
+        items=(
+            Item(
+                f"{places.PROGRAM_FOLDER}/{name}",
+                native.program(native.SERVICE, machine),
+                0o755,
+                places.EXECUTABLE_LABEL,
+            ),
+            Item(f"{places.SCRIPT_FOLDER}/{name}.rc", script.encode()),
+            Item(f"{places.FRAGMENT_FOLDER}/{name}.xml", fragment.encode()),
+            # A name that is declared twice makes the whole manifest invalid.
+            Item(f"{places.SCRIPT_FOLDER}/{other}.rc", None),
+            Item(f"{places.FRAGMENT_FOLDER}/{other}.xml", None),
+        ),
+        service=service.name,
+        words=tuple(service.words),
+        instance=instance,
+    )
+
+
+def for_work_folder(
+    machine: str, instance: str, wires: Sequence[Wire], backends: Sequence[str]
+) -> Payload:
+    """The program alone, where /vendor can't be written."""
+    program = f"{WORK_FOLDER}/{native.SERVICE}"
+    options = ServiceOptions(
+        instance=instance, wires=tuple(wires), backends=tuple(backends), program=program
+    )
+    return Payload(
+        items=(Item(program, native.program(native.SERVICE, machine), 0o755),),
+        service="",
+        words=tuple(options.command_line()),
+        instance=instance,
+    )
+
+
+def _script(text: str, instance: str, wires: Sequence[Wire], backends: Sequence[str]) -> str:
+    text = text.replace(ServiceOptions.instance, instance)
+    if Wire.HIDL not in wires:
+        text = re.sub(r"    interface android\.\S+@.*\n", "", text)
+    text = re.sub(r" --wires \S+", "", text)
+    text = text.replace(" -n ", f" --wires {','.join(wires)} -n ", 1)
+    if backends:
+        text = text.replace(" -c CpuAcc ", f" -c {','.join(backends)} ", 1)
+        # An OpenCL driver makes system calls of its own.
+        if "GpuAcc" in backends:
+            text = text.replace(" --seccomp enforce", "", 1)
+    return text
+
+
+def _fragment(text: str, instance: str, wires: Sequence[Wire]) -> str:
+    text = text.replace(ServiceOptions.instance, instance)
+    for wire in Wire:
+        if wire not in wires:
+            text = re.sub(rf' *<hal format="{wire}">.*?</hal>\n', "", text, flags=re.DOTALL)
+    return re.sub(r"<!-- From Android.*?-->\n", "", text)

@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What halyard deploy does to a device, and takes back, whatever moment it ends at."""
+
+import os
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from halyard import cli, native
+from halyard.deploy import ground
+from halyard.deploy.deployment import Deployment
+from halyard.deploy.payload import Payload, for_vendor, for_work_folder, wires_of
+from halyard.devices.device import Wire
+from halyard.devices.owner import Owner
+from halyard.doctor import init_script, places
+from halyard.errors import DeviceUnreachable, HalyardError
+from tests.harness.fake_phone import FakePhone
+
+PROGRAM = f"{places.PROGRAM_FOLDER}/{native.AIDL_SERVICE}"
+SCRIPT = f"{places.SCRIPT_FOLDER}/{native.AIDL_SERVICE}.rc"
+FRAGMENT = f"{places.FRAGMENT_FOLDER}/{native.AIDL_SERVICE}.xml"
+OTHER_FRAGMENT = f"{places.FRAGMENT_FOLDER}/{native.SERVICE}.xml"
+
+Tree = dict[str, tuple[int, int, bytes]]
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "native"
+    folder.mkdir()
+    (folder / native.SERVICE).write_text("the new program")
+    monkeypatch.setenv("HALYARD_NATIVE_DIR", str(folder))
+
+
+def phone_at(folder: Path) -> FakePhone:
+    """One with Android's init and a driver in its image: another program, linked by a second name,
+    and a fragment for HIDL. It has no folder for scripts."""
+    phone = FakePhone(folder)
+    phone.set(init__svc__logd="running", ro__build__version__sdk="34")
+    phone.file(f"{places.PROGRAM_FOLDER}/{native.SERVICE}", "the old program", 0o751)
+    phone.path(PROGRAM).symlink_to(native.SERVICE)
+    phone.file(OTHER_FRAGMENT, "<manifest/>", 0o640)
+    phone.file("/proc/mounts", "none / ext4 rw 0 0\n")
+    phone.file("/proc/uptime", "400.00 800.00\n")
+    # Takes too long for a test.
+    phone.tool("sync", "exit 0")
+    old = 1_600_000_000
+    for path in phone.path("/vendor").rglob("*"):
+        os.utime(path, (old, old), follow_symlinks=False)
+    return phone
+
+
+@pytest.fixture
+def phone(tmp_path: Path, programs: None) -> FakePhone:
+    return phone_at(tmp_path / "phone")
+
+
+def tree(phone: FakePhone) -> Tree:
+    """Every file of the image: its mode, its time, what it holds or leads to; and folders."""
+    found: Tree = {}
+    for path in sorted(phone.path("/vendor").rglob("*")):
+        status = path.lstat()
+        name = str(path.relative_to(phone.root))
+        if path.is_symlink():
+            found[name] = (status.st_mode, int(status.st_mtime), str(path.readlink()).encode())
+        elif path.is_file():
+            found[name] = (status.st_mode, int(status.st_mtime), path.read_bytes())
+        else:
+            found[name] = (status.st_mode, 0, b"")
+    return found
+
+
+def payload(instance: str = "halyard-default") -> Payload:
+    return for_vendor("x86_64", instance, (Wire.AIDL,), ())
+
+
+def deploy(phone: FakePhone, instance: str = "halyard-default") -> int:
+    """How many files were changed."""
+    deployment = Deployment(phone, "PHONE7", instance, lambda _: None)
+    changes = deployment.changes(payload(instance))
+    deployment.deploy(payload(instance), changes)
+    return len(changes)
+
+
+def undo(phone: FakePhone) -> None:
+    deployment = Deployment(phone, "PHONE7", "halyard-default", lambda _: None)
+    if deployment.is_there:
+        deployment.undo()
+
+
+# ---- what is put there --------------------------------------------------------------------------
+
+
+def test_the_program_its_script_and_its_fragment_are_put_in_place(phone: FakePhone) -> None:
+    assert deploy(phone) == 4
+    assert phone.path(PROGRAM).read_text() == "the new program"
+    assert not phone.path(PROGRAM).is_symlink()
+    assert phone.path(PROGRAM).stat().st_mode & 0o777 == 0o755
+    assert phone.path(SCRIPT).stat().st_mode & 0o777 == 0o644
+    # One that declares the same would make the manifest invalid.
+    assert not phone.path(OTHER_FRAGMENT).exists()
+    assert not list(phone.path("/vendor").rglob("*.halyard-part"))
+
+
+@pytest.mark.parametrize(
+    ("sdk", "wires"),
+    [(30, [Wire.HIDL]), (31, [Wire.HIDL, Wire.AIDL]), (34, [Wire.AIDL]), (None, [Wire.AIDL])],
+)
+@pytest.mark.usefixtures("programs")
+def test_script_and_fragment_are_what_the_release_allows(
+    sdk: int | None, wires: list[Wire]
+) -> None:
+    assert list(wires_of(sdk)) == wires
+    made = for_vendor("x86_64", "some-name", wires_of(sdk), ["CpuAcc", "CpuRef"])
+    content = {item.target.rpartition(".")[2]: item.content for item in made.items if item.content}
+    assert isinstance(content["xml"], bytes)
+    assert isinstance(content["rc"], bytes)
+    hals = ET.fromstring(content["xml"]).findall("hal")
+    assert {hal.get("format") for hal in hals} == {str(wire) for wire in wires}
+    assert all("/some-name" in str(hal.findtext("fqname")) for hal in hals)
+    script = init_script.parse(content["rc"].decode())
+    assert script.errors == []
+    [service] = script.services
+    assert any("@1.3" in name for name in service.interfaces) == (Wire.HIDL in wires)
+    assert any("@" not in name for name in service.interfaces) == (Wire.AIDL in wires)
+    assert all(name.endswith("/some-name") for name in service.interfaces)
+    assert list(made.words) == service.words
+    line = " ".join(service.words)
+    assert f"-c CpuAcc,CpuRef --wires {','.join(wires)} -n some-name --seccomp enforce" in line
+
+
+@pytest.mark.usefixtures("programs")
+def test_a_gpu_driver_is_not_kept_to_our_system_calls() -> None:
+    words = for_vendor("x86_64", "a", (Wire.AIDL,), ["CpuAcc", "GpuAcc"]).words
+    assert "CpuAcc,GpuAcc" in words
+    assert "--seccomp" not in words
+
+
+def test_deploying_again_does_nothing(phone: FakePhone) -> None:
+    deploy(phone)
+    before = tree(phone)
+    assert deploy(phone) == 0
+    assert tree(phone) == before
+
+
+# ---- and taken back -----------------------------------------------------------------------------
+
+
+def test_undo_restores_every_file_mode_time_and_link(phone: FakePhone) -> None:
+    before = tree(phone)
+    deploy(phone)
+    assert tree(phone) != before
+    undo(phone)
+    assert tree(phone) == before
+    assert not phone.path(places.DEPLOYMENT).exists()
+
+
+def test_undo_restores_what_was_there_before_the_first_of_several(phone: FakePhone) -> None:
+    before = tree(phone)
+    deploy(phone)
+    deploy(phone, "another-name")
+    assert b"another-name" in phone.path(SCRIPT).read_bytes()
+    undo(phone)
+    assert tree(phone) == before
+
+
+def test_a_folder_that_others_have_used_since_stays(phone: FakePhone) -> None:
+    deploy(phone)
+    phone.file("/vendor/etc/init/other.rc", "service a /b\n")
+    undo(phone)
+    assert phone.path("/vendor/etc/init/other.rc").is_file()
+    assert not phone.path(SCRIPT).exists()
+
+
+def test_undoing_nothing_changes_nothing(phone: FakePhone) -> None:
+    before = tree(phone)
+    undo(phone)
+    assert tree(phone) == before
+
+
+# Every so many commands; each of them with another step would be a minute.
+_STEP = 4
+
+
+@pytest.mark.parametrize("ran", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("then", ["undo", "deploy"])
+def test_whatever_command_it_breaks_off_at_undo_restores_and_deploying_goes_on(
+    tmp_path: Path, programs: None, then: str, ran: bool
+) -> None:
+    whole = phone_at(tmp_path / "whole")
+    original = tree(whole)
+    deploy(whole)
+    commands = len(whole.commands)
+    assert commands > 20
+    for lasts in range(2 + ran, commands, _STEP):
+        phone = phone_at(tmp_path / f"{lasts}")
+        phone.lasts, phone.ran_before_it_broke = lasts, ran
+        with pytest.raises(DeviceUnreachable):
+            deploy(phone)
+        phone.lasts, phone.is_gone = None, False
+        if then == "deploy":
+            deploy(phone)
+            assert contents(tree(phone)) == contents(tree(whole)), whole.commands[lasts]
+        undo(phone)
+        assert tree(phone) == original, whole.commands[lasts]
+
+
+def contents(found: Tree) -> dict[str, tuple[int, bytes]]:
+    return {name: (mode, content) for name, (mode, _, content) in found.items()}
+
+
+@pytest.mark.parametrize("ran", [False, True], ids=["before", "after"])
+def test_an_undo_that_breaks_off_can_be_done_again(
+    tmp_path: Path, programs: None, ran: bool
+) -> None:
+    whole = phone_at(tmp_path / "whole")
+    original = tree(whole)
+    deploy(whole)
+    begin = len(whole.commands)
+    undo(whole)
+    for lasts in range(1 + ran, len(whole.commands) - begin, _STEP):
+        phone = phone_at(tmp_path / f"{lasts}")
+        deploy(phone)
+        phone.lasts, phone.ran_before_it_broke = len(phone.commands) + lasts, ran
+        with pytest.raises(DeviceUnreachable):
+            undo(phone)
+        phone.lasts, phone.is_gone = None, False
+        undo(phone)
+        assert tree(phone) == original, whole.commands[begin + lasts]
+
+
+def test_a_line_of_the_journal_that_broke_off_is_no_change(phone: FakePhone) -> None:
+    before = tree(phone)
+    deploy(phone)
+    journal = phone.path(f"{places.DEPLOYMENT}/journal")
+    journal.write_text(journal.read_text() + '{"kind":"file","tar')
+    # Which brings files of other names.
+    deployment = Deployment(phone, "PHONE7", "halyard-default", lambda _: None)
+    hidl = for_vendor("x86_64", "halyard-default", (Wire.HIDL,), ())
+    deployment.deploy(hidl, deployment.changes(hidl))
+    undo(phone)
+    assert tree(phone) == before
+
+
+# ---- what stands in the way ---------------------------------------------------------------------
+
+
+def test_two_deployments_at_a_time_are_refused(phone: FakePhone) -> None:
+    phone.file(f"{places.DEPLOYMENT}/owner", "elsewhere/1 boot 7 8")
+    with pytest.raises(HalyardError, match="process 7 on elsewhere deploys there now"):
+        deploy(phone)
+
+
+def test_what_a_dead_deployment_holds_is_taken_over(phone: FakePhone) -> None:
+    here = Owner.here()
+    phone.file(f"{places.DEPLOYMENT}/owner", f"{here.place} {here.boot} {here.pid} 1")
+    assert deploy(phone) == 4
+
+
+def test_without_root_nothing_is_done(phone: FakePhone) -> None:
+    phone.says("id", "2000\n")
+    with pytest.raises(HalyardError, match="not root there, and there is no su"):
+        deploy(phone)
+
+
+def test_a_read_only_vendor_is_remounted_and_read_only_again_afterwards(
+    phone: FakePhone,
+) -> None:
+    phone.file("/proc/mounts", "none / ext4 rw 0 0\n/dev/dm-3 /vendor ext4 ro,seclabel 0 0\n")
+    phone.tool("mount", f'echo "$@" >>{phone.root}/mounted; sed -i "s/ ro,/ rw,/" proc/mounts')
+    deploy(phone)
+    undo(phone)
+    lines = (phone.root / "mounted").read_text().splitlines()
+    assert lines == ["-o rw,remount /vendor"] * 2 + ["-o ro,remount /vendor"]
+
+
+@pytest.mark.parametrize(
+    ("properties", "step"),
+    [
+        ({"ro.boot.veritymode": "enforcing"}, "adb disable-verity"),
+        ({"ro.boot.flash.locked": "1", "ro.boot.veritymode": "enforcing"}, "flashing unlock"),
+        ({"ro.kernel.qemu": "1"}, "emulator -writable-system"),
+        ({}, "lays an overlay over it"),
+    ],
+)
+def test_a_vendor_that_stays_read_only_is_explained_with_the_next_step(
+    properties: dict[str, str], step: str
+) -> None:
+    mount = ground.mount_of("/vendor/bin/hw", "/dev/dm-3 /vendor ext4 ro 0 0\n")
+    said = ground.next_step(mount, properties, "PHONE7")
+    assert step in said
+    assert "/vendor (ext4 on /dev/dm-3)" in said
+    assert "halyard deploy --device PHONE7 --work" in said
+
+
+def test_a_vendor_that_stays_read_only_is_not_touched(phone: FakePhone) -> None:
+    before = tree(phone)
+    phone.tool("touch", "exit 1")
+    with pytest.raises(HalyardError, match="read-only: `adb root`, `adb remount`"):
+        deploy(phone)
+    assert tree(phone) == before
+
+
+def test_the_innermost_and_last_mount_counts() -> None:
+    mounts = (
+        "/dev/root / ext4 ro 0 0\n/dev/dm-3 /vendor ext4 ro 0 0\n"
+        "overlay /vendor overlay rw,lowerdir=/vendor 0 0\n/dev/x /vendor_dlkm ext4 ro 0 0\n"
+    )
+    mount = ground.mount_of("/vendor/bin/hw", mounts)
+    assert mount is not None
+    assert (mount.kind, mount.is_read_only) == ("overlay", False)
+    other = ground.mount_of("/odm/etc", mounts)
+    assert other is not None
+    assert other.point == "/"
+
+
+def test_the_work_folder_takes_the_program_alone(phone: FakePhone) -> None:
+    before = tree(phone)
+    deployment = Deployment(phone, "PHONE7", "a", lambda _: None)
+    made = for_work_folder("x86_64", "a", (Wire.HIDL,), ())
+    deployment.deploy(made, deployment.changes(made))
+    assert phone.path(made.items[0].target).read_text() == "the new program"
+    assert made.words[0] == made.items[0].target
+    assert tree(phone) == before
+
+
+# ---- the command --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--device", "host"],
+        ["--device", "vm", "--wires", "usb"],
+        ["--device", "vm", "--undo", "--work"],
+        ["--device", "vm", "--instance", "a b"],
+        ["--device", "vm"],
+        [],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_command_line_exits_with_2(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    result = CliRunner().invoke(cli.cli, ["deploy", *words])
+    assert result.exit_code == 2, result.output
