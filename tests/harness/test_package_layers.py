@@ -9,6 +9,23 @@ import pytest
 
 import halyard
 
+_ROOT = Path(halyard.__file__).parent
+
+# What commands share, and what has no other room than a command's.
+_FOR_COMMANDS = frozenset(
+    {
+        "cli_conformance",
+        "cli_device",
+        "cli_files",
+        "cli_group",
+        "cli_json",
+        "cli_model",
+        "cli_results",
+        "cli_timing",
+    }
+)
+_COMMANDS = frozenset(path.stem for path in _ROOT.glob("cli_*.py")) - _FOR_COMMANDS
+
 # The files and folders of the package, the lowest first. An arrow points to a lower layer, or to
 # another unit of the same one.
 LAYERS: tuple[frozenset[str], ...] = (
@@ -24,35 +41,14 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"calibration", "comparison", "doctor", "measurement", "profiling"}),
     frozenset({"bench", "conformance", "deploy", "report"}),
     frozenset({"vts"}),
-    frozenset(
-        {
-            "cli_conformance",
-            "cli_device",
-            "cli_files",
-            "cli_group",
-            "cli_json",
-            "cli_model",
-            "cli_results",
-            "cli_timing",
-        }
-    ),
-    frozenset(
-        {
-            "cli_calibrate",
-            "cli_compare",
-            "cli_run",
-            "cli_vm",
-            "cli_vts",
-            "demo",
-        }
-    ),
+    _FOR_COMMANDS,
+    _COMMANDS | {"demo"},
     frozenset({"cli", "pytest_plugin"}),
     frozenset({"__main__"}),
 )
 
 Arrows = Mapping[str, frozenset[str]]
 
-_ROOT = Path(halyard.__file__).parent
 _NAME = "halyard"
 
 

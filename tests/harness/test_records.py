@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents that commands write: read again they are what they were."""
 
+import importlib
 import json
+import pkgutil
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -14,24 +16,13 @@ from halyard import records
 from halyard.errors import HalyardError
 from halyard.machine import Peak
 from halyard.records import Document
-from halyard.records.bench import Bench
-from halyard.records.compare import Compare
 from halyard.records.conformance import Case, Conformance
-from halyard.records.convert import Convert
-from halyard.records.doctor import Doctor
+from halyard.records.run import Run
 
-DOCUMENTS = (
-    Devices,
-    Operations,
-    VirtualDeviceState,
-    Run,
-    Bench,
-    Conformance,
-    Doctor,
-    Convert,
-    Profile,
-    Compare,
-)
+# Of every module in records/.
+for _module in pkgutil.iter_modules(records.__path__):
+    importlib.import_module(f"{records.__name__}.{_module.name}")
+DOCUMENTS = tuple(sorted(Document.__subclasses__(), key=lambda kind: kind.__name__))
 
 _NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 
