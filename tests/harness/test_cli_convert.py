@@ -4,6 +4,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
@@ -115,27 +116,25 @@ def test_what_is_no_model_is_told(tmp_path: Path) -> None:
 # ---- texts --------------------------------------------------------------------------------------
 
 
-def _model(value: float, name: str = "weights") -> pb.Model:
-    import numpy as np
-
+def _model(place: int, name: str = "weights") -> pb.Model:
     builder = ModelBuilder('a "model" -> with\n a name')
     vector = TensorType(pb.OPERAND_TYPE_TENSOR_FLOAT32, (32,))
     source = builder.input('in "put" \\', vector)
     weights = np.ones(32, np.float32)
-    weights[7] = value
+    weights[place] = 2
     inputs = [source, builder.numbers(name, weights), builder.int32(0)]
     return builder.build([builder.operation(pb.OPERATION_TYPE_ADD, inputs, "out -> put", vector)])
 
 
 def test_texts_differ_where_models_do() -> None:
-    """In a weight that is not shown, too."""
-    assert listing(_model(0.5)) == listing(_model(0.5))
-    assert listing(_model(0.5)) != listing(_model(0.25))
-    assert listing(_model(0.5)) != listing(_model(0.5, "others"))
+    """In the place of a weight that is not shown, too."""
+    assert listing(_model(7)) == listing(_model(7))
+    assert listing(_model(7)) != listing(_model(8))
+    assert listing(_model(7)) != listing(_model(7, "others"))
 
 
 def test_an_operation_that_nobody_knows_is_listed_by_numbers() -> None:
-    model = _model(0.5)
+    model = _model(7)
     model.main.operations[0].type = 70000
     text = listing(model)
     assert "operation 0 70000" in text
@@ -143,7 +142,7 @@ def test_an_operation_that_nobody_knows_is_listed_by_numbers() -> None:
 
 
 def test_names_can_be_anything_in_a_graph() -> None:
-    model = _model(0.5)
+    model = _model(7)
     part = NnapiPart(model, ('in "put" \\',), ("out -> put",))
     text = dot(model.name, [part, part])
     assert [line for line in text.splitlines() if not _DOT_LINE.match(line)] == []

@@ -17,14 +17,14 @@ IMAGE = (1, 4, 6, 4)
 
 def _window(kind: str, options: str, **fields: Any) -> tuple[GraphFile, list[int]]:
     graph = GraphFile()
-    image, output = graph.input(IMAGE), graph.tensor((1, 2, 3, 4))
+    image, output = graph.input(IMAGE), graph.tensor((1, 4, 3, 4))
     graph.add(
         kind,
         [image],
         [output],
         options,
         strideW=2,
-        strideH=2,
+        strideH=1,
         filterWidth=3,
         filterHeight=2,
         **fields,
@@ -35,6 +35,42 @@ def _window(kind: str, options: str, **fields: Any) -> tuple[GraphFile, list[int
 @pytest.mark.parametrize("kind", ["AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"])
 def test_poolings_with_padding(kind: str, tmp_path: Path) -> None:
     check(*_window(kind, "Pool2DOptions", padding=0, fusedActivationFunction=3), tmp_path)
+
+
+@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_strides_and_dilations_of_each_side(kind: str, dilation: int, tmp_path: Path) -> None:
+    """TFLite has no strides where it dilates."""
+    graph = GraphFile()
+    stride = 2 if dilation == 1 else 1
+    image = graph.input((1, 8, 8, 2))
+    shape = (6, 3, 3, 2) if kind == "CONV_2D" else (1, 3, 3, 6)
+    inputs = [image, graph.constant(weights(*shape)), graph.constant(weights(6))]
+    output = graph.tensor((1, 8, 8 // stride, 6))
+    name = "".join(word.capitalize() for word in kind.split("_")[:-1]) + "2DOptions"
+    strides = {"strideH": 1, "strideW": stride}
+    dilations = {"dilationHFactor": 1, "dilationWFactor": dilation}
+    graph.add(kind, inputs, [output], name, **strides, **dilations)
+    check(graph, [output], tmp_path)
+
+
+@pytest.mark.parametrize("activation", range(4))
+def test_fused_activations(activation: int, tmp_path: Path) -> None:
+    """Of values from -20 to 20."""
+    graph = GraphFile()
+    source, output = graph.input((2, 32)), graph.tensor((2, 32))
+    wide = graph.constant(np.linspace(-10, 10, 32))
+    graph.add("MUL", [source, wide], [output], "MulOptions", fusedActivationFunction=activation)
+    joined = graph.tensor((2, 64))
+    graph.add(
+        "CONCATENATION",
+        [output, output],
+        [joined],
+        "ConcatenationOptions",
+        axis=1,
+        fusedActivationFunction=activation,
+    )
+    check(graph, [joined], tmp_path)
 
 
 UNARY = [
@@ -296,6 +332,26 @@ def test_a_shape_that_is_computed_is_known_beforehand(tmp_path: Path) -> None:
     assert operations(check(graph, [flat], tmp_path)) == ["RESHAPE"]
 
 
+def test_what_is_computed_from_a_shape_is_known_beforehand(tmp_path: Path) -> None:
+    graph = GraphFile()
+    source, shape = graph.input((2, 3, 4)), graph.tensor((3,), "int64")
+    graph.add("SHAPE", [source], [shape], "ShapeOptions", outType=4)
+    first, rest = graph.tensor((2,), "int64"), graph.tensor((1,), "int64")
+    for target, bounds, mask in ((first, (0, 2), 0), (rest, (2, 0), 1)):
+        constants = [graph.constant([each], "int32") for each in (*bounds, 1)]
+        graph.add(
+            "STRIDED_SLICE", [shape, *constants], [target], "StridedSliceOptions", endMask=mask
+        )
+    rows, into = graph.tensor((1,), "int64"), graph.tensor((2,), "int64")
+    axes = graph.constant([0], "int32")
+    graph.add("REDUCE_PROD", [first, axes], [rows], "ReducerOptions", keepDims=True)
+    graph.add("CONCATENATION", [rows, rest], [into], "ConcatenationOptions", axis=0)
+    narrow, flat = graph.tensor((2,), "int32"), graph.tensor((6, 4))
+    graph.add("CAST", [into], [narrow], "CastOptions")
+    graph.add("RESHAPE", [source, narrow], [flat], "ReshapeOptions")
+    assert operations(check(graph, [flat], tmp_path)) == ["RESHAPE"]
+
+
 def test_largest_elements_and_their_places(tmp_path: Path) -> None:
     graph = GraphFile()
     source = graph.input((2, 7))
@@ -441,9 +497,12 @@ def _branch(kind: str) -> tuple[GraphFile, int]:
     return graph, output
 
 
-def test_a_branch_is_taken_as_the_condition_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bound", [-100.0, 100.0])
+def test_a_branch_is_taken_as_the_condition_says(bound: float, tmp_path: Path) -> None:
     graph = GraphFile()
-    condition, source, output = graph.input((1,), "bool"), graph.input((2, 3)), graph.tensor((2, 3))
+    source, output = graph.input((2, 3)), graph.tensor((2, 3))
+    first, condition = graph.input((1,)), graph.tensor((1,), "bool")
+    graph.add("LESS", [first, graph.constant([bound])], [condition])
     then, otherwise = (graph.subgraph(*_branch(kind)) for kind in ("EXP", "NEG"))
     graph.add(
         "IF",

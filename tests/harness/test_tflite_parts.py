@@ -11,6 +11,7 @@ pytest.importorskip("ai_edge_litert.interpreter")
 
 from halyard import hal_version
 from halyard.devices import open_device
+from halyard.engines import parts
 from halyard.engines.halyard import HalyardDevice
 from halyard.engines.reference import Repetitions, reference
 from halyard.engines.workload import Workload
@@ -29,14 +30,14 @@ def mixed() -> tuple[GraphFile, list[int]]:
     """Two branches with a COS each, of float16 weights that both sides read."""
     graph = GraphFile()
     source = graph.input((2, 8))
-    half, wide = graph.constant(weights(8), "float16"), graph.tensor((8,))
+    half, wide = graph.constant(weights(2, 8), "float16"), graph.tensor((2, 8))
     graph.add("DEQUANTIZE", [half], [wide], "DequantizeOptions")
     cosines = []
     for kind in ("TANH", "LOGISTIC"):
         before, cosine, after = (graph.tensor((2, 8)) for _ in range(3))
         graph.add(kind, [source], [before])
         graph.add("COS", [before], [cosine])
-        graph.add("ADD_N", [cosine, wide] if kind == "COS" else [cosine, before], [after])
+        graph.add("ADD_N", [cosine, wide], [after])
         cosines.append(after)
     total, scaled = graph.tensor((2, 8)), graph.tensor((2, 8))
     graph.add("ADD", cosines, [total], "AddOptions")
@@ -80,6 +81,22 @@ def test_the_parts_in_order_are_the_model(tmp_path: Path) -> None:
     assert {label.partition(":")[0] for label in labels} == {"part 1", "part 3"}
 
 
+def test_the_whole_takes_as_long_as_its_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject = subject_of(*mixed(), tmp_path)
+    run_part, hour = parts.run_part, 3_600_000_000_000
+
+    def slow(part: HostPart, inputs: Any, count: int, *more: int) -> Any:
+        return run_part(part, inputs, count, *more)[0], [hour] * count
+
+    monkeypatch.setattr(parts, "run_part", slow)
+    with open_device("host") as device:
+        engine = HalyardDevice(device, Target.in_process(), pb.RunOptions())
+        with Workload.seeded(subject.runnable, 0) as work, engine.prepare(work) as prepared:
+            assert [each // hour for each in prepared.time(3)] == [1, 1, 1]
+
+
 def test_a_part_that_fails_is_named(tmp_path: Path) -> None:
     subject = subject_of(*mixed(), tmp_path)
     model = subject.runnable
@@ -89,8 +106,8 @@ def test_a_part_that_fails_is_named(tmp_path: Path) -> None:
     spoilt = pb.Model()
     spoilt.CopyFrom(last.model)
     spoilt.main.operations[0].type = pb.OPERATION_TYPE_OEM_OPERATION
-    parts = (*model.parts[:-1], NnapiPart(spoilt, last.inputs, last.outputs))
-    broken = PartitionedModel(model.name, model.model, model.inputs, model.outputs, parts)
+    spoilt_parts = (*model.parts[:-1], NnapiPart(spoilt, last.inputs, last.outputs))
+    broken = PartitionedModel(model.name, model.model, model.inputs, model.outputs, spoilt_parts)
     with open_device("host") as device:
         engine = HalyardDevice(device, Target.in_process(), pb.RunOptions())
         with Workload.seeded(broken, 0) as work, engine.prepare(work) as prepared:
@@ -140,12 +157,12 @@ def test_the_reference_is_the_file_itself(tmp_path: Path) -> None:
 def test_states_that_operators_share_are_not_torn_apart(tmp_path: Path) -> None:
     graph = GraphFile()
     state = graph.tensor((2, 5), variable=True)
-    parts = [graph.constant(weights(*shape)) for shape in ((5, 4), (5, 5), (5,))]
+    constants = [graph.constant(weights(*shape)) for shape in ((5, 4), (5, 5), (5,))]
     value = graph.input((2, 4))
     outputs = []
     for _ in range(2):
         outputs.append(graph.tensor((2, 5)))
-        graph.add("RNN", [value, *parts, state], outputs[-1:], "RNNOptions")
+        graph.add("RNN", [value, *constants, state], outputs[-1:], "RNNOptions")
     last = graph.tensor((2, 5))
     graph.add("COS", outputs[-1:], [last])
     assert kinds(convert(graph, [*outputs, last], tmp_path)) == ["host"]
@@ -214,9 +231,9 @@ def test_a_shape_that_only_a_run_tells_is_refused(tmp_path: Path) -> None:
 def test_a_state_that_is_no_variable_is_refused(tmp_path: Path) -> None:
     """It would be overwritten for those who read it as what it is."""
     graph = GraphFile()
-    parts = [graph.constant(weights(*shape)) for shape in ((4, 4), (4, 4), (4,))]
+    constants = [graph.constant(weights(*shape)) for shape in ((4, 4), (4, 4), (4,))]
     source, output, last = graph.input((2, 4)), graph.tensor((2, 4)), graph.tensor((2, 4))
-    graph.add("RNN", [source, *parts, source], [output], "RNNOptions")
+    graph.add("RNN", [source, *constants, source], [output], "RNNOptions")
     graph.add("ADD", [source, output], [last], "AddOptions")
     [unmapped] = convert(graph, [last], tmp_path).unmapped
     assert unmapped.reason == "its state 't3' is no variable"

@@ -34,9 +34,12 @@ def test_a_conv_net_is_mapped_operator_by_operator(tmp_path: Path) -> None:
 
 def test_scales_per_channel_stay_with_their_filters(tmp_path: Path) -> None:
     found = check(*per_channel(), tmp_path)
-    filters = found.model.main.operands[found.model.main.operations[0].inputs[1]]
+    _, filters, bias, *_ = (
+        found.model.main.operands[index] for index in found.model.main.operations[0].inputs
+    )
     assert filters.type == pb.OPERAND_TYPE_TENSOR_QUANT8_SYMM_PER_CHANNEL
     assert len(filters.channel_quant.scales) == 8
+    assert bias.scale == 0, "which stands for one per channel"
 
 
 def test_half_weights_become_floats_before_anything_runs(tmp_path: Path) -> None:
