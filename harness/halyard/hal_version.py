@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from halyard import delimited, folders, native
 from halyard.devices.device import Wire
 from halyard.errors import ConfigError, HalyardError
 from halyard.proto import halyard_pb2 as pb
+from halyard.validity import verdicts
 
 # Those of HIDL. A later version is a larger number.
 ALL = (pb.HAL_VERSION_1_0, pb.HAL_VERSION_1_1, pb.HAL_VERSION_1_2, pb.HAL_VERSION_1_3)
@@ -96,33 +95,14 @@ def format(version: int) -> str:
 def lowest_versions(models: Sequence[pb.Model]) -> list[pb.HalVersion]:
     """The lowest HAL version that can carry each model, of which the driver knows the rules;
     HAL_VERSION_UNSPECIFIED for a model that is valid in none."""
-    return [result.hal_version for result in _ask(models)]
+    return [result.hal_version for result in verdicts(models)]
 
 
 def lowest_version(model: pb.Model) -> pb.HalVersion:
     """The same of one model. HalyardError, with the driver's reason, if it is valid in none."""
-    [result] = _ask([model])
+    [result] = verdicts([model])
     if result.hal_version == pb.HAL_VERSION_UNSPECIFIED:
         raise HalyardError(
             f"no HAL version can carry {model.name or 'the model'}: {result.message}"
         )
     return result.hal_version
-
-
-def _ask(models: Sequence[pb.Model]) -> list[pb.CaseResult]:
-    """What this machine's runner says of the models, in one process."""
-    program = native.program(native.RUNNER)
-    with folders.Temporary("hal") as folder:
-        bundle, results = folder / "bundle", folder / "results"
-        bundle.write_bytes(delimited.write(pb.TestCase(model=model) for model in models))
-        done = subprocess.run(
-            [program, "--lowest-hal", "--bundle", bundle, "--results", results],
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode != 0:
-            raise HalyardError(f"{program} --lowest-hal failed: {done.stderr.strip()}")
-        answers = list(delimited.read(results.read_bytes(), pb.CaseResult))
-    if len(answers) != len(models):
-        raise HalyardError(f"{program} gave {len(answers)} answers for {len(models)} models")
-    return answers

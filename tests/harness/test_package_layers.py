@@ -31,7 +31,7 @@ _COMMANDS = frozenset(path.stem for path in _ROOT.glob("cli_*.py")) - _FOR_COMMA
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "proto"}),
     frozenset({"delimited", "driver_options", "folders", "junit", "native", "output_file"}),
-    frozenset({"operations", "plots", "results", "settings", "statistics", "terminal"}),
+    frozenset({"operations", "plots", "results", "settings", "statistics", "terminal", "validity"}),
     frozenset({"backends", "machine", "model", "progress", "records"}),
     frozenset({"cases", "compare", "onnx", "reference", "store", "tflite", "torch_nnapi", "vm"}),
     frozenset({"conditions", "conversion", "devices", "html", "profile", "zoo"}),

@@ -195,6 +195,23 @@ def test_types_that_an_operation_has_not_are_named(tmp_path: Path) -> None:
     assert "NNAPI has no FULLY_CONNECTED of QUANT16_SYMM, QUANT8_ASYMM_SIGNED" in unmapped.reason
 
 
+def test_what_the_driver_finds_invalid_is_the_hosts(tmp_path: Path) -> None:
+    """Its reason is the driver's; the operators around it stay on NNAPI."""
+    graph = GraphFile()
+    source = graph.input((1, 8), "int8", 0.1, 3)
+    before, odd, after = (graph.tensor((1, 8), "int8", 0.1, 3) for _ in range(3))
+    graph.add("RELU", [source], [before])
+    graph.add("LOGISTIC", [before], [odd])
+    graph.add("RELU6", [odd], [after])
+    # The output that is an input, too, is a copy that NNAPI makes.
+    found = convert(graph, [after, source], tmp_path)
+    assert kinds(found) == ["NNAPI", "host", "NNAPI"]
+    [unmapped] = found.unmapped
+    assert unmapped.text().startswith("1 LOGISTIC 't2': NNAPI's LOGISTIC: the output (output 0, ")
+    assert unmapped.text().endswith("must have scale 1/256 and zero point -128")
+    assert hal_version.lowest_version(found.model) == pb.HAL_VERSION_1_3
+
+
 def test_an_activation_without_a_code_is_named(tmp_path: Path) -> None:
     [unmapped] = convert(
         *_layer("float32", "float32", fusedActivationFunction=4), tmp_path

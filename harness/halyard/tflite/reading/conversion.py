@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,8 +28,12 @@ from halyard.tflite.reading import cutting
 from halyard.tflite.reading.file import File, read
 from halyard.tflite.reading.mapper import Mapped, Mapper
 from halyard.tflite.reading.operators import HANDLERS
+from halyard.validity import verdicts
 
 FORMAT = "TFLite"
+
+# How the driver says which operation of a model is the trouble.
+_OPERATION = re.compile(r"operation (?P<number>\d+) \((?P<name>\w+)\): (?P<reason>.*)", re.DOTALL)
 
 
 def converted(content: bytes, path: Path) -> Conversion:
@@ -52,22 +57,24 @@ class _Reading:
         self._copies: dict[str, int] = {}
 
     def conversion(self, content: bytes) -> Conversion:
-        unmapped = [
-            Unmapped(self._graph.label(each.operator), each.reason)
-            for each in self._mapped
-            if each.reason
-        ]
+        reason = ""
         try:
-            steps, operations, outputs = self._steps()
-            parts, model = self._parts(steps, operations, outputs)
+            parts, model, outputs = self._valid_parts()
         except NotExpressible as error:
             # What it comes to can't be taken apart: LiteRT runs the file as it is.
-            unmapped = unmapped or [Unmapped("the model", str(error))]
+            reason = str(error)
             outputs = [self._name(index) for index in self._graph.outputs]
             names = tuple(info.name for info in self._infos)
             operators = tuple(self._graph.label(each) for each in self._graph.operators)
             parts = [HostPart(content, FORMAT, names, tuple(outputs), operators)]
             model = pb.Model(name=self._source.path.stem)
+        unmapped = [
+            Unmapped(self._graph.label(each.operator), each.reason)
+            for each in self._mapped
+            if each.reason
+        ]
+        if reason and not unmapped:
+            unmapped = [Unmapped("the model", reason)]
         infos = [self._info(index) for index in self._graph.outputs]
         return Conversion(
             self._source,
@@ -80,6 +87,27 @@ class _Reading:
             ),
             unmapped,
         )
+
+    def _valid_parts(self) -> tuple[list[Part], pb.Model, list[str]]:
+        """And the names of the outputs. What the driver finds invalid is for the host."""
+        first = len(self._mapper.builder.main.operations)
+        while True:
+            self._mapper.builder.rewind(first)
+            self._copies.clear()
+            steps, origins, outputs = self._steps()
+            parts, model, numbers = self._parts(steps, origins, outputs)
+            if not numbers:
+                return parts, model, outputs
+            [verdict] = verdicts([model])
+            found = _OPERATION.match(verdict.message)
+            if verdict.hal_version != pb.HAL_VERSION_UNSPECIFIED or found is None:
+                return parts, model, outputs
+            number = numbers[int(found["number"])]
+            reason = f"NNAPI's {found['name']}: {found['reason']}"
+            mapped = next((each for each in self._mapped if number in each.operations), None)
+            if mapped is None:
+                raise NotExpressible(reason)
+            mapped.reason, mapped.operations = reason, range(0)
 
     # ---- steps ----------------------------------------------------------------------------------
 
@@ -131,7 +159,8 @@ class _Reading:
 
     def _parts(
         self, steps: Sequence[Step], origins: Sequence[Mapped | range], outputs: Sequence[str]
-    ) -> tuple[list[Part], pb.Model]:
+    ) -> tuple[list[Part], pb.Model, list[int]]:
+        """And all that NNAPI runs, as a model of these operations of the whole."""
         names = [info.name for info in self._infos]
         try:
             found = groups(steps, names, outputs)
@@ -156,9 +185,9 @@ class _Reading:
                 parts.append(self._host_part(group, order, origins))
         [*nnapi] = [part for part in parts if isinstance(part, NnapiPart)]
         if len(parts) == 1 and nnapi:
-            return parts, nnapi[0].model
+            return parts, nnapi[0].model, sorted(numbers)
         crossing = [operands[name] for part in nnapi for name in part.outputs]
-        return parts, cut(model, numbers, crossing).model
+        return parts, cut(model, numbers, crossing).model, sorted(numbers)
 
     def _host_part(
         self, group: Group, outputs: Sequence[str], origins: Sequence[Mapped | range]
