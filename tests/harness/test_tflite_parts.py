@@ -168,6 +168,20 @@ def test_states_that_operators_share_are_not_torn_apart(tmp_path: Path) -> None:
     assert kinds(convert(graph, [*outputs, last], tmp_path)) == ["host"]
 
 
+def test_what_can_not_be_handed_over_is_not_torn_apart(tmp_path: Path) -> None:
+    """A tensor whose shape only a run tells is both sides' of a part of NNAPI's."""
+    graph = GraphFile()
+    source, unknown = graph.input((2, 8)), graph.tensor((-1, 8))
+    cosine, between, last = (graph.tensor((2, 8)) for _ in range(3))
+    graph.add("COS", [source], [unknown])
+    graph.add("COS", [source], [cosine])
+    graph.add("TANH", [cosine], [between])
+    graph.add("ADD_N", [between, unknown], [last])
+    found = convert(graph, [last], tmp_path)
+    assert kinds(found) == ["host"]
+    assert len(found.unmapped) == 3
+
+
 # ---- reasons ------------------------------------------------------------------------------------
 
 
