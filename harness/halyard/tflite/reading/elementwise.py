@@ -111,6 +111,14 @@ def dequantize(mapper: Mapper, operator: Operator) -> None:
         mapper.emit(pb.OPERATION_TYPE_DEQUANTIZE, [mapper.operand(source)], operator)
 
 
+def densify(mapper: Mapper, operator: Operator) -> None:
+    """Of a constant without its zeros, which has them already."""
+    values = mapper.values(mapper.input(operator, 0))
+    if values is None:
+        raise NotExpressible("of what is computed")
+    mapper.fold(mapper.output(operator), values)
+
+
 def quantize(mapper: Mapper, operator: Operator) -> None:
     """From one quantisation to another by way of floats."""
     source = mapper.input(operator, 0)

@@ -14,11 +14,15 @@ from ai_edge_litert.schema_py_generated import BuiltinOperator, TensorType
 from halyard.errors import HalyardError
 from halyard.model import Array
 from halyard.tflite.graph import OMITTED, unpacked
+from halyard.tflite.reading.sparsity import dense
 
 _VERSION = 3
 _MAX_RANK = 8
 # More than any model's tensor has: a file may say anything.
 _MAX_TENSOR_BYTES = 2**31
+# How many times the bytes of a file its constants may come to: tensors may share them, and they may
+# be stored without zeros.
+_MOST_SHARED = 64
 
 _DTYPES: dict[int, np.dtype[Any]] = {
     TensorType.FLOAT32: np.dtype("<f4"),
@@ -57,7 +61,6 @@ class Tensor:
     axis: int = 0
     data: bytes | None = None
     is_variable: bool = False
-    is_sparse: bool = False
 
     @property
     def type_name(self) -> str:
@@ -76,7 +79,7 @@ class Tensor:
     @property
     def values(self) -> Array | None:
         """Of a constant, in its shape."""
-        if self.data is None or self.dtype is None or self.is_sparse:
+        if self.data is None or self.dtype is None:
             return None
         return np.frombuffer(self.data, self.dtype).reshape(self.shape)
 
@@ -154,9 +157,12 @@ def _file(model: Any, content: bytes) -> File:
     found = []
     for number, each in enumerate(graphs):
         try:
-            found.append(_graph(each, codes, buffers))
+            found.append(_graph(each, codes, buffers, content))
         except _Wrong as error:
             raise _Wrong(f"subgraph {number}: {error}") from error
+    constant = sum(len(each.data or b"") for graph in found for each in graph.tensors)
+    if constant > _MOST_SHARED * len(content):
+        raise _Wrong(f"its tensors share so many buffers that they come to {constant} bytes")
     return File(tuple(found), tuple(buffers), model)
 
 
@@ -183,10 +189,15 @@ def _buffer(number: int, buffer: Any, content: bytes) -> bytes | None:
     return np.asarray(buffer.data, np.uint8).tobytes()
 
 
-def _graph(graph: Any, codes: Sequence[tuple[int, str]], buffers: Sequence[bytes | None]) -> Graph:
+def _graph(
+    graph: Any,
+    codes: Sequence[tuple[int, str]],
+    buffers: Sequence[bytes | None],
+    content: bytes,
+) -> Graph:
     names: set[str] = set()
     tensors = tuple(
-        _tensor(number, each, buffers, names) for number, each in _numbered(graph.tensors)
+        _tensor(number, each, buffers, names, content) for number, each in _numbered(graph.tensors)
     )
     count = len(tensors)
     operators = tuple(
@@ -208,7 +219,9 @@ def _graph(graph: Any, codes: Sequence[tuple[int, str]], buffers: Sequence[bytes
     return Graph(tensors, operators, inputs, outputs)
 
 
-def _tensor(number: int, tensor: Any, buffers: Sequence[bytes | None], names: set[str]) -> Tensor:
+def _tensor(
+    number: int, tensor: Any, buffers: Sequence[bytes | None], names: set[str], content: bytes
+) -> Tensor:
     what = f"tensor {number}"
     shape = tuple(int(extent) for extent in _sequence(tensor.shape))
     if len(shape) > _MAX_RANK:
@@ -225,7 +238,9 @@ def _tensor(number: int, tensor: Any, buffers: Sequence[bytes | None], names: se
     size = math.prod(shape) * (dtype.itemsize if dtype else 1) if known else 0
     if size > _MAX_TENSOR_BYTES:
         raise _Wrong(f"{what} takes {size} bytes, which is too much")
-    if data is not None and dtype is not None and tensor.sparsity is None and len(data) != size:
+    if data is not None and dtype is not None and tensor.sparsity is not None:
+        data = _dense(what, tensor.sparsity, shape, np.frombuffer(data, dtype), len(content))
+    if data is not None and dtype is not None and len(data) != size:
         raise _Wrong(f"{what} has {len(data)} bytes, and its type and shape take {size}")
     return Tensor(
         name,
@@ -236,8 +251,16 @@ def _tensor(number: int, tensor: Any, buffers: Sequence[bytes | None], names: se
         axis,
         data,
         is_variable=bool(tensor.isVariable),
-        is_sparse=tensor.sparsity is not None,
     )
+
+
+def _dense(what: str, sparsity: Any, shape: tuple[int, ...], values: Array, room: int) -> bytes:
+    if math.prod(shape) * values.itemsize > _MOST_SHARED * room:
+        raise _Wrong(f"{what} would take many times the file without its gaps")
+    try:
+        return dense(sparsity, shape, values).tobytes()
+    except ValueError as error:
+        raise _Wrong(f"{what} is sparse: {error}") from error
 
 
 def _quantization(

@@ -38,6 +38,7 @@ HANDLERS: dict[int, Handler] = {
     Code.CONCATENATION: folded_or(shaping.concatenation, folding.concatenation),
     Code.CONV_2D: weights.convolution,
     Code.CUSTOM: detection.custom,
+    Code.DENSIFY: elementwise.densify,
     Code.DEPTHWISE_CONV_2D: weights.depthwise,
     Code.DEPTH_TO_SPACE: windows.depth(
         pb.OPERATION_TYPE_DEPTH_TO_SPACE, schema.DepthToSpaceOptionsT
