@@ -411,6 +411,36 @@ def test_lstm_steps_that_share_their_states(tmp_path: Path) -> None:
     check(graph, outputs, tmp_path)
 
 
+@pytest.mark.parametrize("coupled", [False, True])
+@pytest.mark.parametrize("normalised", [False, True])
+def test_lstms_with_all_that_they_may_have(coupled: bool, normalised: bool, tmp_path: Path) -> None:
+    """Peepholes, a projection and clips; a forget gate that is the input gate's, too."""
+    graph = GraphFile()
+    source, output = graph.input((2, 4)), graph.tensor((2, 3))
+
+    def part(*shape: int) -> int:
+        return graph.constant(weights(*shape))
+
+    first = 1 if coupled else 0
+    parts = [-1] * first + [part(5, 4) for _ in range(first, 4)]
+    parts += [-1] * first + [part(5, 3) for _ in range(first, 4)]
+    parts += [-1] * first + [part(5) for _ in range(first, 3)]
+    parts += [-1] * first + [part(5) for _ in range(first, 4)]
+    parts += [part(3, 5), part(3)]
+    states = [graph.tensor((2, units), variable=True) for units in (3, 5)]
+    norms = [-1] * first + [part(5) for _ in range(first, 4)] if normalised else []
+    graph.add(
+        "LSTM",
+        [source, *parts, *states, *norms],
+        [output],
+        "LSTMOptions",
+        fusedActivationFunction=4,
+        cellClip=0.4,
+        projClip=0.2,
+    )
+    check(graph, [output], tmp_path)
+
+
 def test_a_sequence_through_an_lstm(tmp_path: Path) -> None:
     graph = GraphFile()
     inputs = [graph.input((2, 6, 4)), *_lstm_parts(graph, 5, 4)]
