@@ -438,7 +438,9 @@ def test_lstms_with_all_that_they_may_have(coupled: bool, normalised: bool, tmp_
         cellClip=0.4,
         projClip=0.2,
     )
-    check(graph, [output], tmp_path)
+    main = check(graph, [output], tmp_path).model.main
+    scratch = main.operands[main.operations[0].outputs[0]]
+    assert list(scratch.dimensions) == [2, (3 if coupled else 4) * 5]
 
 
 def test_a_sequence_through_an_lstm(tmp_path: Path) -> None:
