@@ -9,15 +9,14 @@ import numpy as np
 
 from halyard.compare import compare, disagreements
 from halyard.engines.halyard import HalyardProcess
-from halyard.engines.onnx_runtime import OnnxRuntime
-from halyard.engines.original import fitted, run_file, run_part
+from halyard.engines.original import engine_of, fitted, run_file, run_part
 from halyard.model import Array, Conversion, NnapiPart, RunnableModel, TensorInfo, operation_name
 from tests.harness.on_engine import outputs_of
 
 
 def original(path: Path, inputs: Sequence[Array]) -> list[Array]:
     """Of the file in its own engine."""
-    return run_file(OnnxRuntime(), path, inputs, 1, 0)[0]
+    return run_file(engine_of("ONNX", 1), path, inputs, 1, 0)[0]
 
 
 def converted(conversion: Conversion, inputs: Sequence[Array]) -> list[Array]:

@@ -34,6 +34,11 @@ def image(g: Graph, *shape: int) -> str:
     return g.op("Conv", x, g.weights(4, (shape or IMAGE)[1], 1, 1))
 
 
+def five(g: Graph, *shape: int) -> str:
+    """Of five dimensions, some of them of one."""
+    return g.op("Reshape", image(g), g.ints(*shape))
+
+
 def numbers(g: Graph, *shape: int) -> str:
     return g.input("x", shape or (2, 3, 5))
 
@@ -221,6 +226,23 @@ CASES: dict[str, Build] = {
     "tile": lambda g: g.op("Tile", numbers(g), g.ints(1, 2, 1)),
     "expand": lambda g: g.op("Expand", numbers(g, 3, 1), g.ints(2, 1, 4)),
     "depth_to_space": on_image("DepthToSpace", blocksize=2),
+    "depth_to_space_crd": lambda g: g.op("DepthToSpace", g.input("x", (1, 8, 3, 2)), blocksize=2,
+                                         mode="CRD"),
+    "add_of_five": lambda g: g.op("Flatten", g.op(
+        "Add", five(g, 2, 2, 1, 9, 7), g.op("Reshape", g.weights(18 * 7), g.ints(1, 2, 1, 9, 7)))),
+    "mul_of_five_by_row": lambda g: g.op(
+        "Flatten", g.op("Mul", five(g, 2, 1, 2, 9, 7), g.weights(9, 1))),
+    "concat_of_five": lambda g: g.op("Flatten", g.op(
+        "Concat", five(g, 1, 1, 4, 9, 7), g.op("Unsqueeze", g.weights(1, 4, 9, 7), g.ints(0)),
+        axis=0)),
+    "split_of_five": lambda g: g.op("Flatten", g.ops(
+        "Split", five(g, 2, 2, 1, 9, 7), outputs=2, axis=0)[1]),
+    "slice_of_five": lambda g: g.op("Flatten", g.op(
+        "Slice", five(g, 2, 2, 1, 9, 7), g.ints(1, 0), g.ints(2, 9), g.ints(0, 3), g.ints(1, 2))),
+    "gather_of_five": lambda g: g.op("Gather", five(g, 2, 2, 1, 9, 7), g.constant(1, "i8"), axis=0),
+    "reduce_of_five": lambda g: g.op("Flatten", g.op(
+        "ReduceMean", five(g, 2, 2, 1, 9, 7), axes=[0, 2], keepdims=1)),
+    "output_of_five": lambda g: g.op("Relu", five(g, 2, 2, 1, 9, 7)),
     "space_to_depth": lambda g: g.op("SpaceToDepth", image(g, 1, 3, 4, 6), blocksize=2),
     "where": lambda g: (
         lambda x: g.op("Where", g.op("Greater", x, g.constant(0.1)), x, g.constant(-5))
@@ -304,10 +326,6 @@ REFUSED: dict[str, tuple[Build, str]] = {
     "pool_dilated": (
         window("MaxPool", kernel_shape=[2, 2], dilations=[2, 2]),
         "it is dilated, and NNAPI's poolings are not",
-    ),
-    "depth_to_space_crd": (
-        on_image("DepthToSpace", blocksize=2, mode="CRD"),
-        "it is of mode CRD, and DEPTH_TO_SPACE is of DCR",
     ),
     "resize_cubic": (resized("cubic", "half_pixel", (2.0, 2.0)), "it is of mode cubic"),
     "resize_elsewhere": (

@@ -167,3 +167,16 @@ def test_whole_numbers_go_through(tmp_path: Path) -> None:
     conversion, path = read(g.model(g.op("Mul", x, x)), tmp_path)
     assert conversion.unmapped == ()
     assert problems(conversion, path) == []
+
+
+def test_onnx_runtime_computes_what_the_file_says(tmp_path: Path) -> None:
+    """A softmax of bytes is one of real numbers that is rounded, not a kernel's of its own."""
+    g = Graph()
+    x = g.requantized(g.input("x", (256, 16)), 0.02, 0, "i1")
+    conversion, path = read(g.model(g.requantized(g.op("Softmax", x), 0.001, -128, "i1")), tmp_path)
+    [given] = inputs_for(conversion.inputs)
+    values = np.clip(np.rint(given / np.float32(0.02)), -128, 127) * 0.02
+    shares = np.exp(values) / np.exp(values).sum(axis=-1, keepdims=True)
+    rounded = np.clip(np.rint(shares * 1000), 0, 255) / 1000
+    assert np.allclose(original(path, [given])[0], rounded, atol=1e-6)
+    assert problems(conversion, path) == []

@@ -31,11 +31,16 @@ _TYPES = {
 
 
 class OnnxRuntime(Library):
+    """`as_written`: an operator between DequantizeLinear and QuantizeLinear computes with real
+    numbers, as the file says. Else ONNX Runtime has 8-bit kernels of its own for some, which round
+    in other places: a softmax of steps of 1/256, for instance."""
+
     title = "ONNX Runtime"
 
-    def __init__(self, threads: int = 1) -> None:
+    def __init__(self, threads: int = 1, *, as_written: bool = False) -> None:
         self._module: Any = imported("onnxruntime", "pip install onnxruntime")
         self._threads = threads
+        self._as_written = as_written
         self.version = importlib.metadata.version("onnxruntime")
 
     def load(self, path: Path) -> _Session:
@@ -43,6 +48,8 @@ class OnnxRuntime(Library):
         options.intra_op_num_threads = self._threads
         options.inter_op_num_threads = 1
         options.graph_optimization_level = self._module.GraphOptimizationLevel.ORT_ENABLE_ALL
+        if self._as_written:
+            options.add_session_config_entry("session.disable_quant_qdq", "1")
         try:
             session = self._module.InferenceSession(
                 str(path), options, providers=["CPUExecutionProvider"]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from halyard.model import Array, Conversion, HostPart, NnapiPart, TensorInfo
 # By the formats of halyard.conversion. Each takes the number of threads.
 ORIGINALS: Mapping[str, Callable[[int], Library]] = {
     "TFLite": LiteRt,
-    "ONNX": OnnxRuntime,
+    "ONNX": partial(OnnxRuntime, as_written=True),
 }
 
 

@@ -51,8 +51,14 @@ _UNARY = {
 
 def operands(mapper: Mapper, names: Sequence[str]) -> tuple[list[int], Layout]:
     """Of what is broadcast against each other, in the layout that spares transposes."""
+    shapes = [mapper.shape(name) for name in names]
+    rank = max(map(len, shapes))
+    if rank > MAX_RANK:
+        whole = np.broadcast_shapes(*shapes)
+        ones = [axis for axis, extent in enumerate(whole) if extent == 1][: rank - MAX_RANK]
+        kept = [axis for axis in range(rank) if axis not in ones]
+        return [mapper.aligned(name, kept, rank) for name in names], Layout.PLAIN
     layout = mapper.layout_of(names)
-    rank = max(len(mapper.dims(name)) for name in names)
     if layout is NHWC and rank != MAX_RANK:
         layout = Layout.PLAIN
     return [mapper.broadcast(name, rank, layout) for name in names], layout

@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -137,26 +137,37 @@ class Mapper:
     def shape(self, name: str) -> tuple[int, ...]:
         return self.network.type(name).shape
 
-    def dims(self, name: str) -> tuple[int, ...]:
-        """The operand's dimensions: NNAPI has no scalar tensors, and no more than four dimensions,
-        so that leading ones are left away."""
-        shape = self.shape(name) or (1,)
-        while len(shape) > MAX_RANK and shape[0] == 1:
-            shape = shape[1:]
-        if len(shape) > MAX_RANK:
+    def kept(self, name: str) -> list[int]:
+        """The dimensions that the operand has: no more than four, so that those of one are left
+        away from the first on."""
+        shape = self.shape(name)
+        ones = [axis for axis, extent in enumerate(shape) if extent == 1]
+        left_away = ones[: max(len(shape) - MAX_RANK, 0)]
+        if len(shape) - len(left_away) > MAX_RANK:
             raise NotExpressible(
                 f"{name!r} has {len(shape)} dimensions, and NNAPI takes {MAX_RANK}"
             )
-        return shape
+        return [axis for axis in range(len(shape)) if axis not in left_away]
+
+    def dims(self, name: str) -> tuple[int, ...]:
+        """The operand's dimensions. NNAPI has no scalar tensors."""
+        return tuple(self.shape(name)[axis] for axis in self.kept(name)) or (1,)
 
     def axis(self, name: str, axis: int, layout: Layout = PLAIN) -> int:
         """Of the operand."""
-        rank, dims = len(self.shape(name)), self.dims(name)
-        left_away = rank - len(dims)
-        place = axis % max(rank, 1) - max(left_away, 0)
-        if place < 0:
+        rank, kept = len(self.shape(name)), self.kept(name)
+        if axis % max(rank, 1) not in kept:
             raise NotExpressible(f"it works along dimension {axis} of {rank}, and NNAPI has 4")
+        place = kept.index(axis % rank)
         return _TO_NHWC.index(place) if layout is NHWC else place
+
+    def aligned(self, name: str, kept: Sequence[int], rank: int) -> int:
+        """The operand with those of so many dimensions: with others, it has lost others."""
+        shape = (1,) * (rank - len(self.shape(name))) + self.shape(name)
+        if any(extent > 1 for axis, extent in enumerate(shape) if axis not in kept):
+            raise NotExpressible(f"{name!r} has more dimensions than NNAPI takes")
+        dims = [shape[axis] for axis in kept]
+        return self.reshaped(self.operand(name), dims, f"{name}/aligned")
 
     def constant(self, name: str) -> Array | None:
         return self.network.constants.get(name)
@@ -256,7 +267,7 @@ class Mapper:
         """The one to compute in where any will do: NHWC where one of the values is there in no
         other, and all can be."""
         computed = [name for name in names if self.constant(name) is None]
-        if any(len(self.dims(name)) != MAX_RANK for name in computed):
+        if any(len(self.shape(name)) != MAX_RANK for name in computed):
             return PLAIN
         lonely = any(self.has(name, NHWC) and not self.has(name, PLAIN) for name in computed)
         return NHWC if lonely else PLAIN
@@ -319,18 +330,29 @@ class Mapper:
                 self.permutations[index] = _TO_NHWC
 
     def alias(self, name: str, other: str) -> None:
-        """The value is the other one."""
-        self._aliases[name] = self.root(other)
+        """The value is the other one, which is there or can come in."""
+        other = self.root(other)
+        made = any((other, layout) in self._held for layout in Layout)
+        lazy = self.constant(other) is not None or quantities.source_of(self.network, other)
+        if not made and not lazy:
+            self.receive(other)
+        self._aliases[name] = other
 
     # ---- operations -----------------------------------------------------------------------------
 
     def define(
-        self, name: str, operation: int, inputs: Sequence[int], layout: Layout = PLAIN
-    ) -> int:
-        """The operation whose output is the value."""
-        index = self.emit(operation, inputs, name, self.tensor_type(name, layout))
-        self.hold(name, layout, index)
-        return index
+        self,
+        name: str,
+        operation: int,
+        inputs: Sequence[int],
+        layout: Layout = PLAIN,
+        dims: Sequence[int] | None = None,
+    ) -> None:
+        """The operation whose output is the value, of other dimensions where those are given."""
+        tensor = self.tensor_type(name, layout)
+        made = tensor if dims is None else replace(tensor, dimensions=tuple(dims))
+        index = self.emit(operation, inputs, name, made)
+        self.hold(name, layout, self.reshaped(index, tensor.dimensions, name))
 
     def emit(self, operation: int, inputs: Sequence[int], name: str, output: TensorType) -> int:
         """An operation with one output. NotExpressible where it does not take the types."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from halyard.errors import NotExpressible
 from halyard.onnx.reading.arithmetic import Arithmetic
@@ -36,9 +35,8 @@ def reduction(mapper: Mapper, node: Node) -> None:
             return
         axes = list(range(len(mapper.shape(data))))
     rank = len(mapper.shape(data))
-    left_away = rank - len(mapper.dims(data))
-    # Leading dimensions of one that the operand has not are reduced by nothing.
-    axes = sorted({axis % rank for axis in axes if axis % rank >= left_away})
+    # Dimensions of one that the operand has not are reduced by nothing.
+    axes = sorted({axis % rank for axis in axes} & {*mapper.kept(data)})
     quantizes = node.operator in _BYTES_TOO
     plan = mapper.plan(node, [data], quantizes=quantizes, fits=unchanged)
     mapper.absorb(node, plan)
@@ -56,12 +54,17 @@ def reduction(mapper: Mapper, node: Node) -> None:
         flag = mapper.builder.boolean(keep)
     inputs = [source, mapper.builder.vector("", places), flag]
     result = layout if keep else PLAIN
+    extents = list(mapper.builder.operand(source).dimensions)
+    dims = [
+        1 if place in places else extent
+        for place, extent in enumerate(extents)
+        if keep or place not in places
+    ] or [1]
     if node.operator == "ReduceL2":
-        dims = mapper.tensor_type(plan.output, result).dimensions
         total = mapper.step(operation, inputs, dims)
-        mapper.define(plan.output, pb.OPERATION_TYPE_SQRT, [total], result)
+        mapper.define(plan.output, pb.OPERATION_TYPE_SQRT, [total], result, dims)
     else:
-        mapper.define(plan.output, operation, inputs, result)
+        mapper.define(plan.output, operation, inputs, result, dims)
 
 
 def _layout(mapper: Mapper, name: str, axes: Sequence[int], keep: bool) -> Layout:
@@ -84,14 +87,12 @@ def largest_place(mapper: Mapper, node: Node) -> None:
     axis = mapper.axis(data, node.integer("axis", 0))
     maximum = node.operator == "ArgMax"
     operation = pb.OPERATION_TYPE_ARGMAX if maximum else pb.OPERATION_TYPE_ARGMIN
-    tensor = mapper.tensor_type(output)
     dims = list(mapper.dims(data))
     del dims[axis]
     if not dims:
         raise NotExpressible("its output is a scalar, which NNAPI has no tensor for")
-    short = replace(tensor, dimensions=tuple(dims))
-    index = mapper.emit(operation, [source, mapper.builder.int32(axis)], output, short)
-    mapper.hold(output, PLAIN, mapper.reshaped(index, tensor.dimensions, output))
+    inputs = [source, mapper.builder.int32(axis)]
+    mapper.define(output, operation, inputs, PLAIN, dims)
 
 
 def largest(mapper: Mapper, node: Node) -> None:

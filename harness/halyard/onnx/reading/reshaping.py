@@ -91,7 +91,11 @@ def concatenation(mapper: Mapper, node: Node) -> None:
     mapper.absorb(node, plan)
     layout = mapper.layout_of(plan.inputs)
     axis = mapper.axis(node.outputs[0], node.integer("axis", 1), layout)
-    inputs = [mapper.operand(name, layout) for name in plan.inputs]
+    kept, rank = mapper.kept(plan.output), len(mapper.shape(plan.output))
+    inputs = [
+        mapper.aligned(name, kept, rank) if rank > MAX_RANK else mapper.operand(name, layout)
+        for name in plan.inputs
+    ]
     if mapper.tensor_type(plan.output).type == _INT32:
         raise NotExpressible("CONCATENATION does not take INT32")
     place = mapper.builder.int32(axis)
@@ -107,8 +111,8 @@ def split(mapper: Mapper, node: Node) -> None:
     axis = mapper.axis(data, node.integer("axis", 0), layout)
     source = mapper.operand(data, layout)
     outputs = list(node.outputs)
-    sizes = [mapper.tensor_type(name, layout).dimensions[axis] for name in outputs]
-    if len(set(sizes)) == 1:
+    sizes = [mapper.shape(name)[node.integer("axis", 0)] for name in outputs]
+    if len(set(sizes)) == 1 and len(mapper.shape(data)) <= MAX_RANK:
         builder = mapper.builder
         tensors = [(name, mapper.tensor_type(name, layout)) for name in outputs]
         inputs = [source, builder.int32(axis), builder.int32(len(outputs))]
@@ -116,18 +120,25 @@ def split(mapper: Mapper, node: Node) -> None:
         for name, index in zip(outputs, results, strict=True):
             mapper.hold(name, layout, index)
         return
-    begin = 0
+    dims, begin = list(mapper.builder.operand(source).dimensions), 0
     for name, size in zip(outputs, sizes, strict=True):
-        _cut(mapper, name, source, {axis: begin}, layout)
+        dims[axis] = size
+        _cut(mapper, name, source, {axis: begin}, layout, dims)
         begin += size
 
 
-def _cut(mapper: Mapper, name: str, source: int, begins: dict[int, int], layout: Layout) -> None:
-    """So much from there on as the value has."""
-    sizes = mapper.tensor_type(name, layout).dimensions
+def _cut(
+    mapper: Mapper,
+    name: str,
+    source: int,
+    begins: dict[int, int],
+    layout: Layout,
+    sizes: Sequence[int],
+) -> None:
+    """So much from there on."""
     begin = mapper.builder.vector("", [begins.get(axis, 0) for axis in range(len(sizes))])
     size = mapper.builder.vector("", sizes)
-    mapper.define(name, pb.OPERATION_TYPE_SLICE, [source, begin, size], layout)
+    mapper.define(name, pb.OPERATION_TYPE_SLICE, [source, begin, size], layout, sizes)
 
 
 def slicing(mapper: Mapper, node: Node) -> None:
@@ -154,8 +165,11 @@ def slicing(mapper: Mapper, node: Node) -> None:
         first, last, _ = slice(start, stop, step).indices(shape[axis])
         place = mapper.axis(data, axis, layout)
         begin[place], end[place], stride[place] = first, last, step
+    sizes = [
+        len(range(first, last, step)) for first, last, step in zip(begin, end, stride, strict=True)
+    ]
     if all(step == 1 for step in stride):
-        _cut(mapper, plan.output, source, dict(enumerate(begin)), layout)
+        _cut(mapper, plan.output, source, dict(enumerate(begin)), layout, sizes)
         return
     # An end before the first element has no number, but a bit of the mask.
     mask = sum(1 << place for place, last in enumerate(end) if stride[place] < 0 and last < 0)
@@ -165,7 +179,7 @@ def slicing(mapper: Mapper, node: Node) -> None:
         *(builder.vector("", values) for values in (begin, end, stride)),
         *(builder.int32(value) for value in (0, mask, 0)),
     ]
-    mapper.define(plan.output, pb.OPERATION_TYPE_STRIDED_SLICE, inputs, layout)
+    mapper.define(plan.output, pb.OPERATION_TYPE_STRIDED_SLICE, inputs, layout, sizes)
 
 
 def gather(mapper: Mapper, node: Node) -> None:
@@ -176,21 +190,14 @@ def gather(mapper: Mapper, node: Node) -> None:
     extent = mapper.dims(data)[axis]
     if known is not None and known.size == 1:
         # One place: what is left is a slice, whatever the dimensions of the index.
-        place = int(known.reshape(-1)[0]) % extent
-        source = mapper.operand(data)
-        dims = mapper.dims(data)
-        begin = mapper.builder.vector(
-            "", [place if each == axis else 0 for each in range(len(dims))]
-        )
-        sizes = tuple(1 if each == axis else size for each, size in enumerate(dims))
-        size = mapper.builder.vector("", sizes)
-        part = mapper.emit(
-            pb.OPERATION_TYPE_SLICE, [source, begin, size], output, mapper.like(source, sizes)
-        )
-        mapper.hold(output, PLAIN, mapper.reshaped(part, mapper.dims(output), output))
+        place, sizes = int(known.reshape(-1)[0]) % extent, list(mapper.dims(data))
+        sizes[axis] = 1
+        _cut(mapper, output, mapper.operand(data), {axis: place}, PLAIN, sizes)
         return
     builder = mapper.builder
     if known is not None:
+        if known.min() < -extent or known.max() >= extent:
+            raise NotExpressible(f"its indices go beyond {extent}")
         where = known % extent
         numbers = builder.constant(indices, TensorType(_INT32, where.shape), where.astype(np.int32))
     else:
@@ -250,10 +257,16 @@ def tile(mapper: Mapper, node: Node) -> None:
 
 
 def depth_to_space(mapper: Mapper, node: Node) -> None:
-    block = mapper.builder.int32(node.integer("blocksize", 1))
-    if node.word("mode", "DCR") != "DCR":
-        raise NotExpressible("it is of mode CRD, and DEPTH_TO_SPACE is of DCR")
-    source = mapper.operand(node.input(0), NHWC)
+    data, size = node.input(0), node.integer("blocksize", 1)
+    source, block = mapper.operand(data, NHWC), mapper.builder.int32(size)
+    if node.word("mode", "DCR") == "CRD":
+        # Its channels in the order of the other mode.
+        order = (
+            np.arange(mapper.dims(data)[1], dtype=np.int32).reshape(-1, size * size).T.reshape(-1)
+        )
+        numbers = mapper.builder.constant("", TensorType(_INT32, order.shape), order)
+        axis = mapper.builder.int32(3)
+        source = mapper.step(pb.OPERATION_TYPE_GATHER, [source, axis, numbers])
     mapper.define(node.outputs[0], pb.OPERATION_TYPE_DEPTH_TO_SPACE, [source, block], NHWC)
 
 
