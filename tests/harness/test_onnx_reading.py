@@ -89,7 +89,7 @@ def test_ends_have_the_files_types(tmp_path: Path) -> None:
 # ---- what NNAPI has no word for ------------------------------------------------------------------
 
 
-def around_a_round(*, branch: bool) -> ModelProto:
+def around_a_round(*, branch: bool = True) -> ModelProto:
     g = Graph(4)
     x = g.op("Conv", g.input("image", (1, 3, 8, 8)), g.weights(4, 3, 3, 3), pads=[1, 1, 1, 1])
     y = g.op("Round", g.op("Mul", x, g.constant(3)))
