@@ -14,6 +14,9 @@ Array = npt.NDArray[Any]
 OPSET = 17
 
 
+_LIMITS = {"i1": (-128, 127), "u1": (0, 255), "i4": (-(2**31), 2**31 - 1)}
+
+
 class Graph:
     """Values are known by their names. `op` gives its first output's."""
 
@@ -78,7 +81,12 @@ class Graph:
         return self.op("DequantizeLinear", whole, *parameters)
 
     def quantized_weights(
-        self, *shape: int, axis: int = 0, per_channel: bool = True
+        self,
+        *shape: int,
+        axis: int = 0,
+        per_channel: bool = True,
+        dtype: str = "i1",
+        zero_point: int = 0,
     ) -> tuple[str, Array]:
         """With their scales."""
         values = self.random.normal(0, np.sqrt(2 / np.prod(shape[1:])), shape)
@@ -86,17 +94,19 @@ class Graph:
         scales = np.abs(values).max(axis=others if per_channel else None).astype("f4") / 127
         places = [-1 if each == axis and per_channel else 1 for each in range(len(shape))]
         whole = np.rint(values / np.reshape(scales, places))
-        return self._dequantized(whole, "i1", scales, axis), scales
+        return self._dequantized(whole + zero_point, dtype, scales, axis, zero_point), scales
 
     def quantized_bias(self, count: int, scale: float, scales: Array) -> str:
         steps = np.float32(scale) * scales
         return self._dequantized(np.rint(self.random.normal(0, 0.2, count) / steps), "i4", steps, 0)
 
-    def _dequantized(self, whole: Array, dtype: str, scales: Array, axis: int) -> str:
+    def _dequantized(
+        self, whole: Array, dtype: str, scales: Array, axis: int, zero_point: int = 0
+    ) -> str:
         scales = np.asarray(scales, "f4")
         attributes = {"axis": axis} if scales.ndim else {}
-        zeros = self.constant(np.zeros(scales.shape), dtype)
-        held = self.constant(whole, dtype)
+        zeros = self.constant(np.full(scales.shape, zero_point), dtype)
+        held = self.constant(np.clip(whole, *_LIMITS[dtype]), dtype)
         return self.op("DequantizeLinear", held, self.constant(scales), zeros, **attributes)
 
 

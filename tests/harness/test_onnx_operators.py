@@ -431,11 +431,68 @@ BYTES: dict[str, tuple[Build, str]] = {
     "average_pool": (alone("AveragePool", SAME, kernel_shape=[2, 2]), "AVERAGE_POOL_2D"),
     "reduce_mean": (alone("ReduceMean", SAME, axes=[2]), "MEAN"),
 }  # fmt: skip
+
+
+def filtered(data: str, filters: str, zero_point: int, *, per_channel: bool) -> Build:
+    """A convolution whose bytes are of such types."""
+
+    def build(g: Graph) -> str:
+        low = -128 if data == "i1" else 0
+        x = g.requantized(g.input("x", IMAGE), 0.02, low + 120, data)
+        w, scales = g.quantized_weights(
+            5, 4, 3, 3, per_channel=per_channel, dtype=filters, zero_point=zero_point
+        )
+        y = g.op("Conv", x, w, g.quantized_bias(5, 0.02, scales))
+        return g.requantized(y, 0.03, low + 100, data)
+
+    return build
+
+
+FILTERS = {
+    f"{data}_by_{filters}_{zero_point}{'_per_channel' if per_channel else ''}": (
+        filtered(data, filters, zero_point, per_channel=per_channel),
+        "CONV_2D",
+    )
+    for data in ("i1", "u1")
+    for filters, zero_point in (("i1", 0), ("i1", 7), ("u1", 128), ("u1", 121))
+    for per_channel in (False, True)
+    if zero_point in (0, 128) or not per_channel
+}
+COLUMNS: dict[str, tuple[Build, str]] = {
+    f"by_columns{'_per_channel' if per_channel else ''}": (
+        lambda g, per_channel=per_channel: quantized(
+            g,
+            g.op(
+                "MatMul",
+                quantized(g, g.input("x", (2, 3, 5))),
+                g.quantized_weights(5, 4, axis=1, per_channel=per_channel)[0],
+            ),
+        ),
+        "CONV_2D" if per_channel else "FULLY_CONNECTED",
+    )
+    for per_channel in (False, True)
+}
+BYTES |= FILTERS | COLUMNS
 # Where NNAPI's operation wants other scales than the file has, or has no 8-bit form.
 REAL: dict[str, tuple[Build, str]] = {
     "sigmoid_in_another_scale": (alone("Sigmoid", (0.01, -128)), "LOGISTIC"),
     "pool_into_another_scale": (alone("MaxPool", (0.03, 3), kernel_shape=[2, 2]), "MAX_POOL_2D"),
     "exp": (alone("Exp", (0.02, -120)), "EXP"),
+    "channels_of_the_input": (
+        lambda g: quantized(
+            g,
+            g.op(
+                "Conv",
+                quantized(g, g.input("x", IMAGE)),
+                g.quantized_weights(4, 4, 3, 3, axis=1)[0],
+            ),
+        ),
+        "CONV_2D",
+    ),
+    "channels_of_which_each_has_a_zero_point": (
+        filtered("u1", "u1", 121, per_channel=True),
+        "CONV_2D",
+    ),
 }
 
 

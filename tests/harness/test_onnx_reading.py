@@ -62,6 +62,14 @@ def test_quantised_operators_become_8_bit_operations(tmp_path: Path) -> None:
     operands = conversion.model.main.operands
     filters = [each for each in operands if each.channel_quant.scales]
     assert [each.channel_quant.channel_dim for each in filters] == [0, 0, 3, 0]
+    products = (pb.OPERATION_TYPE_CONV_2D, pb.OPERATION_TYPE_DEPTHWISE_CONV_2D)
+    biases = [
+        operands[each.inputs[2]]
+        for each in conversion.model.main.operations
+        if each.type in products
+    ]
+    # Their scales are those of the filters' channels.
+    assert [each.scale for each in biases] == [0.0] * 4
 
 
 def test_operands_are_known_by_the_files_names_and_axes(tmp_path: Path) -> None:
@@ -129,6 +137,29 @@ def test_a_cut_goes_through_bytes(tmp_path: Path) -> None:
     y = g.requantized(g.op("Round", x), 0.02, 0, "i1")
     conversion, path = read(g.model(g.op("Add", x, y)), tmp_path)
     assert [each.operator for each in conversion.unmapped] == ["7 Round 'Round_18'"]
+    assert problems(conversion, path) == []
+
+
+def test_what_the_host_gives_in_five_dimensions_stays_there(tmp_path: Path) -> None:
+    g = Graph(7)
+    x = g.op("Reshape", g.op("Exp", g.input("x", (2, 3, 4))), g.ints(1, 1, 2, 3, 4))
+    y = g.op("Squeeze", g.op("Round", x), g.ints(0))
+    conversion, path = read(g.model(g.op("MatMul", y, g.weights(4, 2))), tmp_path)
+    assert [each.text() for each in conversion.unmapped] == [
+        "2 Round 'Round_4': NNAPI has no operation for it, and none is composed",
+        "3 Squeeze 'Squeeze_6': 'Round_4' comes in with more dimensions than NNAPI takes",
+    ]
+    assert problems(conversion, path) == []
+
+
+def test_bytes_that_are_read_in_another_scale_are_left_to_the_host(tmp_path: Path) -> None:
+    g = Graph()
+    x = g.op("QuantizeLinear", g.input("x", (2, 3)), g.constant(0.02), g.constant(0, "i1"))
+    y = g.op("Relu", g.op("DequantizeLinear", x, g.constant(0.03), g.constant(0, "i1")))
+    conversion, path = read(g.model(y), tmp_path)
+    assert [each.reason for each in conversion.unmapped] == [
+        "'QuantizeLinear_3' is read in another scale than it was written in"
+    ] * 2
     assert problems(conversion, path) == []
 
 

@@ -164,8 +164,6 @@ class Mapper:
     def aligned(self, name: str, kept: Sequence[int], rank: int) -> int:
         """The operand with those of so many dimensions: with others, it has lost others."""
         shape = (1,) * (rank - len(self.shape(name))) + self.shape(name)
-        if any(extent > 1 for axis, extent in enumerate(shape) if axis not in kept):
-            raise NotExpressible(f"{name!r} has more dimensions than NNAPI takes")
         dims = [shape[axis] for axis in kept]
         return self.reshaped(self.operand(name), dims, f"{name}/aligned")
 
