@@ -210,6 +210,25 @@ def test_a_graph_that_reads_around_itself_is_told(tmp_path: Path) -> None:
         read(g.model(y), tmp_path)
 
 
+def test_an_attribute_of_no_meaning_is_told(tmp_path: Path) -> None:
+    g = Graph()
+    image = g.op("Relu", g.input("x", (1, 3, 4, 4)))
+    scales = g.constant([1, 1, 2, 2])
+    conversion = read(g.model(g.op("Resize", image, "", scales, nearest_mode="up")), tmp_path)
+    assert [each.reason for each in conversion.unmapped] == [
+        "it contradicts itself (KeyError: 'up')"
+    ]
+
+
+def test_weights_that_are_no_numbers_are_read_without_a_warning(tmp_path: Path) -> None:
+    """Warnings are errors here."""
+    model = onnx_models.mobilenet_block()
+    for tensor in model.graph.initializer:
+        if tensor.data_type == TensorProto.FLOAT:
+            tensor.raw_data = b"\xff\xff\x7f\xff" * (len(tensor.raw_data) // 4)
+    assert read(model, tmp_path).unmapped == ()
+
+
 @pytest.mark.parametrize("name", ["mobilenet_block", "resnet_block_qdq", "transformer_encoder"])
 def test_whatever_is_damaged_is_told_or_read(name: str, tmp_path: Path) -> None:
     """Bytes are changed all over the file: nothing but a HalyardError comes of it."""

@@ -25,6 +25,8 @@ from halyard.proto import halyard_pb2 as pb
 FORMAT = "ONNX"
 
 
+# Weights may be of any size; what becomes of them is looked at.
+@np.errstate(all="ignore")
 def converted(content: bytes, path: Path) -> Conversion:
     """HalyardError for what is no ONNX file, or has values of unknown shape at its ends."""
     model = model_of(content, path)
@@ -92,9 +94,12 @@ class _Mapping:
             if node.number not in self.mapper.absorbed:
                 try:
                     self._map(node)
-                # numpy's ValueError is about shapes that a hostile file makes up.
-                except (NotExpressible, ValueError, OverflowError) as error:
+                except NotExpressible as error:
                     self.unmapped[node.number] = Unmapped(node.label, str(error))
+                # Attributes that go with no shape: onnx checks some of them, and no others.
+                except (ValueError, ArithmeticError, LookupError) as error:
+                    reason = f"it contradicts itself ({type(error).__name__}: {error})"
+                    self.unmapped[node.number] = Unmapped(node.label, reason)
 
     def _map(self, node: Node) -> None:
         handler = HANDLERS.get(node.operator)
