@@ -155,6 +155,7 @@ PICKLES: dict[str, tuple[bytes, str]] = {
     "below_the_stack": (b"\x80\x02R.", "damaged"),
     "no_mark": (b"\x80\x02Nt.", "did not begin"),
     "not_a_list": (b"\x80\x02NNa.", "no list"),
+    "an_escape_in_a_name": (b"\x80\x02c\\d\nx\n)\x81.", "none of TorchScript's"),
     "unknown_memo": (b"\x80\x02h\x05.", "damaged"),
 }
 

@@ -5,6 +5,7 @@ tensors' descriptions, lists, dictionaries, numbers and strings, and runs nothin
 from __future__ import annotations
 
 import pickletools
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -63,14 +64,21 @@ _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 
 def loads(content: bytes) -> Any:
     """ValueError for what is no pickle, or has more in it than data."""
-    machine = _Machine()
     try:
-        for opcode, argument, _ in pickletools.genops(content):
-            if opcode.name == "STOP":
-                return machine.pop()
-            machine.step(opcode.name, argument)
+        with warnings.catch_warnings():
+            # Of escapes in names, which are no TorchScript's either.
+            warnings.simplefilter("ignore")
+            return _run(content)
     except (IndexError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"its pickle is damaged: {error}") from error
+
+
+def _run(content: bytes) -> Any:
+    machine = _Machine()
+    for opcode, argument, _ in pickletools.genops(content):
+        if opcode.name == "STOP":
+            return machine.pop()
+        machine.step(opcode.name, argument)
     raise ValueError("its pickle does not end")
 
 
