@@ -186,3 +186,15 @@ def transformer_encoder() -> ModelProto:
     m = g.op("Mul", g.op("Mul", m, g.op("Add", bend, g.constant(1))), g.constant(0.5))
     x = g.op("Add", x, linear(m, 32, width))
     return g.model(x, g.op("ReduceMean", x, axes=[1], keepdims=0))
+
+
+def halved(model: ModelProto) -> ModelProto:
+    """In float16 throughout."""
+    for tensor in model.graph.initializer:
+        if tensor.data_type == TensorProto.FLOAT:
+            values = numpy_helper.to_array(tensor).astype("f2")
+            tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+    for info in (*model.graph.input, *model.graph.output):
+        if info.type.tensor_type.elem_type == TensorProto.FLOAT:
+            info.type.tensor_type.elem_type = TensorProto.FLOAT16
+    return model

@@ -33,6 +33,8 @@ MODELS: dict[str, Callable[[], ModelProto]] = {
     "resnet_uint8_per_channel": lambda: onnx_models.resnet_block_qdq("u1"),
     "resnet_uint8": lambda: onnx_models.resnet_block_qdq("u1", per_channel=False),
     "transformer": onnx_models.transformer_encoder,
+    "mobilenet_float16": lambda: onnx_models.halved(onnx_models.mobilenet_block()),
+    "transformer_float16": lambda: onnx_models.halved(onnx_models.transformer_encoder()),
 }
 
 

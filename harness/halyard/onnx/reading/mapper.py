@@ -30,6 +30,7 @@ from halyard.model import (
 from halyard.model.arguments import Activation
 from halyard.onnx.reading import quantities
 from halyard.onnx.reading.clipping import fused
+from halyard.onnx.reading.legality import takes
 from halyard.onnx.reading.network import MAX_VALUE_BYTES, Network, Node
 from halyard.onnx.reading.quantities import Quantization
 from halyard.proto import halyard_pb2 as pb
@@ -51,49 +52,6 @@ FLOATS = (pb.OPERAND_TYPE_TENSOR_FLOAT32, pb.OPERAND_TYPE_TENSOR_FLOAT16)
 
 # Whether an operation takes 8-bit inputs of such quantities to such an output.
 Fits = Callable[[Sequence[Quantization], Quantization], bool]
-
-_COMPARISONS = {
-    pb.OPERATION_TYPE_EQUAL,
-    pb.OPERATION_TYPE_NOT_EQUAL,
-    pb.OPERATION_TYPE_GREATER,
-    pb.OPERATION_TYPE_GREATER_EQUAL,
-    pb.OPERATION_TYPE_LESS,
-    pb.OPERATION_TYPE_LESS_EQUAL,
-}
-# The operations that take what is no real number.
-_TAKES = {
-    pb.OPERAND_TYPE_TENSOR_INT32: _COMPARISONS
-    | {
-        pb.OPERATION_TYPE_ABS,
-        pb.OPERATION_TYPE_ADD,
-        pb.OPERATION_TYPE_ARGMAX,
-        pb.OPERATION_TYPE_ARGMIN,
-        pb.OPERATION_TYPE_BATCH_MATMUL,
-        pb.OPERATION_TYPE_CAST,
-        pb.OPERATION_TYPE_EXPAND_DIMS,
-        pb.OPERATION_TYPE_GATHER,
-        pb.OPERATION_TYPE_MAXIMUM,
-        pb.OPERATION_TYPE_MINIMUM,
-        pb.OPERATION_TYPE_MUL,
-        pb.OPERATION_TYPE_NEG,
-        pb.OPERATION_TYPE_RESHAPE,
-        pb.OPERATION_TYPE_SELECT,
-        pb.OPERATION_TYPE_SLICE,
-        pb.OPERATION_TYPE_SPLIT,
-        pb.OPERATION_TYPE_SUB,
-        pb.OPERATION_TYPE_TILE,
-        pb.OPERATION_TYPE_TOPK_V2,
-    },
-    pb.OPERAND_TYPE_TENSOR_BOOL8: {
-        pb.OPERATION_TYPE_CAST,
-        pb.OPERATION_TYPE_EQUAL,
-        pb.OPERATION_TYPE_LOGICAL_AND,
-        pb.OPERATION_TYPE_LOGICAL_NOT,
-        pb.OPERATION_TYPE_LOGICAL_OR,
-        pb.OPERATION_TYPE_NOT_EQUAL,
-        pb.OPERATION_TYPE_SELECT,
-    },
-}
 
 
 class Layout(enum.Enum):
@@ -360,7 +318,7 @@ class Mapper:
         self, operation: int, inputs: Sequence[int], outputs: Sequence[tuple[str, TensorType]]
     ) -> list[int]:
         first = self.builder.operand(inputs[0]).type
-        if first in _TAKES and operation not in _TAKES[first]:
+        if not takes(operation, first):
             raise NotExpressible(f"{operation_name(operation)} does not take {type_name(first)}")
         return self.builder.operation_n(operation, inputs, outputs)
 
