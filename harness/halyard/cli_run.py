@@ -5,7 +5,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -332,19 +332,23 @@ class _Series:
         except DeviceError:
             self._show_log(service)
             raise
-        if not all(measurement.ok for measurement in measurements):
-            self._show_log(service)
-        return measurements
+        if all(measurement.ok for measurement in measurements):
+            return measurements
+        log = "\n".join(self._show_log(service))
+        return [each if each.ok else replace(each, log=log) for each in measurements]
 
-    def _show_log(self, service: Service) -> None:
+    def _show_log(self, service: Service) -> list[str]:
+        """And gives its end."""
         try:
             lines = service.log().splitlines()
         except DeviceError:
             # The device is what failed, and that is told already.
-            return
+            return []
         self.terminal.detail(f"the end of the service's log ({len(lines)} lines in all):")
-        for line in lines[-_LOG_LINES:]:
+        shown = lines[-_LOG_LINES:]
+        for line in shown:
             self.terminal.detail(f"  {line}")
+        return shown
 
 
 def _write_json(path: Path, documents: Sequence[Run]) -> None:

@@ -57,6 +57,7 @@ class Measurement:
     notes: Sequence[str] = field(default=())  # what the user should know all the same
     peak: Peak | None = None  # of the machine, for the profile
     emulated: bool = False  # whether the device's processor is, so that times say little
+    log: str = ""  # the end of the service's, where it is no success
 
     @property
     def ok(self) -> bool:
@@ -132,6 +133,7 @@ class Measurement:
             failed_stage=stage_name(result.failed_stage),
             status=status_name(execution.status if execution else result.status),
             message=result.message or (execution.message if execution else ""),
+            log=self.log,
             agreement=self._agreement(),
             prepare_ms=result.prepare_ns / 1e6,
             timings_ms=self.wall.record() if self.wall else None,

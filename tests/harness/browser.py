@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -177,8 +178,15 @@ class Browser:
             self.complaints.append(said["entry"]["text"])
 
     def close(self) -> None:
-        self._process.terminate()
-        self._process.wait()
+        # It ends its other processes, too, which write into its folder.
+        self._session = None
+        with contextlib.suppress(AssertionError, OSError):
+            self.call("Browser.close")
+        try:
+            self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         os.close(self._in)
         os.close(self._out)
 

@@ -56,17 +56,24 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """`more`: how many rows were left out."""
+    """`more`: how many rows were left out; `folded`: it is closed until it is wanted."""
 
     template: ClassVar = "table"
     caption: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     more: int = 0
+    folded: bool = False
 
     @classmethod
     def of(
-        cls, caption: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]], more: int = 0
+        cls,
+        caption: str,
+        columns: Sequence[Column],
+        rows: Sequence[Sequence[Cell]],
+        more: int = 0,
+        *,
+        folded: bool = False,
     ) -> Self:
         """Without the columns that have nothing in any row, and of no more rows than a page can
         have."""
@@ -81,6 +88,7 @@ class Table:
             [columns[place] for place in told],
             [[row[place] for place in told] for row in shown],
             more + len(rows) - len(shown),
+            folded,
         )
 
 

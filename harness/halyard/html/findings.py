@@ -61,6 +61,16 @@ class _Named(msgspec.Struct):
     name: str = ""
 
 
+class _Model(msgspec.Struct):
+    name: str = ""
+    type: str = ""
+    size: int = 0
+
+    @property
+    def text(self) -> str:
+        return f"{self.name} {self.type} {self.size or ''}".strip()
+
+
 class _Statistics(msgspec.Struct):
     name: str = ""
     max_abs_error: Error = 0.0
@@ -103,7 +113,7 @@ class _Layers(msgspec.Struct):
 
 
 class _Compare(msgspec.Struct):
-    model: _Named
+    model: _Model
     a: _Named
     b: _Named
     ok: bool = True
@@ -133,7 +143,7 @@ def compare(results: Results) -> Section | None:
     documents = _contents(results, "compare", _Compare)
     rows = [
         [
-            blocks.text(said.model.name),
+            blocks.text(said.model.text),
             blocks.text(said.a.name),
             blocks.text(said.b.name),
             blocks.text(inputs.inputs),
@@ -175,7 +185,7 @@ def _layers(number: int, said: _Compare) -> Plot:
         )
         for each in (said.layers.layers if said.layers else ())
     ]
-    title = f"{said.model.name}: {said.a.name} and {said.b.name} by layer"
+    title = f"{said.model.text}: {said.a.name} and {said.b.name} by layer"
     return layer_errors(f"layers-{number}", title, "max error", layers)
 
 

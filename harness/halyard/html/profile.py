@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from halyard.html import blocks
 from halyard.html.blocks import Block, Plots, Section, Table
+from halyard.html.variants import threads_text
 from halyard.plots.bars import side_by_side
 from halyard.plots.plot import Plot
 from halyard.store import Results
@@ -35,9 +36,12 @@ def section(results: Results) -> Section | None:
     tables: list[Block] = []
     for number, profile in enumerate(profiles[:_MODELS], 1):
         nodes = results.nodes(profile)
-        title = f"{profile.model} on {profile.device or 'this machine'}"
-        if profile.backends:
-            title += f", {profile.backends}"
+        words = [
+            f"{profile.model} on {profile.device}",
+            profile.backends,
+            threads_text(profile.threads or 0),
+        ]
+        title = ", ".join(word for word in words if word)
         plots.append(_plot(number, title, nodes))
         tables.append(_table(title, profile, nodes))
     found: list[Block] = [Plots(plots), *tables]
@@ -77,4 +81,4 @@ def _table(title: str, profile: Profile, nodes: list[Node]) -> Table:
         for node in nodes[:_NODES]
     ]
     caption = f"{title}: {len(nodes)} nodes, {whole:.3g} ms ({profile.at[:16].replace('T', ' ')})"
-    return Table.of(caption, _COLUMNS, rows, max(0, len(nodes) - _NODES))
+    return Table.of(caption, _COLUMNS, rows, max(0, len(nodes) - _NODES), folded=True)

@@ -13,7 +13,7 @@ from halyard.store import Results
 from halyard.store.reading import Document
 
 # What a section of its own shows.
-_SHOWN = ("run", "bench", "conformance", "vts", "doctor", "compare")
+_SHOWN = ("run", "bench", "conformance", "vts", "doctor", "compare", "profile")
 _ROWS = 300
 _DETAILS = 60
 _TEXT = 16_000

@@ -156,11 +156,12 @@ def _point(row: Timing) -> Point:
 
 
 def _side_by_side(series: dict[Variant, list[Timing]]) -> list[Plot]:
-    """The last times of models that more than one device has run."""
+    """The last times of what more than one device has run, on the same backends."""
     last: dict[str, dict[str, Timing]] = {}
     for variant, times in series.items():
-        if variant.engine == OURS:
-            mine = last.setdefault(variant.model, {})
+        if variant.engine == OURS and times[-1].kind == "run":
+            name = f"{variant.model} {variant.backends}".strip()
+            mine = last.setdefault(name, {})
             known = mine.get(variant.device)
             if known is None or times[-1].order > known.order:
                 mine[variant.device] = times[-1]

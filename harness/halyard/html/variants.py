@@ -33,7 +33,7 @@ class Variant:
             "device": self.device,
             "hal": self.hal and f"HAL {self.hal}",
             "backends": self.backends,
-            "threads": _threads(self.threads),
+            "threads": threads_text(self.threads),
             "engine": self.engine,
         }
 
@@ -49,7 +49,8 @@ def names(variants: Sequence[Variant], always: Sequence[str] = ("device",)) -> l
     return [", ".join(each[part] for part in telling if each[part]) for each in words]
 
 
-def _threads(count: int) -> str:
+def threads_text(count: int) -> str:
+    """Empty where it is not known."""
     return "" if not count else "1 thread" if count == 1 else f"{count} threads"
 
 

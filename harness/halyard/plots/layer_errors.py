@@ -9,8 +9,6 @@ from typing import Any
 
 from halyard.plots.plot import BAD, MUTED, SERIES, WIDTH, Plot, label
 
-# The least that is drawn, as an axis of logarithms has no 0.
-_FLOOR = 1e-9
 # Names that fit along the axis, of each inch.
 _NAMES = 8
 
@@ -32,13 +30,17 @@ def layer_errors(
     wrong = [place for place, each in enumerate(layers) if each.diverges]
     first = f"; the first that diverges is {layers[wrong[0]].name}" if wrong else ""
 
+    # An axis of logarithms has no 0: what is exact stands a decade below the least error.
+    errors = [error for each in layers for error in (each.chained, each.isolated) if error]
+    floor = min(errors, default=1.0) / 10
+
     def draw(axes: Any) -> None:
         for kind, marker, colour, values in (
             ("in the whole model", "o-", SERIES[0], [each.chained for each in layers]),
             ("alone, on A's inputs", "x-", SERIES[2], [each.isolated for each in layers]),
         ):
             places = [place for place, value in enumerate(values) if value is not None]
-            shown = [max(value, _FLOOR) for value in values if value is not None]
+            shown = [max(value, floor) for value in values if value is not None]
             if places:
                 axes.plot(
                     places, shown, marker, markersize=3, linewidth=0.9, color=colour, label=kind

@@ -134,6 +134,8 @@ class Vanished(Record, frozen=True, kw_only=True):
 
 
 class Run(Document, frozen=True, kw_only=True):
+    """`log` is the end of the service's, where it failed."""
+
     model: Model
     device: Device
     target: str
@@ -158,3 +160,4 @@ class Run(Document, frozen=True, kw_only=True):
     profile: list[Node]
     placement: list[Placement]
     vanished: list[Vanished]
+    log: str = ""

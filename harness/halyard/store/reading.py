@@ -163,6 +163,7 @@ class Profile(Row, frozen=True, kw_only=True):
     device: str
     backends: str
     model: str
+    threads: int | None
 
 
 class Node(Row, frozen=True, kw_only=True):
@@ -347,9 +348,9 @@ class Results:
         return self._rows(
             Profile,
             'SELECT c.id AS document, n.model AS model_id, max(c."order"), c.at, c.device, '
-            f"c.backends, {_MODEL} AS model "
+            f"c.backends, {_MODEL} AS model, n.threads "
             "FROM nodes n JOIN chosen c ON c.id = n.document JOIN models m ON m.id = n.model "
-            "GROUP BY n.model, c.device, c.backends ORDER BY model, c.device",
+            "GROUP BY n.model, c.device, c.backends, n.threads ORDER BY model, c.device, n.threads",
         )
 
     def nodes(self, profile: Profile) -> list[Node]:
@@ -357,9 +358,10 @@ class Results:
         return self._rows(
             Node,
             "SELECT label, node, type, backend, kernel, median, share FROM nodes "
-            "WHERE document = ? AND model = ? ORDER BY median DESC",
+            "WHERE document = ? AND model = ? AND threads IS ? ORDER BY median DESC",
             profile.document,
             profile.model_id,
+            profile.threads,
         )
 
     def close(self) -> None:
