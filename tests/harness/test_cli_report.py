@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
@@ -158,6 +159,18 @@ def test_tells_what_got_slower(path: Path, report: Report) -> None:
     assert found.column("Slower than the time before", "Change") == ["+20 %"]
     changes = dict(zip(found.column(TIMES, "Model"), found.column(TIMES, "Change"), strict=True))
     assert changes["fast quant8 224"] == "-60 %"
+
+
+def test_what_may_be_chance_is_not_slower(path: Path, report: Report) -> None:
+    """The medians' confidence intervals touch."""
+    slow = sample.run(median=3.0)
+    assert slow.timings_ms is not None
+    unsure = msgspec.structs.replace(slow.timings_ms, median_interval=(2.6, 3.4))
+    add(path, sample.run())
+    add(path, msgspec.structs.replace(slow, timings_ms=unsure))
+    assert report().exit_code == 0
+    assert tables(path).column(TIMES, "Change")[0] == "+20 %"
+    assert "Slower than the time before" not in tables(path).tables
 
 
 def test_a_device_is_compared_with_none_but_itself(path: Path, report: Report) -> None:

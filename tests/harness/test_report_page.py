@@ -2,6 +2,7 @@
 """The page of halyard report in a browser: it shows what it should, to everybody, and runs nothing
 that a device or a file has put into it."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -278,7 +279,10 @@ def test_shows_what_devices_and_files_say_and_runs_none_of_it(
             (text, sample.doctor(device=text, seen=text)),
             ("host", sample.run(model=text, median=3.0)),
         ]
-    browser.show(page_of(tmp_path, *documents))
+    page = page_of(tmp_path, *documents)
+    # What would steer a terminal, or turn the direction of what is read.
+    assert not re.findall("[\x00\x1b\u202e\u2066]", page.read_text())
+    browser.show(page)
     assert browser.complaints == []
     assert len(browser.requests) == 1
     browser.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
@@ -295,5 +299,5 @@ def test_shows_what_devices_and_files_say_and_runs_none_of_it(
     assert "<script>window.hacked = 1</script>" in names
     assert "{{ 7 * 7 }}{% raw %}" in names
     assert "\\x00\\x1b[31m\\u202eedoc\\u2066" in names
-    browser.show(tmp_path / "results.html", width=360)
+    browser.show(page, width=360)
     assert browser.value("document.scrollingElement.scrollWidth") <= 360

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import msgspec
@@ -194,6 +195,21 @@ def test_several_devices_write_at_once(path: Path) -> None:
     assert rows(path, "SELECT count(*) FROM documents") == [(32,)]
     assert rows(path, "SELECT count(*) FROM cases WHERE status = 'failed'") == [(1600,)]
     assert rows(path, "SELECT count(*) FROM devices") == [(4,)]
+
+
+def test_several_make_the_file_at_once(tmp_path: Path) -> None:
+    """Whoever looked before another one wrote waits for it, too."""
+    together = Barrier(4)
+
+    def make(path: Path) -> None:
+        together.wait()
+        Store.open(path).close()
+
+    with ThreadPoolExecutor(4) as pool:
+        for number in range(25):
+            path = tmp_path / f"{number}.db"
+            for each in [pool.submit(make, path) for _ in range(4)]:
+                each.result()
 
 
 def test_is_one_file_once_it_is_written(path: Path) -> None:
