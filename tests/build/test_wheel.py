@@ -79,6 +79,7 @@ def test_its_command_runs_its_programs(installed: Path) -> None:
     table = run(installed, main, "operations", "--markdown")
     assert table in (ROOT / "docs" / "operations.md").read_text()
     devices = run(installed, main, "devices")
+    assert (installed / "halyard" / "html" / "templates" / "page.html.j2").exists()
     assert str(installed / "halyard" / "device-configs" / "virtual.yaml") in devices
     lines = [line for line in devices.splitlines() if "no programs for it" in line]
     assert [line.split()[0] for line in lines] == ["host-arm64", "vm-arm64"]

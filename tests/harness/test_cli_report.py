@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from halyard import cli
 from halyard.html.conformance import CASES
 from halyard.records import Document
+from halyard.records.bench import Sustained, Window
 from halyard.store import Origin, Store
 from tests.harness import sample_results as sample
 
@@ -178,6 +179,40 @@ def test_a_device_is_compared_with_none_but_itself(path: Path, report: Report) -
     add(path, sample.run(median=9.0), device="vm")
     assert report().exit_code == 0
     assert "Slower than the time before" not in tables(path).tables
+
+
+def test_shows_what_a_load_that_goes_on_does(path: Path, report: Report) -> None:
+    bench = sample.bench()
+    windows = [
+        Window(
+            begin_s=10.0 * number,
+            seconds=10.0,
+            runs=5,
+            throughput_per_s=0.5,
+            median_ms=2.0 + number,
+            p90_ms=3.0,
+            temperature_c=30.0 + number,
+            mhz=[],
+        )
+        for number in range(3)
+    ]
+    load = Sustained(
+        seconds=30.0,
+        runs=15,
+        throughput_per_s=0.5,
+        slowdown=2.0,
+        joules=None,
+        joules_per_run=None,
+        reason="",
+        windows=windows,
+        samples=[],
+    )
+    [result] = bench.results
+    result = msgspec.structs.replace(result, sustained=load)
+    add(path, msgspec.structs.replace(bench, results=[result]))
+    assert report().exit_code == 0
+    said = "2 ms at first, 4 ms in the end; 30 °C, then 32 °C"
+    assert said in path.with_suffix(".html").read_text()
 
 
 def test_shows_the_devices_and_the_time_that_are_asked_for(path: Path, report: Report) -> None:

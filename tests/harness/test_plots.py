@@ -13,6 +13,7 @@ from halyard.plots.bars import shares, side_by_side
 from halyard.plots.history import Point, Series, history
 from halyard.plots.layer_errors import LayerError, layer_errors
 from halyard.plots.plot import SERIES, Plot, label, matplotlib
+from halyard.plots.sustained import Window, sustained
 
 HISTORY = history(
     "times",
@@ -33,7 +34,10 @@ LAYERS = layer_errors(
     "max error",
     [LayerError("0 CONV_2D", 0.0, None, False), LayerError("1 ADD", 0.5, 0.1, True)],
 )
-PLOTS = pytest.mark.parametrize("plot", [HISTORY, BARS, SHARES, LAYERS], ids=lambda each: each.name)
+LOAD = sustained("load", "Under load", [Window(0, 2.0, 30.0), Window(10, 3.0, 41.5)])
+PLOTS = pytest.mark.parametrize(
+    "plot", [HISTORY, BARS, SHARES, LAYERS, LOAD], ids=lambda each: each.name
+)
 
 
 @PLOTS
@@ -74,6 +78,11 @@ def test_shows_names_and_values() -> None:
     assert {"1", "3", "4"} <= set(texts(BARS))
     assert {"CpuAcc", "CpuRef", "% of the operations"} <= set(texts(SHARES))
     assert {"phone", "_vm", "01-01 00:00", "01-03 00:00"} <= set(texts(HISTORY))
+
+
+def test_shows_a_load_with_the_devices_temperature_where_it_tells() -> None:
+    assert {"median ms", "°C", "seconds"} <= set(texts(LOAD))
+    assert "°C" not in texts(sustained("cold", "Cold", [Window(0, 2.0), Window(10, 3.0)]))
 
 
 def test_says_in_words_what_is_seen() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from halyard.html import blocks
+from halyard.html import blocks, sustained
 from halyard.html.blocks import Block, Cell, Plots, Section, Table
 from halyard.html.variants import OURS, Variant, by_variant, names
 from halyard.plots.bars import side_by_side
@@ -53,7 +53,11 @@ def section(results: Results) -> Section | None:
     rows = [_row(variant, times) for variant, times in sorted(series.items())]
     found: list[Block] = []
     # Those of one height stand side by side.
-    groups = ([*_side_by_side(series), *_ratios(series)], _histories(series))
+    groups = (
+        [*_side_by_side(series), *_ratios(series)],
+        _histories(series),
+        sustained.plots(results),
+    )
     found += [Plots(plots) for plots in groups if plots]
     found.append(Table.of("Last times of each model", _COLUMNS, rows))
     return Section("timing", "Timing", found)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a load that goes on makes of a model's time."""
+
+from __future__ import annotations
+
+import msgspec
+
+from halyard.html.variants import threads_text
+from halyard.plots.plot import Plot
+from halyard.plots.sustained import Window, sustained
+from halyard.store import Results
+
+# Benchmarks that are looked at, the last ones, and plots.
+_DOCUMENTS = 40
+_PLOTS = 8
+
+
+class _Window(msgspec.Struct):
+    begin_s: float
+    median_ms: float
+    temperature_c: float | None = None
+
+
+class _Sustained(msgspec.Struct):
+    windows: list[_Window] = []
+
+
+class _Result(msgspec.Struct):
+    model: str = ""
+    type: str = ""
+    size: int = 0
+    threads: int = 0
+    sustained: _Sustained | None = None
+
+
+class _Bench(msgspec.Struct):
+    results: list[_Result] = []
+
+
+def plots(results: Results) -> list[Plot]:
+    """The last one of each model on each device."""
+    last: dict[str, list[Window]] = {}
+    benches = [each for each in results.documents() if each.kind == "bench"]
+    for document in benches[-_DOCUMENTS:]:
+        try:
+            said = msgspec.json.decode(results.content(document.id), type=_Bench)
+        except msgspec.MsgspecError:
+            continue
+        for result in said.results:
+            if result.sustained is not None and result.sustained.windows:
+                words = [
+                    f"{result.model} {result.type} {result.size or ''}".strip(),
+                    document.device,
+                    threads_text(result.threads),
+                ]
+                last[", ".join(word for word in words if word)] = [
+                    Window(each.begin_s, each.median_ms, each.temperature_c)
+                    for each in result.sustained.windows
+                ]
+    return [
+        sustained(f"sustained-{number}", f"{name} under load", windows)
+        for number, (name, windows) in enumerate(list(last.items())[:_PLOTS], 1)
+    ]
