@@ -162,6 +162,25 @@ def test_tells_what_got_slower(path: Path, report: Report) -> None:
     assert changes["fast quant8 224"] == "-60 %"
 
 
+def test_claims_no_more_than_there_is(path: Path, report: Report) -> None:
+    """Of a first time there is no slower, and what is skipped has not passed."""
+    run = sample.run()
+    add(path, msgspec.structs.replace(run, agreement=None))
+    skipped = msgspec.structs.replace(sample.case("skipped"), status="unsupported")
+    add(path, msgspec.structs.replace(sample.conformance(passed=2), cases=[skipped]))
+    assert report().exit_code == 0
+    text = path.with_suffix(".html").read_text()
+    assert "nothing before to compare with" in text
+    assert "0 of 1 compared with a reference" in text
+    assert "0 of 1 cases passed" in text
+    assert "none slower" not in text
+    add(path, run)
+    assert report().exit_code == 0
+    text = path.with_suffix(".html").read_text()
+    assert "none slower" in text
+    assert "1 of 1 compared with a reference" in text
+
+
 def test_what_may_be_chance_is_not_slower(path: Path, report: Report) -> None:
     """The medians' confidence intervals touch."""
     slow = sample.run(median=3.0)

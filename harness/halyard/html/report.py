@@ -63,7 +63,9 @@ def written(results: Results, sections: Sequence[Section], *, plots: bool = True
     documents = results.documents()
     first, last = (each.at[:16].replace("T", " ") for each in (documents[0], documents[-1]))
     name = printable(results.path.name)
-    lead = [f"{len(documents)} results from {first} to {last} UTC, of {name}"]
+    count = "1 result" if len(documents) == 1 else f"{len(documents)} results"
+    span = first if first == last else f"{first} to {last}"
+    lead = [f"{count} of {span} UTC, in {name}"]
     if not plots:
         lead.append("Without plots.")
     return page.render("Halyard report", lead, sections, plots=plots)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from halyard.html import blocks
 from halyard.html.blocks import Block, Cell, Section, Table, Tile, Tiles
 from halyard.html.conformance import GOOD
-from halyard.html.timing import NOTICED, slower
+from halyard.html.timing import NOTICED, comparable, slower
 from halyard.html.variants import Variant
 from halyard.store import Results
 from halyard.store.reading import Device, Document
@@ -21,7 +21,7 @@ def section(results: Results) -> Section:
     devices = results.devices()
     tiles = [
         *_cases(results),
-        *_models(results.documents()),
+        *_models(results, results.documents()),
         *_times(results),
         Tile(
             "Devices", str(len(devices)), _listed([each.name for each in devices]), link="devices"
@@ -36,12 +36,13 @@ def _cases(results: Results) -> list[Tile]:
         return []
     count = sum(row.count for row in rows)
     bad = sum(row.count for row in rows if row.status not in GOOD)
-    value = f"{bad} failed" if bad else "all passed"
-    about = f"of {count} cases, as they last ran"
+    passed = sum(row.count for row in rows if row.status == "passed")
+    value = f"{bad} failed" if bad else "none failed"
+    about = f"as they last ran: {passed} of {count} cases passed"
     return [Tile("Conformance", value, about, "bad" if bad else "good", "conformance")]
 
 
-def _models(documents: Sequence[Document]) -> list[Tile]:
+def _models(results: Results, documents: Sequence[Document]) -> list[Tile]:
     last = {
         (each.model, each.device, each.hal, each.backends): each
         for each in documents
@@ -50,17 +51,23 @@ def _models(documents: Sequence[Document]) -> list[Tile]:
     if not last:
         return []
     bad = sum(not each.ok for each in last.values())
-    value = f"{bad} failed" if bad else "all agree"
-    about = f"of {len(last)} runs of models, as they last ran"
+    compared = {each.id for each in last.values()} & {
+        each.document for each in results.agreements()
+    }
+    value = f"{bad} failed" if bad else "none failed"
+    about = f"as they last ran: {len(compared)} of {len(last)} compared with a reference"
     return [Tile("Models", value, about, "bad" if bad else "good", "runs")]
 
 
 def _times(results: Results) -> list[Tile]:
+    again = comparable(results)
     if not results.timings():
         return []
+    if not again:
+        return [Tile("Timing", "first times", "nothing before to compare with", link="timing")]
     found = slower(results)
     value = f"{len(found)} slower" if found else "none slower"
-    about = f"by more than {100 * NOTICED:.0f} % than the time before"
+    about = f"by more than {100 * NOTICED:.0f} %, of {again} that were timed before"
     return [Tile("Timing", value, about, "warn" if found else "good", "timing")]
 
 

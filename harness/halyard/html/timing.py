@@ -120,14 +120,21 @@ def change_cell(times: Sequence[Timing]) -> Cell:
     return Cell(f"{100 * told:+.0f} %", told, tone)
 
 
+def comparable(results: Results) -> int:
+    """How many were timed before, ours alone."""
+    return sum(len(times) > 1 for _, times in _ours(results))
+
+
 def slower(results: Results) -> list[tuple[Variant, float]]:
     """What takes longer than the time before, ours alone."""
-    series = by_variant(row for row in results.timings() if row.span == "wall")
     return [
-        (variant, change(times) or 0.0)
-        for variant, times in sorted(series.items())
-        if variant.engine == OURS and is_slower(times)
+        (variant, change(times) or 0.0) for variant, times in _ours(results) if is_slower(times)
     ]
+
+
+def _ours(results: Results) -> list[tuple[Variant, list[Timing]]]:
+    series = by_variant(row for row in results.timings() if row.span == "wall")
+    return [each for each in sorted(series.items()) if each[0].engine == OURS]
 
 
 # ---- plots --------------------------------------------------------------------------------------
