@@ -20,6 +20,7 @@ from halyard.bench.pair_run import PairRun
 from halyard.bench.report import Report
 from halyard.bench.results import Skipped
 from halyard.bench.site import Site
+from halyard.bench.subjects import subjects_of
 from halyard.bench.table import (
     print_clients,
     print_conditions,
@@ -49,7 +50,7 @@ from halyard.model import DataType
 from halyard.output_file import check_writable
 from halyard.records.bench import Bench
 from halyard.runner import EXECUTION_MODES
-from halyard.subject import Subject
+from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal
 
 _TYPES = "float32,quant8_signed"
@@ -60,7 +61,7 @@ _TYPES = "float32,quant8_signed"
         "halyard bench --models mobilenet_v2 --types quant8_signed --threads 1",
         "halyard bench --models mobilenet_v1,resnet_50 --peers litert --json out.json",
         "halyard bench --models mobilenet_v2 --clients 1,4 --profile",
-        "halyard bench --models mobilenet_v2 --device SERIAL --sustained 120",
+        "halyard bench --models model.tflite --device SERIAL --sustained 120",
         "halyard bench --models resnet_50 --a backends=CpuRef --b backends=CpuAcc",
         "halyard bench --models resnet_50 --baseline out.json --fail-above 5%",
         "halyard bench --compare before.json after.json",
@@ -69,7 +70,8 @@ _TYPES = "float32,quant8_signed"
 @click.option(
     "--models",
     metavar="LIST",
-    help=f"Of the zoo, with commas between: {', '.join(zoo.NAMES)}. Left out: all.",
+    help=f"Files, or of the zoo, with commas between: {', '.join(zoo.NAMES)}. Left out: all "
+    "of the zoo.",
 )
 @click.option(
     "--types",
@@ -216,7 +218,7 @@ def bench(
         sys.exit(1 if fail_above is not None and outcome.slower(fail_above) else 0)
     check_baseline(baseline, fail_above)
     earlier = baselines.read(baseline) if baseline is not None else None
-    names = _known(models, "--models", zoo.NAMES) if models is not None else list(zoo.NAMES)
+    names = _names(models, "--models") if models is not None else list(zoo.NAMES)
     data_types = [DataType(name) for name in _known(types, "--types", list(map(str, DataType)))]
     counts = _numbers(threads, "--threads", 1, 64)
     client_counts = _numbers(clients, "--clients", 1, 32) if clients is not None else []
@@ -225,6 +227,7 @@ def bench(
     config = config_of(device_name)
     asked = parse_backends(backends, known=config.kind != "adb")
     zoo.check(size, width)
+    subjects = subjects_of(names, data_types, size, width, option="--models")
     is_here = device_name == "host"
     if instance is not None and config.kind == "host":
         raise ConfigError("--instance needs a service, and so a device")
@@ -276,11 +279,6 @@ def bench(
                 site=site,
                 properties=device.properties(),
             )
-            subjects = [
-                Subject.of_zoo(name, data_type, size, width)
-                for name in names
-                for data_type in data_types
-            ]
             try:
                 if words_a is not None:
                     run = PairRun(terminal, site, device_name, timing.stretch, timing.amount, gate)
@@ -358,7 +356,7 @@ def _no_peaks(counts: Sequence[int]) -> dict[int, machine.Peak]:
 def _measure(
     terminal: Terminal,
     benchmark: Benchmark,
-    subjects: Sequence[Subject],
+    subjects: Sequence[Subject | FileSubject],
     counts: Sequence[int],
     report: Report,
     cool_down: float,
@@ -368,6 +366,8 @@ def _measure(
             with terminal.step(f"Building {subject}"):
                 work = Workload.seeded(subject.runnable, subject.seed, str(subject))
         except ConfigError as error:
+            if not isinstance(subject, Subject):
+                raise
             report.skipped.append(Skipped(subject.name, subject.data_type, str(error)))
             terminal.detail(str(error))
             continue

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import click
 
-from halyard import hal_version, machine, operations, output_file, records
+from halyard import conditions, hal_version, machine, operations, output_file, records
 from halyard.backends import parse as parse_backends
+from halyard.bench import tflite_lines
 from halyard.cli_device import check_lasting, device_option, open_shown
 from halyard.cli_group import examples
 from halyard.cli_model import ModelChoice, model_options, show_parts
 from halyard.cli_results import keep, results_option
+from halyard.cli_timing import Timing, timing_options
 from halyard.devices import Device, Service, ServiceOptions, config_of
 from halyard.devices.config import check_instance
 from halyard.driver_options import DriverOptions
@@ -23,6 +25,7 @@ from halyard.engines.halyard import HalyardDevice
 from halyard.errors import ConfigError, DeviceError
 from halyard.machine import Peak
 from halyard.measurement import Measurement, measure
+from halyard.model.partitioned import PartitionedModel
 from halyard.output_file import check_writable
 from halyard.proto import halyard_pb2 as pb
 from halyard.records.run import Run
@@ -118,8 +121,7 @@ def parse_hal(text: str | None) -> HalChoice:
     type=click.Choice(list(EXECUTION_MODES)),
     help="How it is executed: burst from HAL 1.2 on, reusable from aidl4 on.",
 )
-@click.option("--repeat", default=10, show_default=True, type=click.IntRange(1, 100_000))
-@click.option("--warmup", default=1, show_default=True, type=click.IntRange(0, 100_000))
+@timing_options("--repeat", "--num-runs", runs=10, most_s=0.0)
 @click.option(
     "--instance",
     metavar="NAME",
@@ -167,8 +169,7 @@ def run(
     threads: int,
     fast_math: bool,
     mode: str,
-    repeat: int,
-    warmup: int,
+    timing: Timing,
     instance: str | None,
     service_name: str | None,
     unsupported: str | None,
@@ -217,7 +218,10 @@ def run(
         measure_timing=True,
         preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
         priority=pb.PRIORITY_MEDIUM,
-        profile=repeat if profile else 0,
+        profile=timing.runs if profile else 0,
+        warmup_s=timing.warmup_s,
+        min_s=timing.least_s,
+        max_s=timing.most_s,
         cache_folder=cache_folder or "",
     )
     terminal = Terminal()
@@ -228,15 +232,14 @@ def run(
             required = hal_version.lowest_version(subject.runnable.model)
             step.outcome = f"needs HAL {hal_version.format(required)}"
         show_parts(terminal, subject)
+        _check_seconds(subject, timing)
         versions = choice.carrying(required)
         peak = None
         if profile:
             with terminal.step("Measuring the machine's peak"):
                 peak = machine.measure_peak(threads or os.cpu_count() or 1)
         driver = DriverOptions(asked, threads, fast_math)
-        series = _Series(
-            terminal, device, subject, options, driver, repeat, warmup, peak, placement
-        )
+        series = _Series(terminal, device, subject, options, driver, timing, peak, placement)
         if instance is not None:
             measurements = series.run(choice.targets(instance), versions)
         elif not device.has_binder:
@@ -291,13 +294,13 @@ class _Series:
     subject: Subject | FileSubject
     options: pb.RunOptions
     driver: DriverOptions
-    repeat: int
-    warmup: int
+    timing: Timing
     peak: Peak | None = None
     placement: bool = False
 
     def run(self, targets: Targets, versions: Sequence[pb.HalVersion]) -> list[Measurement]:
         properties = self.device.properties()
+        now = conditions.read(self.device)
         measurements = []
         for version in versions:
             options = pb.RunOptions()
@@ -310,13 +313,15 @@ class _Series:
                 measurement = measure(
                     HalyardDevice(self.device, target, options, self.driver),
                     self.subject,
-                    count=self.repeat,
-                    warmup=self.warmup,
+                    count=self.timing.runs,
+                    warmup=self.timing.warmup,
                     properties=properties,
                     peak=self.peak,
+                    conditions=now,
                 )
                 step.failed = not measurement.ok
             print_measurement(self.terminal, measurement)
+            _print_tflite_lines(self.terminal, measurement)
             if self.placement:
                 self.terminal.line()
                 print_operations(self.terminal, measurement.result)
@@ -349,6 +354,27 @@ class _Series:
         for line in shown:
             self.terminal.detail(f"  {line}")
         return shown
+
+
+def _check_seconds(subject: Subject | FileSubject, timing: Timing) -> None:
+    """Parts that run apart have to run as often as each other."""
+    by_time = timing.warmup_s or timing.least_s or timing.most_s
+    if by_time and isinstance(subject.runnable, PartitionedModel):
+        raise ConfigError(
+            f"{subject} runs in parts, some of them on the host: these are executed by number "
+            "(--repeat, --warmup), and not for --warmup-secs, --min-secs or --max-secs"
+        )
+
+
+def _print_tflite_lines(terminal: Terminal, measurement: Measurement) -> None:
+    """The first execution is one of the warm-up, unless there is none."""
+    if measurement.wall is None:
+        return
+    before = measurement.warmup.values if measurement.warmup else measurement.wall.values[:1]
+    for line in tflite_lines.lines(
+        measurement.result.prepare_ns / 1e6, before[0], before[1:], measurement.wall.values
+    ):
+        terminal.line(line)
 
 
 def _write_json(path: Path, documents: Sequence[Run]) -> None:

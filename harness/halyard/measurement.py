@@ -18,9 +18,13 @@ from halyard.machine import Peak
 from halyard.profile import NodeTime, node_times
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import error, run
+from halyard.records.conditions import Conditions
 from halyard.results import failures, stage_name, status_name
-from halyard.statistics import Summary
+from halyard.statistics import Summary, thinned
 from halyard.subject import AnySubject
+
+# Of the executions, so many are kept for those who compare with them later.
+_KEPT = 10_000
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,7 @@ class Measurement:
     peak: Peak | None = None  # of the machine, for the profile
     emulated: bool = False  # whether the device's processor is, so that times say little
     log: str = ""  # the end of the service's, where it is no success
+    conditions: Conditions | None = None  # of the device, before
 
     @property
     def ok(self) -> bool:
@@ -75,6 +80,12 @@ class Measurement:
     def wall(self) -> Times | None:
         """As the client saw it."""
         return self._times([timing.wall_ns / 1e6 for timing in self._timings()])
+
+    @property
+    def warmup(self) -> Times | None:
+        """Of the executions before those that count."""
+        timings = self.execution.warmup_timings if self.execution else ()
+        return self._times([timing.wall_ns / 1e6 for timing in timings])
 
     @property
     def in_driver(self) -> Times | None:
@@ -136,7 +147,10 @@ class Measurement:
             log=self.log,
             agreement=self._agreement(),
             prepare_ms=result.prepare_ns / 1e6,
+            warmup_ms=self.warmup.record() if self.warmup else None,
             timings_ms=self.wall.record() if self.wall else None,
+            samples_ms=thinned(self.wall.values, _KEPT) if self.wall else [],
+            conditions=self.conditions,
             driver_timings_ms=self.in_driver.record() if self.in_driver else None,
             device_timings_ms=self.on_device.record() if self.on_device else None,
             peer_timings_ms=self.peer.record() if self.peer else None,
@@ -202,10 +216,12 @@ def measure(
     warmup: int = 0,
     properties: Mapping[str, str] | None = None,
     peak: Peak | None = None,
+    conditions: Conditions | None = None,
 ) -> Measurement:
     """Executes the subject so often. DeviceError only where the runner can't run: a model that
     fails is a Measurement with problems, and so is one that other backends ran than the engine asks
-    for. `properties` are the device's, for the report; `peak` the machine's, for a profile."""
+    for. `properties` and `conditions` are the device's, for the report; `peak` the machine's, for a
+    profile."""
     model, asked = subject.runnable, engine.driver.backends
     with (
         Workload.seeded(model, subject.seed, str(subject)) as work,
@@ -234,6 +250,7 @@ def measure(
         problems=problems,
         notes=[] if strange else absent(result.placement, asked),
         peak=peak,
+        conditions=conditions,
         emulated=engine.device.is_emulated,
     )
 

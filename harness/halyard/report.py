@@ -28,6 +28,8 @@ def print_measurement(terminal: Terminal, measurement: Measurement) -> None:
     for line in agreement(measurement):
         terminal.detail(f"agreement  {line}")
     terminal.detail(f"time       {times(measurement)}")
+    if spread := spread_of(measurement):
+        terminal.detail(f"spread     {spread}")
     source = " from the cache" if result.prepared_from_cache else ""
     terminal.detail(f"prepared   in {result.prepare_ns / 1e6:.1f} ms{source}{memory(measurement)}")
     for line in placement(measurement):
@@ -74,6 +76,18 @@ def times(measurement: Measurement) -> str:
         on = _counted(threads, "thread")
         text += f"; LiteRT on this machine {measurement.peer.median:.2f} ms ({on})"
     return text
+
+
+def spread_of(measurement: Measurement) -> str:
+    """Empty of too few executions to tell."""
+    summary = measurement.wall.summary if measurement.wall else None
+    if summary is None or summary.interval is None:
+        return ""
+    low, high = summary.interval
+    return (
+        f"the median is within {low:.2f} to {high:.2f} ms (95 %); p90 {summary.p90:.2f}, "
+        f"p99 {summary.p99:.2f}, std {summary.std:.2f} ms"
+    )
 
 
 def memory(measurement: Measurement) -> str:

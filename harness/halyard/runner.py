@@ -84,7 +84,7 @@ def run_cases(
     """
     with pushed(device, cases, options, on_push) as run:
         command = run.command(target, driver.words())
-        per_case = options.timeout_s or _DEFAULT_TIMEOUT
+        per_case = (options.timeout_s or _DEFAULT_TIMEOUT) + options.warmup_s + options.min_s
         ended = device.shell(command, timeout=_MARGIN + per_case * len(cases))
         _check(ended, target)
         with folders.Temporary("results") as folder:

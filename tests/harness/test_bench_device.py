@@ -17,7 +17,8 @@ from rich.console import Console
 from halyard import cli_bench, conditions, machine
 from halyard.bench import sustained, turns
 from halyard.bench.benchmark import Benchmark
-from halyard.bench.pair import Pair, Side, Spec, Turns, empty_result
+from halyard.bench.pair import Pair, Side, Spec, Turns
+from halyard.bench.results import begun
 from halyard.bench.site import Site
 from halyard.bench.table import print_pair, print_sustained
 from halyard.bench.turns import Amount
@@ -294,7 +295,7 @@ def test_energy_that_is_not_told_is_null_with_a_reason() -> None:
     assert (record.joules, record.joules_per_run) == (None, None)
     assert record.reason == "the device has no energy counter and no battery"
     screen, out = terminal()
-    result = empty_result(SUBJECT, DataType.FLOAT32, SPEC, "x")
+    result = begun(SUBJECT, 1)
     result.sustained = loaded(steady(10))
     print_sustained(screen, result)
     assert "energy: the device has no energy counter and no battery" in out.getvalue()
@@ -307,8 +308,7 @@ MODES = ["sync", "burst"]
 
 
 def pair() -> Pair:
-    sides = [Side(name, SPEC, empty_result(SUBJECT, SPEC.data_type, SPEC, name)) for name in "AB"]
-    return Pair(sides[0], sides[1])
+    return Pair(Side.of("A", SPEC, SUBJECT), Side.of("B", SPEC, SUBJECT))
 
 
 @pytest.fixture
@@ -510,3 +510,19 @@ def test_a_benchmark_on_a_device_has_no_peers(device: HostDevice) -> None:
     assert len(result.ours.times_ms) == 4
     assert result.conditions is not None
     assert [engine.name for engine in result.engines] == ["halyard"]
+
+
+def test_a_model_of_a_file_is_timed_as_the_zoo_s(tmp_path: Path) -> None:
+    model = tmp_path / "model.pb"
+    quantized = Subject("small_classifier", DataType.QUANT8_SIGNED, 16, 0.35)
+    model.write_bytes(quantized.runnable.model.SerializeToString())
+    path = tmp_path / "bench.json"
+    done = invoke(
+        *("--models", str(model), "--threads", "1", "--runs", "2", "--peers", "litert"),
+        *("--json", str(path)),
+    )
+    assert done.exit_code == 0, done.output
+    [result] = json.loads(path.read_text())["results"]
+    assert (result["model"], result["type"]) == ("model.pb", "quant8_signed")
+    assert result["subject"]["file"] == str(model)
+    assert result["engines"]["halyard"]["agreement"][0]["max_steps"] <= 1

@@ -41,8 +41,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"calibration", "comparison", "doctor", "measurement", "profiling"}),
     frozenset({"bench", "conformance", "deploy", "report"}),
     frozenset({"vts"}),
-        {"cli_bench", "cli_calibrate", "cli_compare", "cli_completion", "cli_convert", "cli_deploy", "cli_doctor", "cli_profile", "cli_report", "cli_run", "cli_vm", "cli_vts", "demo"}
-        {"cli_conformance", "cli_device", "cli_files", "cli_group", "cli_json", "cli_model", "cli_results", "cli_timing"}
+    _FOR_COMMANDS,
+    _COMMANDS | {"demo"},
     frozenset({"cli", "pytest_plugin"}),
     frozenset({"__main__"}),
 )

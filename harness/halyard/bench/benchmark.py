@@ -14,7 +14,7 @@ from halyard.bench import clients, sustained, turns
 from halyard.bench.burners import Burners
 from halyard.bench.checks import compared, judge_placement, take_prepared
 from halyard.bench.clients import ManyClients
-from halyard.bench.results import OURS, EngineResult, ModelResult
+from halyard.bench.results import OURS, EngineResult, ModelResult, begun
 from halyard.bench.site import Site
 from halyard.bench.turns import Amount
 from halyard.conditions import Gate
@@ -27,9 +27,8 @@ from halyard.engines.served import EngineDied, Served, ServedEngine, Stretch
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError, NotExpressible, PackageMissing
 from halyard.model import Array
-from halyard.model.multiply_adds import multiply_adds
 from halyard.proto import halyard_pb2 as pb
-from halyard.subject import Subject
+from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal
 
 # Seconds between two turns: what the one before has left to do on other cores ends.
@@ -62,7 +61,7 @@ class Benchmark:
 
     def measure(
         self,
-        subject: Subject,
+        subject: Subject | FileSubject,
         work: Workload,
         threads: int,
         into: list[ModelResult] | None = None,
@@ -70,20 +69,10 @@ class Benchmark:
         """`work`: the subject's. What fails is in the result; engines that fail are out before any
         time is taken. `into` has the result as soon as there are times: what is interrupted keeps
         them."""
-        runnable = work.model
         title = f"{subject}, {threads} thread{'s' if threads > 1 else ''}"
         with self.terminal.step(f"{title}: LiteRT's word on the outputs"):
             word = reference(subject, Repetitions(threads=threads))
-        result = ModelResult(
-            model=subject.name,
-            data_type=subject.data_type,
-            size=subject.size,
-            threads=threads,
-            multiply_adds=multiply_adds(runnable.model),
-            constant_bytes=runnable.constant_bytes,
-            reference=word.name if word.outputs is not None else "",
-            subject=subject,
-        )
+        result = begun(subject, threads, word.name if word.outputs is not None else "")
         result.engines.append(EngineResult(OURS, TITLE))
         result.engines += [
             EngineResult(peer.name, peer.title, self.versions.get(peer.name, ""))

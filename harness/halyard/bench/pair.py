@@ -7,12 +7,13 @@ import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
 from halyard.backends import parse as parse_backends
 from halyard.bench import turns
-from halyard.bench.results import EngineResult, ModelResult
+from halyard.bench.results import OURS, EngineResult, ModelResult, begun
 from halyard.bench.turns import Amount
 from halyard.driver_options import DriverOptions
 from halyard.engines.served import EngineDied, Served, Stretch
@@ -21,7 +22,7 @@ from halyard.machine import Peak
 from halyard.model import DataType
 from halyard.records import bench
 from halyard.statistics import Comparison, compare, compare_paired
-from halyard.subject import AnySubject
+from halyard.subject import FileSubject, Subject
 
 # Seconds between two turns: what the one before has left to do on other cores ends.
 _GAP = 0.02
@@ -90,6 +91,15 @@ class Side:
     spec: Spec
     result: ModelResult
 
+    @classmethod
+    def of(cls, name: str, spec: Spec, subject: Subject | FileSubject) -> Self:
+        """With nothing measured."""
+        side = cls(name, spec, begun(subject, spec.threads))
+        side.result.engines.append(
+            EngineResult(OURS, f"{name}: {spec.words or 'as the other options say'}")
+        )
+        return side
+
     @property
     def engine(self) -> EngineResult:
         return self.result.ours
@@ -150,23 +160,6 @@ class Pair:
 
 def _medians(rounds: Sequence[Sequence[float]]) -> list[float]:
     return [float(np.median(each)) for each in rounds]
-
-
-def empty_result(subject: AnySubject, data_type: DataType, spec: Spec, title: str) -> ModelResult:
-    model = subject.record()
-    size = model.size if isinstance(model.size, int) else 0
-    result = ModelResult(
-        model=model.name,
-        data_type=data_type,
-        size=size,
-        threads=spec.threads,
-        multiply_adds=0,
-        constant_bytes=subject.runnable.constant_bytes,
-        reference="",
-        subject=subject,
-    )
-    result.engines.append(EngineResult("halyard", title))
-    return result
 
 
 @dataclass(frozen=True)

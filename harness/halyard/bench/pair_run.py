@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
-from halyard import conditions, zoo
+from halyard import conditions
 from halyard.bench.checks import judge_placement, take_prepared
-from halyard.bench.pair import Pair, Side, Spec, Turns, empty_result
+from halyard.bench.pair import Pair, Side, Spec, Turns
 from halyard.bench.report import Report
 from halyard.bench.site import Site
+from halyard.bench.subjects import subjects_of
 from halyard.bench.table import print_pair
 from halyard.bench.turns import Amount
 from halyard.conditions import Gate
@@ -20,9 +21,8 @@ from halyard.engines.engine import EngineRefused
 from halyard.engines.reference import Repetitions, reference
 from halyard.engines.served import EngineDied, Served, Stretch
 from halyard.engines.workload import Workload
-from halyard.errors import ConfigError, HalyardError
+from halyard.errors import HalyardError
 from halyard.runner import EXECUTION_MODES
-from halyard.subject import Subject
 from halyard.terminal import Terminal
 
 
@@ -65,14 +65,11 @@ class PairRun:
         devices: dict[str, Device],
     ) -> tuple[Side, Served | None]:
         """No process where it does not do what it is asked for."""
-        if spec.model not in zoo.NAMES:
-            raise ConfigError(
-                f"--{name.lower()}: no model {spec.model!r}, there are {', '.join(zoo.NAMES)}"
-            )
-        subject = Subject.of_zoo(spec.model, spec.data_type, size, width)
-        title = f"{name}: {spec.words or 'as the other options say'}"
-        side = Side(name, spec, empty_result(subject, spec.data_type, spec, title))
-        with self.terminal.step(f"{title}: preparing and checking") as step:
+        [subject] = subjects_of(
+            [spec.model], [spec.data_type], size, width, option=f"--{name.lower()}"
+        )
+        side = Side.of(name, spec, subject)
+        with self.terminal.step(f"{side.engine.title}: preparing and checking") as step:
             site = self._site_of(stack, name, spec, devices)
             work = stack.enter_context(
                 Workload.seeded(subject.runnable, subject.seed, str(subject))

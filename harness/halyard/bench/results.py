@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -12,14 +14,15 @@ from halyard.bench.clients import ManyClients
 from halyard.bench.sustained import Sustained
 from halyard.compare import Difference
 from halyard.machine import Peak
-from halyard.model import DataType
+from halyard.model import DataType, RunnableModel
+from halyard.model.multiply_adds import multiply_adds
 from halyard.profile import node_times
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import bench, error
 from halyard.records.conditions import Conditions, Waited
 from halyard.records.run import Timings
 from halyard.statistics import thinned
-from halyard.subject import AnySubject
+from halyard.subject import AnySubject, FileSubject, Subject
 
 OURS = "halyard"
 # Of an engine's executions, so many are kept for those who compare with them later.
@@ -209,6 +212,45 @@ class Skipped:
 
     def record(self) -> bench.Skipped:
         return bench.Skipped(model=self.model, type=str(self.data_type), reason=self.reason)
+
+
+def begun(subject: Subject | FileSubject, threads: int, word: str = "") -> ModelResult:
+    """What is known of it before any engine has seen the model. `word`: whose outputs the others
+    are compared with."""
+    runnable = subject.runnable
+    name, data_type, size = (
+        (subject.name, subject.data_type, subject.size)
+        if isinstance(subject, Subject)
+        else (subject.path.name, _data_type(runnable), 0)
+    )
+    return ModelResult(
+        model=name,
+        data_type=data_type,
+        size=size,
+        threads=threads,
+        multiply_adds=multiply_adds(runnable.model),
+        constant_bytes=runnable.constant_bytes,
+        reference=word,
+        subject=subject,
+    )
+
+
+def _data_type(model: RunnableModel) -> DataType:
+    """By what most of its constants are: what the machine can do with them."""
+    sizes: Counter[DataType] = Counter()
+    for operand in model.model.main.operands:
+        kind = _TYPES.get(operand.type)
+        if kind is not None:
+            sizes[kind] += math.prod(operand.dimensions)
+    return sizes.most_common(1)[0][0] if sizes else DataType.FLOAT32
+
+
+_TYPES = {
+    pb.OPERAND_TYPE_TENSOR_FLOAT32: DataType.FLOAT32,
+    pb.OPERAND_TYPE_TENSOR_FLOAT16: DataType.FLOAT16,
+    pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM: DataType.QUANT8,
+    pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM_SIGNED: DataType.QUANT8_SIGNED,
+}
 
 
 def disagreement(result: EngineResult) -> str:

@@ -66,6 +66,8 @@ class PartsRun(Prepared):
         [example] = whole.examples or [whole.examples.add()]
         for timing, host in zip(example.timings, times, strict=True):
             timing.wall_ns += int(host)
+        # The host's are not timed.
+        del example.warmup_timings[:]
         del example.outputs[:]
         for info in self._model.outputs:
             output = fitted(values[info.name], info)

@@ -9,6 +9,7 @@ from typing import Self
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from halyard.records.conditions import Conditions
 from halyard.records.record import Document, Error, Record
 from halyard.statistics import Summary
 
@@ -134,7 +135,8 @@ class Vanished(Record, frozen=True, kw_only=True):
 
 
 class Run(Document, frozen=True, kw_only=True):
-    """`log` is the end of the service's, where it failed."""
+    """`log` is the end of the service's, where it failed; `samples_ms` are the executions that
+    `timings_ms` sums up, or some of very many."""
 
     model: Model
     device: Device
@@ -149,6 +151,9 @@ class Run(Document, frozen=True, kw_only=True):
     message: str
     agreement: Agreement | None
     prepare_ms: float
+    conditions: Conditions | None = None
+    warmup_ms: Timings | None = None
+    samples_ms: list[float] = msgspec.field(default_factory=list)
     timings_ms: Timings | None
     driver_timings_ms: Timings | None
     device_timings_ms: Timings | None

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which models a benchmark is for: of the zoo, each in several types, and of files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from halyard import zoo
+from halyard.errors import ConfigError
+from halyard.model import DataType
+from halyard.subject import FileSubject, Subject
+
+
+def subjects_of(
+    names: Sequence[str],
+    data_types: Sequence[DataType],
+    size: int | None,
+    width: float,
+    *,
+    option: str,
+) -> list[Subject | FileSubject]:
+    """A file comes in the type that it has. ConfigError for a name that is neither."""
+    subjects: list[Subject | FileSubject] = []
+    for name in names:
+        if name in zoo.NAMES:
+            subjects += [Subject.of_zoo(name, each, size, width) for each in data_types]
+        elif Path(name).is_file():
+            subjects.append(FileSubject(Path(name)))
+        else:
+            raise ConfigError(
+                f"{option}: no {name!r}, there are {', '.join(zoo.NAMES)}; nor is it a file"
+            )
+    return subjects

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What halyard run tells of time: warm-up apart, executions for a time, lines for scripts."""
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from click.testing import CliRunner
+
+from halyard import cli_run
+from halyard.cli import cli
+from halyard.cli_timing import Timing
+from halyard.errors import ConfigError
+from halyard.model import RunnableModel
+from halyard.model.partitioned import PartitionedModel
+from halyard.subject import FileSubject
+
+SMALL = ("run", "--model", "small_classifier", "--size", "16", "--width", "0.35", "--threads", "1")
+
+
+def ran(tmp_path: Path, *words: str) -> tuple[dict[str, Any], str]:
+    """The JSON, and what was printed."""
+    path = tmp_path / "run.json"
+    done = CliRunner().invoke(cli, [*SMALL, *words, "--json", str(path)])
+    assert done.exit_code == 0, done.output
+    return json.loads(path.read_text()), done.output
+
+
+def test_executions_before_those_that_count_stand_apart(tmp_path: Path) -> None:
+    content, printed = ran(tmp_path, "--repeat", "7", "--warmup", "3")
+    assert (content["warmup_ms"]["count"], content["timings_ms"]["count"]) == (3, 7)
+    assert len(content["samples_ms"]) == 7
+    assert content["samples_ms"][0] == content["timings_ms"]["first"]
+    first = int(content["warmup_ms"]["first"] * 1000)
+    assert f"First inference: {first}" in printed or f"First inference: {first + 1}" in printed
+    assert "the median is within " in printed
+
+
+def test_without_a_warm_up_the_first_execution_counts(tmp_path: Path) -> None:
+    content, printed = ran(tmp_path, "--num-runs", "2", "--warmup", "0")
+    assert content["warmup_ms"] is None
+    assert content["timings_ms"]["count"] == 2
+    assert "count=1 curr=" in printed
+    assert "the median is within " not in printed
+
+
+def test_executions_go_on_for_as_long_as_is_asked(tmp_path: Path) -> None:
+    content, _ = ran(tmp_path, "--repeat", "2", "--min-secs", "0.2", "--warmup-secs", "0.1")
+    for name, least in (("timings_ms", 190), ("warmup_ms", 90)):
+        timings = content[name]
+        assert timings["count"] * timings["max"] >= least
+        assert timings["count"] > 2
+
+
+def test_executions_end_when_their_time_is_over(tmp_path: Path) -> None:
+    content, _ = ran(tmp_path, "--repeat", "100000", "--max-secs", "0.05")
+    assert 1 <= content["timings_ms"]["count"] < 100_000
+
+
+def test_what_the_device_does_not_tell_is_said(tmp_path: Path) -> None:
+    content, _ = ran(tmp_path, "--repeat", "1")
+    found = content["conditions"]
+    assert found["allowed_cpus"]
+    assert (found["temperature_c"] is None) == any(
+        "temperatures" in words for words in found["missing"]
+    )
+
+
+def test_parts_are_executed_by_number_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = PartitionedModel.__new__(PartitionedModel)
+    monkeypatch.setattr(FileSubject, "runnable", cast("RunnableModel", parts))
+    subject = FileSubject(Path("model.onnx"))
+    cli_run._check_seconds(subject, Timing(10, 1, 0, 0, 0))
+    for timing in (Timing(1, 1, 2, 0, 0), Timing(1, 1, 0, 2, 0), Timing(1, 1, 0, 0, 2)):
+        with pytest.raises(ConfigError, match=r"model\.onnx runs in parts"):
+            cli_run._check_seconds(subject, timing)
