@@ -339,11 +339,11 @@ def test_two_take_turns_and_are_compared(a: float, b: float, verdict: str) -> No
 
 @pytest.mark.usefixtures("_no_pause")
 def test_what_slows_both_down_is_no_difference() -> None:
-    """Each round is ten times as slow as the one before, or as fast."""
+    """Each round is twice as slow as the one before."""
     shared = {"turn": 0}
 
     def pace(factor: float) -> Callable[[int], int]:
-        return lambda begin: int(factor * (10 ** (shared["turn"] // 2 % 2)) * MILLISECOND)
+        return lambda begin: int(factor * 2 ** (shared["turn"] // 2) * MILLISECOND)
 
     class Noting(Told):
         def _answer(self, expected_s: float, quiet_s: float = 0.0) -> pb.CaseResult:

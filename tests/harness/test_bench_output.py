@@ -5,6 +5,7 @@ import csv
 import io
 import json
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -13,6 +14,7 @@ from halyard.bench import csv_file, tflite_lines
 from halyard.bench.results import EngineResult
 from halyard.bench.table import print_model
 from halyard.records.bench import Bench
+from halyard.records.run import Model
 from halyard.terminal import Terminal
 from tests.harness.bench_documents import PEAK, document, engine, result
 
@@ -53,6 +55,10 @@ def test_they_are_printed_for_ours() -> None:
     )
     lines = out.getvalue().splitlines()
     assert sum(line.startswith("count=") for line in lines) == 2
+    assert (
+        "count=2 first=3000 curr=5000 min=3000 max=5000 avg=4000 std=1000 p5=3000 median=3000 "
+        "p95=5000"
+    ) in lines
     assert (
         "Inference timings in us: Init: 2000, First inference: 9000, Warmup (avg): 7666.67, "
         "Inference (avg): 4000"
@@ -102,3 +108,13 @@ def test_what_has_failed_keeps_no_round() -> None:
     made = engine([[1.0], [2.0]])
     made.fail("later")
     assert (made.times_ms, made.rounds_ms) == ([], [])
+
+
+def test_what_a_file_does_not_say_is_an_empty_cell_and_zero_is_zero() -> None:
+    subject = Model(name="model", file="model.tflite", seed=0)
+    written = document(result(engine([[3.0]])))
+    [only] = written.results
+    only = msgspec.structs.replace(only, subject=subject, size=0)
+    text = csv_file.text(msgspec.structs.replace(written, results=[only]))
+    [row] = csv.DictReader(io.StringIO(text))
+    assert (row["width"], row["size"], row["failed"]) == ("", "0", "False")
