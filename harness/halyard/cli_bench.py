@@ -4,7 +4,7 @@
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -212,7 +212,9 @@ def bench(
 ) -> None:
     """Times models on a device, or on this machine beside other engines."""
     terminal = Terminal()
+    written = {"--json": json_path, "--csv": csv_path, "--results": results_path}
     if compared is not None:
+        _refuse(written, "is for what is measured, and --compare measures nothing")
         outcome = baselines.against(baselines.read(compared[0]), baselines.read(compared[1]))
         baselines.print_outcome(terminal, outcome, fail_above)
         sys.exit(1 if fail_above is not None and outcome.slower(fail_above) else 0)
@@ -232,15 +234,26 @@ def bench(
     if instance is not None and config.kind == "host":
         raise ConfigError("--instance needs a service, and so a device")
     if not is_here:
-        for option, value in (("--peers", peer_names), ("--clients", clients), ("--burn", burn)):
-            if value:
-                raise ConfigError(f"{option} is for this machine: --device host")
-        if cores or profile:
-            raise ConfigError(
-                f"{'--cpus' if cores else '--profile'} is for this machine: --device host"
-            )
+        here: dict[str, object] = {
+            "--peers": peer_names,
+            "--clients": clients,
+            "--burn": burn,
+            "--cpus": cpus,
+            "--profile": profile,
+        }
+        _refuse(here, "is for this machine: --device host")
     if (words_a is None) != (words_b is None):
         raise ConfigError("--a and --b go together: two take turns")
+    if words_a is not None:
+        lone: dict[str, object] = {
+            "--peers": peer_names,
+            "--clients": clients,
+            "--burn": burn,
+            "--profile": profile,
+            "--sustained": sustained,
+            "--baseline": baseline,
+        }
+        _refuse(lone, "does not go with --a and --b")
     chosen = list(peers.PEERS)
     if peer_names is not None:
         by_name = {peer.name: peer for peer in peers.PEERS}
@@ -387,6 +400,12 @@ def _measure_peaks_again(terminal: Terminal, report: Report) -> None:
     with terminal.step("Measuring the machine's peak again"):
         for count, peak in report.peaks.items():
             report.peaks[count] = peak.better(machine.measure_peak(count))
+
+
+def _refuse(options: Mapping[str, object], reason: str) -> None:
+    for option, value in options.items():
+        if value:
+            raise ConfigError(f"{option} {reason}")
 
 
 def _check_cores(cores: Sequence[int]) -> None:

@@ -484,6 +484,9 @@ def test_nothing_is_waited_for_before_times_unless_it_is_asked_for() -> None:
     ("words", "message"),
     [
         (["--a", "threads=1"], "--a and --b go together"),
+        (["--a", "", "--b", "threads=1", "--sustained", "9"], "--sustained does not go with --a"),
+        (["--a", "", "--b", "threads=1", "--clients", "2"], "--clients does not go with --a"),
+        (["--compare", "/dev/null", "/dev/null", "--csv", "x"], "--csv is for what is measured"),
         (["--a", "x", "--b", "threads=1"], "--a: 'x' is not model="),
         (["--device", "vm", "--peers", "litert"], "--peers is for this machine: --device host"),
         (["--device", "vm", "--clients", "2"], "--clients is for this machine"),
