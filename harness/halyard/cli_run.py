@@ -12,7 +12,7 @@ import click
 
 from halyard import conditions, hal_version, machine, operations, output_file, records
 from halyard.backends import parse as parse_backends
-from halyard.bench import tflite_lines
+from halyard.bench import csv_file, tflite_lines
 from halyard.cli_device import check_lasting, device_option, open_shown
 from halyard.cli_group import examples
 from halyard.cli_model import ModelChoice, model_options, show_parts
@@ -159,6 +159,13 @@ def parse_hal(text: str | None) -> HalChoice:
 @click.option(
     "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
 )
+@click.option(
+    "--csv",
+    "csv_path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A row for each HAL version.",
+)
 @results_option
 def run(
     *,
@@ -178,6 +185,7 @@ def run(
     placement: bool,
     profile: bool,
     json_path: Path | None,
+    csv_path: Path | None,
     results_path: Path | None,
 ) -> None:
     """Runs a model on a device and compares it with LiteRT."""
@@ -211,8 +219,9 @@ def run(
         check_lasting(config)
     if cache_folder is not None and config.kind != "host":
         check_lasting(config)
-    if json_path is not None:
-        check_writable(json_path)
+    for path in (json_path, csv_path):
+        if path is not None:
+            check_writable(path)
     options = pb.RunOptions(
         mode=EXECUTION_MODES[mode],
         measure_timing=True,
@@ -265,6 +274,8 @@ def run(
     documents = [measurement.record() for measurement in measurements]
     if json_path is not None:
         _write_json(json_path, documents)
+    if csv_path is not None:
+        output_file.write(csv_path, csv_file.text(documents).encode())
     keep(results_path, documents, name)
     if not all(measurement.ok for measurement in measurements):
         sys.exit(1)

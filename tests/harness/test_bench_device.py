@@ -428,7 +428,7 @@ def test_two_are_compared_by_the_command(tmp_path: Path) -> None:
     assert (found["a"]["backends"], found["b"]["backends"]) == (["CpuRef"], ["CpuAcc"])
     assert found["comparison"]["ratio"] > 0
     assert len(found["a"]["result"]["engines"]["halyard"]["rounds_ms"]) == 10
-    assert [row.split(",")[4] for row in table.read_text().splitlines()] == ["side", "A", "B"]
+    assert [row.split(",")[5] for row in table.read_text().splitlines()] == ["side", "A", "B"]
 
 
 def test_a_side_that_does_not_run_fails_the_command() -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What halyard run tells of time: warm-up apart, executions for a time, lines for scripts."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any, cast
@@ -56,6 +57,18 @@ def test_executions_go_on_for_as_long_as_is_asked(tmp_path: Path) -> None:
 def test_executions_end_when_their_time_is_over(tmp_path: Path) -> None:
     content, _ = ran(tmp_path, "--repeat", "100000", "--max-secs", "0.05")
     assert 1 <= content["timings_ms"]["count"] < 100_000
+
+
+def test_a_run_is_a_row_of_csv(tmp_path: Path) -> None:
+    table = tmp_path / "run.csv"
+    content, _ = ran(tmp_path, "--repeat", "7", "--csv", str(table))
+    with table.open(newline="") as file:
+        [row] = csv.DictReader(file)
+    assert (row["model"], row["type"], row["width"]) == ("small_classifier", "float32", "0.35")
+    assert (row["engine"], row["target"], row["runs"]) == ("halyard", "in-process", "7")
+    assert float(row["median_ms"]) == content["timings_ms"]["median"]
+    assert float(row["first_ms"]) == content["warmup_ms"]["first"]
+    assert (row["failed"], row["reason"]) == ("False", "")
 
 
 def test_what_the_device_does_not_tell_is_said(tmp_path: Path) -> None:

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A benchmark as a table for spreadsheets: a row for each engine on each model."""
+"""Times as a table for spreadsheets: a row for each engine on each model."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from halyard.bench.results import OURS
 from halyard.records.bench import Bench, Engine, Result
+from halyard.records.run import Run, Timings
 
 COLUMNS = (
-    "date", "device", "cpu", "target", "side", "model", "type", "size", "width", "threads",
+    "date", "device", "cpu", "target", "hal", "side", "model", "type", "size", "width", "threads",
     "engine", "version", "backends", "prepare_ms", "first_ms", "warmup_ms", "runs", "min_ms",
     "median_ms", "median_low_ms", "median_high_ms", "p90_ms", "p95_ms", "p99_ms", "max_ms",
     "mean_ms", "std_ms", "peak_memory_bytes", "base_memory_bytes", "temperature_c", "per_s",
@@ -18,14 +20,39 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def text(document: Bench) -> str:
-    """What is not known is an empty cell."""
+def text(document: Bench | Sequence[Run]) -> str:
+    """Of a benchmark, or of runs. What is not known is an empty cell."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for row in _rows(document):
+    for row in _rows(document) if isinstance(document, Bench) else map(_of_run, document):
         writer.writerow({name: _cell(value) for name, value in row.items()})
     return out.getvalue()
+
+
+def _of_run(document: Run) -> dict[str, object]:
+    warmup = document.warmup_ms
+    first = warmup or document.timings_ms
+    return {
+        "device": document.device.serial,
+        "target": document.target,
+        "hal": document.hal,
+        "model": document.model.name,
+        "type": document.model.type,
+        "size": document.model.size,
+        "width": document.model.width,
+        "engine": OURS,
+        "version": document.driver,
+        "prepare_ms": document.prepare_ms,
+        "first_ms": first.first if first else None,
+        "warmup_ms": warmup.avg if warmup else None,
+        "runs": document.timings_ms.count if document.timings_ms else 0,
+        "peak_memory_bytes": document.memory.peak_rss_bytes,
+        "temperature_c": document.conditions.temperature_c if document.conditions else None,
+        "failed": not document.ok,
+        "reason": "; ".join(document.problems),
+        **_of_timings(document.timings_ms),
+    }
 
 
 def _rows(document: Bench) -> Iterator[dict[str, object]]:
@@ -53,7 +80,7 @@ def _rows(document: Bench) -> Iterator[dict[str, object]]:
 
 
 def _of_engine(result: Result, engine: Engine) -> dict[str, object]:
-    timings, warmup, load = engine.timings_ms, engine.warmup_ms, result.sustained
+    warmup, load = engine.warmup_ms, result.sustained
     row: dict[str, object] = {
         "model": result.model,
         "type": result.type,
@@ -71,20 +98,7 @@ def _of_engine(result: Result, engine: Engine) -> dict[str, object]:
         "failed": engine.failed,
         "reason": engine.reason,
     }
-    if timings is not None:
-        low, high = timings.median_interval or (None, None)
-        row |= {
-            "min_ms": timings.min,
-            "median_ms": timings.median,
-            "median_low_ms": low,
-            "median_high_ms": high,
-            "p90_ms": timings.p90,
-            "p95_ms": timings.p95,
-            "p99_ms": timings.p99,
-            "max_ms": timings.max,
-            "mean_ms": timings.avg,
-            "std_ms": timings.std,
-        }
+    row |= _of_timings(engine.timings_ms)
     if load is not None and engine is next(iter(result.engines.values())):
         row |= {
             "per_s": load.throughput_per_s,
@@ -92,6 +106,24 @@ def _of_engine(result: Result, engine: Engine) -> dict[str, object]:
             "joules_per_run": load.joules_per_run,
         }
     return row
+
+
+def _of_timings(timings: Timings | None) -> dict[str, object]:
+    if timings is None:
+        return {}
+    low, high = timings.median_interval or (None, None)
+    return {
+        "min_ms": timings.min,
+        "median_ms": timings.median,
+        "median_low_ms": low,
+        "median_high_ms": high,
+        "p90_ms": timings.p90,
+        "p95_ms": timings.p95,
+        "p99_ms": timings.p99,
+        "max_ms": timings.max,
+        "mean_ms": timings.avg,
+        "std_ms": timings.std,
+    }
 
 
 def _cell(value: object) -> object:
