@@ -48,7 +48,6 @@ from halyard.engines.workload import Workload
 from halyard.errors import ConfigError
 from halyard.model import DataType
 from halyard.output_file import check_writable
-from halyard.records.bench import Bench
 from halyard.runner import EXECUTION_MODES
 from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal
@@ -215,9 +214,8 @@ def bench(
     written = {"--json": json_path, "--csv": csv_path, "--results": results_path}
     if compared is not None:
         _refuse(written, "is for what is measured, and --compare measures nothing")
-        outcome = baselines.against(baselines.read(compared[0]), baselines.read(compared[1]))
-        baselines.print_outcome(terminal, outcome, fail_above)
-        sys.exit(1 if fail_above is not None and outcome.slower(fail_above) else 0)
+        before, after = map(baselines.read, compared)
+        sys.exit(1 if baselines.judge(terminal, before, after, fail_above) else 0)
     check_baseline(baseline, fail_above)
     earlier = baselines.read(baseline) if baseline is not None else None
     names = _names(models, "--models") if models is not None else list(zoo.NAMES)
@@ -327,17 +325,12 @@ def bench(
                 document = report.write(json_path, csv_path)
                 if report.complete or report.results:
                     keep(results_path, [document], device_name)
-    slower = earlier is not None and _judge(terminal, earlier, document, fail_above)
+    slower = False
+    if earlier is not None:
+        terminal.heading("Beside the baseline")
+        slower = baselines.judge(terminal, earlier, document, fail_above)
     if not report.ok or slower:
         sys.exit(1)
-
-
-def _judge(terminal: Terminal, earlier: Bench, now: Bench, fail_above: float | None) -> bool:
-    """Whether it is slower than before by more than is allowed."""
-    terminal.heading("Beside the baseline")
-    outcome = baselines.against(earlier, now)
-    baselines.print_outcome(terminal, outcome, fail_above)
-    return fail_above is not None and bool(outcome.slower(fail_above))
 
 
 def _site(device: Device, config: DeviceConfig, mode: str, instance: str | None) -> Site:

@@ -12,12 +12,13 @@ import click
 
 from halyard import conditions, hal_version, machine, operations, output_file, records
 from halyard.backends import parse as parse_backends
+from halyard.bench import baseline as baselines
 from halyard.bench import csv_file, tflite_lines
 from halyard.cli_device import check_lasting, device_option, open_shown
 from halyard.cli_group import examples
 from halyard.cli_model import ModelChoice, model_options, show_parts
 from halyard.cli_results import keep, results_option
-from halyard.cli_timing import Timing, timing_options
+from halyard.cli_timing import Timing, baseline_options, check_baseline, timing_options
 from halyard.devices import Device, Service, ServiceOptions, config_of
 from halyard.devices.config import check_instance
 from halyard.driver_options import DriverOptions
@@ -159,6 +160,7 @@ def parse_hal(text: str | None) -> HalChoice:
 @click.option(
     "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
 )
+@baseline_options
 @click.option(
     "--csv",
     "csv_path",
@@ -184,11 +186,15 @@ def run(
     cache_folder: str | None,
     placement: bool,
     profile: bool,
+    baseline: Path | None,
+    fail_above: float | None,
     json_path: Path | None,
     csv_path: Path | None,
     results_path: Path | None,
 ) -> None:
     """Runs a model on a device and compares it with LiteRT."""
+    check_baseline(baseline, fail_above)
+    earlier = baselines.read(baseline) if baseline is not None else None
     choice = parse_hal(hal)
     config = config_of(name)
     # A phone may have a service of its own, and that knows what it has.
@@ -277,7 +283,11 @@ def run(
     if csv_path is not None:
         output_file.write(csv_path, csv_file.text(documents).encode())
     keep(results_path, documents, name)
-    if not all(measurement.ok for measurement in measurements):
+    slower = False
+    if earlier is not None:
+        terminal.heading("Beside the baseline")
+        slower = baselines.judge(terminal, earlier, documents, fail_above)
+    if slower or not all(measurement.ok for measurement in measurements):
         sys.exit(1)
 
 

@@ -133,7 +133,7 @@ def test_another_machine_and_other_options_are_noted() -> None:
     notes = "\n".join(against(other, now).notes)
     assert "another device: PHONE before, host now" in notes
     assert "another processor: another before, " in notes
-    assert "another backends: CpuRef before, CpuAcc now" in notes
+    assert "another choice of backends: CpuRef before, CpuAcc now" in notes
     assert "the baseline was interrupted" in notes
 
 

@@ -9,12 +9,14 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner
 
-from halyard import cli_run
+from halyard import cli_run, records
+from halyard.bench import baseline
 from halyard.cli import cli
 from halyard.cli_timing import Timing
 from halyard.errors import ConfigError
 from halyard.model import RunnableModel
 from halyard.model.partitioned import PartitionedModel
+from halyard.records.run import Run
 from halyard.subject import FileSubject
 
 SMALL = ("run", "--model", "small_classifier", "--size", "16", "--width", "0.35", "--threads", "1")
@@ -69,6 +71,32 @@ def test_a_run_is_a_row_of_csv(tmp_path: Path) -> None:
     assert float(row["median_ms"]) == content["timings_ms"]["median"]
     assert float(row["first_ms"]) == content["warmup_ms"]["first"]
     assert (row["failed"], row["reason"]) == ("False", "")
+
+
+def slowed(content: dict[str, Any], factor: float) -> dict[str, Any]:
+    """As if each execution had taken so many times as long."""
+    return {**content, "samples_ms": [factor * value for value in content["samples_ms"]]}
+
+
+@pytest.mark.parametrize(("factor", "code"), [(0.01, 1), (100.0, 0)])
+def test_a_run_is_compared_with_an_earlier_one(tmp_path: Path, factor: float, code: int) -> None:
+    content, _ = ran(tmp_path, "--repeat", "60")
+    before = tmp_path / "before.json"
+    before.write_text(json.dumps(slowed(content, factor)))
+    done = CliRunner().invoke(
+        cli, [*SMALL, "--repeat", "60", "--baseline", str(before), "--fail-above", "5%"]
+    )
+    assert done.exit_code == code, done.output
+    assert ("PROBLEM" in done.output) == (code == 1)
+    assert "small_classifier float32 16 width 0.35, HAL " in done.output
+
+
+def test_two_runs_are_compared_by_blocks_of_executions(tmp_path: Path) -> None:
+    content, _ = ran(tmp_path, "--repeat", "60")
+    [run] = records.decode(json.dumps(content).encode(), Run)
+    assert [len(block) for block in baseline._blocks(run.samples_ms)] == [6] * 10
+    assert [len(block) for block in baseline._blocks(run.samples_ms[:19])] == [19]
+    assert baseline._blocks([]) == []
 
 
 def test_what_the_device_does_not_tell_is_said(tmp_path: Path) -> None:

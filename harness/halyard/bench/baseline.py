@@ -12,12 +12,15 @@ import numpy as np
 from halyard import records
 from halyard.bench.results import OURS
 from halyard.errors import HalyardError
-from halyard.records.bench import Bench, Engine, Result
+from halyard.records.bench import Bench, Result
+from halyard.records.run import Device, Model, Run
 from halyard.statistics import Comparison, compare
 from halyard.terminal import Terminal
 
 # Executions of a round are alike, rounds are not: they are what is sampled. From so many on.
 _ROUNDS = 6
+# Of executions without rounds.
+_BLOCKS = 10
 
 _NUMBERS = ["ms before", "after", "ratio", "interval", "p"]
 
@@ -53,37 +56,49 @@ class Outcome:
         return [row for row in self.rows if row.is_ours and row.comparison.slower_by(share)]
 
 
-def read(path: Path) -> Bench:
+# What is compared: a benchmark, or runs of one model through several HAL versions.
+Documents = Bench | Sequence[Run]
+# By engine, its executions in rounds.
+Sampled = Mapping[str, Sequence[Sequence[float]]]
+
+
+def read(path: Path) -> Documents:
     """HalyardError where it is none."""
     try:
-        [document, *more] = records.decode(path.read_bytes(), Bench)
+        content = path.read_bytes()
     except OSError as error:
         raise HalyardError(f"{path}: {error.strerror}") from error
+    try:
+        return records.decode(content, Run)
+    except HalyardError:
+        # Then it is a benchmark, or what that says of it holds.
+        pass
+    try:
+        [document, *more] = records.decode(content, Bench)
     except HalyardError as error:
         raise HalyardError(
-            f"{path}: {error}; give a file that halyard bench --json wrote"
+            f"{path}: {error}; give a file that halyard bench --json or halyard run --json wrote"
         ) from error
     if more:
         raise HalyardError(f"{path}: it holds {len(more) + 1} benchmarks, and one can be compared")
     return document
 
 
-def against(before: Bench, now: Bench) -> Outcome:
+def against(before: Documents, now: Documents) -> Outcome:
     """HalyardError where they have no model in common, with what each has."""
     outcome = Outcome(notes=_differences(before, now))
-    earlier, later = _results(before), _results(now)
-    for key, result in later.items():
+    earlier, later = _sampled(before), _sampled(now)
+    for key, engines in later.items():
         if key not in earlier:
             outcome.notes.append(f"{key} is not in the baseline")
             continue
-        for name, engine in result.engines.items():
-            there = earlier[key].engines.get(name)
-            if there is None or not there.rounds_ms or not engine.rounds_ms:
-                if name == OURS:
-                    which = "the baseline" if engine.rounds_ms else "this run"
-                    outcome.notes.append(f"{key} has no times in {which}")
-                continue
-            outcome.rows.append(Row(key, name, _compared(there, engine)))
+        for name, rounds in engines.items():
+            there = earlier[key].get(name, ())
+            if there and rounds:
+                outcome.rows.append(Row(key, name, _compared(there, rounds)))
+            elif name == OURS:
+                which = "the baseline" if rounds else "this run"
+                outcome.notes.append(f"{key} has no times in {which}")
     outcome.notes += [f"{key} is in the baseline alone" for key in earlier if key not in later]
     if not outcome.rows:
         raise HalyardError(
@@ -93,53 +108,79 @@ def against(before: Bench, now: Bench) -> Outcome:
     return outcome
 
 
-def _results(document: Bench) -> dict[str, Result]:
-    return {_key(result): result for result in document.results}
-
-
-def _key(result: Result) -> str:
-    """What has to be the same."""
-    width = getattr(result.subject, "width", 1.0)
-    narrow = f" width {width:g}" if isinstance(width, float) and width != 1.0 else ""
-    threads = f"{result.threads} thread{'s' if result.threads != 1 else ''}"
-    return f"{result.model} {result.type} {result.size}{narrow}, {threads}"
-
-
-def _differences(before: Bench, now: Bench) -> list[str]:
-    """Of everything but the models, that times depend on."""
-    pairs: Mapping[str, tuple[object, object]] = {
-        "device": (_serial(before), _serial(now)),
-        "processor": (before.machine.cpu, now.machine.cpu),
-        "build of the device": (_build(before), _build(now)),
-        "target": (before.target, now.target),
-        "cores": (before.machine.cpus, now.machine.cpus),
-        "backends": (",".join(before.backends), ",".join(now.backends)),
-        "fast math": (before.fast_math, now.fast_math),
-        "burners": (before.burners, now.burners),
+def _sampled(documents: Documents) -> dict[str, Sampled]:
+    """By what has to be the same."""
+    if isinstance(documents, Bench):
+        return {
+            f"{_model(result.subject, result)}, {_threads(result.threads)}": {
+                name: engine.rounds_ms for name, engine in result.engines.items()
+            }
+            for result in documents.results
+        }
+    return {
+        f"{_model(each.model, each.model)}, HAL {each.hal}": {OURS: _blocks(each.samples_ms)}
+        for each in documents
     }
+
+
+def _model(subject: Model | None, named: Result | Model) -> str:
+    words = [named.name if isinstance(named, Model) else named.model]
+    words += [str(word) for word in (named.type, named.size) if word]
+    width = subject.width if subject is not None else 1.0
+    words += [f"width {width:g}"] if isinstance(width, float) and width != 1.0 else []
+    return " ".join(words)
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread{'s' if count != 1 else ''}"
+
+
+def _blocks(samples: Sequence[float]) -> list[list[float]]:
+    """Executions in a row have no rounds: those beside each other count as one."""
+    count = _BLOCKS if len(samples) >= 2 * _BLOCKS else 1
+    return [list(block) for block in np.array_split(np.asarray(samples), count) if len(block)]
+
+
+def _facts(documents: Documents) -> dict[str, str]:
+    """Of everything but the models, that times depend on."""
+    if not isinstance(documents, Bench):
+        return {
+            "device": ",".join({each.device.serial for each in documents}),
+            "build of the device": ",".join({_build(each.device) for each in documents}),
+            "target": ",".join({each.target for each in documents}),
+        }
+    return {
+        "device": documents.device.serial if documents.device else "",
+        "build of the device": _build(documents.device),
+        "processor": documents.machine.cpu,
+        "target": documents.target,
+        "set of cores": ",".join(map(str, documents.machine.cpus)),
+        "choice of backends": ",".join(documents.backends),
+        "choice of fast math": str(documents.fast_math),
+        "number of burners": str(documents.burners),
+    }
+
+
+def _build(device: Device | None) -> str:
+    return device.properties.get("ro.build.fingerprint", "") if device else ""
+
+
+def _differences(before: Documents, now: Documents) -> list[str]:
+    first, second = _facts(before), _facts(now)
     notes = [
-        f"another {name}: {first or '-'} before, {second or '-'} now"
-        for name, (first, second) in pairs.items()
-        if first != second
+        f"another {name}: {first[name] or '-'} before, {second[name] or '-'} now"
+        for name in first
+        if name in second and first[name] != second[name]
     ]
-    if not before.complete:
+    if isinstance(before, Bench) and not before.complete:
         notes.append("the baseline was interrupted")
     return notes
 
 
-def _serial(document: Bench) -> str:
-    return document.device.serial if document.device else ""
-
-
-def _build(document: Bench) -> str:
-    properties = document.device.properties if document.device else {}
-    return properties.get("ro.build.fingerprint", "")
-
-
-def _compared(before: Engine, now: Engine) -> Comparison:
-    if min(len(before.rounds_ms), len(now.rounds_ms)) >= _ROUNDS:
-        return compare(_medians(before.rounds_ms), _medians(now.rounds_ms))
-    return compare(_all(before.rounds_ms), _all(now.rounds_ms))
+def _compared(before: Sequence[Sequence[float]], now: Sequence[Sequence[float]]) -> Comparison:
+    if min(len(before), len(now)) >= _ROUNDS:
+        return compare(_medians(before), _medians(now))
+    return compare(_all(before), _all(now))
 
 
 def _medians(rounds: Sequence[Sequence[float]]) -> list[float]:
@@ -180,3 +221,10 @@ def print_outcome(terminal: Terminal, outcome: Outcome, fail_above: float | None
         )
     if not slower:
         terminal.line(f"Nothing is slower by more than {100 * fail_above:g} %.")
+
+
+def judge(terminal: Terminal, before: Documents, now: Documents, fail_above: float | None) -> bool:
+    """Prints how they compare; whether it is slower by more than is allowed."""
+    outcome = against(before, now)
+    print_outcome(terminal, outcome, fail_above)
+    return fail_above is not None and bool(outcome.slower(fail_above))
