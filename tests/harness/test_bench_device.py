@@ -529,3 +529,14 @@ def test_a_model_of_a_file_is_timed_as_the_zoo_s(tmp_path: Path) -> None:
     assert (result["model"], result["type"]) == ("model.pb", "quant8_signed")
     assert result["subject"]["file"] == str(model)
     assert result["engines"]["halyard"]["agreement"][0]["max_steps"] <= 1
+
+
+def test_an_answer_without_times_is_told() -> None:
+    class Silent(Told):
+        def _answer(self, expected_s: float, quiet_s: float = 0.0) -> pb.CaseResult:
+            return pb.CaseResult()
+
+    with pytest.raises(EngineDied, match="no times"):
+        Silent(lambda _: MILLISECOND).series(Stretch(1))
+    with pytest.raises(EngineDied, match="0 times for 2 executions"):
+        Silent(lambda _: MILLISECOND).time(2)
