@@ -227,6 +227,8 @@ def test_names_the_first_layer_that_a_broken_kernel_computes(
     wrong = [each.operation for each in document.layers.layers if each.verdict == "diverges"]
     assert wrong == (sums if option == "--isolate" else sums[:1])
     assert {document.layers.layers[number].backend for number in sums} == {"Wrong"}
+    heirs = {each.operation for each in document.layers.layers if each.verdict == "inherits"}
+    assert heirs >= set(range(sums[0] + 1, sums[1])), "what reads it is off, and is not to blame"
 
 
 def test_two_backends_that_agree_exit_with_0() -> None:
