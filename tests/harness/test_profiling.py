@@ -49,7 +49,25 @@ def test_a_drivers_trace_is_read() -> None:
     ]
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b'{"traceEvents":[],"otherData":{}}', b"[1"])
+_HEAD = b'{"otherData":{"left_out":0,"begin_ns":%s,"pid":1,"tid":1},"traceEvents":[%s]}'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{}",
+        b'{"traceEvents":[],"otherData":{}}',
+        b"[1",
+        b"[" * 100_000,
+        _HEAD % (b"-1", b""),
+        _HEAD % (b"1e99", b""),
+        _HEAD % (b"0", b'{"ph":"X","tid":0,"name":"x","ts":1e999}'),
+        _HEAD % (b"0", b'{"ph":"X","tid":0,"name":"x","dur":-1}'),
+        _HEAD % (b"0", b'{"ph":"X","tid":0,"name":"x","args":{"bytes":-1}}'),
+        _HEAD % (b"0", b'{"ph":"X","tid":0,"name":7}'),
+    ],
+)
 def test_what_is_no_trace_is_refused(content: bytes) -> None:
     with pytest.raises(HalyardError, match="no trace of an execution"):
         read(content)
@@ -242,6 +260,10 @@ def test_load_is_what_was_busy_between_two_samples() -> None:
         "cpu0 1 2 3 4 5 6 7 8",
         "uptime 1\ncpu0 a b c d e f",
         "frequency",
+        "uptime nan\ncpu0 1 2 3 4 5 6 7 8",
+        "uptime 1e999\ncpu0 1 2 3 4 5 6 7 8",
+        "uptime 1.0 ²\nfrequency /cpu0/ ²\ncpu² 1 1 1 1 1 1 1 1",
+        "uptime 1.0\nfrequency /cpu0/ " + "9" * 5000 + "\ncpu0 " + "9" * 5000 + " 1 1 1 1 1 1 1",
     ],
 )
 def test_what_a_sample_lacks_is_said(text: str) -> None:

@@ -276,7 +276,7 @@ def _executions(device: Device, folder: str) -> list[Execution]:
     while place < len(text):
         try:
             _, end = decoder.raw_decode(text, place)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise HalyardError(f"the driver's trace breaks off: {error}") from error
         executions.append(read(text[place:end].encode()))
         place = end

@@ -23,7 +23,10 @@ _MOST_SAMPLES = 12_000
 _TIME = "uptime"
 _FREQUENCY = "frequency"
 
-_TIMER_LIST = re.compile(r"now at (\d+) nsecs")
+_TIMER_LIST = re.compile(r"now at ([0-9]{1,18}) nsecs")
+# Numbers as a kernel writes them: a device may send anything.
+_NUMBER = re.compile("[0-9]{1,18}")
+_PROCESSOR = re.compile("cpu([0-9]{1,4})")
 
 
 @dataclass
@@ -109,25 +112,23 @@ def parse(text: str) -> Samples:
         elif monotonic is not None and len(words) == 2 and _seconds(words) is not None:
             samples.asleep_ns = max(0, (_seconds(words) or 0) - monotonic)
         elif now is not None and words[0] == _FREQUENCY and len(words) == 3:
-            number = re.search(r"/cpu(\d+)/", words[1])
-            if number and words[2].isdigit():
+            number = re.search("/cpu([0-9]{1,4})/", words[1])
+            if number and _NUMBER.fullmatch(words[2]):
                 samples.frequency.setdefault(int(number[1]), []).append((now, float(words[2])))
-        elif now is not None and re.fullmatch(r"cpu\d+", words[0]) and len(words) > 5:
+        elif now is not None and _PROCESSOR.fullmatch(words[0]) and len(words) > 5:
             _add_load(samples, before, now, words)
     return samples
 
 
 def _seconds(words: Sequence[str]) -> int | None:
-    try:
-        return round(float(words[0]) * 1e9)
-    except (IndexError, ValueError):
-        return None
+    found = re.fullmatch(r"([0-9]{1,9})\.[0-9]{1,9}", words[0]) if words else None
+    return round(float(found[0]) * 1e9) if found else None
 
 
 def _add_load(
     samples: Samples, before: dict[int, tuple[int, int]], now: int, words: Sequence[str]
 ) -> None:
-    if not all(word.isdigit() for word in words[1:]):
+    if not all(_NUMBER.fullmatch(word) for word in words[1:]):
         return
     number, ticks = int(words[0][3:]), [int(word) for word in words[1:]]
     # Idle, and idle with input or output under way. Guests are counted among the users already.

@@ -7,6 +7,7 @@ import re
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
 
@@ -46,8 +47,14 @@ class Execution:
     slices: Sequence[Slice]
 
 
+# What a device sends may be anything: no time is before the clock's beginning, nor after some
+# hundred years.
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
+_Microseconds = Annotated[float, msgspec.Meta(ge=0, lt=2**52)]
+
+
 class _Arguments(msgspec.Struct):
-    bytes: int = 0
+    bytes: _Count = 0
     kernel: str = ""
     node: str = ""
     kind: str = ""
@@ -60,16 +67,16 @@ class _Event(msgspec.Struct):
     tid: int
     name: str
     cat: str = ""
-    ts: float = 0.0
-    dur: float = 0.0
+    ts: _Microseconds = 0.0
+    dur: _Microseconds = 0.0
     args: _Arguments = msgspec.field(default_factory=_Arguments)
 
 
 class _Other(msgspec.Struct):
-    left_out: int
-    begin_ns: int
-    pid: int
-    tid: int
+    left_out: _Count
+    begin_ns: _Count
+    pid: _Count
+    tid: _Count
 
 
 class _File(msgspec.Struct):
@@ -81,7 +88,7 @@ def read(content: bytes) -> Execution:
     """HalyardError for what is no such file."""
     try:
         file = msgspec.json.decode(content, type=_File)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise HalyardError(f"this is no trace of an execution: {error}") from error
     tracks = {each.tid: each.args.name for each in file.events if each.ph == "M"}
     return Execution(
