@@ -18,8 +18,9 @@ from halyard.devices.config import DeviceConfig, check_instance
 from halyard.driver_options import DriverOptions
 from halyard.errors import ConfigError
 from halyard.machine import Peak
+from halyard.measurement import refusals
 from halyard.output_file import check_writable
-from halyard.profile import print_profile
+from halyard.profile import NodeTime, print_profile
 from halyard.profiling import flame
 from halyard.profiling.capture import MOST_EXECUTIONS, Capture, Profiled, capture
 from halyard.terminal import Terminal
@@ -147,6 +148,27 @@ def _peak(terminal: Terminal, config: DeviceConfig, threads: int) -> Peak | None
         return machine.measure_peak(threads or os.cpu_count() or 1)
 
 
+def placed(found: Capture) -> list[str]:
+    """What each backend ran, and why others did not."""
+    rows: dict[str, list[NodeTime]] = {}
+    for node in found.nodes:
+        rows.setdefault(node.row.backend or "nothing", []).append(node)
+    lines = [
+        f"placement: {backend}: {_counted(sum(max(1, node.row.nodes) for node in nodes), 'node')} "
+        f"in {_counted(len({node.row.piece for node in nodes}), 'piece')}, "
+        f"{sum(node.milliseconds for node in nodes):.3f} ms"
+        for backend, nodes in rows.items()
+    ]
+    return lines + [
+        f"refused: {backend}: {_counted(count, 'node')}: {reason}"
+        for backend, reason, count in refusals(found.result.placement)
+    ]
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"1 {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def _print(terminal: Terminal, found: Capture) -> None:
     record = found.record()
     driver = f", {record.driver}" if record.driver else ""
@@ -155,6 +177,8 @@ def _print(terminal: Terminal, found: Capture) -> None:
         terminal.line()
         print_profile(terminal, found.nodes)
         terminal.line()
+    for line in placed(found):
+        terminal.line(line)
     times = [("the client's call", record.wall_ms), ("in the driver", record.driver_ms)]
     said = [f"{what} {value:.3f} ms" for what, value in times if value is not None]
     if said:

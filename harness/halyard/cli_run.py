@@ -220,7 +220,10 @@ def run(
     if config.kind == "host":
         _refuse({**service_options, "--instance": instance}, "needs a service, and so a device")
     elif profile:
-        raise ConfigError("--profile needs the driver in the runner's process: --device host")
+        raise ConfigError(
+            "--profile needs the driver in the runner's process: --device host; halyard profile "
+            "times nodes on any device"
+        )
     if dump_folder is not None:
         check_lasting(config)
     if cache_folder is not None and config.kind != "host":

@@ -301,6 +301,7 @@ def test_profiles_on_the_host(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     [document] = decode(paths["json"].read_bytes(), Profile)
     assert document.executions == 4
+    assert re.search(r"placement: CpuAcc: \d+ nodes in 1 piece, \d+\.\d{3} ms", done.output)
     assert {node.backend for node in document.nodes} == {"CpuAcc"}
     assert any(node.multiply_adds for node in document.nodes)
     assert document.nodes_ms is not None
