@@ -231,6 +231,16 @@ def test_a_flame_graph_is_one_picture_whose_frames_are_as_wide_as_long() -> None
     assert not list(root.iter(f"{space}script"))
 
 
+def test_names_from_a_device_break_no_picture_and_no_line() -> None:
+    hostile = pb.NodeProfile(
+        label="a\x00\x1b[31m\n</svg>", backend="b\r\n", kernel="\x08", median_ns=5
+    )
+    [line] = flame.folded("m", node_times([hostile])).splitlines()
+    assert line.endswith(" 5")
+    root = ElementTree.fromstring(flame.svg("m", node_times([hostile])))
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}g"))) == 4
+
+
 def test_a_flame_graph_of_nothing_is_still_a_picture() -> None:
     ElementTree.fromstring(flame.svg("m", []))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
 from halyard.profile import NodeTime, operation_of
+from halyard.terminal import printable
 
 _WIDTH = 1200
 _ROW = 18
@@ -39,30 +40,32 @@ def stack_of(time: NodeTime) -> list[str]:
     """The backend, the kind of operation, and the node with its kernel."""
     row = time.row
     node = f"{time.name} [{row.kernel}]" if row.kernel else time.name
-    return [row.backend or "nothing", operation_of(row.label) or row.node, node]
+    frames = [row.backend or "nothing", operation_of(row.label) or row.node, node]
+    # Names come from the device, and a picture has no control characters.
+    return [printable(frame).replace("\n", " ").replace("\t", " ") for frame in frames]
 
 
 def folded(model: str, times: Sequence[NodeTime]) -> str:
     """A line for each stack, with nanoseconds: what flamegraph.pl and speedscope.app read."""
     lines = []
     for time in times:
-        frames = [model, *stack_of(time)]
-        # What separates frames, and lines, is no part of one.
-        words = [frame.replace(";", ",").replace("\n", " ") for frame in frames]
+        frames = [" ".join(printable(model).split()), *stack_of(time)]
+        # What separates frames is no part of one.
+        words = [frame.replace(";", ",") for frame in frames]
         lines.append(f"{';'.join(words)} {time.row.median_ns}\n")
     return "".join(lines)
 
 
 def svg(model: str, times: Sequence[NodeTime]) -> str:
     """It needs nothing beside, and no script: a frame tells its time when it is pointed at."""
-    root = Frame(model)
+    root = Frame(printable(model))
     for time in times:
         root.add(stack_of(time), time.row.median_ns)
     height = _HEAD + root.depth * _ROW + _MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" '
         'font-family="sans-serif" font-size="11">',
-        f'<text x="{_MARGIN}" y="20" font-size="14">{escape(model)}: '
+        f'<text x="{_MARGIN}" y="20" font-size="14">{escape(printable(model))}: '
         f"{root.time_ns / 1e6:.3f} ms in all nodes</text>",
     ]
     if root.time_ns:
