@@ -59,7 +59,7 @@ _HEAD = b'{"otherData":{"left_out":0,"begin_ns":%s,"pid":1,"tid":1},"traceEvents
         b"{}",
         b'{"traceEvents":[],"otherData":{}}',
         b"[1",
-        b"[" * 100_000,
+        b'{"x":' + b"[" * 100_000,
         _HEAD % (b"-1", b""),
         _HEAD % (b"1e99", b""),
         _HEAD % (b"0", b'{"ph":"X","tid":0,"name":"x","ts":1e999}'),
