@@ -13,6 +13,7 @@ import click
 
 from halyard.backends import parse as parse_backends
 from halyard.cli_device import METAVAR as DEVICES
+from halyard.cli_fleet import Several, check_here, parse_targets, run_several
 from halyard.cli_group import INTERRUPTED, examples
 from halyard.cli_results import keep, results_option
 from halyard.conformance.collection import collect
@@ -25,9 +26,8 @@ from halyard.conformance.plan import Plan, make_plan, parse_versions
 from halyard.conformance.reports import Report, write_json, write_junit
 from halyard.conformance.run import SECONDS_PER_CASE, RunSettings, run
 from halyard.conformance.selection import Selection
-from halyard.devices import check_there, config_of
 from halyard.devices.config import check_instance
-from halyard.errors import ConfigError, DeviceError, HalyardError
+from halyard.errors import ConfigError, HalyardError
 from halyard.hal_version import METAVAR, NEWEST
 from halyard.output_file import check_writable
 from halyard.progress import Progress
@@ -43,6 +43,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
         "halyard conformance --device vm --specs DIR --hal 1.2..1.3 --junit out.xml",
         "halyard conformance --device vm --goldens DIR --hal aidl",
         "halyard conformance --goldens DIR -k 'conv2d and not relu' --last-failed",
+        "halyard conformance --goldens DIR --device vm:1,vm:2 --shard",
     )
 )
 @click.argument("files", nargs=-1, type=_EXISTING, metavar="[FILE]...")
@@ -52,7 +53,16 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     default="host",
     show_default=True,
     metavar=DEVICES,
-    help="Where the driver is.",
+    help="Where the driver is; several with commas between: vm:1,vm:2.",
+)
+@click.option(
+    "--shard", is_flag=True, help="Divide the cases among the devices. Left out: each runs all."
+)
+@click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Of a Dask scheduler: the devices are those of its workers' machines; DEVICE@WORKER says "
+    "whose.",
 )
 @click.option("--goldens", multiple=True, type=_EXISTING, help="Golden cases: a folder or a file.")
 @click.option("--specs", multiple=True, type=_EXISTING, help="Specs: a folder or a file.")
@@ -90,6 +100,8 @@ def conformance(
     *,
     files: tuple[Path, ...],
     name: str,
+    shard: bool,
+    dask: str | None,
     goldens: tuple[Path, ...],
     specs: tuple[Path, ...],
     hal: str | None,
@@ -113,17 +125,22 @@ def conformance(
     for path in (json_path, junit_path):
         if path is not None:
             check_writable(path)
-    config = config_of(name)
+    targets = parse_targets(name)
+    configs = [target.config for target in targets]
+    if shard and len(targets) == 1:
+        raise ConfigError("--shard divides cases among several devices: --device vm:1,vm:2")
     versions = parse_versions(hal)
     selection = Selection.of(expression, operations, types)
-    chosen_backends = parse_backends(backends, known=config.kind != "adb")
+    known = all(config.kind != "adb" for config in configs)
+    chosen_backends = parse_backends(backends, known=known)
     if instance is not None:
-        if config.kind == "host":
+        if any(config.kind == "host" for config in configs):
             raise ConfigError("--instance needs a service, and so a device")
         if chosen_backends:
             raise ConfigError("--backends is for a service that is started here, not --instance")
         check_instance(instance, "--instance")
-    check_there(config)
+    if dask is None:
+        check_here(targets)
     if not (files or goldens or specs):
         raise ConfigError("name cases: FILEs, --goldens or --specs")
     terminal = Terminal()
@@ -137,6 +154,18 @@ def conformance(
         terminal.detail(problem)
     if not wanted:
         raise (HalyardError if problems else ConfigError)("no case is left to run")
+    settings = RunSettings(seconds_per_case=timeout, jobs=jobs)
+    if len(targets) > 1 or dask is not None:
+        several = Several(targets, versions, chosen_backends, instance, settings, dask)
+        plan = several.plan(wanted)
+        if last_failed:
+            failed = frozenset().union(*(History(target.name).failed() for target in targets))
+            plan = _only(plan, failed, terminal)
+        if not plan.runs:
+            raise ConfigError("no case is left to run")
+        run_several(terminal, several, plan, shard, problems, json_path, junit_path, results_path)
+        return
+    [config] = configs
     history = History(name)
     with ExitStack() as stack:
         with terminal.step(f"Opening {name}") as step:
@@ -156,7 +185,6 @@ def conformance(
         if not plan.runs:
             raise ConfigError("no case is left to run")
         expectations = Expectations(config.expected_failures)
-        settings = RunSettings(seconds_per_case=timeout, jobs=jobs)
         report, error = _run(terminal, driver, plan, expectations, settings)
         report = replace(report, unreadable=problems)
     history.keep(report.outcomes)
@@ -183,14 +211,6 @@ def _only(plan: Plan, names: frozenset[str], terminal: Terminal) -> Plan:
     return Plan(left, plan.left_out)
 
 
-def _last_words(driver: Driver) -> list[str]:
-    """Of a service that a case has brought down: once it is started again they are gone."""
-    try:
-        return driver.log_tail()
-    except DeviceError as error:
-        return [error.message]
-
-
 def _run(
     terminal: Terminal,
     driver: Driver,
@@ -210,7 +230,7 @@ def _run(
                 version = version or result.version_string
                 outcome = outcome_of(planned.case, planned.name, result)
                 outcome = expectations.judged(planned.case.name, outcome)
-                words = _last_words(driver) if outcome.status is Status.CRASHED else []
+                words = driver.last_words() if outcome.status is Status.CRASHED else []
                 outcomes.append(replace(outcome, log="\n".join(words)))
                 progress.add(outcome)
                 for line in words:

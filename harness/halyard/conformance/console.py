@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from halyard.conformance.fleet import Share
 from halyard.conformance.outcome import Outcome, Status
 from halyard.conformance.reports import Report
 from halyard.progress import counts_text, failure_line, short
@@ -66,6 +67,51 @@ def _print_table(terminal: Terminal, outcomes: Sequence[Outcome]) -> None:
     terminal.heading("operations, by the type that they compute with")
     numbers = ["passed", "failed", "unsupported"]
     terminal.table(["operation", *numbers, "passed of each type"], rows, numbers)
+
+
+def print_differences(
+    terminal: Terminal, found: Sequence[tuple[str, Mapping[str, Outcome]]]
+) -> None:
+    """The cases that came to something else on one device than on another."""
+    terminal.heading("different on the devices")
+    if not found:
+        terminal.line("no case")
+        return
+    devices = list(dict.fromkeys(name for _, there in found for name in there))
+    rows = [
+        [case, *(there[name].status.value if name in there else "" for name in devices)]
+        for case, there in found
+    ]
+    terminal.table(["case", *devices], rows)
+
+
+_CELLS = 40
+
+
+def print_schedule(terminal: Terminal, shares: Sequence[Share], seconds: float) -> None:
+    """What each device did when: a cell is a fortieth of the whole."""
+    terminal.heading(f"schedule, {seconds:.1f} s")
+    rows = []
+    for share in shares:
+        cells = ["."] * _CELLS
+        for turn in share.turns:
+            first = int(turn.begin / max(seconds, 1e-9) * _CELLS)
+            last = int(turn.end / max(seconds, 1e-9) * _CELLS)
+            for at in range(first, min(last + 1, _CELLS)):
+                cells[at] = "#"
+        said = f"lost: {short(share.lost)}" if share.lost else ""
+        rows.append(
+            [
+                share.name,
+                str(len(share.outcomes)),
+                f"{share.busy:.1f}",
+                str(len(share.turns)),
+                "".join(cells),
+                said,
+            ]
+        )
+    numbers = ["cases", "busy s", "turns"]
+    terminal.table(["device", *numbers, "when", ""], rows, numbers)
 
 
 def _share(counts: Counter[Status]) -> str:

@@ -104,6 +104,13 @@ class Driver:
         """The last that the service wrote; nothing in-process."""
         return self._service.log().splitlines()[-lines:] if self._service is not None else []
 
+    def last_words(self) -> list[str]:
+        """Of a service that a case has brought down: once it is started again they are gone."""
+        try:
+            return self.log_tail()
+        except DeviceError as error:
+            return [error.message]
+
     def _end_service(self) -> None:
         service, self._service = self._service, None
         if service is not None:

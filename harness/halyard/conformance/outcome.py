@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import UNSET
+
 from halyard import hal_version
 from halyard.cases.case import Case
 from halyard.cases.check import Verdict
@@ -53,6 +55,7 @@ class Outcome:
     seconds: float
     model: str = ""
     log: str = ""
+    device: str = ""  # of several
 
     def record(self) -> conformance.Case:
         return conformance.Case(
@@ -70,6 +73,7 @@ class Outcome:
             seconds=round(self.seconds, 6),
             model=self.model,
             log=self.log,
+            device=self.device or UNSET,
         )
 
 

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import UNSET
+
 from halyard import junit, output_file, records
+from halyard.conformance.fleet import Share
 from halyard.conformance.outcome import Outcome, Status, count
 from halyard.junit import Kind, Row
 from halyard.records import conformance
@@ -24,6 +27,7 @@ class Report:
     left_out: int  # cases that no wanted HAL version can carry
     ended: str = ""  # why it ended before its end
     unreadable: Sequence[str] = ()  # files whose cases could not be read, and why
+    shares: Sequence[Share] = ()  # of several devices
 
     @property
     def is_good(self) -> bool:
@@ -44,18 +48,46 @@ class Report:
             unreadable=list(self.unreadable),
             **counts,
             cases=[outcome.record() for outcome in self.outcomes],
+            shares=[_share(share) for share in self.shares] or UNSET,
         )
 
 
-def write_json(path: Path, report: Report) -> None:
-    output_file.write(path, records.encode(report.record()))
+def _share(share: Share) -> conformance.Share:
+    return conformance.Share(
+        device=share.name,
+        serial=share.place.serial,
+        target=share.place.target,
+        driver=share.version,
+        cases=len(share.outcomes),
+        busy=round(share.busy, 3),
+        lost=share.lost,
+        turns=[
+            conformance.Turn(begin=round(turn.begin, 3), end=round(turn.end, 3), cases=turn.cases)
+            for turn in share.turns
+        ],
+    )
 
 
-def write_junit(path: Path, report: Report) -> None:
+def write_json(path: Path, *reports: Report) -> None:
+    """A document, or a list of them where there are several."""
+    documents = [report.record() for report in reports]
+    content = documents[0] if len(documents) == 1 else documents
+    output_file.write(path, records.encode(content))
+
+
+def write_junit(path: Path, *reports: Report) -> None:
     """Crashes are errors; what is unsupported or fails as expected is skipped."""
+    rows = [row for report in reports for row in _rows(report, of_several=len(reports) > 1)]
+    devices = " ".join(report.device for report in reports)
+    seconds = max(report.seconds for report in reports)
+    junit.write(path, f"halyard conformance {devices}", rows, seconds)
+
+
+def _rows(report: Report, *, of_several: bool) -> list[Row]:
+    suffix = f" on {report.device}" if of_several else ""
     rows = [
         Row(
-            suite=outcome.spec or "halyard",
+            suite=(outcome.spec or "halyard") + suffix,
             name=outcome.name,
             kind=_KINDS.get(outcome.status, Kind.PASSED),
             message=outcome.message,
@@ -68,7 +100,7 @@ def write_junit(path: Path, report: Report) -> None:
         Row("halyard", "a file of cases", Kind.ERROR, problem, "read")
         for problem in report.unreadable
     ]
-    junit.write(path, f"halyard conformance {report.device}", rows, report.seconds)
+    return rows
 
 
 _KINDS = {

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET, UnsetType
+
 from halyard.records.record import Document, Error, Record
 
 
@@ -24,6 +26,29 @@ class Case(Record, frozen=True, kw_only=True):
     seconds: float
     model: str = ""
     log: str = ""
+    # Of several.
+    device: str | UnsetType = UNSET
+
+
+class Turn(Record, frozen=True, kw_only=True):
+    """Some cases on a device, one after the other. Seconds since the run began."""
+
+    begin: float
+    end: float
+    cases: int
+
+
+class Share(Record, frozen=True, kw_only=True):
+    """What one of several devices has done. `lost` says why it dropped out."""
+
+    device: str
+    serial: str
+    target: str
+    driver: str
+    cases: int
+    busy: float
+    lost: str
+    turns: list[Turn]
 
 
 class Conformance(Document, frozen=True, kw_only=True):
@@ -42,3 +67,5 @@ class Conformance(Document, frozen=True, kw_only=True):
     xfailed: int
     xpassed: int
     cases: list[Case]
+    # Where several devices took part.
+    shares: list[Share] | UnsetType = UNSET
