@@ -2,10 +2,13 @@
 """The pytest plugin that comes with the package.
 
     pytest --device=host|vm|SERIAL --goldens=DIR --specs=DIR [--hal=1.0..1.3] [--backends=LIST]
+    pytest --device=vm:1,vm:2 --goldens=DIR [--dist=each]    # with pytest-xdist
     pytest my_op.mod.py
 
 Each conformance case is an item, named as the official harness names it; no test file is needed.
-A test of one's own takes the fixtures `device`, `run_case` and `model_builder`.
+A test of one's own takes the fixtures `device`, `run_case` and `model_builder`. With several
+devices each worker of pytest-xdist has one; tests are divided among them, or run on each
+(--dist=each).
 
 Every session loads this module, so it imports nothing of the harness until it is used.
 """
@@ -30,7 +33,10 @@ _SPEC_SUFFIX = ".mod.py"
 
 # Each is also there as --halyard-NAME, for a project that has an option of that name itself.
 _OPTIONS: dict[str, dict[str, Any]] = {
-    "device": {"metavar": "NAME", "help": "host, vm, a serial, HOST:PORT or a YAML file"},
+    "device": {
+        "metavar": "NAME",
+        "help": "host, vm, a serial, HOST:PORT or a YAML file; several with commas between",
+    },
     "goldens": {"metavar": "PATH", "action": "append", "help": "golden cases: a folder or a file"},
     "specs": {"metavar": "PATH", "action": "append", "help": "specs: a folder or a file"},
     "hal": {"metavar": "A..B", "help": "HAL versions; each case runs through all that carry it"},
@@ -77,7 +83,38 @@ def _has_cases(config: pytest.Config) -> bool:
     )
 
 
+def _devices(config: pytest.Config) -> list[str]:
+    """All that are named, in every process."""
+    named = str(_option(config, "device") or "host")
+    return [name.strip() for name in named.split(",")]
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    """Of pytest-xdist."""
+    return hasattr(config, "workerinput")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_cmdline_main(config: pytest.Config) -> Iterator[Any]:
+    """Before pytest-xdist looks how many workers are wanted."""
+    devices = _devices(config)
+    if len(devices) > 1 and not _is_worker(config):
+        if not config.pluginmanager.has_plugin("xdist"):
+            raise pytest.UsageError("several devices need pytest-xdist: pip install pytest-xdist")
+        if len(set(devices)) < len(devices):
+            raise pytest.UsageError("--device names a device twice; vm:1 and vm:2 are two")
+        from halyard.conformance.xdist_devices import use_workers
+
+        use_workers(config, len(devices))
+    return (yield)
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    devices = _devices(config)
+    if len(devices) > 1 and not _is_worker(config):
+        from halyard.conformance.xdist_devices import DeviceWorkers
+
+        config.pluginmanager.register(DeviceWorkers(config, devices), "halyard-devices")
     # What can't be meant is told before a test runs.
     if any(_option(config, name) for name in _OPTIONS):
         _session(config)
@@ -94,14 +131,20 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 _SESSION: pytest.StashKey[CaseSession] = pytest.StashKey()
+# As halyard.conformance.xdist_devices has it.
+_WORKER_DEVICE = "halyard_device"
 
 
 def _session(config: pytest.Config) -> CaseSession:
     if _SESSION not in config.stash:
         from halyard.conformance.pytest_cases import CaseSession
 
+        devices = _devices(config)
+        own = getattr(config, "workerinput", {}).get(_WORKER_DEVICE) or devices[0]
         config.stash[_SESSION] = CaseSession(
-            device=_option(config, "device") or "host",
+            config=config,
+            device=own,
+            others=[each for each in devices if each != own],
             goldens=[Path(path) for path in _option(config, "goldens") or []],
             specs=[Path(path) for path in _option(config, "specs") or []],
             hal=_option(config, "hal"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -47,19 +48,25 @@ class CaseSession:
     def __init__(
         self,
         *,
+        config: pytest.Config,
         device: str,
+        others: Sequence[str] = (),
         goldens: Sequence[Path],
         specs: Sequence[Path],
         hal: str | None,
         backends: str,
         derived: bool,
     ) -> None:
+        self._pytest = config
         self.device = device
+        self.others = tuple(others)
         self.goldens = [path.resolve() for path in goldens]
         self.specs = [path.resolve() for path in specs]
         self.derived = derived
         try:
             self._config = config_of(device)
+            for other in others:
+                config_of(other)
             self.versions = parse_versions(hal)
             known = self._config.kind != "adb"
             self._backends = parse_backends(backends or None, known=known)
@@ -79,6 +86,8 @@ class CaseSession:
                 self._config, backends=self._backends, wires=self.versions.wires
             )
         except (ConfigError, DeviceUnreachable, ProgramMissing, VmError) as error:
+            if self.others:
+                self.drop_out(str(error))
             # No test that needs the device can run, and none is to blame.
             pytest.exit(f"--device={self.device}: {error}", _WRONG_COMMAND)
         return self._opened
@@ -92,6 +101,13 @@ class CaseSession:
         is_host = self._config.kind == "host"
         newest = pb.HAL_VERSION_UNSPECIFIED if is_host else newest_of(self.versions.wires)
         return make_plan(cases, self.versions, newest).runs
+
+    def drop_out(self, reason: str) -> NoReturn:
+        """Of several devices this one is gone, and with it this worker of pytest-xdist."""
+        # Which is there only where there are workers.
+        from halyard.conformance.xdist_devices import drop_out
+
+        drop_out(self._pytest, reason, self.close)
 
     def close(self) -> None:
         if self._opened is not None:
@@ -178,7 +194,8 @@ class CasePlugin:
         config.args += named
 
     def pytest_report_header(self) -> str:
-        return f"halyard: device {self.session.device}"
+        devices = ", ".join((self.session.device, *self.session.others))
+        return f"halyard: device{'s' if self.session.others else ''} {devices}"
 
     def pytest_collect_file(
         self, file_path: Path, parent: pytest.Collector
@@ -216,6 +233,10 @@ class CasePlugin:
                 planned, result = next(self._stream)
             except StopIteration:
                 self._stream = None
+            except DeviceUnreachable as error:
+                if self.session.others:
+                    self.session.drop_out(str(error))
+                self._error = error
             except HalyardError as error:
                 self._error = error
             else:
