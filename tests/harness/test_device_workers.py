@@ -16,6 +16,7 @@ CASES = 24
 # Says on which device each case runs; the device `lost` breaks off at its third.
 SPY = """
 import os
+import time
 from halyard.conformance import pytest_cases
 from halyard.errors import DeviceUnreachable
 
@@ -27,12 +28,22 @@ def run(driver, planned):
     config = open(os.environ["SPY_FOLDER"] + "/" + str(os.getpid()), "a")
     for each in planned:
         count += 1
+        # So that there is work left when a lost worker is replaced.
+        time.sleep(0.2 if os.environ["SPY_LOST"] else 0)
         if os.environ.get("PYTEST_XDIST_WORKER") in os.environ["SPY_LOST"].split() and count == 3:
             raise DeviceUnreachable("the cable is out", serial="lost")
         print(each.name, file=config, flush=True)
     yield from ran(driver, planned)
 
+opened = pytest_cases.Driver.open
+
+def open_driver(config, **more):
+    with open(os.environ["SPY_FOLDER"] + "/opened", "a") as file:
+        print(*config.expected_failures.values(), file=file)
+    return opened(config, **more)
+
 pytest_cases.run = run
+pytest_cases.Driver.open = open_driver
 """
 
 
@@ -43,7 +54,8 @@ def folder(tmp_path: Path) -> Path:
     write(tmp_path / "goldens", {"add": [addition(name=f"add{n}") for n in range(CASES)]})
     (tmp_path / "conftest.py").write_text(SPY)
     for name in ("one", "two", "three"):
-        (tmp_path / f"{name}.yaml").write_text("kind: host\n")
+        marked = f"kind: host\nexpected_failures:\n  no_such_case: {name}\n"
+        (tmp_path / f"{name}.yaml").write_text(marked)
     return tmp_path
 
 
@@ -68,7 +80,13 @@ def run_pytest(folder: Path, *words: str, lost: str = "") -> tuple[int, str]:
 
 def ran(folder: Path) -> list[list[str]]:
     """The cases of each worker."""
-    return [path.read_text().split() for path in sorted((folder / "ran").iterdir())]
+    paths = sorted((folder / "ran").iterdir())
+    return [path.read_text().split() for path in paths if path.name != "opened"]
+
+
+def opened(folder: Path) -> list[str]:
+    """The devices, by each worker that has opened one."""
+    return sorted((folder / "ran" / "opened").read_text().split())
 
 
 def test_each_device_has_a_worker_and_the_cases_are_divided(folder: Path) -> None:
@@ -80,6 +98,7 @@ def test_each_device_has_a_worker_and_the_cases_are_divided(folder: Path) -> Non
     assert len(of_workers) == 2
     assert all(of_workers)
     assert len({name for names in of_workers for name in names}) == CASES
+    assert opened(folder) == ["one", "two"]
 
 
 def test_dist_each_runs_all_on_each(folder: Path) -> None:
@@ -94,6 +113,8 @@ def test_the_test_of_a_device_that_drops_out_runs_on_another(folder: Path) -> No
     assert code == 0, said
     assert re.search(rf"{CASES} passed,.* 1 rerun", said)
     assert "halyard: two.yaml has dropped out: lost: the cable is out" in said
+    # No worker beside the first three was given a device, or a test.
+    assert opened(folder) == ["one", "three", "two"]
 
 
 def test_where_all_devices_drop_out_the_session_ends(folder: Path) -> None:
