@@ -149,7 +149,7 @@ def _deploy(
             )
             return
         findings = deployment.start(payload)
-    except DeviceError:
+    except (DeviceError, KeyboardInterrupt, SystemExit):
         terminal.line(
             f"{name}: the deployment broke off: halyard deploy --device {name} goes on with it, "
             "--undo takes it back"

@@ -315,6 +315,14 @@ def test_an_instance_that_two_files_declare_is_told(phone: FakePhone) -> None:
     assert [each.verdict for each in found(phone, "manifest")] == [Verdict.PROBLEM] * 2
 
 
+def test_a_version_without_measure_is_no_declaration(phone: FakePhone) -> None:
+    text = phone.path(FRAGMENT).read_text().replace("@1.3::", "@1.999999999999::")
+    phone.file(FRAGMENT, text)
+    finding = only(found(phone, "manifest", verdicts="ok problem warning"))
+    assert finding.verdict is Verdict.OK
+    assert "neuralnetworks.IDevice/halyard-default" in finding.seen
+
+
 def test_hidls_older_form_of_a_manifest_is_read(phone: FakePhone) -> None:
     phone.file(
         FRAGMENT,

@@ -75,7 +75,8 @@ def _declared(name: str, wire: Wire, version: str, path: str) -> Declaration | N
         parts = re.fullmatch(r"IDevice/(\S+)", name)
         number = int(version) if version.isdigit() else 1
         return Declaration(wire, number, parts[1], path) if parts else None
-    parts = re.fullmatch(r"@1\.(\d+)::IDevice/(\S+)", name)
+    # All versions up to it are listed: a device may name any number.
+    parts = re.fullmatch(r"@1\.(\d{1,3})::IDevice/(\S+)", name)
     return Declaration(wire, int(parts[1]), parts[2], path) if parts else None
 
 
