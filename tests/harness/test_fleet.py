@@ -115,14 +115,16 @@ def test_a_fast_device_runs_more_of_them() -> None:
 
 
 def test_turns_grow_smaller_so_that_all_end_together() -> None:
-    pool = Pool(plan(1000), 2)
+    pool = Pool(plan(2000), 2)
     sizes = []
     while taken := pool.take():
         sizes.append(len(taken))
         pool.done()
-    assert sizes[0] == 250
+    # Those that take long may lie together at the beginning.
+    assert sizes[:5] == [250] * 5
     assert sizes == sorted(sizes, reverse=True)
-    assert sum(sizes) == 1000
+    assert sizes[-2] == 32
+    assert sum(sizes) == 2000
 
 
 def test_each_device_runs_all_where_nothing_is_divided() -> None:

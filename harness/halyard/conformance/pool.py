@@ -12,6 +12,8 @@ from halyard.conformance.plan import Planned
 
 # Cases that are taken at once at the end: each time takes another start of the runner.
 _FEWEST = 32
+# And at the beginning: all that are slow may lie together.
+_MOST = 250
 # Devices that one case may bring down.
 _DEVICES_PER_CASE = 2
 
@@ -38,7 +40,7 @@ class Pool:
             if self._is_stopped:
                 return []
             share = len(self._left) // (2 * self._takers)
-            count = min(max(share, self._fewest), len(self._left))
+            count = min(max(min(share, _MOST), self._fewest), len(self._left))
             taken = [self._left.popleft() for _ in range(count)]
             self._busy += bool(taken)
             return taken
