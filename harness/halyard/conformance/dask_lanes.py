@@ -119,7 +119,7 @@ def _named(there: dict[str, dict[str, Any]], name: str) -> str:
     for address, known in there.items():
         if name in (address, str(known.get("name")), known.get("host")):
             return address
-    names = ", ".join(str(known.get("name")) for known in there.values())
+    names = ", ".join(sorted(str(known.get("name")) for known in there.values()))
     raise HalyardError(f"there is no worker {name}; there are {names}")
 
 
