@@ -17,6 +17,7 @@ _FOR_COMMANDS = frozenset(
         "cli_conformance",
         "cli_device",
         "cli_files",
+        "cli_fleet",
         "cli_group",
         "cli_json",
         "cli_model",
