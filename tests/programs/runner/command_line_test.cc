@@ -53,7 +53,8 @@ auto fieldsOf(const driver::Options& options) {
                     options.minNodesPerPartition, options.unsupportedOperations, options.threads,
                     options.maxMemoryMib, options.maxClientMemoryMib, options.maxRunningSeconds,
                     options.dumpDirectory, options.precision, options.optimize, options.fastMath,
-                    options.graphDumpDirectory, options.traceDirectory, options.capabilitiesFile);
+                    options.graphDumpDirectory, options.traceDirectory, options.traceMarkerFile,
+                    options.capabilitiesFile);
 }
 
 std::vector<driver::CommandLineOption> table() {
