@@ -24,8 +24,9 @@ constexpr size_t kMostMarkBytes = 1000;
 // A name as a part of a mark, of which a bar ends a field and a new line the whole.
 std::string fieldOf(std::string_view name) {
     std::string field(name.substr(0, kMostMarkBytes / 2));
+    // char has a sign on some machines and none on others.
     std::ranges::replace_if(
-            field, [](char c) { return c == '|' || (c >= 0 && c < ' '); }, '_');
+            field, [](char c) { return c == '|' || static_cast<unsigned char>(c) < ' '; }, '_');
     return field;
 }
 

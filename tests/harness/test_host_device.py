@@ -123,10 +123,9 @@ def test_this_machines_architecture_needs_no_emulator(
 
 
 def test_a_missing_emulator_names_its_package(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    arm64_programs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("platform.machine", lambda: X86_64.uname)
-    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     with pytest.raises(ProgramMissing, match="install Debian's qemu-user-static"):
         HostDevice(ARM64)
 

@@ -87,6 +87,7 @@ def test_reports_count_by_class_and_give_a_reason_of_what_did_not_pass(
         "outcome": "passed",
         "reason": "",
         "seconds": by_name[SYNC]["seconds"],
+        "model": "",
     }
     wrong = by_name["GeneratedTest.Test/wrong_SYNC"]
     assert (wrong["outcome"], wrong["hal"]) == ("failed", "1.3")
