@@ -90,25 +90,31 @@ Status emptyFile(int fd) {
     return result == 0 ? Status() : writeFailed("it can't be emptied");
 }
 
-Status readWhole(int fd, std::span<uint8_t> bytes, const Checkpoint& checkpoint) {
+Status checkEnd(int fd, uint64_t size) {
     // Neither stat nor lseek, which take locks of the file's on some kernels.
     uint8_t beyond = 0;
-    HALYARD_ASSIGN_OR_RETURN(const size_t more, readAt(fd, bytes.size(), {&beyond, 1}));
-    if (more != 0) {
-        return internalError("it has more than " + std::to_string(bytes.size()) + " bytes");
-    }
-    size_t at = 0;
-    while (at < bytes.size()) {
+    HALYARD_ASSIGN_OR_RETURN(const size_t more, readAt(fd, size, {&beyond, 1}));
+    return more == 0 ? Status()
+                     : internalError("it has more than " + std::to_string(size) + " bytes");
+}
+
+Status readAll(int fd, uint64_t offset, std::span<uint8_t> bytes, const Checkpoint& checkpoint) {
+    while (!bytes.empty()) {
         HALYARD_RETURN_IF_ERROR(checkpoint.check("while a kept model was read"));
-        const std::span<uint8_t> next = bytes.subspan(at, std::min(kChunk, bytes.size() - at));
-        HALYARD_ASSIGN_OR_RETURN(const size_t count, readAt(fd, at, next));
+        HALYARD_ASSIGN_OR_RETURN(const size_t count,
+                                 readAt(fd, offset, bytes.first(std::min(kChunk, bytes.size()))));
         if (count == 0) {
-            return internalError("it ends after " + std::to_string(at) + " bytes instead of " +
-                                 std::to_string(bytes.size()));
+            return internalError("it ends after " + std::to_string(offset) + " bytes");
         }
-        at += count;
+        offset += count;
+        bytes = bytes.subspan(count);
     }
     return {};
+}
+
+Status readWhole(int fd, std::span<uint8_t> bytes, const Checkpoint& checkpoint) {
+    HALYARD_RETURN_IF_ERROR(checkEnd(fd, bytes.size()));
+    return readAll(fd, 0, bytes, checkpoint);
 }
 
 }  // namespace halyard::driver

@@ -75,8 +75,15 @@ class FileSink final : public ByteSink {
 // INTERNAL where it can't be emptied.
 Status emptyFile(int fd);
 
-// Reads a file of as many bytes, from its beginning; INVALID_ARGUMENT where it has more or fewer,
-// or can't be read.
+// INTERNAL where the file has more bytes.
+Status checkEnd(int fd, uint64_t size);
+
+// Reads all of the bytes from the offset on; INTERNAL where the file ends before, or can't be read;
+// what the checkpoint says.
+Status readAll(int fd, uint64_t offset, std::span<uint8_t> bytes, const Checkpoint& checkpoint);
+
+// Reads a file of as many bytes, from its beginning; INTERNAL where it has more or fewer, or can't
+// be read; what the checkpoint says.
 Status readWhole(int fd, std::span<uint8_t> bytes, const Checkpoint& checkpoint);
 
 }  // namespace halyard::driver

@@ -3,7 +3,6 @@
 #include "driver/prepare/compilation_cache.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -21,13 +20,12 @@
 #include "driver/model/validate.h"
 #include "driver/prepare/build_identity.h"
 #include "driver/prepare/cache_file.h"
+#include "driver/prepare/kept_data.h"
 #include "driver/prepare/saved_model.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/byte_format.h"
-#include "engine/base/checksum.h"
 #include "engine/base/log.h"
 #include "engine/base/section_file.h"
-#include "engine/base/thread_pool.h"
 
 namespace halyard::driver {
 namespace {
@@ -40,12 +38,6 @@ constexpr size_t kDigest = std::tuple_size_v<Sha256::Digest>;
 constexpr size_t kVouched =
         kMagic.size() + sizeof(uint32_t) + 2 * sizeof(uint64_t) + sizeof(int32_t) + 2 * kDigest;
 constexpr size_t kModelFile = kVouched + kDigest;
-// Of the data file's copy: more than sections that are mapped want, so that it can be of pages as
-// large.
-constexpr size_t kAlignment = size_t{1} << 21;
-static_assert(kAlignment % kSectionPage == 0);
-// Constants are summed in parts of so many bytes, as many at a time as there are threads.
-constexpr size_t kPart = size_t{1} << 18;
 
 void add(Sha256& hash, std::string_view text) {
     const auto size = static_cast<uint64_t>(text.size());
@@ -164,67 +156,6 @@ Status checkFiles(const CompilationCache& cache, int refused) {
     return checkAccess(cache.dataFiles, wanted.data, "data", refused);
 }
 
-uint64_t sumOf(std::span<const uint8_t> bytes) {
-    Checksum sum;
-    sum.add(bytes);
-    return sum.value();
-}
-
-// Of the data file: what SHA-256 says of its descriptions and of the checksums of all that follows.
-Sha256::Digest digestOf(Sha256& descriptions, std::span<const uint64_t> sums) {
-    Sha256 hash;
-    hash.add(descriptions.finish());
-    hash.add({reinterpret_cast<const uint8_t*>(sums.data()), sums.size_bytes()});
-    return hash.finish();
-}
-
-// Counts what goes by, and makes the digest of it.
-class HashingSink final : public ByteSink {
-  public:
-    // `descriptions`: so many bytes come before the constants.
-    HashingSink(ByteSink& sink, uint64_t descriptions) : mSink(sink), mLeft(descriptions) {}
-
-    Status write(std::span<const uint8_t> bytes) override {
-        mCount += bytes.size();
-        const auto described = static_cast<size_t>(std::min<uint64_t>(mLeft, bytes.size()));
-        mDescriptions.add(bytes.first(described));
-        mLeft -= described;
-        for (std::span<const uint8_t> rest = bytes.subspan(described); !rest.empty();) {
-            const std::span<const uint8_t> next =
-                    rest.first(std::min(kPart - mInPart, rest.size()));
-            mPart.add(next);
-            mInPart += next.size();
-            rest = rest.subspan(next.size());
-            if (mInPart == kPart) {
-                endPart();
-            }
-        }
-        return mSink.write(bytes);
-    }
-    uint64_t count() const { return mCount; }
-    Sha256::Digest finish() {
-        if (mInPart > 0) {
-            endPart();
-        }
-        return digestOf(mDescriptions, mSums);
-    }
-
-  private:
-    void endPart() {
-        mSums.push_back(mPart.value());
-        mPart = {};
-        mInPart = 0;
-    }
-
-    ByteSink& mSink;
-    uint64_t mLeft;  // of the descriptions
-    uint64_t mCount = 0;
-    Sha256 mDescriptions;
-    Checksum mPart;
-    size_t mInPart = 0;
-    std::vector<uint64_t> mSums;
-};
-
 class Writing final : public FileWork {
   public:
     Writing(std::shared_ptr<const CompilationCache> cache,
@@ -257,7 +188,7 @@ class Writing final : public FileWork {
     Status write(int model, int data) const {
         FileSink file(data, checkpoint(), client().account().sharedMemory);
         const uint64_t descriptions = mSaved.bytesBeforeMapped();
-        HashingSink hashing(file, descriptions);
+        KeptDataSink hashing(file, descriptions);
         HALYARD_RETURN_IF_ERROR(mModel->write(mSaved, hashing));
         const KeptModel kept = {.bytes = hashing.count(),
                                 .descriptions = descriptions,
@@ -273,64 +204,57 @@ class Writing final : public FileWork {
     const Sha256::Digest mOrigin;
 };
 
-// All of a file that is exactly as long as the buffer.
+// The model file.
 class Reading final : public FileWork {
   public:
     // The cache has the file.
     Reading(const std::shared_ptr<Client>& client, const Deadline& deadline,
-            std::shared_ptr<const CompilationCache> cache, const FileDescriptor& file,
-            AlignedBuffer buffer)
+            std::shared_ptr<const CompilationCache> cache)
+        : FileWork(client, deadline), mCache(std::move(cache)) {}
+
+    // Once it has ended.
+    std::span<const uint8_t> bytes() const { return mBytes; }
+
+  protected:
+    Status run() override { return readWhole(mCache->modelFiles[0].get(), mBytes, checkpoint()); }
+
+  private:
+    const std::shared_ptr<const CompilationCache> mCache;
+    std::array<uint8_t, kModelFile> mBytes = {};
+};
+
+// The data file, copied and summed.
+class ReadingData final : public FileWork {
+  public:
+    ReadingData(const std::shared_ptr<Client>& client, const Deadline& deadline,
+                std::shared_ptr<const CompilationCache> cache, AlignedBuffer copy,
+                const KeptModel& kept)
         : FileWork(client, deadline),
           mCache(std::move(cache)),
-          mFile(file.get()),
-          mBuffer(std::move(buffer)) {}
+          mCopy(std::move(copy)),
+          mSize(static_cast<size_t>(kept.bytes)),
+          mDescriptions(static_cast<size_t>(kept.descriptions)) {}
 
     // Once it has ended.
     std::span<const uint8_t> bytes() const { return all(); }
+    const Sha256::Digest& digest() const { return mDigest; }
 
   protected:
-    Status run() override { return readWhole(mFile, all(), checkpoint()); }
+    Status run() override {
+        HALYARD_ASSIGN_OR_RETURN(mDigest, readKeptData(mCache->dataFiles[0].get(), all(),
+                                                       mDescriptions, checkpoint()));
+        return {};
+    }
 
   private:
-    std::span<uint8_t> all() const {
-        return {reinterpret_cast<uint8_t*>(mBuffer.data()), mBuffer.size()};
-    }
+    std::span<uint8_t> all() const { return {reinterpret_cast<uint8_t*>(mCopy.data()), mSize}; }
 
     const std::shared_ptr<const CompilationCache> mCache;
-    const int mFile;
-    const AlignedBuffer mBuffer;
+    const AlignedBuffer mCopy;
+    const size_t mSize;
+    const size_t mDescriptions;
+    Sha256::Digest mDigest = {};
 };
-
-// As HashingSink does it. `descriptions`: no more than there are bytes.
-Result<Sha256::Digest> digestOf(std::span<const uint8_t> bytes, size_t descriptions,
-                                ThreadPool& threads, const Checkpoint& checkpoint) {
-    const std::span<const uint8_t> constants = bytes.subspan(descriptions);
-    std::vector<uint64_t> sums((constants.size() + kPart - 1) / kPart);
-    const auto sumParts = [&](int64_t begin, int64_t end, size_t /*worker*/) -> Status {
-        for (auto part = static_cast<size_t>(begin); part < static_cast<size_t>(end); ++part) {
-            HALYARD_RETURN_IF_ERROR(checkpoint.check("while a kept model was checked"));
-            const size_t at = part * kPart;
-            sums[part] = sumOf(constants.subspan(at, std::min(kPart, constants.size() - at)));
-        }
-        return {};
-    };
-    ThreadLease lease = ThreadLease::take(&threads);
-    HALYARD_RETURN_IF_ERROR(lease.parallelFor(static_cast<int64_t>(sums.size()), 1, sumParts));
-    Sha256 described;
-    described.add(bytes.first(descriptions));
-    return digestOf(described, sums);
-}
-
-// Of the client's memory. Large pages come into being sooner than hundreds of small ones; where the
-// kernel has none, nothing is lost.
-Result<AlignedBuffer> allocateCopy(size_t size, const std::shared_ptr<Budget>& memory) {
-    HALYARD_ASSIGN_OR_RETURN(AlignedBuffer buffer,
-                             AlignedBuffer::allocate(size, kAlignment, memory));
-    if (const size_t whole = size - size % kAlignment; whole > 0) {
-        static_cast<void>(madvise(buffer.data(), whole, MADV_HUGEPAGE));
-    }
-    return buffer;
-}
 
 Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& state,
                                             const std::shared_ptr<Client>& client,
@@ -342,21 +266,17 @@ Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& 
     if (kept.descriptions > kept.bytes) {
         return internalError("the data file has fewer bytes than its descriptions");
     }
-    HALYARD_ASSIGN_OR_RETURN(AlignedBuffer buffer, allocateCopy(static_cast<size_t>(kept.bytes),
-                                                                client->account().memory));
-    const auto reading = std::make_shared<Reading>(client, options.deadline, options.cache,
-                                                   options.cache->dataFiles[0], std::move(buffer));
+    HALYARD_ASSIGN_OR_RETURN(AlignedBuffer copy, allocateKeptData(static_cast<size_t>(kept.bytes),
+                                                                  client->account().memory));
+    const auto reading = std::make_shared<ReadingData>(client, options.deadline, options.cache,
+                                                       std::move(copy), kept);
     HALYARD_RETURN_IF_ERROR(
             FileWork::perform(reading, *options.cache).withContext("the data file"));
-    const std::span<const uint8_t> bytes = reading->bytes();
-    HALYARD_ASSIGN_OR_RETURN(
-            const Sha256::Digest data,
-            digestOf(bytes, static_cast<size_t>(kept.descriptions), *state->threads, checkpoint));
-    if (data != kept.data) {
+    if (reading->digest() != kept.data) {
         return internalError("the data file is not as it was written");
     }
-    return loadPrivateModel(state, client, {.owner = reading, .bytes = bytes}, kept.priority,
-                            checkpoint);
+    return loadPrivateModel(state, client, {.owner = reading, .bytes = reading->bytes()},
+                            kept.priority, checkpoint);
 }
 
 }  // namespace
@@ -402,10 +322,7 @@ Result<KeptModel> findKeptModel(const DeviceState& state, const std::shared_ptr<
         return invalidArgument("there are no cache files");
     }
     HALYARD_RETURN_IF_ERROR(checkFiles(*cache, O_WRONLY));
-    HALYARD_ASSIGN_OR_RETURN(AlignedBuffer buffer,
-                             AlignedBuffer::allocate(kModelFile, alignof(std::max_align_t)));
-    const auto reading = std::make_shared<Reading>(client, deadline, cache, cache->modelFiles[0],
-                                                   std::move(buffer));
+    const auto reading = std::make_shared<Reading>(client, deadline, cache);
     HALYARD_RETURN_IF_ERROR(FileWork::perform(reading, *cache).withContext("the model file"));
     return keptModelFrom(reading->bytes(), originOf(state), *cache);
 }
