@@ -92,7 +92,9 @@ class FileSubject:
         return _runnable(self.path, self.strict)
 
     def record(self) -> Model:
-        return Model(name=self.runnable.name, file=str(self.path), seed=self.seed)
+        """Under the file's name: what stands in it is often the same in all, as `main_graph` is in
+        PyTorch's ONNX files."""
+        return Model(name=self.path.name, file=str(self.path), seed=self.seed)
 
     def __str__(self) -> str:
         return str(self.path)

@@ -19,7 +19,9 @@ from halyard.cli import cli
 from halyard.cli_timing import Percent
 from halyard.errors import HalyardError
 from halyard.records.bench import Bench
+from halyard.records.run import Model, Run
 from halyard.terminal import Terminal
+from tests.harness import sample_results
 from tests.harness.bench_documents import document, engine, result
 
 
@@ -143,6 +145,21 @@ def test_models_of_one_side_alone_are_noted() -> None:
     assert notes == ["mobilenet_v1 float32 16 width 0.5, 1 thread is not in the baseline"]
     notes = against(both, once()).notes
     assert notes == ["mobilenet_v1 float32 16 width 0.5, 1 thread is in the baseline alone"]
+
+
+def run_of(file: str, name: str, factor: float = 1.0) -> Run:
+    samples = [value for each in rounds(factor) for value in each]
+    model = Model(name=name, file=file, seed=0)
+    return msgspec.structs.replace(sample_results.run(), model=model, samples_ms=samples)
+
+
+def test_two_files_are_two_models_whatever_they_call_themselves() -> None:
+    """As PyTorch's exports do; files of results may hold that name from earlier."""
+    before = [run_of("a/encoder.onnx", "main_graph")]
+    with pytest.raises(HalyardError, match=r"has encoder\.onnx, .* this run block\.onnx, "):
+        against(before, [run_of("a/block.onnx", "main_graph")])
+    [row] = against(before, [run_of("b/encoder.onnx", "encoder.onnx")]).rows
+    assert row.model == "encoder.onnx, HAL 1.3"
 
 
 def test_nothing_in_common_is_an_error_that_says_what_there_is() -> None:

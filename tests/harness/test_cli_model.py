@@ -42,6 +42,7 @@ def test_a_file_is_run_and_compared_with_litert(
     assert result.exit_code == 0, result.output
     document = json.loads((tmp_path / "out.json").read_text())
     assert document["model"]["file"] == str(file)
+    assert document["model"]["name"] == "model.tflite"
     assert document["agreement"]["with"] == "LiteRT"
     assert [each["name"] for each in document["agreement"]["outputs"]] == ["t15", "t12"]
 

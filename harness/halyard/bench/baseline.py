@@ -124,7 +124,7 @@ def _sampled(documents: Documents) -> dict[str, Sampled]:
 
 
 def _model(subject: Model | None, named: Result | Model) -> str:
-    words = [named.name if isinstance(named, Model) else named.model]
+    words = [named.title if isinstance(named, Model) else named.model]
     words += [str(word) for word in (named.type, named.size) if word]
     width = subject.width if subject is not None else 1.0
     words += [f"width {width:g}"] if isinstance(width, float) and width != 1.0 else []

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -65,10 +66,11 @@ class _Model(msgspec.Struct):
     name: str = ""
     type: str = ""
     size: int = 0
+    file: str = ""
 
     @property
     def text(self) -> str:
-        return f"{self.name} {self.type} {self.size or ''}".strip()
+        return f"{Path(self.file).name or self.name} {self.type} {self.size or ''}".strip()
 
 
 class _Statistics(msgspec.Struct):

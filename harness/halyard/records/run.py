@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Self
 
 import msgspec
@@ -15,7 +16,8 @@ from halyard.statistics import Summary
 
 
 class Model(Record, frozen=True, kw_only=True):
-    """Of the zoo, or of a file."""
+    """Of the zoo, or of a file, which is named as the file is. Earlier documents have there what
+    the file called it itself, which is what many are called: `title` is what to go by."""
 
     name: str
     type: str | UnsetType = UNSET
@@ -23,6 +25,10 @@ class Model(Record, frozen=True, kw_only=True):
     width: float | UnsetType = UNSET
     file: str | UnsetType = UNSET
     seed: int
+
+    @property
+    def title(self) -> str:
+        return Path(self.file).name if self.file is not UNSET and self.file else self.name
 
 
 class Device(Record, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
@@ -117,8 +118,9 @@ def _model(value: object) -> Model | None:
         return Model(value)
     if not isinstance(value, dict) or not value.get("name"):
         return None
+    file = _text(value.get("file"))
     return Model(
-        name=str(value["name"]),
+        name=Path(file).name or str(value["name"]),
         type=_text(value.get("type")),
         size=int(value.get("size") or 0),
         width=float(value.get("width") or 0),

@@ -176,9 +176,11 @@ class Node(Row, frozen=True, kw_only=True):
     share: float | None
 
 
-# A model as people call it: the file's name stands for one that has none of its own.
+# A model as people call it: by its file where it has one, of which rtrim leaves the folder. Files
+# of results may have what the file calls it itself, and many are called the same.
 _MODEL = """
-    trim(m.name || ' ' || m.type || CASE WHEN m.size > 0 THEN ' ' || m.size ELSE '' END
+    trim(coalesce(nullif(substr(m.file, 1 + length(rtrim(m.file, replace(m.file, '/', '')))), ''),
+    m.name) || ' ' || m.type || CASE WHEN m.size > 0 THEN ' ' || m.size ELSE '' END
     || CASE WHEN m.width NOT IN (0, 1) THEN printf(' x%g', m.width) ELSE '' END)
 """
 
