@@ -116,7 +116,7 @@ class Measurement:
 
     @property
     def peer(self) -> Times | None:
-        """LiteRT's, on this machine."""
+        """The reference's, on this machine."""
         return self._times(self.reference.milliseconds)
 
     def _timings(self) -> Sequence[pb.Timing]:
@@ -153,6 +153,7 @@ class Measurement:
             conditions=self.conditions,
             driver_timings_ms=self.in_driver.record() if self.in_driver else None,
             device_timings_ms=self.on_device.record() if self.on_device else None,
+            peer=self.reference.name if self.peer else "",
             peer_timings_ms=self.peer.record() if self.peer else None,
             memory=run.Memory(
                 model_constant_bytes=self.subject.runnable.constant_bytes,

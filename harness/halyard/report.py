@@ -74,7 +74,8 @@ def times(measurement: Measurement) -> str:
     if measurement.peer is not None:
         threads = measurement.reference.threads
         on = _counted(threads, "thread")
-        text += f"; LiteRT on this machine {measurement.peer.median:.2f} ms ({on})"
+        name = measurement.reference.name
+        text += f"; {name} on this machine {measurement.peer.median:.2f} ms ({on})"
     return text
 
 

@@ -105,6 +105,7 @@ def test_engines_that_agree_are_timed(outputs: Path) -> None:
     assert not ours.failed
     assert not peer.failed
     assert "exact" in printed
+    assert "1 thread: the reference's outputs: LiteRT (" in printed
 
 
 def test_a_profile_comes_with_the_times(outputs: Path) -> None:

@@ -122,8 +122,17 @@ def test_litert_s_time_stands_beside_ours() -> None:
     beside = Measurement(SUBJECT, "S", {}, result(), [], reference=reference)
     assert times(beside).endswith("; LiteRT on this machine 2.00 ms (2 threads)")
     assert written(beside)["peer_timings_ms"]["median"] == 2.0
+    assert written(beside)["peer"] == "LiteRT"
     assert written(beside)["driver_timings_ms"]["median"] == 3.5
     assert written(beside)["device_timings_ms"]["median"] == 3.0
+
+
+def test_a_time_is_of_the_engine_that_took_it() -> None:
+    """Of an ONNX file it is not LiteRT."""
+    word = Reference("ONNX Runtime", outputs=[], milliseconds=[2.0], threads=1)
+    beside = Measurement(SUBJECT, "S", {}, result(), [], reference=word)
+    assert times(beside).endswith("; ONNX Runtime on this machine 2.00 ms (1 thread)")
+    assert written(beside)["peer"] == "ONNX Runtime"
 
 
 def test_one_run_is_one_run() -> None:

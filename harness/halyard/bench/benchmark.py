@@ -70,8 +70,9 @@ class Benchmark:
         time is taken. `into` has the result as soon as there are times: what is interrupted keeps
         them."""
         title = f"{subject}, {threads} thread{'s' if threads > 1 else ''}"
-        with self.terminal.step(f"{title}: LiteRT's word on the outputs"):
+        with self.terminal.step(f"{title}: the reference's outputs") as step:
             word = reference(subject, Repetitions(threads=threads))
+            step.outcome = word.name if word.outputs is not None else word.reason
         result = begun(subject, threads, word.name if word.outputs is not None else "")
         result.engines.append(EngineResult(OURS, TITLE))
         result.engines += [

@@ -12,6 +12,7 @@ from halyard.store.reading import Agreement
 
 _COLUMNS = blocks.columns(
     "Model",
+    "Verdict",
     "Output",
     "Engine",
     "Device",
@@ -23,15 +24,16 @@ _COLUMNS = blocks.columns(
     "Steps",
     "Exact",
     "NaN",
-    "Verdict",
     "When",
     numbers=("Max error", "Relative", "Steps", "Exact", "NaN"),
 )
 
 
 def section(results: Results) -> Section | None:
-    # Of the reference itself there is nothing to tell.
-    rows = [row for row in results.agreements() if row.engine != row.reference.lower()]
+    # Of the reference itself there is nothing to tell: "onnxruntime" is "ONNX Runtime".
+    rows = [
+        row for row in results.agreements() if row.engine != row.reference.lower().replace(" ", "")
+    ]
     if not rows:
         return None
     table = Table.of("Outputs beside the reference's", _COLUMNS, [_row(row) for row in rows])
@@ -41,6 +43,7 @@ def section(results: Results) -> Section | None:
 def _row(row: Agreement) -> list[Cell]:
     return [
         blocks.text(row.model),
+        blocks.verdict(row.ok),
         blocks.text(row.output),
         blocks.text(row.engine),
         blocks.text(row.device),
@@ -52,7 +55,6 @@ def _row(row: Agreement) -> list[Cell]:
         blocks.count(row.max_steps),
         _share(row.exact_share),
         blocks.count(row.nan, "bad"),
-        blocks.verdict(row.ok),
         blocks.moment(row.at),
     ]
 

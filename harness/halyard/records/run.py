@@ -142,7 +142,8 @@ class Vanished(Record, frozen=True, kw_only=True):
 
 class Run(Document, frozen=True, kw_only=True):
     """`log` is the end of the service's, where it failed; `samples_ms` are the executions that
-    `timings_ms` sums up, or some of very many."""
+    `timings_ms` sums up, or some of very many; `peer` is the engine that took `peer_timings_ms`, on
+    the machine of the command."""
 
     model: Model
     device: Device
@@ -163,6 +164,7 @@ class Run(Document, frozen=True, kw_only=True):
     timings_ms: Timings | None
     driver_timings_ms: Timings | None
     device_timings_ms: Timings | None
+    peer: str = ""
     peer_timings_ms: Timings | None
     memory: Memory
     pieces: int
