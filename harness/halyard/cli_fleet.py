@@ -140,6 +140,10 @@ def run_several(
     reports = _reports(fleet, plan, mode, seconds, ended, unreadable)
     for share in fleet.shares:
         History(share.name).keep(share.outcomes.values())
+    # Cases that were divided have a document for each device, too: each knows what it ran.
+    for share in fleet.shares:
+        report = _report([share], plan, share.busy, ended, unreadable, of_whole=not shard)
+        keep(results_path, [report.record()], share.name)
     for report in reports:
         print_report(terminal, report)
     if not shard:
@@ -151,8 +155,6 @@ def run_several(
     if junit_path is not None:
         write_junit(junit_path, *reports)
         terminal.line(f"report: {junit_path}")
-    for report in reports:
-        keep(results_path, [report.record()], report.device)
     if isinstance(error, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
     if error is not None:
@@ -175,19 +177,27 @@ def _reports(
 
 
 def _report(
-    shares: list[Share], plan: Plan, seconds: float, ended: str, unreadable: Sequence[str]
+    shares: list[Share],
+    plan: Plan,
+    seconds: float,
+    ended: str,
+    unreadable: Sequence[str],
+    *,
+    of_whole: bool = True,
 ) -> Report:
+    """`of_whole`: whether all of the plan was theirs, not just what they ran of it."""
     merged = {name: each for share in shares for name, each in share.outcomes.items()}
     outcomes = [merged[planned.name] for planned in plan.runs if planned.name in merged]
     lost = [f"{share.name} was lost: {share.lost}" for share in shares if share.lost]
-    is_whole = len(outcomes) == len(plan.runs)
+    planned = len(plan.runs) if of_whole else len(outcomes)
+    is_whole = len(outcomes) == planned and (of_whole or not (ended or lost))
     return Report(
         device=", ".join(share.name for share in shares),
         target=", ".join(dict.fromkeys(s.place.target for s in shares if s.place.target)),
         driver=", ".join(dict.fromkeys(s.version for s in shares if s.version)),
         outcomes=outcomes,
         seconds=seconds,
-        planned=len(plan.runs),
+        planned=planned,
         left_out=len(plan.left_out),
         ended="" if is_whole else ended or "; ".join(lost),
         unreadable=unreadable,

@@ -2,6 +2,7 @@
 """Cases on several devices: who runs which, and what becomes of those of one that drops out."""
 
 import json
+import sqlite3
 import sys
 import threading
 import time
@@ -270,6 +271,25 @@ def test_the_divided_run_is_one_document_with_each_cases_device(
     # In the order of the plan, whoever ran them.
     assert [case.name for case in document.cases][:2] == ["add0", "add1"]
     assert (tmp_path / "out.xml").read_text().count("<testcase") == 41
+
+
+def test_each_device_keeps_what_it_ran_of_the_divided_run(
+    invoke: Invoke, goldens: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "r.db"
+    result = invoke("--goldens", goldens, *PLAIN, "--shard", "--results", path)
+    assert result.exit_code == 1, result.output
+    with sqlite3.connect(path) as connection:
+        kept = connection.execute(
+            "SELECT v.name, v.serial, count(*), sum(c.status = 'failed'), d.ok FROM cases c "
+            "JOIN documents d ON d.id = c.document JOIN devices v ON v.id = d.device "
+            "GROUP BY d.id ORDER BY v.name"
+        ).fetchall()
+    assert {name for name, *_ in kept} <= {"one", "two"}
+    assert {serial for _, serial, *_ in kept} == {"host"}
+    assert sum(count for *_, count, _, _ in kept) == 41
+    assert max(failed for *_, failed, _ in kept) == 1
+    assert all(ok == (not failed) for *_, failed, ok in kept)
 
 
 def test_what_runs_on_each_is_a_document_for_each(

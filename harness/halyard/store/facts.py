@@ -319,7 +319,12 @@ def _doctor(document: Doctor) -> Facts:
 def _conformance(document: Conformance) -> Facts:
     bad = document.failed + document.crashed + document.xpassed
     whole = not (document.ended_early or document.unreadable)
-    return _head(document, _conformance_rows(document), ok=whole and not bad)
+    facts = _head(document, _conformance_rows(document), ok=whole and not bad)
+    if document.shares is msgspec.UNSET or len(document.shares) != 1:
+        return facts
+    # Of several devices a document has what the user calls the device.
+    [share] = document.shares
+    return replace(facts, device=Device(share.serial, document.device))
 
 
 def _conformance_rows(document: Conformance) -> Iterator[Row]:
