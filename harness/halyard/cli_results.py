@@ -10,6 +10,7 @@ import click
 
 from halyard.records import Document
 from halyard.store import Origin, Store, check
+from halyard.store.facts import named
 
 
 def _checked(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
@@ -29,11 +30,11 @@ results_option = click.option(
 
 
 def keep(path: Path | None, documents: Sequence[Document], device: str = "") -> None:
-    """Adds them to the file; to none where none was asked for. `device` is its name on the command
-    line, by which it is known again; of a YAML file that is the file's name."""
+    """Adds them to the file; to none where none was asked for. Before anything is printed of them,
+    or written: that may fail, and what was found out may have taken long. `device` is its name on
+    the command line, by which it is known again."""
     if path is None or not documents:
         return
-    name = Path(device).stem if device.endswith((".yaml", ".yml")) else device
     command = click.get_current_context().info_name or ""
     with Store.open(path) as store:
-        store.add(*documents, origin=Origin(command, name))
+        store.add(*documents, origin=Origin(command, named(device)))

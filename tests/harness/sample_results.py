@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents as commands write them, with the few things that tests vary."""
 
+import msgspec
+
 from halyard.machine import Peak
 from halyard.records import bench as benches
 from halyard.records import compare as comparisons
+from halyard.records import conditions as states
 from halyard.records import conformance as conformances
 from halyard.records import doctor as findings
 from halyard.records import run as runs
@@ -43,6 +46,37 @@ def node(label: str = "operation 0 (CONV_2D)", median: float = 1.5) -> runs.Node
         rate=12.0,
         unit="GOP/s",
         share_of_peak=0.4,
+    )
+
+
+def conditions(celsius: float = 41.5) -> states.Conditions:
+    return states.Conditions(
+        temperature_c=celsius,
+        zones=[states.Zone(name="soc", celsius=celsius)],
+        throttling="light",
+        cores=[
+            states.Cores(cpus=cpus, governor=governor, mhz=mhz, min_mhz=300.0, max_mhz=2800.0)
+            for cpus, governor, mhz in (
+                ("0-3", "schedutil", 1100.0),
+                ("4-7", "performance", 2800.0),
+            )
+        ],
+        online_cpus="0-7",
+        allowed_cpus="4-7",
+        load=0.5,
+        supplies=[
+            states.Supply(
+                name="battery",
+                type="Battery",
+                status="Discharging",
+                percent=80,
+                volts=4.0,
+                amperes=None,
+                charge_mah=None,
+            )
+        ],
+        energy=[],
+        missing=[],
     )
 
 
@@ -171,6 +205,45 @@ def bench(*, model: str = "mobilenet_v1", ours: float = 10.0, peers: float = 20.
     )
 
 
+def pair(
+    *,
+    ratio: float = 1.5,
+    significant: bool = True,
+    words: str = "backends=CpuRef device=phone.yaml",
+) -> benches.Bench:
+    """Two sides that took turns: B takes `ratio` times as long."""
+    whole = bench()
+    [result] = whole.results
+
+    def side(name: str, words: str, device: str, median: float) -> benches.Side:
+        timed = msgspec.structs.replace(
+            _engine(f"{name}: {words}", median), timings_ms=timings(median)
+        )
+        return benches.Side(
+            name=name,
+            words=words,
+            device=device,
+            backends=[],
+            fast_math=False,
+            mode="async",
+            result=msgspec.structs.replace(result, engines={"halyard": timed}),
+        )
+
+    turns = benches.Pair(
+        a=side("A", "backends=CpuAcc", "vm", 10.0),
+        b=side("B", words, "phone.yaml", 10.0 * ratio),
+        comparison=benches.Comparison(
+            before_ms=10.0,
+            after_ms=10.0 * ratio,
+            ratio=ratio,
+            interval=(ratio - 0.1, ratio + 0.1),
+            p=0.001,
+            significant=significant,
+        ),
+    )
+    return msgspec.structs.replace(whole, pairs=[turns], results=[])
+
+
 def case(name: str, status: str = "passed", message: str = "") -> conformances.Case:
     return conformances.Case(
         name=name,
@@ -272,7 +345,7 @@ def _statistics(name: str, error: float) -> comparisons.Statistics:
 
 
 def compare(
-    *, model: str = "mobilenet_v2", label: str = "operation 1 (ADD)"
+    *, model: str = "mobilenet_v2", label: str = "operation 1 (ADD)", b: str = "CpuAcc"
 ) -> comparisons.Compare:
     layers = [
         comparisons.Layer(
@@ -292,7 +365,7 @@ def compare(
     return comparisons.Compare(
         model=runs.Model(name=model, type="float32", size=32, width=0.1, seed=0),
         a=comparisons.Side(name="CpuRef", version="halyard 0.1.0", backends={"CpuRef": 2}),
-        b=comparisons.Side(name="CpuAcc", version="halyard 0.1.0", backends={"CpuAcc": 2}),
+        b=comparisons.Side(name=b, version="halyard 0.1.0", backends={"CpuAcc": 2}),
         ok=False,
         problems=["probabilities: off"],
         input_sets=[
@@ -313,7 +386,13 @@ def compare(
     )
 
 
-def doctor(*, device: str = "vm", seen: str = "there is no /dev/hwbinder") -> findings.Doctor:
+def doctor(
+    *,
+    device: str = "vm",
+    seen: str = "there is no /dev/hwbinder",
+    fix: str = "load it",
+    command: str = "modprobe binder",
+) -> findings.Doctor:
     return findings.Doctor(
         device=device,
         instance="halyard-default",
@@ -326,8 +405,8 @@ def doctor(*, device: str = "vm", seen: str = "there is no /dev/hwbinder") -> fi
                 check="binder",
                 verdict="problem",
                 seen=seen,
-                fix="load it",
-                command="modprobe binder",
+                fix=fix,
+                command=command,
             )
         ],
     )

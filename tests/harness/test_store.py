@@ -15,6 +15,7 @@ import pytest
 
 from halyard.errors import ConfigError, HalyardError
 from halyard.records import Document
+from halyard.records.conformance import Share
 from halyard.records.run import Model, Node, Run
 from halyard.store import Origin, Store, check, schema
 from tests.harness import sample_results as sample
@@ -93,6 +94,73 @@ def test_a_run_has_its_times_agreement_placement_and_nodes(path: Path) -> None:
     assert rows(path, "SELECT label, median FROM nodes") == [("operation 0 (CONV_2D)", 1.5)]
 
 
+def of_file(path: str, name: str = "main_graph") -> Run:
+    return msgspec.structs.replace(sample.run(), model=Model(name=name, file=path, seed=0))
+
+
+def test_a_model_of_a_file_is_named_as_the_file_is(path: Path) -> None:
+    """What files call themselves is often the same in all."""
+    added(path, of_file("here/one.onnx"), of_file("two.onnx"))
+    assert rows(path, "SELECT name, file FROM models ORDER BY 1") == [
+        ("one.onnx", "here/one.onnx"),
+        ("two.onnx", "two.onnx"),
+    ]
+
+
+def test_the_peer_is_the_one_that_took_its_time(path: Path) -> None:
+    for peer in ("ONNX Runtime", "LiteRT in float32"):
+        added(path, msgspec.structs.replace(sample.run(), peer=peer))
+    # As documents without that name told it.
+    agreement = sample.run().agreement
+    assert agreement is not None
+    agreement = msgspec.structs.replace(agreement, with_="ONNX Runtime")
+    added(path, msgspec.structs.replace(sample.run(), agreement=agreement))
+    assert rows(path, "SELECT engine FROM timings WHERE median = 5.0 ORDER BY document") == [
+        ("onnxruntime",),
+        ("litert",),
+        ("onnxruntime",),
+    ]
+
+
+def test_a_run_has_the_memory_and_the_state_of_the_device(path: Path) -> None:
+    added(path, msgspec.structs.replace(sample.run(), conditions=sample.conditions()))
+    assert rows(
+        path,
+        "SELECT engine, peak_memory, temperature, throttling, governor, mhz, cpus, load, power "
+        "FROM conditions",
+    ) == [
+        (
+            "halyard",
+            2**25,
+            41.5,
+            "light",
+            "schedutil+performance",
+            2800.0,
+            "4-7",
+            0.5,
+            "Battery discharging 80 %",
+        )
+    ]
+    added(path, sample.bench())
+    assert rows(path, "SELECT engine, threads, peak_memory FROM conditions WHERE document = 2") == [
+        ("halyard", 2, 2**26),
+        ("litert", 2, 2**26),
+    ]
+
+
+def test_two_that_took_turns_have_a_row_each_and_the_verdict_with_b(path: Path) -> None:
+    added(path, sample.pair(ratio=1.5), device="vm")
+    assert rows(
+        path,
+        "SELECT side, words, name, median, ratio, ratio_low, p, significant FROM pairs "
+        "JOIN devices ON devices.id = device ORDER BY side",
+    ) == [
+        ("A", "backends=CpuAcc", "vm", 10.0, None, None, None, None),
+        ("B", "backends=CpuRef device=phone.yaml", "phone", 15.0, 1.5, 1.4, 0.001, 1),
+    ]
+    assert rows(path, "SELECT * FROM timings") == [], "they are no times of one variant"
+
+
 def test_a_benchmark_has_every_engines_times(path: Path) -> None:
     added(path, sample.bench())
     assert rows(path, "SELECT engine, threads, p25, median, p75 FROM timings ORDER BY engine") == [
@@ -122,6 +190,23 @@ def test_the_doctor_does_not_say_what_a_serial_is(path: Path) -> None:
     assert rows(path, "SELECT name, serial FROM devices") == [("vm", "S1")]
     added(path, sample.doctor(device="other"))
     assert rows(path, "SELECT name FROM devices ORDER BY 1") == [("other",), ("vm",)]
+
+
+def test_what_ran_on_one_of_several_devices_leaves_its_serial(path: Path) -> None:
+    added(path, sample.run(device="127.0.0.1:4001"), device="vm:1")
+    share = Share(
+        device="vm:1",
+        serial="127.0.0.1:4002",
+        target="",
+        driver="",
+        cases=1,
+        busy=1.0,
+        lost="",
+        turns=[],
+    )
+    one = msgspec.structs.replace(sample.conformance(device="vm:1"), shares=[share])
+    added(path, one, device="vm:1")
+    assert rows(path, "SELECT name, serial FROM devices") == [("vm:1", "127.0.0.1:4002")]
 
 
 def test_conformance_and_vts_have_their_cases(path: Path) -> None:
@@ -239,11 +324,36 @@ def test_refuses_an_sqlite_file_of_something_else(path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def made_by_version_1(path: Path, *documents: Document) -> None:
+    added(path, *documents)
+    with sqlite3.connect(path) as connection:
+        connection.executescript(
+            "DROP TABLE conditions; DROP TABLE pairs; PRAGMA user_version = 1;"
+            "UPDATE documents SET json = '{' WHERE kind = 'vts'"
+        )
+
+
+def test_an_earlier_file_gets_what_its_documents_say(path: Path) -> None:
+    made_by_version_1(
+        path, sample.run(), sample.pair(), sample.vts(), Odd(device="S1", ok=True, anything=[])
+    )
+    before = path.read_bytes()
+    with Store.open(path, read_only=True) as store:
+        [[memory]] = store.connection.execute("SELECT peak_memory FROM conditions")
+        assert memory == 2**25
+    assert path.read_bytes() == before, "who only reads it leaves it as it is"
+    added(path, sample.run())
+    assert rows(path, "SELECT document, peak_memory FROM conditions") == [(1, 2**25), (5, 2**25)]
+    assert rows(path, "SELECT document, side FROM pairs") == [(2, "A"), (2, "B")]
+    assert rows(path, "PRAGMA user_version") == [(schema.VERSION,)]
+    check(path)
+
+
 def test_refuses_another_version_of_the_tables(path: Path) -> None:
     added(path, sample.run())
     with sqlite3.connect(path) as connection:
         connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
-    with pytest.raises(HalyardError, match="version 2, and this halyard has version 1"):
+    with pytest.raises(HalyardError, match="version 3, and this halyard has version 2"):
         added(path, sample.run())
 
 

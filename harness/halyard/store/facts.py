@@ -11,8 +11,9 @@ from typing import Any, cast
 import msgspec
 
 from halyard.records import Document, Error, Record
-from halyard.records.bench import Bench
+from halyard.records.bench import Bench, Pair, Result
 from halyard.records.compare import Compare
+from halyard.records.conditions import Conditions, Supply
 from halyard.records.conformance import Conformance
 from halyard.records.doctor import Doctor
 from halyard.records.run import Node, Run
@@ -44,11 +45,12 @@ class Model:
 
 @dataclass(frozen=True)
 class Row:
-    """Of a table; `model` where it has a column for it."""
+    """Of a table; `model` and `device` where it has columns for them."""
 
     table: str
     columns: Columns
     model: Model | None = None
+    device: Device | None = None
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,26 @@ class Facts:
     rows: Sequence[Row] = ()
 
 
+def named(device: str) -> str:
+    """What a device of the command line is known by: of a YAML file that is the file's name."""
+    return Path(device).stem if device.endswith((".yaml", ".yml")) else device
+
+
 def facts_of(document: Document) -> Facts:
     """A document of a kind that has no tables of its own is asked for fields of the usual names."""
     read = _READERS.get(type(document))
     return read(document) if read else _any(document)
+
+
+def facts_of_text(kind: str, text: str) -> Facts:
+    """Of a document that was kept; none where another halyard has kept it in another form."""
+    for known in _READERS:
+        if known.__name__.lower() == kind:
+            try:
+                return facts_of(msgspec.json.decode(text, type=known))
+            except msgspec.MsgspecError:
+                break
+    return Facts()
 
 
 # ---- any kind -----------------------------------------------------------------------------------
@@ -124,7 +142,7 @@ def _model(value: object) -> Model | None:
         type=_text(value.get("type")),
         size=int(value.get("size") or 0),
         width=float(value.get("width") or 0),
-        file=_text(value.get("file")),
+        file=file,
     )
 
 
@@ -182,6 +200,39 @@ def _nodes(nodes: Iterable[Node], model: Model, threads: int | None = None) -> I
         )
 
 
+def _condition(
+    model: Model,
+    told: Conditions | None,
+    *,
+    engine: str = "halyard",
+    threads: int | None = None,
+    memory: int | None = None,
+    joules: float | None = None,
+) -> Iterator[Row]:
+    """None where neither the device nor the system told anything."""
+    cores = told.cores if told else []
+    supplies = told.supplies if told else []
+    columns: dict[str, Value] = {
+        "peak_memory": memory or None,
+        "temperature": told.temperature_c if told else None,
+        "throttling": told.throttling if told else None,
+        "governor": "+".join(dict.fromkeys(each.governor for each in cores if each.governor))
+        or None,
+        "mhz": max((each.mhz for each in cores if each.mhz is not None), default=None),
+        "cpus": told.allowed_cpus if told else None,
+        "load": told.load if told else None,
+        "power": ", ".join(filter(None, map(_power, supplies))) or None,
+        "joules": joules,
+    }
+    if any(value is not None for value in columns.values()):
+        yield Row("conditions", {"engine": engine, "threads": threads, **columns}, model)
+
+
+def _power(supply: Supply) -> str:
+    charge = "" if supply.percent is None else f"{supply.percent} %"
+    return " ".join(word for word in (supply.type, supply.status.lower(), charge) if word)
+
+
 # ---- run ----------------------------------------------------------------------------------------
 
 
@@ -237,6 +288,7 @@ def _run_rows(document: Run, model: Model | None) -> Iterator[Row]:
             },
         )
     yield from _nodes(document.profile, model)
+    yield from _condition(model, document.conditions, memory=document.memory.peak_rss_bytes)
 
 
 # ---- bench --------------------------------------------------------------------------------------
@@ -254,14 +306,25 @@ def _this_machine(document: Bench) -> Device:
 
 
 def _bench_rows(document: Bench) -> Iterator[Row]:
+    for number, pair in enumerate(document.pairs, 1):
+        yield from _pair_rows(number, pair)
     for result in document.results:
-        told = _model(msgspec.to_builtins(getattr(result, "subject", None)))
-        model = told or Model(result.model, result.type, result.size)
+        model = _benched(result)
+        load = result.sustained
         for name, engine in result.engines.items():
             if engine.median_ms is not None:
                 columns: dict[str, Value] = {"engine": name, "span": "wall"}
                 columns |= {"threads": result.threads, "prepare": engine.prepare_ms}
                 yield Row("timings", {**columns, **_times(engine)}, model)
+            ours = name == "halyard"
+            yield from _condition(
+                model,
+                result.conditions if ours else None,
+                engine=name,
+                threads=result.threads,
+                memory=engine.peak_memory_bytes,
+                joules=load.joules_per_run if load and ours else None,
+            )
             for output in engine.agreement or ():
                 yield Row(
                     "agreements",
@@ -278,6 +341,31 @@ def _bench_rows(document: Bench) -> Iterator[Row]:
                     model,
                 )
         yield from _nodes(result.profile, model, result.threads)
+
+
+def _benched(result: Result) -> Model:
+    told = _model(msgspec.to_builtins(result.subject))
+    return told or Model(result.model, result.type, result.size)
+
+
+def _pair_rows(number: int, pair: Pair) -> Iterator[Row]:
+    """What the comparison says stands with B, of which it is told."""
+    found = pair.comparison
+    for side in (pair.a, pair.b):
+        [engine, *_] = side.result.engines.values()
+        times = _times(engine)
+        columns: dict[str, Value] = {
+            "number": number,
+            "side": side.name,
+            "words": side.words,
+            "threads": side.result.threads,
+            **{name: times[name] for name in ("count", "median", "p90", "low", "high")},
+        }
+        if found is not None and side is pair.b:
+            columns |= {"ratio": found.ratio, "p": found.p, "significant": found.significant}
+            columns["ratio_low"], columns["ratio_high"] = found.interval
+        device = Device("", named(side.device)) if side.device else None
+        yield Row("pairs", columns, _benched(side.result), device)
 
 
 # ---- compare and doctor -------------------------------------------------------------------------

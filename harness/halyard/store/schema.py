@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tables a file of results has; docs/results.md says what they mean."""
 
+from collections.abc import Mapping
+
 # It grows with every change of the tables.
-VERSION = 1
+VERSION = 2
 # In the file's header, where SQLite keeps what program a file belongs to: "Hlyd".
 APPLICATION = 0x486C7964
 
 # Of what ran, every row names its document; times are milliseconds.
-TABLES = """
+_FIRST = """
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY,
     at TEXT NOT NULL,
@@ -132,3 +134,47 @@ CREATE TABLE nodes (
 ) STRICT;
 CREATE INDEX nodes_by_document ON nodes (document);
 """
+
+_CONDITIONS_AND_PAIRS = """
+CREATE TABLE conditions (
+    document INTEGER NOT NULL REFERENCES documents,
+    model INTEGER NOT NULL REFERENCES models,
+    engine TEXT NOT NULL,
+    threads INTEGER,
+    peak_memory INTEGER,
+    temperature REAL,
+    throttling TEXT,
+    governor TEXT,
+    mhz REAL,
+    cpus TEXT,
+    load REAL,
+    power TEXT,
+    joules REAL
+) STRICT;
+CREATE INDEX conditions_by_document ON conditions (document);
+
+CREATE TABLE pairs (
+    document INTEGER NOT NULL REFERENCES documents,
+    number INTEGER NOT NULL,
+    side TEXT NOT NULL,
+    words TEXT NOT NULL,
+    device INTEGER REFERENCES devices,
+    model INTEGER NOT NULL REFERENCES models,
+    threads INTEGER,
+    count INTEGER NOT NULL,
+    median REAL,
+    p90 REAL,
+    low REAL,
+    high REAL,
+    ratio REAL,
+    ratio_low REAL,
+    ratio_high REAL,
+    p REAL,
+    significant INTEGER
+) STRICT;
+CREATE INDEX pairs_by_document ON pairs (document);
+"""
+
+# What each version has added.
+ADDED: Mapping[int, str] = {1: _FIRST, 2: _CONDITIONS_AND_PAIRS}
+TABLES = "".join(ADDED.values())

@@ -12,7 +12,7 @@ import importlib.metadata
 import json
 import platform
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -26,7 +26,7 @@ from halyard.errors import HalyardError
 from halyard.output_file import check_writable
 from halyard.records import Document
 from halyard.store import schema
-from halyard.store.facts import Columns, Device, Facts, Model, Value, facts_of
+from halyard.store.facts import Columns, Device, Facts, Model, Row, Value, facts_of, facts_of_text
 
 # Seconds that a writer waits for the others.
 _PATIENCE = 60.0
@@ -76,9 +76,19 @@ class Store:
                 connection.execute("PRAGMA trusted_schema = OFF")
                 connection.execute("PRAGMA foreign_keys = ON")
                 store._check_version(make=not read_only)
+                if store._header()[1] < schema.VERSION:
+                    if read_only:
+                        store._go_into_memory()
+                    store._upgrade()
         except BaseException:
-            connection.close()
+            store.connection.close()
             raise
+        return store
+
+    @classmethod
+    def in_memory(cls) -> Self:
+        store = cls(Path(":memory:"), sqlite3.connect(":memory:", isolation_level=None))
+        store._check_version(make=True)
         return store
 
     def _check_version(self, *, make: bool) -> None:
@@ -95,14 +105,38 @@ class Store:
             raise HalyardError(f"{self.path}: it has no results")
         if application != schema.APPLICATION:
             raise HalyardError(f"{self.path}: this SQLite file holds something else than results")
-        if version != schema.VERSION:
+        if version not in schema.ADDED:
             raise HalyardError(
                 f"{self.path}: its tables are of version {version}, and this halyard has version "
                 f"{schema.VERSION}; name another file, or use the halyard that made it"
             )
         # Anything may stand in their place in a file from elsewhere: a view without an end.
-        if not _tables(self.connection).items() >= _own_tables().items():
+        if not _tables(self.connection).items() >= _own_tables(version).items():
             raise HalyardError(f"{self.path}: its tables are not those of version {version}")
+
+    def _go_into_memory(self) -> None:
+        """The file itself stays as it is."""
+        memory = sqlite3.connect(":memory:", isolation_level=None)
+        self.connection.backup(memory)
+        self.connection.close()
+        self.connection = memory
+        memory.execute("PRAGMA trusted_schema = OFF")
+
+    def _upgrade(self) -> None:
+        """From an earlier version: the later tables get what the documents say."""
+        with self._transaction():
+            # Another writer may have been quicker.
+            [_, version] = self._header()
+            before = _tables(self.connection).keys()
+            for number in range(version + 1, schema.VERSION + 1):
+                for statement in schema.ADDED[number].split(";"):
+                    self.connection.execute(statement)
+            added = _tables(self.connection).keys() - before
+            found = self.connection.execute("SELECT id, kind, json FROM documents").fetchall()
+            for number, kind, text in found if added else ():
+                rows = facts_of_text(kind, text).rows
+                self._add_rows(number, [row for row in rows if row.table in added])
+            self.connection.execute(f"PRAGMA user_version = {schema.VERSION}")
 
     def _header(self) -> tuple[int, int]:
         [[application]] = self.connection.execute("PRAGMA application_id")
@@ -131,7 +165,7 @@ class Store:
         origin = origin or Origin()
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         with told(self.path), self._transaction():
-            session = self._insert(
+            session = self.insert(
                 "sessions",
                 {
                     "at": now,
@@ -145,12 +179,17 @@ class Store:
 
     def _add(self, document: Document, session: int, now: str, origin: Origin) -> None:
         facts = facts_of(document)
-        number = self._insert("documents", self._columns(document, facts, session, now, origin))
-        for row in facts.rows:
-            columns: dict[str, Value] = {"document": number, **row.columns}
+        number = self.insert("documents", self._columns(document, facts, session, now, origin))
+        self._add_rows(number, facts.rows)
+
+    def _add_rows(self, document: int, rows: Iterable[Row]) -> None:
+        for row in rows:
+            columns: dict[str, Value] = {"document": document, **row.columns}
             if row.model is not None:
                 columns["model"] = self._model(row.model)
-            self._insert(row.table, columns)
+            if row.device is not None:
+                columns["device"] = self._device(row.device, "")
+            self.insert(row.table, columns)
 
     def _columns(
         self, document: Document, facts: Facts, session: int, now: str, origin: Origin
@@ -196,8 +235,12 @@ class Store:
             "width": model.width,
             "file": model.file,
         }
-        self._insert("models", columns, "OR IGNORE")
-        return self._number("models", columns)
+        return self.shared("models", columns)
+
+    def shared(self, table: str, columns: Columns) -> int:
+        """The number of a device or a model, which is added unless it is there."""
+        self.insert(table, columns, "OR IGNORE")
+        return self._number(table, {"name": columns["name"]} if table == "devices" else columns)
 
     def _number(self, table: str, columns: Columns) -> int:
         where = " AND ".join(f"{name} = ?" for name in columns)
@@ -206,7 +249,7 @@ class Store:
         )
         return int(number)
 
-    def _insert(self, table: str, columns: Columns, otherwise: str = "") -> int:
+    def insert(self, table: str, columns: Columns, otherwise: str = "") -> int:
         marks = ", ".join("?" * len(columns))
         cursor = self.connection.execute(
             f"INSERT {otherwise} INTO {table} ({', '.join(columns)}) VALUES ({marks})",
@@ -238,10 +281,15 @@ def _tables(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 @cache
-def _own_tables() -> dict[str, str]:
+def _own_tables(version: int) -> dict[str, str]:
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(schema.TABLES)
+        for number in range(1, version + 1):
+            connection.executescript(schema.ADDED[number])
         return _tables(connection)
+
+
+def table_names() -> Sequence[str]:
+    return list(_own_tables(schema.VERSION))
 
 
 def _fitting(value: Value) -> Value:
