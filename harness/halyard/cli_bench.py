@@ -320,11 +320,11 @@ def bench(
                 sys.exit(INTERRUPTED)
             finally:
                 # Also of a run that is interrupted, or that something else ends.
-                if report.complete or report.results:
-                    report.print_end(terminal)
-                document = report.write(json_path, csv_path)
+                document = report.record()
                 if report.complete or report.results:
                     keep(results_path, [document], device_name)
+                    report.print_end(terminal)
+                report.write(document, json_path, csv_path)
     slower = False
     if earlier is not None:
         terminal.heading("Beside the baseline")

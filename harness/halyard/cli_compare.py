@@ -147,15 +147,15 @@ def compare(
                 Settings(limits, top_k, layers or isolate, isolate),
             )
             step.failed = not found.ok
+            document = record(subject, found)
+            keep(results_path, [document])
     print_comparison(terminal, found)
     terminal.line(verdict_of(found))
     if plot_path is not None:
         _plot(f"{subject}: {a} and {b}", found).write(plot_path)
         terminal.line(f"drawn into {plot_path}")
-    document = record(subject, found)
     if json_path is not None:
         output_file.write(json_path, records.encode(document))
-    keep(results_path, [document])
     if not found.ok:
         sys.exit(1)
 

@@ -188,12 +188,12 @@ def conformance(
         report, error = _run(terminal, driver, plan, expectations, settings)
         report = replace(report, unreadable=problems)
     history.keep(report.outcomes)
+    keep(results_path, [report.record()], name)
     print_report(terminal, report)
     for write, path in ((write_json, json_path), (write_junit, junit_path)):
         if path is not None:
             write(path, report)
             terminal.line(f"report: {path}")
-    keep(results_path, [report.record()], name)
     if isinstance(error, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
     if error is not None:

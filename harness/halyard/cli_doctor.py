@@ -72,11 +72,11 @@ def doctor(
     for check, group in groupby(_kept(found, findings), lambda finding: finding.check):
         show(terminal, check, list(group), quiet=quiet)
     document = record(name, chosen, findings)
+    keep(results_path, [document], name)
     _conclude(terminal, findings, name)
     if json_path is not None:
         output_file.write(json_path, records.encode(document))
         terminal.line(f"report: {json_path}")
-    keep(results_path, [document], name)
     if not document.ok:
         sys.exit(1)
 

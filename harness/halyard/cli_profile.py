@@ -124,6 +124,7 @@ def profile(
         with terminal.step(f"Profiling on {device.serial}") as step:
             found = capture(device, subject, how, peak)
             step.failed = bool(found.problems)
+            keep(results_path, [found.record()], name)
     _print(terminal, found)
     model_name = subject.runnable.name
     for path, content in (
@@ -135,7 +136,6 @@ def profile(
         if path is not None:
             output_file.write(path, content())
             terminal.line(f"written: {path}")
-    keep(results_path, [found.record()], name)
     if found.problems:
         sys.exit(1)
 

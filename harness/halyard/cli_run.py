@@ -4,7 +4,8 @@
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -245,7 +246,7 @@ def run(
     terminal = Terminal()
     measurements: list[Measurement] = []
     # A device that is not there is told before a model is built, which takes longer.
-    with open_shown(terminal, name, config) as device:
+    with _kept(results_path, measurements, name), open_shown(terminal, name, config) as device:
         with terminal.step(f"Building {subject}") as step:
             required = hal_version.lowest_version(subject.runnable.model)
             step.outcome = f"needs HAL {hal_version.format(required)}"
@@ -257,11 +258,13 @@ def run(
             with terminal.step("Measuring the machine's peak"):
                 peak = machine.measure_peak(threads or os.cpu_count() or 1)
         driver = DriverOptions(asked, threads, fast_math)
-        series = _Series(terminal, device, subject, options, driver, timing, peak, placement)
+        series = _Series(
+            terminal, device, subject, options, driver, timing, measurements, peak, placement
+        )
         if instance is not None:
-            measurements = series.run(choice.targets(instance), versions)
+            series.run(choice.targets(instance), versions)
         elif not device.has_binder:
-            measurements = series.run(lambda _: Target.in_process(), versions)
+            series.run(lambda _: Target.in_process(), versions)
         else:
             arguments = []
             if dump_folder is not None:
@@ -279,13 +282,12 @@ def run(
                     arguments=arguments,
                 )
             ) as service:
-                measurements = series.run_with(service, choice.targets(service.instance), versions)
+                series.run_with(service, choice.targets(service.instance), versions)
     documents = [measurement.record() for measurement in measurements]
     if json_path is not None:
         _write_json(json_path, documents)
     if csv_path is not None:
         output_file.write(csv_path, csv_file.text(documents).encode())
-    keep(results_path, documents, name)
     slower = False
     if earlier is not None:
         terminal.heading("Beside the baseline")
@@ -309,9 +311,18 @@ def _refuse(options: dict[str, str | int | None], reason: str) -> None:
             raise ConfigError(f"{option} {reason}")
 
 
+@contextmanager
+def _kept(path: Path | None, measurements: Sequence[Measurement], name: str) -> Iterator[None]:
+    """What was measured by then stays, where it can't be printed, or what comes after it fails."""
+    try:
+        yield
+    finally:
+        keep(path, [each.record() for each in measurements], name)
+
+
 @dataclass(frozen=True)
 class _Series:
-    """The same subject through several HAL versions."""
+    """The same subject through several HAL versions; `measurements` grows with each."""
 
     terminal: Terminal
     device: Device
@@ -319,13 +330,13 @@ class _Series:
     options: pb.RunOptions
     driver: DriverOptions
     timing: Timing
+    measurements: list[Measurement]
     peak: Peak | None = None
     placement: bool = False
 
-    def run(self, targets: Targets, versions: Sequence[pb.HalVersion]) -> list[Measurement]:
+    def run(self, targets: Targets, versions: Sequence[pb.HalVersion]) -> None:
         properties = self.device.properties()
         now = conditions.read(self.device)
-        measurements = []
         for version in versions:
             options = pb.RunOptions()
             options.CopyFrom(self.options)
@@ -343,28 +354,29 @@ class _Series:
                     peak=self.peak,
                     conditions=now,
                 )
+                self.measurements.append(measurement)
                 step.failed = not measurement.ok
             print_measurement(self.terminal, measurement)
             _print_tflite_lines(self.terminal, measurement)
             if self.placement:
                 self.terminal.line()
                 print_operations(self.terminal, measurement.result)
-            measurements.append(measurement)
-        return measurements
 
     def run_with(
         self, service: Service, targets: Targets, versions: Sequence[pb.HalVersion]
-    ) -> list[Measurement]:
+    ) -> None:
         """On a service whose log is shown when something fails: the reason stands there."""
         try:
-            measurements = self.run(targets, versions)
+            self.run(targets, versions)
         except DeviceError:
             self._show_log(service)
             raise
-        if all(measurement.ok for measurement in measurements):
-            return measurements
+        if all(measurement.ok for measurement in self.measurements):
+            return
         log = "\n".join(self._show_log(service))
-        return [each if each.ok else replace(each, log=log) for each in measurements]
+        self.measurements[:] = [
+            each if each.ok else replace(each, log=log) for each in self.measurements
+        ]
 
     def _show_log(self, service: Service) -> list[str]:
         """And gives its end."""

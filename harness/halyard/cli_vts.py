@@ -164,12 +164,12 @@ def vts(
         report = replace(
             report, unreadable=problems, hal=[hal_version.format(each) for each in versions]
         )
+    keep(results_path, [report.record()], name)
     print_report(terminal, report)
     for write, path in ((write_json, json_path), (write_junit, junit_path)):
         if path is not None:
             write(path, report)
             terminal.line(f"report: {path}")
-    keep(results_path, [report.record()], name)
     if isinstance(error, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
     if error is not None:

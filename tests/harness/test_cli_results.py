@@ -2,6 +2,8 @@
 """What --results keeps of each command."""
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -76,3 +78,51 @@ def test_a_file_that_takes_no_results_is_told_before_anything_runs(
     assert result.exit_code == 1
     assert "this is no SQLite file" in result.output
     assert invoke(command, "--results", tmp_path / "none" / "r.db").exit_code == 2
+
+
+RUN = ("run", *SMALL, "--repeat", "1")
+PROFILE = ("profile", *SMALL, "--runs", "1")
+COMPARE = ("compare", "CpuRef", "CpuAcc", *SMALL)
+BENCH = ("bench", *SMALL, "--models", "mobilenet_v1", "--threads", "1", "--runs", "1")
+
+
+DOCTOR = ("doctor", "--device", "host")
+CONFORMANCE = ("conformance", "SPEC", "--derived", "none")
+VTS = ("vts", "SPEC", "--filter", "GeneratedTest.*_SYNC")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [RUN, PROFILE, COMPARE, BENCH, DOCTOR, CONFORMANCE, VTS],
+    ids=lambda words: words[0],
+)
+def test_what_can_not_be_written_is_kept(
+    words: tuple[str, ...], invoke: Callable[..., Result], tmp_path: Path
+) -> None:
+    """To measure it is what takes long."""
+    path = tmp_path / "results.db"
+    spec = tmp_path / "my_add.mod.py"
+    spec.write_text(SPEC)
+    command = [spec if word == "SPEC" else word for word in words]
+    result = invoke(*command, "--results", path, "--json", "/dev/full")
+    assert result.exit_code == 1
+    assert "Error: /dev/full: No space left on device" in result.output
+    assert rows(path, "SELECT kind FROM documents") == [(words[0],)]
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"), [(RUN, 1), (PROFILE, 2), (COMPARE, 2)], ids=["run", "profile", "compare"]
+)
+def test_what_can_not_be_printed_is_kept(
+    words: tuple[str, ...], lines: int, tmp_path: Path
+) -> None:
+    """The reader has gone when it has seen what comes before the measurement, as head does."""
+    path = tmp_path / "results.db"
+    command = [sys.executable, "-m", "halyard", *words, "--results", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        for _ in range(lines):
+            process.stdout.readline()
+        process.stdout.close()
+    assert process.returncode == 1
+    assert rows(path, "SELECT kind, ok FROM documents") == [(words[0], 1)]

@@ -104,11 +104,8 @@ class Report:
             properties=dict(self.properties),
         )
 
-    def write(self, json_path: Path | None, csv_path: Path | None) -> bench.Bench:
-        """What was written."""
-        document = self.record()
+    def write(self, document: bench.Bench, json_path: Path | None, csv_path: Path | None) -> None:
         if json_path is not None:
             output_file.write(json_path, records.encode(document))
         if csv_path is not None:
             output_file.write(csv_path, csv_file.text(document).encode())
-        return document
