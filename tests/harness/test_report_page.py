@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -68,6 +69,24 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
+@pytest.fixture(scope="module")
+def long_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Texts as long as real ones: the widest are those that are just not folded."""
+    seen = "halyard-default is not in the device's VINTF manifest"
+    fix = "put its fragment into /vendor/etc/vintf/manifest there"
+    command = "halyard deploy --device vm:lab --instance halyard-default --wires hidl,aidl --work"
+    run = sample.run(model="mobilenet_v2_1.0_224_quant_from_a_file.tflite", device="vm:lab")
+    fingerprint = "google/husky/husky:14/UP1A.231105.001/10817346:user/release-keys"
+    return page_of(
+        tmp_path_factory.mktemp("long"),
+        ("vm:lab", run),
+        ("vm:lab", msgspec.structs.replace(run, driver=fingerprint)),
+        ("vm:lab", sample.pair()),
+        ("vm:lab", sample.doctor(seen=seen, fix=fix, command=command)),
+        ("", sample.compare(model="mobilenet_v2_1.0_224_quant_from_a_file.tflite")),
+    )
+
+
 def texts(browser: Browser, selector: str) -> list[str]:
     found: list[str] = browser.value(
         f"Array.from(document.querySelectorAll(`{selector}`), (each) => each.textContent.trim())"
@@ -94,6 +113,7 @@ def test_complains_of_nothing_and_asks_for_nothing(
         "Accuracy",
         "Comparison",
         "Timing",
+        "Conditions and memory",
         "Placement",
         "Profile",
         "Doctor",
@@ -210,6 +230,45 @@ def test_nothing_is_wider_than_the_screen(browser: Browser, page: Path, width: i
     )
 
 
+@pytest.mark.parametrize(
+    ("section", "title"),
+    [
+        ("accuracy", "Verdict"),
+        ("compare", "Result"),
+        ("runs", "Result"),
+        ("timing", "Verdict"),
+        ("doctor", "Verdict"),
+        ("doctor", "Command"),
+    ],
+)
+def test_what_a_row_comes_to_is_seen_without_scrolling(
+    browser: Browser, long_page: Path, section: str, title: str
+) -> None:
+    browser.show(long_page, width=1280)
+    right = browser.value(
+        f"Array.from(document.querySelectorAll('#{section} thead th'))"
+        f".find((each) => each.textContent === '{title}').getBoundingClientRect().right"
+    )
+    assert right <= 1280
+
+
+def test_what_a_row_is_about_stays_where_a_phone_scrolls(browser: Browser, long_page: Path) -> None:
+    browser.show(long_page, width=390)
+    for section in ("timing", "accuracy", "doctor"):
+        seen = browser.value(
+            f"(() => {{ const first = document.querySelector('#{section} tbody td:first-child');"
+            "const scroll = first.closest('.scroll');"
+            "scroll.scrollLeft = scroll.scrollWidth;"
+            "const box = first.getBoundingClientRect(), last ="
+            " first.parentElement.lastElementChild.getBoundingClientRect();"
+            "return [scroll.scrollLeft > 100, box.left >= 0, box.width > 90 && box.width < 180,"
+            " last.right <= 391, first.contains(document.elementFromPoint("
+            "box.left + 5, (first.scrollIntoView({block: 'center'}),"
+            " first.getBoundingClientRect().top + 5)))]; })()"
+        )
+        assert seen == [True, True, True, True, True], section
+
+
 CONTRAST = """
 (() => {
   const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
@@ -275,6 +334,7 @@ def test_shows_what_devices_and_files_say_and_runs_none_of_it(
             (text, sample.conformance(device=text, failed=2, name=text, message=text)),
             (text, sample.vts(device=text, reason=text)),
             (text, sample.bench(model=text)),
+            (text, sample.pair(words=text)),
             (text, sample.compare(model=text, label=text)),
             (text, sample.doctor(device=text, seen=text)),
             ("host", sample.run(model=text, median=3.0)),

@@ -175,6 +175,12 @@ def milliseconds(value: float | None) -> Cell:
     return Cell(f"{value:.0f}" if value >= 100 else f"{value:#.3g}", value)
 
 
+def interval(low: float | None, high: float | None) -> Cell:
+    if low is None or high is None:
+        return number(None)
+    return Cell(f"{low:.3g} to {high:.3g}", low)
+
+
 def count(value: int | None, tone: Tone = "") -> Cell:
     """A tone is for what there is."""
     return number(value, "d", tone if value else "")

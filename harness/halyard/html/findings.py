@@ -35,19 +35,19 @@ class _Doctor(msgspec.Struct):
 
 
 _TONES: dict[str, blocks.Tone] = {"ok": "good", "problem": "bad", "warning": "warn"}
-_FINDINGS = blocks.columns("Device", "Check", "Verdict", "Seen", "Fix", "Command")
+_FINDINGS = blocks.columns("Check", "Device", "Verdict", "Command", "Seen", "Fix")
 
 
 def doctor(results: Results) -> Section | None:
     """Of each device what it was told last."""
     rows = [
         [
-            blocks.text(said.device),
             blocks.text(each.check),
+            blocks.text(said.device),
             blocks.text(each.verdict, _TONES.get(each.verdict, "")),
+            blocks.text(each.command),
             blocks.text(each.seen),
             blocks.text(each.fix),
-            blocks.text(each.command),
         ]
         for said in _contents(results, "doctor", _Doctor)
         for each in said.findings
@@ -127,6 +127,7 @@ _COMPARED = blocks.columns(
     "Model",
     "A",
     "B",
+    "Result",
     "Inputs",
     "Output",
     "Max error",
@@ -136,7 +137,6 @@ _COMPARED = blocks.columns(
     "Exact",
     "Top-k",
     "First diverging",
-    "Result",
     numbers=("Max error", "Cosine", "SNR dB", "Steps", "Exact"),
 )
 
@@ -148,6 +148,7 @@ def compare(results: Results) -> Section | None:
             blocks.text(said.model.text),
             blocks.text(said.a.name),
             blocks.text(said.b.name),
+            blocks.verdict(said.ok, "agree", "differ"),
             blocks.text(inputs.inputs),
             blocks.text(output.statistics.name),
             blocks.number(float(output.statistics.max_abs_error), ".2e"),
@@ -157,7 +158,6 @@ def compare(results: Results) -> Section | None:
             blocks.number(100 * output.statistics.exact_share, ".4g", unit=" %"),
             _top_k(output.top_k),
             blocks.text(_diverging(said.layers), "bad"),
-            blocks.verdict(said.ok, "agree", "differ"),
         ]
         for said in documents
         for inputs in said.input_sets

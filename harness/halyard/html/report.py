@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from halyard.errors import HalyardError
 from halyard.html import (
     accuracy,
+    conditions,
     conformance,
     findings,
     page,
@@ -30,6 +31,7 @@ _SECTIONS: Sequence[Callable[[Results], Section | None]] = (
     accuracy.section,
     findings.compare,
     timing.section,
+    conditions.section,
     placement.section,
     profile.section,
     findings.doctor,

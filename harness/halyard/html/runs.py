@@ -31,20 +31,27 @@ class _Run(msgspec.Struct):
 
 
 _COLUMNS = blocks.columns(
-    "Model", "Device", "HAL", "Target", "Backends", "Result", "Driver", "When", "Log"
+    "Model", "Result", "Log", "Device", "HAL", "Target", "Backends", "Driver", "When"
 )
 
 
+def last_runs(results: Results) -> list[Document]:
+    """Of each model on each device, by HAL version and backends. One that failed before anything
+    was placed counts until the model runs there again, whatever backends run it then."""
+    last: dict[tuple[str, str, str], dict[str, Document]] = {}
+    for each in results.documents():
+        if each.kind == "run":
+            alike = last.setdefault((each.model, each.device, each.hal), {})
+            alike.pop("", None)
+            alike[each.backends] = each
+    return [each for alike in last.values() for each in alike.values()]
+
+
 def section(results: Results) -> Section | None:
-    """The last run of each kind."""
-    last = {
-        (each.model, each.device, each.hal, each.backends): each
-        for each in results.documents()
-        if each.kind == "run"
-    }
+    last = last_runs(results)
     if not last:
         return None
-    documents = sorted(last.values(), key=lambda each: (bool(each.ok), -each.order))
+    documents = sorted(last, key=lambda each: (bool(each.ok), -each.order))
     details: list[Details] = []
     rows = []
     for document in documents[:_ROWS]:
@@ -55,14 +62,14 @@ def section(results: Results) -> Section | None:
         rows.append(
             [
                 blocks.text(document.model),
+                blocks.verdict(document.ok),
+                log,
                 blocks.text(document.device),
                 blocks.text(document.hal),
                 blocks.text(document.target),
                 blocks.text(document.backends),
-                blocks.verdict(document.ok),
                 blocks.text(document.driver),
                 blocks.moment(document.at),
-                log,
             ]
         )
     table = Table.of("Models as they last ran", _COLUMNS, rows, len(documents) - len(rows))

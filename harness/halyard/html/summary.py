@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from halyard.html import blocks
 from halyard.html.blocks import Block, Cell, Section, Table, Tile, Tiles
 from halyard.html.conformance import GOOD
+from halyard.html.runs import last_runs
 from halyard.html.timing import NOTICED, comparable, slower
 from halyard.html.variants import Variant
 from halyard.store import Results
-from halyard.store.reading import Device, Document
+from halyard.store.reading import Device
 
 _WHERE = ("device", "hal", "backends", "threads")
 
@@ -21,7 +22,7 @@ def section(results: Results) -> Section:
     devices = results.devices()
     tiles = [
         *_cases(results),
-        *_models(results, results.documents()),
+        *_models(results),
         *_times(results),
         Tile(
             "Devices", str(len(devices)), _listed([each.name for each in devices]), link="devices"
@@ -42,18 +43,12 @@ def _cases(results: Results) -> list[Tile]:
     return [Tile("Conformance", value, about, "bad" if bad else "good", "conformance")]
 
 
-def _models(results: Results, documents: Sequence[Document]) -> list[Tile]:
-    last = {
-        (each.model, each.device, each.hal, each.backends): each
-        for each in documents
-        if each.kind == "run" and each.ok is not None
-    }
+def _models(results: Results) -> list[Tile]:
+    last = [each for each in last_runs(results) if each.ok is not None]
     if not last:
         return []
-    bad = sum(not each.ok for each in last.values())
-    compared = {each.id for each in last.values()} & {
-        each.document for each in results.agreements()
-    }
+    bad = sum(not each.ok for each in last)
+    compared = {each.id for each in last} & {each.document for each in results.agreements()}
     value = f"{bad} failed" if bad else "none failed"
     about = f"as they last ran: {len(compared)} of {len(last)} compared with a reference"
     return [Tile("Models", value, about, "bad" if bad else "good", "runs")]

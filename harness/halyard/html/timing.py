@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from halyard.html import blocks, sustained
+from halyard.html import blocks, pairs, sustained
 from halyard.html.blocks import Block, Cell, Plots, Section, Table
 from halyard.html.variants import OURS, Variant, by_variant, names
 from halyard.plots.bars import side_by_side
@@ -48,7 +48,8 @@ _COLUMNS = blocks.columns(
 
 def section(results: Results) -> Section | None:
     series = by_variant(row for row in results.timings() if row.span == "wall")
-    if not series:
+    turns = pairs.table(results)
+    if not series and turns is None:
         return None
     rows = [_row(variant, times) for variant, times in sorted(series.items())]
     found: list[Block] = []
@@ -59,7 +60,10 @@ def section(results: Results) -> Section | None:
         sustained.plots(results),
     )
     found += [Plots(plots) for plots in groups if plots]
-    found.append(Table.of("Last times of each model", _COLUMNS, rows))
+    if rows:
+        found.append(Table.of("Last times of each model", _COLUMNS, rows))
+    if turns is not None:
+        found.append(turns)
     return Section("timing", "Timing", found)
 
 
@@ -73,7 +77,7 @@ def _row(variant: Variant, times: Sequence[Timing]) -> list[Cell]:
         blocks.text(variant.backends),
         blocks.count(variant.threads or None),
         blocks.milliseconds(last.median),
-        _interval(last),
+        blocks.interval(last.low, last.high),
         change_cell(times),
         blocks.milliseconds(last.min),
         blocks.milliseconds(last.p90),
@@ -84,12 +88,6 @@ def _row(variant: Variant, times: Sequence[Timing]) -> list[Cell]:
         blocks.count(last.count),
         blocks.moment(last.at),
     ]
-
-
-def _interval(row: Timing) -> Cell:
-    if row.low is None or row.high is None:
-        return blocks.number(None)
-    return Cell(f"{row.low:.3g} to {row.high:.3g}", row.low)
 
 
 # ---- change -------------------------------------------------------------------------------------

@@ -141,6 +141,51 @@ class Agreement(Row, frozen=True, kw_only=True):
     ok: int | None
 
 
+class Condition(Row, frozen=True, kw_only=True):
+    """Of a device while a model was measured; memory is that of the process which ran it."""
+
+    order: int
+    at: str
+    device: str
+    hal: str
+    backends: str
+    model: str
+    engine: str
+    threads: int | None
+    peak_memory: int | None
+    temperature: float | None
+    throttling: str | None
+    governor: str | None
+    mhz: float | None
+    cpus: str | None
+    load: float | None
+    power: str | None
+    joules: float | None
+
+
+class Side(Row, frozen=True, kw_only=True):
+    """Of two that took turns; what it is beside the other stands with B."""
+
+    document: int
+    at: str
+    number: int
+    side: str
+    words: str
+    device: str
+    model: str
+    threads: int | None
+    count: int
+    median: float | None
+    p90: float | None
+    low: float | None
+    high: float | None
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    p: float | None
+    significant: int | None
+
+
 class Placed(Row, frozen=True, kw_only=True):
     """How many operations of a document a backend ran."""
 
@@ -184,16 +229,31 @@ _MODEL = """
     || CASE WHEN m.width NOT IN (0, 1) THEN printf(' x%g', m.width) ELSE '' END)
 """
 
+# Of a comparison. A document of any kind may be spoilt.
+_SIDES = """
+    CASE WHEN json_valid(json) THEN json_extract(json, '$.a.name') END,
+    CASE WHEN json_valid(json) THEN json_extract(json, '$.b.name') END
+"""
+
+
+def _of_ours(column: str, otherwise: str = "''") -> str:
+    """Of an engine's row: peers run on the machine of the command, whatever device ours is on."""
+    return f"CASE WHEN t.engine = 'halyard' THEN c.{column} ELSE {otherwise} END AS {column}"
+
+
 _CHOSEN = f"""
 CREATE TEMP TABLE chosen AS SELECT
     d.id, d.kind, d.at, d.target, d.driver, d.hal, d.ok,
     coalesce(v.name, '') AS device,
     coalesce({_MODEL}, '') AS model,
+    'host' AS here,
     row_number() OVER (ORDER BY d.at, d.id) AS "order",
     coalesce((SELECT group_concat(backend, '+') FROM
-        (SELECT DISTINCT backend FROM placement WHERE document = d.id ORDER BY backend)), '')
+        (SELECT DISTINCT backend FROM placement WHERE document = d.id AND backend != ''
+        ORDER BY backend)), '')
         AS backends
-FROM documents d LEFT JOIN devices v ON v.id = d.device LEFT JOIN models m ON m.id = d.model
+FROM documents d
+    LEFT JOIN devices v ON v.id = d.device LEFT JOIN models m ON m.id = d.model
 WHERE (:all OR device IN (SELECT id FROM devices WHERE name IN (SELECT value FROM wanted)))
     AND d.at >= :since
 """
@@ -251,11 +311,13 @@ class Results:
         return self._rows(Document, 'SELECT * FROM chosen ORDER BY "order"')
 
     def contents(self, kind: str) -> list[Content]:
-        """Whole documents of a kind, the last one of each device and model."""
+        """Whole documents of a kind, the last one of each device and model, and of each two sides
+        that were compared."""
         return self._rows(
             Content,
             "SELECT d.id, d.json FROM documents d JOIN "
-            '(SELECT id, max("order") FROM chosen WHERE kind = ? GROUP BY device, model) '
+            f'(SELECT id, max("order") FROM chosen JOIN documents USING (id) '
+            f"WHERE chosen.kind = ? GROUP BY chosen.device, chosen.model, {_SIDES}) "
             "USING (id) ORDER BY d.id",
             kind,
         )
@@ -309,8 +371,9 @@ class Results:
         """The oldest first."""
         return self._rows(
             Timing,
-            'SELECT c.id AS document, c."order", c.kind, c.at, c.device, c.target, c.hal, '
-            f"c.backends, {_MODEL} AS model, t.engine, t.span, t.threads, t.count, t.prepare, "
+            'SELECT c.id AS document, c."order", c.kind, c.at, c.target, '
+            f"{_of_ours('device', 'c.here')}, {_of_ours('hal')}, {_of_ours('backends')}, "
+            f"{_MODEL} AS model, t.engine, t.span, t.threads, t.count, t.prepare, "
             "t.first, t.min, t.median, t.p90, t.p99, t.max, t.low, t.high "
             "FROM timings t JOIN chosen c ON c.id = t.document JOIN models m ON m.id = t.model "
             'WHERE t.median IS NOT NULL ORDER BY c."order"',
@@ -327,6 +390,31 @@ class Results:
             f"WHERE c.kind != 'compare' "
             f"GROUP BY c.device, c.hal, c.backends, {_MODEL}, a.engine, a.output "
             "ORDER BY model, c.device, c.hal, a.engine, a.output",
+        )
+
+    def conditions(self) -> list[Condition]:
+        """The last ones of each model on each device."""
+        return self._rows(
+            Condition,
+            f'SELECT max(c."order") AS "order", c.at, {_of_ours("device", "c.here")}, '
+            f"{_of_ours('hal')}, {_of_ours('backends')}, {_MODEL} AS model, t.engine, t.threads, "
+            "t.peak_memory, t.temperature, t.throttling, t.governor, t.mhz, t.cpus, t.load, "
+            "t.power, t.joules "
+            "FROM conditions t JOIN chosen c ON c.id = t.document JOIN models m ON m.id = t.model "
+            f"GROUP BY 3, 4, 5, {_MODEL}, t.engine, t.threads "
+            "ORDER BY model, 3, 4, 5, t.threads, t.engine != 'halyard', t.engine",
+        )
+
+    def sides(self) -> list[Side]:
+        """The oldest first, A before B."""
+        return self._rows(
+            Side,
+            "SELECT c.id AS document, c.at, p.number, p.side, p.words, "
+            f"coalesce(v.name, c.device) AS device, {_MODEL} AS model, p.threads, p.count, "
+            "p.median, p.p90, p.low, p.high, p.ratio, p.ratio_low, p.ratio_high, p.p, "
+            "p.significant FROM pairs p JOIN chosen c ON c.id = p.document "
+            "JOIN models m ON m.id = p.model LEFT JOIN devices v ON v.id = p.device "
+            'ORDER BY c."order", p.number, p.side',
         )
 
     def placed(self) -> list[Placed]:
