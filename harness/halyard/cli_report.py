@@ -24,15 +24,22 @@ from halyard.terminal import Terminal
         "halyard run --model mobilenet_v2 --device vm --results results.db",
         "halyard report results.db",
         "halyard report results.db -o page.html --png slides --device vm --since 7d",
+        "halyard report lab1.db lab2.db -o both.html",
     )
 )
-@click.argument("path", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument(
+    "paths",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+)
 @click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Where the page goes. Left out: beside FILE, as .html.",
+    help="Where the page goes. Left out: beside the first FILE, as .html.",
 )
 @click.option(
     "--png",
@@ -56,7 +63,7 @@ from halyard.terminal import Terminal
 @click.option("--no-plots", is_flag=True, help="Leave plots out, which take matplotlib.")
 def report(
     *,
-    path: Path,
+    paths: tuple[Path, ...],
     output: Path | None,
     folder: Path | None,
     devices: tuple[str, ...],
@@ -65,18 +72,23 @@ def report(
 ) -> None:
     """Makes a page of the results that other commands have kept in FILE (--results FILE).
 
-    The page is one file, which needs no network and no other file.
+    The page is one file, which needs no network and no other file. Of several FILEs it shows all
+    together; where they come from several machines, a device is named with its machine.
     """
     if no_plots and folder is not None:
         raise ConfigError("--png writes plots, and --no-plots leaves them out")
-    page = output or path.with_suffix(".html")
+    page = output or paths[0].with_suffix(".html")
     begin = _since(since)
-    if page.resolve() == path.resolve():
+    whole = [path.resolve() for path in paths]
+    for path, real in zip(paths, whole, strict=True):
+        if whole.count(real) > 1:
+            raise ConfigError(f"{path} is there twice")
+    if page.resolve() in whole:
         raise ConfigError(f"{page} is the file of results: name another one with -o")
     terminal = Terminal()
     if not no_plots:
         _check_plots()
-    with Results(path, devices, begin) as results:
+    with Results(paths, devices, begin) as results:
         check_writable(page)
         sections = sections_of(results)
         plots = plots_of(sections)

@@ -15,7 +15,8 @@ from click.testing import CliRunner, Result
 from halyard import cli
 from halyard.html.conformance import CASES
 from halyard.records import Document
-from halyard.records.bench import Sustained, Window
+from halyard.records.bench import OutputAgreement, Sustained, Window
+from halyard.records.run import Model, Run
 from halyard.store import Origin, Store
 from tests.harness import sample_results as sample
 
@@ -160,6 +161,190 @@ def test_tells_what_got_slower(path: Path, report: Report) -> None:
     assert found.column("Slower than the time before", "Change") == ["+20 %"]
     changes = dict(zip(found.column(TIMES, "Model"), found.column(TIMES, "Change"), strict=True))
     assert changes["fast quant8 224"] == "-60 %"
+
+
+RUNS = "Models as they last ran"
+
+
+def test_models_of_files_are_told_apart_by_their_files(path: Path, report: Report) -> None:
+    """Also in files of results that have what all of them call themselves."""
+    for file in ("a/one.onnx", "b/two.onnx", "three.onnx"):
+        model = Model(name="main_graph", file=file, seed=0)
+        add(path, msgspec.structs.replace(sample.run(), model=model))
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE models SET name = 'main_graph'")
+    assert report().exit_code == 0
+    assert sorted(tables(path).column(RUNS, "Model")) == ["one.onnx", "three.onnx", "two.onnx"]
+
+
+def failed_early() -> Run:
+    """Before anything was placed, as where the service lacks an operation."""
+    return msgspec.structs.replace(
+        sample.run(ok=False, message="ADD is not supported"),
+        placement=[],
+        agreement=None,
+        timings_ms=None,
+    )
+
+
+def on_backend(backend: str, *, ok: bool = True) -> Run:
+    [placed] = sample.run().placement
+    placed = msgspec.structs.replace(placed, backend=backend)
+    return msgspec.structs.replace(sample.run(ok=ok), placement=[placed])
+
+
+def test_a_failure_counts_until_the_model_runs_there_again(path: Path, report: Report) -> None:
+    add(path, on_backend("CpuAcc"), failed_early())
+    assert report().exit_code == 0
+    assert tables(path).column(RUNS, "Result") == ["failed", "passed"]
+    assert "1 failed" in path.with_suffix(".html").read_text()
+    add(path, on_backend("CpuRef"))
+    assert report().exit_code == 0
+    assert tables(path).column(RUNS, "Result") == ["passed", "passed"]
+    assert "none failed" in path.with_suffix(".html").read_text()
+
+
+def test_a_failure_of_a_backend_stays_where_another_one_runs(path: Path, report: Report) -> None:
+    add(path, on_backend("GpuAcc", ok=False), on_backend("CpuAcc"))
+    assert report().exit_code == 0
+    assert tables(path).column(RUNS, "Backends") == ["GpuAcc", "CpuAcc"]
+    assert tables(path).column(RUNS, "Result") == ["failed", "passed"]
+
+
+def test_every_two_sides_that_were_compared_are_shown(path: Path, report: Report) -> None:
+    for b in ("CpuAcc", "litert", "litert"):
+        add(path, sample.compare(b=b), device="")
+    assert report().exit_code == 0
+    assert tables(path).column("The same model on two sides", "B") == ["CpuAcc", "litert"]
+
+
+def test_a_peers_time_is_of_this_machine(path: Path, report: Report) -> None:
+    """Whatever device ours ran on."""
+    add(path, msgspec.structs.replace(sample.run(), peer="ONNX Runtime"), device="phone")
+    assert report().exit_code == 0
+    found = tables(path)
+    assert found.column(TIMES, "Engine") == ["onnxruntime", "halyard"]
+    assert found.column(TIMES, "Device") == ["host", "phone"]
+    assert found.column(TIMES, "Backends") == ["", "CpuAcc"]
+
+
+def test_a_reference_is_not_compared_with_itself(path: Path, report: Report) -> None:
+    bench = sample.bench()
+    [result] = bench.results
+    output = OutputAgreement(output="o", max_abs_error=0.0, max_steps=None, exact_share=1.0, nan=0)
+    engines = {
+        name: msgspec.structs.replace(result.engines["litert"], agreement=[output])
+        for name in ("halyard", "litert", "onnxruntime")
+    }
+    result = msgspec.structs.replace(result, reference="ONNX Runtime", engines=engines)
+    add(path, msgspec.structs.replace(bench, results=[result]))
+    assert report().exit_code == 0
+    found = tables(path)
+    assert found.column("Outputs beside the reference's", "Engine") == ["halyard", "litert"]
+
+
+def test_tells_what_a_device_was_like_and_what_memory_was_taken(path: Path, report: Report) -> None:
+    add(path, msgspec.structs.replace(sample.run(), conditions=sample.conditions(30.0)))
+    add(path, msgspec.structs.replace(sample.run(), conditions=sample.conditions(41.5)))
+    add(path, sample.bench(), device="host")
+    assert report().exit_code == 0
+    found = tables(path)
+    caption = "As models were last measured"
+    assert found.column(caption, "Engine") == ["halyard", "litert", "halyard"]
+    assert found.column(caption, "Peak MiB") == ["64.0", "64.0", "32.0"]
+    assert found.column(caption, "Hottest °C")[-1] == "41.5"
+    assert found.column(caption, "Throttling")[-1] == "light"
+    assert found.column(caption, "Governor")[-1] == "schedutil+performance"
+    assert found.column(caption, "Power")[-1] == "Battery discharging 80 %"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "significant", "verdict"),
+    [(1.5, True, "B is slower"), (0.5, True, "B is faster"), (1.02, False, "same")],
+)
+def test_shows_two_that_took_turns_with_the_verdict(
+    path: Path, report: Report, ratio: float, *, significant: bool, verdict: str
+) -> None:
+    add(path, sample.pair(ratio=7.0))
+    add(path, sample.pair(ratio=ratio, significant=significant))
+    assert report().exit_code == 0
+    found = tables(path)
+    caption = "Two that took turns"
+    assert found.column(caption, "With") == [
+        "backends=CpuAcc",
+        "backends=CpuRef device=phone.yaml",
+    ]
+    assert found.column(caption, "Device") == ["vm", "phone"]
+    assert found.column(caption, "Verdict") == ["", verdict]
+    assert found.column(caption, "B / A") == ["–", f"{ratio:.3f}"]
+
+
+def from_host(
+    monkeypatch: pytest.MonkeyPatch, machine: str, path: Path, **documents: Document
+) -> None:
+    """What a command on that machine keeps, by the names of devices."""
+    monkeypatch.setattr("halyard.store.store.platform.node", lambda: machine)
+    for device, document in documents.items():
+        add(path, document, device=device)
+
+
+def test_several_files_make_one_page(
+    path: Path, report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what each machine calls its own told apart; a phone is the same everywhere."""
+    phone = sample.conformance(device="0A1B2C3D", failed=1)
+    from_host(monkeypatch, "lab1", path, host=sample.run(), pixel=phone)
+    other = tmp_path / "other.db"
+    mended = sample.conformance(device="0A1B2C3D", passed=3)
+    from_host(
+        monkeypatch, "lab2", other, host=sample.run(median=9.0), pixel=mended, vm=sample.bench()
+    )
+    contents = [each.read_bytes() for each in (path, other)]
+    assert report(other).exit_code == 0
+    found = tables(path)
+    assert found.column("Devices and their drivers", "Device") == [
+        "host at lab1",
+        "host at lab2",
+        "pixel",
+        "vm at lab2",
+    ]
+    assert found.column("What each case came to when it last ran", "Cases") == ["4"]
+    assert "Slower than the time before" not in found.tables, "they are two machines"
+    assert set(found.column(TIMES, "Device")) == {"host at lab1", "host at lab2", "vm at lab2"}
+    assert "5 results of" in path.with_suffix(".html").read_text()
+    assert "results.db, other.db" in path.with_suffix(".html").read_text()
+    assert report(other, "--device", "vm at lab2").exit_code == 0
+    assert tables(path).column("Devices and their drivers", "Device") == ["vm at lab2"]
+    assert [each.read_bytes() for each in (path, other)] == contents
+
+
+def test_several_files_of_one_machine_have_its_devices_once(
+    path: Path, report: Report, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.db"
+    add(path, sample.run(median=2.0), device="vm")
+    add(other, sample.run(median=9.0), device="vm")
+    age(other, "2999-01-01T00:00:00+00:00")
+    assert report(other).exit_code == 0
+    assert tables(path).column("Devices and their drivers", "Device") == ["vm"]
+    assert tables(path).column("Slower than the time before", "Change") == ["+350 %"]
+
+
+def test_refuses_several_files_where_one_is_none(
+    path: Path, report: Report, tmp_path: Path
+) -> None:
+    add(path, sample.run())
+    assert "none.db: there is no such file" in report(tmp_path / "none.db").output
+    result = report(tmp_path / "." / path.name)
+    assert result.exit_code == 2
+    assert "is there twice" in result.output
+    other = tmp_path / "other.db"
+    add(other, sample.run())
+    with sqlite3.connect(other) as connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.execute("UPDATE timings SET model = 7")
+    assert "other.db: a row of timings has no model" in report(other).output
+    assert report(other, "-o", other).exit_code == 2
 
 
 def test_claims_no_more_than_there_is(path: Path, report: Report) -> None:
@@ -310,7 +495,7 @@ def test_refuses_a_file_with_other_tables(path: Path, report: Report, change: st
         connection.executescript(change)
     result = report()
     assert result.exit_code == 1
-    assert "its tables are not those of version 1" in result.output
+    assert "its tables are not those of version 2" in result.output
 
 
 def test_refuses_a_row_that_is_not_as_it_should_be(path: Path, report: Report) -> None:

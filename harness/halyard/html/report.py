@@ -64,7 +64,7 @@ def written(results: Results, sections: Sequence[Section], *, plots: bool = True
     """The same results give the same bytes. `plots`: whether to draw them."""
     documents = results.documents()
     first, last = (each.at[:16].replace("T", " ") for each in (documents[0], documents[-1]))
-    name = printable(results.path.name)
+    name = printable(results.name)
     count = "1 result" if len(documents) == 1 else f"{len(documents)} results"
     span = first if first == last else f"{first} to {last}"
     lead = [f"{count} of {span} UTC, in {name}"]

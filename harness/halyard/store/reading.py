@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from halyard.errors import ConfigError, HalyardError
+from halyard.store.merging import merged
 from halyard.store.store import Store, told
 
 
@@ -246,13 +247,13 @@ CREATE TEMP TABLE chosen AS SELECT
     d.id, d.kind, d.at, d.target, d.driver, d.hal, d.ok,
     coalesce(v.name, '') AS device,
     coalesce({_MODEL}, '') AS model,
-    'host' AS here,
+    'host' || CASE WHEN :several THEN ' at ' || s.host ELSE '' END AS here,
     row_number() OVER (ORDER BY d.at, d.id) AS "order",
     coalesce((SELECT group_concat(backend, '+') FROM
         (SELECT DISTINCT backend FROM placement WHERE document = d.id AND backend != ''
         ORDER BY backend)), '')
         AS backends
-FROM documents d
+FROM documents d JOIN sessions s ON s.id = d.session
     LEFT JOIN devices v ON v.id = d.device LEFT JOIN models m ON m.id = d.model
 WHERE (:all OR device IN (SELECT id FROM devices WHERE name IN (SELECT value FROM wanted)))
     AND d.at >= :since
@@ -273,19 +274,23 @@ _GOOD = "('passed', 'unsupported', 'xfailed', 'skipped')"
 
 
 class Results:
-    """Those of some devices, or since a time. HalyardError for whatever is wrong with the file."""
+    """Those of some devices, or since a time. HalyardError for whatever is wrong with the files."""
 
-    def __init__(self, path: Path, devices: Sequence[str] = (), since: str = "") -> None:
-        self.path = path
-        self._store = Store.open(path, read_only=True)
+    def __init__(self, paths: Sequence[Path], devices: Sequence[str] = (), since: str = "") -> None:
+        self.name = ", ".join(path.name for path in paths)
+        self.path = paths[0] if len(paths) == 1 else Path(", ".join(map(str, paths)))
+        if len(paths) == 1:
+            self._store, several = Store.open(paths[0], read_only=True), False
+        else:
+            self._store, several = merged(paths)
         try:
-            with told(path):
-                self._choose(devices, since)
+            with told(self.path):
+                self._choose(devices, since, several=several)
         except BaseException:
             self._store.close()
             raise
 
-    def _choose(self, devices: Sequence[str], since: str) -> None:
+    def _choose(self, devices: Sequence[str], since: str, *, several: bool) -> None:
         connection = self._store.connection
         known = [name for [name] in connection.execute("SELECT name FROM devices ORDER BY name")]
         for name in devices:
@@ -293,7 +298,7 @@ class Results:
                 raise ConfigError(f"--device {name}: {self.path} has {', '.join(known) or 'none'}")
         connection.execute("CREATE TEMP TABLE wanted (value TEXT)")
         connection.executemany("INSERT INTO wanted VALUES (?)", [[name] for name in devices])
-        connection.execute(_CHOSEN, {"all": not devices, "since": since})
+        connection.execute(_CHOSEN, {"all": not devices, "since": since, "several": several})
         connection.execute(_LATEST)
 
     def _rows(self, kind: type[R], query: str, *values: object) -> list[R]:
