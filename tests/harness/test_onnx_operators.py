@@ -154,6 +154,12 @@ CASES: dict[str, Build] = {
     "floor": unary("Floor"),
     "neg": unary("Neg"),
     "sin": unary("Sin"),
+    "cos": unary("Cos"),
+    "cos_of_large": lambda g: g.op("Cos", g.op("Mul", numbers(g), g.constant(1000))),
+    "ceil": lambda g: g.op("Ceil", g.op("Mul", numbers(g), g.constant(4))),
+    "round": lambda g: g.op("Round", g.op("Mul", numbers(g), g.constant(4))),
+    "sign": lambda g: g.op("Sign", g.op("Floor", numbers(g))),
+    "sign_of_an_image": on_image("Sign"),
     "log": positive("Log"),
     "sqrt": positive("Sqrt"),
     "reciprocal": positive("Reciprocal"),
@@ -189,6 +195,8 @@ CASES: dict[str, Build] = {
     "reduce_rows": on_image("ReduceMin", axes=[2], keepdims=0),
     "reduce_sum": on_image("ReduceSum", [1, 2], keepdims=0),
     "reduce_prod": unary("ReduceProd", axes=[1]),
+    "reduce_l1": unary("ReduceL1", axes=[1]),
+    "reduce_l1_of_an_image": on_image("ReduceL1", axes=[1], keepdims=0),
     "reduce_l2": unary("ReduceL2", axes=[1]),
     "argmax": unary("ArgMax", axis=1, keepdims=0),
     "argmin": unary("ArgMin", axis=2),
@@ -244,6 +252,12 @@ CASES: dict[str, Build] = {
         "ReduceMean", five(g, 2, 2, 1, 9, 7), axes=[0, 2], keepdims=1)),
     "output_of_five": lambda g: g.op("Relu", five(g, 2, 2, 1, 9, 7)),
     "space_to_depth": lambda g: g.op("SpaceToDepth", image(g, 1, 3, 4, 6), blocksize=2),
+    "upper_triangle": unary("Trilu"),
+    "lower_triangle": lambda g: g.op("Trilu", image(g), g.constant(-1, "i8"), upper=0),
+    "triangle_of_all": lambda g: g.op(
+        "Relu", g.op("Trilu", numbers(g), g.constant(-2, "i8"), upper=1)),
+    "triangle_of_truth": lambda g: g.op("Cast", g.op(
+        "Trilu", g.op("Greater", numbers(g), g.constant(0))), to=TensorProto.FLOAT),
     "where": lambda g: (
         lambda x: g.op("Where", g.op("Greater", x, g.constant(0.1)), x, g.constant(-5))
     )(numbers(g)),
@@ -281,6 +295,31 @@ def test_operator_agrees_with_onnx_runtime(name: str, tmp_path: Path) -> None:
     assert problems(conversion, path) == []
 
 
+LARGEST = float(np.finfo(np.float32).max)
+HALVES = [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, -0.49999997, 8388607.5, 4194303.5]
+EDGES = [*HALVES, 0.0, -0.0, 1e-40, -1e-40, 16777217.0, LARGEST, -LARGEST, np.inf, -np.inf]
+
+
+@pytest.mark.parametrize("kind", ["Ceil", "Round", "Sign", "Trilu"])
+def test_edges_are_those_of_onnx_runtime(kind: str, tmp_path: Path) -> None:
+    values = np.tile(np.asarray(EDGES, np.float32), (3, 1))
+    g = Graph()
+    conversion, path = read(g, g.op(kind, g.input("x", values.shape)), tmp_path)
+    assert conversion.unmapped == ()
+    [wanted], [found] = original(path, [values]), converted(conversion, [values])
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("kind", ["Sign", "Trilu"])
+def test_whole_numbers_are_mapped_too(kind: str, tmp_path: Path) -> None:
+    g = Graph()
+    conversion, path = read(g, g.op(kind, g.input("x", (3, 5), TensorProto.INT64)), tmp_path)
+    values = np.arange(-7, 8).reshape(3, 5)
+    assert conversion.unmapped == ()
+    [wanted], [found] = original(path, [values]), converted(conversion, [values])
+    np.testing.assert_array_equal(found, wanted)
+
+
 OLD: dict[str, tuple[int, Build]] = {
     "clip_of_attributes": (6, unary("Clip", min=-0.5, max=0.25)),
     "slice_of_attributes": (9, unary("Slice", starts=[1], ends=[-1], axes=[2])),
@@ -296,6 +335,7 @@ NEW: dict[str, tuple[int, Build]] = {
     "reduce_mean_by_input": (18, lambda g: g.op("ReduceMean", numbers(g), g.ints(1))),
     "gelu": (20, lambda g: g.op("Gelu", g.op("Mul", numbers(g), g.constant(4)))),
     "gelu_by_tanh": (20, unary("Gelu", approximate="tanh")),
+    "mish_of_one": (18, lambda g: g.op("Mish", g.op("Mul", numbers(g), g.constant(30)))),
     "top_k": (17, lambda g: g.ops("TopK", numbers(g), g.ints(2), outputs=2)[0]),
     "top_k_places": (17, lambda g: g.ops("TopK", numbers(g), g.ints(2), outputs=2)[1]),
 }

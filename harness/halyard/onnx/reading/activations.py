@@ -25,6 +25,9 @@ _LIMITING = {
     Activation.RELU6: pb.OPERATION_TYPE_RELU6,
 }
 
+# From here on tanh(softplus(x)) is 1; of half precision what is to be divided ends before it.
+_MISH_END = {pb.OPERAND_TYPE_TENSOR_FLOAT32: 20.0, pb.OPERAND_TYPE_TENSOR_FLOAT16: 5.5}
+
 # So large that a product with it is 1 or more, or -1 or less, for what is no zero.
 _HUGE = 3e38
 
@@ -187,3 +190,16 @@ def softplus(mapper: Mapper, node: Node) -> None:
     ramp = arithmetic.unary(pb.OPERATION_TYPE_RELU, source)
     none = mapper.builder.int32(Activation.NONE)
     mapper.define(node.outputs[0], pb.OPERATION_TYPE_ADD, [ramp, tail, none], layout)
+
+
+def mish(mapper: Mapper, node: Node) -> None:
+    """x tanh(softplus(x)), whose factor is n / (n + 2) of n = e^x (e^x + 2)."""
+    arithmetic, source, layout = _source(mapper, node)
+    end = mapper.number(_MISH_END[mapper.like(source).type], source)
+    power = arithmetic.unary(
+        pb.OPERATION_TYPE_EXP, mapper.step(pb.OPERATION_TYPE_MINIMUM, [source, end])
+    )
+    n = arithmetic.mul(power, arithmetic.add(power, 2.0))
+    none = mapper.builder.int32(Activation.NONE)
+    share = mapper.step(pb.OPERATION_TYPE_DIV, [n, arithmetic.add(n, 2.0), none])
+    arithmetic.finish_mul(node.outputs[0], share, source, layout)

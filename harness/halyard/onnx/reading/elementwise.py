@@ -196,13 +196,13 @@ def conversion(mapper: Mapper, node: Node) -> None:
     # CAST knows no truth values: they choose between ones and zeros, or are what is not zero.
     if given.type == pb.OPERAND_TYPE_TENSOR_BOOL8:
         operation = pb.OPERATION_TYPE_SELECT
-        inputs += [_filled(mapper, made, value) for value in (1, 0)]
+        inputs += [filled(mapper, made, value) for value in (1, 0)]
     elif made.type == pb.OPERAND_TYPE_TENSOR_BOOL8:
         operation = pb.OPERATION_TYPE_NOT_EQUAL
-        inputs.append(_filled(mapper, replace(given, dimensions=(1,)), 0))
+        inputs.append(filled(mapper, replace(given, dimensions=(1,)), 0))
     mapper.define(node.outputs[0], operation, inputs, layout)
 
 
-def _filled(mapper: Mapper, tensor: TensorType, value: int) -> int:
+def filled(mapper: Mapper, tensor: TensorType, value: int) -> int:
     values = np.full(tensor.dimensions, value, dtype_of(tensor.type))
     return mapper.builder.constant("", tensor, values)

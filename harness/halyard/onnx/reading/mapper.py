@@ -332,11 +332,19 @@ class Mapper:
             operand.zero_point,
         )
 
-    def step(self, operation: int, inputs: Sequence[int], dims: Sequence[int] | None = None) -> int:
+    def step(
+        self,
+        operation: int,
+        inputs: Sequence[int],
+        dims: Sequence[int] | None = None,
+        kind: int | None = None,
+    ) -> int:
         """An operation between, whose output is of the first input's type, and has its dimensions
-        unless told."""
+        unless told; `kind`: the type of another one, which has no scale."""
         self._temporaries += 1
         tensor = self.like(inputs[0], dims)
+        if kind is not None:
+            tensor = TensorType(kind, tensor.dimensions)
         return self.emit(operation, inputs, f"step_{self._temporaries}", tensor)
 
     def number(self, value: float, like: int) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from halyard.onnx.reading import (
     activations,
+    composed,
     convolution,
     elementwise,
     matrices,
@@ -35,6 +36,11 @@ HANDLERS: Mapping[str, Handler] = {
     "Pow": elementwise.power,
     "Reciprocal": elementwise.reciprocal,
     "Where": elementwise.where,
+    "Ceil": composed.ceil,
+    "Cos": composed.cosine,
+    "Round": composed.rounded,
+    "Sign": composed.sign,
+    "Trilu": composed.triangle,
     **dict.fromkeys(("Clip", "Relu"), activations.clip),
     "Elu": activations.elu,
     "Erf": activations.erf,
@@ -43,6 +49,7 @@ HANDLERS: Mapping[str, Handler] = {
     "HardSwish": activations.hard_swish,
     "LeakyRelu": activations.leaky_relu,
     **dict.fromkeys(("LogSoftmax", "Softmax"), activations.softmax),
+    "Mish": activations.mish,
     "PRelu": activations.prelu,
     "Sigmoid": activations.sigmoid,
     "Softplus": activations.softplus,
@@ -60,6 +67,7 @@ HANDLERS: Mapping[str, Handler] = {
     "QuantizeLinear": quantizing.quantize,
     **dict.fromkeys(
         (
+            "ReduceL1",
             "ReduceL2",
             "ReduceMax",
             "ReduceMean",

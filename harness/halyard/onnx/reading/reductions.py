@@ -13,6 +13,7 @@ from halyard.onnx.reading.pooling import unchanged
 from halyard.proto import halyard_pb2 as pb
 
 _OPERATIONS = {
+    "ReduceL1": pb.OPERATION_TYPE_REDUCE_SUM,
     "ReduceL2": pb.OPERATION_TYPE_REDUCE_SUM,
     "ReduceMax": pb.OPERATION_TYPE_REDUCE_MAX,
     "ReduceMean": pb.OPERATION_TYPE_MEAN,
@@ -45,7 +46,9 @@ def reduction(mapper: Mapper, node: Node) -> None:
     keep = bool(node.integer("keepdims", 1))
     layout = _layout(mapper, plan.inputs[0], axes, keep)
     source = mapper.operand(plan.inputs[0], layout)
-    if node.operator in ("ReduceL2", "ReduceSumSquare"):
+    if node.operator == "ReduceL1":
+        source = Arithmetic(mapper).unary(pb.OPERATION_TYPE_ABS, source)
+    elif node.operator in ("ReduceL2", "ReduceSumSquare"):
         source = Arithmetic(mapper).mul(source, source)
     operation = _OPERATIONS[node.operator]
     places = [mapper.axis(data, axis, layout) for axis in axes]
