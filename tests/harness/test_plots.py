@@ -80,6 +80,13 @@ def test_shows_names_and_values() -> None:
     assert {"phone", "_vm", "01-01 00:00", "01-03 00:00"} <= set(texts(HISTORY))
 
 
+def test_errors_of_less_than_a_decade_have_plain_numbers() -> None:
+    layers = [LayerError(f"{n} ADD", 6e-8 + n * 1e-8, None, False) for n in range(3)]
+    drawn = layer_errors("layers", "a and b", "max error", layers).svg()
+    assert re.findall(r">[6-8]e-08</text>", drawn)
+    assert "mathdefault" not in drawn
+
+
 def test_shows_a_load_with_the_devices_temperature_where_it_tells() -> None:
     assert {"median ms", "°C", "seconds"} <= set(texts(LOAD))
     assert "°C" not in texts(sustained("cold", "Cold", [Window(0, 2.0), Window(10, 3.0)]))

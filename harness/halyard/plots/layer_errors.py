@@ -63,6 +63,10 @@ def layer_errors(
         axes.tick_params(axis="x", labelrotation=90, labelsize=6)
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        # Less than a decade may have no power of ten in sight, and has what lies between labelled.
+        low, high = axes.get_ylim()
+        narrow = high < 10 * low
+        axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if narrow else "")
         axes.set_ylabel(label(unit))
         axes.grid(visible=False, axis="x")
         axes.legend(loc="best", labelcolor=MUTED)
