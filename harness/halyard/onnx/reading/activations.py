@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -26,7 +26,10 @@ _LIMITING = {
 }
 
 # From here on tanh(softplus(x)) is 1; of half precision what is to be divided ends before it.
-_MISH_END = {pb.OPERAND_TYPE_TENSOR_FLOAT32: 20.0, pb.OPERAND_TYPE_TENSOR_FLOAT16: 5.5}
+_MISH_END: Mapping[int, float] = {
+    pb.OPERAND_TYPE_TENSOR_FLOAT32: 20.0,
+    pb.OPERAND_TYPE_TENSOR_FLOAT16: 5.5,
+}
 
 # So large that a product with it is 1 or more, or -1 or less, for what is no zero.
 _HUGE = 3e38
