@@ -98,7 +98,7 @@ for _command in (
     cli.add_command(_command)
 
 
-@cli.command()
+@cli.command(epilog=examples("halyard devices", "halyard devices --json -"))
 @json_option
 def devices(*, json_path: Path | None) -> None:
     """Lists the devices that can be named."""
@@ -144,18 +144,24 @@ def devices(*, json_path: Path | None) -> None:
 )
 @click.option("--size", default=96, show_default=True, help="Of the image, in pixels.")
 @click.option("--width", default=0.35, show_default=True, help="Of the layers, as a factor.")
-def demo(name: str, size: int, width: float) -> None:
+@json_option
+def demo(*, name: str, size: int, width: float, json_path: Path | None) -> None:
     """MobileNetV2 from Python, over adb and binder, through the engine and back."""
     zoo.check(size, width)
     config = config_of(name)
     if config.kind == "host":
         raise ConfigError("the demo needs a service, and so a device: --device vm, or a phone")
     check_there(config)
-    if not demonstration.run(Terminal(), name, size, width):
+    document = demonstration.run(Terminal(), name, size, width)
+    write_json(json_path, document)
+    if not document.ok:
         sys.exit(1)
 
 
-@cli.command(name="operations")
+@cli.command(
+    name="operations",
+    epilog=examples("halyard operations", "halyard operations --json - | jq '.operations[].name'"),
+)
 @click.option("--markdown", is_flag=True, help="As the table in docs/operations.md.")
 @json_option
 def list_operations(*, markdown: bool, json_path: Path | None) -> None:

@@ -31,6 +31,7 @@ from halyard.bench.table import (
 )
 from halyard.cli_device import METAVAR, open_shown
 from halyard.cli_group import INTERRUPTED, examples
+from halyard.cli_json import json_option
 from halyard.cli_results import keep, results_option
 from halyard.cli_timing import (
     Timing,
@@ -168,9 +169,7 @@ _TYPES = "float32,quant8_signed"
     help="The cores that all engines, and what burns, have; 0,1 for instance. Left out: all.",
 )
 @click.option("--profile", is_flag=True, help="Tell what each node takes, once all are timed.")
-@click.option(
-    "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
-)
+@json_option
 @click.option(
     "--csv",
     "csv_path",

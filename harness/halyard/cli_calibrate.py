@@ -11,10 +11,12 @@ from halyard.calibration import Extent, as_text
 from halyard.calibration import calibrate as measure
 from halyard.cli_device import device_option, open_shown
 from halyard.cli_group import examples
+from halyard.cli_json import json_option, write_json
 from halyard.devices import config_of
 from halyard.driver_options import DriverOptions
 from halyard.errors import HalyardError
 from halyard.output_file import check_writable
+from halyard.records.made import Calibration, Ratio
 from halyard.terminal import Terminal
 
 
@@ -52,8 +54,16 @@ from halyard.terminal import Terminal
     metavar="FILE",
     help="For the service's --capabilities. Left out: nothing is written.",
 )
+@json_option
 def calibrate(
-    *, name: str, backends: str | None, threads: int, runs: int, size: int, output: Path | None
+    *,
+    name: str,
+    backends: str | None,
+    threads: int,
+    runs: int,
+    size: int,
+    output: Path | None,
+    json_path: Path | None,
 ) -> None:
     """Measures the driver beside the reference kernels on one thread, per operand type."""
     config = config_of(name)
@@ -82,3 +92,14 @@ def calibrate(
     if output is not None:
         remark = f"{serial}: {' '.join(driver.words())}"
         output_file.write(output, as_text(ratios, [remark]).encode())
+    ratio_records = {
+        kind: Ratio(exec_time=ratio.exec_time, power_usage=ratio.power_usage)
+        for kind, ratio in ratios.items()
+    }
+    document = Calibration(
+        device=serial,
+        driver=list(driver.words()),
+        ratios=ratio_records,
+        file=str(output) if output is not None else "",
+    )
+    write_json(json_path, document)

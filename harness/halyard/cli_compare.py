@@ -9,6 +9,7 @@ import click
 
 from halyard import output_file, records
 from halyard.cli_group import examples
+from halyard.cli_json import json_option
 from halyard.cli_model import ModelChoice, model_options
 from halyard.cli_results import keep, results_option
 from halyard.compare import Difference
@@ -92,9 +93,7 @@ from halyard.terminal import Terminal
     metavar="FILE",
     help="Draw the errors by layer: .svg, .png or .pdf. Takes --layers or --isolate.",
 )
-@click.option(
-    "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
-)
+@json_option
 @results_option
 def compare(
     *,

@@ -15,6 +15,7 @@ from halyard.backends import parse as parse_backends
 from halyard.cli_device import METAVAR as DEVICES
 from halyard.cli_fleet import Several, check_here, parse_targets, run_several
 from halyard.cli_group import INTERRUPTED, examples
+from halyard.cli_json import json_option
 from halyard.cli_results import keep, results_option
 from halyard.conformance.collection import collect
 from halyard.conformance.console import print_report
@@ -93,7 +94,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="Seconds after which a case counts as hung.",
 )
 @click.option("--instance", metavar="NAME", help="Use the service of this name, and start none.")
-@click.option("--json", "json_path", type=_FILE, metavar="FILE")
+@json_option
 @click.option("--junit", "junit_path", type=_FILE, metavar="FILE")
 @results_option
 def conformance(

@@ -10,13 +10,14 @@ import click
 
 from halyard import hal_version, output_file, records
 from halyard.cli_group import examples
+from halyard.cli_json import json_option
 from halyard.conversion import FORMATS, convert
 from halyard.model import Conversion, NnapiPart, Part, TensorInfo, operation_name
 from halyard.model.dot import dot
 from halyard.model.listing import listing
 from halyard.output_file import check_writable
 from halyard.records import convert as convert_records
-from halyard.terminal import Terminal
+from halyard.terminal import Terminal, counted
 
 _FILES = ", ".join(f"*{extension}" for each in FORMATS for extension in each.extensions)
 _STDOUT = Path("-")
@@ -56,9 +57,7 @@ _STDOUT = Path("-")
     help="The graph, in Graphviz's language. -: shown here.",
 )
 @click.option("--strict", is_flag=True, help="Fail if NNAPI has no word for an operator.")
-@click.option(
-    "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
-)
+@json_option
 def convert_command(
     *,
     source: Path,
@@ -86,7 +85,7 @@ def convert_command(
         _write_text(graph_path, dot(source.stem, conversion.parts))
     if json_path is not None:
         output_file.write(json_path, records.encode(_record(conversion, hal, files)))
-    if _STDOUT not in written:
+    if _STDOUT not in (text_path, graph_path):
         _show(conversion, hal, files)
 
 
@@ -152,7 +151,7 @@ def _show(conversion: Conversion, hal: str, files: Sequence[str]) -> None:
         runs_on = "NNAPI" if isinstance(part, NnapiPart) else "the host"
         count = len(_operations(part))
         where = f", in {file}" if file else ""
-        terminal.detail(f"part {number + 1:<4}  {runs_on}: {count} operations{where}")
+        terminal.detail(f"part {number + 1:<4}  {runs_on}: {counted(count, 'operation')}{where}")
     for each in conversion.unmapped:
         terminal.detail(f"unmapped   {each.text()}")
 

@@ -4,24 +4,30 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import click
+from msgspec import structs
 
-from halyard import output_file, records
 from halyard.backends import parse as parse_backends
 from halyard.cli_device import lasting_device_option, open_lasting
 from halyard.cli_doctor import show
 from halyard.cli_group import examples
+from halyard.cli_json import json_option, write_json
+from halyard.deploy.deployment import Change as Step
 from halyard.deploy.deployment import Deployment
+from halyard.deploy.journal import Entry
 from halyard.deploy.payload import Payload, for_vendor, for_work_folder, wires_of
 from halyard.devices import Device, Wire, config_of
 from halyard.devices.config import check_instance
 from halyard.doctor.examination import record
-from halyard.doctor.finding import Verdict
+from halyard.doctor.finding import Finding
 from halyard.errors import ConfigError, DeviceError
-from halyard.output_file import check_writable
-from halyard.terminal import Terminal
+from halyard.records.made import Change
+from halyard.records.made import Deployment as Record
+from halyard.terminal import Terminal, counted
 
 
 @click.command(
@@ -46,9 +52,7 @@ from halyard.terminal import Terminal
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done.")
 @click.option("--undo", is_flag=True, help="Put back what was there before.")
-@click.option(
-    "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
-)
+@json_option
 def deploy(
     *,
     name: str,
@@ -74,20 +78,24 @@ def deploy(
         raise ConfigError("--undo takes back whatever was deployed: it has no other option")
     names = parse_backends(backends, known=False)
     chosen_wires = _wires(wires)
-    if json_path is not None:
-        check_writable(json_path)
     terminal = Terminal()
     with open_lasting(name) as device:
         deployment = Deployment(device, name, chosen, terminal.detail)
         if undo:
-            _undo(terminal, deployment, name, dry_run=dry_run)
+            entries = _undo(terminal, deployment, name, dry_run=dry_run)
+            done = [Change(what=each.kind, target=each.target) for each in entries]
+            boot = deployment.has_init and bool(entries)
+            write_json(json_path, _record(name, chosen, "undo", done, dry_run=dry_run, boot=boot))
             return
         make = for_work_folder if work else for_vendor
         payload = make(_machine(device), chosen, chosen_wires or _of_release(device), names)
         if dry_run:
-            _tell(terminal, deployment, payload)
-            return
-        _deploy(terminal, deployment, payload, name, json_path)
+            document = _tell(terminal, deployment, payload, name)
+        else:
+            document = _deploy(terminal, deployment, payload, name)
+        write_json(json_path, document)
+        if not document.ok:
+            sys.exit(1)
 
 
 def _wires(text: str | None) -> tuple[Wire, ...]:
@@ -107,47 +115,67 @@ def _machine(device: Device) -> str:
     return device.shell("uname -m").check().stdout.strip()
 
 
-def _tell(terminal: Terminal, deployment: Deployment, payload: Payload) -> None:
+def _record(
+    name: str,
+    instance: str,
+    action: Literal["deploy", "undo"],
+    changes: Sequence[Change],
+    findings: Sequence[Finding] = (),
+    *,
+    dry_run: bool = False,
+    boot: bool = False,
+) -> Record:
+    found = structs.asdict(record(name, instance, findings))
+    return Record(**found, action=action, dry_run=dry_run, changes=list(changes), needs_boot=boot)
+
+
+def _changes(changes: Sequence[Step]) -> list[Change]:
+    return [Change(what=each.word, target=each.item.target) for each in changes]
+
+
+def _tell(terminal: Terminal, deployment: Deployment, payload: Payload, name: str) -> Record:
     changes = deployment.changes(payload)
     for change in changes:
         terminal.line(f"would {change.word} {change.item.target}")
     if not changes:
         terminal.line("all files are there as they have to be")
-    after = "after the next boot" if deployment.needs_boot(changes) else "then"
+    boot = deployment.needs_boot(changes)
+    after = "after the next boot" if boot else "then"
     terminal.line(f"{after} would start {' '.join(payload.words)}")
+    done = _changes(changes)
+    return _record(name, payload.instance, "deploy", done, dry_run=True, boot=boot)
 
 
-def _undo(terminal: Terminal, deployment: Deployment, name: str, *, dry_run: bool) -> None:
+def _undo(
+    terminal: Terminal, deployment: Deployment, name: str, *, dry_run: bool
+) -> Sequence[Entry]:
+    """What it took back, or would."""
     if not deployment.is_there:
         terminal.line(f"{name}: nothing is deployed there")
-        return
+        return []
     if dry_run:
         for entry in deployment.entries():
             terminal.line(f"would take back {entry.kind} {entry.target}")
-        return
+        return deployment.entries()
     entries = deployment.undo()
     files = sum(entry.kind == "file" for entry in entries)
-    terminal.line(f"{name}: {files} files are as they were before")
+    terminal.line(f"{name}: {counted(files, 'file')} put back as before")
     if deployment.has_init:
         terminal.line("init forgets what it has read of them with the next boot: adb reboot")
+    return entries
 
 
-def _deploy(
-    terminal: Terminal,
-    deployment: Deployment,
-    payload: Payload,
-    name: str,
-    json_path: Path | None,
-) -> None:
+def _deploy(terminal: Terminal, deployment: Deployment, payload: Payload, name: str) -> Record:
     changes = deployment.changes(payload)
     try:
         deployment.deploy(payload, changes)
         if deployment.needs_boot(changes):
             terminal.line(
-                f"{name}: {len(changes)} files are in place. Android reads them when it boots: "
-                f"adb reboot, and then halyard deploy --device {name} once more"
+                f"{name}: {counted(len(changes), 'file')} put in place. "
+                "Android reads them when it boots: adb reboot, and then "
+                f"halyard deploy --device {name} once more"
             )
-            return
+            return _record(name, payload.instance, "deploy", _changes(changes), boot=True)
         findings = deployment.start(payload)
     except (DeviceError, KeyboardInterrupt, SystemExit):
         terminal.line(
@@ -157,11 +185,10 @@ def _deploy(
         raise
     for finding in findings:
         show(terminal, finding.check, [finding], quiet=False)
-    document = record(name, payload.instance, findings)
-    if json_path is not None:
-        output_file.write(json_path, records.encode(document))
-    if any(each.verdict is Verdict.PROBLEM for each in findings):
+    document = _record(name, payload.instance, "deploy", _changes(changes), findings)
+    if not document.ok:
         terminal.line(f"{name}: it does not run: halyard doctor --device {name} says more")
-        sys.exit(1)
-    done = f"{len(changes)} files put there" if changes else "nothing to do"
+        return document
+    done = f"{counted(len(changes), 'file')} put there" if changes else "nothing to do"
     terminal.line(f"{name}: {payload.instance} runs ({done})")
+    return document

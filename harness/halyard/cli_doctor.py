@@ -13,13 +13,14 @@ import click
 from halyard import output_file, records
 from halyard.cli_device import device_option
 from halyard.cli_group import examples
+from halyard.cli_json import json_option
 from halyard.cli_results import keep, results_option
 from halyard.devices import config_of, open_config
 from halyard.devices.config import check_instance
 from halyard.doctor.examination import examine, record
 from halyard.doctor.finding import Finding, Verdict
 from halyard.output_file import check_writable
-from halyard.terminal import Terminal
+from halyard.terminal import Terminal, counted
 
 _MARKS = {
     Verdict.OK: "ok      ",
@@ -42,9 +43,7 @@ _MARKS = {
     help="The service's. Left out: as the device's configuration has it, or halyard-default.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Leave out what is as it should be.")
-@click.option(
-    "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
-)
+@json_option
 @results_option
 def doctor(
     *,
@@ -96,7 +95,7 @@ def show(terminal: Terminal, check: str, findings: Sequence[Finding], *, quiet: 
         if finding.fix:
             terminal.detail(f"     fix: {finding.fix}")
         if finding.command:
-            terminal.detail(f"     $ {finding.command}")
+            terminal.command(f"     $ {finding.command}")
 
 
 def _conclude(terminal: Terminal, findings: Sequence[Finding], name: str) -> None:
@@ -107,7 +106,7 @@ def _conclude(terminal: Terminal, findings: Sequence[Finding], name: str) -> Non
         terminal.line(f"{name}: nothing keeps the driver from being there")
         return
     first = problems[0]
-    count = f"{len(problems)} problems" if len(problems) > 1 else "1 problem"
+    count = counted(len(problems), "problem")
     terminal.line(f"{name}: {count}; begin with {first.check}: {first.seen}")
     if first.command:
-        terminal.detail(f"$ {first.command}")
+        terminal.command(f"$ {first.command}")

@@ -3,17 +3,21 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 import click
 
 from halyard.cli_device import lasting_device_option, open_lasting
 from halyard.cli_group import examples
+from halyard.cli_json import json_option, write_json
 from halyard.devices import WORK_FOLDER, AdbDevice, Device, transfer
 from halyard.devices.device import Limits
 from halyard.devices.service_folder import LAST_LOG
 from halyard.errors import HalyardError
-from halyard.terminal import Terminal, printable
+from halyard.records.made import Transfer
+from halyard.terminal import Terminal, counted, printable
 
 # Seconds that a command typed by a person may take.
 _PATIENCE = 3600
@@ -38,7 +42,8 @@ max_output_option = click.option(
 @click.argument("local", type=click.Path(exists=True, path_type=Path))
 @click.argument("remote")
 @lasting_device_option
-def push(local: Path, remote: str, name: str) -> None:
+@json_option
+def push(*, local: Path, remote: str, name: str, json_path: Path | None) -> None:
     """Copies LOCAL, a file or a folder, onto the device, as REMOTE, or into REMOTE if that is a
     folder there."""
     terminal = Terminal()
@@ -49,10 +54,13 @@ def push(local: Path, remote: str, name: str) -> None:
             remote = f"{remote.rstrip('/')}/{own_name}"
         with terminal.step(f"Pushing {local} to {remote}") as step:
             if local.is_dir():
-                step.outcome = transfer.push_folder(device, local, remote, step.now)
+                sizes = transfer.push_folder(device, local, remote, step.part)
+                step.outcome = _told(sizes)
             else:
                 device.push(local, remote, progress=step.transfer)
-                step.outcome = f"{local.stat().st_size} bytes"
+                sizes = [local.stat().st_size]
+                step.outcome = _bytes(sizes[0])
+    write_json(json_path, _record("push", name, local, remote, sizes))
 
 
 @click.command(
@@ -72,7 +80,8 @@ def push(local: Path, remote: str, name: str) -> None:
     show_default=True,
     help="The most that is taken of a file, or of all in a folder.",
 )
-def pull(remote: str, local: Path, name: str, max_size: int) -> None:
+@json_option
+def pull(*, remote: str, local: Path, name: str, max_size: int, json_path: Path | None) -> None:
     """Copies REMOTE, a file or a folder, from the device, as LOCAL, or into LOCAL if that is a
     folder here."""
     terminal = Terminal()
@@ -81,10 +90,34 @@ def pull(remote: str, local: Path, name: str, max_size: int) -> None:
     with open_lasting(name) as device, terminal.step(f"Pulling {remote} to {local}") as step:
         device.limits.file = max_size * _MIB
         if _is_folder(device, remote):
-            step.outcome = transfer.pull_folder(device, remote, local, step.now)
+            sizes = transfer.pull_folder(device, remote, local, step.part)
+            step.outcome = _told(sizes)
         else:
             device.pull(remote, local, progress=step.transfer)
-            step.outcome = f"{local.stat().st_size} bytes"
+            sizes = [local.stat().st_size]
+            step.outcome = _bytes(sizes[0])
+    write_json(json_path, _record("pull", name, local, remote, sizes))
+
+
+def _record(
+    direction: Literal["push", "pull"], name: str, local: Path, remote: str, sizes: Sequence[int]
+) -> Transfer:
+    return Transfer(
+        device=name,
+        direction=direction,
+        local=str(local),
+        remote=remote,
+        files=len(sizes),
+        bytes=sum(sizes),
+    )
+
+
+def _told(sizes: Sequence[int]) -> str:
+    return f"{counted(len(sizes), 'file')}, {_bytes(sum(sizes))}"
+
+
+def _bytes(count: int) -> str:
+    return counted(count, "byte")
 
 
 def _is_folder(device: Device, remote: str) -> bool:
@@ -136,7 +169,7 @@ def _show(output: bytes, error: bytes) -> None:
             stream.buffer.flush()
 
 
-@click.command()
+@click.command(epilog=examples("halyard log --device vm", "halyard log --device SERIAL --tail 20"))
 @click.option("-t", "--tail", type=click.IntRange(1), metavar="N", help="Only the last N lines.")
 @max_output_option
 @lasting_device_option

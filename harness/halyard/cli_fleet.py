@@ -27,7 +27,7 @@ from halyard.errors import ConfigError, HalyardError
 from halyard.hal_version import newest_of
 from halyard.progress import Progress
 from halyard.proto import halyard_pb2 as pb
-from halyard.terminal import Terminal
+from halyard.terminal import Terminal, counted
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,9 @@ def run_several(
     with contextlib.ExitStack() as stack:
         fleet = Fleet(several.lanes(stack), mode)
         names = ", ".join(share.name for share in fleet.shares)
-        terminal.line(f"{count} cases on {names}, {'divided' if shard else 'all on each'}")
+        terminal.line(
+            f"{counted(count, 'case')} on {names}, {'divided' if shard else 'all on each'}"
+        )
         running = fleet.run(plan.runs)
         with progress.shown():
             try:

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The option --json of commands that list what there is."""
+"""The option --json: what a command found out, for programs."""
 
 from pathlib import Path
 
 import click
 
 from halyard import output_file, records
-from halyard.output_file import check_writable
+from halyard.output_file import STANDARD_OUTPUT, check_writable, standard_output_kept
 
 
-def _checked(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+def _checked(context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    if path == STANDARD_OUTPUT:
+        context.with_resource(standard_output_kept())
+        return STANDARD_OUTPUT
     if path is not None:
         check_writable(path)
     return path
@@ -18,10 +21,10 @@ def _checked(_context: click.Context, _option: click.Parameter, path: Path | Non
 json_option = click.option(
     "--json",
     "json_path",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
     callback=_checked,
     metavar="FILE",
-    help="Write it into this file, too.",
+    help="Write it into this file, too. -: to standard output, and all text to standard error.",
 )
 
 

@@ -11,12 +11,14 @@ import click
 
 from halyard import output_file, zoo
 from halyard.cli_group import examples
+from halyard.cli_json import json_option, write_json
 from halyard.conversion import FORMATS
 from halyard.errors import ConfigError
 from halyard.model import DataType, HostPart
 from halyard.output_file import check_writable
+from halyard.records.made import Saved
 from halyard.subject import FileSubject, Subject
-from halyard.terminal import Terminal
+from halyard.terminal import Terminal, counted
 
 Command = Callable[..., None]
 
@@ -152,7 +154,16 @@ def show_parts(terminal: Terminal, subject: Subject | FileSubject) -> None:
 )
 @_zoo_options
 @click.argument("path", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
-def save(*, model: str, type_name: str, size: int | None, width: float, path: Path) -> None:
+@json_option
+def save(
+    *,
+    model: str,
+    type_name: str,
+    size: int | None,
+    width: float,
+    path: Path,
+    json_path: Path | None,
+) -> None:
     """Writes a model of the zoo into FILE, as a serialised halyard.Model (halyard.proto)."""
     zoo.check(size, width)
     zoo.check_type(model, DataType(type_name))
@@ -162,4 +173,5 @@ def save(*, model: str, type_name: str, size: int | None, width: float, path: Pa
     with terminal.step(f"Building {subject}"):
         data = subject.runnable.model.SerializeToString()
     output_file.write(path, data)
-    terminal.line(f"{path}: {len(data)} bytes; halyard run {path} runs it")
+    terminal.line(f"{path}: {counted(len(data), 'byte')}; halyard run {path} runs it")
+    write_json(json_path, Saved(model=subject.record(), file=str(path), bytes=len(data)))

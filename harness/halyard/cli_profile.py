@@ -11,6 +11,7 @@ from halyard import hal_version, machine, output_file, records
 from halyard.backends import parse as parse_backends
 from halyard.cli_device import device_option, open_shown
 from halyard.cli_group import examples
+from halyard.cli_json import json_option
 from halyard.cli_model import ModelChoice, model_options
 from halyard.cli_results import keep, results_option
 from halyard.devices import ServiceOptions, config_of
@@ -64,7 +65,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     metavar="FILE",
     help="The stacks of it, as flamegraph.pl and speedscope.app read them.",
 )
-@click.option("--json", "json_path", type=_FILE, metavar="FILE")
+@json_option
 @results_option
 def profile(
     *,

@@ -11,10 +11,12 @@ import click
 
 from halyard import output_file
 from halyard.cli_group import examples
+from halyard.cli_json import json_option, write_json
 from halyard.errors import ConfigError, HalyardError, PackageMissing
 from halyard.html.report import plots_of, sections_of, written
 from halyard.output_file import check_writable
 from halyard.plots.plot import Plot, matplotlib
+from halyard.records.made import Page
 from halyard.store import Results
 from halyard.terminal import Terminal
 
@@ -61,6 +63,7 @@ from halyard.terminal import Terminal
     help="Only results since then: 2026-11-24, or 7d for the last seven days.",
 )
 @click.option("--no-plots", is_flag=True, help="Leave plots out, which take matplotlib.")
+@json_option
 def report(
     *,
     paths: tuple[Path, ...],
@@ -69,6 +72,7 @@ def report(
     devices: tuple[str, ...],
     since: str | None,
     no_plots: bool,
+    json_path: Path | None,
 ) -> None:
     """Makes a page of the results that other commands have kept in FILE (--results FILE).
 
@@ -96,11 +100,14 @@ def report(
             content = written(results, sections, plots=not no_plots)
             output_file.write(page, content)
             step.outcome = f"{len(content) / 1024:.0f} KiB"
+    drawn: list[Path] = []
     if folder is not None:
         with terminal.step("Drawing plots") as step:
-            _write_plots(folder, plots)
+            drawn = _write_plots(folder, plots)
             step.outcome = f"{len(plots)} in {folder}"
     terminal.line(f"report: {page}")
+    document = Page(file=str(page), bytes=len(content), plots=list(map(str, drawn)))
+    write_json(json_path, document)
 
 
 def _check_plots() -> None:
@@ -110,13 +117,16 @@ def _check_plots() -> None:
         raise PackageMissing(f"{error}; --no-plots makes a page without them") from error
 
 
-def _write_plots(folder: Path, plots: list[Plot]) -> None:
+def _write_plots(folder: Path, plots: list[Plot]) -> list[Path]:
+    """Their files."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HalyardError(f"{folder}: {error.strerror or error}") from error
-    for plot in plots:
-        output_file.write(folder / f"{plot.name}.png", plot.png())
+    files = [folder / f"{plot.name}.png" for plot in plots]
+    for file, plot in zip(files, plots, strict=True):
+        output_file.write(file, plot.png())
+    return files
 
 
 def _since(text: str | None) -> str:

@@ -17,6 +17,7 @@ from halyard.bench import baseline as baselines
 from halyard.bench import csv_file, tflite_lines
 from halyard.cli_device import check_lasting, device_option, open_shown
 from halyard.cli_group import examples
+from halyard.cli_json import json_option
 from halyard.cli_model import ModelChoice, model_options, show_parts
 from halyard.cli_results import keep, results_option
 from halyard.cli_timing import Timing, baseline_options, check_baseline, timing_options
@@ -158,9 +159,7 @@ def parse_hal(text: str | None) -> HalChoice:
     is_flag=True,
     help="Tell what each node takes, in as many executions again. On the host device only.",
 )
-@click.option(
-    "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE"
-)
+@json_option
 @baseline_options
 @click.option(
     "--csv",

@@ -77,8 +77,11 @@ def vm(context: click.Context, machine: str, name: str) -> None:
     type=click.Choice([each.value for each in Accel]),
     help="kvm; tcg, which emulates; or auto: KVM where a guest boots with it.",
 )
+@json_option
 @click.pass_obj
-def start(chosen: Chosen, memory: int, processors: int, accel: str) -> None:
+def start(
+    chosen: Chosen, *, memory: int, processors: int, accel: str, json_path: Path | None
+) -> None:
     """Boots it, unless it runs."""
     terminal = Terminal()
     context = click.get_current_context()
@@ -100,17 +103,20 @@ def start(chosen: Chosen, memory: int, processors: int, accel: str) -> None:
         )
         step.outcome = f"adb at 127.0.0.1:{machine.port}" if is_new else "it runs already"
     _describe(terminal, machine)
+    write_json(json_path, _state(chosen, machine))
 
 
-@vm.command()
+@vm.command(epilog=examples("halyard vm stop", "halyard vm --name 1 stop"))
+@json_option
 @click.pass_obj
-def stop(chosen: Chosen) -> None:
+def stop(chosen: Chosen, *, json_path: Path | None) -> None:
     """Stops it."""
     machine = chosen.resident().stop()
     click.echo("stopped" if machine else "it did not run")
+    write_json(json_path, _state(chosen, None))
 
 
-@vm.command()
+@vm.command(epilog=examples("halyard vm status", "halyard vm --name 1 status --json -"))
 @json_option
 @click.pass_obj
 def status(chosen: Chosen, *, json_path: Path | None) -> None:
@@ -123,7 +129,10 @@ def status(chosen: Chosen, *, json_path: Path | None) -> None:
     _describe(Terminal(), machine)
 
 
-@vm.command(context_settings={"ignore_unknown_options": True})
+@vm.command(
+    context_settings={"ignore_unknown_options": True},
+    epilog=examples("halyard vm shell -- getprop", "halyard vm shell <script.sh"),
+)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @max_output_option
 @click.pass_obj

@@ -15,6 +15,7 @@ from halyard import hal_version
 from halyard.backends import parse as parse_backends
 from halyard.cli_device import METAVAR as DEVICES
 from halyard.cli_group import INTERRUPTED, examples
+from halyard.cli_json import json_option
 from halyard.cli_results import keep, results_option
 from halyard.conformance.collection import collect
 from halyard.conformance.driver import Driver
@@ -88,7 +89,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     type=click.FloatRange(0.001, 3600),
     help="Seconds after which a check counts as hung.",
 )
-@click.option("--json", "json_path", type=_FILE, metavar="FILE")
+@json_option
 @click.option("--junit", "junit_path", type=_FILE, metavar="FILE")
 @results_option
 def vts(

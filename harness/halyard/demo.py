@@ -15,16 +15,17 @@ from halyard.engines.reference import Repetitions, reference
 from halyard.measurement import Measurement, measure
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
+from halyard.records.made import Demo
 from halyard.report import agreement, placement, times
 from halyard.runner import Target
 from halyard.subject import Subject
-from halyard.terminal import Terminal
+from halyard.terminal import Terminal, counted
 
 _REPEAT = 3
 
 
-def run(terminal: Terminal, device_name: str, size: int, width: float) -> bool:
-    """Whether every model ran through every HAL version that carries it, and agreed."""
+def run(terminal: Terminal, device_name: str, size: int, width: float) -> Demo:
+    """`ok`: every model ran through every HAL version that carries it, and agreed."""
     start = time.monotonic()
     _show_build(terminal)
     terminal.heading("Device")
@@ -49,7 +50,13 @@ def run(terminal: Terminal, device_name: str, size: int, width: float) -> bool:
     seconds = time.monotonic() - start
     verdict = "All went well" if ok else "Something went wrong"
     terminal.line(f"{verdict}, in {seconds:.0f} s.")
-    return ok
+    return Demo(
+        device=device_name,
+        ok=ok,
+        seconds=round(seconds, 3),
+        exit_code=code,
+        runs=[measurement.record() for measurement in measurements],
+    )
 
 
 def _show_build(terminal: Terminal) -> None:
@@ -95,9 +102,9 @@ def _show_model(
     with terminal.step("Building the model") as step:
         model = subject.zoo_model.model
         required = hal_version.lowest_version(model)
+        count = counted(len(model.main.operations), "operation")
         step.outcome = (
-            f"{len(model.main.operations)} operations, {model.ByteSize() / 2**20:.1f} MiB, "
-            f"needs HAL {hal_version.format(required)}"
+            f"{count}, {model.ByteSize() / 2**20:.1f} MiB, needs HAL {hal_version.format(required)}"
         )
     with terminal.step("Running it in LiteRT on this machine") as step:
         step.outcome = reference(subject, Repetitions(_REPEAT)).reason

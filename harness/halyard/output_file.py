@@ -4,13 +4,36 @@
 import contextlib
 import os
 import secrets
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 from halyard.errors import ConfigError, HalyardError
+
+# This very object, while standard_output_kept() lasts. A path that is no more than equal to it is a
+# file of that name.
+STANDARD_OUTPUT = Path("-")
+
+_kept: list[TextIO] = []
+
+
+@contextlib.contextmanager
+def standard_output_kept() -> Iterator[None]:
+    """Standard output is for what is written to STANDARD_OUTPUT: until the end of this, what is
+    printed goes to standard error."""
+    _kept.append(sys.stdout)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _kept.pop()
 
 
 def check_writable(path: Path) -> None:
     """ConfigError where a file can't be written, before work is done whose result goes there."""
+    if path is STANDARD_OUTPUT:
+        return
     there = path.exists()
     if not path.parent.is_dir():
         raise ConfigError(f"{path}: {path.parent} is not a folder")
@@ -35,12 +58,17 @@ def write(path: Path, content: bytes) -> None:
     """What was there stays until all of the content is on the disk; a device or a pipe is written
     as it comes. HalyardError where that fails."""
     try:
-        if path.exists() and not path.is_file():
+        if path is STANDARD_OUTPUT:
+            _kept[-1].flush()
+            _kept[-1].buffer.write(content)
+            _kept[-1].flush()
+        elif path.exists() and not path.is_file():
             path.write_bytes(content)
         else:
             _replace(path.resolve(), content)
     except OSError as error:
-        raise HalyardError(f"{path}: {error.strerror or error}") from error
+        name = "standard output" if path is STANDARD_OUTPUT else path
+        raise HalyardError(f"{name}: {error.strerror or error}") from error
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import Protocol, TypeVar
 
-from rich.markup import escape
+from rich.console import Group
+from rich.text import Text
 
-from halyard.terminal import Terminal, printable
+from halyard.terminal import Terminal, gauge, printable, time_left_text
 
 # Seconds between two lines of progress in a log, and between two changes on a terminal.
 _LOG_PACE = 5.0
@@ -100,8 +101,14 @@ class Progress:
         done = self._counts.total()
         rate = done / max(now - self._begin, 1e-9)
         counts = counts_text(self._counts, self._statuses)
-        text = f"{done} of {self._planned}: {counts}; {rate:.0f}/s; {name}"
         if self._status is not None:
-            self._status.update(escape(printable(text)))
+            width, seconds = self._terminal.console.width, now - self._begin
+            bar = gauge(f"{done} of {self._planned}", done, self._planned, seconds, width)
+            more = Text(printable(f"{counts}; {rate:.0f}/s; {name}"))
+            more.truncate(width - 2, overflow="ellipsis")
+            self._status.update(Group(bar, more))
         else:
-            self._terminal.line(text)
+            left = time_left_text((self._planned - done) / rate)
+            self._terminal.line(
+                f"{done} of {self._planned}: {counts}; {rate:.0f}/s; {left}; {name}"
+            )

@@ -3,6 +3,7 @@
 
 import re
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,7 @@ from contextlib import contextmanager, suppress
 
 from rich.console import Console
 from rich.markup import escape
+from rich.progress_bar import ProgressBar
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
@@ -20,6 +22,15 @@ _LOG_WIDTH = 100_000
 _SILENCE = 20.0
 # Between two columns.
 _GAP = 2
+# Cells of a bar, and seconds after which it is told how many are left.
+_BAR = 24
+_FIRST_GUESS = 1.0
+# Of a spinner, and of what stands between the parts of a line with a bar.
+_AROUND = 6
+# Seconds from which on hours say more than minutes do.
+_LONG = 3 * 3600
+# What a line begins with that has its value in a column of its own.
+_KEY = re.compile(r" *(?:\S+(?: \S+)?  +)?")
 
 
 # Control characters but for the ends of lines and tabs, and those that turn the direction of text.
@@ -36,12 +47,42 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text.replace("\r\n", "\n"))
 
 
+def counted(count: int, noun: str) -> str:
+    """ "1 file", "2 files"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def gauge(title: str, done: int, total: int, seconds: float, width: int) -> Table:
+    """A bar, the share that is done, and how long the rest takes if it goes on as it went: one line
+    behind a spinner. The title alone gives way where it is narrow."""
+    share = min(done / total, 1.0) if total else 1.0
+    known = share and seconds > _FIRST_GUESS
+    left = time_left_text(seconds / share - seconds) if known else ""
+    grid = Table.grid(padding=(0, 1))
+    for _ in range(4):
+        grid.add_column(no_wrap=True)
+    bar = ProgressBar(total=1.0, completed=share, width=_BAR)
+    text = Text(printable(title))
+    text.truncate(max(width - _BAR - len(f"{left}100%") - _AROUND, 1), overflow="ellipsis")
+    grid.add_row(text, bar, f"{share:.0%}", left)
+    return grid
+
+
+def time_left_text(seconds: float) -> str:
+    """Roughly, as nobody knows: "about 95 min left"."""
+    for limit, unit, per_unit in ((120, "s", 1), (_LONG, "min", 60)):
+        if seconds < limit:
+            return f"about {seconds / per_unit:.0f} {unit} left"
+    return f"about {seconds / 3600:.1f} h left"
+
+
 class Step:
     """A step in progress. What it says last stands behind it when it is over."""
 
     def __init__(self, title: str, status: Status) -> None:
         self._title = title
         self._status = status
+        self._begin = time.monotonic()
         self.text = ""
         self.outcome = ""
         self.failed = False  # it is over, but not as it should be
@@ -53,7 +94,17 @@ class Step:
 
     def transfer(self, done: int, total: int) -> None:
         """A Progress of a device."""
-        self.now(f"{done / 2**20:.1f} of {total / 2**20:.1f} MiB")
+        self._share(done, total, f"{done / 2**20:.1f} of {total / 2**20:.1f} MiB")
+
+    def part(self, done: int, total: int, name: str) -> None:
+        """A Listener of a folder's transfer."""
+        self._share(done, total, f"{done + 1} of {counted(total, 'file')}, {name}")
+
+    def _share(self, done: int, total: int, text: str) -> None:
+        self.text = text
+        seconds = time.monotonic() - self._begin
+        width = self._status.console.width
+        self._status.update(gauge(f"{self._title}: {text}", done, total, seconds, width))
 
 
 class Terminal:
@@ -82,7 +133,8 @@ class Terminal:
         seconds = time.monotonic() - start
         outcome = f": {step.outcome}" if step.outcome else ""
         mark = f"[red]{self._bad}[/red]" if step.failed else f"[green]{self._good}[/green]"
-        self.console.print(f"{mark} {_marked_up(title + outcome)} [dim]({seconds:.1f} s)[/dim]")
+        text = f"{mark} {_marked_up(title + outcome)} [dim]({seconds:.1f} s)[/dim]"
+        self.console.print(text, soft_wrap=not self.console.is_terminal)
 
     @contextmanager
     def _reminders(self, step: Step, title: str) -> Iterator[None]:
@@ -114,11 +166,20 @@ class Terminal:
         self.console.print(f"\n[bold]{_marked_up(text)}[/bold]")
 
     def line(self, text: str = "") -> None:
-        """Plain text, whatever brackets it holds, and never folded."""
-        self.console.print(printable(text), markup=False)
+        """Plain text, whatever brackets it holds. On a terminal it is folded between words; in a
+        log it stays one line."""
+        shown = printable(text)
+        if self.console.is_terminal:
+            width = self.console.width
+            shown = "\n".join(folded(each, width) for each in shown.split("\n"))
+        self.console.print(shown, markup=False)
 
     def detail(self, text: str) -> None:
         self.line(f"    {text}")
+
+    def command(self, text: str) -> None:
+        """What is to be typed: a fold would be copied with it."""
+        self.console.print(f"    {printable(text)}", markup=False)
 
     def table(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[str] = ()
@@ -140,6 +201,19 @@ class Terminal:
         for row in rows:
             table.add_row(*map(Text, row))
         self.console.print(table)
+
+
+def folded(line: str, width: int) -> str:
+    """Lines of no more than so many characters, where words allow. The later ones are indented as
+    far as the first one's text, or as the value behind its key."""
+    begin = _KEY.match(line)
+    indent = len(begin[0]) if begin else 0
+    if len(line) <= width or indent * 2 > width:
+        return line
+    lines = textwrap.wrap(
+        line[indent:], width - indent, break_long_words=False, break_on_hyphens=False
+    )
+    return line[:indent] + f"\n{' ' * indent}".join(lines)
 
 
 def _marks(encoding: str) -> tuple[str, str, str]:

@@ -83,7 +83,7 @@ def show(monkeypatch: pytest.MonkeyPatch) -> Show:
         monkeypatch.setattr(cli_device, "open_config", lambda *_: FakeDevice(exit_code))
         shown = io.StringIO()
         terminal = Terminal(Console(file=shown, width=1000, highlight=False))
-        return demo.run(terminal, "vm", 32, 0.1), shown.getvalue()
+        return demo.run(terminal, "vm", 32, 0.1).ok, shown.getvalue()
 
     return run
 

@@ -3,12 +3,14 @@
 
 import os
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from msgspec import structs
 
-from halyard import cli, native
+from halyard import cli, cli_deploy, native, records
 from halyard.deploy import ground
 from halyard.deploy.deployment import Deployment
 from halyard.deploy.payload import Payload, for_vendor, for_work_folder, wires_of
@@ -16,6 +18,8 @@ from halyard.devices.device import Wire
 from halyard.devices.owner import Owner
 from halyard.doctor import init_script, places
 from halyard.errors import DeviceUnreachable, HalyardError
+from halyard.records.made import Change
+from halyard.records.made import Deployment as Record
 from tests.harness.fake_phone import FakePhone
 
 PROGRAM = f"{places.PROGRAM_FOLDER}/{native.AIDL_SERVICE}"
@@ -327,6 +331,50 @@ def test_the_work_folder_takes_the_program_alone(phone: FakePhone) -> None:
 
 
 # ---- the command --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def told(
+    phone: FakePhone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Record]:
+    """The document of the command with some options."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(cli_deploy, "open_lasting", lambda _: phone)
+
+    def run(*words: str) -> Record:
+        result = CliRunner().invoke(
+            cli.cli, ["deploy", "--device", "PHONE7", *words, "--json", "-"]
+        )
+        assert result.exit_code == 0, result.output
+        [found] = records.decode(result.stdout.encode(), Record)
+        return found
+
+    return run
+
+
+def test_what_would_be_done_is_written_as_what_is(
+    told: Callable[..., Record], phone: FakePhone
+) -> None:
+    before = tree(phone)
+    planned = told("--dry-run")
+    assert tree(phone) == before
+    done = told()
+    assert planned == structs.replace(done, dry_run=True)
+    assert (done.action, done.needs_boot, done.ok, done.findings) == ("deploy", True, True, [])
+    assert Change(what="replace", target=PROGRAM) in done.changes
+    assert Change(what="put", target=SCRIPT) in done.changes
+
+
+def test_what_is_taken_back_is_written(told: Callable[..., Record], phone: FakePhone) -> None:
+    assert told("--undo").changes == []
+    before = tree(phone)
+    told()
+    planned = told("--undo", "--dry-run")
+    done = told("--undo")
+    assert tree(phone) == before
+    assert planned == structs.replace(done, dry_run=True)
+    assert (done.action, done.needs_boot) == ("undo", True)
+    assert Change(what="file", target=PROGRAM) in done.changes
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,17 @@
 """What commands print, as a terminal of some width shows it."""
 
 import io
+import re
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
 
 import pytest
 from rich.console import Console
 
-from halyard.terminal import Terminal
+from halyard.progress import Progress
+from halyard.terminal import Step, Terminal, gauge, time_left_text
 
 
 def terminal(width: int) -> tuple[Terminal, io.StringIO]:
@@ -64,3 +69,135 @@ def test_a_long_step_says_in_a_log_what_it_is_busy_with() -> None:
     printed = console.file.getvalue()
     time.sleep(0.05)
     assert console.file.getvalue() == printed, "nothing once it is over"
+
+
+# ---- lines --------------------------------------------------------------------------------------
+
+
+def on_a_screen(width: int, *, encoding: str = "utf-8") -> tuple[Terminal, Callable[[], str]]:
+    file = io.TextIOWrapper(io.BytesIO(), encoding)
+    console = Console(file=file, width=width, highlight=False, force_terminal=True, soft_wrap=True)
+
+    def text() -> str:
+        file.flush()
+        return file.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
+
+    return Terminal(console), text
+
+
+LONG = "    time       median 0.14 ms (min 0.11, max 0.21), of which in the driver 0.13 ms"
+
+
+def test_a_line_is_folded_between_words_below_its_value() -> None:
+    to, shown = on_a_screen(50)
+    to.line(LONG)
+    lines = shown().splitlines()
+    assert len(lines) == 3
+    assert max(map(len, lines)) <= 50
+    assert lines[1].startswith(" " * len("    time       ") + "0.21), of which")
+    assert " ".join(" ".join(lines).split()) == " ".join(LONG.split())
+
+
+def test_a_line_of_a_log_and_a_command_are_whole() -> None:
+    shown = io.StringIO()
+    Terminal(Console(file=shown, width=50, soft_wrap=True)).line(LONG)
+    assert shown.getvalue() == LONG + "\n"
+    to, text = on_a_screen(50)
+    to.command(f"adb shell {'x ' * 40}end")
+    assert text().splitlines() == [f"    adb shell {'x ' * 40}end"]
+
+
+def test_the_end_of_a_long_step_is_folded_too() -> None:
+    to, shown = on_a_screen(40)
+    with to.step("Comparing one") as step:
+        step.outcome = "which is told at greater length than fits"
+    text = shown().rpartition("\x1b[2K")[2]
+    assert max(map(len, re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text).splitlines())) <= 40
+
+
+# ---- bars ---------------------------------------------------------------------------------------
+
+
+def drawn(title: str, done: int, total: int, seconds: float, width: int = 100) -> str:
+    shown = io.StringIO()
+    Console(file=shown, width=width).print(gauge(title, done, total, seconds, width))
+    return shown.getvalue().rstrip("\n")
+
+
+def test_a_bar_has_the_share_and_the_time_that_is_left() -> None:
+    text = drawn("Pushing", 25, 100, 10.0)
+    assert "Pushing" in text
+    assert "25%" in text
+    assert "about 30 s left" in text
+    assert text.count("━") + text.count("╸") > 5
+    assert "left" not in drawn("Pushing", 0, 100, 10.0)
+    assert "left" not in drawn("Pushing", 25, 100, 0.1), "a guess of one moment"
+    assert "100%" in drawn("Pushing", 0, 0, 0.0)
+
+
+def test_a_bar_is_one_line_however_long_its_title_is() -> None:
+    [line] = drawn("Pushing " + "x" * 200, 1, 2, 5.0, width=80).splitlines()
+    assert len(line) <= 80
+    assert "50%" in line
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(3, "about 3 s left"), (5700, "about 95 min left"), (18000, "about 5.0 h left")],
+)
+def test_time_that_is_left_is_rough(seconds: float, text: str) -> None:
+    assert time_left_text(seconds) == text
+
+
+def test_a_transfer_is_a_bar_on_a_screen_and_a_line_in_a_log() -> None:
+    def moving(step: Step) -> None:
+        step.transfer(2**20, 4 * 2**20)
+        step.part(1, 2, "model.pb")
+
+    for to, shown in (on_a_screen(100), (terminal(100)[0], lambda: "")):
+        with to.step("Pushing") as step:
+            moving(step)
+            to.console.print()
+        assert step.text == "2 of 2 files, model.pb"
+        if shown():
+            assert "50%" in shown()
+            assert "2 of 2 files, model.pb" in shown()
+
+
+class Judgement(StrEnum):
+    PASSED = "passed"
+
+    @property
+    def is_good(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Judged:
+    name: str
+    message: str = ""
+    status: Judgement = Judgement.PASSED
+
+
+def test_a_run_of_tests_has_a_bar_on_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("halyard.progress._TERMINAL_PACE", 0)
+    to, shown = on_a_screen(60)
+    progress = Progress(to, 4, Judgement)
+    with progress.shown():
+        for number in range(3):
+            progress.add(Judged(f"case {number} {'x' * 80}"))
+        to.console.print()
+    assert "3 of 4" in shown()
+    assert "75%" in shown()
+    assert "3 passed" in shown()
+
+
+def test_a_run_of_tests_has_plain_lines_in_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("halyard.progress._LOG_PACE", 0)
+    to, shown = terminal(200)
+    progress = Progress(to, 4, Judgement)
+    with progress.shown():
+        progress.add(Judged("first"))
+    assert re.fullmatch(r"1 of 4: 1 passed; \d+/s; about 0 s left; first\n", shown.getvalue()), (
+        shown.getvalue()
+    )

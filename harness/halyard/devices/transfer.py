@@ -8,16 +8,16 @@ from pathlib import Path, PurePosixPath
 from halyard.devices.device import Device
 from halyard.errors import DeviceError, TooMuchSent
 
-# Told what is being done.
-Listener = Callable[[str], None]
+# Told how many files are done, of how many, and which is next.
+Listener = Callable[[int, int, str], None]
 
 # Folders that one command makes.
 _AT_ONCE = 50
 
 
-def push_folder(device: Device, local: Path, remote: str, listener: Listener) -> str:
+def push_folder(device: Device, local: Path, remote: str, listener: Listener) -> list[int]:
     """Copies a folder as `remote`, which is made; what lies there already stays. A link goes as the
-    file that it leads to. What was copied, in words."""
+    file that it leads to. The sizes of the files."""
     folders, files = [PurePosixPath(remote)], []
     for path in sorted(local.rglob("*")):
         place = PurePosixPath(remote, *path.relative_to(local).parts)
@@ -29,12 +29,12 @@ def push_folder(device: Device, local: Path, remote: str, listener: Listener) ->
         names = " ".join(shlex.quote(str(each)) for each in folders[at : at + _AT_ONCE])
         device.shell(f"mkdir -p {names}").check()
     for number, (path, place) in enumerate(files):
-        listener(f"{number + 1} of {len(files)} files, {path.name}")
+        listener(number, len(files), path.name)
         device.push(path, str(place))
-    return _told([path.stat().st_size for path, _ in files])
+    return [path.stat().st_size for path, _ in files]
 
 
-def pull_folder(device: Device, remote: str, local: Path, listener: Listener) -> str:
+def pull_folder(device: Device, remote: str, local: Path, listener: Listener) -> list[int]:
     """The same the other way round. Names are the device's: one that would lead out of the folder
     is refused."""
     root = remote.rstrip("/") or "/"
@@ -47,7 +47,7 @@ def pull_folder(device: Device, remote: str, local: Path, listener: Listener) ->
         (local / place).mkdir(parents=True, exist_ok=True)
     sizes: list[int] = []
     for number, place in enumerate(files):
-        listener(f"{number + 1} of {len(files)} files, {place.name}")
+        listener(number, len(files), place.name)
         if sum(sizes) > device.limits.file:
             raise TooMuchSent(
                 f"the folder is larger than {device.limits.file / 2**20:g} MiB",
@@ -56,7 +56,7 @@ def pull_folder(device: Device, remote: str, local: Path, listener: Listener) ->
             )
         device.pull(f"{root}/{place}", local / place)
         sizes.append((local / place).stat().st_size)
-    return _told(sizes)
+    return sizes
 
 
 def _found(device: Device, root: str, kind: str) -> list[PurePosixPath]:
@@ -64,7 +64,3 @@ def _found(device: Device, root: str, kind: str) -> list[PurePosixPath]:
     said = device.exec(f"cd {shlex.quote(root)} && find . -mindepth 1 -type {kind} -print0")
     names = [name.decode(errors="surrogateescape") for name in said.split(b"\0") if name]
     return [PurePosixPath(name) for name in names]
-
-
-def _told(sizes: list[int]) -> str:
-    return f"{len(sizes)} {'file' if len(sizes) == 1 else 'files'}, {sum(sizes)} bytes"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `halyard devices`, `operations` and `vm status` write with --json."""
+"""What `halyard devices`, `operations` and `vm start`, `stop` and `status` write with --json."""
 
 from __future__ import annotations
 
