@@ -20,13 +20,14 @@ def parse(text: str | None, *, known: bool = True) -> list[str]:
         raise ConfigError("--backends has an empty name")
     for name in names if known else ():
         backend = name.partition(":")[0]
-        if backend not in _known():
-            raise ConfigError(f"--backends: no {backend!r}, there are {', '.join(_known())}")
+        if backend not in built_in():
+            raise ConfigError(f"--backends: no {backend!r}, there are {', '.join(built_in())}")
     return names
 
 
 @cache
-def _known() -> Sequence[str]:
+def built_in() -> Sequence[str]:
+    """The names of the driver's of this package. HalyardError where it can't be asked."""
     program = native.program(native.RUNNER)
     done = subprocess.run([program, "--list-backends"], capture_output=True, text=True)
     if done.returncode != 0:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
+from halyard import cli_values, native, operations, settings, zoo
 from halyard import demo as demonstration
-from halyard import native, operations, settings, zoo
 from halyard.cli_bench import bench
 from halyard.cli_calibrate import calibrate
 from halyard.cli_compare import compare
@@ -140,6 +140,7 @@ def devices(*, json_path: Path | None) -> None:
     default="vm",
     show_default=True,
     metavar="vm|vm-arm64|SERIAL|HOST:PORT|YAML",
+    shell_complete=cli_values.lasting_device,
     help="Where: the virtual device, a phone, or a device configuration.",
 )
 @click.option("--size", default=96, show_default=True, help="Of the image, in pixels.")

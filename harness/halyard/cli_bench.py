@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from halyard import machine, zoo
+from halyard import cli_values, machine, zoo
 from halyard.backends import parse as parse_backends
 from halyard.bench import baseline as baselines
 from halyard.bench.benchmark import Benchmark
@@ -70,6 +70,7 @@ _TYPES = "float32,quant8_signed"
 @click.option(
     "--models",
     metavar="LIST",
+    shell_complete=cli_values.models,
     help=f"Files, or of the zoo, with commas between: {', '.join(zoo.NAMES)}. Left out: all "
     "of the zoo.",
 )
@@ -91,6 +92,7 @@ _TYPES = "float32,quant8_signed"
     default="host",
     show_default=True,
     metavar=METAVAR,
+    shell_complete=cli_values.device,
     help="Where ours runs. Peers are on this machine, and beside host alone.",
 )
 @click.option(
@@ -109,6 +111,7 @@ _TYPES = "float32,quant8_signed"
     "-c",
     "--backends",
     metavar="NAMES",
+    shell_complete=cli_values.backend_list,
     help="Ours, in order of preference. If none of them runs a node, that is a failure.",
 )
 @click.option(

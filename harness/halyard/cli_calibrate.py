@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from halyard import output_file
+from halyard import cli_values, output_file
 from halyard.backends import parse as parse_backends
 from halyard.calibration import Extent, as_text
 from halyard.calibration import calibrate as measure
@@ -31,6 +31,7 @@ from halyard.terminal import Terminal
     "-c",
     "--backends",
     metavar="NAMES",
+    shell_complete=cli_values.backend_list,
     help="Of the driver, in order of preference. Left out: as by default.",
 )
 @click.option(

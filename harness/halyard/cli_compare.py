@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from halyard import output_file, records
+from halyard import cli_values, output_file, records
 from halyard.cli_group import examples
 from halyard.cli_json import json_option
 from halyard.cli_model import ModelChoice, model_options
@@ -38,8 +38,8 @@ from halyard.terminal import Terminal
         "halyard compare CpuAcc:features=avx2 CpuAcc --seeds 5 --max-error 0",
     )
 )
-@click.argument("a")
-@click.argument("b")
+@click.argument("a", shell_complete=cli_values.side)
+@click.argument("b", shell_complete=cli_values.side)
 @model_options
 @click.option(
     "--seeds",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from halyard import cli_values
 from halyard.backends import parse as parse_backends
 from halyard.cli_device import METAVAR as DEVICES
 from halyard.cli_fleet import Several, check_here, parse_targets, run_several
@@ -54,6 +55,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     default="host",
     show_default=True,
     metavar=DEVICES,
+    shell_complete=cli_values.devices,
     help="Where the driver is; several with commas between: vm:1,vm:2.",
 )
 @click.option(
@@ -73,7 +75,12 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="HAL versions: each case runs through each that can carry it, or the lowest that can. "
     f"{NEWEST}",
 )
-@click.option("--backends", metavar="NAMES", help="In order of preference.")
+@click.option(
+    "--backends",
+    metavar="NAMES",
+    shell_complete=cli_values.backend_list,
+    help="In order of preference.",
+)
 @click.option(
     "--derived",
     default="all",

@@ -11,6 +11,7 @@ from typing import Literal
 import click
 from msgspec import structs
 
+from halyard import cli_values
 from halyard.backends import parse as parse_backends
 from halyard.cli_device import lasting_device_option, open_lasting
 from halyard.cli_doctor import show
@@ -44,7 +45,12 @@ from halyard.terminal import Terminal, counted
     metavar="LIST",
     help="hidl, aidl or both. Left out: those that the device's release knows.",
 )
-@click.option("--backends", metavar="NAMES", help="In order of preference. Left out: CpuAcc.")
+@click.option(
+    "--backends",
+    metavar="NAMES",
+    shell_complete=cli_values.backend_list,
+    help="In order of preference. Left out: CpuAcc.",
+)
 @click.option(
     "--work",
     is_flag=True,

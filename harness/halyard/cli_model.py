@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from halyard import output_file, zoo
+from halyard import cli_values, output_file, zoo
 from halyard.cli_group import examples
 from halyard.cli_json import json_option, write_json
 from halyard.conversion import FORMATS
@@ -115,10 +115,13 @@ def model_options(function: Command) -> Command:
         "--model",
         "model_option",
         metavar="NAME|FILE",
+        shell_complete=cli_values.model,
         help=f"MODEL by another way: of the zoo ({', '.join(zoo.NAMES)}), or a file "
         f"({_FILES}).  [default: {_DEFAULT}]",
     )
-    argument = click.argument("model_argument", metavar="[MODEL]", required=False)
+    argument = click.argument(
+        "model_argument", metavar="[MODEL]", required=False, shell_complete=cli_values.model
+    )
     return argument(option(_zoo_options(seed_option(strict_option(command)))))
 
 

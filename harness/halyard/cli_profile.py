@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from halyard import hal_version, machine, output_file, records
+from halyard import cli_values, hal_version, machine, output_file, records
 from halyard.backends import parse as parse_backends
 from halyard.cli_device import device_option, open_shown
 from halyard.cli_group import examples
@@ -39,7 +39,13 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @model_options
 @device_option
 @click.option("--hal", metavar=hal_version.METAVAR, help="One HAL version.")
-@click.option("-c", "--backends", metavar="NAMES", help="In order of preference.")
+@click.option(
+    "-c",
+    "--backends",
+    metavar="NAMES",
+    shell_complete=cli_values.backend_list,
+    help="In order of preference.",
+)
 @click.option("--threads", type=click.IntRange(0, 64), default=0, help="0: one per core.")
 @click.option("--runs", default=20, show_default=True, type=click.IntRange(1, MOST_EXECUTIONS))
 @click.option("--warmup", default=3, show_default=True, type=click.IntRange(0, MOST_EXECUTIONS))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from halyard import output_file
+from halyard import cli_values, output_file
 from halyard.cli_group import examples
 from halyard.cli_json import json_option, write_json
 from halyard.errors import ConfigError, HalyardError, PackageMissing
@@ -55,6 +55,7 @@ from halyard.terminal import Terminal
     "devices",
     multiple=True,
     metavar="NAME",
+    shell_complete=cli_values.device,
     help="Only this device's results; may be given several times.",
 )
 @click.option(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from halyard import conditions, hal_version, machine, operations, output_file, records
+from halyard import cli_values, conditions, hal_version, machine, operations, output_file, records
 from halyard.backends import parse as parse_backends
 from halyard.bench import baseline as baselines
 from halyard.bench import csv_file, tflite_lines
@@ -107,6 +107,7 @@ def parse_hal(text: str | None) -> HalChoice:
     "-c",
     "--backends",
     metavar="NAMES",
+    shell_complete=cli_values.backend_list,
     help="In order of preference, with commas between. A run on any other is a failure.",
 )
 @click.option("--threads", type=click.IntRange(0, 64), default=0, help="0: one per core.")

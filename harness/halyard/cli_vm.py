@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from halyard import folders
+from halyard import cli_values, folders
 from halyard.cli_files import max_output_option, run_or_converse
 from halyard.cli_group import Group, examples
 from halyard.cli_json import json_option, write_json
@@ -50,6 +50,7 @@ class Chosen:
     "--name",
     default="",
     metavar="NAME",
+    shell_complete=cli_values.vm_name,
     help="Which of several: --device vm:NAME means it.",
 )
 @click.pass_context

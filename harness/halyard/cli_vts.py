@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from halyard import hal_version
+from halyard import cli_values, hal_version
 from halyard.backends import parse as parse_backends
 from halyard.cli_device import METAVAR as DEVICES
 from halyard.cli_group import INTERRUPTED, examples
@@ -54,6 +54,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     default="host",
     show_default=True,
     metavar=DEVICES,
+    shell_complete=cli_values.device,
     help="Where the driver is.",
 )
 @click.option("--instance", metavar="NAME", help="Check the service of this name; start none.")
@@ -80,7 +81,12 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="So many cases of each kind, at random.",
 )
 @click.option("--seed", default=0, show_default=True, type=int, help="Of the sample.")
-@click.option("--backends", metavar="NAMES", help="In order of preference.")
+@click.option(
+    "--backends",
+    metavar="NAMES",
+    shell_complete=cli_values.backend_list,
+    help="In order of preference.",
+)
 @click.option("--jobs", default=0, type=click.IntRange(0, 256), help="Cases at a time.")
 @click.option(
     "--timeout",

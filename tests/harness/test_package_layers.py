@@ -23,6 +23,7 @@ _FOR_COMMANDS = frozenset(
         "cli_model",
         "cli_results",
         "cli_timing",
+        "cli_values",
     }
 )
 _COMMANDS = frozenset(path.stem for path in _ROOT.glob("cli_*.py")) - _FOR_COMMANDS
