@@ -14,6 +14,7 @@ from halyard.cli_json import json_option
 from halyard.conversion import FORMATS, convert
 from halyard.model import Conversion, NnapiPart, Part, TensorInfo, operation_name
 from halyard.model.dot import dot
+from halyard.model.drawing import PICTURES, check_drawable, drawn
 from halyard.model.listing import listing
 from halyard.output_file import check_writable
 from halyard.records import convert as convert_records
@@ -28,6 +29,7 @@ _STDOUT = Path("-")
     epilog=examples(
         "halyard convert model.tflite -o model.pb",
         "halyard convert model.onnx --text - --strict",
+        "halyard convert model.tflite --graph model.svg",
         "halyard convert model.tflite --graph - | dot -Tsvg >model.svg",
     ),
 )
@@ -54,7 +56,7 @@ _STDOUT = Path("-")
     "graph_path",
     type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
     metavar="FILE",
-    help="The graph, in Graphviz's language. -: shown here.",
+    help="The graph, in Graphviz's language; .svg, .png, .pdf: drawn, by its dot. -: shown here.",
 )
 @click.option("--strict", is_flag=True, help="Fail if NNAPI has no word for an operator.")
 @json_option
@@ -73,6 +75,8 @@ def convert_command(
     for path in written:
         if path != _STDOUT:
             check_writable(path)
+    if graph_path is not None:
+        check_drawable(source, graph_path)
     conversion = convert(source)
     if strict:
         conversion.refuse_unmapped()
@@ -82,7 +86,7 @@ def convert_command(
     if text_path is not None:
         _write_text(text_path, _text(conversion.parts))
     if graph_path is not None:
-        _write_text(graph_path, dot(source.stem, conversion.parts))
+        _write_graph(graph_path, dot(source.stem, conversion.parts))
     if json_path is not None:
         output_file.write(json_path, records.encode(_record(conversion, hal, files)))
     if _STDOUT not in (text_path, graph_path):
@@ -101,6 +105,13 @@ def _write_text(path: Path, text: str) -> None:
         click.echo(text, nl=False)
     else:
         output_file.write(path, text.encode())
+
+
+def _write_graph(path: Path, text: str) -> None:
+    if path.suffix in PICTURES:
+        output_file.write(path, drawn(text, path.suffix[1:]))
+    else:
+        _write_text(path, text)
 
 
 def _write_parts(conversion: Conversion, path: Path | None) -> list[str]:

@@ -380,6 +380,15 @@ def test_golden_data_and_specs_are_not_taken_for_each_other(invoke: Invoke, fold
         assert (result.exit_code, message in " ".join(result.output.split())) == (2, True)
 
 
+def test_a_folder_of_golden_data_that_another_lists_is_told(invoke: Invoke, folder: Path) -> None:
+    inner = folder / "V1_0"
+    inner.mkdir()
+    result = invoke("--goldens", inner)
+    assert result.exit_code == 2
+    said = " ".join(result.output.split())
+    assert f"(index.json) lies there, but in {folder}: --goldens {folder} takes all" in said
+
+
 def test_golden_data_that_is_none_is_told(invoke: Invoke, tmp_path: Path) -> None:
     (tmp_path / "index.json").write_text("[]")
     result = invoke("--goldens", tmp_path)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """halyard convert: a model's file in other forms."""
 
+import io
 import re
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +17,11 @@ from halyard.cli import cli
 from halyard.model import ModelBuilder, NnapiPart, TensorType
 from halyard.model.dot import dot
 from halyard.model.listing import listing
+from halyard.model.wire import is_cut_off
 from halyard.proto import halyard_pb2 as pb
 from halyard.records.convert import Convert
 from halyard.subject import FileSubject
+from tests.harness.onnx_models import Graph
 from tests.harness.test_tflite_parts import mixed
 from tests.harness.tflite_file import GraphFile
 from tests.harness.tflite_models import per_channel
@@ -102,6 +106,104 @@ def test_every_line_of_the_graph_is_graphvizs(mixed_file: Path, file: Path) -> N
         assert result.exit_code == 0, result.output
         assert [line for line in result.output.splitlines() if not _DOT_LINE.match(line)] == []
     assert "cluster" not in result.output
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The one folder in which programs are looked for."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def test_a_picture_is_drawn_by_dot(file: Path, tmp_path: Path, programs: Path) -> None:
+    program = programs / "dot"
+    program.write_text('#!/bin/sh\necho "$1"\n/bin/cat\n')
+    program.chmod(0o755)
+    for kind in ("svg", "png", "pdf"):
+        picture = tmp_path / f"graph.{kind}"
+        result = invoke(file, "--graph", picture)
+        assert result.exit_code == 0, result.output
+        assert picture.read_text().startswith(f"-T{kind}\ndigraph")
+    program.write_text("#!/bin/sh\necho 'no fonts' >&2\nexit 3\n")
+    result = invoke(file, "--graph", tmp_path / "failed.svg")
+    assert (result.exit_code, "dot failed: no fonts" in result.output) == (1, True)
+    assert not (tmp_path / "failed.svg").exists()
+
+
+@pytest.mark.usefixtures("programs")
+def test_a_picture_without_dot_is_refused_with_the_pipe_to_type(file: Path, tmp_path: Path) -> None:
+    result = invoke(file, "--graph", tmp_path / "graph.svg", "-o", tmp_path / "model.pb")
+    assert result.exit_code == 1
+    assert f"halyard convert {file} --graph - | dot -Tsvg >graph.svg" in result.output
+    assert not (tmp_path / "model.pb").exists(), "before any work"
+    assert invoke(file, "--graph", tmp_path / "graph.dot").exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["a.tflite", "a.onnx", "a.pt", "a.pb", "a"])
+def test_an_empty_file_is_told(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).touch()
+    result = invoke(tmp_path / name)
+    assert (result.exit_code, f"{name}: the file is empty" in result.output) == (1, True)
+
+
+def _whole(kind: str) -> bytes:
+    if kind == "tflite":
+        graph, outputs = per_channel()
+        return graph.content(*outputs)
+    if kind == "onnx":
+        g = Graph()
+        model = g.model(g.op("MatMul", g.input("x", (2, 5)), g.weights(5, 40)))
+        return bytes(model.SerializeToString())
+    if kind == "pt":
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w") as file:
+            file.writestr("model/data.pkl", bytes(1000))
+        return archive.getvalue()
+    return _model(7).SerializeToString()
+
+
+@pytest.mark.parametrize("kind", ["tflite", "onnx", "pt", "pb"])
+def test_a_file_that_is_cut_off_is_told_so(kind: str, tmp_path: Path) -> None:
+    content = _whole(kind)
+    path = tmp_path / f"model.{kind}"
+    for share in (0.3, 0.6, 0.9):
+        path.write_bytes(content[: int(share * len(content))])
+        result = invoke(path)
+        assert result.exit_code == 1
+        assert "it is cut off" in result.output, (share, result.output)
+
+
+@pytest.mark.parametrize(
+    ("content", "is_it"),
+    [
+        (b"", False),
+        (b"\x08\x07", False),
+        (b"\x0a\x02ab", False),
+        (b"\x0a\x03ab", True),
+        (b"\x08\x07\x0a", True),
+        (b"\x08\x07\x08", True),
+        (b"\x08\x80", True),
+        (b"\x0d\x00\x00\x00", True),
+        (b"\x09" + bytes(8), False),
+        (b"\x09" + bytes(7), True),
+        (b"text that is none", False),
+        (b"\xff\xff\xff", False),
+        (b"\x00\x00", False),
+    ],
+)
+def test_a_message_is_cut_off_where_a_field_goes_on_behind_the_end(
+    content: bytes, is_it: bool
+) -> None:
+    assert is_cut_off(content) == is_it
+
+
+def test_one_operation_is_told_as_one(tmp_path: Path) -> None:
+    g = Graph()
+    path = tmp_path / "relu.onnx"
+    path.write_bytes(g.model(g.op("Relu", g.input("x", (2, 5)))).SerializeToString())
+    assert "NNAPI: 1 operation\n" in invoke(path).output
 
 
 def test_what_is_no_model_is_told(tmp_path: Path) -> None:

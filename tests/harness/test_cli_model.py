@@ -71,4 +71,4 @@ def test_a_file_that_is_spoilt_is_told(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:600])
     result = invoke(file, "--device", "host")
     assert result.exit_code == 1
-    assert "model.tflite: this is no .tflite file: it is damaged" in result.output
+    assert "model.tflite: this is no .tflite file: it is cut off, or damaged" in result.output

@@ -458,6 +458,16 @@ def test_makes_a_page_without_plots(
     assert report("--no-plots", "--png", path.parent).exit_code == 2
 
 
+def test_a_device_without_a_processors_name_has_no_empty_place(path: Path, report: Report) -> None:
+    run = sample.run()
+    for number, properties in enumerate(({"ro.product.model": "Virtual device"}, {})):
+        known = msgspec.structs.replace(run.device, properties=properties)
+        add(path, msgspec.structs.replace(run, device=known), device=f"vm:{number}")
+    assert report("--no-plots").exit_code == 0
+    processors = tables(path).column("Devices and their drivers", "Processor")
+    assert processors == ["Virtual device, emulated", "emulated"]
+
+
 def test_refuses_what_it_can_not_report_of(path: Path, report: Report, tmp_path: Path) -> None:
     assert "there is no such file" in report().output
     path.write_bytes(b"")

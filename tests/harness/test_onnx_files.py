@@ -103,7 +103,7 @@ def test_data_beside_is_read_from_the_models_folder_alone(name: str, tmp_path: P
 # ---- what makes no sense ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xff", b"\x08\x08", b"TFL3"])
+@pytest.mark.parametrize("content", [b"\xff\xff", b"\x08\x08", b"TFL3"])
 def test_what_is_no_file_of_it_is_told(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(content)

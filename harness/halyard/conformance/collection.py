@@ -104,6 +104,11 @@ def golden_files(path: Path) -> list[Path]:
         return [path]
     if not _is_golden(path):
         hint = ": specs lie there, which are named by --specs" if loader.files(path) else ""
+        if _is_golden(path.resolve().parent):
+            hint = (
+                f", but in {path.parent}: --goldens {path.parent} takes all that it lists; single "
+                "files can be named, too"
+            )
         raise ConfigError(f"{path}: no golden data (index.json) lies there{hint}")
     return golden.files(path)
 

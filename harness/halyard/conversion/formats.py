@@ -52,4 +52,6 @@ def convert(path: Path) -> Conversion:
         content = path.read_bytes()
     except OSError as error:
         raise HalyardError(f"{path}: {error.strerror}") from error
+    if not content:
+        raise HalyardError(f"{path}: the file is empty")
     return format_of(path).read(content, path)

@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 
 from halyard.errors import HalyardError
 from halyard.model import Conversion, NnapiPart, Source, byte_size, names_of, tensor_infos
+from halyard.model.wire import is_cut_off
 from halyard.proto import halyard_pb2 as pb
 
 # More than any model has for an input or output: a file may say anything.
@@ -21,7 +22,9 @@ def read_conversion(content: bytes, path: Path) -> Conversion:
     try:
         model.ParseFromString(content)
     except DecodeError as error:
-        raise HalyardError(f"{path}: this is no serialised halyard.Model: {error}") from error
+        cut_off = f"it is cut off, at {len(content)} bytes"
+        reason = cut_off if is_cut_off(content) else error
+        raise HalyardError(f"{path}: this is no serialised halyard.Model: {reason}") from error
     main = model.main
     if not main.operations:
         raise HalyardError(f"{path}: a model without operations")

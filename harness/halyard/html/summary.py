@@ -122,10 +122,11 @@ def _device(device: Device) -> list[Cell]:
     processor = properties.get("cpu") or properties.get("ro.product.cpu.abi", "")
     model = properties.get("ro.product.model", "")
     system = properties.get("ro.build.fingerprint") or properties.get("system", "")
+    words = (f"{model} {processor}".strip(), "emulated" if device.emulated else "")
     return [
         blocks.text(device.name),
         blocks.text(device.serial),
-        blocks.text(f"{model} {processor}{', emulated' if device.emulated else ''}".strip()),
+        blocks.text(", ".join(each for each in words if each)),
         blocks.text(system),
         blocks.text(device.driver or blocks.NONE),
         blocks.count(device.documents),

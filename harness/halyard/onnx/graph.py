@@ -11,6 +11,7 @@ import numpy as np
 from onnx import ModelProto, NodeProto, ValueInfoProto, checker, helper, numpy_helper
 
 from halyard.model import Array
+from halyard.model.wire import is_cut_off
 
 # Attributes are numbers, lists of whole numbers, or words.
 Attribute = int | float | str | tuple[int, ...]
@@ -69,7 +70,8 @@ def parsed(content: bytes) -> ModelProto:
         model.ParseFromString(content)
     # Of protobuf, whose class depends on its version.
     except Exception as error:
-        raise ValueError(str(error)) from error
+        cut_off = f"it is cut off, at {len(content)} bytes"
+        raise ValueError(cut_off if is_cut_off(content) else str(error)) from error
     return model
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -194,6 +195,10 @@ def unpacked(content: bytes) -> Any:
         _check_extent(schema.Model.GetRootAs(content), len(content))
         return schema.ModelT.InitFromPackedBuf(content)
     # What flatbuffers stumbles over first: it checks nothing.
+    except struct.error as error:
+        raise ValueError(
+            f"it is cut off, or damaged: it says that there is more behind its {len(content)} bytes"
+        ) from error
     except Exception as error:
         raise ValueError(f"it is damaged: {error}") from error
 

@@ -16,6 +16,7 @@ from halyard.torch_nnapi import pickles
 from halyard.torch_nnapi.pickles import Record, Tensor
 
 _MODULE = "NnapiModule"
+_BEGIN_OF_A_ZIP = b"PK\x03\x04"
 _MAX_PICKLE_BYTES = 2**24
 # Of one tensor: strides of nothing make many elements of few.
 _MAX_ELEMENTS = 2**28
@@ -41,6 +42,8 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(content))
         except (zipfile.BadZipFile, NotImplementedError) as error:
+            if content.startswith(_BEGIN_OF_A_ZIP):
+                raise ValueError(f"it is cut off, at {len(content)} bytes, or damaged") from error
             raise ValueError(
                 f"it is no zip archive, as TorchScript's files are: {error}"
             ) from error
