@@ -17,6 +17,7 @@ from halyard.cli_results import keep, results_option
 from halyard.devices import ServiceOptions, config_of
 from halyard.devices.config import DeviceConfig, check_instance
 from halyard.driver_options import DriverOptions
+from halyard.durations import microseconds
 from halyard.errors import ConfigError
 from halyard.machine import Peak
 from halyard.measurement import refusals
@@ -27,6 +28,7 @@ from halyard.profiling.capture import MOST_EXECUTIONS, Capture, Profiled, captur
 from halyard.terminal import Terminal
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
+_WARMUP = 3
 
 
 @click.command(
@@ -48,7 +50,12 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option("--threads", type=click.IntRange(0, 64), default=0, help="0: one per core.")
 @click.option("--runs", default=20, show_default=True, type=click.IntRange(1, MOST_EXECUTIONS))
-@click.option("--warmup", default=3, show_default=True, type=click.IntRange(0, MOST_EXECUTIONS))
+@click.option(
+    "--warmup",
+    default=_WARMUP,
+    show_default=f"{_WARMUP}, or what --runs leaves of {MOST_EXECUTIONS}",
+    type=click.IntRange(0, MOST_EXECUTIONS),
+)
 @click.option(
     "--instance",
     metavar="NAME",
@@ -94,6 +101,9 @@ def profile(
     choice = hal_version.choose(hal)
     if len(choice.versions) > 1:
         raise ConfigError(f"--hal {hal}: one version, not several")
+    source = click.get_current_context().get_parameter_source("warmup")
+    if source is click.core.ParameterSource.DEFAULT:
+        warmup = min(warmup, MOST_EXECUTIONS - runs)
     if runs + warmup > MOST_EXECUTIONS:
         raise ConfigError(
             f"--runs and --warmup are {runs + warmup} together, and a driver traces no more than "
@@ -163,7 +173,7 @@ def placed(found: Capture) -> list[str]:
     lines = [
         f"placement: {backend}: {_counted(sum(max(1, node.row.nodes) for node in nodes), 'node')} "
         f"in {_counted(len({node.row.piece for node in nodes}), 'piece')}, "
-        f"{sum(node.milliseconds for node in nodes):.3f} ms"
+        f"{microseconds(sum(node.milliseconds for node in nodes))} ms"
         for backend, nodes in rows.items()
     ]
     return lines + [
@@ -187,7 +197,7 @@ def _print(terminal: Terminal, found: Capture) -> None:
     for line in placed(found):
         terminal.line(line)
     times = [("the client's call", record.wall_ms), ("in the driver", record.driver_ms)]
-    said = [f"{what} {value:.3f} ms" for what, value in times if value is not None]
+    said = [f"{what} {microseconds(value)} ms" for what, value in times if value is not None]
     if said:
         terminal.line(f"medians: {', '.join(said)}")
     for each in record.processors:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from halyard.durations import microseconds
 from halyard.machine import Peak
 from halyard.proto import halyard_pb2 as pb
 from halyard.records.run import Node
@@ -118,7 +119,7 @@ def print_profile(terminal: Terminal, times: Sequence[NodeTime]) -> None:
         [
             [
                 time.name,
-                f"{time.milliseconds:.{3 if time.milliseconds < 100 else 1}f}",
+                microseconds(time.milliseconds),
                 _percent(time.share),
                 "" if time.rate is None else f"{time.rate:.1f} {time.unit}",
                 "" if time.share_of_peak is None else _percent(time.share_of_peak),
@@ -128,7 +129,7 @@ def print_profile(terminal: Terminal, times: Sequence[NodeTime]) -> None:
         ],
         numbers=_NUMBERS,
     )
-    terminal.line(f"all nodes: {sum(time.milliseconds for time in times):.3f} ms")
+    terminal.line(f"all nodes: {microseconds(sum(time.milliseconds for time in times))} ms")
 
 
 def _percent(share: float) -> str:

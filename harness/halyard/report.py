@@ -4,6 +4,7 @@
 from collections.abc import Mapping, Sequence
 
 from halyard.compare import Difference, allowed_error
+from halyard.durations import milliseconds
 from halyard.measurement import Measurement, refusals, shares
 from halyard.profile import print_profile, short_name
 from halyard.proto import halyard_pb2 as pb
@@ -64,18 +65,18 @@ def times(measurement: Measurement) -> str:
     runs = _counted(len(wall.values), "run")
     how = "emulated: " if measurement.emulated else ""
     text = (
-        f"{how}median {wall.median:.2f} ms (min {min(wall.values):.2f}, "
-        f"max {max(wall.values):.2f}, first {wall.first:.2f}; {runs})"
+        f"{how}median {milliseconds(wall.median)} ms (min {milliseconds(min(wall.values))}, "
+        f"max {milliseconds(max(wall.values))}, first {milliseconds(wall.first)}; {runs})"
     )
     if measurement.in_driver is not None:
-        text += f", of which in the driver {measurement.in_driver.median:.2f} ms"
+        text += f", of which in the driver {milliseconds(measurement.in_driver.median)} ms"
     if measurement.on_device is not None:
-        text += f", in its backends {measurement.on_device.median:.2f} ms"
+        text += f", in its backends {milliseconds(measurement.on_device.median)} ms"
     if measurement.peer is not None:
         threads = measurement.reference.threads
         on = _counted(threads, "thread")
         name = measurement.reference.name
-        text += f"; {name} on this machine {measurement.peer.median:.2f} ms ({on})"
+        text += f"; {name} on this machine {milliseconds(measurement.peer.median)} ms ({on})"
     return text
 
 
@@ -84,10 +85,10 @@ def spread_of(measurement: Measurement) -> str:
     summary = measurement.wall.summary if measurement.wall else None
     if summary is None or summary.interval is None:
         return ""
-    low, high = summary.interval
+    low, high = map(milliseconds, summary.interval)
     return (
-        f"the median is within {low:.2f} to {high:.2f} ms (95 %); p90 {summary.p90:.2f}, "
-        f"p99 {summary.p99:.2f}, std {summary.std:.2f} ms"
+        f"the median is within {low} to {high} ms (95 %); p90 {milliseconds(summary.p90)}, "
+        f"p99 {milliseconds(summary.p99)}, std {milliseconds(summary.std)} ms"
     )
 
 

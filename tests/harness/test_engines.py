@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All engines are asked alike, wherever they run, and give the same answers."""
 
+import os
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -13,6 +14,7 @@ from halyard.driver_options import DriverOptions
 from halyard.engines import libraries
 from halyard.engines.engine import Engine, EngineMissing, EngineRefused
 from halyard.engines.halyard import HalyardDevice, HalyardProcess
+from halyard.engines.in_process import imported, without_chatter
 from halyard.engines.peers import PEERS
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError, NotExpressible
@@ -110,3 +112,23 @@ def test_inputs_that_are_not_the_model_s_are_refused(work: Workload) -> None:
         engine = made(name, HostDevice())
         with pytest.raises(HalyardError), Workload(work.model, [np.zeros(3, "<f4")]) as wrong:
             engine.prepare(wrong)
+
+
+def test_an_engine_says_nothing_in_the_midst_of_what_is_shown(
+    host: HostDevice, work: Workload, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with made("litert", host).prepare(work) as prepared:
+        prepared.run()
+    assert capfd.readouterr().err == ""
+
+
+def test_what_native_code_warns_of_is_not_lost(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(EngineRefused), without_chatter():
+        os.write(2, b"INFO: a delegate\nWARNING: a node\nERROR: a tensor\n")
+        raise EngineRefused
+    assert capfd.readouterr().err == "WARNING: a node\nERROR: a tensor\n"
+
+
+def test_a_package_that_is_missing_is_named() -> None:
+    with pytest.raises(EngineMissing, match="^no_such_thing is not installed: pip install it$"):
+        imported("no_such_thing.inner", "pip install it")

@@ -11,6 +11,7 @@ from halyard.bench.clients import Latencies
 from halyard.bench.pair import Pair
 from halyard.bench.results import EngineResult, ModelResult, disagreement
 from halyard.devices.device import Device
+from halyard.durations import milliseconds
 from halyard.engines.peers import FoundPeer
 from halyard.machine import Peak
 from halyard.profile import node_times, print_profile
@@ -263,10 +264,7 @@ def print_left_out(terminal: Terminal, results: Sequence[ModelResult]) -> None:
 
 
 def _milliseconds(value: float | None) -> str:
-    """With as many digits as tell two engines apart."""
-    if value is None:
-        return "-"
-    return f"{value:.{3 if value < 1 else 2 if value < 100 else 0}f}"
+    return "-" if value is None else milliseconds(value)
 
 
 def _percent(share: float | None) -> str:

@@ -5,8 +5,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 
 from halyard.engines.engine import EngineMissing
@@ -20,8 +24,27 @@ def imported(name: str, hint: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError as error:
         there = importlib.util.find_spec(package) is not None
-        reason = f"it does not load ({error})" if there else "it is not installed"
+        reason = f"{package} does not load ({error})" if there else f"{package} is not installed"
         raise EngineMissing(f"{reason}: {hint}") from error
+
+
+@contextmanager
+def without_chatter() -> Iterator[None]:
+    """What native code writes to stderr meanwhile comes once it is over, without its lines that are
+    marked as mere information. Not for two threads at a time."""
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as said:
+        stderr = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            said.seek(0)
+            for line in said:
+                if not line.startswith(b"INFO: "):
+                    os.write(2, line)
 
 
 def timed(execute: Callable[[], None], count: int, warmup: int) -> list[int]:

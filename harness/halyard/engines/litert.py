@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from halyard.engines.engine import EngineMissing, EngineRefused, Library, Loaded
-from halyard.engines.in_process import imported, timed
+from halyard.engines.in_process import imported, timed, without_chatter
 from halyard.model import Array, TensorInfo, Tensors
 
 if TYPE_CHECKING:
@@ -46,12 +46,14 @@ class LiteRt(Library):
     def load(self, path: Path) -> _Interpreter:
         """A .tflite file, which is mapped, as an app would have it."""
         try:
-            interpreter = self._module.Interpreter(
-                model_path=str(path),
-                num_threads=self._threads,
-                experimental_op_resolver_type=self._module.OpResolverType[self._kernels.value],
-            )
-            interpreter.allocate_tensors()
+            # It tells of its delegate, in the midst of what a command shows.
+            with without_chatter():
+                interpreter = self._module.Interpreter(
+                    model_path=str(path),
+                    num_threads=self._threads,
+                    experimental_op_resolver_type=self._module.OpResolverType[self._kernels.value],
+                )
+                interpreter.allocate_tensors()
         except (RuntimeError, ValueError) as error:
             raise EngineRefused(f"LiteRT does not take the model: {error}") from error
         return _Interpreter(interpreter)

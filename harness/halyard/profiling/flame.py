@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
+from halyard.durations import microseconds
 from halyard.profile import NodeTime, operation_of
 from halyard.terminal import printable
 
@@ -66,7 +67,7 @@ def svg(model: str, times: Sequence[NodeTime]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" '
         'font-family="sans-serif" font-size="11">',
         f'<text x="{_MARGIN}" y="20" font-size="14">{escape(printable(model))}: '
-        f"{root.time_ns / 1e6:.3f} ms in all nodes</text>",
+        f"{microseconds(root.time_ns / 1e6)} ms in all nodes</text>",
     ]
     if root.time_ns:
         _draw(parts, root, root.time_ns, _MARGIN, 0)
@@ -76,7 +77,7 @@ def svg(model: str, times: Sequence[NodeTime]) -> str:
 def _draw(parts: list[str], frame: Frame, total: int, x: float, level: int) -> None:
     width = frame.time_ns / total * (_WIDTH - 2 * _MARGIN)
     y = _HEAD + level * _ROW
-    told = f"{frame.name}: {frame.time_ns / 1e6:.3f} ms, {frame.time_ns / total:.1%}"
+    told = f"{frame.name}: {microseconds(frame.time_ns / 1e6)} ms, {frame.time_ns / total:.1%}"
     letters = int((width - 6) / _LETTER)
     name = frame.name if len(frame.name) <= letters else frame.name[: max(0, letters - 1)] + "…"
     parts.append(
