@@ -303,7 +303,7 @@ def strangers(placement: Sequence[pb.Placement], asked: Sequence[str]) -> list[s
         f"{share.backend} ran {share.nodes} of {len(placement)} nodes, and only {','.join(asked)} "
         f"was asked for{reason}; --backends {','.join([*asked, share.backend])} allows it"
         for share in shares(placement)
-        if share.backend and share.backend not in asked
+        if share.backend and share.backend not in _names(asked)
     ]
 
 
@@ -312,9 +312,25 @@ def absent(placement: Sequence[pb.Placement], asked: Sequence[str]) -> list[str]
     heard = {row.backend for row in placement}
     heard |= {refusal.backend for row in placement for refusal in row.refusals}
     # Nodes that the first backends took are not offered to the later ones.
-    last = max((asked.index(name) for name in heard if name in asked), default=-1)
+    names = _names(asked)
+    last = max((names.index(name) for name in heard if name in names), default=-1)
     return [
         f"{name} is not in this build of the driver"
-        for number, name in enumerate(asked)
-        if placement and name not in heard and (number < last or not heard & set(asked))
+        for number, name in enumerate(names)
+        if placement and name not in heard and (number < last or not heard & set(names))
     ]
+
+
+def others(placement: Sequence[pb.Placement], asked: Sequence[str]) -> str:
+    """Why it is not what was asked for: no backend that was ran anything. Empty: one did, or none
+    was asked for."""
+    ran = [share.backend for share in shares(placement) if share.backend]
+    if not asked or not ran or set(ran) & set(_names(asked)):
+        return ""
+    reason = "; ".join(absent(placement, asked) or f"none of {','.join(asked)} ran a node")
+    return f"{reason}, and {','.join(ran)} ran all of them"
+
+
+def _names(asked: Sequence[str]) -> list[str]:
+    """Without the options of each."""
+    return [name.partition(":")[0] for name in asked]

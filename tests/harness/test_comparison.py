@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One model on two sides: what is said of their outputs, and which layer is named."""
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -273,6 +274,27 @@ def test_a_file_runs_as_it_is_in_its_own_engine(
     assert found.layers.first_diverging == first.operation
     compared = [each for each in found.layers.layers if each.chained is not None]
     assert len(compared) > 0.8 * len(found.layers.layers)
+
+
+@pytest.mark.parametrize("option", [[], ["--layers"]])
+def test_a_backend_that_ran_nothing_gave_no_answer(option: list[str]) -> None:
+    """Another one has, which agrees with itself."""
+    done = CliRunner().invoke(cli, ["compare", "CpuRef", "GpuAcc", *_MODEL, *option])
+    assert done.exit_code == 1, done.output
+    said = "GpuAcc gave nothing: GpuAcc is not in this build of the driver, and CpuRef ran all"
+    assert said in " ".join(done.output.split())
+    assert done.output.splitlines()[-1] == "not compared: a side gave nothing"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("Cpuacc", "CpuAcc"), ("cpuref:threads=1", "CpuRef"), ("litrt", "litert"), ("0A1B2C", None)],
+)
+def test_a_side_that_is_no_device_may_be_meant_for_a_backend(text: str, meant: str | None) -> None:
+    done = CliRunner().invoke(cli, ["compare", "CpuRef", text, *_MODEL])
+    assert done.exit_code == 2
+    found = re.search(r"did you mean (\w+)\?", done.output)
+    assert (found[1] if found else None) == meant
 
 
 def test_limits_decide(tmp_path: Path) -> None:

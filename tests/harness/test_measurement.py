@@ -324,6 +324,8 @@ def placed(*backends: str, refused: str = "") -> list[pb.Placement]:
         (placed("CpuRef"), ["CpuRef", "CpuAcc"], 0, 0),
         ([], ["CpuAcc"], 0, 0),
         (placed("", "CpuAcc"), ["CpuAcc"], 0, 0),
+        (placed("CpuAcc"), ["CpuAcc:features=avx2"], 0, 0),
+        (placed("CpuRef"), ["CpuAcc:features=avx2"], 1, 1),
     ],
 )
 def test_backends_are_those_that_were_asked_for(

@@ -10,7 +10,7 @@ from halyard.compare import Difference, allowed_steps, compare_all, disagreement
 from halyard.engines.reference import Reference
 from halyard.engines.served import Served
 from halyard.engines.workload import Workload
-from halyard.measurement import absent, shares
+from halyard.measurement import absent, others, shares
 from halyard.model import Array
 from halyard.proto import halyard_pb2 as pb
 from halyard.results import stage_name, status_name
@@ -22,14 +22,15 @@ def judge_placement(engine: EngineResult, prepared: pb.CaseResult, backends: Seq
         return
     ran = {share.backend: share.nodes for share in shares(prepared.placement)}
     missing = absent(prepared.placement, backends)
-    if ran and not set(ran) & set(backends):
-        engine.fail("; ".join(missing) or f"none of {','.join(backends)} ran a node")
+    if strange := others(prepared.placement, backends):
+        engine.fail(strange)
         return
     total = len(prepared.placement)
+    names = [name.partition(":")[0] for name in backends]
     engine.notes += missing + [
         f"{backend} ran {nodes} of {total} nodes"
         for backend, nodes in ran.items()
-        if backend not in backends
+        if backend not in names
     ]
 
 

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from halyard import hal_version
+from halyard.backends import known as known_backends
 from halyard.backends import parse as parse_backends
 from halyard.devices import config_of
 from halyard.devices.config import DeviceConfig, check_instance
@@ -38,6 +42,18 @@ class SideChoice:
             # A phone on USB, if there is but one.
             return DeviceConfig(kind="adb", transport="usb")
         return config_of(self.device)
+
+    @contextmanager
+    def or_alike(self) -> Iterator[None]:
+        """What turns out to be no device may be meant for a backend or a library."""
+        try:
+            yield
+        except ConfigError as error:
+            names = {name.lower(): name for name in (*known_backends(), *LIBRARIES)}
+            word = re.split("[:,]", self.text.lower())[0]
+            for each in difflib.get_close_matches(word, names, n=1):
+                raise ConfigError(f"did you mean {names[each]}? {error}") from error
+            raise
 
 
 def choose(text: str, backend_folder: str = "") -> SideChoice:
@@ -86,7 +102,8 @@ def _device(text: str, backend_folder: str) -> SideChoice:
     if not device and not instance:
         raise ConfigError(f"{text!r} is no side: {METAVAR}; libraries are {', '.join(LIBRARIES)}")
     side = SideChoice(text, "", "", device, hal, instance, backends, backend_folder)
-    config = side.config
+    with side.or_alike():
+        config = side.config
     if config.kind == "host" and instance:
         raise ConfigError(
             f"{text}: the host has no services: name a device, vm:instance={instance}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from halyard.compare import Difference, allowed_steps, compare_all
 from halyard.comparison.layers import Layers, compare_layers
@@ -83,7 +83,8 @@ def compare_sides(
         for each, pair in zip(inputs, zip(answers_a, answers_b, strict=True), strict=True)
     ]
     layers, chosen = None, ""
-    if settings.layers or settings.isolate:
+    is_strange = any(answer.strange for answer in (*answers_a, *answers_b))
+    if (settings.layers or settings.isolate) and not is_strange:
         worst_set = max(sets, key=_how_far)
         chosen = worst_set.inputs.name
         layers = compare_layers(
@@ -108,7 +109,10 @@ def compare_sides(
 def _run(side: Side, runnable: RunnableModel, inputs: Sequence[Inputs]) -> list[Answer]:
     works = [Workload(runnable, each.arrays, f"{runnable.name}, {each.name}") for each in inputs]
     try:
-        return side.run(works)
+        return [
+            replace(answer, outputs=None, reason=answer.strange) if answer.strange else answer
+            for answer in side.run(works)
+        ]
     finally:
         for work in works:
             work.__exit__()

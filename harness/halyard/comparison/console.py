@@ -40,6 +40,8 @@ def print_comparison(terminal: Terminal, comparison: Comparison) -> None:
 def verdict_of(comparison: Comparison) -> str:
     """The last line."""
     layers = comparison.layers
+    if any(each.problems and not each.differences for each in comparison.sets) and not layers:
+        return "not compared: a side gave nothing"
     if layers is None:
         return "within limits" if comparison.ok else "beyond limits; --isolate finds the layer"
     if layers.first is None:

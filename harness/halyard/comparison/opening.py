@@ -60,7 +60,8 @@ class Sides:
             conversion = subject.conversion if isinstance(subject, FileSubject) else None
             return TorchSide(choice.text, Path(choice.script), subject.runnable, conversion)
         if choice.device not in self._devices:
-            self._devices[choice.device] = self._stack.enter_context(open_config(choice.config))
+            with choice.or_alike():
+                self._devices[choice.device] = self._stack.enter_context(open_config(choice.config))
         device = self._devices[choice.device]
         version = choice.hal.versions[0] if choice.hal.versions else pb.HAL_VERSION_UNSPECIFIED
         options = pb.RunOptions(
@@ -70,7 +71,8 @@ class Sides:
             priority=pb.PRIORITY_MEDIUM,
         )
         target, driver = self._target(choice, device), _driver(choice)
-        return HalyardSide(choice.text, HalyardDevice(device, target, options, driver))
+        ours = HalyardDevice(device, target, options, driver)
+        return HalyardSide(choice.text, ours, choice.backends)
 
     def _target(self, choice: SideChoice, device: Device) -> Target:
         wire = wire_of(choice.hal.versions[0]) if choice.hal.versions else choice.hal.newest_of

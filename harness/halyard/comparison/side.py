@@ -14,6 +14,7 @@ from halyard.engines.engine import EngineRefused, Library
 from halyard.engines.halyard import HalyardDevice
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError, NotExpressible
+from halyard.measurement import others
 from halyard.model import Array, RunnableModel, half
 from halyard.proto import halyard_pb2 as pb
 from halyard.results import failures
@@ -28,6 +29,9 @@ class Answer:
     reason: str = ""
     # What ran each operation, by its index in the model, as far as the side tells.
     backends: dict[int, str] = field(default_factory=dict)
+    # Why it is not the answer of the backends that were asked for, if none of them ran anything. A
+    # part of a model may be one that they do not take.
+    strange: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,11 +65,13 @@ class Side(Protocol):
 
 
 class HalyardSide(Side):
-    """A service on a device, or the driver in the runner's process."""
+    """A service on a device, or the driver in the runner's process. `backends` are those that it
+    was asked to run on; none: whatever it has."""
 
-    def __init__(self, name: str, engine: HalyardDevice) -> None:
+    def __init__(self, name: str, engine: HalyardDevice, backends: Sequence[str] = ()) -> None:
         self._name = name
         self._engine = engine
+        self._backends = backends
         self._version = ""
 
     @property
@@ -98,7 +104,8 @@ class HalyardSide(Side):
             outputs = work.model.output_arrays(result.examples[0])
         except HalyardError as error:
             return Answer(reason=str(error))
-        return Answer(outputs, backends=backends)
+        strange = others(result.placement, self._backends)
+        return Answer(outputs, backends=backends, strange=strange)
 
 
 class LibrarySide(Side):
