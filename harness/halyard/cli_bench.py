@@ -46,8 +46,9 @@ from halyard.devices.config import DeviceConfig
 from halyard.engines import peers
 from halyard.engines.peers import FoundPeer
 from halyard.engines.workload import Workload
-from halyard.errors import ConfigError
+from halyard.errors import ConfigError, HalyardError
 from halyard.model import DataType
+from halyard.model.partitioned import PartitionedModel
 from halyard.output_file import check_writable
 from halyard.runner import EXECUTION_MODES
 from halyard.subject import FileSubject, Subject
@@ -372,12 +373,13 @@ def _measure(
     for subject in subjects:
         try:
             with terminal.step(f"Building {subject}"):
+                if isinstance(subject.runnable, PartitionedModel):
+                    raise subject.runnable.refusal
                 work = Workload.seeded(subject.runnable, subject.seed, str(subject))
-        except ConfigError as error:
-            if not isinstance(subject, Subject):
-                raise
-            report.skipped.append(Skipped(subject.name, subject.data_type, str(error)))
-            terminal.detail(str(error))
+        except HalyardError as error:
+            skipped = Skipped.of(subject, str(error))
+            report.skipped.append(skipped)
+            terminal.detail(f"{'PROBLEM  ' if skipped.failed else ''}{error}")
             continue
         with work:
             for count in counts:

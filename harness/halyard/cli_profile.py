@@ -12,7 +12,7 @@ from halyard.backends import parse as parse_backends
 from halyard.cli_device import device_option, open_shown
 from halyard.cli_group import examples
 from halyard.cli_json import json_option
-from halyard.cli_model import ModelChoice, model_options
+from halyard.cli_model import ModelChoice, model_options, show_parts
 from halyard.cli_results import keep, results_option
 from halyard.devices import ServiceOptions, config_of
 from halyard.devices.config import DeviceConfig, check_instance
@@ -137,6 +137,7 @@ def profile(
     with open_shown(terminal, name, config) as device:
         with terminal.step(f"Building {subject}"):
             subject.runnable  # noqa: B018
+        show_parts(terminal, subject)
         peak = _peak(terminal, config, threads)
         with terminal.step(f"Profiling on {device.serial}") as step:
             found = capture(device, subject, how, peak)

@@ -12,6 +12,7 @@ from functools import cached_property
 from halyard import hal_version
 from halyard.compare import Difference, allowed_steps, compare_all, disagreements
 from halyard.engines.halyard import HalyardDevice
+from halyard.engines.parts import HOST, PartsRun
 from halyard.engines.reference import Reference, Repetitions, reference
 from halyard.engines.workload import Workload
 from halyard.machine import Peak
@@ -63,6 +64,7 @@ class Measurement:
     emulated: bool = False  # whether the device's processor is, so that times say little
     log: str = ""  # the end of the service's, where it is no success
     conditions: Conditions | None = None  # of the device, before
+    host: Times | None = None  # of it, what this machine took, of a model that NNAPI runs parts of
 
     @property
     def ok(self) -> bool:
@@ -154,6 +156,7 @@ class Measurement:
             driver_timings_ms=self.in_driver.record() if self.in_driver else None,
             device_timings_ms=self.on_device.record() if self.on_device else None,
             peer=self.reference.name if self.peer else "",
+            host_timings_ms=self.host.record() if self.host else None,
             peer_timings_ms=self.peer.record() if self.peer else None,
             memory=run.Memory(
                 model_constant_bytes=self.subject.runnable.constant_bytes,
@@ -229,6 +232,7 @@ def measure(
         engine.prepare(work) as prepared,
     ):
         result = prepared.report(count, warmup)
+        on_host = prepared.host_ns if isinstance(prepared, PartsRun) else ()
         differences = None
         word = Reference()
         problems = failures(result)
@@ -253,6 +257,7 @@ def measure(
         peak=peak,
         conditions=conditions,
         emulated=engine.device.is_emulated,
+        host=Times([each / 1e6 for each in on_host]) if on_host else None,
     )
 
 
@@ -297,6 +302,7 @@ def strangers(placement: Sequence[pb.Placement], asked: Sequence[str]) -> list[s
     """Backends that ran something though others were asked for, and they were not."""
     if not asked:
         return []
+    placement = _in_driver(placement)
     missing = absent(placement, asked)
     reason = f" ({'; '.join(missing)})" if missing else ""
     return [
@@ -309,6 +315,7 @@ def strangers(placement: Sequence[pb.Placement], asked: Sequence[str]) -> list[s
 
 def absent(placement: Sequence[pb.Placement], asked: Sequence[str]) -> list[str]:
     """The asked backends that neither ran a node nor said why not."""
+    placement = _in_driver(placement)
     heard = {row.backend for row in placement}
     heard |= {refusal.backend for row in placement for refusal in row.refusals}
     # Nodes that the first backends took are not offered to the later ones.
@@ -324,11 +331,16 @@ def absent(placement: Sequence[pb.Placement], asked: Sequence[str]) -> list[str]
 def others(placement: Sequence[pb.Placement], asked: Sequence[str]) -> str:
     """Why it is not what was asked for: no backend that was ran anything. Empty: one did, or none
     was asked for."""
-    ran = [share.backend for share in shares(placement) if share.backend]
+    ran = [share.backend for share in shares(_in_driver(placement)) if share.backend]
     if not asked or not ran or set(ran) & set(_names(asked)):
         return ""
     reason = "; ".join(absent(placement, asked) or f"none of {','.join(asked)} ran a node")
     return f"{reason}, and {','.join(ran)} ran all of them"
+
+
+def _in_driver(placement: Sequence[pb.Placement]) -> Sequence[pb.Placement]:
+    """Without what is left to the host, as it is with any backend."""
+    return [row for row in placement if row.backend != HOST]
 
 
 def _names(asked: Sequence[str]) -> list[str]:

@@ -45,10 +45,11 @@ class NodeTime:
 
     @property
     def rate(self) -> float | None:
-        """In 10^9 operations, of which a multiply-add is two, or bytes a second."""
-        if self.row.median_ns == 0:
-            return None
+        """In 10^9 operations, of which a multiply-add is two, or bytes a second. None where neither
+        is known, as of what the host runs."""
         amount = 2 * self.row.multiply_adds if self.is_arithmetic else self.row.bytes
+        if self.row.median_ns == 0 or amount == 0:
+            return None
         return amount / self.row.median_ns
 
     @property

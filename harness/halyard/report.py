@@ -72,6 +72,8 @@ def times(measurement: Measurement) -> str:
         text += f", of which in the driver {milliseconds(measurement.in_driver.median)} ms"
     if measurement.on_device is not None:
         text += f", in its backends {milliseconds(measurement.on_device.median)} ms"
+    if measurement.host is not None:
+        text += f", on the host {milliseconds(measurement.host.median)} ms"
     if measurement.peer is not None:
         threads = measurement.reference.threads
         on = _counted(threads, "thread")

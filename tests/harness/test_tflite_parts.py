@@ -1,25 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """What NNAPI has no word for is told operator by operator, and left to the host or refused."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 pytest.importorskip("ai_edge_litert.interpreter")
 
-from halyard import hal_version
+from halyard import hal_version, machine
+from halyard.cli import cli
 from halyard.devices import open_device
+from halyard.driver_options import DriverOptions
 from halyard.engines import parts
 from halyard.engines.halyard import HalyardDevice
 from halyard.engines.reference import Repetitions, reference
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError
+from halyard.machine import Peak
 from halyard.measurement import measure
 from halyard.model import Conversion, HostPart, NnapiPart
 from halyard.model.partitioned import PartitionedModel
+from halyard.profile import short_name
 from halyard.proto import halyard_pb2 as pb
+from halyard.records import decode
+from halyard.records.bench import Bench
+from halyard.records.profile import Profile
+from halyard.records.run import Run
 from halyard.runner import Target
 from halyard.subject import FileSubject
 from tests.harness.tflite_file import GraphFile
@@ -77,8 +87,102 @@ def test_the_parts_in_order_are_the_model(tmp_path: Path) -> None:
     assert all(each.nonzero for each in measurement.differences or [])
     assert measurement.wall is not None
     assert len(measurement.wall.values) == 3
-    labels = [row.label for row in measurement.result.placement]
-    assert {label.partition(":")[0] for label in labels} == {"part 1", "part 3"}
+    assert measurement.host is not None
+    assert len(measurement.host.values) == 3
+    assert measurement.host.median < measurement.wall.median
+
+
+def test_what_the_host_runs_has_a_place(tmp_path: Path) -> None:
+    """Also where a backend is asked for, which has no say in that."""
+    subject = subject_of(*mixed(), tmp_path)
+    with open_device("host") as device:
+        driver = DriverOptions(["CpuRef"])
+        engine = HalyardDevice(device, Target.in_process(), pb.RunOptions(), driver)
+        measurement = measure(engine, subject)
+    assert measurement.problems == []
+    rows = [
+        (row.label.partition(":")[0], row.node, row.backend, row.piece)
+        for row in measurement.result.placement
+    ]
+    kinds_of_host = ("COS", "ADD_N", "COS", "ADD_N")
+    assert [row for row in rows if row[2] == "host"] == [
+        ("part 2", kind, "host", 1) for kind in kinds_of_host
+    ]
+    assert {(row[0], row[3]) for row in rows if row[2] == "CpuRef"} == {
+        ("part 1", 0),
+        ("part 3", 2),
+    }
+    # Four tensors of 2x8 floats cross: two to the host, and two from it.
+    assert (measurement.result.pieces, measurement.result.bytes_between_pieces) == (3, 4 * 64)
+
+
+def test_the_host_may_come_first(tmp_path: Path) -> None:
+    graph = GraphFile()
+    source, cosine, after = graph.input((2, 8)), graph.tensor((2, 8)), graph.tensor((2, 8))
+    graph.add("COS", [source], [cosine])
+    graph.add("TANH", [cosine], [after])
+    subject = subject_of(graph, [after], tmp_path)
+    with open_device("host") as device:
+        engine = HalyardDevice(device, Target.in_process(), pb.RunOptions())
+        measurement = measure(engine, subject)
+    assert measurement.problems == []
+    assert [row.backend for row in measurement.result.placement] == ["host", "CpuAcc"]
+    assert [row.piece for row in measurement.result.placement] == [0, 1]
+
+
+def test_every_part_is_profiled(tmp_path: Path) -> None:
+    """More often, in all, than one driver writes traces."""
+    subject, path = subject_of(*mixed(), tmp_path), tmp_path / "profile.json"
+    trace = tmp_path / "trace"
+    words = ["profile", str(subject.path), "--runs", "60", "--trace", str(trace)]
+    done = CliRunner().invoke(cli, [*words, "--json", str(path)])
+    assert done.exit_code == 0, done.output
+    [document] = decode(path.read_bytes(), Profile)
+    assert document.executions == 60
+    assert [short_name(each.label) for each in document.nodes] == [
+        "part 1: 0 TANH",
+        "part 1: 1 LOGISTIC",
+        "part 2: 2 COS 't4'",
+        "part 3: 0 ADD",
+        "part 3: 1 MUL",
+    ]
+    assert [each.piece for each in document.nodes] == [0, 0, 1, 2, 2]
+    assert all(each.median_ms > 0 for each in document.nodes)
+    assert "placement: host: 4 nodes in 1 piece" in done.output
+    assert "2 COS 't4': NNAPI has no such operation" in done.output
+    content = trace.read_bytes()
+    assert content.count(b"[NN_LD_PE]execute") == content.count(b"[NN_LA_PE]execute") == 120
+    assert b", part 3" in content
+
+
+def test_a_bench_goes_on_behind_a_model_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "measure_peak", lambda threads: Peak(threads, "", 0, "", 0, 0, 0))
+    subject, path = subject_of(*mixed(), tmp_path), tmp_path / "bench.json"
+    words = ["bench", "--models", f"{subject.path},small_classifier", "--size", "16", "--width"]
+    words += ["0.35", "--types", "float32", "--threads", "1", "--peers", "litert", "--runs", "3"]
+    done = CliRunner().invoke(cli, [*words, "--json", str(path)])
+    assert done.exit_code == 1, done.output
+    [document] = decode(path.read_bytes(), Bench)
+    assert [each.model for each in document.results] == ["small_classifier"]
+    [skipped] = document.skipped
+    assert skipped.model == "model.tflite"
+    assert "runs in 3 parts, 1 of them on the host" in skipped.reason
+    assert document.complete
+    assert not document.ok
+
+
+def test_the_host_s_share_of_a_run_is_told(tmp_path: Path) -> None:
+    subject, path = subject_of(*mixed(), tmp_path), tmp_path / "run.json"
+    done = CliRunner().invoke(cli, ["run", str(subject.path), "--json", str(path)])
+    assert done.exit_code == 0, done.output
+    assert re.search(r", on the host 0\.\d+ ms", done.output)
+    assert "placement  host: 4 nodes in 1 piece (2 COS, 2 ADD_N)" in done.output
+    [document] = decode(path.read_bytes(), Run)
+    assert document.host_timings_ms is not None
+    assert document.host_timings_ms.count == 10
+    assert [each.backend for each in document.placement].count("host") == 4
 
 
 def test_the_whole_takes_as_long_as_its_parts(

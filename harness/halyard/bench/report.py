@@ -47,7 +47,7 @@ class Report:
         """What a peer can't do, or does wrong, is told and leaves it out: no fault of ours."""
         failed = any(result.failed for result in self.results)
         failed = failed or any(pair.failed for pair in self.pairs)
-        skipped = self.types_required and bool(self.skipped)
+        skipped = any(item.failed or self.types_required for item in self.skipped)
         return self.complete and bool(self.results or self.pairs) and not failed and not skipped
 
     def print_end(self, terminal: Terminal) -> None:

@@ -9,6 +9,7 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from halyard.bench.clients import ManyClients
 from halyard.bench.sustained import Sustained
@@ -204,14 +205,25 @@ class ModelResult:
 
 @dataclass
 class Skipped:
-    """A model that does not come in a type."""
+    """A model of the zoo that does not come in a type; or a file that can't be measured, which is
+    a failure."""
 
     model: str
-    data_type: DataType
+    data_type: DataType | None
     reason: str
 
+    @classmethod
+    def of(cls, subject: Subject | FileSubject, reason: str) -> Self:
+        if isinstance(subject, Subject):
+            return cls(subject.name, subject.data_type, reason)
+        return cls(subject.path.name, None, reason)
+
+    @property
+    def failed(self) -> bool:
+        return self.data_type is None
+
     def record(self) -> bench.Skipped:
-        return bench.Skipped(model=self.model, type=str(self.data_type), reason=self.reason)
+        return bench.Skipped(model=self.model, type=str(self.data_type or ""), reason=self.reason)
 
 
 def begun(subject: Subject | FileSubject, threads: int, word: str = "") -> ModelResult:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -19,9 +20,13 @@ from halyard.results import failures
 # Executes what NNAPI runs, with inputs: so often, after so many others.
 Report = Callable[[Workload, int, int], pb.CaseResult]
 
+# What runs a part that NNAPI does not.
+HOST = "host"
+
 # Sums over the parts.
 _COUNTED = ("prepare_ns", "pieces", "bytes_between_pieces")
 _MEMORY = ("constant_bytes", "arena_bytes")
+_ROWS = ("placement", "profile", "copies", "vanished")
 
 
 class PartsRun(Prepared):
@@ -35,37 +40,49 @@ class PartsRun(Prepared):
         self._report = report
         self._threads = threads or os.cpu_count() or 1
         self._last: pb.CaseResult | None = None
+        self._host_ns: list[int] = []
 
     @property
     def tensors(self) -> Tensors:
         return self._work.tensors
 
+    @property
+    def host_ns(self) -> Sequence[int]:
+        """What the host's parts took of each execution that the last report counted."""
+        return self._host_ns
+
     def report(self, count: int, warmup: int = 0) -> pb.CaseResult:
-        """As of one model: times and memory are the parts' sums, placements stand one after
-        another. That of the first part that fails, if one does."""
+        """As of one model: times and memory are the parts' sums, placements and profiles stand one
+        after another, with rows of HOST. That of the first part that fails, if one does."""
         values = {
             info.name: array
             for info, array in zip(self._model.inputs, self._work.inputs, strict=True)
         }
-        whole = pb.CaseResult()
+        given = set(values)
+        said: list[pb.CaseResult] = []
         times = np.zeros(count, np.int64)
         for number, part in enumerate(self._model.parts):
+            crossing = sum(values[name].nbytes for name in part.inputs if name not in given)
             if isinstance(part, HostPart):
                 arrays, host_times = run_part(
                     part, [values[name] for name in part.inputs], count, warmup, self._threads
                 )
                 times += np.array(host_times, np.int64)
+                result = _of_host(part, statistics.median(host_times))
             else:
                 result, arrays = self._nnapi(part, values, count, warmup)
                 if failures(result):
                     result.message = f"part {number + 1}: {result.message}"
                     self._last = result
                     return result
-                _add(whole, result, number)
+            result.bytes_between_pieces += crossing
+            said.append(result)
             values.update(zip(part.outputs, arrays, strict=True))
-        [example] = whole.examples or [whole.examples.add()]
-        for timing, host in zip(example.timings, times, strict=True):
-            timing.wall_ns += int(host)
+        whole = _joined(said)
+        self._host_ns = times.tolist()
+        [example] = whole.examples
+        for timing, host in zip(example.timings, self._host_ns, strict=True):
+            timing.wall_ns += host
         # The host's are not timed.
         del example.warmup_timings[:]
         del example.outputs[:]
@@ -100,25 +117,53 @@ class PartsRun(Prepared):
         return [timing.wall_ns for timing in result.examples[0].timings]
 
 
-def _add(whole: pb.CaseResult, result: pb.CaseResult, number: int) -> None:
-    """Adds what a part says to what the parts before it say."""
-    for row in result.placement:
-        row.label = f"part {number + 1}: {row.label}"
-        row.piece += whole.pieces
-    for node in result.profile:
-        node.label = f"part {number + 1}: {node.label}"
-    if not whole.examples:
-        whole.CopyFrom(result)
-        return
+def _of_host(part: HostPart, median_ns: float) -> pb.CaseResult:
+    """What there is to say of it: its operators, and one row for what they take together."""
+    result = pb.CaseResult(pieces=1)
+    for operator in part.operators:
+        kind = [*operator.split(), "", ""][1]
+        result.placement.add(label=operator, node=kind, backend=HOST)
+    if result.placement:
+        first = result.placement[0]
+        result.profile.add(
+            label=first.label,
+            node=first.node,
+            backend=HOST,
+            median_ns=round(median_ns),
+            nodes=len(part.operators),
+        )
+    return result
+
+
+def _joined(said: Sequence[pb.CaseResult]) -> pb.CaseResult:
+    """What the parts say, of which NNAPI runs one at least."""
+    ran = [result for result in said if result.examples]
+    is_profiled = any(result.profile for result in ran)
+    pieces = 0
+    for number, result in enumerate(said):
+        if not is_profiled:
+            del result.profile[:]
+        for placed in result.placement:
+            placed.label = f"part {number + 1}: {placed.label}"
+            placed.piece += pieces
+        for profiled in result.profile:
+            profiled.label = f"part {number + 1}: {profiled.label}"
+            profiled.piece += pieces
+        pieces += result.pieces
+    whole = pb.CaseResult()
+    whole.CopyFrom(ran[0])
     for name in _COUNTED:
-        setattr(whole, name, getattr(whole, name) + getattr(result, name))
+        setattr(whole, name, sum(getattr(result, name) for result in said))
     for name in _MEMORY:
-        total = getattr(whole.memory, name) + getattr(result.memory, name)
-        setattr(whole.memory, name, total)
-    whole.memory.peak_rss_bytes = max(whole.memory.peak_rss_bytes, result.memory.peak_rss_bytes)
-    for rows in ("placement", "profile", "copies", "vanished"):
-        getattr(whole, rows).extend(getattr(result, rows))
-    _add_times(whole.examples[0].timings, result.examples[0].timings)
+        setattr(whole.memory, name, sum(getattr(result.memory, name) for result in ran))
+    whole.memory.peak_rss_bytes = max(result.memory.peak_rss_bytes for result in ran)
+    for name in _ROWS:
+        rows = [row for result in said for row in getattr(result, name)]
+        whole.ClearField(name)
+        getattr(whole, name).extend(rows)
+    for result in ran[1:]:
+        _add_times(whole.examples[0].timings, result.examples[0].timings)
+    return whole
 
 
 def _add_times(whole: Sequence[pb.Timing], more: Sequence[pb.Timing]) -> None:

@@ -22,9 +22,14 @@ class PartitionedModel(RunnableModel):
 
     def example_of(self, inputs: Sequence[Array], name: str = "") -> pb.Example:  # noqa: ARG002
         """There is none: no one NNAPI model takes these inputs."""
+        raise self.refusal
+
+    @property
+    def refusal(self) -> HalyardError:
+        """For those who want one model."""
         host = sum(isinstance(part, HostPart) for part in self.parts)
-        raise HalyardError(
+        return HalyardError(
             f"{self.name} runs in {len(self.parts)} parts, {host} of them on the host: that is for "
-            "halyard run, and a model that NNAPI runs whole is wanted here (--strict says what is "
-            "in the way)"
+            "halyard run and halyard profile, and a model that NNAPI runs whole is wanted here "
+            "(--strict says what is in the way)"
         )

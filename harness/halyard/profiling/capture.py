@@ -16,9 +16,12 @@ from halyard.devices import Device, ServiceOptions, Wire
 from halyard.devices.device import WORK_FOLDER
 from halyard.driver_options import DriverOptions
 from halyard.engines.halyard import HalyardDevice
+from halyard.engines.parts import PartsRun
 from halyard.engines.workload import Workload
 from halyard.errors import DeviceError, HalyardError
 from halyard.machine import Peak
+from halyard.model import NnapiPart, RunnableModel
+from halyard.model.partitioned import PartitionedModel
 from halyard.profile import NodeTime, node_times
 from halyard.profiling import perfetto
 from halyard.profiling.counters import Sampler, Samples
@@ -46,13 +49,23 @@ class Profiled:
 
 
 @dataclass(frozen=True)
+class Calls:
+    """Executions that count, as the client and the driver saw them."""
+
+    part: str  # of which part of the model: "part 1"; empty: of all of it
+    timings: Sequence[pb.Timing]
+    executions: Sequence[Execution]
+    samples: Samples
+
+
+@dataclass(frozen=True)
 class Capture:
     subject: AnySubject
     device: str
     emulated: bool
     properties: dict[str, str]
-    result: pb.CaseResult
-    executions: Sequence[Execution]  # those that count
+    result: pb.CaseResult  # with a profile, where the driver wrote traces
+    calls: Sequence[Calls]  # of the model, or of each of its parts that NNAPI runs
     samples: Samples
     peak: Peak | None = None
 
@@ -62,9 +75,12 @@ class Capture:
 
     @property
     def nodes(self) -> list[NodeTime]:
-        model = self.subject.runnable.model
-        rows = node_profiles(model, self.executions, self.result.placement)
-        return node_times(rows, self.peak)
+        return node_times(self.result.profile, self.peak)
+
+    @property
+    def executions(self) -> list[Execution]:
+        """Those that count."""
+        return [execution for each in self.calls for execution in each.executions]
 
     @property
     def notes(self) -> list[str]:
@@ -95,7 +111,7 @@ class Capture:
             ok=not self.problems,
             problems=self.problems,
             notes=self.notes,
-            executions=len(self.executions),
+            executions=max((len(each.executions) for each in self.calls), default=0),
             wall_ms=_median([timing.wall_ns for timing in timings]),
             driver_ms=_median(
                 [
@@ -112,14 +128,13 @@ class Capture:
     def trace(self) -> bytes:
         """For Perfetto: the client's calls, what the driver did in them, and the counters."""
         ahead = self.samples.asleep_ns or 0
-        return perfetto.encode(
-            [self._client(ahead), *_driver(self.executions, ahead)], self._counters()
-        )
+        clients = [self._client(each, ahead) for each in self.calls]
+        return perfetto.encode([*clients, *_driver(self.executions, ahead)], self._counters())
 
     def _timings(self) -> Sequence[pb.Timing]:
         return self.result.examples[0].timings if self.result.examples else ()
 
-    def _client(self, ahead: int) -> perfetto.Thread:
+    def _client(self, made: Calls, ahead: int) -> perfetto.Thread:
         calls = [
             perfetto.Slice(
                 "[NN_LA_PE]execute",
@@ -128,13 +143,14 @@ class Capture:
                 "client",
                 {"execution": number, "target": self.result.target},
             )
-            for number, timing in enumerate(self._timings())
+            for number, timing in enumerate(made.timings)
             if timing.begin_ns
         ]
+        part = f", {made.part}" if made.part else ""
         if calls:
-            name = f"[NN_LA_PBM]{self.subject}"
+            name = f"[NN_LA_PBM]{self.subject}{part}"
             calls.insert(0, perfetto.Slice(name, calls[0].begin_ns, calls[-1].end_ns, "client"))
-        return perfetto.Thread("client (halyard-runner)", calls)
+        return perfetto.Thread(f"client (halyard-runner){part}", calls)
 
     def _counters(self) -> list[perfetto.Counter]:
         frequencies = [
@@ -205,34 +221,61 @@ def capture(
 ) -> Capture:
     """Executes the subject. A model that fails is a Capture with problems; DeviceError where the
     device does not do as it is told. On the device nothing is left."""
+    version = how.hal.versions[0] if how.hal.versions else pb.HAL_VERSION_UNSPECIFIED
+    options = pb.RunOptions(
+        mode=pb.EXECUTION_MODE_ASYNC,
+        hal_version=version,
+        measure_timing=True,
+        preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
+        priority=pb.PRIORITY_MEDIUM,
+    )
+    model = subject.runnable
+    parts = iter(_names_of_parts(model))
+    calls: list[Calls] = []
     with (
         _folder(device) as (folder, path),
-        _target(device, how, path) as (target, driver),
-        Workload.seeded(subject.runnable, subject.seed, str(subject)) as work,
+        Workload.seeded(model, subject.seed, str(subject)) as work,
     ):
-        version = how.hal.versions[0] if how.hal.versions else pb.HAL_VERSION_UNSPECIFIED
-        options = pb.RunOptions(
-            mode=pb.EXECUTION_MODE_ASYNC,
-            hal_version=version,
-            measure_timing=True,
-            preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
-            priority=pb.PRIORITY_MEDIUM,
-        )
-        engine = HalyardDevice(device, target, options, driver)
-        with Sampler(device, folder) as sampler, engine.prepare(work) as prepared:
+
+        def traced(work: Workload, count: int, warmup: int) -> pb.CaseResult:
+            """By a driver of its own: it writes no more traces than MOST_EXECUTIONS."""
+            with _target(device, how, path) as (target, driver):
+                engine = HalyardDevice(device, target, options, driver)
+                with Sampler(device, folder) as sampler, engine.prepare(work) as prepared:
+                    result = prepared.report(count, warmup)
+                # Those before them warm up.
+                executions = _taken(device, folder)[-count:]
+            timings = result.examples[0].timings if result.examples else ()
+            calls.append(Calls(next(parts), timings, executions, sampler.samples))
+            result.profile.extend(node_profiles(work.model.model, executions, result.placement))
+            return result
+
+        if isinstance(model, PartitionedModel):
+            prepared = PartsRun(work, traced, how.driver.threads)
             result = prepared.report(how.count, how.warmup)
-        executions = _executions(device, folder)
+        else:
+            result = traced(work, how.count, how.warmup)
     return Capture(
         subject,
         device.serial,
         device.is_emulated,
         dict(device.properties()),
         result,
-        # Those before them warm up.
-        executions[-how.count :],
-        sampler.samples,
+        calls,
+        Samples.of([each.samples for each in calls]),
         peak,
     )
+
+
+def _names_of_parts(model: RunnableModel) -> list[str]:
+    """Of those that NNAPI runs."""
+    if not isinstance(model, PartitionedModel):
+        return [""]
+    return [
+        f"part {number + 1}"
+        for number, part in enumerate(model.parts)
+        if isinstance(part, NnapiPart)
+    ]
 
 
 @contextlib.contextmanager
@@ -267,9 +310,11 @@ def _wire(choice: hal_version.Choice) -> Wire:
     return hal_version.wire_of(choice.versions[0]) if choice.versions else choice.newest_of
 
 
-def _executions(device: Device, folder: str) -> list[Execution]:
-    """In their order. HalyardError for what is no trace."""
-    content = device.exec(f'cd "$ROOT"{folder} && cat execution-*.json 2>/dev/null; true')
+def _taken(device: Device, folder: str) -> list[Execution]:
+    """In their order; their files are gone then. HalyardError for what is no trace."""
+    content = device.exec(
+        f'cd "$ROOT"{folder} && cat execution-*.json 2>/dev/null; rm -f execution-*.json'
+    )
     text = content.decode(errors="replace")
     decoder = json.JSONDecoder()
     executions, place = [], 0

@@ -40,6 +40,17 @@ class Samples:
     # None: the device does not tell.
     asleep_ns: int | None = None
 
+    @classmethod
+    def of(cls, several: Sequence[Samples]) -> Self:
+        """One after the other."""
+        whole = cls()
+        for each in several:
+            for mine, more in ((whole.frequency, each.frequency), (whole.load, each.load)):
+                for number, values in more.items():
+                    mine.setdefault(number, []).extend(values)
+            whole.asleep_ns = each.asleep_ns if whole.asleep_ns is None else whole.asleep_ns
+        return whole
+
     @property
     def missing(self) -> list[str]:
         """What the device does not tell, in words."""

@@ -142,8 +142,9 @@ class Vanished(Record, frozen=True, kw_only=True):
 
 class Run(Document, frozen=True, kw_only=True):
     """`log` is the end of the service's, where it failed; `samples_ms` are the executions that
-    `timings_ms` sums up, or some of very many; `peer` is the engine that took `peer_timings_ms`, on
-    the machine of the command."""
+    `timings_ms` sums up, or some of very many. `host_timings_ms` is what this machine took of them,
+    of a model that NNAPI runs in parts; `peer` is the engine that took `peer_timings_ms`, on the
+    machine of the command."""
 
     model: Model
     device: Device
@@ -165,6 +166,7 @@ class Run(Document, frozen=True, kw_only=True):
     driver_timings_ms: Timings | None
     device_timings_ms: Timings | None
     peer: str = ""
+    host_timings_ms: Timings | None = None
     peer_timings_ms: Timings | None
     memory: Memory
     pieces: int
