@@ -6,11 +6,12 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from halyard import cli_values, machine, zoo
+from halyard import cli_values, hal_version, machine, zoo
 from halyard.backends import parse as parse_backends
 from halyard.bench import baseline as baselines
 from halyard.bench.benchmark import Benchmark
@@ -46,7 +47,8 @@ from halyard.devices.config import DeviceConfig
 from halyard.engines import peers
 from halyard.engines.peers import FoundPeer
 from halyard.engines.workload import Workload
-from halyard.errors import ConfigError, HalyardError
+from halyard.errors import ConfigError, DeviceError, HalyardError
+from halyard.hal_version import Choice
 from halyard.model import DataType
 from halyard.model.partitioned import PartitionedModel
 from halyard.output_file import check_writable
@@ -59,21 +61,22 @@ _TYPES = "float32,quant8_signed"
 
 @click.command(
     epilog=examples(
-        "halyard bench --models mobilenet_v2 --types quant8_signed --threads 1",
-        "halyard bench --models mobilenet_v1,resnet_50 --peers litert --json out.json",
-        "halyard bench --models mobilenet_v2 --clients 1,4 --profile",
-        "halyard bench --models model.tflite --device SERIAL --sustained 120",
-        "halyard bench --models resnet_50 --a backends=CpuRef --b backends=CpuAcc",
-        "halyard bench --models resnet_50 --baseline out.json --fail-above 5%",
+        "halyard bench mobilenet_v2 --types quant8_signed --threads 1",
+        "halyard bench mobilenet_v1 resnet_50 --peers litert --json out.json",
+        "halyard bench mobilenet_v2 --clients 1,4 --profile",
+        "halyard bench model.tflite --device SERIAL --sustained 120",
+        "halyard bench resnet_50 --a backends=CpuRef --b backends=CpuAcc",
+        "halyard bench resnet_50 --baseline out.json --fail-above 5%",
         "halyard bench --compare before.json after.json",
     )
 )
+@click.argument("models_argument", metavar="[MODEL]...", nargs=-1)
 @click.option(
     "--models",
     metavar="LIST",
     shell_complete=cli_values.models,
-    help=f"Files, or of the zoo, with commas between: {', '.join(zoo.NAMES)}. Left out: all "
-    "of the zoo.",
+    help=f"MODEL by another way: files, or of the zoo, with commas between: {', '.join(zoo.NAMES)}."
+    " Left out: all of the zoo.",
 )
 @click.option(
     "--types",
@@ -109,6 +112,11 @@ _TYPES = "float32,quant8_signed"
     help="Use the service that is registered under this name, and start none.",
 )
 @click.option(
+    "--hal",
+    metavar=hal_version.METAVAR_OF_ONE,
+    help=f"How ours is reached. {hal_version.NEWEST}",
+)
+@click.option(
     "-c",
     "--backends",
     metavar="NAMES",
@@ -141,7 +149,7 @@ _TYPES = "float32,quant8_signed"
     "--a",
     "words_a",
     metavar="WORDS",
-    help="With --b: two that take turns, on the first of --models. Of model=, type=, device=, "
+    help="With --b: two that take turns, on the first MODEL. Of model=, type=, device=, hal=, "
     "backends=, threads=, mode=, instance= and fast-math, with spaces between.",
 )
 @click.option("--b", "words_b", metavar="WORDS", help="The other one.")
@@ -184,6 +192,7 @@ _TYPES = "float32,quant8_signed"
 @results_option
 def bench(
     *,
+    models_argument: tuple[str, ...],
     models: str | None,
     types: str,
     size: int | None,
@@ -192,6 +201,7 @@ def bench(
     device_name: str,
     mode: str,
     instance: str | None,
+    hal: str | None,
     backends: str | None,
     fast_math: bool,
     peer_names: str | None,
@@ -221,7 +231,9 @@ def bench(
         sys.exit(1 if baselines.judge(terminal, before, after, fail_above) else 0)
     check_baseline(baseline, fail_above)
     earlier = baselines.read(baseline) if baseline is not None else None
-    names = _names(models, "--models") if models is not None else list(zoo.NAMES)
+    chosen_hal = hal_version.one_version(hal)
+    named = _models(models_argument, models)
+    names = named or list(zoo.NAMES)
     data_types = [DataType(name) for name in _known(types, "--types", list(map(str, DataType)))]
     counts = _numbers(threads, "--threads", 1, 64)
     client_counts = _numbers(clients, "--clients", 1, 32) if clients is not None else []
@@ -262,14 +274,20 @@ def bench(
     for path in (json_path, csv_path):
         if path is not None:
             check_writable(path)
-    types_asked = (
-        click.get_current_context().get_parameter_source("types")
-        is click.core.ParameterSource.COMMANDLINE
-        and models is not None
-    )
+    types_asked = click.get_current_context().get_parameter_source(
+        "types"
+    ) is click.core.ParameterSource.COMMANDLINE and bool(named)
     if words_a is not None and words_b is not None:
         common = Spec(
-            names[0], data_types[0], device_name, asked, counts[0], fast_math, mode, instance
+            names[0],
+            data_types[0],
+            device_name,
+            asked,
+            counts[0],
+            fast_math,
+            mode,
+            instance,
+            hal=chosen_hal,
         )
         specs = [
             common.parse(words, option, list(EXECUTION_MODES))
@@ -277,7 +295,7 @@ def bench(
         ]
         chosen = []
     with open_shown(terminal, device_name, config) as device:
-        site = _site(device, config, mode, instance)
+        site = _site(device, config, mode, instance, chosen_hal)
         found = _find_peers(terminal, chosen, peer_names is not None) if is_here else []
         print_conditions(terminal, device)
         with _pinned(cores), Burners(burn) as burners:
@@ -336,9 +354,22 @@ def bench(
         sys.exit(1)
 
 
-def _site(device: Device, config: DeviceConfig, mode: str, instance: str | None) -> Site:
+def _models(arguments: Sequence[str], option: str | None) -> list[str]:
+    """None of them where none is named. What a settings file says of --models gives way to
+    arguments."""
+    if not arguments:
+        return [] if option is None else _names(option, "--models")
+    source = click.get_current_context().get_parameter_source("models")
+    if source is click.core.ParameterSource.COMMANDLINE:
+        raise ConfigError(f"--models {option}: the models are {', '.join(arguments)} already")
+    return _distinct(list(arguments), "MODEL")
+
+
+def _site(
+    device: Device, config: DeviceConfig, mode: str, instance: str | None, hal: Choice
+) -> Site:
     service = ServiceOptions(program=config.service.program, instance=config.service.instance)
-    return Site(device, EXECUTION_MODES[mode], instance=instance, service=service)
+    return Site(device, EXECUTION_MODES[mode], hal, instance, service)
 
 
 def _find_peers(
@@ -376,6 +407,9 @@ def _measure(
                 if isinstance(subject.runnable, PartitionedModel):
                     raise subject.runnable.refusal
                 work = Workload.seeded(subject.runnable, subject.seed, str(subject))
+                site = benchmark.site.reaching(subject.runnable) if benchmark.site else None
+        except DeviceError:
+            raise
         except HalyardError as error:
             skipped = Skipped.of(subject, str(error))
             report.skipped.append(skipped)
@@ -386,7 +420,8 @@ def _measure(
                 if cool_down and report.results:
                     with terminal.step(f"Cooling down for {cool_down:g} s"):
                         time.sleep(cool_down)
-                result = benchmark.measure(subject, work, count, report.results)
+                here = replace(benchmark, site=site)
+                result = here.measure(subject, work, count, report.results)
                 print_model(terminal, result, report.peaks[count])
                 print_sustained(terminal, result)
                 print_clients(terminal, result)
@@ -424,7 +459,10 @@ def _pinned(cores: Sequence[int]) -> Iterator[None]:
 
 
 def _names(text: str, option: str) -> list[str]:
-    names = [item.strip() for item in text.split(",")]
+    return _distinct([item.strip() for item in text.split(",")], option)
+
+
+def _distinct(names: list[str], option: str) -> list[str]:
     if not all(names):
         raise ConfigError(f"{option} has an empty name")
     if len(set(names)) != len(names):

@@ -3,11 +3,12 @@
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from halyard import cli_values, hal_version, machine, output_file, records
+from halyard import cli_values, hal_version, machine, output_file, reach, records
 from halyard.backends import parse as parse_backends
 from halyard.cli_device import device_option, open_shown
 from halyard.cli_group import examples
@@ -40,7 +41,7 @@ _WARMUP = 3
 )
 @model_options
 @device_option
-@click.option("--hal", metavar=hal_version.METAVAR, help="One HAL version.")
+@click.option("--hal", metavar=hal_version.METAVAR_OF_ONE, help="One HAL version.")
 @click.option(
     "-c",
     "--backends",
@@ -98,9 +99,7 @@ def profile(
 ) -> None:
     """Times each node of a model on a device."""
     config = config_of(name)
-    choice = hal_version.choose(hal)
-    if len(choice.versions) > 1:
-        raise ConfigError(f"--hal {hal}: one version, not several")
+    choice = hal_version.one_version(hal)
     source = click.get_current_context().get_parameter_source("warmup")
     if source is click.core.ParameterSource.DEFAULT:
         warmup = min(warmup, MOST_EXECUTIONS - runs)
@@ -136,8 +135,9 @@ def profile(
     subject = model.subject()
     with open_shown(terminal, name, config) as device:
         with terminal.step(f"Building {subject}"):
-            subject.runnable  # noqa: B018
+            reach.carrying(choice, subject.runnable)
         show_parts(terminal, subject)
+        how = replace(how, hal=reach.reached(choice, device, subject.runnable, instance or ""))
         peak = _peak(terminal, config, threads)
         with terminal.step(f"Profiling on {device.serial}") as step:
             found = capture(device, subject, how, peak)

@@ -11,7 +11,16 @@ from pathlib import Path
 
 import click
 
-from halyard import cli_values, conditions, hal_version, machine, operations, output_file, records
+from halyard import (
+    cli_values,
+    conditions,
+    hal_version,
+    machine,
+    operations,
+    output_file,
+    reach,
+    records,
+)
 from halyard.backends import parse as parse_backends
 from halyard.bench import baseline as baselines
 from halyard.bench import csv_file, tflite_lines
@@ -66,10 +75,7 @@ class HalChoice:
         if not versions:
             return [pb.HAL_VERSION_UNSPECIFIED]
         if not carrying or (self.required and len(carrying) != len(versions)):
-            raise ConfigError(
-                f"--hal {self.chosen.text}: the model needs HAL {hal_version.format(lowest)} "
-                "or newer"
-            )
+            raise ConfigError(f"--hal {self.chosen.text}: {hal_version.needed(lowest)}")
         return carrying
 
     def targets(self, instance: str) -> Targets:
@@ -253,6 +259,8 @@ def run(
         show_parts(terminal, subject)
         _check_seconds(subject, timing)
         versions = choice.carrying(required)
+        chosen = reach.reached(choice.chosen, device, subject.runnable, instance or "")
+        choice = replace(choice, chosen=chosen)
         peak = None
         if profile:
             with terminal.step("Measuring the machine's peak"):

@@ -24,9 +24,11 @@ AIDL = (
 
 # For the help of --hal.
 METAVAR = "1.0|1.1|1.2|1.3|aidl1|aidl2|aidl3|aidl4|aidl|A..B|all"
+METAVAR_OF_ONE = "1.0|1.1|1.2|1.3|aidl1|aidl2|aidl3|aidl4|aidl"
 NEWEST = (
     "aidl: the newest of AIDL's that is there; all: HIDL's. Left out: the newest, AIDL-4, "
-    "in-process (the host); of a service the newest of HIDL's."
+    "in-process (the host); of a service the newest of HIDL's, or of AIDL's where the model needs "
+    "one or a service of --instance has no other."
 )
 
 
@@ -73,6 +75,14 @@ def choose(text: str | None) -> Choice:
     return Choice(text, tuple(version for version in ALL + AIDL if low <= version <= high))
 
 
+def one_version(text: str | None, named: str = "") -> Choice:
+    """The same, of one version or the newest of a wire. `named`: what asks for it."""
+    chosen = choose(text)
+    if len(chosen.versions) > 1:
+        raise ConfigError(f"{named or f'--hal {text}'}: one HAL version, not several")
+    return chosen
+
+
 def wire_of(version: pb.HalVersion) -> Wire:
     """That carries the version."""
     return Wire.AIDL if version in AIDL else Wire.HIDL
@@ -90,6 +100,13 @@ def format(version: int) -> str:
     if version >= pb.HAL_VERSION_AIDL_1:
         return f"AIDL-{version - pb.HAL_VERSION_AIDL_1 + 1}"
     return f"{version // 10}.{version % 10}"
+
+
+def needed(lowest: int, option: str = "--hal ") -> str:
+    """What to say of a version that can't carry a model, and what to do: the option stands before
+    another version."""
+    instead = Wire.AIDL if lowest in AIDL else format(lowest)
+    return f"the model needs HAL {format(lowest)} or newer: {option}{instead}, or leave it out"
 
 
 def lowest_versions(models: Sequence[pb.Model]) -> list[pb.HalVersion]:

@@ -387,6 +387,22 @@ def test_the_json_holds_all_results(tmp_path: Path) -> None:
     assert max(map(len, done.output.partition("Summary")[2].splitlines())) <= 80
 
 
+@needs_litert
+@pytest.mark.usefixtures("_known_machine")
+def test_models_are_named_as_for_other_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, settings = tmp_path / "bench.json", tmp_path / "settings.yaml"
+    settings.write_text("bench: {models: resnet_50}")
+    monkeypatch.setenv("HALYARD_SETTINGS", str(settings))
+    words = ("mobilenet_v1", "small_classifier", "--size", "32", "--width", "0.1", "--runs", "2")
+    more = ("--threads", "1", "--types", "quant8", "--json", str(path))
+    done = invoke(*words, *more)
+    assert done.exit_code == 0, done.output
+    results = json.loads(path.read_text())["results"]
+    assert [each["model"] for each in results] == ["mobilenet_v1", "small_classifier"]
+
+
 @pytest.mark.usefixtures("_known_machine")
 def test_a_peer_that_is_asked_for_has_to_be_there() -> None:
     done = invoke(*SMALL, "--peers", "litert,onnxruntime")
@@ -442,6 +458,8 @@ def test_ours_that_disagrees_fails_the_command(
     ("arguments", "message"),
     [
         (["--models", "lenet"], "--models: no 'lenet', there are "),
+        (["resnet_50", "--models", "lenet"], "--models lenet: the models are resnet_50 already"),
+        (["resnet_50", "resnet_50"], "MODEL names something twice"),
         (["--types", "int4"], "--types: no 'int4'"),
         (["--peers", "tensorrt"], "--peers: no 'tensorrt'"),
         (["--threads", "0"], "--threads takes numbers from 1 to 64, not '0'"),

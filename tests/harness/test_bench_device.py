@@ -383,10 +383,10 @@ def test_a_side_that_fails_fails_the_pair() -> None:
 
 def test_words_say_what_a_side_is() -> None:
     words = "model=mobilenet_v1 type=quant8 backends=CpuRef,CpuAcc threads=2 fast-math mode=burst"
-    side = SPEC.parse(f"{words} device=vm instance=other", "--a", MODES)
+    side = SPEC.parse(f"{words} device=vm instance=other hal=aidl2", "--a", MODES)
     assert (side.model, side.data_type, side.device) == ("mobilenet_v1", DataType.QUANT8, "vm")
     assert (list(side.backends), side.threads, side.fast_math) == (["CpuRef", "CpuAcc"], 2, True)
-    assert (side.mode, side.instance) == ("burst", "other")
+    assert (side.mode, side.instance, side.hal.text) == ("burst", "other", "aidl2")
     assert SPEC.parse("", "--a", MODES) == SPEC
 
 
@@ -399,6 +399,7 @@ def test_words_say_what_a_side_is() -> None:
         ("type=int4", "no type 'int4'"),
         ("mode=late", "no mode 'late', there are sync, burst"),
         ("model=", "'model=' is not"),
+        ("hal=1.0..1.3", "hal=1.0..1.3: one HAL version, not several"),
     ],
 )
 def test_words_that_say_nothing_are_refused(words: str, message: str) -> None:
@@ -429,6 +430,16 @@ def test_two_are_compared_by_the_command(tmp_path: Path) -> None:
     assert found["comparison"]["ratio"] > 0
     assert len(found["a"]["result"]["engines"]["halyard"]["rounds_ms"]) == 10
     assert [row.split(",")[5] for row in table.read_text().splitlines()] == ["side", "A", "B"]
+
+
+def test_ours_runs_through_the_version_that_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    done = invoke(*SMALL, "--types", "float32", "--runs", "2", "--hal", "1.3", "--json", str(path))
+    assert done.exit_code == 0, done.output
+    assert json.loads(path.read_text())["results"][0]["target"] == "in-process"
+    done = invoke(*SMALL, "--types", "float16", "--runs", "2", "--hal", "1.0")
+    assert done.exit_code == 1
+    assert "--hal 1.0: the model needs HAL 1.2 or newer: --hal 1.2, or leave" in done.output
 
 
 def test_a_side_that_does_not_run_fails_the_command() -> None:

@@ -15,7 +15,7 @@ from halyard.cli import cli
 from halyard.devices.host import HostDevice
 from halyard.errors import HalyardError
 from halyard.profile import node_times
-from halyard.profiling import flame, perfetto
+from halyard.profiling import capture, flame, perfetto
 from halyard.profiling.counters import Sampler, parse
 from halyard.profiling.driver_trace import Execution, Slice, node_profiles, read
 from halyard.proto import halyard_pb2 as pb
@@ -363,11 +363,18 @@ def test_as_many_executions_as_a_driver_traces_need_no_other_option(tmp_path: Pa
     assert document.executions == 99
 
 
-def test_a_model_that_fails_fails_the_command(tmp_path: Path) -> None:
+def test_a_model_that_fails_fails_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capture, "failures", lambda _: ["execute: GENERAL_FAILURE: no luck"])
+    done = CliRunner().invoke(cli, ["profile", *_MODEL, "--runs", "1"])
+    assert done.exit_code == 1
+    assert "PROBLEM  execute: GENERAL_FAILURE: no luck" in done.output
+
+
+def test_a_version_that_can_not_carry_the_model_is_refused() -> None:
     words = ["profile", *_MODEL, "--hal", "1.0", "--type", "float16"]
     done = CliRunner().invoke(cli, words)
-    assert done.exit_code == 1
-    assert "PROBLEM" in done.output
+    assert done.exit_code == 2
+    assert "--hal 1.0: the model needs HAL 1.2 or newer: --hal 1.2, or leave it out" in done.output
 
 
 @pytest.mark.parametrize(
@@ -375,7 +382,7 @@ def test_a_model_that_fails_fails_the_command(tmp_path: Path) -> None:
     [
         (["--instance", "x"], "needs a service, and so a device"),
         (["--instance", "x", "--device", "vm", "-c", "CpuRef"], "started here"),
-        (["--hal", "1.0..1.3"], "one version, not several"),
+        (["--hal", "1.0..1.3"], "one HAL version, not several"),
     ],
 )
 def test_refuses_options_that_contradict(words: list[str], said: str) -> None:

@@ -74,6 +74,7 @@ class Benchmark:
             word = reference(subject, Repetitions(threads=threads))
             step.outcome = word.name if word.outputs is not None else word.reason
         result = begun(subject, threads, word.name if word.outputs is not None else "")
+        result.target = self.site.target.name if self.site is not None else ""
         result.engines.append(EngineResult(OURS, TITLE))
         result.engines += [
             EngineResult(peer.name, peer.title, self.versions.get(peer.name, ""))

@@ -18,6 +18,7 @@ from halyard.bench.turns import Amount
 from halyard.driver_options import DriverOptions
 from halyard.engines.served import EngineDied, Served, Stretch
 from halyard.errors import ConfigError
+from halyard.hal_version import Choice, one_version
 from halyard.machine import Peak
 from halyard.model import DataType
 from halyard.records import bench
@@ -43,6 +44,7 @@ class Spec:
     mode: str
     instance: str | None
     words: str = ""
+    hal: Choice = field(default_factory=Choice)
 
     def parse(self, text: str, option: str, modes: Sequence[str]) -> Spec:
         """With what the words say instead of its own. ConfigError for words that say nothing."""
@@ -71,6 +73,8 @@ class Spec:
                 if value not in modes:
                     raise ConfigError(f"{option}: no mode {value!r}, there are {', '.join(modes)}")
                 spec = replace(spec, mode=value)
+            elif name == "hal":
+                spec = replace(spec, hal=one_version(value, f"{option}: hal={value}"))
             elif name == "instance":
                 spec = replace(spec, instance=value)
             else:
@@ -82,7 +86,7 @@ class Spec:
         return DriverOptions(self.backends, self.threads, self.fast_math)
 
 
-_SYNTAX = "model=, type=, device=, backends=, threads=, mode=, instance=VALUE or fast-math"
+_SYNTAX = "model=, type=, device=, hal=, backends=, threads=, mode=, instance=VALUE or fast-math"
 
 
 @dataclass
@@ -112,6 +116,7 @@ class Side:
             backends=list(self.spec.backends),
             fast_math=self.spec.fast_math,
             mode=self.spec.mode,
+            hal=self.spec.hal.text,
             result=self.result.record(_NO_PEAK),
         )
 

@@ -16,14 +16,23 @@ from halyard.bench.subjects import subjects_of
 from halyard.bench.table import print_pair
 from halyard.bench.turns import Amount
 from halyard.conditions import Gate
-from halyard.devices import Device, config_of, open_config
+from halyard.devices import Device, Wire, config_of, open_config
 from halyard.engines.engine import EngineRefused
 from halyard.engines.reference import Repetitions, reference
 from halyard.engines.served import EngineDied, Served, Stretch
 from halyard.engines.workload import Workload
-from halyard.errors import HalyardError
+from halyard.errors import ConfigError, HalyardError
+from halyard.model import RunnableModel
 from halyard.runner import EXECUTION_MODES
 from halyard.terminal import Terminal
+
+
+@dataclass
+class Devices:
+    """By the names that sides give them; and which of them serve one over AIDL."""
+
+    opened: dict[str, Device]
+    with_aidl: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,7 @@ class PairRun:
     ) -> None:
         """The pair is in the report as soon as there are times."""
         with ExitStack() as stack:
-            devices = {self.device_name: self.site.device}
+            devices = Devices({self.device_name: self.site.device})
             sides, processes = [], []
             for name, spec in zip("AB", specs, strict=True):
                 side, process = self._prepare(stack, name, spec, size, width, devices)
@@ -51,7 +60,7 @@ class PairRun:
             pair = Pair(sides[0], sides[1])
             report.pairs.append(pair)
             if processes[0] is not None and processes[1] is not None:
-                used = [devices[spec.device] for spec in specs]
+                used = [devices.opened[spec.device] for spec in specs]
                 self._time(pair, processes[0], processes[1], used)
         print_pair(self.terminal, pair)
 
@@ -62,7 +71,7 @@ class PairRun:
         spec: Spec,
         size: int | None,
         width: float,
-        devices: dict[str, Device],
+        devices: Devices,
     ) -> tuple[Side, Served | None]:
         """No process where it does not do what it is asked for."""
         [subject] = subjects_of(
@@ -70,7 +79,8 @@ class PairRun:
         )
         side = Side.of(name, spec, subject)
         with self.terminal.step(f"{side.engine.title}: preparing and checking") as step:
-            site = self._site_of(stack, name, spec, devices)
+            site = self._site_of(stack, name, spec, subject.runnable, devices)
+            side.result.target = site.target.name
             work = stack.enter_context(
                 Workload.seeded(subject.runnable, subject.seed, str(subject))
             )
@@ -84,18 +94,31 @@ class PairRun:
             step.failed = bool(side.engine.reason)
         return side, None if side.engine.reason else process
 
-    def _site_of(self, stack: ExitStack, name: str, spec: Spec, devices: dict[str, Device]) -> Site:
-        """Each side has a service of its own, unless it names one."""
-        site = self.site
-        if spec.device not in devices:
-            devices[spec.device] = stack.enter_context(open_config(config_of(spec.device)))
-        service = replace(site.service, instance=f"{site.service.instance}-{name.lower()}")
-        return Site(
-            devices[spec.device],
-            EXECUTION_MODES[spec.mode],
-            site.hal,
-            spec.instance,
-            service,
+    def _site_of(
+        self, stack: ExitStack, name: str, spec: Spec, model: RunnableModel, devices: Devices
+    ) -> Site:
+        """Each side has a service of its own, unless it names one. Over AIDL a device's manifest
+        has a name for one alone."""
+        opened = devices.opened
+        if spec.device not in opened:
+            opened[spec.device] = stack.enter_context(open_config(config_of(spec.device)))
+        service = self.site.service
+        site = Site(
+            opened[spec.device], EXECUTION_MODES[spec.mode], spec.hal, spec.instance, service
+        ).reaching(model, "hal=")
+        if spec.instance is not None or not site.device.has_binder:
+            return site
+        if site.wire is Wire.AIDL:
+            if spec.device in devices.with_aidl:
+                raise ConfigError(
+                    f"--{name.lower()}: a second service over AIDL has no name in the device's "
+                    "manifest; give one of the sides a version of HIDL (hal=1.3) or a service "
+                    "that is there (instance=NAME)"
+                )
+            devices.with_aidl.add(spec.device)
+            return site
+        return replace(
+            site, service=replace(service, instance=f"{service.instance}-{name.lower()}")
         )
 
     def _time(self, pair: Pair, a: Served, b: Served, devices: Sequence[Device]) -> None:

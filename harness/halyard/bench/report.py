@@ -64,7 +64,7 @@ class Report:
     def record(self) -> bench.Bench:
         return bench.Bench(
             device=self._device(),
-            target=self.site.target.name if self.site else Target.in_process().name,
+            target=self._target(),
             pairs=[pair.record() for pair in self.pairs],
             date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             machine=bench.Machine(
@@ -93,6 +93,13 @@ class Report:
             results=[result.record(self.peaks[result.threads]) for result in self.results],
             skipped=[item.record() for item in self.skipped],
         )
+
+    def _target(self) -> str:
+        """Of all models, if it is the same."""
+        targets = {result.target for result in self.results if result.target}
+        if len(targets) == 1:
+            return targets.pop()
+        return self.site.target.name if self.site else Target.in_process().name
 
     def _device(self) -> Device:
         if self.site is None:

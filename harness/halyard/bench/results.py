@@ -146,6 +146,7 @@ class ModelResult:
     waited: Waited | None = None  # for the device to cool down
     conditions: Conditions | None = None  # of the device, before anything was timed
     sustained: Sustained | None = None  # ours; unless it was asked for
+    target: str = ""  # what ours was reached as; empty: a process here
 
     @property
     def ours(self) -> EngineResult:
@@ -184,6 +185,7 @@ class ModelResult:
             subject=None if self.subject is None else self.subject.record(),
             waited=self.waited,
             conditions=self.conditions,
+            target=self.target,
             sustained=None if self.sustained is None else self.sustained.record(),
             model=self.model,
             type=str(self.data_type),

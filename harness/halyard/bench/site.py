@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
-from halyard import hal_version, native
+from halyard import native, reach
 from halyard.devices.device import Device, ServiceOptions, Wire
 from halyard.driver_options import DEFAULT, DriverOptions
 from halyard.engines.device_process import DeviceProcess
@@ -15,6 +16,8 @@ from halyard.engines.engine import Engine
 from halyard.engines.halyard import TITLE, HalyardProcess
 from halyard.engines.served import Served
 from halyard.engines.workload import Workload
+from halyard.hal_version import Choice
+from halyard.model import RunnableModel
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
 
@@ -26,7 +29,7 @@ class Site:
 
     device: Device
     mode: pb.ExecutionMode = pb.EXECUTION_MODE_SYNC
-    hal: pb.HalVersion = pb.HAL_VERSION_UNSPECIFIED
+    hal: Choice = field(default_factory=Choice)  # of no more than one version
     instance: str | None = None  # of a service that is there
     service: ServiceOptions = field(default_factory=ServiceOptions)
 
@@ -38,15 +41,23 @@ class Site:
 
     @property
     def wire(self) -> Wire:
-        if self.hal == pb.HAL_VERSION_UNSPECIFIED:
-            return Wire.HIDL
-        return hal_version.wire_of(self.hal)
+        return self.hal.wires[0]
+
+    @property
+    def version(self) -> pb.HalVersion:
+        return self.hal.versions[0] if self.hal.versions else pb.HAL_VERSION_UNSPECIFIED
+
+    def reaching(self, model: RunnableModel, option: str = "--hal ") -> Self:
+        """Through a version that carries the model. ConfigError where `hal` names one that does
+        not; `option` is what named it."""
+        reach.carrying(self.hal, model, option=option)
+        return replace(self, hal=reach.reached(self.hal, self.device, model, self.instance or ""))
 
     @property
     def run_options(self) -> pb.RunOptions:
         return pb.RunOptions(
             mode=self.mode,
-            hal_version=self.hal,
+            hal_version=self.version,
             measure_timing=True,
             preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
             priority=pb.PRIORITY_MEDIUM,
@@ -69,7 +80,9 @@ class SiteEngine(Engine):
         site, device = self.site, self.site.device
         if not device.has_binder:
             program = Path(device.put_program(native.RUNNER))
-            return HalyardProcess(self.driver, mode=site.mode, program=program).prepare(work)
+            return HalyardProcess(
+                self.driver, mode=site.mode, program=program, hal=site.version
+            ).prepare(work)
         with ExitStack() as stack:
             if site.instance is None:
                 stack.enter_context(device.start_service(self._service_options()))

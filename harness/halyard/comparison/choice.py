@@ -95,7 +95,7 @@ def _device(text: str, backend_folder: str) -> SideChoice:
         elif equals and key == "backends":
             backends = tuple(parse_backends(value.replace("+", ","), known=False))
         elif before and _is_version(last):
-            hal = hal_version.choose(last)
+            hal = hal_version.one_version(last, text)
         else:
             break
         device = before
@@ -110,8 +110,6 @@ def _device(text: str, backend_folder: str) -> SideChoice:
         )
     if instance and backends:
         raise ConfigError(f"{text}: a service that is there has its own backends")
-    if len(hal.versions) > 1:
-        raise ConfigError(f"{text}: one HAL version, not several")
     return side
 
 

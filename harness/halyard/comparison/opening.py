@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
+from halyard import reach
 from halyard.comparison.choice import SideChoice
 from halyard.comparison.original import OriginalSide
 from halyard.comparison.pytorch import TorchSide
@@ -63,6 +65,10 @@ class Sides:
             with choice.or_alike():
                 self._devices[choice.device] = self._stack.enter_context(open_config(choice.config))
         device = self._devices[choice.device]
+        if subject is not None:
+            reach.carrying(choice.hal, subject.runnable, choice.text, ":")
+            chosen = reach.reached(choice.hal, device, subject.runnable, choice.instance)
+            choice = replace(choice, hal=chosen)
         version = choice.hal.versions[0] if choice.hal.versions else pb.HAL_VERSION_UNSPECIFIED
         options = pb.RunOptions(
             mode=pb.EXECUTION_MODE_ASYNC,

@@ -96,6 +96,7 @@ class HalyardProcess(Engine):
     share_process: bool = False
     mode: pb.ExecutionMode = pb.EXECUTION_MODE_SYNC
     program: Path | None = None  # the runner, where it is not this machine's own
+    hal: pb.HalVersion = pb.HAL_VERSION_UNSPECIFIED
 
     @property
     def title(self) -> str:
@@ -104,6 +105,7 @@ class HalyardProcess(Engine):
     def command(self, work: Workload) -> Sequence[str | Path]:
         options = pb.RunOptions(
             mode=self.mode,
+            hal_version=self.hal,
             preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
             priority=pb.PRIORITY_MEDIUM,
             clients=self.priorities,
@@ -111,7 +113,7 @@ class HalyardProcess(Engine):
         )
         kind = "process" if self.share_process else "processes"
         name = "-".join(["options", kind, *map(str, self.priorities)])
-        file = work.file(f"{name}-{self.mode}", options.SerializeToString)
+        file = work.file(f"{name}-{self.mode}-{self.hal}", options.SerializeToString)
         return serving(work.bundle(), file, Target.in_process(), self.driver, self.program)
 
     def prepare(self, work: Workload) -> EngineProcess:

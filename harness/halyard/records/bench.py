@@ -119,12 +119,13 @@ class Sustained(Record, frozen=True, kw_only=True):
 
 
 class Result(Record, frozen=True, kw_only=True):
-    """A model with so many threads."""
+    """A model with so many threads. `target`: what ours was reached as."""
 
     subject: Model | None = None
     waited: Waited | None = None
     conditions: Conditions | None = None
     sustained: Sustained | None = None
+    target: str = ""
     model: str
     type: str
     size: int
@@ -146,7 +147,7 @@ class Skipped(Record, frozen=True, kw_only=True):
 
 
 class Side(Record, frozen=True, kw_only=True):
-    """What one of two that are compared is."""
+    """What one of two that are compared is. `hal`: as it was asked for."""
 
     name: str
     words: str
@@ -154,6 +155,7 @@ class Side(Record, frozen=True, kw_only=True):
     backends: list[str]
     fast_math: bool
     mode: str
+    hal: str = ""
     result: Result
 
 
