@@ -25,14 +25,10 @@ def parse(text: str | None, *, known: bool = True) -> list[str]:
     return names
 
 
-def known() -> Sequence[str]:
-    """All that the driver of this package has a name for, whether or not it was built with them."""
-    return _known()
-
-
 @cache
 def built_in() -> Sequence[str]:
-    """The names of the driver's of this package. HalyardError where it can't be asked."""
+    """All that the driver of this package has a name for, whether or not it was built with them.
+    HalyardError where it can't be asked."""
     program = native.program(native.RUNNER)
     done = subprocess.run([program, "--list-backends"], capture_output=True, text=True)
     if done.returncode != 0:

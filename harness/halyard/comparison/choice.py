@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from halyard import hal_version
-from halyard.backends import known as known_backends
+from halyard.backends import built_in
 from halyard.backends import parse as parse_backends
 from halyard.devices import config_of
 from halyard.devices.config import DeviceConfig, check_instance
@@ -49,7 +49,7 @@ class SideChoice:
         try:
             yield
         except ConfigError as error:
-            names = {name.lower(): name for name in (*known_backends(), *LIBRARIES)}
+            names = {name.lower(): name for name in (*built_in(), *LIBRARIES)}
             word = re.split("[:,]", self.text.lower())[0]
             for each in difflib.get_close_matches(word, names, n=1):
                 raise ConfigError(f"did you mean {names[each]}? {error}") from error
