@@ -413,6 +413,8 @@ Result<std::shared_ptr<ManagedBuffer>> Device::allocate(
         const std::shared_ptr<Client>& client) const {
     const std::shared_ptr<Client>& owner = client == nullptr ? mState->clients.own() : client;
     HALYARD_RETURN_IF_ERROR(owner->alive());
+    // Filling a large one takes its time.
+    HALYARD_ASSIGN_OR_RETURN(const CallGate::Permit permit, owner->shares().calls->enter());
     return mState->buffers->allocate(description, owner);
 }
 

@@ -118,6 +118,8 @@ Status ManagedBuffer::copyTo(const Memory& destination) const {
 }
 
 Status ManagedBuffer::copyFrom(const Memory& source, std::span<const uint32_t> dimensions) {
+    // Whatever it fails for: the contract does not tell failures apart.
+    mInitialized = false;
     if (source.size() != mSize) {
         return invalidArgument("the memory has " + std::to_string(source.size()) +
                                " bytes, and the buffer " + std::to_string(mSize));
@@ -132,7 +134,6 @@ Status ManagedBuffer::copyFrom(const Memory& source, std::span<const uint32_t> d
         }
     }
     HALYARD_ASSIGN_OR_RETURN(const CallGate::Permit permit, mClient->shares().calls->enter());
-    mInitialized = false;
     HALYARD_ASSIGN_OR_RETURN(
             const MemoryUse use,
             source.use({.begin = 0, .end = mSize, .touched = mSize}, &mClient->account()));
@@ -146,7 +147,7 @@ Status ManagedBuffer::copyFrom(const Memory& source, std::span<const uint32_t> d
 Result<std::shared_ptr<ManagedBuffer>> BufferTable::allocate(
         const ManagedBuffer::Description& description, const std::shared_ptr<Client>& client) {
     using Direction = ManagedBuffer::Direction;
-    std::vector<ManagedBuffer::Role> roles;
+    std::set<ManagedBuffer::Role> roles;
     std::vector<uint32_t> dimensions;
     const Operand* first = nullptr;
     const auto add = [&](const ManagedBuffer::Description::Role& role,
@@ -169,10 +170,9 @@ Result<std::shared_ptr<ManagedBuffer>> BufferTable::allocate(
         }
         const ManagedBuffer::Role known = {
                 .model = role.model->number(), .direction = direction, .index = role.index};
-        if (std::ranges::find(roles, known) != roles.end()) {
+        if (!roles.insert(known).second) {
             return invalidArgument("it is there twice");
         }
-        roles.push_back(known);
         const Operand& operand = operands[role.index];
         if (first == nullptr) {
             first = &operand;
@@ -212,13 +212,15 @@ Result<std::shared_ptr<ManagedBuffer>> BufferTable::allocate(
     const uint64_t size = static_cast<uint64_t>(count) * findOperandType(first->type)->elementSize;
     const std::shared_ptr<Budget>& memory = client->account().memory;
     HALYARD_RETURN_IF_ERROR(memory->admits(size));
-    HALYARD_ASSIGN_OR_RETURN(Reservation overhead, Reservation::create(memory, kOverhead));
+    HALYARD_ASSIGN_OR_RETURN(
+            Reservation overhead,
+            Reservation::create(memory, kOverhead + roles.size() * sizeof(ManagedBuffer::Role)));
     HALYARD_ASSIGN_OR_RETURN(AlignedBuffer elements,
                              AlignedBuffer::allocate(size, engine::kTensorAlignment, memory));
     std::ranges::fill(elements.bytes(), std::byte{0});
     const std::shared_ptr<ManagedBuffer> buffer(
             new ManagedBuffer(client, std::move(overhead), std::move(elements), size,
-                              std::move(shape), std::move(roles)));
+                              std::move(shape), {roles.begin(), roles.end()}));
     const std::lock_guard lock(mMutex);
     do {
         ++mLast;
@@ -257,10 +259,9 @@ Status BufferTable::use(const Request& request, const Client& client, uint64_t m
             return {};
         }
         const ManagedBuffer& buffer = **bound;
-        if (std::ranges::find(
+        if (!std::ranges::binary_search(
                     buffer.mRoles,
-                    ManagedBuffer::Role{.model = model, .direction = direction, .index = index}) ==
-            buffer.mRoles.end()) {
+                    ManagedBuffer::Role{.model = model, .direction = direction, .index = index})) {
             return invalidArgument("buffer " + std::to_string(buffer.mToken) +
                                    " was not allocated for it");
         }

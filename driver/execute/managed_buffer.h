@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -77,7 +78,7 @@ class ManagedBuffer {
         Direction direction = Direction::INPUT;
         uint32_t index = 0;
 
-        bool operator==(const Role&) const = default;
+        auto operator<=>(const Role&) const = default;
     };
 
     ManagedBuffer(std::shared_ptr<Client> client, Reservation memory, AlignedBuffer elements,
@@ -94,7 +95,7 @@ class ManagedBuffer {
     const AlignedBuffer mElements;
     const size_t mSize;
     const engine::Shape mShape;
-    const std::vector<Role> mRoles;
+    const std::vector<Role> mRoles;  // sorted
     std::shared_ptr<BufferTable> mTable;
     uint32_t mToken = 0;
     std::atomic<bool> mInitialized = false;

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -135,6 +136,12 @@ TEST_F(ManagedBuffers, HaveNothingToGiveAtFirstNorAfterAFailure) {
     const auto gone = std::make_shared<FakeMemory>(kBytes);
     gone->mappable = false;
     EXPECT_FALSE(buffer->copyFrom(*gone, {}).ok());
+    EXPECT_EQ(buffer->copyTo(*memory).code(), StatusCode::INTERNAL);
+    ASSERT_TRUE(buffer->copyFrom(*memory, {}).ok());
+    EXPECT_FALSE(buffer->copyFrom(*memoryOf({1, 2, 3}), {}).ok());
+    EXPECT_EQ(buffer->copyTo(*memory).code(), StatusCode::INTERNAL) << "whatever it failed for";
+    ASSERT_TRUE(buffer->copyFrom(*memory, {}).ok());
+    EXPECT_FALSE(buffer->copyFrom(*memory, std::vector<uint32_t>{4, 1}).ok());
     EXPECT_EQ(buffer->copyTo(*memory).code(), StatusCode::INTERNAL);
     ASSERT_TRUE(buffer->copyFrom(*memory, {}).ok());
     const auto passed = std::make_shared<FakeMemory>(kBytes);
@@ -284,6 +291,57 @@ TEST_F(ManagedBuffers, FailWhereAnOutputDoesNotFitAndTheInputIsAsShort) {
     asked.outputs[0].dimensions = {};
     asked.inputs[0].dimensions = {2, 2};
     EXPECT_TRUE(open->execute(asked, HalVersion::V1_3, {}).status.ok());
+}
+
+TEST(ManagedBufferCalls, AreAmongThoseThatAClientMayMakeAtOnce) {
+    Options options;
+    options.calls = {.perClient = 1, .perGroup = 8, .shared = 8, .most = 8};
+    const std::unique_ptr<Device> device = makeDevice(options);
+    const std::shared_ptr<Client> client = device->client(kModest).value();
+    PrepareOptions prepareOptions;
+    prepareOptions.client = client;
+    const Description description = {
+            .dimensions = {},
+            .inputs = {{.model = device->prepare(reluModel(), HalVersion::V1_3, prepareOptions)
+                                         .value()}},
+            .outputs = {}};
+    {
+        const Result<CallGate::Permit> call = client->shares().calls->enter();
+        ASSERT_TRUE(call.ok());
+        EXPECT_EQ(device->allocate(description, client).status().code(),
+                  StatusCode::RESOURCE_EXHAUSTED);
+    }
+    EXPECT_TRUE(device->allocate(description, client).ok());
+}
+
+// As many as a parcel may bring, in less than what their model took to prepare.
+TEST(ManagedBufferRoles, AreComparedWithoutLookingAtEachOther) {
+    using Clock = std::chrono::steady_clock;
+    constexpr uint32_t kRoles = 80'000;
+    ModelBuilder builder;
+    const OperandSpec spec{OperandType::TENSOR_FLOAT32, {2, 2}};
+    const uint32_t input = builder.input(spec);
+    for (uint32_t i = 1; i < kRoles; ++i) {
+        builder.input(spec);
+    }
+    builder.operation(OperationType::RELU, {input}, {builder.output(spec)});
+    const std::unique_ptr<Device> device = makeDevice({});
+    const Clock::time_point begin = Clock::now();
+    const auto model = device->prepare(builder.build(), HalVersion::V1_3, {});
+    ASSERT_TRUE(model.ok()) << model.status().toString();
+    const Clock::time_point prepared = Clock::now();
+    Description description;
+    for (uint32_t i = 0; i < kRoles; ++i) {
+        description.inputs.push_back({.model = *model, .index = i});
+    }
+    const size_t before = (*model)->client()->account().memory->reserved();
+    const Clock::time_point asked = Clock::now();
+    const auto buffer = device->allocate(description, nullptr);
+    const Clock::time_point allocated = Clock::now();
+    ASSERT_TRUE(buffer.ok()) << buffer.status().toString();
+    EXPECT_LT(allocated - asked, prepared - begin);
+    EXPECT_GE((*model)->client()->account().memory->reserved(), before + kRoles * 16)
+            << "they are kept with it";
 }
 
 TEST_F(ManagedBuffers, AreChargedToTheirClient) {
