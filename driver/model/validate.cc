@@ -2,15 +2,25 @@
 
 #include "driver/model/validate.h"
 
+#include <cstddef>
 #include <set>
+#include <string>
 #include <string_view>
 
 namespace halyard::driver {
 namespace {
 
+// Every operand and operation of an extension is looked up among them, before its client's turn
+// has come.
+constexpr size_t kMostExtensions = 256;
+
 Status validateExtensions(const Model& model, HalVersion version) {
     if (!model.extensionNameToPrefix.empty() && version < HalVersion::V1_2) {
         return invalidArgument("extensions exist only from HAL 1.2");
+    }
+    if (model.extensionNameToPrefix.size() > kMostExtensions) {
+        return unsupported("a model of " + std::to_string(model.extensionNameToPrefix.size()) +
+                           " extensions; the limit is " + std::to_string(kMostExtensions));
     }
     std::set<std::string_view> names;
     std::set<uint16_t> prefixes;

@@ -4,7 +4,8 @@
 // operation computes (driver/ops checks that). The source of the rules is the NN HAL 1.0–1.3
 // definition and, where it is silent, what AOSP's own validation does.
 //
-// Every failure is INVALID_ARGUMENT and says which subgraph, operation or operand broke which rule.
+// Every failure is INVALID_ARGUMENT and says which subgraph, operation or operand broke which rule;
+// but for that of a model of far more extensions than there are, which is UNSUPPORTED.
 // Nothing is read from pools, whose content the client may still change.
 
 #pragma once

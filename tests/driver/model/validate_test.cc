@@ -89,6 +89,18 @@ TEST_F(ModelValidation, ExtensionsAreValidFrom1_2WhenDeclaredAndUnsupported) {
     EXPECT_TRUE(mDevice->supportedOperations(own, HalVersion::V1_2).ok());
 }
 
+TEST_F(ModelValidation, ModelsOfFarMoreExtensionsThanThereAreAreUnsupported) {
+    Model model = extensionModel();
+    for (uint16_t prefix = 1000; model.extensionNameToPrefix.size() < 256; ++prefix) {
+        model.extensionNameToPrefix.push_back(
+                {.name = "com.example." + std::to_string(prefix), .prefix = prefix});
+    }
+    EXPECT_TRUE(mDevice->supportedOperations(model, HalVersion::V1_2).ok());
+    model.extensionNameToPrefix.push_back({.name = "com.example.last", .prefix = 1});
+    EXPECT_EQ(mDevice->supportedOperations(model, HalVersion::V1_2).status().code(),
+              StatusCode::UNSUPPORTED);
+}
+
 TEST_F(ModelValidation, OemOperandsAreExemptFromQuantizationAndSize) {
     ModelBuilder builder;
     const uint32_t input = builder.constant<uint8_t>(
