@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace halyard::hal::aidl {
 namespace {
@@ -52,7 +53,11 @@ Result<driver::SharedMemory> import(const graphics::HardwareBuffer& wire,
     if (wire.handle.fds.empty()) {
         return invalidArgument("memory: a hardware buffer without a descriptor");
     }
-    return importHardwareBuffer(wire.handle.fds[0].fd, width, options);
+    std::vector<int> fds;
+    for (const BorrowedDescriptor& descriptor : wire.handle.fds) {
+        fds.push_back(descriptor.fd);
+    }
+    return importHardwareBuffer(fds, width, options);
 }
 
 }  // namespace

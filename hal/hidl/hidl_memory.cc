@@ -39,7 +39,7 @@ driver::SharedMemory importMemory(std::string name, const ReceivedHandle& handle
         return importMappedFile(fds[0], size, ints[0], offset, options);
     }
     if (name == "hardware_buffer_blob" && !fds.empty()) {
-        return importHardwareBuffer(fds[0], size, options);
+        return importHardwareBuffer(fds, size, options);
     }
     return unmappableMemory(std::move(name), size, true,
                             unsupported("memory of this kind can't be mapped"));

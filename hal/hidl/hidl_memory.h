@@ -13,10 +13,10 @@
 
 namespace halyard::hal::hidl {
 
-// "ashmem" and "mmap_fd" are mapped, and so is "hardware_buffer_blob" where its first descriptor is
-// memory; "hardware_buffer" is known but can't be mapped. Takes its own duplicate of the handle's
-// descriptor. Never fails: what is wrong with the handle is reported by valid() or use(), where the
-// contract wants it.
+// "ashmem" and "mmap_fd" are mapped, and so is "hardware_buffer_blob" where one of its descriptors
+// is memory; "hardware_buffer" is known but can't be mapped. Takes its own duplicate of the
+// handle's descriptor. Never fails: what is wrong with the handle is reported by valid() or use(),
+// where the contract wants it.
 driver::SharedMemory importMemory(std::string name, const ReceivedHandle& handle, uint64_t size,
                                   const ImportOptions& options = {});
 

@@ -280,6 +280,12 @@ driver::SharedMemory import(std::string_view name, int fd, uint64_t size, Result
                                                   std::move(descriptor));
 }
 
+// What a graphics allocator may make a buffer of.
+bool isMemory(DescriptorKind kind) {
+    return kind == DescriptorKind::DMA_BUF || kind == DescriptorKind::SHARED_MEMORY ||
+           kind == DescriptorKind::ASHMEM;
+}
+
 }  // namespace
 
 driver::SharedMemory importAshmem(int fd, uint64_t size, const ImportOptions& options) {
@@ -288,8 +294,15 @@ driver::SharedMemory importAshmem(int fd, uint64_t size, const ImportOptions& op
     return import(kAshmem, fd, size, Place(), options);
 }
 
-driver::SharedMemory importHardwareBuffer(int fd, uint64_t size, const ImportOptions& options) {
-    return import(kHardwareBuffer, fd, size, Place(), options);
+driver::SharedMemory importHardwareBuffer(std::span<const int> fds, uint64_t size,
+                                          const ImportOptions& options) {
+    const auto memory = std::ranges::find_if(fds, [size](int fd) {
+        const DescriptorKind kind = kindOf(fd);
+        return isMemory(kind) && (size == 0 || checkReaches(fd, kind, size).ok());
+    });
+    // Where none of them is, the first one's use says why.
+    return import(kHardwareBuffer, memory != fds.end() ? *memory : fds.front(), size, Place(),
+                  options);
 }
 
 driver::SharedMemory importMappedFile(int fd, uint64_t size, int protection, uint64_t offset,

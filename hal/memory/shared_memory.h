@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "driver/account.h"
@@ -34,9 +35,11 @@ struct ImportOptions {
 
 // "ashmem": a whole region that may be written, of ashmem, a memfd or a dma-buf.
 driver::SharedMemory importAshmem(int fd, uint64_t size, const ImportOptions& options = {});
-// "hardware_buffer_blob": the first descriptor of a buffer of format BLOB, which graphics
-// allocators make of a dma-buf or of shared memory, from its first byte on.
-driver::SharedMemory importHardwareBuffer(int fd, uint64_t size, const ImportOptions& options = {});
+// "hardware_buffer_blob": a buffer of format BLOB, which graphics allocators make of a dma-buf or
+// of shared memory, from its first byte on. Of its descriptors, which are one at least, the first
+// that is memory of so many bytes: some allocators put others before it.
+driver::SharedMemory importHardwareBuffer(std::span<const int> fds, uint64_t size,
+                                          const ImportOptions& options = {});
 // "mmap_fd": `size` bytes from `offset` on, to be mapped with no more than this protection
 // (PROT_*).
 driver::SharedMemory importMappedFile(int fd, uint64_t size, int protection, uint64_t offset,

@@ -404,7 +404,7 @@ TEST(SharedMemory, OtherHardwareBuffersAreKnownButNotMapped) {
     }
 }
 
-TEST(SharedMemory, BlobsOfHardwareBuffersAreMappedByTheirFirstDescriptor) {
+TEST(SharedMemory, BlobsOfHardwareBuffersAreMappedByTheFirstDescriptorThatHoldsThem) {
     File file(4096);
     const driver::SharedMemory memory =
             hidl::importMemory("hardware_buffer_blob", handleOf({file.fd()}), 4096);
@@ -412,6 +412,22 @@ TEST(SharedMemory, BlobsOfHardwareBuffersAreMappedByTheirFirstDescriptor) {
     const Result<driver::MemoryUse> use = memory->useWhole(nullptr);
     ASSERT_TRUE(use.ok()) << use.status().toString();
     EXPECT_TRUE(use->writable());
+    const FileDescriptor device(open("/dev/null", O_RDWR | O_CLOEXEC));
+    File shorter(1000);
+    File later(8192);
+    const driver::SharedMemory behind =
+            hidl::importMemory("hardware_buffer_blob",
+                               handleOf({device.get(), shorter.fd(), file.fd(), later.fd()}), 4096);
+    const Result<driver::MemoryUse> used = behind->useWhole(nullptr);
+    ASSERT_TRUE(used.ok()) << used.status().toString();
+    (*used->bytes(0, 1))[0] = 77;
+    EXPECT_EQ((*use->bytes(0, 1))[0], 77) << "and no later one";
+    EXPECT_EQ(
+            hidl::importMemory("hardware_buffer_blob", handleOf({shorter.fd(), device.get()}), 4096)
+                    ->useWhole(nullptr)
+                    .status()
+                    .code(),
+            StatusCode::INVALID_ARGUMENT);
     const driver::SharedMemory none =
             hidl::importMemory("hardware_buffer_blob", handleOf({}), 4096);
     EXPECT_FALSE(none->useWhole(nullptr).ok());
