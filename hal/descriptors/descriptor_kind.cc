@@ -101,7 +101,8 @@ class Surroundings {
   public:
     Surroundings()
         : mMountTable(open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)),
-          mDisks(readMountTable()) {
+          mMounts(readMountTable()),
+          mDisks(disksIn(mMounts)) {
         // Since Android 11 there is one with the number of the boot in its name as well.
         std::string path = "/dev/ashmem";
         mAshmem[0] = deviceAt(path);
@@ -134,13 +135,22 @@ class Surroundings {
         // A disk may have been mounted later.
         if (const Clock::time_point now = Clock::now(); now >= mNextLook) {
             mNextLook = now + kBetweenLooks;
-            mDisks = readMountTable();
+            mMounts = readMountTable();
+            mDisks = disksIn(mMounts);
         }
         return std::ranges::binary_search(mDisks, device);
     }
 
+    // Of what was mounted at the last look; empty: of none of them.
+    std::string fileSystemOf(const struct statx& status) const {
+        const DeviceNumber device = {.major = status.stx_dev_major, .minor = status.stx_dev_minor};
+        const std::lock_guard lock(mMutex);
+        const auto found = std::ranges::lower_bound(mMounts, device, {}, &Mount::device);
+        return found != mMounts.end() && found->device == device ? found->fileSystem : "";
+    }
+
   private:
-    std::vector<DeviceNumber> readMountTable() const {
+    std::vector<Mount> readMountTable() const {
         std::string text;
         std::array<char, 16384> part;
         ssize_t size = 0;
@@ -149,12 +159,13 @@ class Surroundings {
                              static_cast<off_t>(text.size()))) > 0) {
             text.append(part.data(), static_cast<size_t>(size));
         }
-        return disksIn(text);
+        return mountsIn(text);
     }
 
     const FileDescriptor mMountTable;
     std::array<std::optional<DeviceNumber>, 2> mAshmem;
     mutable std::mutex mMutex;
+    mutable std::vector<Mount> mMounts;        // sorted
     mutable std::vector<DeviceNumber> mDisks;  // sorted
     mutable Clock::time_point mNextLook;
 };
@@ -167,8 +178,8 @@ const Surroundings& surroundings() {
 
 }  // namespace
 
-std::vector<DeviceNumber> disksIn(std::string_view mountTable) {
-    std::vector<DeviceNumber> disks;
+std::vector<Mount> mountsIn(std::string_view mountTable) {
+    std::vector<Mount> mounts;
     while (!mountTable.empty()) {
         const size_t end = std::min(mountTable.find('\n'), mountTable.size());
         std::string_view line = mountTable.substr(0, end);
@@ -180,12 +191,24 @@ std::vector<DeviceNumber> disksIn(std::string_view mountTable) {
         while (!line.empty() && takeWord(line) != "-") {
         }
         const std::string_view kind = takeWord(line);
-        if (device.has_value() && device->major != 0 &&
-            std::ranges::find(kDiskFileSystems, kind) != kDiskFileSystems.end()) {
-            disks.push_back(*device);
+        if (device.has_value()) {
+            mounts.push_back({.device = *device, .fileSystem = std::string(kind)});
         }
     }
-    std::ranges::sort(disks);
+    std::ranges::sort(mounts);
+    const auto again = std::ranges::unique(mounts);
+    mounts.erase(again.begin(), again.end());
+    return mounts;
+}
+
+std::vector<DeviceNumber> disksIn(std::span<const Mount> mounts) {
+    std::vector<DeviceNumber> disks;
+    for (const Mount& mount : mounts) {
+        if (mount.device.major != 0 &&
+            std::ranges::find(kDiskFileSystems, mount.fileSystem) != kDiskFileSystems.end()) {
+            disks.push_back(mount.device);
+        }
+    }
     return disks;
 }
 
@@ -224,6 +247,47 @@ DescriptorKind kindOf(int fd) {
             return surroundings().isOnDisk(*status) ? DescriptorKind::FILE : DescriptorKind::OTHER;
         default:
             return DescriptorKind::OTHER;
+    }
+}
+
+std::string describeDescriptor(int fd) {
+    switch (kindOf(fd)) {
+        case DescriptorKind::SHARED_MEMORY:
+            return "shared memory";
+        case DescriptorKind::ASHMEM:
+            return "ashmem";
+        case DescriptorKind::DMA_BUF:
+            return "a dma-buf";
+        case DescriptorKind::FILE:
+            return "a file on a disk";
+        case DescriptorKind::HUGE_PAGES:
+            return "memory of huge pages";
+        case DescriptorKind::FENCE:
+            return "a fence";
+        case DescriptorKind::OTHER:
+            break;
+    }
+    const std::optional<struct statx> status = statusOf(fd);
+    if (!status.has_value()) {
+        return "no open descriptor";
+    }
+    switch (status->stx_mode & S_IFMT) {
+        case S_IFREG: {
+            const std::string fileSystem = surroundings().fileSystemOf(*status);
+            return fileSystem.empty() ? "a file of a file system that is not mounted here"
+                                      : "a file of " + fileSystem;
+        }
+        case S_IFDIR:
+            return "a directory";
+        case S_IFIFO:
+            return "a pipe";
+        case S_IFSOCK:
+            return "a socket";
+        case S_IFCHR:
+        case S_IFBLK:
+            return "a device";
+        default:
+            return "an object of the kernel's own";
     }
 }
 

@@ -11,6 +11,8 @@
 
 #include <compare>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -41,6 +43,10 @@ Result<FileDescriptor> duplicateFence(int fd);
 // not, or if it is no memory at all.
 Status checkReaches(int fd, DescriptorKind kind, uint64_t end);
 
+// In words, for people: "a file of overlay", "a pipe". The mount table says it: no file system is
+// asked.
+std::string describeDescriptor(int fd);
+
 // Opens what kindOf() reads, the mount table and the numbers of ashmem's devices, while there are
 // files to be opened; otherwise its first call does. Any number of times.
 void prepareDescriptorKinds();
@@ -53,8 +59,18 @@ struct DeviceNumber {
     auto operator<=>(const DeviceNumber&) const = default;
 };
 
-// The disks in a mount table (the text of /proc/self/mountinfo) that hold file systems of kinds
-// that are known to wait for nothing but the disk.
-std::vector<DeviceNumber> disksIn(std::string_view mountTable);
+// What lies in a place of the mount table.
+struct Mount {
+    DeviceNumber device;
+    std::string fileSystem;  // "ext4"
+
+    auto operator<=>(const Mount&) const = default;
+};
+
+// Those of a mount table (the text of /proc/self/mountinfo), each once, sorted.
+std::vector<Mount> mountsIn(std::string_view mountTable);
+// Of these, the disks that hold file systems of kinds that are known to wait for nothing but the
+// disk.
+std::vector<DeviceNumber> disksIn(std::span<const Mount> mounts);
 
 }  // namespace halyard::hal

@@ -20,13 +20,17 @@ namespace {
 // one that is stuck holds no more than what the client itself may have running.
 constexpr std::chrono::seconds kPatience{2};
 
+// Of each kind, of any device.
+constexpr size_t kMostFiles = 32;
+
 Status import(std::span<const int> files, std::string_view kind,
               std::vector<FileDescriptor>& imported) {
     for (const int file : files) {
         const DescriptorKind found = kindOf(file);
         if (found != DescriptorKind::SHARED_MEMORY && found != DescriptorKind::FILE) {
-            return invalidArgument("a " + std::string(kind) +
-                                   " file is neither memory nor on a disk of this device");
+            return internalError("a " + std::string(kind) +
+                                 " file is neither memory nor on a disk of this device: it is " +
+                                 describeDescriptor(file));
         }
         FileDescriptor own(fcntl(file, F_DUPFD_CLOEXEC, 0));
         if (!own.valid()) {
@@ -43,6 +47,10 @@ Status import(std::span<const int> files, std::string_view kind,
 Result<std::shared_ptr<const driver::CompilationCache>> importCache(
         std::span<const int> modelFiles, std::span<const int> dataFiles,
         const std::array<uint8_t, 32>& token, driver::ProcessId client) {
+    if (modelFiles.size() > kMostFiles || dataFiles.size() > kMostFiles) {
+        return invalidArgument(std::to_string(modelFiles.size()) + " model files and " +
+                               std::to_string(dataFiles.size()) + " data files");
+    }
     auto cache = std::make_shared<driver::CompilationCache>();
     HALYARD_RETURN_IF_ERROR(import(modelFiles, "model", cache->modelFiles));
     HALYARD_RETURN_IF_ERROR(import(dataFiles, "data", cache->dataFiles));

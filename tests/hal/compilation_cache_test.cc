@@ -189,7 +189,8 @@ TEST_P(CompilationCachingByCaches, InvalidNumCache) {
         ASSERT_TRUE(model.ok()) << model.status().toString();
         EXPECT_EQ(run(**model), (Values{11.0F, 22.0F}));
         EXPECT_TRUE(isRefusal(retrieve().status()));
-        EXPECT_TRUE(isRefusal(mDevice->prepareFromCache(with(cache)).status()));
+        EXPECT_EQ(mDevice->prepareFromCache(with(cache)).status().code(),
+                  StatusCode::INVALID_ARGUMENT);
     }
     EXPECT_EQ(mFiles.content(), TestCacheFiles::Content());
 }
@@ -226,7 +227,7 @@ TEST_P(CompilationCachingByCaches, TakesNothingButMemoryAndFilesOnDisks) {
                 withModel(FileDescriptor(open("/dev/zero", O_RDWR | O_CLOEXEC)));
         for (const PrepareOptions& options : {pipe, socket, device}) {
             ASSERT_TRUE(mDevice->prepare(addModel(), options).ok());
-            EXPECT_TRUE(isRefusal(mDevice->prepareFromCache(options).status()));
+            EXPECT_EQ(mDevice->prepareFromCache(options).status().code(), StatusCode::INTERNAL);
         }
     }
     EXPECT_EQ(mFiles.content(), TestCacheFiles::Content());
@@ -426,9 +427,18 @@ TEST(CacheFiles, AreMemoryOrLieOnADisk) {
     };
     EXPECT_EQ(import(file.get(), disk.get()), StatusCode::OK);
     for (const int other : {reading.get(), writing.get(), zeros.get(), -1}) {
-        EXPECT_EQ(import(other, file.get()), StatusCode::INVALID_ARGUMENT);
-        EXPECT_EQ(import(file.get(), other), StatusCode::INVALID_ARGUMENT);
+        EXPECT_EQ(import(other, file.get()), StatusCode::INTERNAL) << "no argument is wrong";
+        EXPECT_EQ(import(file.get(), other), StatusCode::INTERNAL);
     }
+    const std::vector<int> many(33, file.get());
+    EXPECT_EQ(importCache(many, {}, {}, {.pid = 1, .uid = 1}).status().code(),
+              StatusCode::INVALID_ARGUMENT);
+    const int pipe = reading.get();
+    EXPECT_NE(importCache({&pipe, 1}, {}, {}, {.pid = 1, .uid = 1})
+                      .status()
+                      .message()
+                      .find("it is a pipe"),
+              std::string::npos);
 }
 
 // ---- What no client of ours sends ---------------------------------------------------------------

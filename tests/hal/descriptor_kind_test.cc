@@ -80,6 +80,13 @@ TEST(DescriptorKinds, WhatClientsMayHoldIsNothingElse) {
                   StatusCode::INVALID_ARGUMENT);
     }
     EXPECT_EQ(kindOf(-1), DescriptorKind::OTHER);
+    EXPECT_EQ(describeDescriptor(from.get()), "a pipe");
+    EXPECT_EQ(describeDescriptor(event.get()), "an object of the kernel's own");
+    EXPECT_EQ(describeDescriptor(socket.get()), "a socket");
+    EXPECT_EQ(describeDescriptor(null.get()), "a device");
+    EXPECT_EQ(describeDescriptor(process.get()), "a file of proc");
+    EXPECT_EQ(describeDescriptor(folder.get()), "a directory");
+    EXPECT_EQ(describeDescriptor(-1), "no open descriptor");
 }
 
 TEST(DescriptorKinds, ReadsDisksFromAMountTable) {
@@ -95,8 +102,12 @@ TEST(DescriptorKinds, ReadsDisksFromAMountTable) {
             "36";
     const std::vector<DeviceNumber> expected = {{.major = 253, .minor = 5},
                                                 {.major = 254, .minor = 0}};
-    EXPECT_EQ(disksIn(kTable), expected);
-    EXPECT_TRUE(disksIn("").empty());
+    const std::vector<Mount> mounts = mountsIn(kTable);
+    EXPECT_EQ(disksIn(mounts), expected);
+    EXPECT_EQ(mounts.size(), 7U);
+    EXPECT_EQ(mounts.front(), (Mount{.device = {.major = 0, .minor = 21}, .fileSystem = "proc"}));
+    EXPECT_EQ(mountsIn(std::string(kTable) + "\n" + std::string(kTable)), mounts) << "each once";
+    EXPECT_TRUE(mountsIn("").empty());
 }
 
 TEST(DescriptorKinds, KnowsKernelsThatCloseInTheTableOfTheCaller) {
