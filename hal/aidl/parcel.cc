@@ -153,8 +153,11 @@ Result<std::optional<std::string>> AidlReader::readNullableString() {
     if (count == -1) {
         return text;
     }
-    if (count < 0) {
-        return invalidArgument("parcel: a string of " + std::to_string(count) + " units");
+    // Before anything is computed of it that 32 bits may not hold.
+    const size_t left = mParcel.remaining();
+    if (count < 0 || static_cast<size_t>(count) >= left / sizeof(char16_t)) {
+        return invalidArgument("parcel: a string of " + std::to_string(count) + " units where " +
+                               std::to_string(left) + " bytes are left");
     }
     const size_t size = (static_cast<size_t>(count) + 1) * sizeof(char16_t);
     HALYARD_ASSIGN_OR_RETURN(const std::span<const uint8_t> bytes, mParcel.readBytes(size));

@@ -196,6 +196,18 @@ TEST(AidlRelease, KnowsTheCodesOfItsServiceManager) {
     EXPECT_FALSE(Release(36).managerMethod(4).has_value());
 }
 
+// Twice as many bytes, and the NUL's, are more than 32 bits hold.
+TEST(AidlParcel, HasNoStringsThatAreLongerThanItself) {
+    const auto ofUnits = [](int32_t units) {
+        return readBack<std::string>(words({units, 0x00410041, 0x41}));
+    };
+    EXPECT_EQ(ofUnits(3).value(), "AAA");
+    for (const int32_t units : {4, std::numeric_limits<int32_t>::max()}) {
+        EXPECT_EQ(ofUnits(units).status().message(),
+                  "parcel: a string of " + std::to_string(units) + " units where 8 bytes are left");
+    }
+}
+
 TEST(AidlParcel, HasNoArraysThatTakeFarMoreRoomThanItself) {
     // Each operand is there, and has no fields: its size alone.
     const auto withoutFields = [](int32_t count) {
