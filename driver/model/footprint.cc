@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "engine/graph/tensor.h"
+
 namespace halyard::driver {
 namespace {
 
@@ -85,6 +87,10 @@ size_t footprintOf(const Request& request) {
         }
     }
     return bytes;
+}
+
+size_t resultFootprintOf(size_t outputs) {
+    return outputs * (sizeof(OutputShape) + engine::kMaxRank * sizeof(uint32_t) + kBlock);
 }
 
 }  // namespace halyard::driver

@@ -19,5 +19,7 @@ size_t footprintOf(const Model& model);
 // constants lie in.
 size_t preparedFootprintOf(const Model& model);
 size_t footprintOf(const Request& request);
+// Bytes that what an execution of a model of so many outputs reports takes, where that is kept.
+size_t resultFootprintOf(size_t outputs);
 
 }  // namespace halyard::driver

@@ -2,19 +2,39 @@
 
 #include "hal/aidl/answers.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "driver/error_status.h"
 #include "engine/base/log.h"
 
 namespace halyard::hal::aidl {
+namespace {
+
+// What a client is told of a failure, which may quote what the client has sent. The log has it all.
+constexpr size_t kLongestMessage = 512;
+
+// No longer than that, in whole characters.
+std::string_view beginningOf(std::string_view message) {
+    if (message.size() <= kLongestMessage) {
+        return message;
+    }
+    size_t end = kLongestMessage;
+    while (end > 0 && (static_cast<uint8_t>(message[end]) & 0xc0U) == 0x80U) {
+        --end;
+    }
+    return message.substr(0, end);
+}
+
+}  // namespace
 
 Status refuse(AidlObject::Call& call, const Status& failure, std::string_view what) {
     log(LogLevel::WARNING, std::string(what) + ": " + failure.toString());
     // All of AIDL's versions know the same ones.
     const driver::ErrorStatus answer = driver::toErrorStatus(failure, driver::HalVersion::AIDL_V1);
     return call.raise({.code = Exception::kServiceSpecific,
-                       .message = std::string(failure.message()),
+                       .message = std::string(beginningOf(failure.message())),
                        .serviceSpecific = static_cast<int32_t>(answer)});
 }
 

@@ -25,8 +25,8 @@ struct Dialect {
     }
 };
 
-// Answers the failure as an exception with the ErrorStatus that it is, and logs it. `what`: the
-// method.
+// Answers the failure as an exception with the ErrorStatus that it is and the beginning of its
+// message, and logs it. `what`: the method.
 Status refuse(AidlObject::Call& call, const Status& failure, std::string_view what);
 
 }  // namespace halyard::hal::aidl

@@ -2,10 +2,12 @@
 
 #include "hal/aidl/burst_object.h"
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <variant>
 
+#include "driver/model/footprint.h"
 #include "hal/aidl/conversion.h"
 #include "hal/aidl/execution_answer.h"
 #include "hal/aidl/memory.h"
@@ -19,6 +21,9 @@ namespace {
 
 // Of memory that need not be kept.
 constexpr int64_t kNoToken = -1;
+
+// What an object takes beside what the last execution reported.
+constexpr size_t kOverhead = 1024;
 
 Status checkTokens(const nn::Request& request, std::span<const int64_t> tokens) {
     if (tokens.size() != request.pools.size()) {
@@ -36,10 +41,22 @@ Status checkTokens(const nn::Request& request, std::span<const int64_t> tokens) 
 
 }  // namespace
 
-BurstObject::BurstObject(std::shared_ptr<const driver::PreparedModel> model, const Dialect& dialect)
+BurstObject::BurstObject(std::shared_ptr<const driver::PreparedModel> model, Reservation held,
+                         const Dialect& dialect)
     : AidlObject(IBurst::info(), dialect.release, dialect.number()),
       mModel(std::move(model)),
+      mHeld(std::move(held)),
       mDialect(dialect) {}
+
+Result<std::shared_ptr<BurstObject>> BurstObject::create(
+        std::shared_ptr<const driver::PreparedModel> model, const Dialect& dialect) {
+    const size_t outputs = model->boundary().outputs.size();
+    HALYARD_ASSIGN_OR_RETURN(Reservation held,
+                             Reservation::create(model->client()->account().memory,
+                                                 kOverhead + driver::resultFootprintOf(outputs)));
+    return std::shared_ptr<BurstObject>(
+            new BurstObject(std::move(model), std::move(held), dialect));
+}
 
 Status BurstObject::serve(uint32_t code, Call& call) {
     using Self = BurstObject;
@@ -59,6 +76,9 @@ Result<std::shared_ptr<const KeptMemory>> BurstObject::memoryOf(int64_t token,
             return known->second;
         }
     }
+    // It is mapped on the caller's thread.
+    HALYARD_ASSIGN_OR_RETURN(const driver::CallGate::Permit permit,
+                             mModel->client()->shares().calls->enter());
     HALYARD_ASSIGN_OR_RETURN(KeptMemory kept, keepMemory(wire, *mModel->client()));
     auto shared = std::make_shared<const KeptMemory>(std::move(kept));
     if (shared->whole.mapping() != nullptr) {

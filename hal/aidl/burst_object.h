@@ -23,7 +23,9 @@ namespace halyard::hal::aidl {
 
 class BurstObject : public AidlObject {
   public:
-    BurstObject(std::shared_ptr<const driver::PreparedModel> model, const Dialect& dialect);
+    // Charged to the model's client. RESOURCE_EXHAUSTED: the account has no room.
+    static Result<std::shared_ptr<BurstObject>> create(
+            std::shared_ptr<const driver::PreparedModel> model, const Dialect& dialect);
 
   protected:
     Status serve(uint32_t code, Call& call) override;
@@ -33,6 +35,8 @@ class BurstObject : public AidlObject {
     // released meanwhile.
     using Held = std::vector<std::shared_ptr<const KeptMemory>>;
 
+    BurstObject(std::shared_ptr<const driver::PreparedModel> model, Reservation held,
+                const Dialect& dialect);
     Status executeSynchronously(Call& call);
     Status executeSynchronouslyWithConfig(Call& call);
     Status releaseMemoryResource(Call& call);
@@ -44,6 +48,7 @@ class BurstObject : public AidlObject {
     Result<std::shared_ptr<const KeptMemory>> memoryOf(int64_t token, const nn::Memory& wire);
 
     const std::shared_ptr<const driver::PreparedModel> mModel;
+    const Reservation mHeld;  // of the object
     const Dialect mDialect;
     std::atomic<bool> mComputing = false;
     driver::ExecutionResult mResult;  // of the turn

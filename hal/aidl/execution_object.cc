@@ -2,10 +2,13 @@
 
 #include "hal/aidl/execution_object.h"
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
+#include "driver/model/footprint.h"
 #include "hal/aidl/conversion.h"
 #include "hal/aidl/execution_answer.h"
 #include "hal/aidl/fenced.h"
@@ -14,6 +17,20 @@
 namespace halyard::hal::aidl {
 
 using nn::IExecution;
+
+namespace {
+
+// What an object takes beside its request.
+constexpr size_t kOverhead = 1024;
+
+Status checkCount(std::string_view what, size_t given, size_t model) {
+    return given == model ? Status()
+                          : invalidArgument("the request has " + std::to_string(given) + " " +
+                                            std::string(what) + ", and the model " +
+                                            std::to_string(model));
+}
+
+}  // namespace
 
 ExecutionObject::ExecutionObject(std::shared_ptr<const driver::PreparedModel> model,
                                  driver::ExecuteOptions options, const Dialect& dialect)
@@ -26,9 +43,17 @@ Result<std::shared_ptr<ExecutionObject>> ExecutionObject::create(
         std::shared_ptr<const driver::PreparedModel> model, const nn::Request& request,
         driver::ExecuteOptions options, const Dialect& dialect) {
     const driver::Client& client = *model->client();
+    const driver::ModelBoundary& boundary = model->boundary();
+    HALYARD_RETURN_IF_ERROR(checkCount("inputs", request.inputs.size(), boundary.inputs.size()));
+    HALYARD_RETURN_IF_ERROR(checkCount("outputs", request.outputs.size(), boundary.outputs.size()));
+    // What is ignored is neither kept nor copied for each computation.
+    driver::noteIgnored(options.hints, "createReusableExecution");
+    options.hints = {};
     std::shared_ptr<ExecutionObject> execution(
             new ExecutionObject(std::move(model), std::move(options), dialect));
     HALYARD_ASSIGN_OR_RETURN(execution->mRequest, decodeArguments(request));
+    // Memory is mapped on the caller's thread.
+    HALYARD_ASSIGN_OR_RETURN(const driver::CallGate::Permit permit, client.shares().calls->enter());
     for (size_t i = 0; i < request.pools.size(); ++i) {
         const auto* memory = std::get_if<nn::Memory>(&request.pools[i].value);
         if (memory == nullptr) {
@@ -41,13 +66,21 @@ Result<std::shared_ptr<ExecutionObject>> ExecutionObject::create(
             return kept.status().withContext("pool " + std::to_string(i));
         }
         if (kept->whole.mapping() == nullptr && kept->memory->size() != 0) {
-            return kept->memory->useWhole(&client.account())
-                    .status()
-                    .withContext("pool " + std::to_string(i));
+            Result<driver::MemoryUse> whole = kept->memory->useWhole(&client.account());
+            if (!whole.ok()) {
+                return whole.status().withContext("pool " + std::to_string(i));
+            }
+            kept->whole = *std::move(whole);
         }
         execution->mRequest.pools.emplace_back(kept->memory);
         execution->mMemory.push_back(*std::move(kept));
     }
+    HALYARD_ASSIGN_OR_RETURN(
+            execution->mHeld,
+            Reservation::create(client.account().memory,
+                                kOverhead + driver::footprintOf(execution->mRequest) +
+                                        execution->mMemory.size() * sizeof(KeptMemory) +
+                                        driver::resultFootprintOf(boundary.outputs.size())));
     return execution;
 }
 

@@ -18,8 +18,10 @@ namespace halyard::hal::aidl {
 
 class ExecutionObject : public AidlObject {
   public:
-    // What the request names is kept with it, and charged to the model's client. INVALID_ARGUMENT
-    // as decode(); whether the request fits the model is found out by each computation.
+    // The request and what it names are kept, and charged to the model's client. INVALID_ARGUMENT
+    // as decode(), or where it has not as many arguments as the model; whether each of them fits
+    // the model is found out by each computation. RESOURCE_EXHAUSTED: the account has no room, or
+    // the client has too many calls in progress.
     static Result<std::shared_ptr<ExecutionObject>> create(
             std::shared_ptr<const driver::PreparedModel> model, const nn::Request& request,
             driver::ExecuteOptions options, const Dialect& dialect);
@@ -38,6 +40,7 @@ class ExecutionObject : public AidlObject {
     const Dialect mDialect;
     driver::Request mRequest;
     std::vector<KeptMemory> mMemory;
+    Reservation mHeld;  // of the object and of the request
     std::atomic<bool> mComputing = false;
     driver::ExecutionResult mResult;  // of the turn
 };

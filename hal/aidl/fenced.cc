@@ -2,7 +2,9 @@
 
 #include "hal/aidl/fenced.h"
 
+#include <cstddef>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "hal/aidl/conversion.h"
@@ -14,11 +16,16 @@ using nn::IFencedExecutionCallback;
 
 namespace {
 
+// What an object takes, and what the kernel's name for it does.
+constexpr size_t kOverhead = 1024;
+
 // IFencedExecutionCallback of an execution that is over.
 class FencedExecutionObject final : public AidlObject {
   public:
-    FencedExecutionObject(const driver::ExecutionResult& result, const Dialect& dialect)
+    FencedExecutionObject(const driver::ExecutionResult& result, Reservation held,
+                          const Dialect& dialect)
         : AidlObject(IFencedExecutionCallback::info(), dialect.release, dialect.number()),
+          mHeld(std::move(held)),
           mLaunched(result.timing),
           mFenced(result.timingFenced) {}
 
@@ -31,6 +38,7 @@ class FencedExecutionObject final : public AidlObject {
     }
 
   private:
+    const Reservation mHeld;
     const driver::Timing mLaunched;
     const driver::Timing mFenced;
 };
@@ -57,10 +65,13 @@ Result<nn::FencedExecutionResult> executeFenced(const driver::PreparedModel& mod
                                                 const Dialect& dialect) {
     HALYARD_RETURN_IF_ERROR(options.status());
     HALYARD_RETURN_IF_ERROR(model.validateFenced(request, dialect.version));
+    // Nobody computes what could not be told of.
+    HALYARD_ASSIGN_OR_RETURN(Reservation held,
+                             Reservation::create(model.client()->account().memory, kOverhead));
     const driver::ExecutionResult result = model.executeFenced(request, dialect.version, *options);
     HALYARD_RETURN_IF_ERROR(result.status);
     nn::FencedExecutionResult wire;
-    wire.callback = std::make_shared<FencedExecutionObject>(result, dialect);
+    wire.callback = std::make_shared<FencedExecutionObject>(result, std::move(held), dialect);
     return wire;
 }
 

@@ -117,8 +117,10 @@ Status PreparedModelObject::executeFencedWithConfig(Call& call) {
 }
 
 Status PreparedModelObject::configureExecutionBurst(Call& call) {
-    return call.answer(IPreparedModel::ConfigureExecutionBurst::Results{
-            .result = std::make_shared<BurstObject>(mModel, mDialect)});
+    using Method = IPreparedModel::ConfigureExecutionBurst;
+    Result<std::shared_ptr<BurstObject>> burst = BurstObject::create(mModel, mDialect);
+    return burst.ok() ? call.answer(Method::Results{.result = *std::move(burst)})
+                      : refuse(call, burst.status(), Method::kName);
 }
 
 Status PreparedModelObject::createReusableExecution(Call& call) {

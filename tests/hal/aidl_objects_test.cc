@@ -3,20 +3,24 @@
 // IDevice, IPreparedModel and IExecution over AIDL, as far as driver::IDevice does not show it: how
 // failures travel, and what numbers mean.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
-
 #include <time.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "driver/model/footprint.h"
+#include "engine/base/file_descriptor.h"
 #include "engine/base/log.h"
 #include "hal/aidl/aidl_object.h"
 #include "hal/aidl/client/connection.h"
@@ -53,6 +57,11 @@ class Callback final : public AidlObject {
         return {};
     }
 };
+
+const nn::ExecutionConfig kPlain = {.measureTiming = false,
+                                    .loopTimeoutDurationNs = -1,
+                                    .executionHints = {},
+                                    .extensionNameToPrefix = {}};
 
 class AidlDevices : public ::testing::Test {
   protected:
@@ -95,6 +104,10 @@ class AidlDevices : public ::testing::Test {
         mModel = std::make_shared<PreparedModelObject>(*model, Dialect());
         return RemoteInterface(mProcess, mProcess->remote(mModel), nn::IPreparedModel::info(),
                                Release());
+    }
+    // Of whoever owns the model of prepared().
+    const driver::Account& account() const {
+        return PreparedModelObject::modelOf(ObjectRef(mModel))->client()->account();
     }
     std::array<float, 2> output() {
         std::array<float, 2> values = {};
@@ -267,11 +280,17 @@ TEST_F(AidlDevices, MapHardwareBuffersOfBytes) {
     graphics::HardwareBuffer buffer;
     buffer.description = {
             .width = 16, .height = 1, .layers = 1, .format = kBlob, .usage = 0, .stride = 16};
-    buffer.handle.fds = {{.fd = mMemory->descriptor->get()}};
-    arguments.request.pools[0].value = nn::Memory{.value = buffer};
-    const auto executed = model.call<Method>(arguments);
-    EXPECT_TRUE(executed.ok()) << executed.status().toString();
-    EXPECT_EQ(output(), (std::array<float, 2>{11.0F, 22.0F}));
+    const FileDescriptor other(open("/dev/null", O_RDWR | O_CLOEXEC));
+    const BorrowedDescriptor blob = {.fd = mMemory->descriptor->get()};
+    for (const std::vector<BorrowedDescriptor>& fds :
+         {std::vector{blob}, std::vector{BorrowedDescriptor{.fd = other.get()}, blob}}) {
+        buffer.handle.fds = fds;
+        arguments.request.pools[0].value = nn::Memory{.value = buffer};
+        const auto executed = model.call<Method>(arguments);
+        EXPECT_TRUE(executed.ok()) << executed.status().toString();
+        EXPECT_EQ(output(), (std::array<float, 2>{11.0F, 22.0F}));
+        std::memset(mMemory->memory->map()->data() + 8, 0, 8);
+    }
     buffer.description.format = 1;
     arguments.request.pools[0].value = nn::Memory{.value = buffer};
     EXPECT_FALSE(model.call<Method>(arguments).ok());
@@ -284,11 +303,7 @@ TEST_F(AidlDevices, MapHardwareBuffersOfBytes) {
 TEST_F(AidlDevices, ComputeAnExecutionAgainAndAgain) {
     const RemoteInterface model = prepared();
     using Create = nn::IPreparedModel::CreateReusableExecution;
-    const auto created = model.call<Create>({.request = encode(mRequest),
-                                             .config = {.measureTiming = false,
-                                                        .loopTimeoutDurationNs = -1,
-                                                        .executionHints = {},
-                                                        .extensionNameToPrefix = {}}});
+    const auto created = model.call<Create>({.request = encode(mRequest), .config = kPlain});
     ASSERT_TRUE(created.ok()) << created.status().toString();
     const auto execution = RemoteInterface::cast(mProcess, created->results.result,
                                                  nn::IExecution::info(), Release());
@@ -308,6 +323,163 @@ TEST_F(AidlDevices, ComputeAnExecutionAgainAndAgain) {
             {.waitFor = {}, .deadlineNs = -1, .durationNs = -1});
     ASSERT_TRUE(fenced.ok()) << fenced.status().toString();
     EXPECT_FALSE(isNull(fenced->results.result.callback));
+}
+
+TEST_F(AidlDevices, TakeExecutionsOfAsManyArgumentsAsTheModelHas) {
+    using Create = nn::IPreparedModel::CreateReusableExecution;
+    const RemoteInterface model = prepared();
+    const auto create = [&](const driver::Request& request) {
+        return model.call<Create>({.request = encode(request), .config = kPlain}).status().code();
+    };
+    EXPECT_EQ(create(mRequest), StatusCode::OK);
+    for (auto* arguments : {&mRequest.inputs, &mRequest.outputs}) {
+        const driver::RequestArgument argument = arguments->front();
+        arguments->resize(3, argument);
+        EXPECT_EQ(create(mRequest), StatusCode::INVALID_ARGUMENT);
+        arguments->clear();
+        EXPECT_EQ(create(mRequest), StatusCode::INVALID_ARGUMENT);
+        arguments->push_back(argument);
+    }
+    mRequest.outputs[0].location.length = 1 << 20;
+    EXPECT_EQ(create(mRequest), StatusCode::OK) << "the rest is found out by its computation";
+}
+
+TEST_F(AidlDevices, ChargeTheClientForWhatItKeeps) {
+    const RemoteInterface model = prepared();
+    const Budget& memory = *account().memory;
+    const auto fenced = [&] {
+        const auto answer =
+                model.call<nn::IPreparedModel::ExecuteFenced>({.request = encode(mRequest),
+                                                               .waitFor = {},
+                                                               .measureTiming = false,
+                                                               .deadlineNs = -1,
+                                                               .loopTimeoutDurationNs = -1,
+                                                               .durationNs = -1});
+        ASSERT_TRUE(answer.ok()) << answer.status().toString();
+    };
+    fenced();  // what executions need stays
+    size_t before = memory.reserved();
+    const auto expectMore = [&](size_t bytes) {
+        EXPECT_GE(memory.reserved(), before + bytes);
+        before = memory.reserved();
+    };
+    fenced();
+    expectMore(1024);
+    ASSERT_TRUE(model.call<nn::IPreparedModel::ConfigureExecutionBurst>({}).ok());
+    expectMore(1024);
+    mRequest.inputs[0].dimensions.resize(1000);
+    ASSERT_TRUE(model.call<nn::IPreparedModel::CreateReusableExecution>(
+                             {.request = encode(mRequest), .config = kPlain})
+                        .ok());
+    expectMore(1024 + driver::footprintOf(mRequest));
+    const size_t most = memory.reserved();
+    mProcess->stop();
+    EXPECT_LE(memory.reserved() + 3 * 1024 + driver::footprintOf(mRequest), most)
+            << "what is let go of costs nothing";
+}
+
+TEST_F(AidlDevices, KeepNothingForWhomThereIsNoRoom) {
+    const RemoteInterface model = prepared();
+    const Budget& memory = *account().memory;
+    const Result<Reservation> rest =
+            Reservation::create(account().memory, memory.limit() - memory.reserved() - 512);
+    ASSERT_TRUE(rest.ok()) << rest.status().toString();
+    EXPECT_EQ(model.call<nn::IPreparedModel::ConfigureExecutionBurst>({}).status().code(),
+              StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(model.call<nn::IPreparedModel::CreateReusableExecution>(
+                           {.request = encode(mRequest), .config = kPlain})
+                      .status()
+                      .code(),
+              StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(AidlDevices, MapNothingForWhomTooManyCallsAreServed) {
+    driver::Options options = testing::referenceOptions();
+    options.calls = {.perClient = 1, .perGroup = 8, .shared = 8, .most = 8};
+    mDriver = testing::serveDevice(mProcess, options).value().driver;
+    const RemoteInterface model = prepared();
+    using Create = nn::IPreparedModel::CreateReusableExecution;
+    const Create::Arguments create = {.request = encode(mRequest), .config = kPlain};
+    const auto made = model.call<nn::IPreparedModel::ConfigureExecutionBurst>({});
+    ASSERT_TRUE(made.ok()) << made.status().toString();
+    const auto burst =
+            RemoteInterface::cast(mProcess, made->results.result, nn::IBurst::info(), Release());
+    ASSERT_TRUE(burst.ok()) << burst.status().toString();
+    using Execute = nn::IBurst::ExecuteSynchronously;
+    const Execute::Arguments execute = {.request = encode(mRequest),
+                                        .memoryIdentifierTokens = {1},
+                                        .measureTiming = false,
+                                        .deadlineNs = -1,
+                                        .loopTimeoutDurationNs = -1};
+    {
+        const auto call =
+                PreparedModelObject::modelOf(ObjectRef(mModel))->client()->shares().calls->enter();
+        ASSERT_TRUE(call.ok());
+        EXPECT_EQ(model.call<Create>(create).status().code(), StatusCode::RESOURCE_EXHAUSTED);
+        EXPECT_EQ(burst->call<Execute>(execute).status().code(), StatusCode::RESOURCE_EXHAUSTED);
+        EXPECT_EQ(account().mappings->reserved(), 0U);
+    }
+    EXPECT_TRUE(model.call<Create>(create).ok());
+    EXPECT_TRUE(burst->call<Execute>(execute).ok());
+}
+
+TEST_F(AidlDevices, KeepMemoryForWhichNoDescriptorIsLeft) {
+    const RemoteInterface model = prepared();
+    const Budget& descriptors = *account().descriptors;
+    const Result<Reservation> all = Reservation::create(
+            account().descriptors, descriptors.limit() - descriptors.reserved());
+    ASSERT_TRUE(all.ok()) << all.status().toString();
+    const auto created = model.call<nn::IPreparedModel::CreateReusableExecution>(
+            {.request = encode(mRequest), .config = kPlain});
+    ASSERT_TRUE(created.ok()) << created.status().toString();
+    const auto execution = RemoteInterface::cast(mProcess, created->results.result,
+                                                 nn::IExecution::info(), Release());
+    ASSERT_TRUE(execution.ok()) << execution.status().toString();
+    for (int i = 0; i < 2; ++i) {
+        const auto computed =
+                execution->call<nn::IExecution::ExecuteSynchronously>({.deadlineNs = -1});
+        EXPECT_TRUE(computed.ok()) << computed.status().toString();
+    }
+    EXPECT_EQ(output(), (std::array<float, 2>{11.0F, 22.0F}));
+}
+
+TEST_F(AidlDevices, SayOnceThatAnExecutionsHintsAreIgnored) {
+    static std::atomic<int> said;
+    said = 0;
+    const RemoteInterface model = prepared();
+    setLogThreshold(LogLevel::VERBOSE);
+    setLogSink([](LogLevel, std::string_view line) {
+        said += line.find("hints are ignored") != std::string_view::npos ? 1 : 0;
+    });
+    nn::ExecutionConfig config = kPlain;
+    config.executionHints = {{.token = 3, .value = std::vector<uint8_t>(1000)}};
+    const auto created = model.call<nn::IPreparedModel::CreateReusableExecution>(
+            {.request = encode(mRequest), .config = config});
+    const auto execution = RemoteInterface::cast(mProcess, created->results.result,
+                                                 nn::IExecution::info(), Release());
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_TRUE(execution->call<nn::IExecution::ExecuteSynchronously>({.deadlineNs = -1}).ok());
+    }
+    setLogSink(nullptr);
+    setLogThreshold(LogLevel::ERROR);
+    EXPECT_EQ(said, 1);
+}
+
+TEST_F(AidlDevices, TellOfAFailureInBriefAndInWholeCharacters) {
+    for (const char* beginning : {"", "x"}) {
+        auto model = encode(addModel());
+        std::string name = beginning;
+        for (int i = 0; i < 2000; ++i) {
+            name += "\u00e9";
+        }
+        model.extensionNameToPrefix = {{.name = name, .prefix = 1}, {.name = name, .prefix = 2}};
+        const Status refused =
+                mDevice->call<nn::IDevice::GetSupportedOperations>({.model = model}).status();
+        EXPECT_EQ(refused.code(), StatusCode::INVALID_ARGUMENT);
+        EXPECT_LE(refused.message().size(), 600U);
+        EXPECT_NE(refused.message().find("\u00e9"), std::string::npos);
+        EXPECT_EQ(refused.message().find("\ufffd"), std::string::npos) << "half a character";
+    }
 }
 
 TEST_F(AidlDevices, CountTimeFromTheBoot) {
