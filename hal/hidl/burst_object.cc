@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "driver/error_status.h"
+#include "driver/model/footprint.h"
 #include "engine/base/log.h"
 #include "hal/hidl/burst_packets.h"
 #include "hal/hidl/callbacks.h"
@@ -36,19 +37,53 @@ namespace {
 constexpr std::chrono::seconds kLongestSleep{1};
 constexpr std::chrono::milliseconds kBetweenFailures{1};
 
+// An event word that says that there is data wakes the thread even where there is none. Once for a
+// request is as it should be, as the word is set after the data that it tells of has been taken;
+// a client that does nothing but set it would have the thread look without end.
+class EmptyWakes {
+  public:
+    using Clock = std::chrono::steady_clock;
+
+    // What was waited for came.
+    void dataCame() { mInARow = 0; }
+    // Nothing came of a wait from `begin` on: pauses where that has become usual.
+    void nothingCame(Clock::time_point begin) {
+        if (Clock::now() - begin >= kPause) {
+            mInARow = 0;
+        } else if (++mInARow > kUsual) {
+            std::this_thread::sleep_for(kPause);
+        }
+    }
+
+  private:
+    static constexpr int kUsual = 4;
+    static constexpr std::chrono::milliseconds kPause{1};
+
+    int mInARow = 0;
+};
+
+// What a burst takes of the service's memory for as long as it lasts: the requests that are read
+// and what becomes of them, and the results that are to be written.
+size_t footprintOf(const MessageQueue& requests, const MessageQueue& results, size_t outputs) {
+    constexpr size_t kOverhead = 4096;
+    return kOverhead + requests.capacity() * (1 + kRequestBytesPerPacketByte) + results.capacity() +
+           driver::resultFootprintOf(outputs);
+}
+
 }  // namespace
 
 class BurstObject::Burst {
   public:
     Burst(std::weak_ptr<BinderProcess> process, std::shared_ptr<const driver::PreparedModel> model,
           std::shared_ptr<RemoteObject> callback, MessageQueue requests, MessageQueue results,
-          Reservation place)
+          Reservation place, Reservation memory)
         : mProcess(std::move(process)),
           mModel(std::move(model)),
           mCallback(std::move(callback)),
           mRequests(std::move(requests)),
           mResults(std::move(results)),
-          mPlace(std::move(place)) {}
+          mPlace(std::move(place)),
+          mMemory(std::move(memory)) {}
 
     void stop() {
         mStopped = true;
@@ -74,20 +109,30 @@ class BurstObject::Burst {
 
     void run() {
         std::vector<std::byte> packet;
+        EmptyWakes wakes;
         while (!mStopped && mModel->client()->alive().ok()) {
             const Status read = mRequests.read(packet);
             if (read.ok() && packet.empty()) {
+                const auto begin = EmptyWakes::Clock::now();
                 mRequests.awaitData(kLongestSleep);
+                wakes.nothingCame(begin);
                 continue;
             }
+            wakes.dataCame();
             driver::ExecutionResult result;
-            if (read.ok()) {
-                serve(packet, result);
-            } else {
-                result.status = internalError(std::string(read.message()));
+            Status asked = read.ok() ? Status() : internalError(std::string(read.message()));
+            driver::Request request;
+            driver::ExecuteOptions options;
+            if (asked.ok()) {
+                asked = readRequest(packet, request, options);
             }
-            if (result.status.code() == StatusCode::INTERNAL) {
-                // What is no packet takes no turn of a scheduler, and comes no faster than this.
+            if (asked.ok()) {
+                mModel->execute(request, HalVersion::V1_2, options, result);
+            } else {
+                result.status = asked;
+            }
+            if (!asked.ok() || result.status.code() == StatusCode::INTERNAL) {
+                // What is not executed takes no turn of a scheduler, and comes no faster than this.
                 std::this_thread::sleep_for(kBetweenFailures);
             }
             if (!result.status.ok()) {
@@ -110,25 +155,38 @@ class BurstObject::Burst {
             const std::lock_guard lock(mMutex);
             slots.swap(mSlots);
         }
+        mMemory = {};
         mPlace = {};
     }
 
-    void serve(std::span<const std::byte> packet, driver::ExecutionResult& result) {
-        Result<BurstRequest> request = readBurstRequest(packet);
-        if (!request.ok()) {
-            // The contract has no more to say of a packet that is none.
-            result.status = internalError(std::string(request.status().message()));
-            return;
+    // A request that has as many arguments as the model, with its pools.
+    Status readRequest(std::span<const std::byte> packet, driver::Request& request,
+                       driver::ExecuteOptions& options) {
+        // The contract has no more to say of a packet that is none.
+        const auto noPacket = [](const Status& why) {
+            return internalError(std::string(why.message()));
+        };
+        const Result<BurstCounts> counts = readBurstCounts(packet);
+        if (!counts.ok()) {
+            return noPacket(counts.status());
         }
-        Result<std::vector<driver::RequestPool>> pools = poolsOf(request->slots);
-        if (!pools.ok()) {
-            result.status = pools.status();
-            return;
+        const driver::ModelBoundary& boundary = mModel->boundary();
+        if (counts->inputs != boundary.inputs.size() ||
+            counts->outputs != boundary.outputs.size()) {
+            return invalidArgument("a request of " + std::to_string(counts->inputs) +
+                                   " inputs and " + std::to_string(counts->outputs) +
+                                   " outputs, where the model has " +
+                                   std::to_string(boundary.inputs.size()) + " and " +
+                                   std::to_string(boundary.outputs.size()));
         }
-        request->request.pools = std::move(*pools);
-        driver::ExecuteOptions options;
-        options.measureTiming = request->measureTiming;
-        mModel->execute(request->request, HalVersion::V1_2, options, result);
+        Result<BurstRequest> read = readBurstRequest(packet);
+        if (!read.ok()) {
+            return noPacket(read.status());
+        }
+        HALYARD_ASSIGN_OR_RETURN(read->request.pools, poolsOf(read->slots));
+        request = std::move(read->request);
+        options.measureTiming = read->measureTiming;
+        return {};
     }
 
     void answer(const driver::ExecutionResult& result) {
@@ -212,6 +270,7 @@ class BurstObject::Burst {
     MessageQueue mRequests;
     MessageQueue mResults;
     Reservation mPlace;  // the thread's
+    Reservation mMemory;
     std::atomic<bool> mStopped = false;
     std::mutex mMutex;
     std::map<int32_t, Slot> mSlots;
@@ -222,8 +281,13 @@ Result<std::shared_ptr<BurstObject>> BurstObject::start(
         std::shared_ptr<RemoteObject> callback, MessageQueue requests, MessageQueue results) {
     HALYARD_ASSIGN_OR_RETURN(Reservation place,
                              Reservation::create(model->client()->account().bursts, 1));
+    HALYARD_ASSIGN_OR_RETURN(
+            Reservation memory,
+            Reservation::create(model->client()->account().memory,
+                                footprintOf(requests, results, model->boundary().outputs.size())));
     auto burst = std::make_shared<Burst>(std::move(process), std::move(model), std::move(callback),
-                                         std::move(requests), std::move(results), std::move(place));
+                                         std::move(requests), std::move(results), std::move(place),
+                                         std::move(memory));
     // Nobody waits for it: a client that never answers keeps it until it dies.
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);

@@ -16,7 +16,8 @@ namespace halyard::hal::hidl {
 
 class BurstObject : public HidlObject {
   public:
-    // Starts the thread, which is charged to the model's client and ends soon after the last remote
+    // Starts the thread, which is charged to the model's client, as is the memory that requests and
+    // results of the queues' sizes take, and ends soon after the last remote
     // user has let go, or when the client dies. `callback`: IBurstCallback, of which memory is
     // asked for by slots. RESOURCE_EXHAUSTED where the client has too many.
     static Result<std::shared_ptr<BurstObject>> start(

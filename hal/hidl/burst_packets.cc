@@ -2,6 +2,7 @@
 
 #include "hal/hidl/burst_packets.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -90,11 +91,20 @@ class Packet {
 using RequestMember = FmqRequestDatum::Member;
 using ResultMember = FmqResultDatum::Member;
 
+Result<FmqRequestDatum::PacketInformation> readHead(Cursor<FmqRequestDatum>& cursor) {
+    HALYARD_ASSIGN_OR_RETURN(
+            const FmqRequestDatum first,
+            cursor.next(RequestMember::packetInformation, "what tells of the packet"));
+    HALYARD_RETURN_IF_ERROR(cursor.checkSize(first.packetInformation.packetSize));
+    return first.packetInformation;
+}
+
 Result<std::vector<driver::RequestArgument>> readArguments(Cursor<FmqRequestDatum>& cursor,
                                                            uint32_t count,
                                                            RequestMember information,
                                                            RequestMember dimension) {
     std::vector<driver::RequestArgument> arguments;
+    arguments.reserve(std::min<size_t>(count, cursor.left()));
     for (uint32_t i = 0; i < count; ++i) {
         HALYARD_ASSIGN_OR_RETURN(const FmqRequestDatum datum,
                                  cursor.next(information, "an operand"));
@@ -106,6 +116,7 @@ Result<std::vector<driver::RequestArgument>> readArguments(Cursor<FmqRequestDatu
         argument.location = {.poolIndex = said.location.poolIndex,
                              .offset = said.location.offset,
                              .length = said.location.length};
+        argument.dimensions.reserve(std::min<size_t>(said.numberOfDimensions, cursor.left()));
         for (uint32_t axis = 0; axis < said.numberOfDimensions; ++axis) {
             HALYARD_ASSIGN_OR_RETURN(const FmqRequestDatum extent,
                                      cursor.next(dimension, "a dimension"));
@@ -136,13 +147,16 @@ void writeArguments(Packet<FmqRequestDatum>& packet,
 
 }  // namespace
 
+Result<BurstCounts> readBurstCounts(std::span<const std::byte> bytes) {
+    Cursor<FmqRequestDatum> cursor(bytes);
+    HALYARD_ASSIGN_OR_RETURN(const FmqRequestDatum::PacketInformation said, readHead(cursor));
+    return BurstCounts{.inputs = said.numberOfInputOperands,
+                       .outputs = said.numberOfOutputOperands};
+}
+
 Result<BurstRequest> readBurstRequest(std::span<const std::byte> bytes) {
     Cursor<FmqRequestDatum> cursor(bytes);
-    HALYARD_ASSIGN_OR_RETURN(
-            const FmqRequestDatum first,
-            cursor.next(RequestMember::packetInformation, "what tells of the packet"));
-    const FmqRequestDatum::PacketInformation& said = first.packetInformation;
-    HALYARD_RETURN_IF_ERROR(cursor.checkSize(said.packetSize));
+    HALYARD_ASSIGN_OR_RETURN(const FmqRequestDatum::PacketInformation said, readHead(cursor));
     BurstRequest read;
     HALYARD_ASSIGN_OR_RETURN(read.request.inputs,
                              readArguments(cursor, said.numberOfInputOperands,
@@ -152,6 +166,7 @@ Result<BurstRequest> readBurstRequest(std::span<const std::byte> bytes) {
                              readArguments(cursor, said.numberOfOutputOperands,
                                            RequestMember::outputOperandInformation,
                                            RequestMember::outputOperandDimensionValue));
+    read.slots.reserve(std::min<size_t>(said.numberOfPools, cursor.left()));
     for (uint32_t i = 0; i < said.numberOfPools; ++i) {
         HALYARD_ASSIGN_OR_RETURN(const FmqRequestDatum slot,
                                  cursor.next(RequestMember::poolIdentifier, "a pool"));

@@ -22,6 +22,18 @@ struct BurstRequest {
     bool measureTiming = false;
 };
 
+// So many bytes of memory is what a request of a byte of packet becomes at most: an argument takes
+// a datum of 24 bytes, as does each of its dimensions and each pool.
+inline constexpr size_t kRequestBytesPerPacketByte = 4;
+
+// How many arguments a packet says that its request has.
+struct BurstCounts {
+    uint32_t inputs = 0;
+    uint32_t outputs = 0;
+};
+
+// As readBurstRequest(), of the first datum alone.
+Result<BurstCounts> readBurstCounts(std::span<const std::byte> packet);
 // From private memory. INVALID_ARGUMENT names the first datum that is not what it has to be.
 Result<BurstRequest> readBurstRequest(std::span<const std::byte> packet);
 std::vector<std::byte> writeBurstRequest(const BurstRequest& request);

@@ -21,7 +21,8 @@ namespace halyard::hal::hidl {
 namespace {
 
 constexpr uint32_t kSynchronized = 1;  // one reader and one writer
-constexpr uint64_t kLargestRing = uint64_t{1} << 22;
+// Ten times what NNAPI's runtime makes. What is read of it lies in the service's memory.
+constexpr uint64_t kLargestRing = uint64_t{1} << 18;
 constexpr size_t kMostDescriptors = 4;
 // A sleeper is woken in tens of microseconds; who is asked again at once need not sleep. On a
 // machine of one or two processors the other side needs the one that would be spent on looking.

@@ -39,6 +39,9 @@ class MessageQueue {
     static Result<MessageQueue> open(const Layout& layout, size_t datum,
                                      const driver::Account* account);
 
+    // As many bytes as can be in it at once.
+    size_t capacity() const { return mRing.bytes.size(); }
+
     // Everything that is there, as bytes, whole data; empty: nothing. INVALID_ARGUMENT where the
     // counters contradict each other: all that was there is passed over then.
     Status read(std::vector<std::byte>& bytes);

@@ -62,11 +62,15 @@ Result<MessageQueue> openQueue(const HidlFmq<Datum>& wire, const driver::Account
                               sizeof(Datum), account);
 }
 
+// What the object of a fenced execution takes, and what the kernel's name for it does.
+constexpr size_t kFencedOverhead = 1024;
+
 // IFencedExecutionCallback of an execution that is over.
 class FencedExecutionObject : public HidlObject {
   public:
-    explicit FencedExecutionObject(const driver::ExecutionResult& result)
+    FencedExecutionObject(const driver::ExecutionResult& result, Reservation held)
         : HidlObject(IFencedExecutionCallback::layout()),
+          mHeld(std::move(held)),
           mLaunched(result.timing),
           mFenced(result.timingFenced) {}
 
@@ -80,6 +84,7 @@ class FencedExecutionObject : public HidlObject {
     }
 
   private:
+    const Reservation mHeld;
     const driver::Timing mLaunched;
     const driver::Timing mFenced;
 };
@@ -196,18 +201,22 @@ Status PreparedModelObject::configureExecutionBurst(Call& call) {
     HALYARD_ASSIGN_OR_RETURN(const auto* results,
                              readValue<HidlFmq<nn::v1_2::FmqResultDatum>>(call.arguments));
     const driver::Account* const account = &mModel->client()->account();
-    Result<MessageQueue> requestQueue = openQueue(*requests, account);
-    Result<MessageQueue> resultQueue = openQueue(*results, account);
+    const auto openBoth = [&]() -> Result<std::pair<MessageQueue, MessageQueue>> {
+        // They are mapped on the caller's thread.
+        HALYARD_ASSIGN_OR_RETURN(const driver::CallGate::Permit permit,
+                                 mModel->client()->shares().calls->enter());
+        HALYARD_ASSIGN_OR_RETURN(MessageQueue requestQueue, openQueue(*requests, account));
+        HALYARD_ASSIGN_OR_RETURN(MessageQueue resultQueue, openQueue(*results, account));
+        return std::pair(std::move(requestQueue), std::move(resultQueue));
+    };
+    Result<std::pair<MessageQueue, MessageQueue>> queues = openBoth();
     HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
     const std::shared_ptr<RemoteObject> callback = asCallback(object);
-    Status status = callback == nullptr ? invalidArgument("the callback is null") : Status();
-    for (const Status& opened : {requestQueue.status(), resultQueue.status()}) {
-        status = status.ok() ? opened : status;
-    }
+    Status status = callback == nullptr ? invalidArgument("the callback is null") : queues.status();
     std::shared_ptr<BurstObject> context;
     if (status.ok()) {
-        auto started = BurstObject::start(mProcess, mModel, callback, std::move(*requestQueue),
-                                          std::move(*resultQueue));
+        auto started = BurstObject::start(mProcess, mModel, callback, std::move(queues->first),
+                                          std::move(queues->second));
         status = started.status();
         context = started.ok() ? *started : nullptr;
     }
@@ -232,15 +241,21 @@ Status PreparedModelObject::executeFenced(Call& call) {
     if (result.status.ok()) {
         result.status = fences.status();
     }
+    // Nobody computes what could not be told of.
+    Result<Reservation> held = Reservation();
+    if (result.status.ok()) {
+        held = Reservation::create(mModel->client()->account().memory, kFencedOverhead);
+        result.status = held.status();
+    }
     if (result.status.ok()) {
         options.waitFor = std::move(*fences);
         result = mModel->executeFenced(request, call.version, options);
     }
     writeEnum(*reply, reportStatus(result.status, call.version, "executeFenced"));
     writeNativeHandle(*reply, nullptr);  // it is over
-    reply->writeObject(result.status.ok()
-                               ? ObjectRef(std::make_shared<FencedExecutionObject>(result))
-                               : ObjectRef());
+    reply->writeObject(result.status.ok() ? ObjectRef(std::make_shared<FencedExecutionObject>(
+                                                    result, *std::move(held)))
+                                          : ObjectRef());
     return {};
 }
 

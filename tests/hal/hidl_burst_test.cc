@@ -23,6 +23,7 @@
 #include "hal/hidl/types.h"
 #include "tests/hal/add_model.h"
 #include "tests/hal/hidl_objects_fixture.h"
+#include "tests/hal/served_device.h"
 
 namespace halyard::hal {
 namespace {
@@ -47,6 +48,7 @@ class Memories : public hidl::HidlObject {
 
     std::atomic<int> asked = 0;
     std::atomic<size_t> missing = 0;
+    std::atomic<size_t> tooLong = 0;  // so many bytes more than there are
 
   protected:
     Status serve(uint32_t /*code*/, Call& call) override {
@@ -57,8 +59,8 @@ class Memories : public hidl::HidlObject {
         HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
         std::vector<hidl::HidlMemory> memories;
         for (size_t i = 0; i < count; ++i) {
-            memories.push_back(
-                    hidl::makeMemory(*reply, "ashmem", mMemory.handle, mMemory.memory->size()));
+            memories.push_back(hidl::makeMemory(*reply, "ashmem", mMemory.handle,
+                                                mMemory.memory->size() + tooLong));
         }
         hidl::writeEnum(*reply, ErrorStatus::NONE);
         hidl::writeValue(*reply, hidl::makeVec(*reply, memories));
@@ -91,8 +93,20 @@ class Bursts : public HidlObjects {
         HidlObjects::TearDown();
     }
 
+    // A device whose clients may make one call at a time; the client of this fixture.
+    std::shared_ptr<driver::Client> serveWithOneCall() {
+        driver::Options options = testing::referenceOptions();
+        options.calls = {.perClient = 1, .perGroup = 8, .shared = 8, .most = 8};
+        const testing::ServedDevice served = testing::serveDevice(mProcess, options).value();
+        mDriver = served.driver;
+        mDevice = served.object;
+        mModel = testing::served(*mProcess, prepared(newest()));
+        return mDriver->client({.pid = 4711, .uid = 1000}).value();
+    }
+
     ErrorStatus configure() {
-        const std::shared_ptr<LocalObject> model = served(*mProcess, prepared(newest()));
+        const std::shared_ptr<LocalObject> model =
+                mModel != nullptr ? mModel : served(*mProcess, prepared(newest()));
         const Result<std::unique_ptr<Reply>> reply = callMethod(
                 *mProcess, model, IPreparedModel::layout(), IPreparedModel::configureExecutionBurst,
                 [&](ParcelWriter& writer) {
@@ -123,18 +137,22 @@ class Bursts : public HidlObjects {
     }
     driver::ExecutionResult send() { return send(hidl::writeBurstRequest(mPacket)); }
 
-    int64_t bursts() const {
+    // Of the client's line of the report.
+    int64_t reported(const std::string& field) const {
         const std::string report = mDriver->report();
         const size_t line = report.find("client\tpid\t4711\t");
-        const size_t found = report.find("\tbursts\t", line);
-        return found == std::string::npos ? -1 : std::stoll(report.substr(found + 8));
+        const size_t found = report.find("\t" + field + "\t", line);
+        return found == std::string::npos ? -1
+                                          : std::stoll(report.substr(found + field.size() + 2));
     }
+    int64_t bursts() const { return reported("bursts"); }
 
     std::shared_ptr<Memories> mMemories;
     hidl::OwnQueue mRequests;
     hidl::OwnQueue mResults;
     hidl::BurstRequest mPacket;
     std::vector<std::byte> mAnswer;
+    std::shared_ptr<LocalObject> mModel;  // null: one for each burst
     std::shared_ptr<LocalObject> mContext;
 };
 
@@ -199,6 +217,86 @@ TEST_F(Bursts, SayWhatIsWrongWithARequest) {
     EXPECT_TRUE(send().status.ok());
 }
 
+TEST_F(Bursts, LookAtNoArgumentsWhereTheirNumberIsNotTheModels) {
+    ASSERT_EQ(configure(), ErrorStatus::NONE);
+    const std::vector<std::byte> good = hidl::writeBurstRequest(mPacket);
+    FmqRequestDatum first;
+    std::memcpy(static_cast<void*>(&first), good.data(), sizeof(first));
+    for (uint32_t* const count : {&first.packetInformation.numberOfInputOperands,
+                                  &first.packetInformation.numberOfOutputOperands}) {
+        for (const uint32_t other : {0U, 2U, 0xffffffffU}) {
+            const uint32_t kept = std::exchange(*count, other);
+            std::vector<std::byte> wrong = good;
+            std::memcpy(wrong.data(), static_cast<const void*>(&first), sizeof(first));
+            EXPECT_EQ(send(wrong).status.code(), StatusCode::INVALID_ARGUMENT) << other;
+            *count = kept;
+        }
+    }
+    EXPECT_TRUE(send(good).status.ok());
+}
+
+TEST_F(Bursts, PauseAfterMemoryThatCantBeUsed) {
+    ASSERT_EQ(configure(), ErrorStatus::NONE);
+    mMemories->tooLong = 1 << 20;
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 50; ++i) {
+        ASSERT_EQ(send().status.code(), StatusCode::INVALID_ARGUMENT);
+    }
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(50));
+    mMemories->tooLong = 0;
+    EXPECT_TRUE(send().status.ok());
+}
+
+// How often the service looks is told by how often it takes the word back.
+TEST_F(Bursts, PauseWhereAClientOnlySaysThatThereIsData) {
+    ASSERT_EQ(configure(), ErrorStatus::NONE);
+    constexpr uint32_t kNotEmpty = 2;
+    constexpr std::chrono::milliseconds kTime{300};
+    std::atomic_ref<uint32_t> word(*reinterpret_cast<uint32_t*>(
+            mRequests.memory.memory->map()->data() + mRequests.grantors[3].offset));
+    int looks = 0;
+    for (const auto end = std::chrono::steady_clock::now() + kTime;
+         std::chrono::steady_clock::now() < end;) {
+        if ((word.load() & kNotEmpty) == 0) {
+            ++looks;
+            mRequests.queue.wake();
+        }
+        std::this_thread::yield();
+    }
+    EXPECT_GT(looks, 0);
+    EXPECT_LE(looks, 2 * kTime.count());
+    EXPECT_TRUE(send().status.ok()) << "and it goes on";
+}
+
+TEST_F(Bursts, AreChargedForTheirQueuesAndWhatRequestsBecome) {
+    mRequests = hidl::OwnQueue::create(sizeof(FmqRequestDatum), 4096).value();
+    const std::shared_ptr<driver::Client> client =
+            mDriver->client({.pid = 4711, .uid = 1000}).value();
+    ASSERT_EQ(configure(), ErrorStatus::NONE);
+    const int64_t with = reported("memory");
+    mContext->onLastRelease();
+    while (bursts() > 0) {
+        std::this_thread::yield();
+    }
+    EXPECT_GE(with, reported("memory") + static_cast<int64_t>(5 * 4096 * sizeof(FmqRequestDatum) +
+                                                              kLength * sizeof(FmqResultDatum)));
+    const Result<Reservation> rest = Reservation::create(
+            client->account().memory,
+            client->account().memory->limit() - client->account().memory->reserved() - 100'000);
+    ASSERT_TRUE(rest.ok()) << rest.status().toString();
+    EXPECT_EQ(configure(), ErrorStatus::GENERAL_FAILURE) << "which 1.2 has for it";
+}
+
+TEST_F(Bursts, AreNotMadeForWhomTooManyCallsAreServed) {
+    const std::shared_ptr<driver::Client> client = serveWithOneCall();
+    {
+        const Result<driver::CallGate::Permit> call = client->shares().calls->enter();
+        ASSERT_TRUE(call.ok());
+        ASSERT_EQ(configure(), ErrorStatus::GENERAL_FAILURE);
+    }
+    EXPECT_EQ(configure(), ErrorStatus::NONE);
+}
+
 TEST_F(Bursts, FailWhereTheResultDoesNotFit) {
     mResults = hidl::OwnQueue::create(sizeof(FmqResultDatum), 2).value();
     ASSERT_EQ(configure(), ErrorStatus::NONE);
@@ -235,9 +333,17 @@ TEST_F(Bursts, AreRefusedWithWrongQueues) {
     refused([](hidl::OwnQueue& queue) { queue.grantors[2].extent = uint64_t{24} << 32; });
     refused([](hidl::OwnQueue& queue) { queue.grantors[3].extent = 2; });
     refused([](hidl::OwnQueue& queue) { queue.grantors[3].offset = 1 << 20; });
+    // What is read of it lies in the service's memory.
+    const auto withRing = [](hidl::OwnQueue& queue, uint64_t length) {
+        queue.memory = createSharedMemory(1 << 20).value();
+        queue.grantors[2].extent = length * sizeof(FmqRequestDatum);
+        queue.grantors[3].offset = 1 << 19;
+    };
+    refused([&](hidl::OwnQueue& queue) { withRing(queue, (1 << 18) / 24 + 1); });
     const std::shared_ptr<Memories> kept = std::exchange(mMemories, nullptr);
     EXPECT_EQ(configure(), ErrorStatus::INVALID_ARGUMENT) << "no callback";
     mMemories = kept;
+    withRing(mRequests, (1 << 18) / 24);
     EXPECT_EQ(configure(), ErrorStatus::NONE);
 }
 

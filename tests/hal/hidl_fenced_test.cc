@@ -21,6 +21,7 @@
 namespace halyard::hal {
 namespace {
 
+using driver::Account;
 using driver::ErrorStatus;
 using driver::HalVersion;
 using hidl::nn::v1_3::IFencedExecutionCallback;
@@ -45,9 +46,11 @@ class FencedExecutions : public HidlObjects {
     };
 
     Answer execute(const Asked& asked) {
-        const std::shared_ptr<LocalObject> model = served(*mProcess, prepared(newest()));
+        if (mModel == nullptr) {
+            mModel = served(*mProcess, prepared(newest()));
+        }
         const Result<std::unique_ptr<Reply>> reply = callMethod(
-                *mProcess, model, IPreparedModel::layout(), IPreparedModel::executeFenced,
+                *mProcess, mModel, IPreparedModel::layout(), IPreparedModel::executeFenced,
                 [&](ParcelWriter& writer) {
                     std::vector<hidl::HidlMemory> memories;
                     for (const ExportedMemory& pool : mPools) {
@@ -85,6 +88,8 @@ class FencedExecutions : public HidlObjects {
         EXPECT_FALSE(answer.hasFence);
         EXPECT_TRUE(isNull(answer.callback));
     }
+
+    std::shared_ptr<LocalObject> mModel;
 };
 
 TEST_F(FencedExecutions, AreOverWhenTheyAreGiven) {
@@ -103,6 +108,17 @@ TEST_F(FencedExecutions, AreOverWhenTheyAreGiven) {
         ASSERT_TRUE(known.timeOnDevice.has_value() && known.timeInDriver.has_value());
         EXPECT_LE(*known.timeOnDevice, *known.timeInDriver);
     }
+}
+
+TEST_F(FencedExecutions, AreChargedForAsLongAsTheirCallbackIsKept) {
+    ASSERT_EQ(execute({}).status, ErrorStatus::NONE);  // what executions need stays
+    const Account& account = mDriver->client({.pid = 4711, .uid = 1000}).value()->account();
+    const size_t before = account.memory->reserved();
+    Answer kept = execute({});
+    EXPECT_GE(account.memory->reserved(), before + 1024);
+    kept.callback = {};
+    mProcess->stop();
+    EXPECT_LE(account.memory->reserved(), before);
 }
 
 TEST_F(FencedExecutions, SayWhatIsInvalidFirst) {
