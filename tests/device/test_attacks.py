@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from halyard.devices import VirtualDevice
+from halyard.devices import ServiceOptions, VirtualDevice, Wire
+from tests.device.attacking import Attacker
 from tests.device.footprint import Footprint
 from tests.device.siege import MEMORY, THOROUGH, Siege, end_manager
 
@@ -106,6 +107,31 @@ def test_constants_in_models_count_as_memory(device: VirtualDevice, siege: Siege
         print(f"{grown // 1024} MiB more, of {MEMORY} that it may take")
         siege.honest()
     # What an execution needs beside its tensors is not counted to the byte.
+    assert grown < (MEMORY + 16) * 1024
+
+
+def test_executions_that_are_kept_count_as_memory(device: VirtualDevice) -> None:
+    options = ServiceOptions(
+        wires=[Wire.HIDL, Wire.AIDL],
+        backends=["CpuRef"],
+        verbose=False,
+        arguments=["--max-memory", str(MEMORY)],
+    )
+    with device.start_service(options) as service:
+        attacker = Attacker(device, service)
+        attacker.honest()
+        before = Footprint.of(device, service.pid)
+        hoard = ("execution-hoarder", "--clients", 400, "--seconds", 240)
+        with attacker.start(*hoard) as running:
+            end = time.monotonic() + 180
+            while "holds" not in running.said():
+                assert time.monotonic() < end, "the attack does not come to its end"
+                time.sleep(0.5)
+            print(running.said())
+            grown = Footprint.of(device, service.pid).memory - before.memory
+            print(f"{grown // 1024} MiB more, of {MEMORY} that it may take")
+            attacker.honest()
+        assert service.is_running(), service.log()[-2000:]
     assert grown < (MEMORY + 16) * 1024
 
 

@@ -95,6 +95,24 @@ def test_bursts_that_never_pause_leave_others_their_turn(siege: Siege, processes
     siege.beside("burst-hog", "--clients", 20, "--processes", processes, "--uid", STRANGER)
 
 
+def test_bursts_that_are_told_of_nothing_leave_others_their_turn(siege: Siege) -> None:
+    said = siege.beside(
+        *("burst-hog", "--clients", 20, "--processes", 8, "--uid", STRANGER),
+        *("--against", "signals"),
+    )
+    assert "signals to 16 of 20 bursts" in said
+
+
+def test_buffers_of_many_roles_leave_threads_for_others(siege: Siege) -> None:
+    with siege.attacker.start("role-flood", "--clients", 16, "--seconds", 120) as running:
+        end = time.monotonic() + 60
+        while "roles" not in running.said():
+            assert time.monotonic() < end, "the attack does not come to its beginning"
+            time.sleep(0.5)
+        assert "buffers of 24000 roles; the first: OK" in running.said()
+        siege.honest()
+
+
 @pytest.mark.parametrize("processes", [2, pytest.param(16, marks=THOROUGH)])
 def test_buffers_that_are_hoarded_leave_memory_for_others(siege: Siege, processes: int) -> None:
     attack = siege.beside(

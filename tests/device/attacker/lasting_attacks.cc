@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attacks with what lasts beyond a call: bursts, each of which has a thread of the service's, and
-// buffers of the device's memory.
+// Attacks with what lasts beyond a call: bursts, each of which has a thread of the service's,
+// executions that are kept, and buffers of the device's memory.
 
 #include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "driver/device_interface.h"
+#include "hal/aidl/client/device.h"
 #include "hal/hidl/client/device.h"
+#include "hal/hidl/client/own_queue.h"
+#include "hal/hidl/client/prepared_model.h"
+#include "hal/hidl/hidl_object.h"
+#include "hal/hidl/types.h"
 #include "hal/memory/shared_memory.h"
 #include "tests/device/attacker/attack.h"
 #include "tests/hal/add_model.h"
@@ -29,8 +36,87 @@ Result<std::shared_ptr<driver::IDevice>> connectDevice(const Settings& settings)
     return hal::hidl::makeClientDevice(std::move(connection));
 }
 
+namespace hidl = hal::hidl;
+
+// Says nothing when the service asks it for memory.
+class Mute final : public hidl::HidlObject {
+  public:
+    Mute() : HidlObject(hidl::nn::v1_2::IBurstCallback::layout()) {}
+
+  protected:
+    Status serve(uint32_t /*code*/, Call& /*call*/) override { return internalError("nothing"); }
+};
+
+// A burst whose queues this process can do with as it likes.
+struct OwnBurst {
+    hidl::OwnQueue requests;
+    hidl::OwnQueue results;
+    hal::ObjectRef context;
+
+    static Result<OwnBurst> open(const hidl::RemoteInterface& model) {
+        using hidl::nn::v1_2::FmqRequestDatum;
+        using hidl::nn::v1_2::FmqResultDatum;
+        constexpr size_t kLength = 64;
+        OwnBurst burst;
+        HALYARD_ASSIGN_OR_RETURN(burst.requests,
+                                 hidl::OwnQueue::create(sizeof(FmqRequestDatum), kLength));
+        HALYARD_ASSIGN_OR_RETURN(burst.results,
+                                 hidl::OwnQueue::create(sizeof(FmqResultDatum), kLength));
+        HALYARD_ASSIGN_OR_RETURN(
+                const std::unique_ptr<hal::Reply> reply,
+                model.call(hidl::nn::v1_2::IPreparedModel::configureExecutionBurst,
+                           [&](hal::ParcelWriter& arguments) {
+                               arguments.writeObject(
+                                       std::shared_ptr<hal::LocalObject>(std::make_shared<Mute>()));
+                               burst.requests.write<FmqRequestDatum>(arguments);
+                               burst.results.write<FmqResultDatum>(arguments);
+                           }));
+        HALYARD_ASSIGN_OR_RETURN(const ErrorStatus status,
+                                 hidl::readEnum<ErrorStatus>(reply->reader()));
+        HALYARD_ASSIGN_OR_RETURN(burst.context, reply->reader().readObject());
+        return status == ErrorStatus::NONE
+                       ? Result<OwnBurst>(std::move(burst))
+                       : internalError("answer " + std::to_string(static_cast<int>(status)));
+    }
+};
+
+// As many bursts as one may have, and one thread that says of all of them, without a pause, that
+// there is a request.
+Status signalBursts(const Settings& settings) {
+    HALYARD_ASSIGN_OR_RETURN(
+            hidl::ServiceConnection connection,
+            hidl::connectToService(settings.instance, driver::HalVersion::V1_3, settings.patience));
+    const std::shared_ptr<hal::BinderProcess> process = connection.device.process();
+    const std::shared_ptr<driver::IDevice> device = hidl::makeClientDevice(std::move(connection));
+    HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<driver::IPreparedModel> model,
+                             device->prepare(hal::testing::addModel(), {}));
+    HALYARD_ASSIGN_OR_RETURN(const hidl::RemoteInterface remote,
+                             hidl::RemoteInterface::cast(process, hidl::remoteObjectOf(*model),
+                                                         hidl::nn::v1_2::IPreparedModel::layout()));
+    Tally held;
+    std::vector<OwnBurst> bursts;
+    for (int i = 0; i < settings.clients; ++i) {
+        Result<OwnBurst> burst = OwnBurst::open(remote);
+        held.add(burst.status());
+        if (burst.ok()) {
+            bursts.push_back(*std::move(burst));
+        }
+    }
+    printf("signals to %d of %d bursts; the last: %s\n", held.taken, settings.clients,
+           held.last.c_str());
+    for (const Clock::time_point end = endOf(settings); Clock::now() < end;) {
+        for (OwnBurst& burst : bursts) {
+            burst.requests.queue.wake();
+        }
+    }
+    return {};
+}
+
 // As many bursts as one may have, all of them executing without a pause.
 Status hogBursts(const Settings& settings) {
+    if (settings.against == "signals") {
+        return signalBursts(settings);
+    }
     HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<driver::IDevice> device,
                              connectDevice(settings));
     HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<driver::IPreparedModel> model,
@@ -62,6 +148,78 @@ Status hogBursts(const Settings& settings) {
     for (std::thread& thread : threads) {
         thread.join();
     }
+    return {};
+}
+
+// Float inputs of two elements, of which the first one is read.
+driver::Model modelOfInputs(uint32_t count) {
+    driver::Model model = hal::testing::addModel();
+    driver::Operand unread = model.main.operands[model.main.inputIndexes[0]];
+    unread.numberOfConsumers = 0;
+    while (model.main.inputIndexes.size() < count) {
+        model.main.inputIndexes.push_back(static_cast<uint32_t>(model.main.operands.size()));
+        model.main.operands.push_back(unread);
+    }
+    return model;
+}
+
+// Executions that are kept to be computed again, each of a request with as many arguments as go
+// into a parcel, until there are no more.
+Status hoardExecutions(const Settings& settings) {
+    constexpr uint32_t kInputs = 4000;
+    HALYARD_ASSIGN_OR_RETURN(
+            hal::aidl::ServiceConnection connection,
+            hal::aidl::connectToService(settings.instance, std::nullopt, settings.patience));
+    const std::shared_ptr<driver::IDevice> device =
+            hal::aidl::makeClientDevice(std::move(connection));
+    HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<driver::IPreparedModel> model,
+                             device->prepare(modelOfInputs(kInputs), {}));
+    driver::Request request = hal::testing::addRequest();
+    request.inputs.resize(kInputs, request.inputs[0]);
+    HALYARD_ASSIGN_OR_RETURN(const hal::ExportedMemory memory, hal::createSharedMemory(4096));
+    request.pools = {memory.memory};
+    Tally held;
+    std::vector<std::shared_ptr<driver::IExecution>> executions;
+    for (int i = 0; i < settings.clients; ++i) {
+        auto execution = model->makeExecution(request, {});
+        held.add(execution.status());
+        if (execution.ok()) {
+            executions.push_back(std::move(*execution));
+        }
+    }
+    printf("holds %d of %d executions of %u arguments; the last: %s\n", held.taken,
+           settings.clients, kInputs, held.last.c_str());
+    for (const Clock::time_point end = endOf(settings); Clock::now() < end;) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return {};
+}
+
+// Buffers for as many inputs as go into a parcel, in as many threads as the settings say.
+Status askForRoles(const Settings& settings) {
+    constexpr uint32_t kModels = 6;
+    constexpr uint32_t kInputs = 4000;
+    HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<driver::IDevice> device,
+                             connectDevice(settings));
+    driver::BufferDescription description;
+    for (uint32_t i = 0; i < kModels; ++i) {
+        HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<driver::IPreparedModel> model,
+                                 device->prepare(modelOfInputs(kInputs), {}));
+        description.models.push_back(std::move(model));
+        for (uint32_t input = 0; input < kInputs; ++input) {
+            description.inputs.push_back({.modelIndex = i, .ioIndex = input});
+        }
+    }
+    const Status first = device->allocate(description).status();
+    printf("%d threads ask for buffers of %u roles; the first: %s\n", settings.clients,
+           kModels * kInputs, first.toString().c_str());
+    inThreads(settings, [&](Clock::time_point end) {
+        int calls = 0;
+        for (; Clock::now() < end; ++calls) {
+            static_cast<void>(device->allocate(description));
+        }
+        return calls;
+    });
     return {};
 }
 
@@ -107,8 +265,12 @@ Status hoardBuffers(const Settings& settings) {
     return {};
 }
 
-constexpr std::array<NamedAttack, 2> kLastingAttacks = {{
-        {"burst-hog", hogBursts, "--clients bursts that execute without a pause"},
+constexpr std::array<NamedAttack, 4> kLastingAttacks = {{
+        {"burst-hog", hogBursts,
+         "--clients bursts that execute without a pause; --against signals: told to, for nothing"},
+        {"execution-hoarder", hoardExecutions,
+         "--clients executions of many arguments, over AIDL, all kept"},
+        {"role-flood", askForRoles, "buffers of very many roles, in --clients threads"},
         {"buffer-hoarder", hoardBuffers,
          "--clients buffers of 16 MiB, all kept, and tokens by guessing"},
 }};
