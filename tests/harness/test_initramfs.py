@@ -4,6 +4,7 @@
 import stat
 import subprocess
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -81,8 +82,29 @@ def test_daemons_find_the_environment_in_theirs(
 
 def test_android_folders_are_there(root: dict[str, tuple[int, bytes]]) -> None:
     assert stat.S_IMODE(root["data/local/tmp"][0]) == 0o777
+    assert stat.S_IMODE(root["tmp"][0]) == 0o1777
     for folder in ("vendor/bin/hw", "system/bin", "proc", "sys", "dev"):
         assert stat.S_ISDIR(root[folder][0])
+
+
+@pytest.mark.parametrize(
+    ("sdk", "level"), [("28", "3"), ("32", "6"), ("34", "8"), ("35", "202404")]
+)
+def test_manifests_that_declare_nothing_stand_where_libvintf_begins(sdk: str, level: str) -> None:
+    archive = initramfs.build(
+        X86_64,
+        KERNEL,
+        programs={"/vendor/bin/hw/service": Path("/bin/ls")},
+        properties={"ro.build.version.sdk": sdk},
+    )
+    root = {name: content for name, _, content in entries(archive)}
+    device = ElementTree.fromstring(root["vendor/etc/vintf/manifest.xml"])
+    framework = ElementTree.fromstring(root["system/etc/vintf/manifest.xml"])
+    assert (device.tag, device.attrib["type"]) == ("manifest", "device")
+    assert device.attrib["target-level"] == level
+    assert (framework.tag, framework.attrib["type"]) == ("manifest", "framework")
+    assert not list(device)
+    assert not list(framework)
 
 
 @pytest.mark.parametrize(("sdk", "name"), [("29", native.SERVICE), ("34", native.AIDL_SERVICE)])

@@ -48,10 +48,14 @@ _SCRIPTS = {
 # The API level of the first release whose NNAPI is AIDL.
 _FIRST_AIDL = 31
 
+# The levels of vendor interfaces that libvintf asks a device for, by the API level that they came
+# with. A device of a release in between has the one before it.
+_TARGET_LEVELS = {26: 1, 27: 2, 28: 3, 29: 4, 30: 5, 31: 6, 33: 7, 34: 8, 35: 202404, 36: 202504}
+
 # Those that init's first script and the shell need before busybox has put in the rest.
 _APPLETS = ("sh",)
 
-_FOLDERS = ("data/log", "data/vendor", "dev", "proc", "sys", "tmp", "vendor/lib64")
+_FOLDERS = ("data/log", "data/vendor", "dev", "proc", "sys", "vendor/lib64")
 
 _USERS = "root:x:0:0::/data:/system/bin/sh\nsystem:x:1000:1000::/data:/system/bin/sh\n"
 _GROUPS = "root:x:0:\nsystem:x:1000:\nshell:x:2000:\n"
@@ -77,6 +81,7 @@ def build(
     for folder in _FOLDERS:
         archive.folder(folder)
     archive.folder("data/local/tmp", 0o777)
+    archive.folder("tmp", 0o1777)
     archive.file("bin/busybox", busybox.read_bytes(), 0o755)
     archive.link("init", "/bin/busybox")
     for applet in _APPLETS:
@@ -144,8 +149,14 @@ def _add_configuration(archive: Archive, kernel: Kernel, properties: Mapping[str
     archive.file("etc/group", _GROUPS.encode())
     configs = native.device_configs()
     # A device takes one of the pairs: an instance may be declared once.
-    aidl = int(properties["ro.build.version.sdk"]) >= _FIRST_AIDL
+    sdk = int(properties["ro.build.version.sdk"])
+    aidl = sdk >= _FIRST_AIDL
     name = native.AIDL_SERVICE if aidl else native.SERVICE
     fragment, script = configs / f"{name}.xml", configs / f"{name}.rc"
     archive.file(f"vendor/etc/vintf/manifest/{fragment.name}", fragment.read_bytes())
     archive.file(f"vendor/etc/init/{script.name}", script.read_bytes())
+    # libvintf reads fragments only beside a manifest, which may declare nothing of its own.
+    level = max((level for since, level in _TARGET_LEVELS.items() if since <= sdk), default=1)
+    device = f'<manifest version="1.0" type="device" target-level="{level}"/>\n'
+    archive.file("vendor/etc/vintf/manifest.xml", device.encode())
+    archive.file("system/etc/vintf/manifest.xml", b'<manifest version="1.0" type="framework"/>\n')
