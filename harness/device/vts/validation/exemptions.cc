@@ -27,7 +27,8 @@ bool isFloatTensor(OperandType type) {
     return isOneOf(type, {TENSOR_FLOAT16, TENSOR_FLOAT32});
 }
 
-bool mayTakeType(const Operation& operation, size_t operand, OperandType type, HalVersion version) {
+bool operationMayTakeType(const Operation& operation, size_t operand, OperandType type,
+                          HalVersion version) {
     const auto isInput = [&](size_t position) {
         return position < operation.inputs.size() && operation.inputs[position] == operand;
     };
@@ -74,7 +75,7 @@ bool mayTakeType(const Operation& operation, size_t operand, OperandType type, H
 bool mayTakeType(const driver::Subgraph& graph, size_t operand, OperandType type,
                  HalVersion version) {
     return std::ranges::any_of(graph.operations, [&](const Operation& operation) {
-        return mayTakeType(operation, operand, type, version);
+        return operationMayTakeType(operation, operand, type, version);
     });
 }
 

@@ -20,7 +20,6 @@ using driver::Operand;
 using driver::OperandLifeTime;
 using driver::Operation;
 using driver::Subgraph;
-using enum OperandLifeTime;
 
 std::string nameOf(size_t operand) {
     return "operand " + std::to_string(operand);
@@ -29,16 +28,16 @@ std::string nameOf(size_t operand) {
 // Lifetimes with a writer for one without, and the other way round.
 std::vector<OperandLifeTime> lifetimesOfTheOtherKind(const Operand& operand) {
     switch (operand.lifetime) {
-        case SUBGRAPH_OUTPUT:
-        case TEMPORARY_VARIABLE:
+        case OperandLifeTime::SUBGRAPH_OUTPUT:
+        case OperandLifeTime::TEMPORARY_VARIABLE:
             if (valueSize(operand).has_value()) {
-                return {SUBGRAPH_INPUT, CONSTANT_COPY};
+                return {OperandLifeTime::SUBGRAPH_INPUT, OperandLifeTime::CONSTANT_COPY};
             }
-            return {SUBGRAPH_INPUT};
-        case CONSTANT_COPY:
-        case CONSTANT_REFERENCE:
-        case SUBGRAPH_INPUT:
-            return {TEMPORARY_VARIABLE, SUBGRAPH_OUTPUT};
+            return {OperandLifeTime::SUBGRAPH_INPUT};
+        case OperandLifeTime::CONSTANT_COPY:
+        case OperandLifeTime::CONSTANT_REFERENCE:
+        case OperandLifeTime::SUBGRAPH_INPUT:
+            return {OperandLifeTime::TEMPORARY_VARIABLE, OperandLifeTime::SUBGRAPH_OUTPUT};
         default:
             return {};
     }
@@ -60,16 +59,16 @@ void judgeLifetime(const MutantSource& source, Mutation mutation, uint32_t opera
     if (listed) {
         std::erase(graph.inputIndexes, operand);
         std::erase(graph.outputIndexes, operand);
-        if (lifetime == SUBGRAPH_INPUT) {
+        if (lifetime == OperandLifeTime::SUBGRAPH_INPUT) {
             graph.inputIndexes.push_back(operand);
-        } else if (lifetime == SUBGRAPH_OUTPUT) {
+        } else if (lifetime == OperandLifeTime::SUBGRAPH_OUTPUT) {
             graph.outputIndexes.push_back(operand);
         }
     }
     Operand& changed = graph.operands[operand];
     changed.lifetime = lifetime;
     changed.location = {};
-    if (lifetime == CONSTANT_COPY) {
+    if (lifetime == OperandLifeTime::CONSTANT_COPY) {
         giveValue(mutant.model, changed);
     }
     source.judge(mutant);
@@ -78,15 +77,16 @@ void judgeLifetime(const MutantSource& source, Mutation mutation, uint32_t opera
 // What keeps a writer where there is one, but is listed elsewhere or not at all.
 std::optional<OperandLifeTime> lifetimeOfTheSameKind(const Operand& operand) {
     switch (operand.lifetime) {
-        case CONSTANT_COPY:
-        case CONSTANT_REFERENCE:
-            return SUBGRAPH_INPUT;
-        case SUBGRAPH_INPUT:
-            return valueSize(operand).has_value() ? std::optional(CONSTANT_COPY) : std::nullopt;
-        case SUBGRAPH_OUTPUT:
-            return TEMPORARY_VARIABLE;
-        case TEMPORARY_VARIABLE:
-            return SUBGRAPH_OUTPUT;
+        case OperandLifeTime::CONSTANT_COPY:
+        case OperandLifeTime::CONSTANT_REFERENCE:
+            return OperandLifeTime::SUBGRAPH_INPUT;
+        case OperandLifeTime::SUBGRAPH_INPUT:
+            return valueSize(operand).has_value() ? std::optional(OperandLifeTime::CONSTANT_COPY)
+                                                  : std::nullopt;
+        case OperandLifeTime::SUBGRAPH_OUTPUT:
+            return OperandLifeTime::TEMPORARY_VARIABLE;
+        case OperandLifeTime::TEMPORARY_VARIABLE:
+            return OperandLifeTime::SUBGRAPH_OUTPUT;
         default:
             return std::nullopt;
     }
@@ -113,7 +113,7 @@ void mutateConsumers(const MutantSource& source, uint32_t operand) {
 uint32_t addUnread(Subgraph& graph, uint32_t like) {
     Operand operand = graph.operands[like];
     operand.numberOfConsumers = 0;
-    operand.lifetime = TEMPORARY_VARIABLE;
+    operand.lifetime = OperandLifeTime::TEMPORARY_VARIABLE;
     graph.operands.push_back(operand);
     return static_cast<uint32_t>(graph.operands.size() - 1);
 }
