@@ -691,6 +691,45 @@ class SilentModel : public hidl::HidlObject {
     ObjectRef mCallback;
 };
 
+// A model that says no to executeFenced, and gives a fence or a callback all the same.
+class GenerousModel : public hidl::HidlObject {
+  public:
+    enum class Gift : uint8_t { NOTHING, FENCE, CALLBACK };
+    explicit GenerousModel(Gift gift)
+        : HidlObject(hidl::nn::v1_3::IPreparedModel::layout()), mGift(gift) {}
+
+  protected:
+    Status serve(uint32_t code, Call& call) override {
+        if (code != hidl::nn::v1_3::IPreparedModel::executeFenced) {
+            return unsupported("only executes behind fences");
+        }
+        ParcelReader& arguments = call.arguments;
+        HALYARD_RETURN_IF_ERROR(
+                hidl::versionDelta(HalVersion::V1_3).readRequest(arguments).status());
+        HALYARD_RETURN_IF_ERROR(
+                hidl::readValue<hidl::HidlVec<hidl::HidlHandle>>(arguments).status());
+        HALYARD_RETURN_IF_ERROR(arguments.readInt32().status());  // whether it is measured
+        HALYARD_RETURN_IF_ERROR(
+                hidl::readValue<hidl::nn::v1_3::OptionalTimePoint>(arguments).status());
+        for (int duration = 0; duration < 2; ++duration) {
+            HALYARD_RETURN_IF_ERROR(
+                    hidl::readValue<hidl::nn::v1_3::OptionalTimeoutDuration>(arguments).status());
+        }
+        HALYARD_ASSIGN_OR_RETURN(ParcelWriter * results, call.endArguments());
+        hidl::writeEnum(*results, driver::ErrorStatus::INVALID_ARGUMENT);
+        const NativeHandle fence = {.fds = {mFence.memory->handle()->descriptors}, .ints = {}};
+        hidl::writeNativeHandle(*results, mGift == Gift::FENCE ? &fence : nullptr);
+        results->writeObject(mGift == Gift::CALLBACK
+                                     ? ObjectRef(std::make_shared<GenerousModel>(Gift::NOTHING))
+                                     : ObjectRef());
+        return {};
+    }
+
+  private:
+    const Gift mGift;
+    const ExportedMemory mFence = createSharedMemory(1).value();
+};
+
 class SilentModels : public SilentServices {
   protected:
     // What executeAsync() returns of a model with that answer.
@@ -725,6 +764,26 @@ TEST_F(SilentModels, ThatDieLeaveNobodyWaiting) {
     EXPECT_EQ(mTold.size(), 0U);
     mLiveness->died();
     EXPECT_EQ(mTold, std::vector{StatusCode::UNAVAILABLE});
+}
+
+TEST_F(SilentModels, ThatGiveSomethingBesideAFailureAreWrong) {
+    using Gift = GenerousModel::Gift;
+    const hidl::ClientVersion& version = clientOf(HalVersion::V1_3);
+    const auto statusBeside = [&](Gift gift) {
+        const auto served = std::make_shared<GenerousModel>(gift);
+        hidl::RemoteInterface model =
+                hidl::RemoteInterface::cast(mProcess, mProcess->remote(served),
+                                            version.preparedModel())
+                        .value();
+        driver::Request request = addRequest();
+        request.pools = {createSharedMemory(16).value().memory};
+        return hidl::makeClientPreparedModel(std::move(model), version, mLiveness)
+                ->executeFenced(request, {})
+                .status();
+    };
+    EXPECT_EQ(statusBeside(Gift::NOTHING).code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(statusBeside(Gift::FENCE).code(), StatusCode::INTERNAL);
+    EXPECT_EQ(statusBeside(Gift::CALLBACK).code(), StatusCode::INTERNAL);
 }
 
 // ---- what is promised to be called back ---------------------------------------------------------

@@ -15,6 +15,7 @@
 #include "hal/hidl/client/buffer.h"
 #include "hal/hidl/client/prepared_model.h"
 #include "hal/hidl/client/receivers.h"
+#include "hal/hidl/client/wire_deadline.h"
 #include "hal/hidl/client/wire_pools.h"
 #include "hal/hidl/v1_3.h"
 #include "hal/hidl/version_delta.h"
@@ -340,9 +341,7 @@ class ClientDevice : public driver::IDevice {
 
     void writeDeadline(ParcelWriter& arguments, const Deadline& deadline) const {
         if (version() >= HalVersion::V1_3) {
-            nn::v1_3::OptionalTimePoint wire;
-            nn::v1_3::encode(arguments, deadline, wire);
-            writeValue(arguments, wire);
+            writeValue(arguments, wireDeadline(arguments, deadline));
         }
     }
 

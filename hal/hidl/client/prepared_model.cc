@@ -15,6 +15,7 @@
 #include "hal/client/sendable.h"
 #include "hal/hidl/client/burst.h"
 #include "hal/hidl/client/receivers.h"
+#include "hal/hidl/client/wire_deadline.h"
 #include "hal/hidl/client/wire_pools.h"
 #include "hal/hidl/v1_3.h"
 #include "hal/hidl/version_delta.h"
@@ -115,8 +116,16 @@ class ClientPreparedModel : public driver::IPreparedModel {
         if (!status.ok()) {
             return callFailed(kMethod, status.status());
         }
-        HALYARD_RETURN_IF_ERROR(answered(kMethod, *status));
         const Result<ReceivedHandle> fence = readNativeHandle(reader);
+        const Result<ObjectRef> object = fence.ok() ? reader.readObject() : fence.status();
+        if (const Status refused = answered(kMethod, *status); !refused.ok()) {
+            // What comes beside a failure is to be nothing; an answer that ends early has nothing.
+            return (fence.ok() && fence->valid) || (object.ok() && !isNull(*object))
+                           ? callFailed(kMethod, internalError("a fence or a callback comes beside "
+                                                               "the failure: " +
+                                                               refused.toString()))
+                           : refused;
+        }
         if (!fence.ok()) {
             return callFailed(kMethod, fence.status());
         }
@@ -125,7 +134,6 @@ class ClientPreparedModel : public driver::IPreparedModel {
             done = std::make_shared<const FileDescriptor>(
                     fcntl(fence->handle.fds.front(), F_DUPFD_CLOEXEC, 0));
         }
-        const Result<ObjectRef> object = reader.readObject();
         const auto callback =
                 object.ok() ? RemoteInterface::cast(mModel.process(), *object,
                                                     nn::v1_3::IFencedExecutionCallback::layout())
@@ -226,9 +234,7 @@ class ClientPreparedModel : public driver::IPreparedModel {
                                                        : nn::v1_2::MeasureTiming::NO);
         }
         if (mVersion.version >= HalVersion::V1_3) {
-            nn::v1_3::OptionalTimePoint deadline;
-            nn::v1_3::encode(arguments, options.deadline, deadline);
-            writeValue(arguments, deadline);
+            writeValue(arguments, wireDeadline(arguments, options.deadline));
             nn::v1_3::OptionalTimeoutDuration loopTimeout;
             nn::v1_3::encode(arguments, options.loopTimeout, loopTimeout);
             writeValue(arguments, loopTimeout);
