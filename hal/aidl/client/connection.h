@@ -23,6 +23,11 @@ struct ServiceConnection {
     RemoteInterface device;
     driver::HalVersion version;
     std::shared_ptr<Liveness> service;
+    // From version 4 on some methods are there twice: with a config, and as they were before, with
+    // all but hints as arguments. False: as they were before.
+    bool prefersConfigs = true;
+
+    bool usesConfigs() const { return prefersConfigs && version >= driver::HalVersion::AIDL_V4; }
 };
 
 // To an object that is known already, at that version, or at the newest that both know.

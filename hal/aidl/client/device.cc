@@ -203,7 +203,7 @@ class ClientDevice final : public driver::IDevice {
             return sent.status();
         }
         nn::PrepareModelConfig config = configOf(options);
-        if (version() >= HalVersion::AIDL_V4) {
+        if (mConnection.usesConfigs()) {
             return begin<nn::IDevice::PrepareModelWithConfig>(
                     std::move(callback),
                     {.model = encode(*sent), .config = std::move(config), .callback = {}});
@@ -317,7 +317,8 @@ class ClientDevice final : public driver::IDevice {
                 RemoteInterface model,
                 RemoteInterface::cast(connection.device.process(), reply.model,
                                       nn::IPreparedModel::info(), connection.device.release()));
-        return makeClientPreparedModel(std::move(model), connection.version);
+        return makeClientPreparedModel(std::move(model), connection.version,
+                                       connection.usesConfigs());
     }
 
     int32_t versionNumber() const {

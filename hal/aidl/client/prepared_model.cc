@@ -36,8 +36,8 @@ ExecutionResult resultOf(const Result<RemoteInterface::Answer<Method>>& answer) 
 
 class ClientBurst final : public driver::IBurst {
   public:
-    ClientBurst(RemoteInterface burst, HalVersion version)
-        : mBurst(std::move(burst)), mVersion(version) {}
+    ClientBurst(RemoteInterface burst, bool usesConfigs)
+        : mBurst(std::move(burst)), mUsesConfigs(usesConfigs) {}
 
     ExecutionResult execute(const Request& request, std::span<const int64_t> identifiers,
                             const ExecuteOptions& options) override {
@@ -46,7 +46,7 @@ class ClientBurst final : public driver::IBurst {
         }
         const std::vector<int64_t> tokens(identifiers.begin(), identifiers.end());
         const int64_t deadline = encodeDeadline(options.deadline);
-        if (mVersion >= HalVersion::AIDL_V4) {
+        if (mUsesConfigs) {
             return resultOf(mBurst.call<nn::IBurst::ExecuteSynchronouslyWithConfig>(
                     {.request = encode(request),
                      .memoryIdentifierTokens = tokens,
@@ -68,7 +68,7 @@ class ClientBurst final : public driver::IBurst {
 
   private:
     const RemoteInterface mBurst;
-    const HalVersion mVersion;
+    const bool mUsesConfigs;
 };
 
 driver::FencedExecution::Info infoOf(const RemoteInterface& callback) {
@@ -136,15 +136,15 @@ class ClientExecution final : public driver::IExecution {
 
 class ClientPreparedModel final : public driver::IPreparedModel {
   public:
-    ClientPreparedModel(RemoteInterface model, HalVersion version)
-        : mModel(std::move(model)), mVersion(version) {}
+    ClientPreparedModel(RemoteInterface model, HalVersion version, bool usesConfigs)
+        : mModel(std::move(model)), mVersion(version), mUsesConfigs(usesConfigs) {}
 
     ExecutionResult execute(const Request& request, const ExecuteOptions& options) override {
         if (Status ready = checkSendable(request); !ready.ok()) {
             return {.status = std::move(ready), .outputShapes = {}, .timing = {}};
         }
         const int64_t deadline = encodeDeadline(options.deadline);
-        if (mVersion >= HalVersion::AIDL_V4) {
+        if (mUsesConfigs) {
             return resultOf(mModel.call<nn::IPreparedModel::ExecuteSynchronouslyWithConfig>(
                     {.request = encode(request),
                      .config = encodeConfig(options),
@@ -173,7 +173,7 @@ class ClientPreparedModel final : public driver::IPreparedModel {
         HALYARD_ASSIGN_OR_RETURN(std::vector<BorrowedDescriptor> fences, borrowed(options.waitFor));
         const int64_t deadline = encodeDeadline(options.deadline);
         const int64_t duration = encodeDuration(options.durationAfterFences);
-        if (mVersion >= HalVersion::AIDL_V4) {
+        if (mUsesConfigs) {
             return begun(mModel, mModel.call<nn::IPreparedModel::ExecuteFencedWithConfig>(
                                          {.request = encode(request),
                                           .waitFor = std::move(fences),
@@ -197,7 +197,7 @@ class ClientPreparedModel final : public driver::IPreparedModel {
                                  RemoteInterface::cast(mModel.process(), answer.results.result,
                                                        nn::IBurst::info(), mModel.release()));
         return std::shared_ptr<driver::IBurst>(
-                std::make_shared<ClientBurst>(std::move(burst), mVersion));
+                std::make_shared<ClientBurst>(std::move(burst), mUsesConfigs));
     }
 
     Result<std::shared_ptr<driver::IExecution>> makeExecution(
@@ -231,13 +231,15 @@ class ClientPreparedModel final : public driver::IPreparedModel {
   private:
     const RemoteInterface mModel;
     const HalVersion mVersion;
+    const bool mUsesConfigs;
 };
 
 }  // namespace
 
 std::shared_ptr<driver::IPreparedModel> makeClientPreparedModel(RemoteInterface model,
-                                                                HalVersion version) {
-    return std::make_shared<ClientPreparedModel>(std::move(model), version);
+                                                                HalVersion version,
+                                                                bool usesConfigs) {
+    return std::make_shared<ClientPreparedModel>(std::move(model), version, usesConfigs);
 }
 
 std::shared_ptr<RemoteObject> remoteObjectOf(const driver::IPreparedModel& model) {

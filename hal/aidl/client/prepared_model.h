@@ -9,9 +9,11 @@
 
 namespace halyard::hal::aidl {
 
-// A service's IPreparedModel, by the rules of makeClientDevice().
+// A service's IPreparedModel, by the rules of makeClientDevice(). `usesConfigs`: as its connection
+// does (ServiceConnection::usesConfigs).
 std::shared_ptr<driver::IPreparedModel> makeClientPreparedModel(RemoteInterface model,
-                                                                driver::HalVersion version);
+                                                                driver::HalVersion version,
+                                                                bool usesConfigs);
 
 // The remote object behind such a model; null for any other.
 std::shared_ptr<RemoteObject> remoteObjectOf(const driver::IPreparedModel& model);

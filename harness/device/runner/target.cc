@@ -23,6 +23,7 @@ Result<Target> openDriver(const driver::Options& options, MakeDevice* makeDevice
             std::shared_ptr<driver::Device> driver,
             makeDevice == nullptr ? driver::Device::create(options) : makeDevice(options));
     return Target{.device = driver::makeLocalDevice(driver, version),
+                  .withoutConfigs = nullptr,
                   .driver = driver,
                   .servicePid = nullptr};
 }
@@ -33,7 +34,14 @@ Result<Target> openService(const ServiceAddress& address, std::optional<driver::
         HALYARD_ASSIGN_OR_RETURN(hal::aidl::ServiceConnection connection,
                                  hal::aidl::connectToService(address.instance, version, timeout));
         const hal::aidl::RemoteInterface service = connection.device;
+        std::shared_ptr<driver::IDevice> withoutConfigs;
+        if (connection.usesConfigs()) {
+            hal::aidl::ServiceConnection plain = connection;
+            plain.prefersConfigs = false;
+            withoutConfigs = hal::aidl::makeClientDevice(std::move(plain));
+        }
         return Target{.device = hal::aidl::makeClientDevice(std::move(connection)),
+                      .withoutConfigs = std::move(withoutConfigs),
                       .driver = nullptr,
                       .servicePid = [service] { return service.servicePid(); }};
     }
@@ -41,6 +49,7 @@ Result<Target> openService(const ServiceAddress& address, std::optional<driver::
                              hal::hidl::connectToService(address.instance, version, timeout));
     const hal::hidl::RemoteInterface service = connection.device;
     return Target{.device = hal::hidl::makeClientDevice(std::move(connection)),
+                  .withoutConfigs = nullptr,
                   .driver = nullptr,
                   .servicePid = [service] { return service.servicePid(); }};
 }

@@ -21,6 +21,9 @@ namespace halyard::runner {
 
 struct Target {
     std::shared_ptr<driver::IDevice> device;
+    // The same by methods that take no config, of a service of AIDL 4, which has both kinds; else
+    // null.
+    std::shared_ptr<driver::IDevice> withoutConfigs;
     // What is behind `device`: the driver, or how to learn which process a service is.
     std::shared_ptr<driver::Device> driver;
     std::function<Result<int32_t>()> servicePid;
