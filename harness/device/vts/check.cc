@@ -30,6 +30,8 @@ std::string_view nameOf(Subject subject) {
     switch (subject) {
         case Subject::DEVICE:
             return "device";
+        case Subject::ANY_CASE:
+            return "any_case";
         case Subject::EACH_CASE:
             return "each_case";
         case Subject::FAILING_CASE:

@@ -50,7 +50,8 @@ Verdict expectStatus(const Status& found, driver::HalVersion version,
 // What a check is for: the device, once, or each golden case of a kind.
 enum class Subject : uint8_t {
     DEVICE,
-    EACH_CASE,           // all but those of the next two, as is whatever is said of models
+    ANY_CASE,            // whatever is to come of it
+    EACH_CASE,           // all but those of the next two
     FAILING_CASE,        // those that must fail
     INFINITE_LOOP_CASE,  // those with a WHILE that never ends
     SHAPED_CASE,         // of EACH_CASE those all of whose outputs are tensors

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,34 +22,35 @@ using driver::HalVersion;
 
 struct Bound {
     std::string_view name;
-    std::chrono::milliseconds left;  // negative: there is no bound
+    std::optional<std::chrono::milliseconds> left;  // nothing: there is always time
 
-    bool isUnlimited() const { return left.count() < 0; }
+    // Where there is always time it is the latest that a wire has words for.
     Deadline deadline() const {
-        return isUnlimited() ? Deadline() : std::chrono::steady_clock::now() + left;
+        using Clock = std::chrono::steady_clock;
+        return left.has_value() ? Clock::now() + *left : Clock::time_point::max();
     }
     std::vector<ErrorStatus> allowed() const {
-        return isUnlimited()
-                       ? std::vector{ErrorStatus::NONE}
-                       : std::vector{ErrorStatus::NONE, ErrorStatus::MISSED_DEADLINE_TRANSIENT,
-                                     ErrorStatus::MISSED_DEADLINE_PERSISTENT};
+        return left.has_value()
+                       ? std::vector{ErrorStatus::NONE, ErrorStatus::MISSED_DEADLINE_TRANSIENT,
+                                     ErrorStatus::MISSED_DEADLINE_PERSISTENT}
+                       : std::vector{ErrorStatus::NONE};
     }
 };
 
-constexpr Bound kBounds[] = {{"NOW", std::chrono::milliseconds(0)},
-                             {"UNLIMITED", std::chrono::milliseconds(-1)},
-                             {"SHORT", std::chrono::milliseconds(5)}};
+constexpr Bound kUnlimited = {"UNLIMITED", std::nullopt};
+constexpr Bound kBounds[] = {
+        {"NOW", std::chrono::milliseconds(0)}, kUnlimited, {"SHORT", std::chrono::milliseconds(5)}};
 
-Verdict prepare(Context& context, const driver::PrepareOptions& options, const Bound& bound,
-                const std::string& call) {
+Verdict prepare(Context& context, Methods methods, const driver::PrepareOptions& options,
+                const Bound& bound, const std::string& call) {
     // What does not depend on time, and whether the model may be refused, is known.
-    const Preparation& known = context.prepared();
+    const Preparation& known = context.prepared(methods);
     if (known.model == nullptr) {
         return known.verdict;
     }
     auto told = std::make_shared<std::promise<std::pair<Status, bool>>>();
     std::future<std::pair<Status, bool>> answer = told->get_future();
-    const Status launched = context.device().prepareAsync(
+    const Status launched = context.device(methods).prepareAsync(
             *context.model(), options, [told](const Status& status, auto model) {
                 told->set_value({status, model != nullptr});
             });
@@ -65,11 +67,11 @@ Verdict prepare(Context& context, const driver::PrepareOptions& options, const B
                                                              : " gives no model and no error"));
 }
 
-Verdict prepareWithPriorities(Context& context) {
+Verdict prepareWithPriorities(Context& context, Methods methods) {
     for (const driver::Priority priority :
          {driver::Priority::LOW, driver::Priority::MEDIUM, driver::Priority::HIGH}) {
         const Verdict verdict =
-                prepare(context, {.priority = priority, .deadline = {}}, kBounds[1],
+                prepare(context, methods, {.priority = priority, .deadline = {}}, kUnlimited,
                         "prepareModel with priority " + std::string(nameOf(priority)));
         if (!verdict.hasPassed()) {
             return verdict;
@@ -78,10 +80,10 @@ Verdict prepareWithPriorities(Context& context) {
     return passed();
 }
 
-Verdict prepareWithDeadlines(Context& context) {
+Verdict prepareWithDeadlines(Context& context, Methods methods) {
     for (const Bound& bound : kBounds) {
         const Verdict verdict =
-                prepare(context, {.deadline = bound.deadline()}, bound,
+                prepare(context, methods, {.deadline = bound.deadline()}, bound,
                         "prepareModel with the deadline " + std::string(bound.name));
         if (!verdict.hasPassed()) {
             return verdict;
@@ -91,7 +93,7 @@ Verdict prepareWithDeadlines(Context& context) {
 }
 
 Verdict execute(Context& context, const Executor& executor) {
-    const Preparation& prepared = context.prepared();
+    const Preparation& prepared = context.prepared(executor.methods);
     if (prepared.model == nullptr) {
         return prepared.verdict;
     }
@@ -132,8 +134,14 @@ Checks deadlineTest() {
                        .run = std::move(run)};
         checks.push_back(std::move(check));
     };
-    add("PREPARE_PRIORITY", HalVersion::V1_3, driver::kNewestVersion, prepareWithPriorities);
-    add("PREPARE_DEADLINE", HalVersion::V1_3, driver::kNewestVersion, prepareWithDeadlines);
+    add("PREPARE_PRIORITY", HalVersion::V1_3, driver::kNewestVersion, [](Context& context) {
+        return byAllMethods(
+                context, [&](Methods methods) { return prepareWithPriorities(context, methods); });
+    });
+    add("PREPARE_DEADLINE", HalVersion::V1_3, driver::kNewestVersion, [](Context& context) {
+        return byAllMethods(
+                context, [&](Methods methods) { return prepareWithDeadlines(context, methods); });
+    });
     for (const Executor& executor : executors()) {
         add(std::string(executor.name), executor.limitedSince, executor.until,
             [&executor](Context& context) { return execute(context, executor); });

@@ -9,6 +9,7 @@
 #include "driver/error_status.h"
 #include "harness/device/vts/context.h"
 #include "harness/device/vts/executor.h"
+#include "harness/device/vts/request_layout.h"
 
 namespace halyard::vts {
 namespace {
@@ -27,8 +28,8 @@ void openOutputs(driver::Model& model) {
     }
 }
 
-const Preparation& prepared(Context& context) {
-    return context.preparedAs("open outputs", openOutputs);
+const Preparation& prepared(Context& context, const Executor& executor) {
+    return context.preparedAs("open outputs", executor.methods, openOutputs);
 }
 
 // What VTS does not go on with; passed: it does.
@@ -47,25 +48,26 @@ Verdict checkShapeCount(const driver::ExecutionResult& result, size_t outputs) {
                             " output shapes are told of " + std::to_string(outputs) + " outputs");
 }
 
-Verdict executeOpen(Context& context, const Executor& executor, bool measured) {
-    const Result<driver::Request> request = context.request();
-    if (!request.ok()) {
-        return failed(request.status().toString());
-    }
+driver::ExecutionResult execute(Context& context, const Executor& executor,
+                                const driver::Request& request, bool measured) {
     driver::ExecuteOptions options;
     options.measureTiming = measured;
-    const driver::ExecutionResult result =
-            executor.execute(*prepared(context).model, *request, options);
+    return executor.execute(*prepared(context, executor).model, request, options);
+}
+
+Verdict executeOpen(Context& context, const Executor& executor, const driver::Request& request,
+                    bool measured) {
+    const driver::ExecutionResult result = execute(context, executor, request, measured);
     for (const Verdict& verdict :
          {skippedIfRefused(context, result),
           expectStatus(result.status, context.version(), {ErrorStatus::NONE},
                        "an execution whose output dimensions are open"),
-          checkTiming(result.timing, measured), checkShapeCount(result, request->outputs.size())}) {
+          checkTiming(result.timing, measured), checkShapeCount(result, request.outputs.size())}) {
         if (!verdict.hasPassed()) {
             return verdict;
         }
     }
-    return context.handOver(*request, result);
+    return context.handOver(request, result);
 }
 
 // Of an output that is told with the model's rank, and the extents that the case says.
@@ -88,24 +90,14 @@ Verdict checkShape(Context& context, size_t output, const driver::OutputShape& s
     return fits ? passed() : failed("the dimensions that are told of " + what + " are wrong");
 }
 
-Verdict executeShort(Context& context, const Executor& executor, bool measured) {
-    Result<driver::Request> request = context.request();
-    if (!request.ok()) {
-        return failed(request.status().toString());
-    }
-    if (request->outputs.empty() || request->outputs[kShort].location.length <= 1) {
-        return skipped("VTS takes a byte of output 0, which has no more than one");
-    }
-    --request->outputs[kShort].location.length;
-    driver::ExecuteOptions options;
-    options.measureTiming = measured;
-    const driver::ExecutionResult result =
-            executor.execute(*prepared(context).model, *request, options);
+Verdict executeShort(Context& context, const Executor& executor, const driver::Request& request,
+                     bool measured) {
+    const driver::ExecutionResult result = execute(context, executor, request, measured);
     for (const Verdict& verdict :
          {skippedIfRefused(context, result),
           expectStatus(result.status, context.version(), {ErrorStatus::OUTPUT_INSUFFICIENT_SIZE},
                        "an execution with a byte too little for output 0"),
-          checkShapeCount(result, request->outputs.size())}) {
+          checkTiming(result.timing, measured), checkShapeCount(result, request.outputs.size())}) {
         if (!verdict.hasPassed()) {
             return verdict;
         }
@@ -119,51 +111,72 @@ Verdict executeShort(Context& context, const Executor& executor, bool measured) 
     return passed();
 }
 
-// With timing and without.
-Verdict run(Context& context, const Executor& executor,
-            Verdict (*execute)(Context&, const Executor&, bool)) {
-    if (prepared(context).model == nullptr) {
-        return prepared(context).verdict;
+// Nobody is told a shape behind a fence, so all of them have to be known before.
+Verdict executeFenced(Context& context, const Executor& executor, const driver::Request& request,
+                      bool measured) {
+    const driver::ExecutionResult result = execute(context, executor, request, measured);
+    for (const Verdict& verdict :
+         {skippedIfRefused(context, result),
+          expectStatus(result.status, context.version(), {ErrorStatus::INVALID_ARGUMENT},
+                       "executeFenced with output dimensions that are open"),
+          checkTiming(result.timing, measured)}) {
+        if (!verdict.hasPassed()) {
+            return verdict;
+        }
     }
-    const Verdict verdict = execute(context, executor, false);
-    return verdict.hasPassed() ? execute(context, executor, true) : verdict;
+    return passed();
 }
 
-Verdict runFenced(Context& context) {
-    if (prepared(context).model == nullptr) {
-        return prepared(context).verdict;
+using Expect = Verdict (*)(Context& context, const Executor& executor,
+                           const driver::Request& request, bool measured);
+
+// With timing and without.
+Verdict run(Context& context, const Executor& executor, bool isShort, Expect expect) {
+    if (prepared(context, executor).model == nullptr) {
+        return prepared(context, executor).verdict;
     }
-    const Result<driver::Request> request = context.request();
-    if (!request.ok()) {
-        return failed(request.status().toString());
+    for (const bool measured : {false, true}) {
+        Result<driver::Request> request = context.generatedRequest();
+        if (!request.ok()) {
+            return failed(request.status().toString());
+        }
+        if (isShort) {
+            if (request->outputs.empty() || request->outputs[kShort].location.length <= 1) {
+                return skipped("VTS takes a byte of output 0, which has no more than one");
+            }
+            makeShort(request->outputs[kShort], context.version());
+        }
+        if (Verdict verdict = expect(context, executor, *request, measured); !verdict.hasPassed()) {
+            return verdict;
+        }
     }
-    return expectStatus(executeFenced(*prepared(context).model, *request, {}).status,
-                        context.version(), {ErrorStatus::INVALID_ARGUMENT},
-                        "executeFenced with output dimensions that are open");
+    return passed();
 }
 
 }  // namespace
 
 Checks dynamicOutputShapeTest() {
     Checks checks;
-    const auto add = [&checks](std::string_view variant, HalVersion since, HalVersion until,
-                               std::function<Verdict(Context&)> run) {
-        Check check = {.suite = "DynamicOutputShapeTest",
-                       .name = "Test",
-                       .variant = std::string(variant),
-                       .subject = Subject::SHAPED_CASE,
-                       .since = std::max(since, HalVersion::V1_2),
-                       .until = until,
-                       .run = std::move(run)};
-        checks.push_back(std::move(check));
+    const auto add = [&checks](const Executor& executor, bool isShort, Expect expect) {
+        checks.push_back({.suite = "DynamicOutputShapeTest",
+                          .name = "Test",
+                          .variant = (isShort ? "INSUFFICIENT_" : "UNSPECIFIED_") +
+                                     std::string(executor.name),
+                          .subject = Subject::SHAPED_CASE,
+                          .since = std::max(executor.since, HalVersion::V1_2),
+                          .until = executor.until,
+                          .run = [&executor, isShort, expect](Context& context) {
+                              return run(context, executor, isShort, expect);
+                          }});
     };
     for (const Executor& executor : executors()) {
-        add("UNSPECIFIED_" + std::string(executor.name), executor.since, executor.until,
-            [&executor](Context& context) { return run(context, executor, executeOpen); });
-        add("INSUFFICIENT_" + std::string(executor.name), executor.since, executor.until,
-            [&executor](Context& context) { return run(context, executor, executeShort); });
+        add(executor, false, executeOpen);
+        add(executor, true, executeShort);
     }
-    add("UNSPECIFIED_FENCED", HalVersion::V1_3, driver::kNewestVersion, runFenced);
+    for (const Executor& executor : fencedExecutors()) {
+        add(executor, false, executeFenced);
+        add(executor, true, executeFenced);
+    }
     return checks;
 }
 

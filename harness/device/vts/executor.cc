@@ -11,6 +11,8 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 namespace halyard::vts {
 namespace {
@@ -47,6 +49,9 @@ ExecutionResult synchronously(IPreparedModel& model, const Request& request,
     return model.execute(request, options);
 }
 
+// By which a burst does not know a memory again. A buffer of the device's is known by its token.
+constexpr int64_t kNotCached = -1;
+
 ExecutionResult inBurst(IPreparedModel& model, const Request& request,
                         const ExecuteOptions& options) {
     const Result<std::shared_ptr<driver::IBurst>> burst = model.makeBurst();
@@ -55,10 +60,14 @@ ExecutionResult inBurst(IPreparedModel& model, const Request& request,
     }
     std::vector<int64_t> identifiers;
     for (size_t i = 0; i < request.pools.size(); ++i) {
-        identifiers.push_back(static_cast<int64_t>(i) + 1);
+        const bool isShared = std::holds_alternative<driver::SharedMemory>(request.pools[i]);
+        identifiers.push_back(isShared ? static_cast<int64_t>(i) : kNotCached);
     }
     ExecutionResult executed = (*burst)->execute(request, identifiers, options);
     for (const int64_t identifier : identifiers) {
+        if (identifier == kNotCached) {
+            continue;
+        }
         if (Status released = (*burst)->releaseMemory(identifier);
             !released.ok() && executed.status.ok()) {
             return ended(std::move(released));
@@ -117,8 +126,6 @@ ExecutionResult fenced(const driver::Fences& waitForThese,
             .timingFenced = info.fenced};
 }
 
-}  // namespace
-
 ExecutionResult executeFenced(IPreparedModel& model, const Request& request,
                               const ExecuteOptions& options) {
     return fenced(options.waitFor, [&](const driver::Fences& waitFor) {
@@ -135,18 +142,41 @@ ExecutionResult executeFencedReusably(IPreparedModel& model, const Request& requ
     if (!execution.ok()) {
         return ended(execution.status());
     }
-    return fenced(options.waitFor, [&](const driver::Fences& waitFor) {
-        return (*execution)->executeFenced(waitFor, options.deadline, options.durationAfterFences);
-    });
+    return fenced(
+            options.waitFor, [&](const driver::Fences& fences) -> Result<driver::FencedExecution> {
+                // There may be one at a time of it, so what it waits for has to be over.
+                for (const auto& fence : fences) {
+                    HALYARD_RETURN_IF_ERROR(waitFor(*fence));
+                }
+                return (*execution)
+                        ->executeFenced(fences, options.deadline, options.durationAfterFences);
+            });
 }
 
+}  // namespace
+
 std::span<const Executor> executors() {
+    using enum HalVersion;
+    constexpr HalVersion kNewest = driver::kNewestVersion;
     static constexpr Executor kExecutors[] = {
-            {"ASYNC", HalVersion::V1_0, HalVersion::V1_3, HalVersion::V1_3, asynchronously},
-            {"SYNC", HalVersion::V1_2, driver::kNewestVersion, HalVersion::V1_3, synchronously},
-            {"BURST", HalVersion::V1_2, driver::kNewestVersion, HalVersion::AIDL_V1, inBurst},
-            {"REUSABLE", HalVersion::AIDL_V4, driver::kNewestVersion, HalVersion::AIDL_V4,
-             reusably},
+            {"ASYNC", V1_0, V1_3, V1_3, Methods::PLAIN, false, asynchronously},
+            {"SYNC", V1_2, kNewest, V1_3, Methods::PLAIN, false, synchronously},
+            {"BURST", V1_2, kNewest, AIDL_V1, Methods::PLAIN, false, inBurst},
+            {"SYNC_CONFIG", AIDL_V4, kNewest, AIDL_V4, Methods::WITH_CONFIG, false, synchronously},
+            {"BURST_CONFIG", AIDL_V4, kNewest, AIDL_V4, Methods::WITH_CONFIG, false, inBurst},
+            {"REUSABLE", AIDL_V4, kNewest, AIDL_V4, Methods::WITH_CONFIG, false, reusably},
+    };
+    return kExecutors;
+}
+
+std::span<const Executor> fencedExecutors() {
+    using enum HalVersion;
+    constexpr HalVersion kNewest = driver::kNewestVersion;
+    static constexpr Executor kExecutors[] = {
+            {"FENCED", V1_3, kNewest, V1_3, Methods::PLAIN, true, executeFenced},
+            {"FENCED_CONFIG", AIDL_V4, kNewest, AIDL_V4, Methods::WITH_CONFIG, true, executeFenced},
+            {"FENCED_REUSABLE", AIDL_V4, kNewest, AIDL_V4, Methods::WITH_CONFIG, true,
+             executeFencedReusably},
     };
     return kExecutors;
 }

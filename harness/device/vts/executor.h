@@ -10,6 +10,7 @@
 
 #include "driver/device_interface.h"
 #include "harness/device/vts/check.h"
+#include "harness/device/vts/methods.h"
 
 namespace halyard::vts {
 
@@ -23,21 +24,21 @@ struct Executor {
     driver::HalVersion until;
     // From when on it is told of deadlines and of the time that loops may take.
     driver::HalVersion limitedSince;
+    // By which its model has to be prepared.
+    Methods methods;
+    bool isFenced;
     Execute execute;
+
+    bool isOf(driver::HalVersion version) const { return since <= version && version <= until; }
 };
 
-// All but the fenced one.
+// All but the fenced ones.
 std::span<const Executor> executors();
 
-// Executes fenced, and again once the first execution's fence has been signalled, if it gives one.
-// What the last one gives; as it is about fences, no shapes.
-driver::ExecutionResult executeFenced(driver::IPreparedModel& model, const driver::Request& request,
-                                      const driver::ExecuteOptions& options);
-
-// The same with an execution that is made once, from AIDL 4 on.
-driver::ExecutionResult executeFencedReusably(driver::IPreparedModel& model,
-                                              const driver::Request& request,
-                                              const driver::ExecuteOptions& options);
+// "FENCED", and from AIDL 4 on "FENCED_CONFIG" and "FENCED_REUSABLE". Each executes, and again
+// behind the first execution's fence, if that gives one. What the last one gives; as it is about
+// fences, no shapes.
+std::span<const Executor> fencedExecutors();
 
 // With timing not asked for none may be told; asked for, what is told must make sense.
 Verdict checkTiming(const driver::Timing& timing, bool measured);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "harness/device/vts/context.h"
@@ -13,29 +14,20 @@ namespace halyard::vts {
 namespace {
 
 using driver::ErrorStatus;
-using driver::HalVersion;
 
-// Of an output that may turn out to be of size 0, the model can't say the dimensions.
-bool hasOpenOutput(const pb::Subgraph& main) {
-    return std::ranges::any_of(main.output_indexes(), [&](uint32_t index) {
-        const auto& dimensions = main.operands(static_cast<int>(index)).dimensions();
-        return std::ranges::find(dimensions, 0U) != dimensions.end();
-    });
-}
-
-Verdict run(Context& context, bool measured, Execute execute) {
-    const Preparation& prepared = context.prepared();
+Verdict run(Context& context, bool measured, const Executor& executor) {
+    const Preparation& prepared = context.prepared(executor.methods);
     if (prepared.model == nullptr) {
         return prepared.verdict;
     }
-    const Result<driver::Request> request = context.request();
+    const Result<driver::Request> request = context.generatedRequest();
     if (!request.ok()) {
         return failed(request.status().toString());
     }
     driver::ExecuteOptions options;
     options.measureTiming = measured;
-    const driver::ExecutionResult result = execute(*prepared.model, *request, options);
-    if (hasOpenOutput(context.testCase().model().main())) {
+    const driver::ExecutionResult result = executor.execute(*prepared.model, *request, options);
+    if (context.hasOpenOutput()) {
         return expectStatus(result.status, context.version(), {ErrorStatus::INVALID_ARGUMENT},
                             "executeFenced with an output of dimensions that are not known");
     }
@@ -54,21 +46,22 @@ Verdict run(Context& context, bool measured, Execute execute) {
 Checks fencedComputeTest() {
     Checks checks;
     for (const bool measured : {false, true}) {
-        for (const bool again : {false, true}) {
-            Check check = {.suite = "FencedComputeTest",
-                           .name = "Test",
-                           .variant = again ? "REUSABLE" : "",
-                           .subject = Subject::EACH_CASE,
-                           .since = again ? HalVersion::AIDL_V4 : HalVersion::V1_3,
-                           .until = driver::kNewestVersion,
-                           .run = [measured, again](Context& context) {
-                               return run(context, measured,
-                                          again ? executeFencedReusably : executeFenced);
-                           }};
+        for (const Executor& executor : fencedExecutors()) {
+            // "", "CONFIG" or "REUSABLE": that it is fenced is said.
+            constexpr std::string_view kSaid = "FENCED_";
+            std::string variant(executor.name.substr(std::min(executor.name.size(), kSaid.size())));
             if (measured) {
-                check.variant += again ? "_TIMING" : "TIMING";
+                variant += variant.empty() ? "TIMING" : "_TIMING";
             }
-            checks.push_back(std::move(check));
+            checks.push_back({.suite = "FencedComputeTest",
+                              .name = "Test",
+                              .variant = std::move(variant),
+                              .subject = Subject::EACH_CASE,
+                              .since = executor.since,
+                              .until = executor.until,
+                              .run = [measured, &executor](Context& context) {
+                                  return run(context, measured, executor);
+                              }});
         }
     }
     return checks;

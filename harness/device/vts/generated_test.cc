@@ -15,11 +15,11 @@ namespace {
 using driver::HalVersion;
 
 Verdict run(Context& context, const Executor& executor, bool measureTiming) {
-    const Preparation& prepared = context.prepared();
+    const Preparation& prepared = context.prepared(executor.methods);
     if (prepared.model == nullptr) {
         return prepared.verdict;
     }
-    const Result<driver::Request> request = context.request();
+    const Result<driver::Request> request = context.generatedRequest();
     if (!request.ok()) {
         return failed(request.status().toString());
     }

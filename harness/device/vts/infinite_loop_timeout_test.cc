@@ -3,8 +3,8 @@
 #include "harness/device/vts/infinite_loop_timeout_test.h"
 
 #include <chrono>
+#include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "harness/device/vts/context.h"
@@ -14,22 +14,21 @@ namespace halyard::vts {
 namespace {
 
 using driver::ErrorStatus;
-using driver::HalVersion;
 
-Verdict run(Context& context, Execute execute) {
-    const Preparation& prepared = context.prepared();
+Verdict run(Context& context, const Executor& executor) {
+    const Preparation& prepared = context.prepared(executor.methods);
     if (prepared.model == nullptr) {
         return prepared.verdict;
     }
     for (const bool measured : {false, true}) {
-        const Result<driver::Request> request = context.request();
+        const Result<driver::Request> request = context.generatedRequest();
         if (!request.ok()) {
             return failed(request.status().toString());
         }
         driver::ExecuteOptions options;
         options.measureTiming = measured;
         options.loopTimeout = std::chrono::milliseconds(1);
-        const driver::ExecutionResult result = execute(*prepared.model, *request, options);
+        const driver::ExecutionResult result = executor.execute(*prepared.model, *request, options);
         for (const Verdict& verdict :
              {expectStatus(result.status, context.version(),
                            {ErrorStatus::MISSED_DEADLINE_TRANSIENT,
@@ -48,21 +47,18 @@ Verdict run(Context& context, Execute execute) {
 
 Checks infiniteLoopTimeoutTest() {
     Checks checks;
-    const auto add = [&checks](std::string_view variant, HalVersion since, HalVersion until,
-                               Execute execute) {
-        Check check = {.suite = "InfiniteLoopTimeoutTest",
-                       .name = "Test",
-                       .variant = std::string(variant),
-                       .subject = Subject::INFINITE_LOOP_CASE,
-                       .since = since,
-                       .until = until,
-                       .run = [execute](Context& context) { return run(context, execute); }};
-        checks.push_back(std::move(check));
-    };
-    for (const Executor& executor : executors()) {
-        add(executor.name, executor.limitedSince, executor.until, executor.execute);
+    for (const std::span<const Executor> all : {executors(), fencedExecutors()}) {
+        for (const Executor& executor : all) {
+            checks.push_back(
+                    {.suite = "InfiniteLoopTimeoutTest",
+                     .name = "Test",
+                     .variant = std::string(executor.name),
+                     .subject = Subject::INFINITE_LOOP_CASE,
+                     .since = executor.limitedSince,
+                     .until = executor.until,
+                     .run = [&executor](Context& context) { return run(context, executor); }});
+        }
     }
-    add("FENCED", HalVersion::V1_3, driver::kNewestVersion, executeFenced);
     return checks;
 }
 

@@ -3,18 +3,22 @@
 #include "harness/device/vts/quantization_coupling_test.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "driver/error_status.h"
 #include "harness/device/runner/canonical_model.h"
 #include "harness/device/vts/context.h"
 #include "harness/device/vts/executor.h"
+#include "harness/device/vts/request_layout.h"
 
 namespace halyard::vts {
 namespace {
 
+using driver::ErrorStatus;
 using driver::HalVersion;
 
 constexpr int32_t kOffset = 128;
@@ -26,11 +30,9 @@ void lower(std::string& bytes, uint64_t offset, uint64_t length) {
     }
 }
 
-// The case with QUANT8_ASYMM_SIGNED in place of QUANT8_ASYMM, all of it kOffset steps lower.
-pb::TestCase signedTwin(const pb::TestCase& original) {
-    pb::TestCase twin = original;
-    pb::Model& model = *twin.mutable_model();
-    for (pb::Operand& operand : *model.mutable_main()->mutable_operands()) {
+// One subgraph of the model, with the values of its constants.
+void makeSigned(pb::Model& model, pb::Subgraph& subgraph) {
+    for (pb::Operand& operand : *subgraph.mutable_operands()) {
         if (operand.type() != pb::OPERAND_TYPE_TENSOR_QUANT8_ASYMM) {
             continue;
         }
@@ -43,6 +45,16 @@ pb::TestCase signedTwin(const pb::TestCase& original) {
             lower(*model.mutable_pools(static_cast<int>(place.pool_index())), place.offset(),
                   place.length());
         }
+    }
+}
+
+// The case with QUANT8_ASYMM_SIGNED in place of QUANT8_ASYMM, all of it kOffset steps lower.
+pb::TestCase signedTwin(const pb::TestCase& original) {
+    pb::TestCase twin = original;
+    pb::Model& model = *twin.mutable_model();
+    makeSigned(model, *model.mutable_main());
+    for (pb::Subgraph& subgraph : *model.mutable_referenced()) {
+        makeSigned(model, subgraph);
     }
     for (pb::Example& example : *twin.mutable_examples()) {
         for (int i = 0; i < example.inputs_size(); ++i) {
@@ -69,34 +81,72 @@ void raiseOutputs(const pb::Model& original, pb::ExampleResult& outputs) {
     }
 }
 
-Verdict execute(Context& context, driver::IPreparedModel& model, const pb::TestCase& testCase,
-                const Executor& executor, bool isTwin) {
-    const Result<driver::Request> request = runner::toCanonical(testCase.examples(0));
+// A model and its twin, prepared, and what either is given.
+struct Twin {
+    driver::IPreparedModel& model;
+    const pb::TestCase& testCase;
+    bool isSigned;
+};
+
+Verdict execute(Context& context, const Twin& twin, const Executor& executor, bool measured) {
+    const Result<driver::Request> request =
+            generatedRequest(twin.testCase.examples(0), context.version());
     if (!request.ok()) {
         return failed(request.status().toString());
     }
-    const driver::ExecutionResult result = executor.execute(model, *request, {});
-    const Verdict verdict =
-            expectStatus(result.status, context.version(), {driver::ErrorStatus::NONE},
-                         isTwin ? "an execution of the signed twin" : "an execution");
-    if (!verdict.hasPassed()) {
-        return verdict;
-    }
-    return context.handOver(*request, result, [&](pb::ExampleResult& outputs) {
-        if (isTwin) {
-            raiseOutputs(context.testCase().model(), outputs);
+    driver::ExecuteOptions options;
+    options.measureTiming = measured;
+    const driver::ExecutionResult result = executor.execute(twin.model, *request, options);
+    const bool isRefused = executor.isFenced && context.hasOpenOutput();
+    const std::string what =
+            std::string(executor.name) +
+            (twin.isSigned ? ", an execution of the signed twin" : ", an execution");
+    for (const Verdict& verdict :
+         {expectStatus(result.status, context.version(),
+                       {isRefused ? ErrorStatus::INVALID_ARGUMENT : ErrorStatus::NONE}, what),
+          checkTiming(result.timing, measured)}) {
+        if (!verdict.hasPassed()) {
+            return verdict;
         }
-    });
+    }
+    if (isRefused) {
+        return passed();
+    }
+    return context.handOver(*request, result, twin.testCase.examples(0),
+                            [&](pb::ExampleResult& outputs) {
+                                if (twin.isSigned) {
+                                    raiseOutputs(context.testCase().model(), outputs);
+                                }
+                            });
 }
 
-Verdict runCoupled(Context& context) {
-    const pb::TestCase twin = signedTwin(context.testCase());
+// In all ways that go by these methods, with timing and without.
+Verdict executeTwins(Context& context, Methods methods, const std::array<Twin, 2>& twins) {
+    for (const std::span<const Executor> all : {executors(), fencedExecutors()}) {
+        for (const Executor& executor : all) {
+            if (!executor.isOf(context.version()) || executor.methods != methods) {
+                continue;
+            }
+            for (const bool measured : {false, true}) {
+                for (const Twin& twin : twins) {
+                    Verdict verdict = execute(context, twin, executor, measured);
+                    if (!verdict.hasPassed()) {
+                        return verdict;
+                    }
+                }
+            }
+        }
+    }
+    return passed();
+}
+
+Verdict runBy(Context& context, Methods methods, const pb::TestCase& twin) {
     const Result<driver::Model> twinModel = runner::toCanonical(twin.model());
     if (!twinModel.ok()) {
         return failed(twinModel.status().toString());
     }
-    const Preparation& prepared = context.prepared();
-    const Preparation coupled = context.prepare(*twinModel);
+    const Preparation& prepared = context.prepared(methods);
+    const Preparation coupled = context.prepare(*twinModel, methods);
     for (const Verdict& verdict : {prepared.verdict, coupled.verdict}) {
         if (verdict.outcome == Verdict::Outcome::FAILED) {
             return verdict;
@@ -112,19 +162,15 @@ Verdict runCoupled(Context& context) {
                               : "the model is supported, and its signed twin is not: " +
                                         coupled.verdict.reason);
     }
-    for (const Executor& executor : executors()) {
-        if (context.version() < executor.since || context.version() > executor.until) {
-            continue;
-        }
-        for (const bool isTwin : {false, true}) {
-            const Verdict verdict = execute(context, isTwin ? *coupled.model : *prepared.model,
-                                            isTwin ? twin : context.testCase(), executor, isTwin);
-            if (!verdict.hasPassed()) {
-                return verdict;
-            }
-        }
-    }
-    return passed();
+    return executeTwins(
+            context, methods,
+            {Twin{.model = *prepared.model, .testCase = context.testCase(), .isSigned = false},
+             Twin{.model = *coupled.model, .testCase = twin, .isSigned = true}});
+}
+
+Verdict runCoupled(Context& context) {
+    const pb::TestCase twin = signedTwin(context.testCase());
+    return byAllMethods(context, [&](Methods methods) { return runBy(context, methods, twin); });
 }
 
 }  // namespace

@@ -53,7 +53,8 @@ void run(const runner::Target& target, const pb::TestCase& testCase,
     // "hidl:halyard-default".
     const size_t colon = result.target().find(':');
     Context context(*target.device,
-                    colon == std::string::npos ? "" : result.target().substr(colon + 1), testCase);
+                    colon == std::string::npos ? "" : result.target().substr(colon + 1), testCase,
+                    target.withoutConfigs.get());
     result.set_version_string(runner::versionString(target));
     for (const std::string& id : testCase.checks()) {
         announce(parent, result, id);

@@ -44,7 +44,11 @@ Verdict checkMutants(Context& context, Mutation mutation) {
             return;
         }
         ++tried;
-        if (const auto wrong = complaint(context.device(), mutant)) {
+        std::optional<std::string> wrong = complaint(context.device(Methods::PLAIN), mutant);
+        if (!wrong.has_value() && context.version() >= HalVersion::AIDL_V4) {
+            wrong = complaintAboutPrepare(context.device(Methods::WITH_CONFIG), mutant);
+        }
+        if (wrong.has_value()) {
             complaints = mutant.what + ": " + *wrong + ", not INVALID_ARGUMENT";
         }
     };
@@ -90,8 +94,9 @@ constexpr MutationRow kMutations[] = {
 // ---- Requests -----------------------------------------------------------------------------------
 
 // The case's model and request, or why there are none.
-Verdict fetch(Context& context, std::shared_ptr<driver::IPreparedModel>& model, Request& request) {
-    const Preparation& prepared = context.prepared();
+Verdict fetch(Context& context, std::shared_ptr<driver::IPreparedModel>& model, Request& request,
+              Methods methods = Methods::PLAIN) {
+    const Preparation& prepared = context.prepared(methods);
     if (prepared.model == nullptr) {
         return prepared.verdict;
     }
@@ -124,15 +129,17 @@ Verdict verdictOf(const std::optional<std::string>& complaint) {
 
 template <typename Arguments>
 Verdict removeTest(Context& context, Arguments Request::*arguments, std::string_view kind) {
-    std::shared_ptr<driver::IPreparedModel> model;
-    Request request;
-    if (Verdict verdict = fetch(context, model, request); !verdict.hasPassed()) {
-        return verdict;
-    }
-    return verdictOf(complaintWithout(
-            arguments, request, kind, [&](const Request& mutant, bool measureTiming) {
-                return complaint(*model, context.version(), mutant, measureTiming);
-            }));
+    return byAllMethods(context, [&](Methods methods) {
+        std::shared_ptr<driver::IPreparedModel> model;
+        Request request;
+        if (Verdict verdict = fetch(context, model, request, methods); !verdict.hasPassed()) {
+            return verdict;
+        }
+        return verdictOf(complaintWithout(
+                arguments, request, kind, [&](const Request& mutant, bool measureTiming) {
+                    return complaint(*model, context.version(), mutant, measureTiming);
+                }));
+    });
 }
 
 Verdict removeInputTest(Context& context) {
@@ -146,7 +153,8 @@ Verdict removeOutputTest(Context& context) {
 Verdict validateReusableExecution(Context& context) {
     std::shared_ptr<driver::IPreparedModel> model;
     Request request;
-    if (Verdict verdict = fetch(context, model, request); !verdict.hasPassed()) {
+    if (Verdict verdict = fetch(context, model, request, Methods::WITH_CONFIG);
+        !verdict.hasPassed()) {
         return verdict;
     }
     const auto check = [&](const Request& mutant, bool measureTiming) {
@@ -160,10 +168,10 @@ Verdict validateReusableExecution(Context& context) {
 }
 
 // A request that must fail, of a model that need not.
-Verdict validateRequestFailure(Context& context) {
+Verdict validateRequestFailure(Context& context, Methods methods) {
     std::shared_ptr<driver::IPreparedModel> model;
     Request request;
-    if (Verdict verdict = fetch(context, model, request); !verdict.hasPassed()) {
+    if (Verdict verdict = fetch(context, model, request, methods); !verdict.hasPassed()) {
         return verdict;
     }
     const driver::ExecutionResult result = model->execute(request, {});
@@ -176,15 +184,29 @@ Verdict validateRequestFailure(Context& context) {
     return passed();
 }
 
+// A fence that is none, which HIDL has words for.
+Verdict validateExecuteFenced(Context& context) {
+    std::shared_ptr<driver::IPreparedModel> model;
+    Request request;
+    if (Verdict verdict = fetch(context, model, request); !verdict.hasPassed()) {
+        return verdict;
+    }
+    driver::ExecuteOptions options;
+    options.waitFor = {nullptr};
+    return expectStatus(model->executeFenced(request, options).status(), context.version(),
+                        {driver::ErrorStatus::INVALID_ARGUMENT},
+                        "executeFenced with a fence that is null");
+}
+
 // ---- Bursts of AIDL -----------------------------------------------------------------------------
 
 constexpr int64_t kNoIdentifier = -1;
 constexpr int64_t kInvalidIdentifier = -2;
 
-Verdict validateBurst(Context& context) {
+Verdict validateBurst(Context& context, Methods methods) {
     std::shared_ptr<driver::IPreparedModel> model;
     Request request;
-    if (Verdict verdict = fetch(context, model, request); !verdict.hasPassed()) {
+    if (Verdict verdict = fetch(context, model, request, methods); !verdict.hasPassed()) {
         return verdict;
     }
     const Result<std::shared_ptr<driver::IBurst>> burst = model->makeBurst();
@@ -266,21 +288,33 @@ Checks validationTest() {
                           .run = std::move(run)});
     };
     for (const MutationRow& row : kMutations) {
-        add(kMutationNames[rowOf(row.mutation)], row.since, row.until,
-            [mutation = row.mutation](Context& context) {
-                return checkMutants(context, mutation);
-            });
+        add(
+                kMutationNames[rowOf(row.mutation)], row.since, row.until,
+                [mutation = row.mutation](Context& context) {
+                    return checkMutants(context, mutation);
+                },
+                Subject::ANY_CASE);
     }
     add("removeInputTest", HalVersion::V1_0, driver::kNewestVersion, removeInputTest);
     add("removeOutputTest", HalVersion::V1_0, driver::kNewestVersion, removeOutputTest);
     // Before 1.2 no case must fail.
-    add("validateRequestFailure", HalVersion::V1_2, driver::kNewestVersion, validateRequestFailure,
-        Subject::FAILING_CASE);
+    add(
+            "validateRequestFailure", HalVersion::V1_2, driver::kNewestVersion,
+            [](Context& context) {
+                return byAllMethods(context, [&](Methods methods) {
+                    return validateRequestFailure(context, methods);
+                });
+            },
+            Subject::FAILING_CASE);
+    add("validateExecuteFenced", HalVersion::V1_3, HalVersion::V1_3, validateExecuteFenced);
     for (const BurstRow& row : kBurstChecks) {
         add(row.name, HalVersion::V1_2, HalVersion::V1_3,
             [check = row.check](Context& context) { return checkBurst(context, check); });
     }
-    add("validateBurst", HalVersion::AIDL_V1, driver::kNewestVersion, validateBurst);
+    add("validateBurst", HalVersion::AIDL_V1, driver::kNewestVersion, [](Context& context) {
+        return byAllMethods(context,
+                            [&](Methods methods) { return validateBurst(context, methods); });
+    });
     add("validateReusableExecution", HalVersion::AIDL_V4, driver::kNewestVersion,
         validateReusableExecution);
     return checks;

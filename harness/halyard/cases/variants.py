@@ -15,7 +15,8 @@ from halyard.model.arguments import Activation
 from halyard.proto import halyard_pb2 as pb
 
 _SHAPES_MUST_BE_KNOWN = frozenset({"RANK", "IF", "WHILE"})
-_NOT_SIGNED = frozenset(
+# Operations that have no signed twin.
+NOT_SIGNED = frozenset(
     {"CAST", "HASHTABLE_LOOKUP", "LSH_PROJECTION", "PAD_V2", "QUANTIZED_16BIT_LSTM"}
 )
 _UNSIGNED = pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM
@@ -56,7 +57,7 @@ def unspecified_outputs(case: Case) -> Case | None:
 def signed(case: Case) -> Case | None:
     """QUANT8_ASYMM becomes QUANT8_ASYMM_SIGNED, everything 128 steps lower."""
     operations = case.test_case.model.main.operations
-    if len(operations) != 1 or case.test_case.model.referenced or case.operations & _NOT_SIGNED:
+    if len(operations) != 1 or case.test_case.model.referenced or case.operations & NOT_SIGNED:
         return None
     # "signed" alone is what many specs call a variation of their own.
     test_case = _copy(case, "as_signed")

@@ -14,7 +14,7 @@ from halyard import hal_version, native
 from halyard.cases import variants
 from halyard.cases.case import Case
 from halyard.errors import HalyardError
-from halyard.model import is_tensor
+from halyard.model import is_tensor, operation_name
 from halyard.proto import halyard_pb2 as pb
 
 
@@ -65,10 +65,26 @@ def _is_shaped(case: Case) -> bool:
 
 
 def _is_coupled(case: Case) -> bool:
-    return _is_ordinary(case) and variants.signed(case) is not None
+    model = case.test_case.model
+    subgraphs = (model.main, *model.referenced)
+    return _is_ordinary(case) and len(model.main.operations) == 1 and any(map(_couples, subgraphs))
+
+
+def _couples(subgraph: pb.Subgraph) -> bool:
+    """Whether it computes with unsigned bytes in a way in which signed ones are to be computed."""
+    used = {
+        index
+        for operation in subgraph.operations
+        if operation_name(operation.type) not in variants.NOT_SIGNED
+        for index in (*operation.inputs, *operation.outputs)
+    }
+    return any(
+        subgraph.operands[index].type == pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM for index in used
+    )
 
 
 _SUBJECTS: Mapping[str, Callable[[Case], bool]] = {
+    "any_case": lambda _: True,
     "each_case": _is_ordinary,
     "failing_case": lambda case: case.expect_failure,
     "infinite_loop_case": _is_endless,

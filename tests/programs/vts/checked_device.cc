@@ -27,10 +27,15 @@ CheckedDevice::CheckedDevice(HalVersion version)
     hal::testing::ServedDevice served = hal::testing::serveDevice(mProcess).value();
     if (version >= HalVersion::AIDL_V1) {
         mObject = std::make_shared<hal::aidl::DeviceObject>(mProcess, served.driver, nullptr);
-        mDevice = hal::aidl::makeClientDevice(hal::aidl::connectTo(mProcess,
-                                                                   mProcess->remote(mObject),
-                                                                   version, hal::aidl::Release())
-                                                      .value());
+        hal::aidl::ServiceConnection connection =
+                hal::aidl::connectTo(mProcess, mProcess->remote(mObject), version,
+                                     hal::aidl::Release())
+                        .value();
+        mDevice = hal::aidl::makeClientDevice(connection);
+        if (connection.usesConfigs()) {
+            connection.prefersConfigs = false;
+            mWithoutConfigs = hal::aidl::makeClientDevice(std::move(connection));
+        }
         return;
     }
     mObject = std::move(served.object);
@@ -56,13 +61,13 @@ std::vector<const Check*> checksOf(std::string_view suite, HalVersion version) {
     return found;
 }
 
-Verdict runCheck(driver::IDevice& device, const std::string& id) {
+Verdict runCheck(driver::IDevice& device, const std::string& id, driver::IDevice* withoutConfigs) {
     const Check* const check = findCheck(id, device.version());
     if (check == nullptr) {
         return failed("there is no check " + id);
     }
     const pb::TestCase testCase = exampleCase();
-    Context context(device, "halyard-loopback", testCase);
+    Context context(device, "halyard-loopback", testCase, withoutConfigs);
     return check->run(context);
 }
 

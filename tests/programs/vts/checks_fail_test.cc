@@ -15,6 +15,7 @@
 
 #include "engine/base/log.h"
 #include "harness/device/vts/compilation_caching/cached_models.h"
+#include "harness/device/vts/methods.h"
 #include "tests/programs/vts/checked_device.h"
 #include "tests/programs/vts/wrong_device.h"
 
@@ -138,6 +139,13 @@ TEST_P(WrongDevices, AreWrongAboutBurstsOfAidl) {
     expectFailed({.reusable = goWell}, "ValidationTest.Test_validateReusableExecution");
 }
 
+TEST_P(WrongDevices, TakeAFenceThatIsNone) {
+    if (!isAidl()) {
+        expectFailed({.fenced = goWell}, "ValidationTest.Test_validateExecuteFenced");
+        EXPECT_EQ(failed(), 1U);
+    }
+}
+
 TEST_P(WrongDevices, FindThatARequestGoesWellThatMustFail) {
     const Verdict verdict =
             runCheck(*mRight.device(), "ValidationTest.Test_validateRequestFailure");
@@ -152,11 +160,13 @@ bool all(const Check& /*check*/) {
 
 TEST_P(WrongDevices, GiveBuffersToWhoeverAsks) {
     Wrongs wrongs;
-    wrongs.allocated = [](auto& given) { given = makeCarelessBuffer(); };
+    wrongs.allocated = [](const auto&, auto& given) { given = makeCarelessBuffer(); };
     expectAllFailed(wrongs, "MemoryDomainAllocateTest", all);
     // Four types, less what floats and Halyard have nothing of.
     EXPECT_EQ(failed(), 4U * 13 - 4);
-    wrongs.allocated = [](auto& given) { given = Status(StatusCode::UNAVAILABLE, "busy"); };
+    wrongs.allocated = [](const auto&, auto& given) {
+        given = Status(StatusCode::UNAVAILABLE, "busy");
+    };
     expectAllFailed(wrongs, "MemoryDomainAllocateTest", all);
 }
 
@@ -171,19 +181,28 @@ TEST_P(WrongDevices, CopyWhateverTheyAreGiven) {
 TEST_P(WrongDevices, ExecuteWhateverBuffersHold) {
     const Wrongs wrongs = {.synchronous = goWell,
                            .asynchronous = goWell,
+                           .burst = goWell,
+                           .reusable = goWell,
                            .fenced = goWell,
                            .executeLaunched = succeed};
     expectAllFailed(wrongs, "MemoryDomainExecutionTest", all);
-    EXPECT_EQ(failed(), 4U * (isAidl() ? 6 * 2 + 1 : 6 * 3 + 2));
+    // Five ways to execute AIDL, by plain methods, with configs and again, and three with fences;
+    // of HIDL two and one.
+    EXPECT_EQ(failed(), 4U * (isAidl() ? 6 * 8 + 5 : 6 * 3 + 2));
 }
 
 TEST_P(WrongDevices, LoseWhatIsInBuffers) {
     const auto isOfBuffers = [](const Check& check) { return check.variant.starts_with("DEVICE"); };
     expectAllFailed({.copiedTo = fail}, "MemoryDomainTest", isOfBuffers);
     expectAllFailed({.copiedFrom = fail}, "MemoryDomainTest", isOfBuffers);
-    EXPECT_EQ(failed(), isAidl() ? 2U : 3U);
-    const Wrongs wrongs = {.synchronous = goWrong, .asynchronous = goWrong, .fenced = goWrong};
+    EXPECT_EQ(failed(), isAidl() ? 8U : 3U);
+    const Wrongs wrongs = {.synchronous = goWrong,
+                           .asynchronous = goWrong,
+                           .burst = goWrong,
+                           .reusable = goWrong,
+                           .fenced = goWrong};
     expectAllFailed(wrongs, "MemoryDomainTest", all);
+    EXPECT_EQ(failed(), isAidl() ? 16U : 6U);
 }
 
 // ---- Caches -------------------------------------------------------------------------------------
@@ -220,6 +239,71 @@ TEST_P(WrongDevices, DoNotPrepareWhatTheyCanNotKeep) {
                     "CompilationCachingTest", all);
     EXPECT_EQ(failed(), isAidl() ? 18U : 22U);
 }
+
+// ---- Methods with configs and without -----------------------------------------------------------
+
+// The one or the other methods of AIDL 4 are wrong.
+class WrongMethods : public ::testing::TestWithParam<Methods> {
+  protected:
+    static void SetUpTestSuite() { setLogThreshold(LogLevel::ERROR); }
+    static void TearDownTestSuite() { setLogThreshold(LogLevel::INFO); }
+
+    void expectFound(const std::string& id, const Wrongs& wrongs, Methods methods) {
+        EXPECT_TRUE(verdictOf(id, {}, methods).hasPassed()) << id;
+        EXPECT_EQ(verdictOf(id, wrongs, methods).outcome, Verdict::Outcome::FAILED) << id;
+        const Methods others = methods == Methods::PLAIN ? Methods::WITH_CONFIG : Methods::PLAIN;
+        mIsFoundOfOthers = verdictOf(id, wrongs, others).outcome == Verdict::Outcome::FAILED;
+    }
+    Verdict verdictOf(const std::string& id, const Wrongs& wrongs, Methods methods) {
+        const bool isPlain = methods == Methods::PLAIN;
+        const auto wrong = makeWrongDevice(isPlain ? mRight.withoutConfigs() : mRight.device(),
+                                           std::make_shared<const Wrongs>(wrongs));
+        return isPlain ? runCheck(*mRight.device(), id, wrong.get())
+                       : runCheck(*wrong, id, mRight.withoutConfigs().get());
+    }
+    bool mIsFoundOfOthers = false;
+
+    CheckedDevice mRight{HalVersion::AIDL_V4};
+};
+
+TEST_P(WrongMethods, AreFoundByTheChecksThatAreNamedAfterThem) {
+    const Wrongs wrongs = {.synchronous = goWrong, .burst = goWrong, .fenced = goWrong};
+    const bool isPlain = GetParam() == Methods::PLAIN;
+    const std::string suffix = isPlain ? "" : "_CONFIG";
+    for (const char* const id :
+         {"GeneratedTest.Test_SYNC", "GeneratedTest.Test_BURST",
+          "MemoryDomainTest.Test_DEVICE_SYNC", "MemoryDomainTest.Test_DEVICE_BURST",
+          "MemoryDomainTest.Test_BLOB_AHWB_FENCED", "DeadlineTest.Test_SYNC",
+          "DeadlineTest.Test_BURST"}) {
+        expectFound(id + suffix, wrongs, GetParam());
+        EXPECT_FALSE(mIsFoundOfOthers) << id;
+    }
+    expectFound(isPlain ? "FencedComputeTest.Test" : "FencedComputeTest.Test_CONFIG", wrongs,
+                GetParam());
+    EXPECT_FALSE(mIsFoundOfOthers);
+    const Wrongs takesAll = {.synchronous = goWell, .fenced = goWell};
+    expectFound("DynamicOutputShapeTest.Test_INSUFFICIENT_SYNC" + suffix, takesAll, GetParam());
+    expectFound("DynamicOutputShapeTest.Test_UNSPECIFIED_FENCED" + suffix, takesAll, GetParam());
+}
+
+TEST_P(WrongMethods, AreFoundByTheChecksOfBoth) {
+    const auto refuses = [](const auto&, const driver::PrepareOptions& options, Status& status) {
+        if (options.deadline.has_value() || options.priority == driver::Priority::HIGH) {
+            status = invalidArgument("not so");
+        }
+    };
+    const auto takes = [](const auto&, const auto&, Status& status) { status = {}; };
+    const std::string validation = "ValidationTest.Test_";
+    expectFound("DeadlineTest.Test_PREPARE_DEADLINE", {.prepared = refuses}, GetParam());
+    expectFound("DeadlineTest.Test_PREPARE_PRIORITY", {.prepared = refuses}, GetParam());
+    expectFound(validation + "removeOperandTest", {.prepared = takes}, GetParam());
+    expectFound(validation + "removeInputTest", {.synchronous = goWell}, GetParam());
+    expectFound(validation + "removeOutputTest", {.fenced = goWell}, GetParam());
+    expectFound(validation + "validateBurst", {.burst = goWell}, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, WrongMethods,
+                         ::testing::Values(Methods::PLAIN, Methods::WITH_CONFIG));
 
 INSTANTIATE_TEST_SUITE_P(Wires, WrongDevices,
                          ::testing::Values(HalVersion::V1_3, HalVersion::AIDL_V4));

@@ -22,6 +22,10 @@ struct Suite {
 };
 
 constexpr Suite kSuites[] = {
+        {"GeneratedTest", HalVersion::V1_0},
+        {"DynamicOutputShapeTest", HalVersion::V1_2},
+        {"FencedComputeTest", HalVersion::V1_3},
+        {"DeadlineTest", HalVersion::V1_3},
         {"ValidationTest", HalVersion::V1_0},
         {"CompilationCachingTest", HalVersion::V1_2},
         {"CompilationCachingSecurityTest", HalVersion::V1_2},
@@ -60,7 +64,8 @@ TEST_P(Checks, Pass) {
         if (check->subject == Subject::FAILING_CASE) {
             continue;
         }
-        const Verdict verdict = runCheck(*device.device(), check->id());
+        const Verdict verdict =
+                runCheck(*device.device(), check->id(), device.withoutConfigs().get());
         EXPECT_NE(verdict.outcome, Verdict::Outcome::FAILED)
                 << check->id() << ": " << verdict.reason;
         if (verdict.outcome == Verdict::Outcome::SKIPPED) {

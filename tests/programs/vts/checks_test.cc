@@ -4,12 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "driver/local_device.h"
@@ -84,6 +86,58 @@ void callsAllSufficient(Wrongs& wrongs) {
     wrongs.executed = [](const Request&, const ExecuteOptions&, ExecutionResult& result) {
         result.outputShapes.at(0).isSufficient = true;
     };
+}
+void tellsTimingWhereMeasured(Wrongs& wrongs) {
+    wrongs.executed = [](const Request&, const ExecuteOptions& options, ExecutionResult& result) {
+        if (options.measureTiming) {
+            result.timing = {.timeOnDevice = 2 * kMillisecond, .timeInDriver = kMillisecond};
+        }
+    };
+}
+void acceptsWhereMeasured(Wrongs& wrongs) {
+    wrongs.executed = [](const Request&, const ExecuteOptions& options, ExecutionResult& result) {
+        if (options.measureTiming) {
+            result.status = {};
+        }
+    };
+}
+// Also where the device may only read it.
+void writesToItsInput(Wrongs& wrongs) {
+    wrongs.executed = [](const Request& request, const ExecuteOptions&, ExecutionResult&) {
+        const driver::DataLocation& place = request.inputs.at(0).location;
+        const auto& pool = std::get<driver::SharedMemory>(request.pools[place.poolIndex]);
+        ++pool->map()->subspan(place.offset)[0];
+    };
+}
+// As one that maps whatever it is given for reading and writing.
+void needsToWrite(Wrongs& wrongs) {
+    wrongs.executed = [](const Request& request, const ExecuteOptions&, ExecutionResult& result) {
+        const auto& pool = std::get<driver::SharedMemory>(
+                request.pools[request.inputs.at(0).location.poolIndex]);
+        if (const auto used = pool->useWhole(nullptr); !used.ok() || !used->writable()) {
+            result.status = invalidArgument("this can't be written to");
+        }
+    };
+}
+void takesPaddingForRoom(Wrongs& wrongs) {
+    wrongs.executed = [](const Request& request, const ExecuteOptions&, ExecutionResult& result) {
+        if (request.outputs.at(0).location.padding >= 1) {
+            result.status = {};
+        }
+    };
+}
+// By its roles: a buffer of no other size than the model says can't be wrong.
+void refusesToAllocate(Wrongs& wrongs, bool onlyOutputs) {
+    wrongs.allocated = [onlyOutputs](const driver::BufferDescription& asked, auto& given) {
+        if (asked.dimensions.empty() && (!onlyOutputs || !asked.outputs.empty())) {
+            given = invalidArgument("how large?");
+        }
+    };
+}
+bool hasSignedOperand(const driver::Subgraph& graph) {
+    return std::ranges::any_of(graph.operands, [](const driver::Operand& operand) {
+        return operand.type == driver::OperandType::TENSOR_QUANT8_ASYMM_SIGNED;
+    });
 }
 void acceptsEverything(Wrongs& wrongs) {
     wrongs.executed = [](const Request&, const ExecuteOptions&, ExecutionResult& result) {
@@ -208,6 +262,51 @@ std::vector<Breach> breachesOfCases() {
              floatAddition, callsAllSufficient, "isSufficient is wrong of output 0"},
             {"FencesOpenShapes", kShape + "UNSPECIFIED_FENCED", HalVersion::V1_3, floatAddition,
              acceptsEverything, "executeFenced with output dimensions that are open gives NONE"},
+            {"FencesOpenShapesWhereMeasured", kShape + "UNSPECIFIED_FENCED", HalVersion::V1_3,
+             floatAddition, acceptsWhereMeasured,
+             "executeFenced with output dimensions that are open gives NONE"},
+            {"FencesOpenShapesAgain", kShape + "UNSPECIFIED_FENCED_REUSABLE", HalVersion::AIDL_V4,
+             floatAddition, acceptsEverything,
+             "executeFenced with output dimensions that are open gives NONE"},
+            {"FencesShortOutputs", kShape + "INSUFFICIENT_FENCED", HalVersion::V1_3, floatAddition,
+             acceptsEverything, "executeFenced with output dimensions that are open gives NONE"},
+            {"FencesShortOutputsByConfig", kShape + "INSUFFICIENT_FENCED_CONFIG",
+             HalVersion::AIDL_V4, floatAddition, acceptsEverything,
+             "executeFenced with output dimensions that are open gives NONE"},
+            {"TellsTimingOfShortOutputs", kShape + "INSUFFICIENT_SYNC", HalVersion::V1_2,
+             floatAddition, tellsTiming, "timing is told"},
+            {"TellsWrongTimingOfShortOutputs", kShape + "INSUFFICIENT_BURST", HalVersion::AIDL_V1,
+             floatAddition, tellsTimingWhereMeasured, "is longer than that in the driver"},
+            {"TakesPaddingForRoom", kShape + "INSUFFICIENT_SYNC", HalVersion::AIDL_V1,
+             floatAddition, takesPaddingForRoom, "not OUTPUT_INSUFFICIENT_SIZE"},
+            {"WritesToItsInput", kGenerated + "ASYNC", HalVersion::V1_0, floatAddition,
+             writesToItsInput, "the execution has written to input 0"},
+            {"WritesToItsReadOnlyInput", kGenerated + "SYNC", HalVersion::AIDL_V1, floatAddition,
+             writesToItsInput, "the execution has written to input 0"},
+            {"WritesToAnInputInABurst", kGenerated + "BURST_CONFIG", HalVersion::AIDL_V4,
+             floatAddition, writesToItsInput, "the execution has written to input 0"},
+            {"NeedsToWriteToItsInput", kGenerated + "SYNC", HalVersion::AIDL_V1, floatAddition,
+             needsToWrite, "the execution gives INVALID_ARGUMENT"},
+            {"NeedsToWriteToAnOpenInput", kShape + "UNSPECIFIED_SYNC", HalVersion::AIDL_V2,
+             floatAddition, needsToWrite, "INVALID_ARGUMENT, not NONE"},
+            {"NeedsToWriteToAFencedInput", "FencedComputeTest.Test", HalVersion::AIDL_V3,
+             floatAddition, needsToWrite, "executeFenced gives INVALID_ARGUMENT"},
+            {"FencesOpenOutputs", "MemoryDomainTest.Test_BLOB_AHWB_FENCED", HalVersion::V1_3,
+             openAddition, acceptsEverything, "dimensions that are not known gives NONE"},
+            {"FencesOpenOutputsAgain", "MemoryDomainTest.Test_BLOB_AHWB_FENCED_REUSABLE",
+             HalVersion::AIDL_V4, openAddition, acceptsEverything,
+             "dimensions that are not known gives NONE"},
+            {"WantsToBeToldDimensions", "MemoryDomainTest.Test_DEVICE_SYNC", HalVersion::V1_3,
+             floatAddition, [](Wrongs& w) { refusesToAllocate(w, false); },
+             "allocate for a valid role gives INVALID_ARGUMENT, not GENERAL_FAILURE"},
+            {"WantsToBeToldOpenDimensions", "MemoryDomainTest.Test_DEVICE_BURST",
+             HalVersion::AIDL_V1, openAddition, [](Wrongs& w) { refusesToAllocate(w, true); },
+             "allocate for a valid role gives INVALID_ARGUMENT, not GENERAL_FAILURE"},
+            {"GivesNoToken", "MemoryDomainTest.Test_DEVICE_ASYNC", HalVersion::V1_3, floatAddition,
+             [](Wrongs& w) {
+                 w.allocated = [](const auto&, auto& given) { given = makeCarelessBuffer(0); };
+             },
+             "allocate gives a buffer with token 0"},
             {"FailsFenced", "FencedComputeTest.Test", HalVersion::V1_3, floatAddition,
              failsToExecute, "executeFenced gives GENERAL_FAILURE, not NONE"},
             {"TellsFencedTiming", "FencedComputeTest.Test", HalVersion::AIDL_V1, floatAddition,
@@ -235,6 +334,34 @@ std::vector<Breach> breachesOfCases() {
                  };
              },
              "the model is supported, and its signed twin is not"},
+            {"KnowsNoSignsInBranches", "QuantizationCouplingTest.Test", HalVersion::V1_3,
+             quantizedBranch,
+             [](Wrongs& w) {
+                 w.supported = [](const Model& model, auto& supported) {
+                     supported = std::vector<bool>{!hasSignedOperand(model.referenced.at(1))};
+                 };
+                 w.prepared = [](const Model& model, const auto&, Status& status) {
+                     status = hasSignedOperand(model.referenced.at(1)) ? internalError("signs")
+                                                                       : status;
+                 };
+             },
+             "the model is supported, and its signed twin is not"},
+            {"FencesNoTwins", "QuantizationCouplingTest.Test", HalVersion::V1_3, quantizedAddition,
+             [](Wrongs& w) {
+                 w.fenced = [](ExecutionResult& result) { result.status = internalError("no"); };
+             },
+             "FENCED, an execution gives GENERAL_FAILURE"},
+            {"ExecutesNoTwinsAgain", "QuantizationCouplingTest.Test", HalVersion::AIDL_V4,
+             quantizedAddition,
+             [](Wrongs& w) {
+                 w.reusable = [](ExecutionResult& result) { result.status = internalError("no"); };
+             },
+             "REUSABLE, an execution gives GENERAL_FAILURE"},
+            {"MeasuresTwinsWrongly", "QuantizationCouplingTest.Test", HalVersion::AIDL_V1,
+             quantizedAddition, tellsTimingWhereMeasured, "is longer than that in the driver"},
+            {"LoopsForEverBehindAFenceAgain", "InfiniteLoopTimeoutTest.Test_FENCED_REUSABLE",
+             HalVersion::AIDL_V4, endlessLoop, acceptsEverything,
+             "not MISSED_DEADLINE_TRANSIENT or MISSED_DEADLINE_PERSISTENT"},
             {"LoopsForEver", "InfiniteLoopTimeoutTest.Test_SYNC", HalVersion::V1_3, endlessLoop,
              acceptsEverything, "not MISSED_DEADLINE_TRANSIENT or MISSED_DEADLINE_PERSISTENT"},
             {"LoopsForEverBehindAFence", "InfiniteLoopTimeoutTest.Test_FENCED", HalVersion::AIDL_V1,
@@ -261,8 +388,8 @@ std::vector<Breach> breachesOfCases() {
              [](Wrongs& w) {
                  w.executed = [](const auto&, const ExecuteOptions& options,
                                  ExecutionResult& result) {
-                     if (!options.deadline.has_value()) {
-                         result.status = {StatusCode::DEADLINE_EXCEEDED, "without a deadline"};
+                     if (options.deadline == std::chrono::steady_clock::time_point::max()) {
+                         result.status = {StatusCode::DEADLINE_EXCEEDED, "it never comes"};
                      }
                  };
              },

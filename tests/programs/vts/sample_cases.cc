@@ -79,6 +79,50 @@ pb::TestCase quantizedAddition() {
     return addition(tensor, bytesOf<uint8_t>({1, 2}));
 }
 
+pb::TestCase openAddition() {
+    pb::TestCase made = floatAddition();
+    made.mutable_model()->mutable_main()->mutable_operands(2)->set_dimensions(0, 0);
+    return made;
+}
+
+pb::TestCase quantizedBranch() {
+    pb::TestCase made;
+    made.set_name("branch");
+    pb::Model& model = *made.mutable_model();
+    pb::Subgraph& main = *model.mutable_main();
+    const auto tensor = [](pb::OperandLifeTime lifetime) {
+        pb::Operand quantized = operand(pb::OPERAND_TYPE_TENSOR_QUANT8_ASYMM, {2}, lifetime);
+        quantized.set_scale(1.0F);
+        return quantized;
+    };
+    *main.add_operands() =
+            operand(pb::OPERAND_TYPE_TENSOR_BOOL8, {1}, pb::OPERAND_LIFE_TIME_SUBGRAPH_INPUT);
+    for (uint64_t branch = 0; branch < 2; ++branch) {
+        pb::Operand& named = *main.add_operands();
+        named = operand(pb::OPERAND_TYPE_SUBGRAPH, {}, pb::OPERAND_LIFE_TIME_SUBGRAPH);
+        named.mutable_location()->set_offset(branch);
+    }
+    *main.add_operands() = tensor(pb::OPERAND_LIFE_TIME_SUBGRAPH_INPUT);
+    *main.add_operands() = tensor(pb::OPERAND_LIFE_TIME_SUBGRAPH_OUTPUT);
+    addOperation(main, pb::OPERATION_TYPE_IF, {0, 1, 2, 3}, 4);
+    main.add_input_indexes(0);
+    main.add_input_indexes(3);
+    main.add_output_indexes(4);
+    for (const bool addsConstant : {true, false}) {
+        pb::Subgraph& branch = *model.add_referenced();
+        *branch.add_operands() = tensor(pb::OPERAND_LIFE_TIME_SUBGRAPH_INPUT);
+        addConstant(model, branch, operand(pb::OPERAND_TYPE_INT32, {}, {}), bytesOf<int32_t>({0}));
+        *branch.add_operands() = tensor(pb::OPERAND_LIFE_TIME_SUBGRAPH_OUTPUT);
+        addConstant(model, branch, tensor({}), bytesOf<uint8_t>({5, 6}));
+        addOperation(branch, pb::OPERATION_TYPE_ADD, {0, addsConstant ? 3U : 0U, 1}, 2);
+        branch.add_input_indexes(0);
+        branch.add_output_indexes(2);
+    }
+    addExample(made, bytesOf<uint8_t>({1}), 2);
+    made.mutable_examples(0)->add_inputs()->set_data(bytesOf<uint8_t>({1, 2}));
+    return made;
+}
+
 pb::TestCase endlessLoop() {
     pb::TestCase made;
     made.set_name("endless");

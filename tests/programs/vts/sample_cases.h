@@ -14,6 +14,10 @@ namespace pb = runner::pb;
 pb::TestCase floatAddition();
 // The same of QUANT8_ASYMM with scale 1 and zero point 0.
 pb::TestCase quantizedAddition();
+// The model does not say how large the sum is.
+pb::TestCase openAddition();
+// An IF, both of whose branches add quantized tensors, one of them to a constant.
+pb::TestCase quantizedBranch();
 // A WHILE whose condition is always true.
 pb::TestCase endlessLoop();
 

@@ -64,12 +64,16 @@ class WrongBuffer final : public driver::IBuffer {
 
 class CarelessBuffer final : public driver::IBuffer {
   public:
-    uint32_t token() const override { return 1; }
+    explicit CarelessBuffer(uint32_t token) : mToken(token) {}
+    uint32_t token() const override { return mToken; }
     Status copyTo(const driver::SharedMemory& /*destination*/) override { return {}; }
     Status copyFrom(const driver::SharedMemory& /*source*/,
                     std::span<const uint32_t> /*dimensions*/) override {
         return {};
     }
+
+  private:
+    const uint32_t mToken;
 };
 
 class WrongBurst final : public driver::IBurst {
@@ -250,7 +254,8 @@ class WrongDevice final : public driver::IDevice {
             given = std::shared_ptr<driver::IBuffer>(
                     std::make_shared<WrongBuffer>(*given, mWrongs));
         }
-        return with(mWrongs->allocated, std::move(given));
+        spoil(mWrongs->allocated, description, given);
+        return given;
     }
     Status ping() override { return with(mWrongs->ping, mDevice->ping()); }
     Result<std::string> report() override { return mDevice->report(); }
@@ -276,8 +281,8 @@ class WrongDevice final : public driver::IDevice {
 
 }  // namespace
 
-std::shared_ptr<driver::IBuffer> makeCarelessBuffer() {
-    return std::make_shared<CarelessBuffer>();
+std::shared_ptr<driver::IBuffer> makeCarelessBuffer(uint32_t token) {
+    return std::make_shared<CarelessBuffer>(token);
 }
 
 std::shared_ptr<driver::IDevice> makeWrongDevice(std::shared_ptr<driver::IDevice> device,

@@ -45,13 +45,14 @@ struct Wrongs {
 
     std::function<void(driver::PrepareOptions&)> asked = nullptr;  // before it is
     std::function<void(Result<std::shared_ptr<driver::IPreparedModel>>&)> fromCache = nullptr;
-    std::function<void(Result<std::shared_ptr<driver::IBuffer>>&)> allocated = nullptr;
+    std::function<void(const driver::BufferDescription&, Result<std::shared_ptr<driver::IBuffer>>&)>
+            allocated = nullptr;
     std::function<void(Status&)> copiedTo = nullptr;
     std::function<void(Status&)> copiedFrom = nullptr;
 };
 
 // A buffer of nothing that takes and gives whatever it is asked to.
-std::shared_ptr<driver::IBuffer> makeCarelessBuffer();
+std::shared_ptr<driver::IBuffer> makeCarelessBuffer(uint32_t token = 1);
 
 // `wrongs` may change as long as it lives.
 std::shared_ptr<driver::IDevice> makeWrongDevice(std::shared_ptr<driver::IDevice> device,

@@ -5,22 +5,19 @@
 #pragma once
 
 #include <span>
-#include <string_view>
 
-#include "driver/device_interface.h"
+#include "driver/model/versions.h"
+#include "harness/device/vts/executor.h"
 
 namespace halyard::vts {
 
 struct DomainExecutor {
-    std::string_view name;
-    driver::HalVersion until;
-    bool isFenced;
-    // How it ended, once it has. A fenced one reports no shapes, and no times here.
-    driver::ExecutionResult (*execute)(driver::IPreparedModel& model,
-                                       const driver::Request& request);
+    const Executor& executor;
+    // From when on it takes buffers.
+    driver::HalVersion since;
 };
 
-// "ASYNC", "SYNC", "FENCED".
+// All, the fenced ones at last. A burst of HIDL has no words for buffers.
 std::span<const DomainExecutor> domainExecutors();
 
 }  // namespace halyard::vts

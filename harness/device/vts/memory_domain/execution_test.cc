@@ -19,7 +19,6 @@ namespace halyard::vts {
 namespace {
 
 using driver::ErrorStatus;
-using driver::HalVersion;
 using driver::Request;
 using driver::RequestArgument;
 using Model = std::shared_ptr<driver::IPreparedModel>;
@@ -42,15 +41,14 @@ Place buffer(uint32_t token, std::vector<uint32_t> dimensions = {}) {
 // Executions of one kind; the first that ends otherwise than it should counts.
 class Executions {
   public:
-    Executions(const DomainSetting& setting, const DomainExecutor& executor)
+    Executions(const DomainSetting& setting, const Executor& executor)
         : mSetting(setting), mExecutor(executor) {}
 
     const DomainSetting& setting() const { return mSetting; }
-    bool isFenced() const { return mExecutor.isFenced; }
 
     // A model of convolutions, or null, and why.
     Model prepare(const driver::Model& model) {
-        Preparation prepared = mSetting.context().prepare(model);
+        Preparation prepared = mSetting.context().prepare(model, mExecutor.methods);
         return keep(std::move(prepared.model), std::move(prepared.verdict));
     }
     std::shared_ptr<driver::IBuffer> allocate(const Model& model,
@@ -82,7 +80,7 @@ class Executions {
             mVerdict = failed(made.toString());
             return;
         }
-        const driver::ExecutionResult result = mExecutor.execute(model, request);
+        const driver::ExecutionResult result = mExecutor.execute(model, request, {});
         mVerdict = mSetting.expect(result.status, wanted, "an execution " + std::string(what));
         if (mVerdict.hasPassed() && result.timing != driver::Timing()) {
             mVerdict = failed("an execution " + std::string(what) +
@@ -136,7 +134,7 @@ class Executions {
     }
 
     const DomainSetting& mSetting;
-    const DomainExecutor& mExecutor;
+    const Executor& mExecutor;
     Verdict mVerdict;
 };
 
@@ -260,12 +258,13 @@ constexpr Row kRows[] = {
         {"InvalidDimensions", invalidDimensions, false},
 };
 
-Check checkOf(const Row& row, driver::OperandType type, const DomainExecutor& executor) {
+Check checkOf(const Row& row, driver::OperandType type, const DomainExecutor& domain) {
+    const Executor& executor = domain.executor;
     return {.suite = "MemoryDomainExecutionTest",
             .name = row.name,
             .variant = std::string(driver::nameOf(type)) + "_" + std::string(executor.name),
             .subject = Subject::DEVICE,
-            .since = HalVersion::V1_3,
+            .since = domain.since,
             .until = executor.until,
             .run = [&row, &executor, type](Context& context) {
                 const DomainSetting setting(context, type);
@@ -282,7 +281,7 @@ Checks memoryDomainExecutionTest() {
     for (const Row& row : kRows) {
         for (const driver::OperandType type : kDomainTypes) {
             for (const DomainExecutor& executor : domainExecutors()) {
-                if (row.isOfFenced || !executor.isFenced) {
+                if (row.isOfFenced || !executor.executor.isFenced) {
                     checks.push_back(checkOf(row, type, executor));
                 }
             }

@@ -71,7 +71,7 @@ class DeviceBuffers {
     // Copies the outputs to where the case has them.
     Verdict fetchOutputs() const {
         for (const Moved& moved : mMoved) {
-            if (moved.isInput) {
+            if (!moved.hasOutput) {
                 continue;
             }
             const Result<hal::ExportedMemory> memory =
@@ -101,19 +101,16 @@ class DeviceBuffers {
         std::shared_ptr<driver::IBuffer> buffer;
         RequestArgument original;
         driver::SharedMemory pool;
-        bool isInput = false;
+        bool hasOutput = false;  // there is something to be fetched
     };
 
     Verdict move(Request& request, RequestArgument& argument, const driver::Operand& operand,
                  const driver::BufferRole& role, bool isInput) {
-        const std::vector<uint32_t>& dimensions =
-                argument.dimensions.empty() ? operand.dimensions : argument.dimensions;
-        const bool isKnown = std::ranges::find(dimensions, 0U) == dimensions.end();
-        if (argument.hasNoValue || argument.location.length == 0 || !isKnown) {
+        if (argument.hasNoValue) {
             return passed();
         }
+        // As large as the model says, which a device may find to be too little.
         driver::BufferDescription description;
-        description.dimensions = dimensions;
         description.models = {mModel};
         (isInput ? description.inputs : description.outputs) = {role};
         const Result<std::shared_ptr<driver::IBuffer>> buffer =
@@ -122,11 +119,18 @@ class DeviceBuffers {
             return expectStatus(buffer.status(), mContext.version(), {ErrorStatus::GENERAL_FAILURE},
                                 "allocate for a valid role");
         }
+        if ((*buffer)->token() == 0) {
+            return failed("allocate gives a buffer with token 0");
+        }
+        // An output whose size the model does not say, and for which there is a single byte, is
+        // one of no elements.
+        const bool isEmpty = !isInput && argument.location.length <= 1 &&
+                             std::ranges::find(operand.dimensions, 0U) != operand.dimensions.end();
         Moved moved = {
                 .buffer = *buffer,
                 .original = argument,
                 .pool = std::get<driver::SharedMemory>(request.pools[argument.location.poolIndex]),
-                .isInput = isInput};
+                .hasOutput = !isInput && !isEmpty};
         if (isInput) {
             if (Verdict filled = fill(moved); !filled.hasPassed()) {
                 return filled;
@@ -163,31 +167,14 @@ class DeviceBuffers {
 
 enum class Kind : uint8_t { BLOB_AHWB, DEVICE };
 
-// executeFenced takes no outputs whose sizes are not known before.
-bool hasKnownOutputs(const driver::Subgraph& graph, const Request& request) {
-    for (size_t i = 0; i < request.outputs.size(); ++i) {
-        const std::vector<uint32_t>& asked = request.outputs[i].dimensions;
-        const std::vector<uint32_t>& said =
-                asked.empty() ? graph.operands[graph.outputIndexes[i]].dimensions : asked;
-        if (request.outputs[i].location.length == 0 || std::ranges::find(said, 0U) != said.end()) {
-            return false;
-        }
-    }
-    return true;
-}
-
-Verdict run(Context& context, Kind kind, const DomainExecutor& executor) {
-    const Preparation& prepared = context.prepared();
+Verdict run(Context& context, Kind kind, const Executor& executor) {
+    const Preparation& prepared = context.prepared(executor.methods);
     if (prepared.model == nullptr) {
         return prepared.verdict;
     }
-    const Result<Request> request = context.request();
+    const Result<Request> request = context.generatedRequest();
     if (!request.ok()) {
         return failed(request.status().toString());
-    }
-    const driver::Subgraph& graph = context.model()->main;
-    if (executor.isFenced && !hasKnownOutputs(graph, *request)) {
-        return skipped("executeFenced takes no output whose size is not known before");
     }
     Request moved = *request;
     DeviceBuffers buffers(context, prepared.model);
@@ -196,14 +183,18 @@ Verdict run(Context& context, Kind kind, const DomainExecutor& executor) {
             return failed(copied.toString());
         }
     } else {
-        if (Verdict verdict = buffers.move(moved, graph); !verdict.hasPassed()) {
+        if (Verdict verdict = buffers.move(moved, context.model()->main); !verdict.hasPassed()) {
             return verdict;
         }
         if (buffers.empty()) {
             return skipped("allocate gives no buffer for any input or output");
         }
     }
-    const driver::ExecutionResult result = executor.execute(*prepared.model, moved);
+    const driver::ExecutionResult result = executor.execute(*prepared.model, moved, {});
+    if (executor.isFenced && context.hasOpenOutput()) {
+        return expectStatus(result.status, context.version(), {ErrorStatus::INVALID_ARGUMENT},
+                            "executeFenced with an output of dimensions that are not known");
+    }
     Verdict verdict =
             expectStatus(result.status, context.version(), {ErrorStatus::NONE}, "the execution");
     if (!verdict.hasPassed()) {
@@ -222,14 +213,14 @@ Checks memoryDomainTest() {
     Checks checks;
     for (const Kind kind : {Kind::BLOB_AHWB, Kind::DEVICE}) {
         const std::string name = kind == Kind::DEVICE ? "DEVICE_" : "BLOB_AHWB_";
-        for (const DomainExecutor& executor : domainExecutors()) {
+        for (const DomainExecutor& each : domainExecutors()) {
             checks.push_back({.suite = "MemoryDomainTest",
                               .name = "Test",
-                              .variant = name + std::string(executor.name),
+                              .variant = name + std::string(each.executor.name),
                               .subject = Subject::EACH_CASE,
-                              .since = HalVersion::V1_3,
-                              .until = executor.until,
-                              .run = [kind, &executor](Context& context) {
+                              .since = each.since,
+                              .until = each.executor.until,
+                              .run = [kind, &executor = each.executor](Context& context) {
                                   return run(context, kind, executor);
                               }});
         }

@@ -57,6 +57,17 @@ std::optional<std::string> disagreement(const Result<std::vector<bool>>& support
     return std::nullopt;
 }
 
+std::optional<std::string> complaintAbout(const Preparing& prepared) {
+    if (!isInvalid(prepared.launch)) {
+        return answer("prepareModel returns and", prepared.launch) + "; " +
+               answer("its callback", prepared.status);
+    }
+    if (!isInvalid(prepared.status)) {
+        return answer("prepareModel's callback", prepared.status);
+    }
+    return std::nullopt;
+}
+
 std::optional<std::string> complaintAbout(const ExecutionResult& result) {
     if (!isInvalid(result.status)) {
         return answer("it", result.status);
@@ -153,14 +164,11 @@ std::optional<std::string> complaint(driver::IDevice& device, const Mutant& muta
             return answer("getSupportedOperations", supported.status());
         }
     }
-    if (!isInvalid(prepared.launch)) {
-        return answer("prepareModel returns and", prepared.launch) + "; " +
-               answer("its callback", prepared.status);
-    }
-    if (!isInvalid(prepared.status)) {
-        return answer("prepareModel's callback", prepared.status);
-    }
-    return std::nullopt;
+    return complaintAbout(prepared);
+}
+
+std::optional<std::string> complaintAboutPrepare(driver::IDevice& device, const Mutant& mutant) {
+    return complaintAbout(prepare(device, mutant));
 }
 
 std::span<const RequestDoor> requestDoors(HalVersion version) {

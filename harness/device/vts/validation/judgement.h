@@ -19,6 +19,8 @@ namespace halyard::vts {
 // are to be INVALID_ARGUMENT, the latter from the launch and once from the callback. Of one that is
 // exempt they are to agree.
 std::optional<std::string> complaint(driver::IDevice& device, const Mutant& mutant);
+// The same of prepareModel alone, for a device that has another one of them.
+std::optional<std::string> complaintAboutPrepare(driver::IDevice& device, const Mutant& mutant);
 
 // A way to have a request executed. It executes the request, or begins to, and returns what is
 // wrong with the answer, if anything is: that is to be INVALID_ARGUMENT, with no shapes and no
