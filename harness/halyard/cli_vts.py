@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +33,7 @@ from halyard.vts.checks import all_checks
 from halyard.vts.outcome import Outcome, Status
 from halyard.vts.plan import Unit, make_plan, official
 from halyard.vts.reports import Report, print_report, write_json, write_junit
-from halyard.vts.run import newest_version, run_checks
+from halyard.vts.run import jobs_on, newest_version, run_checks
 from halyard.vts.selection import Wanted
 
 _EXISTING = click.Path(exists=True, path_type=Path)
@@ -87,7 +88,12 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     shell_complete=cli_values.backend_list,
     help="In order of preference.",
 )
-@click.option("--jobs", default=0, type=click.IntRange(0, 256), help="Cases at a time.")
+@click.option(
+    "--jobs",
+    default=0,
+    type=click.IntRange(0, 256),
+    help="Cases at a time. 0: one per processor in-process, 4 on the virtual device, 1 on a phone.",
+)
 @click.option(
     "--timeout",
     default=SECONDS_PER_CASE,
@@ -166,7 +172,9 @@ def vts(
         units = make_plan(cases, versions, all_checks(), wanted)
         if not units:
             raise (HalyardError if problems else ConfigError)("no test is left to be made")
-        settings = RunSettings(seconds_per_case=timeout, jobs=jobs)
+        settings = RunSettings(seconds_per_case=timeout, jobs=jobs or jobs_on(config))
+        if driver.device.is_emulated and not sample:
+            terminal.line(_how_many(units))
         report, error = _run(terminal, driver, units, settings)
         report = replace(
             report, unreadable=problems, hal=[hal_version.format(each) for each in versions]
@@ -183,6 +191,12 @@ def vts(
         raise error
     if not report.is_good:
         sys.exit(1)
+
+
+def _how_many(units: Sequence[Unit]) -> str:
+    """Of a device on which each takes a while."""
+    checks = sum(len(unit.checks) for unit in units)
+    return f"{checks} checks of an emulated device: --sample N makes fewer, of N cases of each kind"
 
 
 def _run(
