@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`halyard vts` with the driver in-process, and what it makes of results."""
 
+import dataclasses
 import json
 import struct
 import subprocess
@@ -17,14 +18,16 @@ from halyard.cases import Case, load
 from halyard.conformance.driver import Driver
 from halyard.conformance.plan import Planned
 from halyard.conformance.run import RunSettings
-from halyard.devices import config_of
+from halyard.devices import HostDevice, config_of
 from halyard.errors import ConfigError
+from halyard.progress import Progress, time_left_text
 from halyard.proto import halyard_pb2 as pb
+from halyard.terminal import Terminal
 from halyard.vts import run as vts_run
 from halyard.vts.checks import Check, all_checks
 from halyard.vts.outcome import Outcome, Status, decided
 from halyard.vts.plan import DEVICE, Unit, make_plan, official
-from halyard.vts.run import newest_version, run_checks
+from halyard.vts.run import jobs_on, newest_version, run_checks
 from halyard.vts.selection import Wanted, gtest_filter
 from tests.harness.test_cli_conformance import endless, quantized_addition
 from tests.harness.test_golden_cases import addition
@@ -125,7 +128,8 @@ def test_all_classes_are_made_of_a_case_that_fits(invoke: Invoke, tmp_path: Path
     # Ordinary classes have nothing to do with a loop that never ends, nor the others with a sum.
     names = outcomes_of(document)
     assert {name.partition(".")[0] for name in names if "endless" in name} == {
-        "InfiniteLoopTimeoutTest"
+        "InfiniteLoopTimeoutTest",
+        "ValidationTest",
     }
     assert "QuantizationCouplingTest.Test/quantized" in names
     assert "QuantizationCouplingTest.Test/add" not in names
@@ -182,6 +186,48 @@ def test_a_program_without_checks_says_so() -> None:
     done = subprocess.run([program, "--list-checks"], capture_output=True, text=True)
     assert done.returncode == 1
     assert "there are no checks in this program" in done.stderr
+
+
+def test_an_emulated_device_is_told_of_how_many_and_how_to_make_fewer(
+    invoke: Invoke, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hint = "2 checks of an emulated device: --sample N makes fewer, of N cases of each kind"
+    words = ("--goldens", folder, "--hal", "1.3", "--filter", "GeneratedTest.*_SYNC", "-k", "add")
+    monkeypatch.setattr(HostDevice, "is_emulated", True)
+    all_of_them = invoke(*words)
+    assert all_of_them.exit_code == 0, all_of_them.output
+    assert hint in all_of_them.output
+    assert "--sample N" not in invoke(*words, "--sample", "1").output
+    monkeypatch.setattr(HostDevice, "is_emulated", False)
+    assert "--sample N" not in invoke(*words).output
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.4, "about 0 s left"),
+        (119, "about 119 s left"),
+        (120, "about 2 min left"),
+        (5700, "about 95 min left"),
+        (4 * 3600, "about 4.0 h left"),
+    ],
+)
+def test_the_time_that_is_left_is_told_roughly(seconds: float, text: str) -> None:
+    assert time_left_text(seconds) == text
+
+
+def test_progress_tells_how_long_is_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("halyard.progress.time.monotonic", lambda: now[0])
+    progress = Progress(Terminal(), 96, Status)
+    now[0] = 60.0
+    result = pb.CaseResult(checks=[row("SYNC", pb.CHECK_OUTCOME_SKIPPED)])
+    [outcome] = decided(unit_of(case_of(tmp_path), "SYNC"), result)
+    progress.add(outcome)
+    said = f"1 of 96: 0 passed, 1 skipped; 0/s; about 95 min left; {SYNC}"
+    assert capsys.readouterr().out.strip() == said
 
 
 # ---- what is selected ---------------------------------------------------------------------------
@@ -245,9 +291,51 @@ def test_each_version_has_the_checks_that_are_of_it(tmp_path: Path) -> None:
     assert ("NeuralnetworksHidlTest.CycleTest", pb.HAL_VERSION_AIDL_2) not in made
 
 
+def test_a_case_that_must_fail_has_mutants_and_is_not_executed_for_results(tmp_path: Path) -> None:
+    cases = load(write(tmp_path, {"add": [addition(expectFailure=True)]}))
+    *_, unit = make_plan(cases, [V1_3], all_checks(), Wanted())
+    names = {each.test_name(unit.case.name) for each in unit.checks}
+    assert {name.partition(".")[0] for name in names} == {"ValidationTest"}
+    assert "ValidationTest.Test/add_mutateOperandTypeTest" in names
+    assert "ValidationTest.Test/add_validateRequestFailure" in names
+    assert "ValidationTest.Test/add_removeInputTest" not in names
+
+
+def coupled(*operations: pb.OperationType, referenced: Sequence[pb.OperationType] = ()) -> Case:
+    """With operations on unsigned bytes, in the main subgraph and in another one."""
+
+    def subgraph(types: Sequence[pb.OperationType]) -> pb.Subgraph:
+        return pb.Subgraph(
+            operands=[pb.Operand(type=pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM)],
+            operations=[pb.Operation(type=each, inputs=[0]) for each in types],
+        )
+
+    model = pb.Model(main=subgraph(operations))
+    if referenced:
+        model.main.operands[0].type = pb.OPERAND_TYPE_TENSOR_BOOL8
+        model.referenced.append(subgraph(referenced))
+    return dataclasses.replace(DEVICE, test_case=pb.TestCase(model=model))
+
+
+def test_twins_are_made_of_one_operation_wherever_its_bytes_are() -> None:
+    add, cast = pb.OPERATION_TYPE_ADD, pb.OPERATION_TYPE_CAST
+    of_twins = check(subject="coupled_case")
+    assert of_twins.is_for(coupled(add))
+    assert not of_twins.is_for(coupled(add, add))
+    assert not of_twins.is_for(coupled(cast))
+    assert of_twins.is_for(coupled(pb.OPERATION_TYPE_IF, referenced=[cast, add]))
+    assert not of_twins.is_for(coupled(pb.OPERATION_TYPE_IF, referenced=[cast]))
+
+
 def test_cases_have_the_forms_with_other_lifetimes(tmp_path: Path) -> None:
     case = case_of(tmp_path)
     assert [each.name for each in official([case])] == ["add", "add_all_inputs_as_internal"]
+
+
+def test_checks_of_the_device_can_be_made_side_by_side() -> None:
+    units = make_plan([], [V1_3, pb.HAL_VERSION_AIDL_1], all_checks(), Wanted())
+    assert all(len(unit.checks) == 1 for unit in units)
+    assert len({unit.planned().name for unit in units}) == len(units) > 100
 
 
 def test_an_expression_that_is_none_is_refused() -> None:
@@ -361,6 +449,50 @@ def test_tests_behind_a_crash_are_made_afterwards(
         ("REUSABLE", "passed"),
     ]
     assert {version for _, version in found} == {"a driver"}
+
+
+def test_of_several_at_a_time_those_that_a_crash_caught_are_made_again_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds: list[tuple[int, list[str]]] = []
+
+    def fake(
+        _: Driver, planned: Sequence[Planned], settings: RunSettings
+    ) -> Iterator[tuple[Planned, pb.CaseResult]]:
+        for each in planned:
+            names = list(each.case.test_case.checks)
+            rounds.append((settings.jobs, [name.rpartition("_")[2] for name in names]))
+            result = pb.CaseResult()
+            for name in names:
+                result.checks.add(name=name, outcome=pb.CHECK_OUTCOME_PASSED)
+                # One brings the service down, and the other is under way then.
+                if name.endswith("_SYNC") or (settings.jobs > 1 and name.endswith("_BURST")):
+                    result.failed_stage = pb.STAGE_CRASH
+                    break
+            yield each, result
+
+    monkeypatch.setattr(vts_run, "run", fake)
+    case = case_of(tmp_path)
+    units = [unit_of(case, "ASYNC", "SYNC"), Unit(DEVICE, V1_3, (check("BURST"), check("NONE")))]
+    driver: Any = None
+    found = [outcome for outcome, _ in run_checks(driver, units, RunSettings(jobs=4))]
+    assert rounds == [
+        (4, ["ASYNC", "SYNC"]),
+        (4, ["BURST", "NONE"]),
+        (1, ["SYNC"]),
+        (1, ["BURST", "NONE"]),
+    ]
+    assert statuses(found) == [
+        ("ASYNC", "passed"),
+        ("SYNC", "failed"),
+        ("BURST", "passed"),
+        ("NONE", "passed"),
+    ]
+
+
+def test_several_at_a_time_suit_the_virtual_device_alone() -> None:
+    assert jobs_on(config_of("vm")) > 1
+    assert jobs_on(config_of("host")) == jobs_on(config_of("0123456789")) == 0
 
 
 def test_a_check_that_the_version_does_not_have_fails() -> None:

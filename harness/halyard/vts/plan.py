@@ -30,7 +30,7 @@ DEVICE = Case(
 
 @dataclass(frozen=True)
 class Unit:
-    """Checks of one case, or of the device, that a runner makes one after the other."""
+    """Checks of one case, or one of the device, that a runner makes one after the other."""
 
     case: Case
     version: pb.HalVersion
@@ -41,7 +41,7 @@ class Unit:
         test_case = pb.TestCase()
         test_case.CopyFrom(self.case.test_case)
         test_case.checks.extend(check.id for check in self.checks)
-        name = f"{self.case.name}[{hal_version.format(self.version)}]"
+        name = f"{self.case.name or self.checks[0].id}[{hal_version.format(self.version)}]"
         return Planned(name, replace(self.case, test_case=test_case), self.version)
 
 
@@ -75,11 +75,10 @@ def _units(
 ) -> Iterator[Unit]:
     is_wanted = wanted.matcher()
     here = [check for check in checks if check.is_of(version)]
-    of_device = tuple(
-        check for check in here if check.subject == "device" and is_wanted(check.test_name(""))
-    )
-    if of_device:
-        yield Unit(DEVICE, version, of_device)
+    # Each by itself: they have nothing in common, and some take long.
+    for check in here:
+        if check.subject == "device" and is_wanted(check.test_name("")):
+            yield Unit(DEVICE, version, (check,))
     by_case: dict[str, list[Check]] = {}
     carried = [case for case in cases if lowest[case.name] <= version]
     for subject in dict.fromkeys(check.subject for check in here):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vendor test suite's checks of the service on the virtual device: an item for each class and
 HAL version, of a few cases. `halyard vts --device vm` makes them all. Without --thorough AIDL 2 and
-3 are left out, and of the ten seeds of each attack on a cache's files all but one."""
+3 are left out, of the ten seeds of each attack on a cache's files all but one, and what changes
+these files a hundred times while they are used in all versions but the newest of each wire."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,8 +18,8 @@ from halyard.proto import halyard_pb2 as pb
 from halyard.vts import sources
 from halyard.vts.checks import Check, all_checks
 from halyard.vts.outcome import Outcome, Status
-from halyard.vts.plan import make_plan, official
-from halyard.vts.run import run_checks
+from halyard.vts.plan import Unit, make_plan, official
+from halyard.vts.run import jobs_on, run_checks
 from halyard.vts.selection import Wanted
 
 # Of each kind, through each version.
@@ -33,15 +34,20 @@ def versions(config: pytest.Config) -> Sequence[pb.HalVersion]:
 
 
 def checks_to_make(config: pytest.Config) -> Sequence[Check]:
-    def is_wanted(check: Check) -> bool:
-        return check.suite != "CompilationCachingSecurityTest" or check.variant.endswith(
-            ("_0", "_1")
-        )
-
     checks = all_checks()
     if config.getoption("thorough"):
         return checks
-    return [check for check in checks if is_wanted(check)]
+    return [
+        check
+        for check in checks
+        if check.suite != "CompilationCachingSecurityTest" or check.variant.endswith(("_0", "_1"))
+    ]
+
+
+def is_left_out(unit: Unit, config: pytest.Config) -> bool:
+    if config.getoption("thorough") or unit.version in (hal_version.ALL[-1], hal_version.AIDL[-1]):
+        return False
+    return any(check.name.endswith("_TOCTOU") for check in unit.checks)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -68,14 +74,15 @@ def outcomes(device: VirtualDevice, seed: int, pytestconfig: pytest.Config) -> O
         pytest.skip("no golden cases (HALYARD_CONFORMANCE names their folder)")
     cases = official([case for folder in goldens for case in load(folder)])
     checks = checks_to_make(pytestconfig)
-    units = make_plan(cases, versions(pytestconfig), checks, Wanted(sample=CASES, seed=seed))
+    planned = make_plan(cases, versions(pytestconfig), checks, Wanted(sample=CASES, seed=seed))
+    units = [unit for unit in planned if not is_left_out(unit, pytestconfig)]
     # With a connection of its own, which this thread closes.
     own = VirtualDevice(device.machine)
     driver = Driver(own, config_of("vm"), ["CpuRef"], None, list(Wire))
     found: dict[tuple[str, str], list[Outcome]] = {}
     with driver:
         driver.start()
-        for outcome, _ in run_checks(driver, units, RunSettings()):
+        for outcome, _ in run_checks(driver, units, RunSettings(jobs=jobs_on(config_of("vm")))):
             found.setdefault((outcome.suite, outcome.hal), []).append(outcome)
     return found
 
