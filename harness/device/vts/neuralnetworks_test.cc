@@ -140,8 +140,11 @@ Verdict cycleTest(Context& context) {
     if (!supported.hasPassed()) {
         return supported;
     }
-    return expectStatus(context.device().prepare(model, {}).status(), context.version(),
-                        {ErrorStatus::INVALID_ARGUMENT}, "prepareModel of a model with a cycle");
+    return byAllMethods(context, [&](Methods methods) {
+        return expectStatus(context.device(methods).prepare(model, {}).status(), context.version(),
+                            {ErrorStatus::INVALID_ARGUMENT},
+                            "prepareModel of a model with a cycle");
+    });
 }
 
 Verdict getDeviceVersionStringTest(Context& context) {

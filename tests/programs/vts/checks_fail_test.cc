@@ -294,6 +294,7 @@ TEST_P(WrongMethods, AreFoundByTheChecksOfBoth) {
     };
     const auto takes = [](const auto&, const auto&, Status& status) { status = {}; };
     const std::string validation = "ValidationTest.Test_";
+    expectFound("NeuralNetworksAidlTest.CycleTest", {.prepared = takes}, GetParam());
     expectFound("DeadlineTest.Test_PREPARE_DEADLINE", {.prepared = refuses}, GetParam());
     expectFound("DeadlineTest.Test_PREPARE_PRIORITY", {.prepared = refuses}, GetParam());
     expectFound(validation + "removeOperandTest", {.prepared = takes}, GetParam());
