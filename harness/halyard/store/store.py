@@ -26,7 +26,17 @@ from halyard.errors import HalyardError
 from halyard.output_file import check_writable
 from halyard.records import Document
 from halyard.store import schema
-from halyard.store.facts import Columns, Device, Facts, Model, Row, Value, facts_of, facts_of_text
+from halyard.store.facts import (
+    MEASURED,
+    Columns,
+    Device,
+    Facts,
+    Model,
+    Row,
+    Value,
+    facts_of,
+    facts_of_text,
+)
 
 # Seconds that a writer waits for the others.
 _PATIENCE = 60.0
@@ -132,10 +142,14 @@ class Store:
                 for statement in schema.ADDED[number].split(";"):
                     self.connection.execute(statement)
             added = _tables(self.connection).keys() - before
-            found = self.connection.execute("SELECT id, kind, json FROM documents").fetchall()
-            for number, kind, text in found if added else ():
-                rows = facts_of_text(kind, text).rows
-                self._add_rows(number, [row for row in rows if row.table in added])
+            found = self.connection.execute("SELECT id, kind FROM documents").fetchall()
+            for number, kind in found if added else ():
+                if kind in MEASURED:
+                    [[text]] = self.connection.execute(
+                        "SELECT json FROM documents WHERE id = ?", [number]
+                    )
+                    rows = facts_of_text(kind, text).rows
+                    self._add_rows(number, [row for row in rows if row.table in added])
             self.connection.execute(f"PRAGMA user_version = {schema.VERSION}")
 
     def _header(self) -> tuple[int, int]:
