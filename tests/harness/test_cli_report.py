@@ -177,10 +177,11 @@ def test_models_of_files_are_told_apart_by_their_files(path: Path, report: Repor
     assert sorted(tables(path).column(RUNS, "Model")) == ["one.onnx", "three.onnx", "two.onnx"]
 
 
-def failed_early() -> Run:
+def failed_early(hal: str = "1.3") -> Run:
     """Before anything was placed, as where the service lacks an operation."""
     return msgspec.structs.replace(
         sample.run(ok=False, message="ADD is not supported"),
+        hal=hal,
         placement=[],
         agreement=None,
         timings_ms=None,
@@ -193,8 +194,12 @@ def on_backend(backend: str, *, ok: bool = True) -> Run:
     return msgspec.structs.replace(sample.run(ok=ok), placement=[placed])
 
 
-def test_a_failure_counts_until_the_model_runs_there_again(path: Path, report: Report) -> None:
-    add(path, on_backend("CpuAcc"), failed_early())
+@pytest.mark.parametrize("hal", ["1.3", "newest"])
+def test_a_failure_counts_until_the_model_runs_there_again(
+    path: Path, report: Report, hal: str
+) -> None:
+    """Where no service was there, the version is not known."""
+    add(path, on_backend("CpuAcc"), failed_early(hal))
     assert report().exit_code == 0
     assert tables(path).column(RUNS, "Result") == ["failed", "passed"]
     assert "1 failed" in path.with_suffix(".html").read_text()

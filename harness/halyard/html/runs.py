@@ -7,11 +7,15 @@ from typing import Any
 
 import msgspec
 
+from halyard import hal_version
 from halyard.html import blocks
 from halyard.html.blocks import Block, Cell, Details, Group, Section, Table
+from halyard.proto import halyard_pb2 as pb
 from halyard.store import Results
 from halyard.store.reading import Document
 
+# What a run says of a version that it did not learn.
+_UNKNOWN = hal_version.format(pb.HAL_VERSION_UNSPECIFIED)
 # What a section of its own shows.
 _SHOWN = ("run", "bench", "conformance", "vts", "doctor", "compare", "profile")
 _ROWS = 300
@@ -37,13 +41,15 @@ _COLUMNS = blocks.columns(
 
 def last_runs(results: Results) -> list[Document]:
     """Of each model on each device, by HAL version and backends. One that failed before anything
-    was placed counts until the model runs there again, whatever backends run it then."""
-    last: dict[tuple[str, str, str], dict[str, Document]] = {}
+    was placed counts until the model runs there again, whatever backends run it then; and one that
+    reached no driver, whose version it did not learn, whatever the version is."""
+    last: dict[tuple[str, str], dict[tuple[str, str], Document]] = {}
     for each in results.documents():
         if each.kind == "run":
-            alike = last.setdefault((each.model, each.device, each.hal), {})
-            alike.pop("", None)
-            alike[each.backends] = each
+            alike = last.setdefault((each.model, each.device), {})
+            alike.pop((each.hal, ""), None)
+            alike.pop((_UNKNOWN, ""), None)
+            alike[each.hal, each.backends] = each
     return [each for alike in last.values() for each in alike.values()]
 
 
