@@ -226,7 +226,9 @@ def pair(
             backends=[],
             fast_math=False,
             mode="async",
-            result=msgspec.structs.replace(result, engines={"halyard": timed}),
+            result=msgspec.structs.replace(
+                result, engines={"halyard": timed}, conditions=conditions()
+            ),
         )
 
     turns = benches.Pair(

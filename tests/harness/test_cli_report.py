@@ -281,6 +281,8 @@ def test_shows_two_that_took_turns_with_the_verdict(
     ]
     assert found.column(caption, "Device") == ["vm", "phone"]
     assert found.column(caption, "Verdict") == ["", verdict]
+    assert found.column(caption, "Peak MiB") == ["64.0", "64.0"]
+    assert found.column(caption, "Hottest °C") == ["41.5", "41.5"]
     assert found.column(caption, "B / A") == ["–", f"{ratio:.3f}"]
 
 

@@ -152,11 +152,12 @@ def test_two_that_took_turns_have_a_row_each_and_the_verdict_with_b(path: Path) 
     added(path, sample.pair(ratio=1.5), device="vm")
     assert rows(
         path,
-        "SELECT side, words, name, median, ratio, ratio_low, p, significant FROM pairs "
+        "SELECT side, words, name, median, ratio, ratio_low, p, significant, peak_memory, "
+        "temperature FROM pairs "
         "JOIN devices ON devices.id = device ORDER BY side",
     ) == [
-        ("A", "backends=CpuAcc", "vm", 10.0, None, None, None, None),
-        ("B", "backends=CpuRef device=phone.yaml", "phone", 15.0, 1.5, 1.4, 0.001, 1),
+        ("A", "backends=CpuAcc", "vm", 10.0, None, None, None, None, 2**26, 41.5),
+        ("B", "backends=CpuRef device=phone.yaml", "phone", 15.0, 1.5, 1.4, 0.001, 1, 2**26, 41.5),
     ]
     assert rows(path, "SELECT * FROM timings") == [], "they are no times of one variant"
 

@@ -175,6 +175,10 @@ def milliseconds(value: float | None) -> Cell:
     return Cell(f"{value:.0f}" if value >= 100 else f"{value:#.3g}", value)
 
 
+def mebibytes(value: int | None) -> Cell:
+    return number(None if value is None else value / 2**20, ".1f")
+
+
 def interval(low: float | None, high: float | None) -> Cell:
     if low is None or high is None:
         return number(None)

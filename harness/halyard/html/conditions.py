@@ -39,7 +39,6 @@ def section(results: Results) -> Section | None:
 
 
 def _row(row: Condition) -> list[Cell]:
-    memory = None if row.peak_memory is None else row.peak_memory / 2**20
     return [
         blocks.text(row.model),
         blocks.text(row.engine, "" if row.engine == OURS else "dim"),
@@ -47,7 +46,7 @@ def _row(row: Condition) -> list[Cell]:
         blocks.text(row.hal),
         blocks.text(row.backends),
         blocks.count(row.threads),
-        blocks.number(memory, ".1f"),
+        blocks.mebibytes(row.peak_memory),
         blocks.number(row.temperature, ".1f"),
         blocks.text(row.throttling or "", "" if row.throttling in (None, "none") else "warn"),
         blocks.text(row.governor or ""),

@@ -23,9 +23,22 @@ _COLUMNS = blocks.columns(
     "B / A",
     "Its interval",
     "p",
+    "Peak MiB",
+    "Hottest °C",
     "When",
     "Runs",
-    numbers=("Threads", "Median ms", "95 % interval", "p90", "B / A", "Its interval", "p", "Runs"),
+    numbers=(
+        "Threads",
+        "Median ms",
+        "95 % interval",
+        "p90",
+        "B / A",
+        "Its interval",
+        "p",
+        "Peak MiB",
+        "Hottest °C",
+        "Runs",
+    ),
 )
 
 
@@ -57,6 +70,8 @@ def _row(row: Side) -> list[Cell]:
         blocks.number(row.ratio, ".3f"),
         blocks.interval(row.ratio_low, row.ratio_high),
         blocks.number(row.p, ".2g"),
+        blocks.mebibytes(row.peak_memory),
+        blocks.number(row.temperature, ".1f"),
         blocks.moment(row.at),
         blocks.count(row.count),
     ]

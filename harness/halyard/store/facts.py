@@ -350,12 +350,15 @@ def _pair_rows(number: int, pair: Pair) -> Iterator[Row]:
     found = pair.comparison
     for side in (pair.a, pair.b):
         [engine, *_] = side.result.engines.values()
+        state = side.result.conditions
         times = _times(engine)
         columns: dict[str, Value] = {
             "number": number,
             "side": side.name,
             "words": side.words,
             "threads": side.result.threads,
+            "peak_memory": engine.peak_memory_bytes,
+            "temperature": state.temperature_c if state else None,
             **{name: times[name] for name in ("count", "median", "p90", "low", "high")},
         }
         if found is not None and side is pair.b:

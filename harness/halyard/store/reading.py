@@ -185,6 +185,8 @@ class Side(Row, frozen=True, kw_only=True):
     ratio_high: float | None
     p: float | None
     significant: int | None
+    peak_memory: int | None
+    temperature: float | None
 
 
 class Placed(Row, frozen=True, kw_only=True):
@@ -417,8 +419,9 @@ class Results:
             "SELECT c.id AS document, c.at, p.number, p.side, p.words, "
             f"coalesce(v.name, c.device) AS device, {_MODEL} AS model, p.threads, p.count, "
             "p.median, p.p90, p.low, p.high, p.ratio, p.ratio_low, p.ratio_high, p.p, "
-            "p.significant FROM pairs p JOIN chosen c ON c.id = p.document "
-            "JOIN models m ON m.id = p.model LEFT JOIN devices v ON v.id = p.device "
+            "p.significant, p.peak_memory, p.temperature "
+            "FROM pairs p JOIN chosen c ON c.id = p.document JOIN models m ON m.id = p.model "
+            "LEFT JOIN devices v ON v.id = p.device "
             'ORDER BY c."order", p.number, p.side',
         )
 

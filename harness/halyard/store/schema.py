@@ -170,7 +170,9 @@ CREATE TABLE pairs (
     ratio_low REAL,
     ratio_high REAL,
     p REAL,
-    significant INTEGER
+    significant INTEGER,
+    peak_memory INTEGER,
+    temperature REAL
 ) STRICT;
 CREATE INDEX pairs_by_document ON pairs (document);
 """
