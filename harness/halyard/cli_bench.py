@@ -39,6 +39,7 @@ from halyard.cli_timing import (
     baseline_options,
     check_baseline,
     cooling_options,
+    sustained_option,
     timing_options,
 )
 from halyard.conditions import Gate
@@ -137,13 +138,7 @@ _TYPES = "float32,quant8_signed"
     help=f"Of {', '.join(peer.name for peer in peers.PEERS)}. Left out: those that are installed.",
 )
 @timing_options("--runs", "--num-runs", runs=50, most_s=10.0)
-@click.option(
-    "--sustained",
-    default=0.0,
-    type=click.FloatRange(0, 86_400),
-    metavar="SECONDS",
-    help="Also a load of ours for so long, and how its pace changes.",
-)
+@sustained_option
 @cooling_options
 @click.option(
     "--a",
@@ -423,7 +418,7 @@ def _measure(
                 here = replace(benchmark, site=site)
                 result = here.measure(subject, work, count, report.results)
                 print_model(terminal, result, report.peaks[count])
-                print_sustained(terminal, result)
+                print_sustained(terminal, result.sustained.record() if result.sustained else None)
                 print_clients(terminal, result)
                 print_nodes(terminal, result, report.peaks[count])
 

@@ -4,9 +4,10 @@
 import os
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import click
@@ -23,17 +24,29 @@ from halyard import (
 )
 from halyard.backends import parse as parse_backends
 from halyard.bench import baseline as baselines
-from halyard.bench import csv_file, tflite_lines
+from halyard.bench import csv_file, sustained, tflite_lines
+from halyard.bench.table import print_conditions, print_sustained
 from halyard.cli_device import check_lasting, device_option, open_shown
 from halyard.cli_group import examples
 from halyard.cli_json import json_option
 from halyard.cli_model import ModelChoice, model_options, show_parts
 from halyard.cli_results import keep, results_option
-from halyard.cli_timing import Timing, baseline_options, check_baseline, timing_options
+from halyard.cli_timing import (
+    Timing,
+    baseline_options,
+    check_baseline,
+    cooling_options,
+    sustained_option,
+    timing_options,
+)
+from halyard.conditions import Gate
 from halyard.devices import Device, Service, ServiceOptions, config_of
 from halyard.devices.config import check_instance
 from halyard.driver_options import DriverOptions
+from halyard.engines.engine import EngineRefused
 from halyard.engines.halyard import HalyardDevice
+from halyard.engines.served import EngineDied
+from halyard.engines.workload import Workload
 from halyard.errors import ConfigError, DeviceError
 from halyard.machine import Peak
 from halyard.measurement import Measurement, measure
@@ -132,6 +145,8 @@ def parse_hal(text: str | None) -> HalChoice:
     help="How it is executed: burst from HAL 1.2 on, reusable from aidl4 on.",
 )
 @timing_options("--repeat", "--num-runs", runs=10, most_s=0.0)
+@sustained_option
+@cooling_options
 @click.option(
     "--instance",
     metavar="NAME",
@@ -186,6 +201,9 @@ def run(
     fast_math: bool,
     mode: str,
     timing: Timing,
+    sustained: float,
+    gate: Gate,
+    cool_down: float,
     instance: str | None,
     service_name: str | None,
     unsupported: str | None,
@@ -257,7 +275,7 @@ def run(
             required = hal_version.lowest_version(subject.runnable.model)
             step.outcome = f"needs HAL {hal_version.format(required)}"
         show_parts(terminal, subject)
-        _check_seconds(subject, timing)
+        _check_seconds(subject, timing, sustained)
         versions = choice.carrying(required)
         chosen = reach.reached(choice.chosen, device, subject.runnable, instance or "")
         choice = replace(choice, chosen=chosen)
@@ -267,7 +285,18 @@ def run(
                 peak = machine.measure_peak(threads or os.cpu_count() or 1)
         driver = DriverOptions(asked, threads, fast_math)
         series = _Series(
-            terminal, device, subject, options, driver, timing, measurements, peak, placement
+            terminal,
+            device,
+            subject,
+            options,
+            driver,
+            timing,
+            measurements,
+            peak,
+            placement,
+            gate,
+            cool_down,
+            sustained,
         )
         if instance is not None:
             series.run(choice.targets(instance), versions)
@@ -341,11 +370,19 @@ class _Series:
     measurements: list[Measurement]
     peak: Peak | None = None
     placement: bool = False
+    gate: Gate = field(default_factory=Gate)
+    cool_down: float = 0.0
+    sustained_s: float = 0.0
 
     def run(self, targets: Targets, versions: Sequence[pb.HalVersion]) -> None:
         properties = self.device.properties()
-        now = conditions.read(self.device)
+        print_conditions(self.terminal, self.device)
         for version in versions:
+            if self.cool_down and self.measurements:
+                with self.terminal.step(f"Cooling down for {self.cool_down:g} s"):
+                    time.sleep(self.cool_down)
+            waited = conditions.cool(self.terminal, self.device, self.gate)
+            now = conditions.read(self.device)
             options = pb.RunOptions()
             options.CopyFrom(self.options)
             options.hal_version = version
@@ -353,8 +390,9 @@ class _Series:
             with self.terminal.step(
                 f"Running on {self.device.serial}, {target.name}, HAL {hal_version.format(version)}"
             ) as step:
+                engine = HalyardDevice(self.device, target, options, self.driver)
                 measurement = measure(
-                    HalyardDevice(self.device, target, options, self.driver),
+                    engine,
                     self.subject,
                     count=self.timing.runs,
                     warmup=self.timing.warmup,
@@ -362,13 +400,36 @@ class _Series:
                     peak=self.peak,
                     conditions=now,
                 )
-                self.measurements.append(measurement)
                 step.failed = not measurement.ok
+            measurement = replace(measurement, waited=waited)
+            if self.sustained_s and measurement.ok:
+                measurement = self._under_load(engine, measurement)
+            self.measurements.append(measurement)
             print_measurement(self.terminal, measurement)
+            print_sustained(self.terminal, measurement.sustained)
             _print_tflite_lines(self.terminal, measurement)
             if self.placement:
                 self.terminal.line()
                 print_operations(self.terminal, measurement.result)
+
+    def _under_load(self, engine: HalyardDevice, measurement: Measurement) -> Measurement:
+        """The same with what becomes of its pace."""
+        model, device = self.subject.runnable, self.device
+        with (
+            self.terminal.step(f"Under load for {self.sustained_s:g} s") as step,
+            Workload.seeded(model, self.subject.seed, str(self.subject)) as work,
+        ):
+            try:
+                with engine.serve(work) as process:
+                    process.run()
+                    load = sustained.load(
+                        process, self.sustained_s, lambda: conditions.read(device), step.now
+                    ).record()
+            except (EngineDied, EngineRefused) as error:
+                step.failed = True
+                return replace(measurement, problems=[*measurement.problems, str(error)])
+            step.outcome = f"slowdown {load.slowdown:.2f}"
+        return replace(measurement, sustained=load)
 
     def run_with(
         self, service: Service, targets: Targets, versions: Sequence[pb.HalVersion]
@@ -400,13 +461,13 @@ class _Series:
         return shown
 
 
-def _check_seconds(subject: Subject | FileSubject, timing: Timing) -> None:
+def _check_seconds(subject: Subject | FileSubject, timing: Timing, sustained: float = 0) -> None:
     """Parts that run apart have to run as often as each other."""
-    by_time = timing.warmup_s or timing.least_s or timing.most_s
+    by_time = timing.warmup_s or timing.least_s or timing.most_s or sustained
     if by_time and isinstance(subject.runnable, PartitionedModel):
         raise ConfigError(
             f"{subject} runs in parts, some of them on the host: these are executed by number "
-            "(--repeat, --warmup), and not for --warmup-secs, --min-secs or --max-secs"
+            "(--repeat, --warmup), and not for --warmup-secs, --min-secs, --max-secs or --sustained"
         )
 
 

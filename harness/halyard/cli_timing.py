@@ -103,6 +103,15 @@ def timing_options(*names: str, runs: int, most_s: float) -> Callable[[F], F]:
     return decorate
 
 
+sustained_option = click.option(
+    "--sustained",
+    default=0.0,
+    type=_SECONDS,
+    metavar="SECONDS",
+    help="Also a load of ours for so long, and how its pace changes.",
+)
+
+
 def cooling_options(function: F) -> F:
     """The command gets a `gate`, and a `cool_down` in seconds."""
 
@@ -117,7 +126,7 @@ def cooling_options(function: F) -> F:
             "--max-temperature",
             type=click.FloatRange(-20, 150),
             metavar="CELSIUS",
-            help="Before each model, wait until no part of the device is hotter.",
+            help="Before each measurement, wait until no part of the device is hotter.",
         ),
         click.option(
             "--max-throttling",
@@ -138,7 +147,7 @@ def cooling_options(function: F) -> F:
             default=0.0,
             type=_SECONDS,
             metavar="SECONDS",
-            help="Pause before each model but the first.",
+            help="Pause before each measurement but the first.",
         ),
     )
     for option in reversed(options):

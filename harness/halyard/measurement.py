@@ -19,7 +19,8 @@ from halyard.machine import Peak
 from halyard.profile import NodeTime, node_times
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import error, run
-from halyard.records.conditions import Conditions
+from halyard.records.conditions import Conditions, Waited
+from halyard.records.sustained import Sustained
 from halyard.results import failures, stage_name, status_name
 from halyard.statistics import Summary, thinned
 from halyard.subject import AnySubject
@@ -63,7 +64,9 @@ class Measurement:
     peak: Peak | None = None  # of the machine, for the profile
     emulated: bool = False  # whether the device's processor is, so that times say little
     log: str = ""  # the end of the service's, where it is no success
+    waited: Waited | None = None  # for the device to cool down
     conditions: Conditions | None = None  # of the device, before
+    sustained: Sustained | None = None  # what a load made of its pace, if that was asked for
     host: Times | None = None  # of it, what this machine took, of a model that NNAPI runs parts of
 
     @property
@@ -152,7 +155,9 @@ class Measurement:
             warmup_ms=self.warmup.record() if self.warmup else None,
             timings_ms=self.wall.record() if self.wall else None,
             samples_ms=thinned(self.wall.values, _KEPT) if self.wall else [],
+            waited=self.waited,
             conditions=self.conditions,
+            sustained=self.sustained,
             driver_timings_ms=self.in_driver.record() if self.in_driver else None,
             device_timings_ms=self.on_device.record() if self.on_device else None,
             peer=self.reference.name if self.peer else "",

@@ -15,8 +15,9 @@ from click.testing import CliRunner, Result
 from halyard import cli
 from halyard.html.conformance import CASES
 from halyard.records import Document
-from halyard.records.bench import OutputAgreement, Sustained, Window
+from halyard.records.bench import OutputAgreement
 from halyard.records.run import Model, Run
+from halyard.records.sustained import Sustained, Window
 from halyard.store import Origin, Store
 from tests.harness import sample_results as sample
 
@@ -421,9 +422,12 @@ def test_shows_what_a_load_that_goes_on_does(path: Path, report: Report) -> None
     [result] = bench.results
     result = msgspec.structs.replace(result, sustained=load)
     add(path, msgspec.structs.replace(bench, results=[result]))
+    add(path, msgspec.structs.replace(sample.run(), sustained=load), device="phone")
     assert report().exit_code == 0
-    said = "2 ms at first, 4 ms in the end; 30 °C, then 32 °C"
-    assert said in path.with_suffix(".html").read_text()
+    page = path.with_suffix(".html").read_text()
+    for device in ("vm", "phone"):
+        said = rf", {device}[^<>]* under load\. 2 ms at first, 4 ms in the end; 30 °C, then 32 °C"
+        assert re.search(said, page), device
 
 
 def test_shows_the_devices_and_the_time_that_are_asked_for(path: Path, report: Report) -> None:

@@ -3,19 +3,24 @@
 
 import csv
 import json
+import time
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
-from halyard import cli_run, records
-from halyard.bench import baseline
+from halyard import cli_run, conditions, records
+from halyard.bench import baseline, sustained
 from halyard.cli import cli
 from halyard.cli_timing import Timing
+from halyard.conditions import UNKNOWN
+from halyard.engines.served import EngineDied
 from halyard.errors import ConfigError
 from halyard.model import RunnableModel
 from halyard.model.partitioned import PartitionedModel
+from halyard.records.conditions import Zone
 from halyard.records.run import Run
 from halyard.subject import FileSubject
 
@@ -108,6 +113,57 @@ def test_what_the_device_does_not_tell_is_said(tmp_path: Path) -> None:
     )
 
 
+# ---- heat and load ------------------------------------------------------------------------------
+
+
+def test_a_run_under_load_tells_what_becomes_of_its_pace(tmp_path: Path) -> None:
+    table = tmp_path / "run.csv"
+    content, printed = ran(tmp_path, "--repeat", "2", "--sustained", "0.2", "--csv", str(table))
+    assert len(content["sustained"]["windows"]) == 10
+    assert content["timings_ms"]["count"] == 2
+    assert "the first window's pace over the last one's" in printed
+    with table.open(newline="") as file:
+        [row] = csv.DictReader(file)
+    assert float(row["slowdown"]) == content["sustained"]["slowdown"]
+
+
+def test_a_load_that_fails_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(*_: object) -> None:
+        raise EngineDied("out of breath")
+
+    monkeypatch.setattr(sustained, "load", load)
+    done = CliRunner().invoke(cli, [*SMALL, "--sustained", "1"])
+    assert done.exit_code == 1
+    assert "PROBLEM    out of breath" in done.output
+
+
+def test_a_run_waits_until_the_device_is_cool_and_pauses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hot = msgspec.structs.replace(
+        UNKNOWN, temperature_c=41.5, zones=[Zone(name="cpu", celsius=41.5)], missing=[]
+    )
+    monkeypatch.setattr(conditions, "read", lambda device: hot)
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    path = tmp_path / "run.json"
+    words = ["--hal", "1.0..1.2", "--max-temperature", "40", "--cool-secs", "0"]
+    done = CliRunner().invoke(cli, [*SMALL, *words, "--cool-down", "77", "--json", str(path)])
+    assert done.exit_code == 0, done.output
+    assert pauses.count(77) == 2, "not before the first"
+    runs = json.loads(path.read_text())
+    assert len(runs) == 3
+    for each in runs:
+        assert each["waited"]["reason"].endswith("it was measured all the same")
+    assert "it has 41.5 °C, more than 40 °C" in done.output
+    assert "temperature  41.5 °C (cpu)" in done.output
+
+
+def test_in_what_state_the_device_is_stands_before_its_times(tmp_path: Path) -> None:
+    _, printed = ran(tmp_path, "--repeat", "1")
+    assert printed.index("affinity     cores ") < printed.index("time       median ")
+
+
 def test_parts_are_executed_by_number_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = PartitionedModel.__new__(PartitionedModel)
     monkeypatch.setattr(FileSubject, "runnable", cast("RunnableModel", parts))
@@ -116,3 +172,5 @@ def test_parts_are_executed_by_number_alone(monkeypatch: pytest.MonkeyPatch) -> 
     for timing in (Timing(1, 1, 2, 0, 0), Timing(1, 1, 0, 2, 0), Timing(1, 1, 0, 0, 2)):
         with pytest.raises(ConfigError, match=r"model\.onnx runs in parts"):
             cli_run._check_seconds(subject, timing)
+    with pytest.raises(ConfigError, match=r"or --sustained$"):
+        cli_run._check_seconds(subject, Timing(1, 1, 0, 0, 0), 5.0)

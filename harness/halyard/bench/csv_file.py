@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from halyard.bench.results import OURS
 from halyard.records.bench import Bench, Engine, Result
 from halyard.records.run import Run, Timings
+from halyard.records.sustained import Sustained
 
 COLUMNS = (
     "date", "device", "cpu", "target", "hal", "side", "model", "type", "size", "width", "threads",
@@ -52,6 +53,7 @@ def _of_run(document: Run) -> dict[str, object]:
         "failed": not document.ok,
         "reason": "; ".join(document.problems),
         **_of_timings(document.timings_ms),
+        **_of_load(document.sustained),
     }
 
 
@@ -99,13 +101,19 @@ def _of_engine(result: Result, engine: Engine) -> dict[str, object]:
         "reason": engine.reason,
     }
     row |= _of_timings(engine.timings_ms)
-    if load is not None and engine is next(iter(result.engines.values())):
-        row |= {
-            "per_s": load.throughput_per_s,
-            "slowdown": load.slowdown,
-            "joules_per_run": load.joules_per_run,
-        }
+    if engine is next(iter(result.engines.values())):
+        row |= _of_load(load)
     return row
+
+
+def _of_load(load: Sustained | None) -> dict[str, object]:
+    if load is None:
+        return {}
+    return {
+        "per_s": load.throughput_per_s,
+        "slowdown": load.slowdown,
+        "joules_per_run": load.joules_per_run,
+    }
 
 
 def _of_timings(timings: Timings | None) -> dict[str, object]:

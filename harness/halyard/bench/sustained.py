@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from halyard.conditions import joules_between
 from halyard.engines.served import Served, Stretch
 from halyard.proto import halyard_pb2 as pb
-from halyard.records import bench
+from halyard.records import sustained as records
 from halyard.records.conditions import Conditions
 from halyard.statistics import Summary, thinned
 
@@ -39,9 +39,9 @@ class Window:
     def throughput(self) -> float:
         return len(self.timings) / self.seconds
 
-    def record(self, start_ns: int) -> bench.Window:
+    def record(self, start_ns: int) -> records.Window:
         summary = Summary.of([timing.wall_ns / 1e6 for timing in self.timings])
-        return bench.Window(
+        return records.Window(
             begin_s=(self.begin_ns - start_ns) / 1e9,
             seconds=self.seconds,
             runs=summary.count,
@@ -69,7 +69,7 @@ class Sustained:
     def runs(self) -> int:
         return sum(len(window.timings) for window in self.windows)
 
-    def record(self) -> bench.Sustained:
+    def record(self) -> records.Sustained:
         start = self.windows[0].begin_ns
         joules = joules_between(self.before, self.windows[-1].after)
         seconds = sum(window.seconds for window in self.windows)
@@ -78,7 +78,7 @@ class Sustained:
             for window in self.windows
             for timing in window.timings
         ]
-        return bench.Sustained(
+        return records.Sustained(
             seconds=seconds,
             runs=self.runs,
             throughput_per_s=self.runs / seconds,

@@ -15,6 +15,7 @@ from halyard.durations import milliseconds
 from halyard.engines.peers import FoundPeer
 from halyard.machine import Peak
 from halyard.profile import node_times, print_profile
+from halyard.records.sustained import Sustained
 from halyard.statistics import Summary
 from halyard.terminal import Terminal
 
@@ -90,11 +91,10 @@ def print_conditions(terminal: Terminal, device: Device) -> None:
         terminal.detail("emulated     its times say nothing of a real device's")
 
 
-def print_sustained(terminal: Terminal, result: ModelResult) -> None:
-    """A line for each window."""
-    if result.sustained is None:
+def print_sustained(terminal: Terminal, load: Sustained | None) -> None:
+    """A line for each window; nothing where there was no load."""
+    if load is None:
         return
-    load = result.sustained.record()
     numbers = ["from s", "runs", "per s", "median ms", "p90 ms", "°C", "MHz"]
     terminal.table(
         numbers,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from halyard.devices.device import Device
 from halyard.driver_options import DEFAULT, DriverOptions
+from halyard.engines.device_process import DeviceProcess
 from halyard.engines.engine import Engine, EngineRefused, Prepared
 from halyard.engines.parts import PartsRun
 from halyard.engines.process import EngineProcess
@@ -40,6 +41,14 @@ class HalyardDevice(Engine):
         if isinstance(work.model, PartitionedModel):
             return PartsRun(work, self._report, self.driver.threads)
         return DeviceRun(self, work)
+
+    def serve(self, work: Workload) -> DeviceProcess:
+        """One that executes when it is told to, for as long as it is told."""
+        options = pb.RunOptions()
+        options.CopyFrom(self.options)
+        for name in ("profile", "warmup_s", "min_s", "max_s"):
+            options.ClearField(name)
+        return DeviceProcess(TITLE, self.device, work, options, self.target, self.driver)
 
     def _report(self, work: Workload, count: int, warmup: int) -> pb.CaseResult:
         return DeviceRun(self, work).report(count, warmup)

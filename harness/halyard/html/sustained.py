@@ -10,7 +10,7 @@ from halyard.plots.plot import Plot
 from halyard.plots.sustained import Window, sustained
 from halyard.store import Results
 
-# Benchmarks that are looked at, the last ones, and plots.
+# Documents that are looked at, the last ones, and plots.
 _DOCUMENTS = 40
 _PLOTS = 8
 
@@ -37,13 +37,31 @@ class _Bench(msgspec.Struct):
     results: list[_Result] = []
 
 
+class _Model(msgspec.Struct):
+    name: str = ""
+    type: str = ""
+    size: int = 0
+
+
+class _Run(msgspec.Struct):
+    model: _Model
+    sustained: _Sustained | None = None
+
+    @property
+    def results(self) -> list[_Result]:
+        return [_Result(self.model.name, self.model.type, self.model.size, 0, self.sustained)]
+
+
+_KINDS: dict[str, type[_Bench | _Run]] = {"bench": _Bench, "run": _Run}
+
+
 def plots(results: Results) -> list[Plot]:
     """The last one of each model on each device."""
     last: dict[str, list[Window]] = {}
-    benches = [each for each in results.documents() if each.kind == "bench"]
-    for document in benches[-_DOCUMENTS:]:
+    documents = [each for each in results.documents() if each.kind in _KINDS]
+    for document in documents[-_DOCUMENTS:]:
         try:
-            said = msgspec.json.decode(results.content(document.id), type=_Bench)
+            said = msgspec.json.decode(results.content(document.id), type=_KINDS[document.kind])
         except msgspec.MsgspecError:
             continue
         for result in said.results:

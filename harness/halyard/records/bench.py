@@ -9,6 +9,7 @@ from halyard.machine import Peak
 from halyard.records.conditions import Conditions, Waited
 from halyard.records.record import Document, Error, Record
 from halyard.records.run import Device, Model, Node, Timings
+from halyard.records.sustained import Sustained
 
 
 class Machine(Record, frozen=True, kw_only=True):
@@ -87,35 +88,6 @@ class ManyClients(Record, frozen=True, kw_only=True):
     peer: str | None
     reason: str
     results: list[Clients]
-
-
-class Window(Record, frozen=True, kw_only=True):
-    """A part of a sustained load, from so many seconds after its begin on."""
-
-    begin_s: float
-    seconds: float
-    runs: int
-    throughput_per_s: float
-    median_ms: float
-    p90_ms: float
-    temperature_c: float | None
-    mhz: list[float]
-
-
-class Sustained(Record, frozen=True, kw_only=True):
-    """`slowdown`: the throughput of the first window over that of the last. `samples` are when
-    executions began, in seconds, and how long they took, in milliseconds; some of them where there
-    are very many. `joules`: null where the device does not tell, `reason` says why."""
-
-    seconds: float
-    runs: int
-    throughput_per_s: float
-    slowdown: float
-    joules: float | None
-    joules_per_run: float | None
-    reason: str
-    windows: list[Window]
-    samples: list[tuple[float, float]]
 
 
 class Result(Record, frozen=True, kw_only=True):

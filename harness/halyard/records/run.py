@@ -10,8 +10,9 @@ from typing import Self
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from halyard.records.conditions import Conditions
+from halyard.records.conditions import Conditions, Waited
 from halyard.records.record import Document, Error, Record
+from halyard.records.sustained import Sustained
 from halyard.statistics import Summary
 
 
@@ -159,7 +160,9 @@ class Run(Document, frozen=True, kw_only=True):
     message: str
     agreement: Agreement | None
     prepare_ms: float
+    waited: Waited | None = None
     conditions: Conditions | None = None
+    sustained: Sustained | None = None
     warmup_ms: Timings | None = None
     samples_ms: list[float] = msgspec.field(default_factory=list)
     timings_ms: Timings | None
