@@ -10,6 +10,9 @@ from halyard.output_file import STANDARD_OUTPUT, check_writable, standard_output
 
 
 def _checked(context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    if context.resilient_parsing:
+        # A shell that completes the line: nothing is written.
+        return path
     if path == STANDARD_OUTPUT:
         context.with_resource(standard_output_kept())
         return STANDARD_OUTPUT

@@ -52,7 +52,7 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def gauge(title: str, done: int, total: int, seconds: float, width: int) -> Table:
+def gauge(title: str, done: float, total: float, seconds: float, width: int) -> Table:
     """A bar, the share that is done, and how long the rest takes if it goes on as it went: one line
     behind a spinner. The title alone gives way where it is narrow."""
     share = min(done / total, 1.0) if total else 1.0
@@ -94,14 +94,18 @@ class Step:
 
     def transfer(self, done: int, total: int) -> None:
         """A Progress of a device."""
-        self._share(done, total, f"{done / 2**20:.1f} of {total / 2**20:.1f} MiB")
+        self.share(done, total, f"{done / 2**20:.1f} of {total / 2**20:.1f} MiB")
 
     def part(self, done: int, total: int, name: str) -> None:
         """A Listener of a folder's transfer."""
-        self._share(done, total, f"{done + 1} of {counted(total, 'file')}, {name}")
+        self.share(done, total, f"{done + 1} of {counted(total, 'file')}, {name}")
 
-    def _share(self, done: int, total: int, text: str) -> None:
+    def share(self, done: float, total: float, text: str) -> None:
+        """Shows how far it is, and what it is busy with; what is left is told by the pace since
+        nothing was done."""
         self.text = text
+        if not done:
+            self._begin = time.monotonic()
         seconds = time.monotonic() - self._begin
         width = self._status.console.width
         self._status.update(gauge(f"{self._title}: {text}", done, total, seconds, width))

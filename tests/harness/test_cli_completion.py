@@ -2,6 +2,7 @@
 """What a shell is told of commands and options."""
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,6 +104,15 @@ def test_sides_are_backends_libraries_and_devices(offered: Callable[..., list[st
     assert {"CpuRef", "CpuAcc", "litert", "onnxruntime", "torch=", "vm", "PHONE7"} <= {*everything}
     assert offered("compare", "lite") == ["litert", "litert-reference"]
     assert offered("compare", "torch=f") == ["<files>"]
+
+
+def test_a_line_that_is_completed_writes_nothing(
+    offered: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    before = sys.stdout
+    assert "--device" in offered("run", "--json", "-", "--dev")
+    assert "--device" in offered("run", "--json", str(tmp_path / "none/file"), "--dev")
+    assert sys.stdout is before
 
 
 def test_what_is_not_there_is_no_error(

@@ -164,6 +164,22 @@ def test_a_transfer_is_a_bar_on_a_screen_and_a_line_in_a_log() -> None:
             assert "2 of 2 files, model.pb" in shown()
 
 
+def test_what_is_left_goes_by_the_pace_since_nothing_was_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter([0.0, 0.0, 50.0, 50.0, 60.0, 60.0])
+    monkeypatch.setattr("halyard.terminal.time.monotonic", lambda: next(clock, 60.0))
+    told: list[float] = []
+    monkeypatch.setattr(
+        "halyard.terminal.gauge", lambda *words: told.append(words[3]) or gauge(*words)
+    )
+    to, _ = on_a_screen(100)
+    with to.step("Timing") as step:
+        step.share(0, 4, "round 1 of 4")
+        step.share(1, 4, "round 2 of 4")
+    assert told == [0.0, 10.0]
+
+
 class Judgement(StrEnum):
     PASSED = "passed"
 

@@ -168,7 +168,8 @@ class Benchmark:
                     engine = engines[turn.engine]
                     if engine.failed:
                         continue
-                    step.now(f"round {number + 1} of {len(rounds)}, {engine.title}")
+                    text = f"round {number + 1} of {len(rounds)}, {engine.title}"
+                    step.share(number, len(rounds), text)
                     time.sleep(_GAP)
                     expected = milliseconds[turn.engine] * (turn.count + turn.warmup) / 100
                     try:
@@ -194,12 +195,13 @@ class Benchmark:
     def _sustain(self, title: str, process: Served, result: ModelResult) -> None:
         device = self.site.device if self.site is not None else None
         with self.terminal.step(f"{title}: under load for {self.sustained_s:g} s") as step:
+            begin = time.monotonic()
             try:
                 result.sustained = sustained.load(
                     process,
                     self.sustained_s,
                     lambda: conditions.read(device) if device else conditions.UNKNOWN,
-                    step.now,
+                    lambda text: step.share(time.monotonic() - begin, self.sustained_s, text),
                 )
                 step.outcome = f"slowdown {result.sustained.slowdown:.2f}"
             except EngineDied as error:
