@@ -32,14 +32,16 @@ _COMMANDS = frozenset(path.stem for path in _ROOT.glob("cli_*.py")) - _FOR_COMMA
 # another unit of the same one.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "proto"}),
-    frozenset({"delimited", "driver_options", "folders", "junit", "native", "output_file"}),
+    frozenset(
+        {"delimited", "driver_options", "durations", "folders", "junit", "native", "output_file"}
+    ),
     frozenset({"operations", "plots", "results", "settings", "statistics", "terminal", "validity"}),
     frozenset({"backends", "machine", "model", "progress", "records"}),
     frozenset({"cases", "compare", "onnx", "reference", "store", "tflite", "torch_nnapi", "vm"}),
     frozenset({"conditions", "conversion", "devices", "html", "profile", "zoo"}),
     frozenset({"subject"}),
     frozenset({"hal_version", "runner"}),
-    frozenset({"engines", "specs"}),
+    frozenset({"engines", "reach", "specs"}),
     frozenset({"calibration", "comparison", "doctor", "measurement", "profiling"}),
     frozenset({"bench", "conformance", "deploy", "report"}),
     frozenset({"vts"}),
