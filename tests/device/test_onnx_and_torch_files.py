@@ -24,7 +24,7 @@ from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
 from halyard.subject import FileSubject
 from tests.harness.onnx_models import mobilenet_block, resnet_block_qdq, transformer_encoder
-from tests.harness.test_onnx_reading import around_a_round
+from tests.harness.test_onnx_reading import around_an_atan
 from tests.harness.test_torch_nnapi import FOLDER, MODELS, arrays
 
 
@@ -37,7 +37,7 @@ def services(device: VirtualDevice) -> Iterator[Service]:
 
 
 @pytest.mark.parametrize(
-    "build", [mobilenet_block, resnet_block_qdq, transformer_encoder, around_a_round]
+    "build", [mobilenet_block, resnet_block_qdq, transformer_encoder, around_an_atan]
 )
 def test_a_file_agrees_with_itself_in_onnx_runtime(
     device: VirtualDevice, services: Service, build: Callable[[], ModelProto], tmp_path: Path

@@ -594,13 +594,14 @@ def test_a_saved_model_is_run_like_the_zoos(
     ("content", "said"),
     [
         (b"\xff\xff\xff", "no serialised halyard.Model"),
-        (b"", "without operations"),
+        (b"", "the file is empty"),
+        (pb.Model(name="a").SerializeToString(), "without operations"),
         (model_with(shape=(0, 4)), "input 0 has unknown dimensions"),
         (model_with(shape=(2**31, 4)), "which is too much"),
         (model_with(operand_type=pb.OPERAND_TYPE_OEM), "of a type without values"),
         (model_with(input_index=77), "input 0 is operand 77, which is not there"),
     ],
-    ids=["garbage", "nothing", "unknown shape", "huge", "no values", "no operand"],
+    ids=["garbage", "nothing", "no operations", "unknown shape", "huge", "no values", "no operand"],
 )
 def test_a_file_that_holds_no_good_model_is_refused(
     invoke: Invoke, tmp_path: Path, content: bytes, said: str

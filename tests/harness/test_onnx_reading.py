@@ -99,10 +99,10 @@ def test_ends_have_the_files_types(tmp_path: Path) -> None:
 # ---- what NNAPI has no word for ------------------------------------------------------------------
 
 
-def around_a_round(*, branch: bool = True) -> ModelProto:
+def around_an_atan(*, branch: bool = True) -> ModelProto:
     g = Graph(4)
     x = g.op("Conv", g.input("image", (1, 3, 8, 8)), g.weights(4, 3, 3, 3), pads=[1, 1, 1, 1])
-    y = g.op("Round", g.op("Mul", x, g.constant(3)))
+    y = g.op("Atan", g.op("Mul", x, g.constant(3)))
     y = g.op("Relu", g.op("Conv", y, g.weights(4, 4, 1, 1)))
     y = g.op("Add", x, y) if branch else y
     return g.model(y, g.op("Mod", x, g.constant(2), fmod=1))
@@ -110,9 +110,9 @@ def around_a_round(*, branch: bool = True) -> ModelProto:
 
 @pytest.mark.parametrize("branch", [False, True])
 def test_what_is_not_mapped_is_named_and_left_to_the_host(branch: bool, tmp_path: Path) -> None:
-    conversion, path = read(around_a_round(branch=branch), tmp_path)
+    conversion, path = read(around_an_atan(branch=branch), tmp_path)
     assert [each.text() for each in conversion.unmapped] == [
-        "2 Round 'Round_5': NNAPI has no operation for it, and none is composed",
+        "2 Atan 'Atan_5': NNAPI has no operation for it, and none is composed",
         f"{6 if branch else 5} Mod 'Mod_{11 if branch else 10}': "
         "NNAPI has no operation for it, and none is composed",
     ]
@@ -123,7 +123,7 @@ def test_what_is_not_mapped_is_named_and_left_to_the_host(branch: bool, tmp_path
 
 
 def test_all_that_nnapi_runs_is_one_model_too(tmp_path: Path) -> None:
-    conversion, _ = read(around_a_round(branch=True), tmp_path)
+    conversion, _ = read(around_an_atan(branch=True), tmp_path)
     main = conversion.model.main
     assert counted(operations(conversion))["CONV_2D"] == 2
     kinds = [each.type for each in main.operations]
@@ -136,20 +136,20 @@ def test_a_cut_goes_through_bytes(tmp_path: Path) -> None:
     x = g.requantized(g.input("image", (1, 3, 8, 8)), 0.01, 0, "i1")
     w, scales = g.quantized_weights(4, 3, 1, 1)
     x = g.requantized(g.op("Conv", x, w, g.quantized_bias(4, 0.01, scales)), 0.02, 3, "i1")
-    y = g.requantized(g.op("Round", x), 0.02, 0, "i1")
+    y = g.requantized(g.op("Atan", x), 0.02, 0, "i1")
     conversion, path = read(g.model(g.op("Add", x, y)), tmp_path)
-    assert [each.operator for each in conversion.unmapped] == ["7 Round 'Round_18'"]
+    assert [each.operator for each in conversion.unmapped] == ["7 Atan 'Atan_18'"]
     assert problems(conversion, path) == []
 
 
 def test_what_the_host_gives_in_five_dimensions_stays_there(tmp_path: Path) -> None:
     g = Graph(7)
     x = g.op("Reshape", g.op("Exp", g.input("x", (2, 3, 4))), g.ints(1, 1, 2, 3, 4))
-    y = g.op("Squeeze", g.op("Round", x), g.ints(0))
+    y = g.op("Squeeze", g.op("Atan", x), g.ints(0))
     conversion, path = read(g.model(g.op("MatMul", y, g.weights(4, 2))), tmp_path)
     assert [each.text() for each in conversion.unmapped] == [
-        "2 Round 'Round_4': NNAPI has no operation for it, and none is composed",
-        "3 Squeeze 'Squeeze_6': 'Round_4' comes in with more dimensions than NNAPI takes",
+        "2 Atan 'Atan_4': NNAPI has no operation for it, and none is composed",
+        "3 Squeeze 'Squeeze_6': 'Atan_4' comes in with more dimensions than NNAPI takes",
     ]
     assert problems(conversion, path) == []
 
