@@ -2,14 +2,13 @@
 """What a shell is told of commands and options."""
 
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.shell_completion import BashComplete
 
-from halyard import backends, cli, cli_values
+from halyard import backends, cli, cli_json, cli_values
 from halyard.devices.adb_link import LinkBroken
 from halyard.errors import ProgramMissing
 
@@ -106,13 +105,15 @@ def test_sides_are_backends_libraries_and_devices(offered: Callable[..., list[st
     assert offered("compare", "torch=f") == ["<files>"]
 
 
-def test_a_line_that_is_completed_writes_nothing(
-    offered: Callable[..., list[str]], tmp_path: Path
+def test_a_line_that_is_completed_opens_nothing(
+    offered: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = sys.stdout
-    assert "--device" in offered("run", "--json", "-", "--dev")
-    assert "--device" in offered("run", "--json", str(tmp_path / "none/file"), "--dev")
-    assert sys.stdout is before
+    opened: list[object] = []
+    monkeypatch.setattr(cli_json, "check_writable", opened.append)
+    monkeypatch.setattr(cli_json, "standard_output_kept", lambda: opened.append("-"))
+    for name in ("-", "file"):
+        assert "--device" in offered("run", "--json", name, "--dev")
+    assert opened == []
 
 
 def test_what_is_not_there_is_no_error(

@@ -335,7 +335,7 @@ NEW: dict[str, tuple[int, Build]] = {
     "reduce_mean_by_input": (18, lambda g: g.op("ReduceMean", numbers(g), g.ints(1))),
     "gelu": (20, lambda g: g.op("Gelu", g.op("Mul", numbers(g), g.constant(4)))),
     "gelu_by_tanh": (20, unary("Gelu", approximate="tanh")),
-    "mish_of_one": (18, lambda g: g.op("Mish", g.op("Mul", numbers(g), g.constant(30)))),
+    "mish_of_one": (18, lambda g: g.op("Mish", g.op("Mul", numbers(g), g.constant(100)))),
     "top_k": (17, lambda g: g.ops("TopK", numbers(g), g.ints(2), outputs=2)[0]),
     "top_k_places": (17, lambda g: g.ops("TopK", numbers(g), g.ints(2), outputs=2)[1]),
 }
