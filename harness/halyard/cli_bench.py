@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from halyard import cli_values, hal_version, machine, zoo
+from halyard import cli_values, conditions, hal_version, machine, zoo
 from halyard.backends import parse as parse_backends
 from halyard.bench import baseline as baselines
 from halyard.bench.benchmark import Benchmark
@@ -292,7 +292,7 @@ def bench(
     with open_shown(terminal, device_name, config) as device:
         site = _site(device, config, mode, instance, chosen_hal)
         found = _find_peers(terminal, chosen, peer_names is not None) if is_here else []
-        print_conditions(terminal, device)
+        print_conditions(terminal, device, conditions.read(device))
         with _pinned(cores), Burners(burn) as burners:
             peaks = _peaks(terminal, counts) if is_here and words_a is None else _no_peaks(counts)
             report = Report(

@@ -376,7 +376,6 @@ class _Series:
 
     def run(self, targets: Targets, versions: Sequence[pb.HalVersion]) -> None:
         properties = self.device.properties()
-        print_conditions(self.terminal, self.device)
         for version in versions:
             if self.cool_down and self.measurements:
                 with self.terminal.step(f"Cooling down for {self.cool_down:g} s"):
@@ -400,11 +399,15 @@ class _Series:
                     peak=self.peak,
                     conditions=now,
                 )
+                measurement = replace(measurement, waited=waited)
+                # Before anything is printed that may fail.
+                self.measurements.append(measurement)
                 step.failed = not measurement.ok
-            measurement = replace(measurement, waited=waited)
             if self.sustained_s and measurement.ok:
                 measurement = self._under_load(engine, measurement)
-            self.measurements.append(measurement)
+                self.measurements[-1] = measurement
+            if len(self.measurements) == 1:
+                print_conditions(self.terminal, self.device, now)
             print_measurement(self.terminal, measurement)
             print_sustained(self.terminal, measurement.sustained)
             _print_tflite_lines(self.terminal, measurement)

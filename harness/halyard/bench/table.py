@@ -15,6 +15,7 @@ from halyard.durations import milliseconds
 from halyard.engines.peers import FoundPeer
 from halyard.machine import Peak
 from halyard.profile import node_times, print_profile
+from halyard.records.conditions import Conditions
 from halyard.records.sustained import Sustained
 from halyard.statistics import Summary
 from halyard.terminal import Terminal
@@ -83,9 +84,9 @@ def print_tflite_lines(terminal: Terminal, engine: EngineResult) -> None:
             terminal.line(line)
 
 
-def print_conditions(terminal: Terminal, device: Device) -> None:
-    """In what state it is before anything is done with it."""
-    for line in conditions.text(conditions.read(device)):
+def print_conditions(terminal: Terminal, device: Device, found: Conditions) -> None:
+    """In what state the device was found before anything was done with it."""
+    for line in conditions.text(found):
         terminal.detail(line)
     if device.is_emulated:
         terminal.detail("emulated     its times say nothing of a real device's")

@@ -226,7 +226,7 @@ Status askForRoles(const Settings& settings) {
 // Buffers until there are no more, all of them kept, and tokens that were given to nobody.
 Status hoardBuffers(const Settings& settings) {
     constexpr uint32_t kElements = 4U << 20U;
-    constexpr uint32_t kTokens = 256;
+    constexpr uint32_t kTokens = 32;
     HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<driver::IDevice> device,
                              connectDevice(settings));
     driver::Model unary = hal::testing::addModel();
