@@ -10,6 +10,7 @@
 
 #include "engine/backends/cpu/cpu_acc.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/backends/gpu/gpu_acc.h"
 #include "engine/backends/loaded/loaded_backend.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/base/log.h"
@@ -21,9 +22,9 @@ using Options = std::span<const BackendOption>;
 
 struct BackendRow {
     std::string_view name;
-    // Null: this build has no such backend.
+    // UNAVAILABLE: not on this machine.
     Result<std::unique_ptr<const Backend>> (*open)(Options options);
-    std::string_view options;  // that it takes, for people; empty: none
+    std::string_view options;  // that it takes, with commas between; empty: none
 };
 
 constexpr std::string_view kLastResort = "CpuRef";
@@ -41,16 +42,34 @@ Result<std::unique_ptr<const Backend>> openCpuAcc(Options options) {
     return makeCpuAcc(set);
 }
 
+Result<std::unique_ptr<const Backend>> openGpuAcc(Options options) {
+    gpu::DeviceChoice choice;
+    for (const BackendOption& option : options) {
+        (option.name == "device" ? choice.device : choice.library) = option.value;
+    }
+    return makeGpuAcc(choice);
+}
+
 constexpr std::array kBackends = {
         BackendRow{.name = kLastResort, .open = openCpuRef, .options = ""},
         BackendRow{.name = "CpuAcc", .open = openCpuAcc, .options = "features"},
-        BackendRow{.name = "GpuAcc", .open = nullptr, .options = "tuning"},
+        BackendRow{.name = "GpuAcc", .open = openGpuAcc, .options = "device,library"},
 };
 
-// Each backend takes one option at most, so far.
+bool isAmong(std::string_view list, std::string_view name) {
+    while (!list.empty()) {
+        const size_t end = std::min(list.find(','), list.size());
+        if (list.substr(0, end) == name) {
+            return true;
+        }
+        list.remove_prefix(std::min(end + 1, list.size()));
+    }
+    return false;
+}
+
 Status checkOptions(const BackendChoice& choice, std::string_view taken) {
     for (const BackendOption& option : choice.options) {
-        if (option.name != taken) {
+        if (!isAmong(taken, option.name)) {
             return invalidArgument(
                     "backend " + choice.name + " has no option " + option.name +
                     (taken.empty() ? "; it takes none" : "; it takes " + std::string(taken)));
@@ -139,13 +158,14 @@ Result<OwnedBackends> openBackends(std::span<const BackendChoice> choices,
             return unknown(choice.name, libraries);
         }
         HALYARD_RETURN_IF_ERROR(checkOptions(choice, row->options));
-        if (row->open == nullptr) {
-            log(LogLevel::WARNING,
-                "backend " + choice.name + " is not part of this build; the next one is used");
+        Result<std::unique_ptr<const Backend>> backend = row->open(choice.options);
+        if (backend.status().code() == StatusCode::UNAVAILABLE) {
+            log(LogLevel::WARNING, "backend " + choice.name + " is not used: " +
+                                           std::string(backend.status().message()));
             continue;
         }
-        HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<const Backend> backend, row->open(choice.options));
-        backends.push_back(std::move(backend));
+        HALYARD_RETURN_IF_ERROR(backend.status());
+        backends.push_back(*std::move(backend));
     }
     return backends;
 }

@@ -24,7 +24,7 @@ using OwnedBackends = std::vector<std::unique_ptr<const Backend>>;
 BackendList listOf(const OwnedBackends& backends);
 BackendList listOf(OwnedBackends&& backends) = delete;  // nobody would own them
 
-// Every name that may be chosen, whether or not this build has the backend; without libraries.
+// Every name that may be chosen, whether or not this machine has the backend; without libraries.
 std::vector<std::string_view> knownBackends();
 
 // The backends that are chosen, in that order, with CpuRef at the end unless it is among them.

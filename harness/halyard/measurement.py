@@ -327,7 +327,7 @@ def absent(placement: Sequence[pb.Placement], asked: Sequence[str]) -> list[str]
     names = _names(asked)
     last = max((names.index(name) for name in heard if name in names), default=-1)
     return [
-        f"{name} is not in this build of the driver"
+        f"{name} is not in this build of the driver, or not on this machine (its log says why)"
         for number, name in enumerate(names)
         if placement and name not in heard and (number < last or not heard & set(names))
     ]

@@ -50,14 +50,22 @@ def test_no_file_is_built_twice(modules: list[Module]) -> None:
     assert [file for file, times in built.items() if times > 1] == []
 
 
-# Of the tree that the build is part of: AOSP's external/google-highway.
-PLATFORM_MODULES = {"libhwy"}
+# Of the tree that the build is part of: AOSP's external/google-highway and external/OpenCL-CTS.
+PLATFORM_MODULES = {"libhwy", "ocl-headers"}
+KEYS = (
+    "defaults",
+    "static_libs",
+    "whole_static_libs",
+    "header_libs",
+    "tools",
+    "generated_headers",
+)
 
 
 def test_every_named_module_exists(modules: list[Module]) -> None:
     names = {module.name for module in modules} | PLATFORM_MODULES
     for module in modules:
-        for key in ("defaults", "static_libs", "whole_static_libs", "tools", "generated_headers"):
+        for key in KEYS:
             assert set(module.strings(key)) <= names, f"{module.name}: {key}"
 
 

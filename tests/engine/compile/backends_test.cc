@@ -31,8 +31,11 @@ TEST(OpenBackends, FollowsTheOrderAndEndsWithTheReference) {
     EXPECT_EQ(namesOf({}), (Names{"CpuRef"}));
 }
 
-TEST(OpenBackends, TakesEachOnceAndLeavesOutWhatTheBuildLacks) {
-    EXPECT_EQ(namesOf({{.name = "GpuAcc"}, {.name = "CpuAcc"}, {.name = "CpuAcc"}}),
+TEST(OpenBackends, TakesEachOnceAndLeavesOutWhatTheMachineLacks) {
+    EXPECT_EQ(namesOf({{.name = "GpuAcc",
+                        .options = {{.name = "library", .value = "/nowhere/libOpenCL.so"}}},
+                       {.name = "CpuAcc"},
+                       {.name = "CpuAcc"}}),
               (Names{"CpuAcc", "CpuRef"}));
 }
 
@@ -49,6 +52,9 @@ TEST(OpenBackends, RefusesOptionsThatABackendDoesNotTake) {
     EXPECT_EQ(refusalOf({{.name = "CpuAcc", .options = {{.name = "tuning", .value = "rapid"}}}})
                       .message(),
               "backend CpuAcc has no option tuning; it takes features");
+    EXPECT_EQ(refusalOf({{.name = "GpuAcc", .options = {{.name = "features", .value = "avx2"}}}})
+                      .message(),
+              "backend GpuAcc has no option features; it takes device,library");
     EXPECT_EQ(refusalOf({{.name = "CpuRef", .options = {{.name = "features", .value = "avx2"}}}})
                       .message(),
               "backend CpuRef has no option features; it takes none");

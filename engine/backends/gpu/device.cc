@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/gpu/device.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/backends/gpu/opencl/failure.h"
+
+namespace halyard::engine::gpu {
+namespace {
+
+// More than any machine has.
+constexpr cl_uint kMostPlatforms = 16;
+constexpr cl_uint kMostDevices = 64;
+// Every kernel runs in groups of so many items at most.
+constexpr size_t kFewestItems = 128;
+
+struct Candidate {
+    cl_device_id id = nullptr;
+    DeviceFacts facts;
+    std::string refusal;  // why GpuAcc can't use it; empty: it can
+};
+
+Status unavailable(std::string why) {
+    return {StatusCode::UNAVAILABLE, std::move(why)};
+}
+
+class Asker {
+  public:
+    Asker(const OpenCl& cl, cl_device_id id) : mCl(cl), mId(id) {}
+
+    template <typename T>
+    T number(cl_device_info what) {
+        T value{};
+        note(mCl.clGetDeviceInfo(mId, what, sizeof value, &value, nullptr));
+        return value;
+    }
+    std::string text(cl_device_info what) {
+        size_t size = 0;
+        note(mCl.clGetDeviceInfo(mId, what, 0, nullptr, &size));
+        std::string value(mStatus.ok() ? size : 0, '\0');
+        if (!value.empty()) {
+            note(mCl.clGetDeviceInfo(mId, what, value.size(), value.data(), nullptr));
+        }
+        return value.substr(0, value.find('\0'));
+    }
+    // Of the first call that failed.
+    const Status& status() const { return mStatus; }
+
+  private:
+    void note(cl_int code) {
+        if (mStatus.ok()) {
+            mStatus = check(code, "clGetDeviceInfo");
+        }
+    }
+
+    const OpenCl& mCl;
+    const cl_device_id mId;
+    Status mStatus;
+};
+
+std::string platformText(const OpenCl& cl, cl_platform_id platform, cl_platform_info what) {
+    std::array<char, 256> text = {};
+    const cl_int code = cl.clGetPlatformInfo(platform, what, text.size() - 1, text.data(), nullptr);
+    return code == CL_SUCCESS ? std::string(text.data()) : "?";
+}
+
+// "OpenCL C 1.2 ..." or "OpenCL 3.0 ...".
+bool isAtLeast12(std::string_view version) {
+    const size_t digit = version.find_first_of("0123456789");
+    int major = 0;
+    int minor = 0;
+    if (digit == std::string_view::npos) {
+        return false;
+    }
+    const char* const end = version.data() + version.size();
+    const auto [dot, error] = std::from_chars(version.data() + digit, end, major);
+    if (error != std::errc() || dot == end || *dot != '.') {
+        return false;
+    }
+    std::from_chars(dot + 1, end, minor);
+    return major > 1 || (major == 1 && minor >= 2);
+}
+
+std::string refusalOf(Asker& ask, const DeviceFacts& facts) {
+    const bool isAvailable = ask.number<cl_bool>(CL_DEVICE_AVAILABLE) != CL_FALSE;
+    const bool compiles = ask.number<cl_bool>(CL_DEVICE_COMPILER_AVAILABLE) != CL_FALSE;
+    const bool isLittle = ask.number<cl_bool>(CL_DEVICE_ENDIAN_LITTLE) != CL_FALSE;
+    const std::string version = ask.text(CL_DEVICE_OPENCL_C_VERSION);
+    if (!ask.status().ok()) {
+        return ask.status().toString();
+    }
+    if (!isAvailable) {
+        return "it is not available";
+    }
+    if (!compiles) {
+        return "it has no compiler";
+    }
+    if (!isLittle) {
+        return "its bytes are in another order than the host's";
+    }
+    if (!isAtLeast12(version)) {
+        return "it speaks " + version + ", and 1.2 is needed";
+    }
+    if (facts.groupSize < kFewestItems) {
+        return "its groups have " + std::to_string(facts.groupSize) + " items at most, and " +
+               std::to_string(kFewestItems) + " are needed";
+    }
+    return "";
+}
+
+Candidate examine(const OpenCl& cl, const std::string& platform, cl_device_id id) {
+    Asker ask(cl, id);
+    Candidate candidate = {.id = id, .facts = {}, .refusal = {}};
+    DeviceFacts& facts = candidate.facts;
+    facts.platform = platform;
+    facts.name = ask.text(CL_DEVICE_NAME);
+    facts.driver = ask.text(CL_DRIVER_VERSION);
+    facts.type = ask.number<cl_device_type>(CL_DEVICE_TYPE);
+    facts.computeUnits = std::max<cl_uint>(ask.number<cl_uint>(CL_DEVICE_MAX_COMPUTE_UNITS), 1);
+    facts.speed = uint64_t{facts.computeUnits} *
+                  std::max<cl_uint>(ask.number<cl_uint>(CL_DEVICE_MAX_CLOCK_FREQUENCY), 1);
+    facts.memoryBytes = ask.number<cl_ulong>(CL_DEVICE_GLOBAL_MEM_SIZE);
+    facts.largestBuffer = ask.number<cl_ulong>(CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    facts.alignment = std::max<size_t>(ask.number<cl_uint>(CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 64);
+    facts.groupSize = ask.number<size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE);
+    facts.hasDoubles = ask.text(CL_DEVICE_EXTENSIONS).find("cl_khr_fp64") != std::string::npos;
+    facts.dividesExactly = (ask.number<cl_device_fp_config>(CL_DEVICE_SINGLE_FP_CONFIG) &
+                            CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+    candidate.refusal = refusalOf(ask, facts);
+    return candidate;
+}
+
+Result<std::vector<Candidate>> listAll(const OpenCl& cl) {
+    std::array<cl_platform_id, kMostPlatforms> platforms = {};
+    cl_uint platformCount = 0;
+    if (const Status listed =
+                check(cl.clGetPlatformIDs(kMostPlatforms, platforms.data(), &platformCount),
+                      "clGetPlatformIDs");
+        !listed.ok()) {
+        return unavailable(std::string(listed.message()));
+    }
+    std::vector<Candidate> candidates;
+    for (cl_uint i = 0; i < std::min(platformCount, kMostPlatforms); ++i) {
+        const std::string platform = platformText(cl, platforms[i], CL_PLATFORM_NAME) + " " +
+                                     platformText(cl, platforms[i], CL_PLATFORM_VERSION);
+        std::array<cl_device_id, kMostDevices> ids = {};
+        cl_uint count = 0;
+        // A platform without a device says so by failing.
+        if (cl.clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, kMostDevices, ids.data(), &count) !=
+            CL_SUCCESS) {
+            continue;
+        }
+        for (cl_uint j = 0; j < std::min(count, kMostDevices); ++j) {
+            candidates.push_back(examine(cl, platform, ids[j]));
+        }
+    }
+    return candidates;
+}
+
+bool isProcessor(const Candidate& candidate) {
+    return (candidate.facts.type & CL_DEVICE_TYPE_CPU) != 0;
+}
+
+// GPUs before other accelerators before processors.
+std::pair<int, uint64_t> rankOf(const Candidate& candidate) {
+    const cl_device_type type = candidate.facts.type;
+    const int kind = (type & CL_DEVICE_TYPE_GPU) != 0           ? 2
+                     : (type & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? 1
+                                                                : 0;
+    return {kind, candidate.facts.speed};
+}
+
+std::string listed(const std::vector<Candidate>& candidates) {
+    std::string list;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+        const Candidate& each = candidates[i];
+        list.append(i == 0 ? "" : ", ").append(std::to_string(i)).append(": ");
+        list += each.facts.name;
+        if (!each.refusal.empty()) {
+            list += " (" + each.refusal + ")";
+        } else if (isProcessor(each)) {
+            list += " (a processor, which is taken where it is named)";
+        }
+    }
+    return list.empty() ? "none" : list;
+}
+
+const Candidate* choose(const std::vector<Candidate>& candidates, const std::string& wanted) {
+    size_t number = 0;
+    const char* const end = wanted.data() + wanted.size();
+    if (const auto [stopped, error] = std::from_chars(wanted.data(), end, number);
+        !wanted.empty() && error == std::errc() && stopped == end) {
+        return number < candidates.size() && candidates[number].refusal.empty()
+                       ? &candidates[number]
+                       : nullptr;
+    }
+    const Candidate* best = nullptr;
+    for (const Candidate& each : candidates) {
+        // Unasked, nobody wants OpenCL on the processor that CpuAcc makes better use of.
+        if (wanted.empty() && isProcessor(each)) {
+            continue;
+        }
+        if (each.refusal.empty() && each.facts.name.find(wanted) != std::string::npos &&
+            (best == nullptr || rankOf(*best) < rankOf(each))) {
+            best = &each;
+        }
+    }
+    return best;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Device>> Device::open(const DeviceChoice& choice) {
+    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const OpenCl> cl, OpenCl::load(choice.library));
+    HALYARD_ASSIGN_OR_RETURN(const std::vector<Candidate> candidates, listAll(*cl));
+    const Candidate* const chosen = choose(candidates, choice.device);
+    if (chosen == nullptr) {
+        const std::string there = "; those there are: " + listed(candidates);
+        return choice.device.empty()
+                       ? unavailable("there is no OpenCL device that could be used" + there)
+                       : invalidArgument("there is no OpenCL device \"" + choice.device + "\"" +
+                                         there);
+    }
+    cl_int code = CL_SUCCESS;
+    const cl_context context =
+            cl->clCreateContext(nullptr, 1, &chosen->id, nullptr, nullptr, &code);
+    if (code != CL_SUCCESS || context == nullptr) {
+        return unavailable("clCreateContext() failed on " + chosen->facts.name + ": " +
+                           nameOf(code));
+    }
+    ContextHandle owned(cl, context);
+    return std::make_shared<const Device>(std::move(cl), chosen->id, chosen->facts,
+                                          std::move(owned));
+}
+
+Result<QueueHandle> Device::makeQueue(bool profiled) const {
+    cl_int code = CL_SUCCESS;
+    const cl_command_queue queue = mCl->clCreateCommandQueue(
+            mContext.get(), mId, profiled ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
+    HALYARD_RETURN_IF_ERROR(check(code, "clCreateCommandQueue"));
+    return QueueHandle(mCl, queue);
+}
+
+}  // namespace halyard::engine::gpu

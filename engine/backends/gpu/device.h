@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The device that GpuAcc computes on: chosen among all that OpenCL lists, and what it can do.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/backends/gpu/opencl/handles.h"
+#include "engine/backends/gpu/opencl/open_cl.h"
+#include "engine/base/status.h"
+
+namespace halyard::engine::gpu {
+
+// What kernels and memory depend on.
+struct DeviceFacts {
+    std::string platform;  // name and version
+    std::string name;
+    std::string driver;  // version
+    cl_device_type type = CL_DEVICE_TYPE_DEFAULT;
+    uint64_t speed = 0;  // compute units times MHz: tells devices of one kind apart, roughly
+    uint32_t computeUnits = 1;
+    uint64_t memoryBytes = 0;
+    uint64_t largestBuffer = 0;
+    size_t alignment = 64;  // of what starts inside a buffer, in bytes
+    size_t groupSize = 1;   // the most items of a group
+    bool hasDoubles = false;
+    bool dividesExactly = false;  // float32 is divided and its roots are taken as IEEE says
+
+    // Whether a quotient of float32 can be had as IEEE rounds it.
+    bool canDivide() const { return dividesExactly || hasDoubles; }
+    // What a compiled program depends on.
+    std::string identity() const { return platform + "; " + name + "; " + driver; }
+};
+
+struct DeviceChoice {
+    std::string library;  // a path or name; empty: the usual ones
+    std::string device;   // a number in the order of the list, or part of a name; empty: the best
+};
+
+// A device and a context on it. Immutable, thread-safe; shared by all that lives on it.
+class Device {
+  public:
+    // UNAVAILABLE where there is no OpenCL, or no device that GpuAcc can use, with the reason;
+    // INVALID_ARGUMENT where the choice names none of those there are, which the message lists.
+    static Result<std::shared_ptr<const Device>> open(const DeviceChoice& choice);
+
+    Device(std::shared_ptr<const OpenCl> cl, cl_device_id id, DeviceFacts facts,
+           ContextHandle context)
+        : mCl(std::move(cl)), mId(id), mFacts(std::move(facts)), mContext(std::move(context)) {}
+
+    const OpenCl& cl() const { return *mCl; }
+    const std::shared_ptr<const OpenCl>& library() const { return mCl; }
+    cl_device_id id() const { return mId; }
+    cl_context context() const { return mContext.get(); }
+    const DeviceFacts& facts() const { return mFacts; }
+
+    // In order; `profiled`: its events tell times.
+    Result<QueueHandle> makeQueue(bool profiled = false) const;
+
+  private:
+    const std::shared_ptr<const OpenCl> mCl;
+    const cl_device_id mId;
+    const DeviceFacts mFacts;
+    const ContextHandle mContext;
+};
+
+}  // namespace halyard::engine::gpu

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/gpu/gpu_acc.h"
+
+#include <string>
+#include <utility>
+
+#include "engine/backends/gpu/gpu_memory.h"
+#include "engine/backends/gpu/gpu_piece.h"
+#include "engine/backends/gpu/kernels/kernels.h"
+#include "engine/backends/gpu/programs.h"
+#include "engine/base/log.h"
+
+namespace halyard::engine {
+namespace {
+
+// Counts up whenever the bytes of a packed constant change, or what a kernel reads there.
+constexpr int kPackingVersion = 1;
+
+class GpuAcc final : public Backend {
+  public:
+    explicit GpuAcc(std::shared_ptr<const gpu::Device> device)
+        : mDevice(std::move(device)), mMemory(mDevice), mPrograms(mDevice) {}
+
+    std::string_view name() const override { return "GpuAcc"; }
+    DeviceType deviceType() const override { return DeviceType::GPU; }
+    std::string identity() const override {
+        return "GpuAcc packing " + std::to_string(kPackingVersion) + " " +
+               mDevice->facts().identity();
+    }
+    Status supports(const Graph& graph, NodeId node) const override {
+        return gpu::supportsNode(graph, graph.node(node), mDevice->facts());
+    }
+    Result<std::unique_ptr<CompiledPiece>> compile(
+            const CompileArguments& arguments) const override {
+        return gpu::compilePiece({.device = mDevice, .memory = mMemory, .programs = mPrograms},
+                                 arguments);
+    }
+    DeviceMemory* memory() const override { return &mMemory; }
+
+  private:
+    const std::shared_ptr<const gpu::Device> mDevice;
+    // Thread-safe, both.
+    mutable gpu::GpuMemory mMemory;
+    mutable gpu::Programs mPrograms;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<const Backend>> makeGpuAcc(const gpu::DeviceChoice& choice) {
+    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const gpu::Device> device, gpu::Device::open(choice));
+    log(LogLevel::INFO, "GpuAcc computes on " + device->facts().identity());
+    return std::unique_ptr<const Backend>(std::make_unique<GpuAcc>(std::move(device)));
+}
+
+}  // namespace halyard::engine

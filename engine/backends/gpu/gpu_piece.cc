@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/gpu/gpu_piece.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/backends/gpu/kernels/kernels.h"
+#include "engine/backends/gpu/launch.h"
+#include "engine/backends/gpu/run_queue.h"
+#include "engine/backends/gpu/step_plan.h"
+#include "engine/graph/shape_inference.h"
+#include "engine/plan/piece_layout.h"
+#include "engine/plan/workspace_plan.h"
+
+namespace halyard::engine::gpu {
+namespace {
+
+// Where a constant begins on the device.
+constexpr size_t kConstantAlignment = 128;
+constexpr size_t kStepsPerCheck = 64;
+
+// A constant as it is, for the device to have.
+struct DeviceConstant {
+    ConstantSource<std::byte> source;
+    uint64_t size = 0;
+
+    static constexpr std::string_view kName = "gpu constant";
+    HALYARD_FIELDS(source, size)
+
+    Result<size_t> bytes() const { return static_cast<size_t>(size); }
+    Status fill(std::span<std::byte> to, const Checkpoint& checkpoint) const {
+        return copyInChunks(to.data(), source.data, to.size(), checkpoint,
+                            "while a constant was packed");
+    }
+};
+
+// What the stations of a piece share.
+struct PieceParts {
+    explicit PieceParts(GpuResources all) : resources(std::move(all)) {}
+
+    const GpuResources resources;
+    PieceLayout layout;
+    std::vector<std::string> names;               // per step
+    std::map<LocalId, PackedConstant> constants;  // in the program's store
+    std::map<LocalId, size_t> places;             // in `uploaded`
+    ChargedBuffer uploaded;
+    Blobs blobs;
+    std::shared_ptr<Budget> deviceMemory;  // null: not limited
+};
+
+uint64_t nextNumber() {
+    // Numbers tell plans apart that come to lie at one address after the other.
+    static std::atomic<uint64_t> last = 0;
+    return ++last;
+}
+
+class GpuShaped final : public ShapedPiece {
+  public:
+    explicit GpuShaped(std::shared_ptr<const PieceParts> parts)
+        : mParts(std::move(parts)), mLayout(mParts->layout), mNumber(nextNumber()) {}
+
+    Status create(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint) {
+        HALYARD_RETURN_IF_ERROR(inferTypes(inputs, checkpoint));
+        HALYARD_RETURN_IF_ERROR(planSteps(checkpoint));
+        return uploadTables(checkpoint);
+    }
+
+    std::span<const TensorType> outputTypes() const override { return mOutputTypes; }
+    size_t workspaceBytes() const override { return 0; }
+    size_t deviceWorkspaceBytes() const override { return mWorkspace.bytes; }
+    Status run(const RunArguments& arguments) const override;
+
+  private:
+    Status inferTypes(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint);
+    Status planSteps(const Checkpoint& checkpoint);
+    Status uploadTables(const Checkpoint& checkpoint);
+    bool isPresent(LocalId local) const { return local != kNoLocal && mPresent[local]; }
+    Placed placeOf(const Operand& operand, size_t step, const RunArguments& arguments) const;
+    Status enqueueSteps(const RunArguments& arguments, RunQueue& queue) const;
+    Status runTraced(const RunArguments& arguments, RunQueue& queue) const;
+    uint64_t bytesMovedBy(const LocalStep& step) const;
+
+    const std::shared_ptr<const PieceParts> mParts;
+    const PieceLayout& mLayout;
+    const uint64_t mNumber;
+    std::vector<TensorType> mTypes;  // per local tensor
+    std::vector<bool> mPresent;      // the same: false for inputs that were left out
+    std::vector<TensorType> mOutputTypes;
+    PiecePlan mPlan;
+    WorkspacePlan mWorkspace;
+    ChargedBuffer mTables;
+};
+
+Status GpuShaped::inferTypes(std::span<const TensorType* const> inputs,
+                             const Checkpoint& checkpoint) {
+    if (inputs.size() != mLayout.inputs.size()) {
+        return internalError("a piece was given the types of another number of inputs");
+    }
+    for (LocalId local = 0; local < mLayout.tensors.size(); ++local) {
+        mTypes.push_back(mLayout.graphType(local));
+    }
+    mPresent.resize(mTypes.size(), true);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        mPresent[mLayout.inputs[i]] = inputs[i] != nullptr;
+        if (inputs[i] != nullptr) {
+            mTypes[mLayout.inputs[i]] = *inputs[i];
+        }
+    }
+    std::vector<KnownInput> known;
+    std::vector<TensorType> outputs;
+    for (size_t step = 0; step < mLayout.steps.size(); ++step) {
+        if (step % kStepsPerCheck == 0) {
+            HALYARD_RETURN_IF_ERROR(checkpoint.check("while shapes were inferred"));
+        }
+        for (const LocalNode& node : mLayout.steps[step].nodes) {
+            known.clear();
+            for (const LocalId local : node.inputs) {
+                known.push_back(
+                        !isPresent(local)
+                                ? KnownInput()
+                                : KnownInput{
+                                          .type = &mTypes[local],
+                                          .data = mLayout.graph->tensor(mLayout.tensors[local].id)
+                                                          .constant.bytes.data()});
+            }
+            outputs.clear();
+            for (const LocalId local : node.outputs) {
+                outputs.push_back(mTypes[local]);
+            }
+            HALYARD_RETURN_IF_ERROR(inferShapes(*node.node, known, outputs));
+            for (size_t i = 0; i < outputs.size(); ++i) {
+                if (!outputs[i].shape.isFullyKnown()) {
+                    return internalError(node.node->label +
+                                         ": GpuAcc took a node whose shapes only a run tells");
+                }
+                mTypes[node.outputs[i]].shape = outputs[i].shape;
+            }
+        }
+    }
+    for (const LocalId local : mLayout.outputs) {
+        mOutputTypes.push_back(mTypes[local]);
+    }
+    return {};
+}
+
+Status GpuShaped::planSteps(const Checkpoint& checkpoint) {
+    mPlan.scratchBytes.resize(mLayout.steps.size(), 0);
+    const StepPlan::Environment environment = {.facts = mParts->resources.device->facts(),
+                                               .programs = mParts->resources.programs,
+                                               .blobs = mParts->blobs,
+                                               .layout = mLayout,
+                                               .types = mTypes,
+                                               .present = mPresent,
+                                               .plan = mPlan};
+    for (size_t step = 0; step < mLayout.steps.size(); ++step) {
+        // A program may have to be built.
+        HALYARD_RETURN_IF_ERROR(checkpoint.check("while kernels were made ready"));
+        StepPlan plan(environment, step);
+        HALYARD_RETURN_IF_ERROR(planStep(plan).withContext(plan.node().label));
+    }
+    const std::vector<bool> open(mLayout.steps.size(), false);
+    HALYARD_ASSIGN_OR_RETURN(mWorkspace, planWorkspace(mLayout, mTypes, open, mPlan.scratchBytes));
+    std::erase_if(mPlan.launches,
+                  [this](const Launch& launch) { return mWorkspace.inPlace[launch.step]; });
+    return {};
+}
+
+Status GpuShaped::uploadTables(const Checkpoint& checkpoint) {
+    if (mPlan.tables.empty()) {
+        return {};
+    }
+    GpuMemory& memory = mParts->resources.memory;
+    HALYARD_ASSIGN_OR_RETURN(
+            mTables, ChargedBuffer::allocate(memory, mPlan.tables.size(), mParts->deviceMemory));
+    HALYARD_RETURN_IF_ERROR(
+            memory.copyIn({.buffer = mTables.get(), .offset = 0}, mPlan.tables, checkpoint));
+    mPlan.tables = {};
+    return {};
+}
+
+Placed GpuShaped::placeOf(const Operand& operand, size_t step,
+                          const RunArguments& arguments) const {
+    const auto in = [&](const DeviceBuffer* buffer, size_t begin) {
+        return Placed{
+                .memory = memoryOf(buffer),
+                .offset = static_cast<uint64_t>(static_cast<int64_t>(begin) + operand.offset)};
+    };
+    const DevicePlace& workspace = arguments.deviceWorkspace;
+    switch (operand.place) {
+        case Operand::Place::TABLE:
+            return in(mTables.get(), 0);
+        case Operand::Place::SCRATCH:
+            return in(workspace.buffer, workspace.offset + mWorkspace.kernels[step]);
+        case Operand::Place::TENSOR:
+            break;
+    }
+    const LocalTensor& tensor = mLayout.tensors[operand.local];
+    switch (tensor.role) {
+        case LocalTensor::Role::CONSTANT:
+            return in(mParts->uploaded.get(), mParts->places.at(operand.local));
+        case LocalTensor::Role::INPUT: {
+            const ConstTensorView& view = arguments.inputs[tensor.position];
+            return in(view.device, view.offset);
+        }
+        case LocalTensor::Role::OUTPUT: {
+            const TensorView& view = arguments.outputs[tensor.position];
+            return in(view.device, view.offset);
+        }
+        case LocalTensor::Role::INTERNAL:
+        case LocalTensor::Role::INSIDE:
+            break;
+    }
+    return in(workspace.buffer, workspace.offset + mWorkspace.tensors[operand.local]);
+}
+
+Status GpuShaped::enqueueSteps(const RunArguments& arguments, RunQueue& queue) const {
+    for (size_t i = 0; i < mPlan.launches.size(); ++i) {
+        const size_t step = mPlan.launches[i].step;
+        if (arguments.checkpoint.expired()) {
+            return arguments.checkpoint.check("while kernels were enqueued");
+        }
+        const auto placed = [&](const Operand& operand) {
+            return placeOf(operand, step, arguments);
+        };
+        HALYARD_RETURN_IF_ERROR(
+                queue.enqueue(i, placed, arguments.checkpoint, false)
+                        .withContext(mLayout.steps[step].nodes.front().node->label));
+    }
+    return {};
+}
+
+// Step by step, so that each has its own time.
+Status GpuShaped::runTraced(const RunArguments& arguments, RunQueue& queue) const {
+    size_t next = 0;
+    for (size_t step = 0; step < mLayout.steps.size(); ++step) {
+        const LocalStep& nodes = mLayout.steps[step];
+        HALYARD_RETURN_IF_ERROR(arguments.checkpoint.check("before a kernel was enqueued"));
+        const bool inPlace = mWorkspace.inPlace[step];
+        TracedWork traced(arguments.trace,
+                          {.name = inPlace ? std::string_view("in place") : mParts->names[step],
+                           .track = arguments.track,
+                           .node = nodes.nodes.front().node,
+                           .fused = nodes.others});
+        const auto placed = [&](const Operand& operand) {
+            return placeOf(operand, step, arguments);
+        };
+        for (; next < mPlan.launches.size() && mPlan.launches[next].step == step; ++next) {
+            HALYARD_RETURN_IF_ERROR(queue.enqueue(next, placed, arguments.checkpoint, true)
+                                            .withContext(nodes.nodes.front().node->label));
+        }
+        HALYARD_ASSIGN_OR_RETURN(const std::chrono::nanoseconds deviceTime, queue.finish());
+        traced.end([&] { return inPlace ? 0 : bytesMovedBy(nodes); }, deviceTime);
+    }
+    return {};
+}
+
+uint64_t GpuShaped::bytesMovedBy(const LocalStep& step) const {
+    uint64_t bytes = 0;
+    for (const std::vector<LocalId>* const locals : {&step.inputs, &step.outputs}) {
+        for (const LocalId local : *locals) {
+            const Result<size_t> size = isPresent(local) ? mTypes[local].byteSize() : size_t{0};
+            bytes += size.ok() ? *size : 0;
+        }
+    }
+    return bytes;
+}
+
+Status GpuShaped::run(const RunArguments& arguments) const {
+    auto* const queue = static_cast<RunQueue*>(arguments.state);
+    if (queue == nullptr || arguments.inputs.size() != mLayout.inputs.size() ||
+        arguments.outputs.size() != mLayout.outputs.size()) {
+        return internalError("a piece was run without its state or with the wrong tensors");
+    }
+    HALYARD_RETURN_IF_ERROR(queue->bind(mNumber, mPlan.launches));
+    const Status enqueued = arguments.trace == nullptr ? enqueueSteps(arguments, *queue)
+                                                       : runTraced(arguments, *queue);
+    // Also what was enqueued before a failure works on the run's memory.
+    const Status finished = queue->finish().status();
+    return enqueued.ok() ? finished : enqueued;
+}
+
+class GpuPiece final : public CompiledPiece {
+  public:
+    explicit GpuPiece(const GpuResources& resources)
+        : mParts(std::make_shared<PieceParts>(resources)) {}
+
+    Status compile(const CompileArguments& arguments);
+    Status finish(const PieceResources& resources) override;
+    Result<std::unique_ptr<const ShapedPiece>> specialize(
+            std::span<const TensorType* const> inputs,
+            const Checkpoint& checkpoint) const override {
+        auto shaped = std::make_unique<GpuShaped>(mParts);
+        HALYARD_RETURN_IF_ERROR(shaped->create(inputs, checkpoint));
+        return std::unique_ptr<const ShapedPiece>(std::move(shaped));
+    }
+    Result<std::unique_ptr<PieceState>> makeState(
+            const PieceResources& /*resources*/) const override {
+        auto queue = std::make_unique<RunQueue>(mParts->resources.device);
+        HALYARD_RETURN_IF_ERROR(queue->create());
+        return std::unique_ptr<PieceState>(std::move(queue));
+    }
+    std::string_view kernelOf(size_t node) const override {
+        return mParts->names[mParts->layout.stepOf[node]];
+    }
+    std::span<const TensorId> packed() const override { return mPacked; }
+
+  private:
+    // Of a constant: who reads it in this piece.
+    struct Reading {
+        bool asData = false;
+        bool asSteering = false;
+        size_t times = 0;
+    };
+    std::map<LocalId, Reading> readingsOfConstants() const;
+
+    const std::shared_ptr<PieceParts> mParts;
+    std::vector<TensorId> mPacked;
+};
+
+std::map<LocalId, GpuPiece::Reading> GpuPiece::readingsOfConstants() const {
+    std::map<LocalId, Reading> readings;
+    for (const LocalStep& step : mParts->layout.steps) {
+        for (const LocalNode& node : step.nodes) {
+            const NodeSignature signature = signatureOf(node.node->descriptor);
+            for (size_t i = 0; i < node.inputs.size(); ++i) {
+                const LocalId local = node.inputs[i];
+                if (local == kNoLocal ||
+                    mParts->layout.tensors[local].role != LocalTensor::Role::CONSTANT) {
+                    continue;
+                }
+                Reading& reading = readings[local];
+                const bool steers = signature.steers(i) || readsOnHost(*node.node, i);
+                reading.asSteering = reading.asSteering || steers;
+                reading.asData = reading.asData || !steers;
+                reading.times += steers ? 0 : 1;
+            }
+        }
+    }
+    return readings;
+}
+
+Status GpuPiece::compile(const CompileArguments& arguments) {
+    HALYARD_ASSIGN_OR_RETURN(mParts->layout, layOut(arguments.graph, arguments.piece));
+    for (const LocalStep& step : mParts->layout.steps) {
+        mParts->names.push_back("gpu::" + std::string(toString(step.nodes.front().node->kind())));
+    }
+    for (const auto& [local, reading] : readingsOfConstants()) {
+        HALYARD_RETURN_IF_ERROR(arguments.checkpoint.check("while constants were packed"));
+        if (!reading.asData) {
+            continue;
+        }
+        const TensorId id = mParts->layout.tensors[local].id;
+        const Tensor& constant = arguments.graph->tensor(id);
+        HALYARD_ASSIGN_OR_RETURN(const size_t size, constant.type.byteSize());
+        HALYARD_ASSIGN_OR_RETURN(
+                mParts->constants[local],
+                arguments.constants.add(DeviceConstant{
+                        .source = ConstantSource<std::byte>::of(constant), .size = size}));
+        if (!reading.asSteering) {
+            mPacked.insert(mPacked.end(), reading.times, id);
+        }
+    }
+    return {};
+}
+
+Status GpuPiece::finish(const PieceResources& resources) {
+    mParts->blobs = resources.blobs;
+    mParts->deviceMemory = resources.deviceMemory;
+    size_t bytes = 0;
+    for (const auto& [local, constant] : mParts->constants) {
+        mParts->places[local] = bytes;
+        bytes +=
+                (constant.bytes + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment;
+    }
+    if (mParts->constants.empty()) {
+        return {};
+    }
+    GpuMemory& memory = mParts->resources.memory;
+    HALYARD_ASSIGN_OR_RETURN(mParts->uploaded,
+                             ChargedBuffer::allocate(memory, std::max(bytes, kConstantAlignment),
+                                                     resources.deviceMemory));
+    for (const auto& [local, constant] : mParts->constants) {
+        HALYARD_RETURN_IF_ERROR(
+                memory.copyIn({.buffer = mParts->uploaded.get(), .offset = mParts->places[local]},
+                              constant.in(resources.constants), resources.checkpoint));
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CompiledPiece>> compilePiece(const GpuResources& resources,
+                                                    const CompileArguments& arguments) {
+    auto piece = std::make_unique<GpuPiece>(resources);
+    HALYARD_RETURN_IF_ERROR(piece->compile(arguments));
+    return std::unique_ptr<CompiledPiece>(std::move(piece));
+}
+
+}  // namespace halyard::engine::gpu

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pieces of GpuAcc: constants go into the program's store and from there to the device; launches
+// are planned, and their programs built, when shapes are known; each execution has a queue.
+
+#pragma once
+
+#include <memory>
+
+#include "engine/backends/gpu/device.h"
+#include "engine/backends/gpu/gpu_memory.h"
+#include "engine/backends/gpu/programs.h"
+#include "engine/base/status.h"
+#include "engine/plan/backend.h"
+
+namespace halyard::engine::gpu {
+
+// What all pieces of a backend share; outlives them.
+struct GpuResources {
+    std::shared_ptr<const Device> device;
+    GpuMemory& memory;
+    Programs& programs;
+};
+
+// Of nodes that the backend supports.
+Result<std::unique_ptr<CompiledPiece>> compilePiece(const GpuResources& resources,
+                                                    const CompileArguments& arguments);
+
+}  // namespace halyard::engine::gpu

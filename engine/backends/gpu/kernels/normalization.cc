@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elements in relation to others of their row.
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "engine/backends/gpu/kernels/kernels.h"
+#include "engine/backends/gpu/kernels/map.h"
+#include "engine/backends/gpu/kernels/rows.h"
+#include "engine/graph/shape_inference.h"
+#include "engine/numerics/byte_tables.h"
+#include "engine/numerics/elements.h"
+
+namespace halyard::engine::gpu {
+namespace {
+
+// A copy of the kernels' struct.
+struct Numbers {
+    int32_t count = 0;   // elements of a row
+    int32_t stride = 1;  // from one of them to the next
+    float beta = 0.0F;
+    float gamma = 0.0F;
+    float epsilon = 0.0F;
+    float scale = 1.0F;  // of the output
+    int32_t xZero = 0;
+    int32_t zero = 0;
+    int32_t least = 0;
+    int32_t most = 0;
+};
+
+constexpr std::string_view kNumbersText = R"(
+typedef struct {
+    int count;
+    int stride;
+    float beta;
+    float gamma;
+    float epsilon;
+    float scale;
+    int x_zero;
+    int zero;
+    int least;
+    int most;
+} Numbers;
+
+#define FIRST (ROW / n.stride * n.count * n.stride + ROW % n.stride)
+#define EACH(i) for (int i = LANE; i < n.count; i += ITEMS)
+)";
+
+// The sum of bytes' powers is one of integers (byte_tables.h), so that its order does not matter.
+constexpr KernelFamily kSoftmax = {.kernel = "softmax",
+                                   .shared = {kRowsText, kNumbersText},
+                                   .text = R"(
+#ifdef QUANTIZED
+FOLD(int, largest_of, max(a, b))
+FOLD(ulong, sum_of, a + b)
+#else
+FOLD(float, largest_of, a < b ? b : a)
+FOLD(float, sum_of, a + b)
+#endif
+
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void softmax(
+        IN(px), IN(powers), OUT(pr), const Numbers n) {
+    BIND_IN(X, px);
+    BIND_OUT(X, pr);
+    const int first = FIRST;
+#ifdef QUANTIZED
+    const __global uint* const power_of = (const __global uint*)(powers_block + powers_at);
+    ROOM(int, extremes);
+    ROOM(ulong, sums);
+    int largest = -32768;
+    EACH(i) {
+        largest = max(largest, LOAD(X, px, first + i * n.stride));
+    }
+    largest = largest_of(largest, extremes);
+    ulong sum = 0;
+    EACH(i) {
+        sum += power_of[largest - LOAD(X, px, first + i * n.stride) & 255];
+    }
+    sum = sum_of(sum, sums);
+    const float m = (float)(1.0 / ((double)sum * (double)n.scale));
+    EACH(i) {
+        const int at = first + i * n.stride;
+        const float power = (float)power_of[largest - LOAD(X, px, at) & 255];
+        STORE(X, pr, at, round_and_clamp(power * m, n.zero, n.least, n.most));
+    }
+#else
+    ROOM(float, room);
+    float largest = -INFINITY;
+    EACH(i) {
+        const float x = LOAD(X, px, first + i * n.stride);
+        largest = largest < x ? x : largest;
+    }
+    largest = largest_of(largest, room);
+    float sum = 0.0f;
+    EACH(i) {
+        sum += exp(n.beta * (LOAD(X, px, first + i * n.stride) - largest));
+    }
+    sum = sum_of(sum, room);
+#ifdef LOGARITHMIC
+    const float log_of_sum = log(sum);
+#endif
+    EACH(i) {
+        const int at = first + i * n.stride;
+        const float x = n.beta * (LOAD(X, px, at) - largest);
+#ifdef LOGARITHMIC
+        STORE(X, pr, at, x - log_of_sum);
+#else
+        STORE(X, pr, at, exp(x) / sum);
+#endif
+    }
+#endif
+}
+)",
+                                   .local = {kRowItems, 1, 1}};
+
+// A row of zeros stays zeros: a shorter row counts as so long as that of the reference.
+constexpr KernelFamily kLength = {.kernel = "normalize_length",
+                                  .shared = {kRowsText, kNumbersText},
+                                  .text = R"(
+#ifdef QUANTIZED
+#define SUM long
+#else
+#define SUM float
+#endif
+FOLD(SUM, sum_of, a + b)
+
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void normalize_length(
+        IN(px), OUT(pr), const Numbers n) {
+    BIND_IN(X, px);
+    BIND_OUT(X, pr);
+    ROOM(SUM, room);
+    const int first = FIRST;
+    SUM sum = 0;
+    EACH(i) {
+        const VALUE(X) x = LOAD(X, px, first + i * n.stride);
+#ifdef QUANTIZED
+        sum += (long)((x - n.x_zero) * (x - n.x_zero));
+#else
+        sum += x * x;
+#endif
+    }
+    sum = sum_of(sum, room);
+#ifdef QUANTIZED
+    const double length = sqrt((double)max(sum, (long)1));
+    const float m = (float)(1.0 / (length * (double)n.scale));
+#else
+    const float root = sqrt(sum);
+    const float length = root < 1e-6f ? 1e-6f : root;
+#endif
+    EACH(i) {
+        const int at = first + i * n.stride;
+        const VALUE(X) x = LOAD(X, px, at);
+#ifdef QUANTIZED
+        STORE(X, pr, at, round_and_clamp((float)(x - n.x_zero) * m, n.zero, n.least, n.most));
+#else
+        STORE(X, pr, at, x / length);
+#endif
+    }
+}
+)",
+                                  .local = {kRowItems, 1, 1}};
+
+// The rows are the pixels of a channel.
+constexpr KernelFamily kInstance = {.kernel = "normalize_instance",
+                                    .shared = {kRowsText, kNumbersText},
+                                    .text = R"(
+FOLD(float, sum_of, a + b)
+
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void normalize_instance(
+        IN(px), OUT(pr), const Numbers n) {
+    BIND_IN(X, px);
+    BIND_OUT(X, pr);
+    ROOM(float, room);
+    const int first = FIRST;
+    float sum = 0.0f;
+    EACH(i) {
+        sum += LOAD(X, px, first + i * n.stride);
+    }
+    const float mean = sum_of(sum, room) / (float)n.count;
+    float squares = 0.0f;
+    EACH(i) {
+        const float distance = LOAD(X, px, first + i * n.stride) - mean;
+        squares += distance * distance;
+    }
+    const float variance = sum_of(squares, room) / (float)n.count;
+    const float deviation = sqrt(variance + n.epsilon);
+    EACH(i) {
+        const int at = first + i * n.stride;
+        STORE(X, pr, at, n.gamma * (LOAD(X, px, at) - mean) / deviation + n.beta);
+    }
+}
+)",
+                                    .local = {kRowItems, 1, 1}};
+
+// An element for each item: windows overlap.
+constexpr KernelFamily kResponse = {.kernel = "normalize_response",
+                                    .text = R"(
+__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void normalize_response(
+        IN(px), OUT(pr), const int count, const int along, const int stride, const int radius,
+        const float bias, const float alpha, const float beta) {
+    const int at = (int)get_global_id(0);
+    if (at >= count) {
+        return;
+    }
+    BIND_IN(X, px);
+    BIND_OUT(X, pr);
+    const int i = at / stride % along;
+    const int first = max(i - radius, 0);
+    const int last = min(i + radius, along - 1);
+    float sum = 0.0f;
+    for (int j = first; j <= last; ++j) {
+        const float x = LOAD(X, px, at + (j - i) * stride);
+        sum += x * x;
+    }
+    STORE(X, pr, at, LOAD(X, px, at) / pow(bias + alpha * sum, beta));
+}
+)",
+                                    .local = {64, 1, 1}};
+
+std::string definesOf(const TensorType& type) {
+    std::string defines = "#define X " + std::string(storageOf(type.type)) + "\n";
+    return isQuantized(type.type) ? defines + "#define QUANTIZED 1\n" : defines;
+}
+
+Status needsDoubles(const Graph& graph, const Node& whole, const DeviceFacts& facts) {
+    return facts.hasDoubles || !isQuantized(graph.tensor(whole.inputs[0]).type.type)
+                   ? Status()
+                   : unsupported("normalises no bytes without double precision");
+}
+
+Result<Numbers> numbersOf(const StepPlan& step, int32_t axis) {
+    const TensorType& x = step.input(0);
+    const TensorType& output = step.output();
+    HALYARD_ASSIGN_OR_RETURN(const size_t resolved, resolveAxis(axis, x.shape.rank()));
+    Numbers n;
+    n.count = x.shape[resolved];
+    n.stride = static_cast<int32_t>(countOf(Shape(x.shape.extents().subspan(resolved + 1))));
+    if (isQuantized(output.type)) {
+        n.scale = output.quantization.scale;
+        n.xZero = x.quantization.zeroPoint;
+        n.zero = output.quantization.zeroPoint;
+        n.least = minValue(output.type);
+        n.most = maxValue(output.type);
+    }
+    return n;
+}
+
+void spread(Launch& launch, const StepPlan& step, const Numbers& n) {
+    const int64_t count = countOf(step.output().shape);
+    launch.items = {static_cast<size_t>(count / n.count) * kRowItems, 1, 1};
+    launch.work = static_cast<uint64_t>(count) * 16;
+}
+
+Status addSoftmax(StepPlan& step, float beta, int32_t axis, const std::string& defines) {
+    HALYARD_ASSIGN_OR_RETURN(Numbers n, numbersOf(step, axis));
+    n.beta = beta;
+    Operand powers = step.in(0);
+    if (isQuantized(step.input(0).type)) {
+        const ExponentialTable table = exponentialTable(beta, step.input(0).quantization.scale);
+        powers = step.table(std::span<const uint32_t>(table));
+    }
+    HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
+                             step.launch(kSoftmax, definesOf(step.input(0)) + defines));
+    launch->with(step.in(0)).with(powers).with(step.out()).with(n);
+    spread(*launch, step, n);
+    return {};
+}
+
+}  // namespace
+
+Status supports(const Softmax& /*node*/, const Graph& graph, const Node& whole,
+                const DeviceFacts& facts) {
+    return needsDoubles(graph, whole, facts);
+}
+
+Status plan(const Softmax& node, StepPlan& step) {
+    return addSoftmax(step, node.beta, node.axis, "");
+}
+
+Status supports(const LogSoftmax& /*node*/, const Graph& /*graph*/, const Node& /*whole*/,
+                const DeviceFacts& /*facts*/) {
+    return {};
+}
+
+Status plan(const LogSoftmax& node, StepPlan& step) {
+    return addSoftmax(step, node.beta, node.axis, "#define LOGARITHMIC 1\n");
+}
+
+Status supports(const L2Normalize& /*node*/, const Graph& graph, const Node& whole,
+                const DeviceFacts& facts) {
+    return needsDoubles(graph, whole, facts);
+}
+
+Status plan(const L2Normalize& node, StepPlan& step) {
+    HALYARD_ASSIGN_OR_RETURN(const Numbers n, numbersOf(step, node.axis));
+    HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kLength, definesOf(step.input(0))));
+    launch->with(step.in(0)).with(step.out()).with(n);
+    spread(*launch, step, n);
+    return {};
+}
+
+Status supports(const InstanceNormalize& /*node*/, const Graph& /*graph*/, const Node& /*whole*/,
+                const DeviceFacts& /*facts*/) {
+    return {};
+}
+
+Status plan(const InstanceNormalize& node, StepPlan& step) {
+    const Shape& x = step.input(0).shape;
+    const Numbers n = {.count = x[1] * x[2],
+                       .stride = x[3],
+                       .beta = node.beta,
+                       .gamma = node.gamma,
+                       .epsilon = node.epsilon};
+    HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
+                             step.launch(kInstance, definesOf(step.input(0))));
+    launch->with(step.in(0)).with(step.out()).with(n);
+    spread(*launch, step, n);
+    return {};
+}
+
+Status supports(const LocalResponseNormalize& /*node*/, const Graph& /*graph*/,
+                const Node& /*whole*/, const DeviceFacts& /*facts*/) {
+    return {};
+}
+
+Status plan(const LocalResponseNormalize& node, StepPlan& step) {
+    HALYARD_ASSIGN_OR_RETURN(const Numbers n, numbersOf(step, node.axis));
+    const int64_t count = countOf(step.output().shape);
+    // No window is longer than the row.
+    const int32_t radius = std::min(node.radius, n.count);
+    HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
+                             step.launch(kResponse, definesOf(step.input(0))));
+    launch->with(step.in(0)).with(step.out()).with(static_cast<int32_t>(count));
+    launch->with(n.count).with(n.stride).with(radius);
+    launch->with(node.bias).with(node.alpha).with(node.beta);
+    launch->items = {static_cast<size_t>(count), 1, 1};
+    launch->work = static_cast<uint64_t>(count) * (2 * static_cast<uint64_t>(radius) + 16);
+    return {};
+}
+
+}  // namespace halyard::engine::gpu

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/gpu/opencl/open_cl.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <string_view>
+
+#include "engine/backends/loaded/library.h"
+
+namespace halyard::engine::gpu {
+namespace {
+
+// Where vendors' images and Linux distributions have it. Those with a path are for processes of
+// Android, whose loader shows them no vendor library by its name alone.
+constexpr std::array<const char*, 9> kUsualNames = {
+        "libOpenCL.so",
+        "libOpenCL.so.1",
+        "/vendor/lib64/libOpenCL.so",
+        "/system/vendor/lib64/libOpenCL.so",
+        "/vendor/lib64/egl/libGLES_mali.so",
+        "/system/vendor/lib64/egl/libGLES_mali.so",
+        "/vendor/lib64/libPVROCL.so",
+        "/system/vendor/lib64/libPVROCL.so",
+        "/system/lib64/libOpenCL.so",
+};
+
+Status unavailable(std::string why) {
+    return {StatusCode::UNAVAILABLE, std::move(why)};
+}
+
+Result<std::shared_ptr<const OpenCl>> loadOne(const char* path) {
+    void* const handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+        const char* const reason = dlerror();
+        return unavailable(reason != nullptr ? reason : std::string(path) + " does not load");
+    }
+    auto library = std::make_shared<OpenCl>();
+    const char* missing = nullptr;
+    const auto find = [&](auto& function, const char* name) {
+        function =
+                reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+        if (function == nullptr) {
+            missing = name;
+        }
+    };
+#define HALYARD_OPENCL_FUNCTION(name) find(library->name, #name);
+#include "engine/backends/gpu/opencl/functions.inc"
+#undef HALYARD_OPENCL_FUNCTION
+    if (missing != nullptr) {
+        dlclose(handle);
+        return unavailable(std::string(path) + " has no " + missing + "()");
+    }
+    return std::shared_ptr<const OpenCl>(std::move(library));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const OpenCl>> OpenCl::load(const std::string& path) {
+    if (!Library::canOpenAny()) {
+        return unavailable("this program is linked statically, and can't load OpenCL");
+    }
+    if (!path.empty()) {
+        return loadOne(path.c_str());
+    }
+    std::string tried;
+    for (const char* const name : kUsualNames) {
+        Result<std::shared_ptr<const OpenCl>> library = loadOne(name);
+        if (library.ok()) {
+            return library;
+        }
+        tried.append(tried.empty() ? "" : ", ").append(name);
+    }
+    return unavailable("there is no OpenCL: none of " + tried + " loads");
+}
+
+}  // namespace halyard::engine::gpu

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// StepPlan: what the plan of one step is made from and adds to: the step's nodes with the types of
+// their tensors, all shapes known, and the launches of the piece.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/backends/gpu/device.h"
+#include "engine/backends/gpu/launch.h"
+#include "engine/backends/gpu/programs.h"
+#include "engine/base/status.h"
+#include "engine/graph/shape_inference.h"
+#include "engine/plan/blobs.h"
+#include "engine/plan/piece_layout.h"
+
+namespace halyard::engine::gpu {
+
+// What the steps of a piece come to for one set of shapes.
+struct PiecePlan {
+    std::vector<Launch> launches;      // by step
+    std::vector<std::byte> tables;     // constants of these shapes and types
+    std::vector<size_t> scratchBytes;  // per step
+};
+
+class StepPlan {
+  public:
+    struct Environment {
+        const DeviceFacts& facts;
+        Programs& programs;
+        const Blobs& blobs;
+        const PieceLayout& layout;
+        std::span<const TensorType> types;  // per local tensor
+        const std::vector<bool>& present;   // the same: false where an input was left out
+        PiecePlan& plan;
+    };
+    StepPlan(const Environment& environment, size_t step)
+        : mEnvironment(environment), mStep(step), mNodes(environment.layout.steps[step].nodes) {}
+
+    const DeviceFacts& facts() const { return mEnvironment.facts; }
+    // Node `which` of those that the step computes together.
+    size_t nodeCount() const { return mNodes.size(); }
+    const Node& node(size_t which = 0) const { return *mNodes[which].node; }
+    size_t inputCount(size_t which = 0) const { return mNodes[which].inputs.size(); }
+    size_t outputCount(size_t which = 0) const { return mNodes[which].outputs.size(); }
+    bool has(size_t index, size_t which = 0) const {
+        const LocalId local = mNodes[which].inputs[index];
+        return local != kNoLocal && mEnvironment.present[local];
+    }
+    const TensorType& input(size_t index, size_t which = 0) const {
+        return mEnvironment.types[mNodes[which].inputs[index]];
+    }
+    const TensorType& output(size_t index = 0, size_t which = 0) const {
+        return mEnvironment.types[mNodes[which].outputs[index]];
+    }
+    // With the elements where they are the graph's own.
+    KnownInput known(size_t index, size_t which = 0) const;
+    std::vector<KnownInput> allKnown() const;
+
+    Operand in(size_t index, size_t which = 0) const {
+        return {.place = Operand::Place::TENSOR, .local = mNodes[which].inputs[index]};
+    }
+    Operand out(size_t index = 0, size_t which = 0) const {
+        return {.place = Operand::Place::TENSOR, .local = mNodes[which].outputs[index]};
+    }
+    // On the device as long as the plan.
+    template <typename T>
+    Operand table(std::span<const T> elements) {
+        return addTable(std::as_bytes(elements));
+    }
+    // While the step runs. Content is undefined.
+    Operand scratch(size_t bytes);
+
+    // Another launch, of a kernel that is built if it has to be. Valid until the next.
+    Result<Launch*> launch(const KernelFamily& family, const std::string& defines);
+
+  private:
+    Operand addTable(std::span<const std::byte> bytes);
+
+    const Environment& mEnvironment;
+    const size_t mStep;
+    const std::vector<LocalNode>& mNodes;
+};
+
+}  // namespace halyard::engine::gpu

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GpuAcc on an OpenCL library that fails on demand, at each call of each function: what fails says
+// which call it was, releases what it had, and leaves the next one to go well.
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/backends/gpu/gpu_acc.h"
+#include "engine/backends/gpu/opencl/open_cl.h"
+#include "engine/backends/ref/cpu_ref.h"
+#include "engine/base/budget.h"
+#include "engine/base/log.h"
+#include "engine/plan/profile.h"
+#include "engine/plan/program.h"
+#include "tests/engine/base/file_bytes.h"
+#include "tests/engine/graph_building.h"
+#include "tests/engine/plan/running.h"
+#include "tests/fake_opencl/fake_opencl.h"
+
+namespace halyard::engine {
+namespace {
+
+constexpr const char* kLibrary = HALYARD_BACKENDS "/fake_opencl/fake_opencl.so";
+constexpr int32_t kWidth = 6;
+
+// The library, and what tells it to fail.
+class GpuAccOnAFailingDevice : public testing::Test {
+  protected:
+    void SetUp() override {
+        setLogThreshold(LogLevel::WARNING);  // it says each time what it computes on
+        mLibrary = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+        if (mLibrary == nullptr) {
+            GTEST_SKIP() << "this program loads no libraries";
+        }
+    }
+    void TearDown() override {
+        if (mLibrary != nullptr) {
+            setLogThreshold(LogLevel::INFO);
+            fail("", 0);
+            EXPECT_EQ(call<int()>("fake_opencl_alive")(), 0) << "objects that were not released";
+        }
+    }
+
+    template <typename Function>
+    Function* call(const char* name) const {
+        return reinterpret_cast<Function*>(dlsym(mLibrary, name));
+    }
+    void fail(const char* function, int nth, int code = CL_OUT_OF_HOST_MEMORY) const {
+        call<void(const char*, int, int)>("fake_opencl_fail")(function, nth, code);
+    }
+    bool failed() const { return call<int()>("fake_opencl_failed")() != 0; }
+
+    // softmax(x) + numbers.
+    static Graph graph() {
+        Graph graph;
+        const TensorId x = graph.addTensor(float32({kWidth}));
+        graph.setInputs({x});
+        const TensorId numbers = addConstant<float>(graph, float32({kWidth}), {1, 2, 3, 4, 5, 6});
+        graph.setOutputs({addSum(graph, addNode(graph, Softmax(), {x}), numbers)});
+        return graph;
+    }
+
+    static Result<std::unique_ptr<const Backend>> open() {
+        return makeGpuAcc({.library = kLibrary, .device = ""});
+    }
+
+    // All of a backend's life: two runs, of which one is traced. What it ends with.
+    Status live() const {
+        HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<const Backend> backend, open());
+        HALYARD_ASSIGN_OR_RETURN(AnalyzedGraph analyzed,
+                                 analyze(graph(), {backend.get()}, nullptr));
+        HALYARD_ASSIGN_OR_RETURN(
+                const std::shared_ptr<const Program> program,
+                Program::build(std::move(analyzed), {backend.get()},
+                               {.memory = nullptr, .deviceMemory = mDeviceMemory}));
+        HALYARD_ASSIGN_OR_RETURN(Execution execution, Execution::create(program));
+        const Floats in(kWidth, 1.0F);
+        Floats out(kWidth);
+        HALYARD_RETURN_IF_ERROR(runOnce(execution, {bindInput(in)}, {bindOutput(out)}));
+        Profile profile(program);
+        const std::vector<InputBinding> inputs = {bindInput(in)};
+        const std::vector<OutputBinding> outputs = {bindOutput(out)};
+        return execution.run(inputs, outputs, {.trace = &profile}, nullptr);
+    }
+
+    void* mLibrary = nullptr;
+    const std::shared_ptr<Budget> mDeviceMemory = std::make_shared<Budget>(size_t{1} << 20);
+};
+
+// Functions without which all goes on: what they would tell is not needed, or can't be helped.
+bool canBeDoneWithout(std::string_view function) {
+    return function == "clGetProgramInfo" || function == "clGetProgramBuildInfo" ||
+           function == "clGetEventProfilingInfo" || function == "clGetPlatformInfo" ||
+           function.starts_with("clRelease");
+}
+
+TEST_F(GpuAccOnAFailingDevice, FailsWithTheCallThatFailed) {
+    ASSERT_TRUE(live().ok()) << live().toString();
+    constexpr const char* kFunctions[] = {
+#define HALYARD_OPENCL_FUNCTION(name) #name,
+#include "engine/backends/gpu/opencl/functions.inc"
+#undef HALYARD_OPENCL_FUNCTION
+    };
+    for (const char* const function : kFunctions) {
+        int calls = 0;
+        while (true) {
+            fail(function, calls + 1);
+            const Status status = live();
+            if (!failed()) {
+                EXPECT_TRUE(status.ok()) << status.toString();
+                break;
+            }
+            ++calls;
+            const std::string call = std::string(function) + " " + std::to_string(calls);
+            if (canBeDoneWithout(function)) {
+                EXPECT_TRUE(status.ok()) << call << ": " << status.toString();
+            } else if (std::string_view(function) == "clGetDeviceIDs") {
+                EXPECT_EQ(status.code(), StatusCode::UNAVAILABLE) << "a platform has no device";
+            } else {
+                EXPECT_FALSE(status.ok()) << call;
+                EXPECT_NE(status.message().find(function), std::string_view::npos)
+                        << call << ": " << status.toString();
+                EXPECT_NE(status.message().find("CL_OUT_OF_HOST_MEMORY (-6)"),
+                          std::string_view::npos)
+                        << call << ": " << status.toString();
+            }
+            EXPECT_EQ(mDeviceMemory->reserved(), 0U) << call;
+            fail("", 0);
+            EXPECT_EQ(this->call<int()>("fake_opencl_alive")(), 0) << call;
+            ASSERT_TRUE(live().ok()) << "after " << call;
+        }
+        // Nothing fails here, so that nobody asks for the compiler's words; no block is copied to
+        // another.
+        const std::string_view name = function;
+        EXPECT_TRUE(calls > 0 || name == "clGetProgramBuildInfo" || name == "clEnqueueCopyBuffer" ||
+                    name == "clCreateProgramWithBinary")
+                << function << " is never called";
+    }
+}
+
+TEST_F(GpuAccOnAFailingDevice, SaysWhyAProgramDoesNotBuild) {
+    fail("clBuildProgram", 1, CL_BUILD_PROGRAM_FAILURE);
+    EXPECT_EQ(live().message(),
+              "GpuAcc: node: kernel softmax: line 1: no: clBuildProgram() failed: "
+              "CL_BUILD_PROGRAM_FAILURE (-11)");
+}
+
+TEST_F(GpuAccOnAFailingDevice, TellsMemoryThatIsShortFromADeviceThatIsLost) {
+    fail("clCreateBuffer", 1, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    EXPECT_EQ(live().code(), StatusCode::RESOURCE_EXHAUSTED);
+    fail("clEnqueueNDRangeKernel", 1, CL_OUT_OF_RESOURCES);
+    EXPECT_EQ(live().code(), StatusCode::RESOURCE_EXHAUSTED);
+    fail("clFinish", 1, CL_OUT_OF_RESOURCES);
+    EXPECT_EQ(live().code(), StatusCode::INTERNAL);
+    fail("clFinish", 1, CL_DEVICE_NOT_AVAILABLE);
+    EXPECT_EQ(live().code(), StatusCode::INTERNAL);
+}
+
+TEST_F(GpuAccOnAFailingDevice, FailsEveryRunOnALostDeviceAndEnds) {
+    const std::unique_ptr<const Backend> backend = open().value();
+    Execution execution = Execution::create(buildOrDie(graph(), {backend.get()})).value();
+    call<void(const char*, int)>("fake_opencl_lose")("clFinish", CL_OUT_OF_RESOURCES);
+    for (int i = 0; i < 3; ++i) {
+        const Floats in(kWidth, 1.0F);
+        Floats out(kWidth);
+        const Status status = runOnce(execution, {bindInput(in)}, {bindOutput(out)});
+        EXPECT_EQ(status.code(), StatusCode::INTERNAL) << status.toString();
+    }
+}
+
+TEST_F(GpuAccOnAFailingDevice, ChargesWhatItTakesOnTheDevice) {
+    const std::unique_ptr<const Backend> backend = open().value();
+    const auto build = [&](const std::shared_ptr<Budget>& budget) {
+        return Program::build(analyze(graph(), {backend.get()}, nullptr).value(), {backend.get()},
+                              {.memory = nullptr, .deviceMemory = budget});
+    };
+    {
+        const auto program = build(mDeviceMemory);
+        ASSERT_TRUE(program.ok()) << program.status().toString();
+        EXPECT_GE(mDeviceMemory->reserved(), kWidth * sizeof(float)) << "the numbers";
+    }
+    EXPECT_EQ(mDeviceMemory->reserved(), 0U);
+    const auto tooLarge = build(std::make_shared<Budget>(8));
+    EXPECT_EQ(tooLarge.status().code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_NE(tooLarge.status().message().find("Fake GPU"), std::string_view::npos)
+            << tooLarge.status().toString();
+}
+
+TEST_F(GpuAccOnAFailingDevice, BuildsNothingForAProgramThatComesBack) {
+    const auto counted = [&](const char* what) { return call<int()>(what)(); };
+    SectionWriter writer;
+    {
+        const std::unique_ptr<const Backend> backend = open().value();
+        const auto program = buildOrDie(graph(), {backend.get()});
+        program->save(writer);
+        const FileBytes file = FileBytes::of(writer);
+        const int built = counted("fake_opencl_built");
+        const int loaded = counted("fake_opencl_loaded");
+        const std::unique_ptr<const Backend> other = open().value();
+        const auto again = Program::load(SectionFile::open(file.owner(), file.bytes()).value(),
+                                         true, {other.get()}, {});
+        ASSERT_TRUE(again.ok()) << again.status().toString();
+        EXPECT_EQ(counted("fake_opencl_built"), built);
+        EXPECT_EQ(counted("fake_opencl_loaded"), loaded + 2) << "a softmax and a sum";
+        // A binary that the driver does not take is built anew.
+        fail("clCreateProgramWithBinary", 1, CL_INVALID_BINARY);
+        const std::unique_ptr<const Backend> third = open().value();
+        EXPECT_TRUE(Program::load(SectionFile::open(file.owner(), file.bytes()).value(), true,
+                                  {third.get()}, {})
+                            .ok());
+        EXPECT_EQ(counted("fake_opencl_built"), built + 1);
+    }
+}
+
+TEST(GpuAccDevice, IsChosenByNumberOrName) {
+    EXPECT_TRUE(makeGpuAcc({.library = kLibrary, .device = "0"}).ok());
+    EXPECT_TRUE(makeGpuAcc({.library = kLibrary, .device = "GPU"}).ok());
+    for (const char* const wrong : {"1", "Mali"}) {
+        const auto refused = makeGpuAcc({.library = kLibrary, .device = wrong});
+        EXPECT_EQ(refused.status().code(), StatusCode::INVALID_ARGUMENT);
+        EXPECT_EQ(refused.status().message(), "there is no OpenCL device \"" + std::string(wrong) +
+                                                      "\"; those there are: 0: Fake GPU");
+    }
+}
+
+TEST(GpuAccDevice, IsNoneWhereThereIsNoLibrary) {
+    const auto refused = makeGpuAcc({.library = "/nowhere/libOpenCL.so", .device = ""});
+    EXPECT_EQ(refused.status().code(), StatusCode::UNAVAILABLE);
+    EXPECT_NE(refused.status().message().find("/nowhere/libOpenCL.so"), std::string_view::npos)
+            << refused.status().toString();
+    const auto other = makeGpuAcc({.library = "libm.so.6", .device = ""});
+    EXPECT_EQ(other.status().code(), StatusCode::UNAVAILABLE);
+}
+
+}  // namespace
+}  // namespace halyard::engine

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "tests/engine/gpu_acc/on_device.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <span>
+#include <utility>
+
+#include "engine/backends/gpu/gpu_acc.h"
+#include "engine/base/aligned_buffer.h"
+#include "engine/base/thread_pool.h"
+
+namespace halyard::engine::gpu_test {
+namespace {
+
+constexpr size_t kZone = 256;
+constexpr std::byte kUntouched{0xcd};
+
+// A block of the device with a zone before and behind what it holds.
+class ZonedBlock {
+  public:
+    Status create(DeviceMemory& memory, size_t bytes) {
+        mMemory = &memory;
+        mBytes = bytes;
+        HALYARD_ASSIGN_OR_RETURN(mBuffer, memory.allocate(bytes + 2 * kZone));
+        const std::vector<std::byte> untouched(mBuffer->size(), kUntouched);
+        return memory.copyIn({.buffer = mBuffer.get(), .offset = 0}, untouched, {});
+    }
+    DevicePlace place() const { return {.buffer = mBuffer.get(), .offset = kZone}; }
+    Status write(std::span<const uint8_t> bytes) {
+        return mMemory->copyIn(place(), std::as_bytes(bytes), {});
+    }
+    // What it holds; a failed expectation where somebody wrote to a zone.
+    Result<std::vector<uint8_t>> read(const std::string& what) const {
+        std::vector<std::byte> all(mBuffer->size());
+        HALYARD_RETURN_IF_ERROR(mMemory->copyOut(all, {.buffer = mBuffer.get(), .offset = 0}, {}));
+        const auto isUntouched = [](std::byte byte) { return byte == kUntouched; };
+        EXPECT_TRUE(std::ranges::all_of(std::span(all).first(kZone), isUntouched))
+                << "before " << what;
+        EXPECT_TRUE(std::ranges::all_of(std::span(all).last(kZone), isUntouched))
+                << "behind " << what;
+        const auto* const data = reinterpret_cast<const uint8_t*>(all.data()) + kZone;
+        return std::vector<uint8_t>(data, data + mBytes);
+    }
+
+  private:
+    DeviceMemory* mMemory = nullptr;
+    size_t mBytes = 0;
+    std::unique_ptr<DeviceBuffer> mBuffer;
+};
+
+// A graph of one node.
+struct OneNode {
+    std::shared_ptr<Graph> graph = std::make_shared<Graph>();
+    Piece piece = {.nodes = {0}, .inputs = {}, .outputs = {}};
+    std::vector<const Values*> given;  // per input of the piece
+};
+
+OneNode graphOf(const NodeDescriptor& descriptor, const std::vector<std::optional<Values>>& inputs,
+                const std::vector<TensorType>& outputs, const Setting& setting) {
+    OneNode one;
+    const NodeSignature signature = signatureOf(descriptor);
+    Node node = {
+            .descriptor = descriptor, .inputs = {}, .outputs = {}, .label = "node", .sources = {}};
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        if (!inputs[i].has_value()) {
+            node.inputs.push_back(kNoTensor);
+            continue;
+        }
+        const Values& values = *inputs[i];
+        if ((setting.constantInputs >> i & 1) != 0 || signature.steers(i)) {
+            node.inputs.push_back(
+                    one.graph->addConstant(values.type, {.owner = nullptr, .bytes = values.bytes})
+                            .value());
+            continue;
+        }
+        TensorType type = values.type;
+        for (size_t axis = 0; !setting.shapesAreKnown && axis < type.shape.rank(); ++axis) {
+            type.shape[axis] = kUnknownDimension;
+        }
+        node.inputs.push_back(one.graph->addTensor(type));
+        one.piece.inputs.push_back(node.inputs.back());
+        one.given.push_back(&values);
+    }
+    for (TensorType type : outputs) {
+        type.shape = Shape::unknownRank();
+        node.outputs.push_back(one.graph->addTensor(type));
+        one.piece.outputs.push_back(node.outputs.back());
+    }
+    one.graph->addNode(node);
+    return one;
+}
+
+}  // namespace
+
+const Backend* backend() {
+    static const std::unique_ptr<const Backend> made = []() -> std::unique_ptr<const Backend> {
+        const char* const named = std::getenv("HALYARD_OPENCL_DEVICE");
+        // What PoCL compiles it keeps, and not in the folder of whoever tests.
+        setenv("POCL_CACHE_DIR", HALYARD_POCL_CACHE, 0);
+        Result<std::unique_ptr<const Backend>> opened =
+                makeGpuAcc({.library = "", .device = named != nullptr ? named : "pthread"});
+        return opened.ok() ? *std::move(opened) : nullptr;
+    }();
+    return made.get();
+}
+
+Result<std::vector<Values>> evaluateOnDevice(const NodeDescriptor& descriptor,
+                                             const std::vector<std::optional<Values>>& inputs,
+                                             const std::vector<TensorType>& outputs,
+                                             const Setting& setting) {
+    const OneNode one = graphOf(descriptor, inputs, outputs, setting);
+    HALYARD_RETURN_IF_ERROR(backend()->supports(*one.graph, 0));
+    DeviceMemory& memory = *backend()->memory();
+    ThreadPool threads(1);
+    ConstantNumbers().number(*one.graph);
+    ConstantStore store;
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<CompiledPiece> compiled,
+                             backend()->compile({.graph = one.graph,
+                                                 .piece = one.piece,
+                                                 .constants = store,
+                                                 .memory = nullptr,
+                                                 .threads = &threads}));
+    HALYARD_ASSIGN_OR_RETURN(const AlignedBuffer constants, store.fill(nullptr, {}));
+    HALYARD_RETURN_IF_ERROR(compiled->finish(
+            {.constants = constants.bytes(), .memory = nullptr, .deviceMemory = nullptr}));
+
+    std::vector<ZonedBlock> blocks(one.given.size());
+    std::vector<ConstTensorView> views;
+    std::vector<const TensorType*> types;
+    for (size_t i = 0; i < one.given.size(); ++i) {
+        const Values& values = *one.given[i];
+        HALYARD_RETURN_IF_ERROR(blocks[i].create(memory, values.bytes.size()));
+        HALYARD_RETURN_IF_ERROR(blocks[i].write(values.bytes));
+        const DevicePlace place = blocks[i].place();
+        views.push_back({.type = &values.type, .device = place.buffer, .offset = place.offset});
+        types.push_back(&values.type);
+    }
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<const ShapedPiece> shaped,
+                             compiled->specialize(types, {}));
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<PieceState> state, compiled->makeState({}));
+    const std::vector<TensorType> found(shaped->outputTypes().begin(), shaped->outputTypes().end());
+    std::vector<ZonedBlock> results(found.size());
+    std::vector<TensorView> outputViews;
+    for (size_t i = 0; i < found.size(); ++i) {
+        HALYARD_ASSIGN_OR_RETURN(const size_t bytes, found[i].byteSize());
+        HALYARD_RETURN_IF_ERROR(results[i].create(memory, bytes));
+        const DevicePlace place = results[i].place();
+        outputViews.push_back({.type = &found[i], .device = place.buffer, .offset = place.offset});
+    }
+    ZonedBlock workspace;
+    HALYARD_RETURN_IF_ERROR(workspace.create(memory, shaped->deviceWorkspaceBytes()));
+    ThreadLease lease = ThreadLease::take(&threads);
+    // A second time with what the first has left behind.
+    for (int i = 0; i < 2; ++i) {
+        HALYARD_RETURN_IF_ERROR(shaped->run({.inputs = views,
+                                             .outputs = outputViews,
+                                             .allocator = nullptr,
+                                             .workspace = {},
+                                             .deviceWorkspace = workspace.place(),
+                                             .constants = constants.bytes(),
+                                             .state = state.get(),
+                                             .threads = &lease,
+                                             .checkpoint = {},
+                                             .memory = nullptr,
+                                             .deviceMemory = nullptr,
+                                             .track = {}}));
+    }
+    HALYARD_RETURN_IF_ERROR(workspace.read("the workspace").status());
+    for (size_t i = 0; i < blocks.size(); ++i) {
+        HALYARD_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes,
+                                 blocks[i].read("input " + std::to_string(i)));
+        EXPECT_EQ(bytes, one.given[i]->bytes) << "input " << i << " is only read";
+    }
+    std::vector<Values> values;
+    for (size_t i = 0; i < found.size(); ++i) {
+        HALYARD_ASSIGN_OR_RETURN(std::vector<uint8_t> bytes,
+                                 results[i].read("output " + std::to_string(i)));
+        values.push_back({.type = found[i], .bytes = std::move(bytes)});
+    }
+    return values;
+}
+
+testing::AssertionResult agrees(const NodeDescriptor& node,
+                                const std::vector<std::optional<Values>>& inputs,
+                                const std::vector<TensorType>& outputs,
+                                std::optional<double> tolerance, uint64_t constantInputs) {
+    const Result<std::vector<Values>> expected = ref_test::evaluateAll(node, inputs, outputs);
+    for (const bool shapesAreKnown : {true, false}) {
+        const std::string where = shapesAreKnown ? "shapes known: " : "shapes found: ";
+        const Result<std::vector<Values>> actual = evaluateOnDevice(
+                node, inputs, outputs,
+                {.shapesAreKnown = shapesAreKnown, .constantInputs = constantInputs});
+        if (actual.ok() != expected.ok()) {
+            return testing::AssertionFailure()
+                   << where << (actual.ok() ? expected : actual).status().toString();
+        }
+        for (size_t i = 0; actual.ok() && i < expected->size(); ++i) {
+            const DataType type = (*expected)[i].type.type;
+            const testing::AssertionResult same = cpu_test::sameValues(
+                    (*actual)[i], (*expected)[i], tolerance.value_or(cpu_test::toleranceOf(type)),
+                    tolerance.has_value() ? 1.0 : 1e-3);
+            if (!same) {
+                return testing::AssertionFailure() << where << same.message();
+            }
+        }
+    }
+    return testing::AssertionSuccess();
+}
+
+std::string refusal(const NodeDescriptor& node, const std::vector<std::optional<Values>>& inputs,
+                    const std::vector<TensorType>& outputs) {
+    const OneNode one = graphOf(node, inputs, outputs, {});
+    return std::string(backend()->supports(*one.graph, 0).message());
+}
+
+}  // namespace halyard::engine::gpu_test

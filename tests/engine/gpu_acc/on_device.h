@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs one node on GpuAcc, as the planner would, and compares it with CpuRef. Every tensor lies
+// between zones of bytes that nobody may write: OpenCL tells nothing of accesses beyond an end.
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/plan/backend.h"
+#include "tests/engine/cpu_acc/tuned.h"
+#include "tests/engine/reference/evaluation.h"
+#include "tests/engine/reference/random_values.h"
+
+namespace halyard::engine::gpu_test {
+
+using cpu_test::randomShape;
+using cpu_test::randomType;
+using cpu_test::randomValues;
+using ref_test::RandomValues;
+using ref_test::typeOf;
+using ref_test::Values;
+
+// GpuAcc on PoCL, or on the device that HALYARD_OPENCL_DEVICE names; null where there is none.
+const Backend* backend();
+
+// Skips the test where there is no device.
+#define HALYARD_NEEDS_DEVICE()                       \
+    if (gpu_test::backend() == nullptr) {            \
+        GTEST_SKIP() << "there is no OpenCL device"; \
+    }
+
+// How a node is put before the backend.
+struct Setting {
+    bool shapesAreKnown = true;
+    uint64_t constantInputs = 0;  // a bit for each input that the graph has the values of
+};
+
+// UNSUPPORTED if GpuAcc does not take the node. What steers it is constant. `outputs` are types
+// whose shapes don't count.
+Result<std::vector<Values>> evaluateOnDevice(const NodeDescriptor& descriptor,
+                                             const std::vector<std::optional<Values>>& inputs,
+                                             const std::vector<TensorType>& outputs,
+                                             const Setting& setting);
+
+// Whether GpuAcc does as CpuRef does: both refuse, or both give the same, bit for bit but for
+// floats. With a tolerance of its own the results are sums, whose terms are about 1 and may cancel
+// out.
+testing::AssertionResult agrees(const NodeDescriptor& node,
+                                const std::vector<std::optional<Values>>& inputs,
+                                const std::vector<TensorType>& outputs,
+                                std::optional<double> tolerance = std::nullopt,
+                                uint64_t constantInputs = 0);
+
+// Why GpuAcc does not take the node; empty where it does.
+std::string refusal(const NodeDescriptor& node, const std::vector<std::optional<Values>>& inputs,
+                    const std::vector<TensorType>& outputs);
+
+}  // namespace halyard::engine::gpu_test

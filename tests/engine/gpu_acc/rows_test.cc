@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What works on rows and windows: pooling, reductions, what normalises.
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/engine/gpu_acc/on_device.h"
+
+namespace halyard::engine::gpu_test {
+namespace {
+
+constexpr DataType kReals[] = {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,
+                               DataType::QUANT8_ASYMM_SIGNED};
+constexpr DataType kFloats[] = {DataType::FLOAT32, DataType::FLOAT16};
+
+double toleranceOf(DataType type) {
+    return type == DataType::FLOAT16 ? 2e-3 : 1e-5;
+}
+
+TensorType withQuantization(RandomValues& random, DataType type, float scale) {
+    return randomType(random, type, {}, scale);
+}
+
+TEST(GpuAccRows, PoolsAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    using Function = Pool2d::Function;
+    for (const DataType type : kReals) {
+        for (const Function function : {Function::AVERAGE, Function::MAX, Function::L2}) {
+            if (function == Function::L2 && isQuantized(type)) {
+                continue;
+            }
+            const Pool2d node = {.function = function,
+                                 .window = {.padding = random.coin() ? PaddingScheme::SAME
+                                                                     : PaddingScheme::VALID,
+                                            .strideH = random.integer(1, 3),
+                                            .strideW = random.integer(1, 3)},
+                                 .filterH = random.integer(1, 4),
+                                 .filterW = random.integer(1, 4),
+                                 .activation = Activation(random.integer(0, 3))};
+            const TensorType x = randomType(random, type, {2, 9, 8, 35});
+            const Values values = randomValues(random, x);
+            ASSERT_TRUE(agrees(node, {values}, {x}, toleranceOf(type)))
+                    << toString(NodeDescriptor(node)) << " of " << x.toString();
+            if (function == Function::AVERAGE) {
+                ASSERT_TRUE(agrees(node, {values}, {withQuantization(random, type, 0.02F)},
+                                   toleranceOf(type)))
+                        << toString(NodeDescriptor(node)) << " of " << x.toString();
+            }
+        }
+    }
+}
+
+TEST(GpuAccRows, ReducesAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    using Function = Reduce::Function;
+    const std::vector<std::vector<int32_t>> axes = {{0}, {-1}, {1, 2}, {0, 2}, {0, 1, 2, 3}, {}};
+    const auto check = [&](Function function, DataType type) {
+        for (const std::vector<int32_t>& list : axes) {
+            const Reduce node = {.function = function, .keepDims = random.coin()};
+            const TensorType x = randomType(random, type, {3, 4, 5, 70});
+            const Values values =
+                    type == DataType::BOOL8
+                            ? ref_test::bools(x.shape, std::vector<uint8_t>(4200, random.coin()))
+                            : randomValues(random, x);
+            const double tolerance =
+                    function == Function::SUM ? 10 * toleranceOf(type) : toleranceOf(type);
+            ASSERT_TRUE(agrees(node,
+                               {values, ref_test::ints({static_cast<int32_t>(list.size())}, list)},
+                               {withQuantization(random, type, 0.02F)}, tolerance))
+                    << toString(NodeDescriptor(node)) << " of " << x.toString();
+        }
+    };
+    for (const DataType type : kReals) {
+        for (const Function function : {Function::MEAN, Function::MAX, Function::MIN}) {
+            check(function, type);
+        }
+    }
+    for (const DataType type : kFloats) {
+        check(Function::SUM, type);
+        check(Function::PROD, type);
+    }
+    check(Function::ALL, DataType::BOOL8);
+    check(Function::ANY, DataType::BOOL8);
+}
+
+TEST(GpuAccRows, FindsExtremesAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const DataType type : {DataType::FLOAT32, DataType::FLOAT16, DataType::INT32,
+                                DataType::QUANT8_ASYMM, DataType::QUANT8_ASYMM_SIGNED}) {
+        for (const ArgMinMax::Function function :
+             {ArgMinMax::Function::MAX, ArgMinMax::Function::MIN}) {
+            const ArgMinMax node = {.function = function, .axis = random.integer(-3, 2)};
+            const TensorType x = randomType(random, type, {9, 30, 11});
+            ASSERT_TRUE(agrees(node, {randomValues(random, x)}, {ref_test::kInt32}))
+                    << toString(NodeDescriptor(node)) << " of " << x.toString();
+        }
+    }
+    const Values odd = ref_test::floats({2, 3}, {1, ref_test::kNan, ref_test::kNan, 2, 2, 1});
+    ASSERT_TRUE(agrees(ArgMinMax{.axis = 1}, {odd}, {ref_test::kInt32}));
+}
+
+TEST(GpuAccRows, NormalisesAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    const auto check = [&](const NodeDescriptor& node, DataType type, TensorType output) {
+        const TensorType x = randomType(random, type, {3, 7, 70});
+        ASSERT_TRUE(agrees(node, {randomValues(random, x)}, {std::move(output)}, toleranceOf(type)))
+                << toString(node) << " of " << x.toString();
+    };
+    for (const DataType type : kReals) {
+        const int32_t axis = random.integer(-3, 2);
+        const int32_t zero = type == DataType::QUANT8_ASYMM ? 0 : -128;
+        check(Softmax{.beta = random.real(0.5F, 2.0F), .axis = axis}, type,
+              typeOf(type, {}, 1.0F / 256, isQuantized(type) ? zero : 0));
+        check(L2Normalize{.axis = axis}, type,
+              typeOf(type, {}, 1.0F / 128, isQuantized(type) ? zero + 128 : 0));
+    }
+    for (const DataType type : kFloats) {
+        const int32_t axis = random.integer(-3, 2);
+        check(LogSoftmax{.beta = random.real(0.5F, 2.0F), .axis = axis}, type, typeOf(type, {}));
+        check(LocalResponseNormalize{.radius = random.integer(0, 9),
+                                     .bias = 1.0F,
+                                     .alpha = 0.3F,
+                                     .beta = 0.7F,
+                                     .axis = axis},
+              type, typeOf(type, {}));
+    }
+}
+
+TEST(GpuAccRows, NormalisesPicturesAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const DataType type : kFloats) {
+        const TensorType x = randomType(random, type, {2, 9, 10, 5});
+        ASSERT_TRUE(agrees(InstanceNormalize{.gamma = 1.5F, .beta = 0.25F, .epsilon = 1e-3F},
+                           {randomValues(random, x)}, {x}, 10 * toleranceOf(type)))
+                << x.toString();
+    }
+}
+
+}  // namespace
+}  // namespace halyard::engine::gpu_test

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "tests/engine/gpu_acc/on_device.h"
+
+namespace halyard::engine::gpu_test {
+namespace {
+
+constexpr uint64_t kConstantWeights = 0b110;
+
+// How x and the weights are stored.
+struct Types {
+    DataType x = DataType::FLOAT32;
+    DataType weights = DataType::FLOAT32;
+};
+
+constexpr Types kTypes[] = {
+        {DataType::FLOAT32, DataType::FLOAT32},
+        {DataType::FLOAT16, DataType::FLOAT16},
+        {DataType::QUANT8_ASYMM, DataType::QUANT8_ASYMM},
+        {DataType::QUANT8_ASYMM, DataType::QUANT8_SYMM_PER_CHANNEL},
+        {DataType::QUANT8_ASYMM_SIGNED, DataType::QUANT8_ASYMM_SIGNED},
+        {DataType::QUANT8_ASYMM_SIGNED, DataType::QUANT8_SYMM_PER_CHANNEL},
+};
+
+// Whether a node of x, weights and a bias agrees, with weights of the graph and of a run.
+// `channelDim`: that of the weights which has a channel of the output each.
+void check(RandomValues& random, const NodeDescriptor& node, const Types& types, Shape x,
+           Shape weights, uint32_t channelDim, std::optional<Values> last = std::nullopt) {
+    SCOPED_TRACE(toString(node) + " of " + x.toString() + " " + std::string(toString(types.x)) +
+                 " by " + weights.toString() + " " + std::string(toString(types.weights)));
+    const int32_t channels = weights[channelDim];
+    const TensorType xType = randomType(random, types.x, x);
+    TensorType weightType = typeOf(types.weights, weights);
+    if (types.weights == DataType::QUANT8_SYMM_PER_CHANNEL) {
+        std::vector<float> scales;
+        for (int32_t channel = 0; channel < channels; ++channel) {
+            scales.push_back(random.real(0.005F, 0.02F));
+        }
+        weightType.quantization.channelScales = scales;
+        weightType.quantization.channelDim = channelDim;
+    } else if (isQuantized(types.weights)) {
+        weightType = randomType(random, types.weights, weights);
+    }
+    const Values bias =
+            isFloat(types.x)
+                    ? random.values(typeOf(types.x, {channels}))
+                    : ref_test::ints({channels}, std::vector<int32_t>(static_cast<size_t>(channels),
+                                                                      random.integer(-500, 500)));
+    const TensorType output = randomType(random, types.x, {}, 0.1F);
+    std::vector<std::optional<Values>> inputs = {random.values(xType), random.values(weightType),
+                                                 bias};
+    if (signatureOf(node).inputs.size() > inputs.size()) {
+        inputs.push_back(std::move(last));
+    }
+    const double tolerance = types.x == DataType::FLOAT16 ? 2e-3 : 1e-5;
+    EXPECT_TRUE(agrees(node, inputs, {output}, tolerance, kConstantWeights));
+    EXPECT_TRUE(agrees(node, inputs, {output}, tolerance, 0));
+}
+
+Activation anyActivation(RandomValues& random) {
+    return Activation(random.integer(0, 3));
+}
+
+TEST(GpuAccWeightedSum, ConvolvesAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const Types& types : kTypes) {
+        check(random, Conv2d{.activation = anyActivation(random)}, types, {2, 5, 7, 6},
+              {9, 1, 1, 6}, 0);
+        check(random,
+              Conv2d{.window = {.padding = PaddingScheme::SAME, .strideH = 2, .strideW = 1},
+                     .activation = anyActivation(random)},
+              types, {1, 9, 8, 3}, {8, 3, 3, 3}, 0);
+        check(random,
+              Conv2d{.window = {.padding = PaddingScheme::EXPLICIT,
+                                .top = 2,
+                                .bottom = 1,
+                                .left = 0,
+                                .right = 3,
+                                .dilationH = 2,
+                                .dilationW = 3}},
+              types, {1, 9, 11, 5}, {3, 3, 2, 5}, 0);
+    }
+}
+
+TEST(GpuAccWeightedSum, ConvolvesGroupsAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const Types& types : kTypes) {
+        check(random, Conv2d{.groups = 3, .activation = anyActivation(random)}, types, {1, 4, 5, 6},
+              {9, 2, 2, 2}, 0);
+        check(random, Conv2d{.groups = 2}, types, {1, 4, 5, 6}, {8, 2, 2, 3}, 0);
+    }
+}
+
+TEST(GpuAccWeightedSum, ConvolvesDepthwiseAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const Types& types : kTypes) {
+        check(random,
+              DepthwiseConv2d{.window = {.padding = PaddingScheme::SAME},
+                              .activation = anyActivation(random)},
+              types, {2, 7, 6, 33}, {1, 3, 3, 33}, 3);
+        check(random,
+              DepthwiseConv2d{.window = {.strideH = 2, .strideW = 2, .dilationH = 2},
+                              .multiplier = 2},
+              types, {1, 9, 8, 5}, {1, 3, 2, 10}, 3);
+    }
+}
+
+TEST(GpuAccWeightedSum, ConvolvesTransposedAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const Types& types : kTypes) {
+        check(random,
+              TransposeConv2d{.window = {.padding = PaddingScheme::EXPLICIT,
+                                         .top = 1,
+                                         .left = 1,
+                                         .strideH = 2,
+                                         .strideW = 3},
+                              .activation = anyActivation(random)},
+              types, {2, 4, 5, 3}, {5, 3, 4, 3}, 0);
+        check(random,
+              TransposeConv2d{
+                      .window = {.padding = PaddingScheme::SAME, .strideH = 2, .strideW = 2}},
+              types, {1, 4, 5, 3}, {6, 3, 3, 3}, 0, ref_test::ints({4}, {1, 8, 10, 6}));
+    }
+}
+
+TEST(GpuAccWeightedSum, ConnectsFullyAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const Types& types : kTypes) {
+        check(random, FullyConnected{.activation = anyActivation(random)}, types, {3, 70}, {21, 70},
+              0);
+        check(random, FullyConnected{}, types, {2, 3, 4}, {5, 12}, 0);
+        check(random, FullyConnected{}, types, {1, 1000}, {1, 1000}, 0);
+    }
+}
+
+TEST(GpuAccWeightedSum, MultipliesMatricesAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const DataType type : {DataType::FLOAT32, DataType::FLOAT16, DataType::INT32,
+                                DataType::QUANT8_ASYMM, DataType::QUANT8_ASYMM_SIGNED}) {
+        for (int variant = 0; variant < 4; ++variant) {
+            const BatchMatmul node = {.transposeA = variant % 2 == 1, .transposeB = variant > 1};
+            const TensorType a = randomType(
+                    random, type, node.transposeA ? Shape{2, 3, 17, 9} : Shape{2, 3, 9, 17});
+            const TensorType b = randomType(
+                    random, type, node.transposeB ? Shape{1, 3, 20, 17} : Shape{1, 3, 17, 20});
+            ASSERT_TRUE(agrees(node, {randomValues(random, a), randomValues(random, b)},
+                               {randomType(random, type, {}, 0.1F)},
+                               type == DataType::FLOAT16 ? 4e-3 : 1e-5))
+                    << toString(NodeDescriptor(node)) << " of " << a.toString();
+        }
+    }
+}
+
+}  // namespace
+}  // namespace halyard::engine::gpu_test

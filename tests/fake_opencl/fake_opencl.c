@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "tests/fake_opencl/fake_opencl.h"
+
+#define CL_TARGET_OPENCL_VERSION 120
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#pragma GCC visibility push(default)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char failing[64];
+static int calls_left;
+static bool for_good;
+static int failing_code;
+static int failed;
+static int alive;
+static int built;
+static int loaded;
+
+void fake_opencl_fail(const char* function, int nth, int code) {
+    pthread_mutex_lock(&lock);
+    snprintf(failing, sizeof failing, "%s", function);
+    calls_left = nth;
+    for_good = false;
+    failing_code = code;
+    failed = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+void fake_opencl_lose(const char* function, int code) {
+    fake_opencl_fail(function, 1, code);
+    for_good = true;
+}
+
+int fake_opencl_failed(void) {
+    return failed;
+}
+int fake_opencl_alive(void) {
+    return alive;
+}
+int fake_opencl_built(void) {
+    return built;
+}
+int fake_opencl_loaded(void) {
+    return loaded;
+}
+
+/* What the call has to return. */
+static cl_int code_of(const char* function) {
+    cl_int code = CL_SUCCESS;
+    pthread_mutex_lock(&lock);
+    if (strcmp(function, failing) == 0 && calls_left > 0 && (for_good || --calls_left == 0)) {
+        failed = 1;
+        code = failing_code;
+    }
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+/* Every object has the same layout: a handle is where it lies. */
+struct object {
+    size_t size;
+    bool has_binary;
+    unsigned char* bytes;
+};
+
+static void* create(const char* function, size_t size, cl_int* code) {
+    const cl_int status = code_of(function);
+    if (code != NULL) {
+        *code = status;
+    }
+    if (status != CL_SUCCESS) {
+        return NULL;
+    }
+    struct object* object = calloc(1, sizeof *object);
+    object->size = size;
+    object->bytes = calloc(1, size + 1);
+    pthread_mutex_lock(&lock);
+    ++alive;
+    pthread_mutex_unlock(&lock);
+    return object;
+}
+
+static cl_int release(const char* function, void* handle) {
+    struct object* object = handle;
+    free(object->bytes);
+    free(object);
+    pthread_mutex_lock(&lock);
+    --alive;
+    pthread_mutex_unlock(&lock);
+    return code_of(function);
+}
+
+#define FAILS(function)                      \
+    const cl_int code_ = code_of(#function); \
+    if (code_ != CL_SUCCESS) {               \
+        return code_;                        \
+    }
+
+static int the_platform;
+static int the_device;
+
+cl_int clGetPlatformIDs(cl_uint count, cl_platform_id* platforms, cl_uint* found) {
+    FAILS(clGetPlatformIDs)
+    (void)count;
+    *platforms = (cl_platform_id)&the_platform;
+    *found = 1;
+    return CL_SUCCESS;
+}
+
+static cl_int tell(const void* value, size_t value_size, size_t size, void* to, size_t* needed) {
+    if (needed != NULL) {
+        *needed = value_size;
+    }
+    if (to != NULL) {
+        memcpy(to, value, value_size < size ? value_size : size);
+    }
+    return CL_SUCCESS;
+}
+
+cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t size, void* to,
+                         size_t* needed) {
+    FAILS(clGetPlatformInfo)
+    (void)platform;
+    const char* text = what == CL_PLATFORM_NAME ? "Fake" : "OpenCL 1.2";
+    return tell(text, strlen(text) + 1, size, to, needed);
+}
+
+cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint count,
+                      cl_device_id* devices, cl_uint* found) {
+    FAILS(clGetDeviceIDs)
+    (void)platform;
+    (void)type;
+    (void)count;
+    *devices = (cl_device_id)&the_device;
+    *found = 1;
+    return CL_SUCCESS;
+}
+
+cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void* to,
+                       size_t* needed) {
+    FAILS(clGetDeviceInfo)
+    (void)device;
+    const char* text = "";
+    cl_ulong number = 0;
+    switch (what) {
+        case CL_DEVICE_NAME:
+            text = "Fake GPU";
+            break;
+        case CL_DRIVER_VERSION:
+            text = "7";
+            break;
+        case CL_DEVICE_EXTENSIONS:
+            text = "cl_khr_fp64";
+            break;
+        case CL_DEVICE_OPENCL_C_VERSION:
+            text = "OpenCL C 1.2 fake";
+            break;
+        case CL_DEVICE_TYPE:
+            number = CL_DEVICE_TYPE_GPU;
+            break;
+        case CL_DEVICE_MAX_WORK_GROUP_SIZE:
+        case CL_DEVICE_MEM_BASE_ADDR_ALIGN:
+            number = 1024;
+            break;
+        case CL_DEVICE_GLOBAL_MEM_SIZE:
+        case CL_DEVICE_MAX_MEM_ALLOC_SIZE:
+            number = 1ul << 30;
+            break;
+        case CL_DEVICE_SINGLE_FP_CONFIG:
+            number = CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
+            break;
+        default:
+            number = 1;
+            break;
+    }
+    /* Numbers of any size lie in the first bytes. */
+    return text[0] != 0 ? tell(text, strlen(text) + 1, size, to, needed)
+                        : tell(&number, sizeof number, size, to, needed);
+}
+
+cl_context clCreateContext(const cl_context_properties* properties, cl_uint count,
+                           const cl_device_id* devices,
+                           void (*notify)(const char*, const void*, size_t, void*), void* user,
+                           cl_int* code) {
+    (void)properties;
+    (void)count;
+    (void)devices;
+    (void)notify;
+    (void)user;
+    return create("clCreateContext", 0, code);
+}
+cl_int clReleaseContext(cl_context context) {
+    return release("clReleaseContext", context);
+}
+
+cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device,
+                                      cl_command_queue_properties properties, cl_int* code) {
+    (void)context;
+    (void)device;
+    (void)properties;
+    return create("clCreateCommandQueue", 0, code);
+}
+cl_int clReleaseCommandQueue(cl_command_queue queue) {
+    return release("clReleaseCommandQueue", queue);
+}
+
+cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void* host,
+                      cl_int* code) {
+    (void)context;
+    (void)flags;
+    (void)host;
+    return create("clCreateBuffer", size, code);
+}
+cl_int clReleaseMemObject(cl_mem memory) {
+    return release("clReleaseMemObject", memory);
+}
+
+cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char** texts,
+                                     const size_t* lengths, cl_int* code) {
+    (void)context;
+    (void)count;
+    (void)texts;
+    (void)lengths;
+    return create("clCreateProgramWithSource", 0, code);
+}
+cl_program clCreateProgramWithBinary(cl_context context, cl_uint count, const cl_device_id* devices,
+                                     const size_t* lengths, const unsigned char** binaries,
+                                     cl_int* taken, cl_int* code) {
+    (void)context;
+    (void)count;
+    (void)devices;
+    (void)lengths;
+    (void)binaries;
+    *taken = CL_SUCCESS;
+    struct object* program = create("clCreateProgramWithBinary", 0, code);
+    if (program != NULL) {
+        program->has_binary = true;
+    }
+    return (cl_program)program;
+}
+cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id* devices,
+                      const char* options, void (*notify)(cl_program, void*), void* user) {
+    FAILS(clBuildProgram)
+    (void)count;
+    (void)devices;
+    (void)options;
+    (void)notify;
+    (void)user;
+    pthread_mutex_lock(&lock);
+    ++*(((struct object*)program)->has_binary ? &loaded : &built);
+    pthread_mutex_unlock(&lock);
+    return CL_SUCCESS;
+}
+cl_int clGetProgramInfo(cl_program program, cl_program_info what, size_t size, void* to,
+                        size_t* needed) {
+    FAILS(clGetProgramInfo)
+    (void)program;
+    const size_t length = 4;
+    if (what == CL_PROGRAM_BINARIES) {
+        memcpy(*(unsigned char**)to, "fake", length);
+        return CL_SUCCESS;
+    }
+    return tell(&length, sizeof length, size, to, needed);
+}
+cl_int clGetProgramBuildInfo(cl_program program, cl_device_id device, cl_program_build_info what,
+                             size_t size, void* to, size_t* needed) {
+    FAILS(clGetProgramBuildInfo)
+    (void)program;
+    (void)device;
+    (void)what;
+    return tell("line 1: no", sizeof "line 1: no", size, to, needed);
+}
+cl_int clReleaseProgram(cl_program program) {
+    return release("clReleaseProgram", program);
+}
+
+cl_kernel clCreateKernel(cl_program program, const char* name, cl_int* code) {
+    (void)program;
+    (void)name;
+    return create("clCreateKernel", 0, code);
+}
+cl_int clReleaseKernel(cl_kernel kernel) {
+    return release("clReleaseKernel", kernel);
+}
+cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void* value) {
+    FAILS(clSetKernelArg)
+    (void)kernel;
+    (void)index;
+    (void)size;
+    (void)value;
+    return CL_SUCCESS;
+}
+
+static void give_event(cl_event* event) {
+    if (event != NULL) {
+        *event = create("", 0, NULL);
+    }
+}
+
+cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
+                              const size_t* offset, const size_t* items, const size_t* local,
+                              cl_uint waits, const cl_event* wait_for, cl_event* event) {
+    FAILS(clEnqueueNDRangeKernel)
+    (void)queue;
+    (void)kernel;
+    (void)dimensions;
+    (void)offset;
+    (void)items;
+    (void)local;
+    (void)waits;
+    (void)wait_for;
+    give_event(event);
+    return CL_SUCCESS;
+}
+cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem memory, cl_bool blocks, size_t offset,
+                           size_t size, void* to, cl_uint waits, const cl_event* wait_for,
+                           cl_event* event) {
+    FAILS(clEnqueueReadBuffer)
+    (void)queue;
+    (void)blocks;
+    (void)waits;
+    (void)wait_for;
+    memcpy(to, ((struct object*)memory)->bytes + offset, size);
+    give_event(event);
+    return CL_SUCCESS;
+}
+cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem memory, cl_bool blocks, size_t offset,
+                            size_t size, const void* from, cl_uint waits, const cl_event* wait_for,
+                            cl_event* event) {
+    FAILS(clEnqueueWriteBuffer)
+    (void)queue;
+    (void)blocks;
+    (void)waits;
+    (void)wait_for;
+    memcpy(((struct object*)memory)->bytes + offset, from, size);
+    give_event(event);
+    return CL_SUCCESS;
+}
+cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset,
+                           size_t to_offset, size_t size, cl_uint waits, const cl_event* wait_for,
+                           cl_event* event) {
+    FAILS(clEnqueueCopyBuffer)
+    (void)queue;
+    (void)waits;
+    (void)wait_for;
+    memcpy(((struct object*)to)->bytes + to_offset, ((struct object*)from)->bytes + from_offset,
+           size);
+    give_event(event);
+    return CL_SUCCESS;
+}
+void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem memory, cl_bool blocks, cl_map_flags flags,
+                         size_t offset, size_t size, cl_uint waits, const cl_event* wait_for,
+                         cl_event* event, cl_int* code) {
+    (void)queue;
+    (void)blocks;
+    (void)flags;
+    (void)size;
+    (void)waits;
+    (void)wait_for;
+    *code = code_of("clEnqueueMapBuffer");
+    if (*code != CL_SUCCESS) {
+        return NULL;
+    }
+    give_event(event);
+    return ((struct object*)memory)->bytes + offset;
+}
+cl_int clFinish(cl_command_queue queue) {
+    FAILS(clFinish)
+    (void)queue;
+    return CL_SUCCESS;
+}
+cl_int clReleaseEvent(cl_event event) {
+    return release("clReleaseEvent", event);
+}
+cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info what, size_t size, void* to,
+                               size_t* needed) {
+    FAILS(clGetEventProfilingInfo)
+    (void)event;
+    const cl_ulong time = what == CL_PROFILING_COMMAND_END ? 5000 : 1000;
+    return tell(&time, sizeof time, size, to, needed);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An OpenCL library for tests, whose one device computes nothing, which fails when it is told to
+ * and counts what was not released. What it is told is said through these functions, found by name.
+ */
+
+#pragma once
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The `nth` call of this function from now on, and no other, fails with the code; 0: none. */
+void fake_opencl_fail(const char* function, int nth, int code);
+/* Whether it has. */
+int fake_opencl_failed(void);
+/* From now on every call of the function fails. */
+void fake_opencl_lose(const char* function, int code);
+/* Objects that nobody has released. */
+int fake_opencl_alive(void);
+/* How many programs were built from their source, and how many from a binary, since the start. */
+int fake_opencl_built(void);
+int fake_opencl_loaded(void);
+
+#ifdef __cplusplus
+}
+#endif
