@@ -117,7 +117,7 @@ programs: build/.installed
 
 # ---- tests --------------------------------------------------------------------------------------
 
-test-native: build/.installed
+test-native: build/.installed build/.packages-browser
 	@$(phase) "building the C++ tests" cmake --build $(BUILD) --target halyard_tests
 	@$(phase) "C++ tests" tests/programs.sh $(BUILD)
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backends/gpu/fusion.h"
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/launch.h"
 #include "engine/backends/gpu/run_queue.h"
@@ -346,9 +347,14 @@ std::map<LocalId, GpuPiece::Reading> GpuPiece::readingsOfConstants() const {
 }
 
 Status GpuPiece::compile(const CompileArguments& arguments) {
-    HALYARD_ASSIGN_OR_RETURN(mParts->layout, layOut(arguments.graph, arguments.piece));
+    const std::vector<FusedNodes> fused = findFusions(*arguments.graph, arguments.piece);
+    HALYARD_ASSIGN_OR_RETURN(mParts->layout, layOut(arguments.graph, arguments.piece, fused));
     for (const LocalStep& step : mParts->layout.steps) {
-        mParts->names.push_back("gpu::" + std::string(toString(step.nodes.front().node->kind())));
+        std::string& name = mParts->names.emplace_back("gpu::");
+        for (const LocalNode& node : step.nodes) {
+            name.append(&node == &step.nodes.front() ? "" : " + ");
+            name.append(toString(node.node->kind()));
+        }
     }
     for (const auto& [local, reading] : readingsOfConstants()) {
         HALYARD_RETURN_IF_ERROR(arguments.checkpoint.check("while constants were packed"));

@@ -41,6 +41,13 @@ struct Operand {
 // A number or a struct, as its bytes.
 using ByValue = std::vector<std::byte>;
 
+template <typename T>
+ByValue byValue(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    return ByValue(bytes.begin(), bytes.end());
+}
+
 struct Launch {
     std::shared_ptr<const Program> program;
     std::vector<std::variant<Operand, ByValue>> arguments;
@@ -54,9 +61,7 @@ struct Launch {
     }
     template <typename T>
     Launch& with(const T& value) {
-        static_assert(std::is_trivially_copyable_v<T>);
-        const auto bytes = std::as_bytes(std::span(&value, 1));
-        arguments.emplace_back(ByValue(bytes.begin(), bytes.end()));
+        arguments.emplace_back(byValue(value));
         return *this;
     }
     Launch& withAll(std::span<const int32_t> values) {

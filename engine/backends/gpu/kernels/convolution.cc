@@ -10,6 +10,7 @@
 
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/map.h"
+#include "engine/backends/gpu/kernels/stages.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/activation_range.h"
@@ -22,7 +23,7 @@ namespace {
 
 // How a sum is begun, added to and finished. `bias`, `multipliers` and `numbers` are a kernel's own
 // names; X, W and R say how x, weights and output are stored.
-constexpr std::string_view kWeightedSum = R"(
+constexpr std::string_view kSumText = R"(
 typedef struct {
     float low;
     float high;
@@ -50,6 +51,36 @@ typedef struct {
 #define ADD(sum, x, w) multiply_add(x, w, sum)
 #define FINISH(sum, channel) between(sum, numbers.low, numbers.high)
 #endif
+
+typedef struct {
+    int height;
+    int width;
+    int depth;
+    int filter_h;
+    int filter_w;
+    int output_h;
+    int output_w;
+    int channels;
+    int stride_h;
+    int stride_w;
+    int top;
+    int left;
+    int dilation_h;
+    int dilation_w;
+    int pixels;
+    int group_depth;
+    int channels_per_group;
+} Geometry;
+
+#define PARAMETERS \
+    IN(px), IN(pw), IN(bias), IN(multipliers), OUT(output), const Geometry g, \
+            const SumNumbers numbers STAGE_PARAMETERS
+#define BIND_ALL \
+    BIND_IN(X, px);             \
+    BIND_IN(W, pw);             \
+    BIND_IN(BIAS, bias);        \
+    BIND_IN(F32, multipliers);  \
+    BIND_OUT(R, output)
 )";
 
 }  // namespace
@@ -119,40 +150,9 @@ struct Geometry {
     int32_t channelsPerGroup = 1;  // of the output; of a depthwise one, for each of x
 };
 
-constexpr std::string_view kGeometry = R"(
-typedef struct {
-    int height;
-    int width;
-    int depth;
-    int filter_h;
-    int filter_w;
-    int output_h;
-    int output_w;
-    int channels;
-    int stride_h;
-    int stride_w;
-    int top;
-    int left;
-    int dilation_h;
-    int dilation_w;
-    int pixels;
-    int group_depth;
-    int channels_per_group;
-} Geometry;
-
-#define PARAMETERS \
-    IN(px), IN(pw), IN(bias), IN(multipliers), OUT(output), const Geometry g, const SumNumbers numbers
-#define BIND_ALL \
-    BIND_IN(X, px);             \
-    BIND_IN(W, pw);             \
-    BIND_IN(BIAS, bias);        \
-    BIND_IN(F32, multipliers);  \
-    BIND_OUT(R, output)
-)";
-
 // CHANNELS neighbours at once, so that an element of x is read once for all of them.
 constexpr KernelFamily kConvolution = {.kernel = "convolve",
-                                       .shared = {kWeightedSum, kGeometry},
+                                       .shared = {kMapNumbersText, kStagesText, kSumText},
                                        .text = R"(
 __kernel __attribute__((reqd_work_group_size(16, 8, 1))) void convolve(PARAMETERS) {
     const int first = (int)get_global_id(0) * CHANNELS;
@@ -196,7 +196,9 @@ __kernel __attribute__((reqd_work_group_size(16, 8, 1))) void convolve(PARAMETER
     for (int c = 0; c < CHANNELS; ++c) {
         const int channel = first + c;
         if (channel < g.channels) {
-            STORE(R, output, pixel * g.channels + channel, FINISH(sum[c], channel));
+            VALUE(R) value = FINISH(sum[c], channel);
+            STAGES(value, pixel * g.channels + channel)
+            STORE(R, output, pixel * g.channels + channel, value);
         }
     }
 }
@@ -204,7 +206,7 @@ __kernel __attribute__((reqd_work_group_size(16, 8, 1))) void convolve(PARAMETER
                                        .local = {16, 8, 1}};
 
 constexpr KernelFamily kDepthwise = {.kernel = "convolve_depthwise",
-                                     .shared = {kWeightedSum, kGeometry},
+                                     .shared = {kMapNumbersText, kStagesText, kSumText},
                                      .text = R"(
 __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void convolve_depthwise(PARAMETERS) {
     const int channel = (int)get_global_id(0);
@@ -233,14 +235,16 @@ __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void convolve_depthwise
                       LOAD(W, pw, (i * g.filter_w + j) * g.channels + channel));
         }
     }
-    STORE(R, output, pixel * g.channels + channel, FINISH(sum, channel));
+    VALUE(R) value = FINISH(sum, channel);
+    STAGES(value, pixel * g.channels + channel)
+    STORE(R, output, pixel * g.channels + channel, value);
 }
 )",
                                      .local = {32, 4, 1}};
 
 // Gathers what the pixels of x would scatter.
 constexpr KernelFamily kTransposed = {.kernel = "convolve_transposed",
-                                      .shared = {kWeightedSum, kGeometry},
+                                      .shared = {kMapNumbersText, kStagesText, kSumText},
                                       .text = R"(
 __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void convolve_transposed(PARAMETERS) {
     const int channel = (int)get_global_id(0);
@@ -267,7 +271,9 @@ __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void convolve_transpose
             }
         }
     }
-    STORE(R, output, pixel * g.channels + channel, FINISH(sum, channel));
+    VALUE(R) value = FINISH(sum, channel);
+    STAGES(value, pixel * g.channels + channel)
+    STORE(R, output, pixel * g.channels + channel, value);
 }
 )",
                                       .local = {32, 4, 1}};
@@ -276,9 +282,13 @@ Status addLaunch(StepPlan& step, const KernelFamily& family, Activation activati
                  const Geometry& geometry, int32_t channelsPerItem, std::string defines,
                  uint64_t productsPerElement) {
     const WeightedSum sum = weightedSumOf(step, activation);
-    HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(family, defines + sum.defines));
+    const Stages stages = stagesOf(step);
+    HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
+                             step.launch(family, defines + sum.defines + stages.defines));
     launch->with(step.in(0)).with(step.in(1)).with(step.in(2)).with(sum.multipliers);
-    launch->with(step.out()).with(geometry).with(sum.numbers);
+    launch->with(step.out(0, step.nodeCount() - 1)).with(geometry).with(sum.numbers);
+    launch->arguments.insert(launch->arguments.end(), stages.arguments.begin(),
+                             stages.arguments.end());
     launch->items = {
             static_cast<size_t>((geometry.channels + channelsPerItem - 1) / channelsPerItem),
             static_cast<size_t>(geometry.pixels), 1};

@@ -3,10 +3,12 @@
 // Functions of one, two or three elements, with broadcasting.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "engine/backends/gpu/kernels/elementwise.h"
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/map.h"
 #include "engine/numerics/activation_range.h"
@@ -31,20 +33,21 @@ Status needsDivision(const DeviceFacts& facts) {
     return facts.canDivide() ? Status() : unsupported("can't quantise exactly on " + facts.name);
 }
 
-Map mapOver(const StepPlan& step) {
-    const Shape& shape = step.output().shape;
+Map mapOver(const StepPlan& step, size_t which = 0) {
+    const Shape& shape = step.output(0, which).shape;
     Map map = {.extents = extentsOf(shape)};
-    for (size_t i = 0; i < step.inputCount(); ++i) {
-        map.inputs.push_back({.operand = step.in(i),
-                              .storage = storageOf(step.input(i).type),
-                              .strides = stridesAlong(broadcastStrides(step.input(i).shape, shape),
-                                                      shape.rank())});
-        map.numbers.take(i, step.input(i).quantization);
+    for (size_t i = 0; i < step.inputCount(which); ++i) {
+        map.inputs.push_back(
+                {.operand = step.in(i, which),
+                 .storage = storageOf(step.input(i, which).type),
+                 .strides = stridesAlong(broadcastStrides(step.input(i, which).shape, shape),
+                                         shape.rank())});
+        map.numbers.take(i, step.input(i, which).quantization);
     }
-    map.output = {.operand = step.out(),
-                  .storage = storageOf(step.output().type),
+    map.output = {.operand = step.out(0, which),
+                  .storage = storageOf(step.output(0, which).type),
                   .strides = denseStrides(map.extents)};
-    map.numbers.take(3, step.output().quantization);
+    map.numbers.take(3, step.output(0, which).quantization);
     return map;
 }
 
@@ -60,13 +63,13 @@ void setActivation(Map& map, Activation activation, const TensorType& output) {
 }
 
 // Results of all bytes, looked up.
-Status addTable(StepPlan& step, const ByteTable& table) {
-    Map map = mapOver(step);
+Map mapThrough(StepPlan& step, size_t which, const ByteTable& table) {
+    Map map = mapOver(step, which);
     map.inputs[0].storage = "U8";
     map.output.storage = "U8";
     map.table = step.table(std::span<const uint8_t>(table));
     map.body = "r = table[a];";
-    return addMap(step, map);
+    return map;
 }
 
 std::string bodyOf(Activate::Function function) {
@@ -194,21 +197,18 @@ bool isSum(Binary::Function function) {
     return function == Binary::Function::ADD || function == Binary::Function::SUB;
 }
 
-Status planBytes(const Binary& node, StepPlan& step) {
-    const TensorType& a = step.input(0);
-    const TensorType& b = step.input(1);
-    const TensorType& output = step.output();
-    Map map = mapOver(step);
+// The scales of a sum are near enough, as supports() has seen.
+Map mapOfBytes(const Binary& node, StepPlan& step, size_t which) {
+    const TensorType& a = step.input(0, which);
+    const TensorType& b = step.input(1, which);
+    const TensorType& output = step.output(0, which);
+    Map map = mapOver(step, which);
     setActivation(map, node.activation, output);
     if (isSum(node.function)) {
-        const std::optional<ScaledSum> sum = scaledSum(a, b, output);
-        if (!sum.has_value()) {
-            return internalError("a sum was taken whose scales are too far apart");
-        }
-        map.numbers.a = sum->multiplierA;
-        map.numbers.b =
-                node.function == Binary::Function::ADD ? sum->multiplierB : -sum->multiplierB;
-        map.numbers.shift = sum->shift;
+        const ScaledSum sum = scaledSum(a, b, output).value_or(ScaledSum());
+        map.numbers.a = sum.multiplierA;
+        map.numbers.b = node.function == Binary::Function::ADD ? sum.multiplierB : -sum.multiplierB;
+        map.numbers.shift = sum.shift;
         map.body =
                 "r = clamp((((a - n.zero[0]) * n.a + (b - n.zero[1]) * n.b +"
                 " (1 << (n.shift - 1))) >> n.shift) + n.zero[3], n.least, n.most);";
@@ -224,10 +224,39 @@ Status planBytes(const Binary& node, StepPlan& step) {
                                                            : realBodyOf(node.function)) +
                    "; r = FROM_REAL(R, between(z, n.low, n.high), n.scale[3], n.zero[3]);";
     }
-    return addMap(step, map);
+    return map;
 }
 
 }  // namespace
+
+Map mapOf(const Activate& node, StepPlan& step, size_t which) {
+    const TensorType& x = step.input(0, which);
+    if (!isFloat(x.type)) {
+        return mapThrough(step, which, activationTable(node, x, step.output(0, which)));
+    }
+    Map map = mapOver(step, which);
+    map.numbers.factor = node.alpha;
+    map.body = bodyOf(node.function);
+    return map;
+}
+
+Map mapOf(const Binary& node, StepPlan& step, size_t which) {
+    const TensorType& output = step.output(0, which);
+    if (isByte(output.type)) {
+        return mapOfBytes(node, step, which);
+    }
+    Map map = mapOver(step, which);
+    if (output.type == DataType::INT32) {
+        map.body = integerBodyOf(node.function);
+        return map;
+    }
+    setActivation(map, node.activation, output);
+    map.body = std::string(kReals);
+    map.body += "const float z = " + realBodyOf(node.function) + "; ";
+    map.body += node.activation == Activation::NONE ? "r = FROM_REAL(R, z, 1.0f, 0);"
+                                                    : "r = z;" + std::string(kClamp);
+    return map;
+}
 
 Status supports(const Activate& /*node*/, const Graph& /*graph*/, const Node& /*whole*/,
                 const DeviceFacts& /*facts*/) {
@@ -235,13 +264,7 @@ Status supports(const Activate& /*node*/, const Graph& /*graph*/, const Node& /*
 }
 
 Status plan(const Activate& node, StepPlan& step) {
-    if (!isFloat(step.input(0).type)) {
-        return addTable(step, activationTable(node, step.input(0), step.output()));
-    }
-    Map map = mapOver(step);
-    map.numbers.factor = node.alpha;
-    map.body = bodyOf(node.function);
-    return addMap(step, map);
+    return addMap(step, mapOf(node, step, 0));
 }
 
 Status supports(const Unary& /*node*/, const Graph& /*graph*/, const Node& /*whole*/,
@@ -251,7 +274,7 @@ Status supports(const Unary& /*node*/, const Graph& /*graph*/, const Node& /*who
 
 Status plan(const Unary& node, StepPlan& step) {
     if (isByte(step.input(0).type)) {
-        return addTable(step, rsqrtTable(step.input(0), step.output()));
+        return addMap(step, mapThrough(step, 0, rsqrtTable(step.input(0), step.output())));
     }
     Map map = mapOver(step);
     map.body = bodyOf(node.function, step.input(0).type);
@@ -273,21 +296,7 @@ Status supports(const Binary& node, const Graph& graph, const Node& whole,
 }
 
 Status plan(const Binary& node, StepPlan& step) {
-    const DataType type = step.output().type;
-    if (isByte(type)) {
-        return planBytes(node, step);
-    }
-    Map map = mapOver(step);
-    if (type == DataType::INT32) {
-        map.body = integerBodyOf(node.function);
-        return addMap(step, map);
-    }
-    setActivation(map, node.activation, step.output());
-    map.body = std::string(kReals);
-    map.body += "const float z = " + realBodyOf(node.function) + "; ";
-    map.body += node.activation == Activation::NONE ? "r = FROM_REAL(R, z, 1.0f, 0);"
-                                                    : "r = z;" + std::string(kClamp);
-    return addMap(step, map);
+    return addMap(step, mapOf(node, step, 0));
 }
 
 Status supports(const Compare& /*node*/, const Graph& /*graph*/, const Node& /*whole*/,

@@ -9,22 +9,12 @@
 #include "engine/numerics/elements.h"
 
 namespace halyard::engine::gpu {
+
 namespace {
 
 constexpr KernelFamily kMap = {.kernel = "map",
+                               .shared = {kMapNumbersText},
                                .text = R"(
-typedef struct {
-    float scale[4];
-    int zero[4];
-    float low;
-    float high;
-    int least;
-    int most;
-    float factor;
-    int a;
-    int b;
-    int shift;
-} Numbers;
 
 #if RANK > 0
 typedef struct {
@@ -50,7 +40,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void map(
 #if RANK > 0
         const Walk walk,
 #endif
-        const Numbers n, const int count) {
+        const MapNumbers n, const int count) {
     const int at = (int)get_global_id(0);
     if (at >= count) {
         return;

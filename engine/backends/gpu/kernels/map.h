@@ -38,6 +38,22 @@ struct MapOperand {
     Extents strides = {};  // per axis of the map, in elements; may be 0 or negative
 };
 
+// The type of n in a body.
+inline constexpr std::string_view kMapNumbersText = R"(
+typedef struct {
+    float scale[4];
+    int zero[4];
+    float low;
+    float high;
+    int least;
+    int most;
+    float factor;
+    int a;
+    int b;
+    int shift;
+} MapNumbers;
+)";
+
 // The numbers that a body may use, as n. A copy of the kernel's struct.
 struct MapNumbers {
     float scale[4] = {1, 1, 1, 1};   // of the inputs, and of the output as the last

@@ -77,13 +77,13 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void softmax(
     largest = largest_of(largest, extremes);
     ulong sum = 0;
     EACH(i) {
-        sum += power_of[largest - LOAD(X, px, first + i * n.stride) & 255];
+        sum += power_of[(largest - LOAD(X, px, first + i * n.stride)) & 255];
     }
     sum = sum_of(sum, sums);
     const float m = (float)(1.0 / ((double)sum * (double)n.scale));
     EACH(i) {
         const int at = first + i * n.stride;
-        const float power = (float)power_of[largest - LOAD(X, px, at) & 255];
+        const float power = (float)power_of[(largest - LOAD(X, px, at)) & 255];
         STORE(X, pr, at, round_and_clamp(power * m, n.zero, n.least, n.most));
     }
 #else

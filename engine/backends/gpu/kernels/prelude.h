@@ -11,6 +11,7 @@ namespace halyard::engine::gpu {
 // A buffer comes as the address of a block and an offset in it: IN(x), OUT(y) among a kernel's
 // parameters, and BIND_IN(T, x) or BIND_OUT(T, y) in its body. T is how elements are stored (F32,
 // F16, I32, U8, S8, U16, S16, B8); arithmetic has VALUE(T), and LOAD and STORE go between the two.
+// NARROW(T, v) is an element as LOAD would have it, of whose bits v has the lowest.
 // REAL(T, ...) is the number that an element stands for, FROM_REAL(T, ...) goes back.
 //
 // Results of 8 bits have to be those of every other backend (engine/numerics), so that nothing is
@@ -66,6 +67,14 @@ inline constexpr std::string_view kPrelude = R"(
 #define STORE_U16(p, i, v) (p)[i] = (ushort)(v)
 #define STORE_S16(p, i, v) (p)[i] = (short)(v)
 #define STORE(T, p, i, v) PASTE(STORE_, T)(p, i, v)
+
+#define NARROW_F32(v) (v)
+#define NARROW_F16(v) (v)
+#define NARROW_I32(v) (v)
+#define NARROW_U8(v) (int)(uchar)(v)
+#define NARROW_B8(v) (int)(uchar)(v)
+#define NARROW_S8(v) (int)(char)(v)
+#define NARROW(T, v) PASTE(NARROW_, T)(v)
 
 #define DEQUANTIZE(v, scale, zero) ((scale) * (float)((v) - (zero)))
 #define REAL_F32(v, scale, zero) (v)

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/gpu/kernels/stages.h"
+
+#include <array>
+#include <cstddef>
+#include <variant>
+
+#include "engine/backends/gpu/kernels/elementwise.h"
+#include "engine/backends/gpu/kernels/map.h"
+
+namespace halyard::engine::gpu {
+
+bool isStage(const Graph& graph, const Node& node, TensorId result) {
+    const TensorType& from = graph.tensor(result).type;
+    const TensorType& to = graph.tensor(node.outputs[0]).type;
+    if (from.type != to.type) {
+        return false;
+    }
+    if (std::holds_alternative<Activate>(node.descriptor)) {
+        return true;
+    }
+    const auto* binary = std::get_if<Binary>(&node.descriptor);
+    if (binary == nullptr || binary->function != Binary::Function::ADD ||
+        from.type == DataType::INT32) {
+        return false;
+    }
+    // Without broadcasting, which only known shapes tell.
+    const TensorType& a = graph.tensor(node.inputs[0]).type;
+    const TensorType& b = graph.tensor(node.inputs[1]).type;
+    return a.shape.isFullyKnown() && a.shape == b.shape;
+}
+
+Stages stagesOf(StepPlan& step) {
+    Stages stages;
+    std::string parameters;
+    std::string statements;
+    for (size_t which = 1; which < step.nodeCount(); ++which) {
+        const std::string number = std::to_string(which);
+        const Node& node = step.node(which);
+        const auto* const activate = std::get_if<Activate>(&node.descriptor);
+        const Map map = activate != nullptr
+                                ? mapOf(*activate, step, which)
+                                : mapOf(*std::get_if<Binary>(&node.descriptor), step, which);
+        // The stage's names are those of a map's body.
+        statements += "{ const MapNumbers n = n" + number + "; VALUE(R) r; ";
+        constexpr std::array<std::string_view, 2> kNames = {"a", "b"};
+        const LocalId result = step.out(0, which - 1).local;
+        for (size_t i = 0; i < map.inputs.size(); ++i) {
+            const MapOperand& input = map.inputs[i];
+            std::string value = "NARROW(" + std::string(input.storage) + ", v)";
+            if (input.operand.local != result) {
+                const std::string name = "e" + number;
+                parameters += ", IN(" + name + ")";
+                stages.arguments.emplace_back(input.operand);
+                statements += "BIND_IN(R, " + name + "); ";
+                value = "LOAD(R, " + name + ", at)";
+            }
+            statements.append("const VALUE(R) ").append(kNames[i]).append(" = ");
+            statements += value + "; ";
+        }
+        if (map.table.has_value()) {
+            const std::string name = "t" + number;
+            parameters += ", IN(" + name + ")";
+            stages.arguments.emplace_back(*map.table);
+            statements +=
+                    "BIND_IN(U8, " + name + "); const __global uchar* const table = " + name + "; ";
+        }
+        parameters += ", const MapNumbers n" + number;
+        stages.arguments.emplace_back(byValue(map.numbers));
+        statements += map.body + " v = NARROW(R, r); } ";
+    }
+    if (!statements.empty()) {
+        stages.defines = "#define A R\n#define B R\n#define STAGE_PARAMETERS" + parameters +
+                         "\n#define STAGES(v, at) " + statements + "\n";
+    }
+    return stages;
+}
+
+}  // namespace halyard::engine::gpu

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes that GpuAcc computes together, against CpuRef, which computes them one by one.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/backends/ref/cpu_ref.h"
+#include "engine/plan/profile.h"
+#include "engine/plan/program.h"
+#include "tests/engine/gpu_acc/on_device.h"
+#include "tests/engine/plan/running.h"
+
+namespace halyard::engine::gpu_test {
+namespace {
+
+// A graph of constants from random numbers, with one input.
+class Builder {
+  public:
+    explicit Builder(DataType type) : mType(type) {}
+
+    TensorId input(Shape shape) {
+        const TensorId id = mGraph.addTensor(typed(shape));
+        mInputs.push_back(id);
+        return id;
+    }
+    // A layer whose weights have this shape, channel by channel of the output.
+    TensorId layer(const NodeDescriptor& node, TensorId x, Shape weights, Shape output) {
+        const TensorType weightType = typed(weights);
+        const int32_t channels = output[3];
+        const TensorId w = constant(mRandom.values(weightType));
+        const TensorId b = constant(
+                isFloat(mType)
+                        ? mRandom.values(typeOf(mType, {channels}))
+                        : ref_test::ints({channels},
+                                         std::vector<int32_t>(static_cast<size_t>(channels), 300)));
+        return add(node, {x, w, b}, output);
+    }
+    TensorId add(const NodeDescriptor& node, std::vector<TensorId> inputs, Shape output) {
+        const TensorId id = mGraph.addTensor(typed(output));
+        mGraph.addNode({.descriptor = node,
+                        .inputs = std::move(inputs),
+                        .outputs = {id},
+                        .label = "node " + std::to_string(mGraph.nodes().size()),
+                        .sources = {0}});
+        return id;
+    }
+    Graph graph(TensorId output) {
+        mGraph.setInputs(mInputs);
+        mGraph.setOutputs({output});
+        return mGraph;
+    }
+    RandomValues& random() { return mRandom; }
+
+  private:
+    TensorType typed(Shape shape) { return randomType(mRandom, mType, shape, 0.05F); }
+    TensorId constant(const Values& values) {
+        return mGraph.addConstant(values.type, {.owner = nullptr, .bytes = values.bytes}).value();
+    }
+
+    const DataType mType;
+    RandomValues mRandom;
+    Graph mGraph;
+    std::vector<TensorId> mInputs;
+};
+
+Values run(const Graph& graph, const Backend& backend, const std::vector<Values>& inputs,
+           std::vector<std::string>* kernels = nullptr) {
+    const auto program = buildOrDie(graph, {&backend});
+    Execution execution = Execution::create(program).value();
+    std::vector<InputBinding> in;
+    for (const Values& input : inputs) {
+        in.push_back({.bytes = input.bytes, .shape = input.type.shape});
+    }
+    Values result = {.type = graph.tensor(graph.outputs()[0]).type, .bytes = {}};
+    result.bytes.resize(result.type.byteSize().value());
+    const std::vector<OutputBinding> out = {{.bytes = result.bytes}};
+    Profile profile(program);
+    const Status status =
+            execution.run(in, out, {.trace = kernels == nullptr ? nullptr : &profile}, nullptr);
+    EXPECT_TRUE(status.ok()) << status.toString();
+    if (kernels != nullptr) {
+        profile.endRun();
+        for (const NodeProfile& node : profile.nodes()) {
+            kernels->emplace_back(node.kernel);
+        }
+    }
+    return result;
+}
+
+// With the names of the kernels.
+void check(Builder& builder, TensorId output, const std::vector<std::string>& expected) {
+    SCOPED_TRACE(builder.random().seedText());
+    const Graph graph = builder.graph(output);
+    std::vector<Values> inputs;
+    for (const TensorId input : graph.inputs()) {
+        inputs.push_back(builder.random().values(graph.tensor(input).type));
+    }
+    std::vector<std::string> kernels;
+    const Values actual = run(graph, *backend(), inputs, &kernels);
+    EXPECT_EQ(kernels, expected);
+    EXPECT_TRUE(cpu_test::sameValues(run(graph, *backend(), inputs), actual, 0)) << "traced or not";
+    EXPECT_TRUE(cpu_test::sameValues(actual, run(graph, *makeCpuRef(), inputs),
+                                     actual.type.type == DataType::FLOAT16 ? 4e-3 : 1e-5, 1.0));
+}
+
+constexpr DataType kReals[] = {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,
+                               DataType::QUANT8_ASYMM_SIGNED};
+
+TEST(GpuAccFusion, TakesActivationsAndSumsIntoConvolutions) {
+    HALYARD_NEEDS_DEVICE();
+    for (const DataType type : kReals) {
+        SCOPED_TRACE(toString(type));
+        Builder builder(type);
+        const Shape shape = {2, 5, 6, 7};
+        const TensorId x = builder.input(shape);
+        const TensorId conv =
+                builder.layer(Conv2d{.activation = Activation::RELU6}, x, {7, 1, 1, 7}, shape);
+        const TensorId sum = builder.add(Binary{.activation = Activation::RELU}, {x, conv}, shape);
+        const TensorId last =
+                builder.add(Activate{.function = Activate::Function::HARD_SWISH}, {sum}, shape);
+        check(builder, last, {"gpu::Conv2d + Binary + Activate"});
+    }
+}
+
+TEST(GpuAccFusion, TakesThemIntoDepthwiseOnes) {
+    HALYARD_NEEDS_DEVICE();
+    for (const DataType type : kReals) {
+        SCOPED_TRACE(toString(type));
+        Builder builder(type);
+        const Shape shape = {1, 6, 5, 9};
+        const TensorId x = builder.input(shape);
+        const TensorId conv =
+                builder.layer(DepthwiseConv2d{.window = {.padding = PaddingScheme::SAME}}, x,
+                              {1, 3, 3, 9}, shape);
+        const TensorId active =
+                builder.add(Activate{.function = Activate::Function::LOGISTIC}, {conv}, shape);
+        const TensorId other = builder.input(shape);
+        const TensorId sum = builder.add(Binary(), {active, other}, shape);
+        check(builder, sum, {"gpu::DepthwiseConv2d + Activate + Binary"});
+    }
+}
+
+TEST(GpuAccFusion, LeavesAloneWhatOthersRead) {
+    HALYARD_NEEDS_DEVICE();
+    Builder builder(DataType::FLOAT32);
+    const Shape shape = {1, 3, 4, 5};
+    const TensorId x = builder.input(shape);
+    const TensorId conv = builder.layer(Conv2d(), x, {5, 1, 1, 5}, shape);
+    const TensorId active = builder.add(Activate(), {conv}, shape);
+    const TensorId sum = builder.add(Binary(), {active, conv}, shape);
+    check(builder, sum, {"gpu::Conv2d", "gpu::Activate", "gpu::Binary"});
+}
+
+}  // namespace
+}  // namespace halyard::engine::gpu_test

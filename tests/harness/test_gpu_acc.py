@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The golden cases on GpuAcc, with CpuRef and CpuAcc for what it leaves: on PoCL, OpenCL on the
+processor, or on the device that HALYARD_OPENCL_DEVICE names."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+
+from halyard import native
+from halyard.cases import Case, Verdict
+from halyard.conformance.suite import SECONDS_PER_CASE
+from halyard.devices.host import HostDevice
+from halyard.driver_options import DriverOptions
+from halyard.proto import halyard_pb2 as pb
+from halyard.runner import Target, run_cases
+from tests.conftest import Bundle
+
+_BACKEND = f"GpuAcc:device={os.environ.get('HALYARD_OPENCL_DEVICE', 'pthread')}"
+
+Run = Callable[[Sequence[Case]], list[pb.CaseResult]]
+
+# What steers these decides shapes or what is read, or is found by running: the host's work.
+_LEFT_TO_THE_HOST = {
+    "BoxTransform",
+    "BoxWithNmsLimit",
+    "DetectionPostprocess",
+    "GenerateProposals",
+    "HashtableLookup",
+    "HeatmapMaxKeypoint",
+    "LshProjection",
+    "Lstm",
+    "LstmSequence",
+    "Quantized16BitLstm",
+    "QuantizedLstm",
+    "RandomMultinomial",
+    "Rnn",
+    "RnnSequence",
+    "RoiAlign",
+    "RoiPool",
+    "Svdf",
+    "TopK",
+}
+
+
+def run_on(backends: Sequence[str], cases: Sequence[Case]) -> list[pb.CaseResult]:
+    with HostDevice() as device:
+        return run_cases(
+            device,
+            [case.test_case for case in cases],
+            pb.RunOptions(timeout_s=SECONDS_PER_CASE),
+            Target.in_process(),
+            driver=DriverOptions(backends=tuple(backends)),
+        )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def device(golden_cases: list[Case]) -> Iterator[None]:
+    """What PoCL compiles, it keeps beside the programs."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "POCL_CACHE_DIR" not in os.environ:
+            patch.setenv("POCL_CACHE_DIR", str(native.folder() / "pocl"))
+        [first] = [case for case in golden_cases if case.name == "add"]
+        try:
+            [result] = run_on([_BACKEND], [first])
+        except Exception as error:
+            pytest.skip(f"there is no OpenCL device: {error}")
+        if {row.backend for row in result.placement} != {"GpuAcc"}:
+            pytest.skip("there is no OpenCL device")
+        yield
+
+
+def judge(backends: Sequence[str], cases: Sequence[Case]) -> dict[str, Verdict]:
+    results = run_on(backends, cases)
+    assert any(row.backend == "GpuAcc" for result in results for row in result.placement)
+    return {case.name: case.check(result) for case, result in zip(cases, results, strict=True)}
+
+
+@pytest.mark.sample(400)
+def test_before_cpu_ref(any_case: str, bundle: Bundle) -> None:
+    bundle.check(any_case, lambda cases: judge([_BACKEND], cases))
+
+
+@pytest.mark.sample(200)
+def test_before_cpu_acc(any_case: str, bundle: Bundle) -> None:
+    bundle.check(any_case, lambda cases: judge([_BACKEND, "CpuAcc"], cases))
+
+
+def test_what_it_leaves_is_named(golden_cases: list[Case]) -> None:
+    """Whole kinds of nodes, and of the others those that only a run knows enough of."""
+    cases = [case for case in golden_cases if not case.expect_failure]
+    reasons: dict[str, set[str]] = {}
+    for result in run_on([_BACKEND], cases):
+        for row in result.placement:
+            for refusal in row.refusals:
+                if refusal.backend == "GpuAcc":
+                    reasons.setdefault(row.node, set()).add(refusal.reason)
+    whole = {kind for kind, said in reasons.items() if said == {f"has no kernel for {kind}"}}
+    assert whole == _LEFT_TO_THE_HOST
+    rest = {reason for kind in reasons.keys() - whole for reason in reasons[kind]}
+    pattern = re.compile(
+        r"reads no \w+ that only a run tells|gathers no elements that may not be there"
+        r"|pads with no value that only a run tells|gathers from no tensor of unknown rank"
+    )
+    assert [reason for reason in rest if not pattern.fullmatch(reason)] == []
