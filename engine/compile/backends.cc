@@ -43,17 +43,26 @@ Result<std::unique_ptr<const Backend>> openCpuAcc(Options options) {
 }
 
 Result<std::unique_ptr<const Backend>> openGpuAcc(Options options) {
-    gpu::DeviceChoice choice;
+    GpuSettings settings;
     for (const BackendOption& option : options) {
-        (option.name == "device" ? choice.device : choice.library) = option.value;
+        if (option.name == "device") {
+            settings.choice.device = option.value;
+        } else if (option.name == "library") {
+            settings.choice.library = option.value;
+        } else if (option.value == "inside" || option.value == "apart") {
+            settings.compilesApart = option.value == "apart";
+        } else {
+            return invalidArgument("GpuAcc's compiler is \"apart\" or \"inside\", not \"" +
+                                   option.value + "\"");
+        }
     }
-    return makeGpuAcc(choice);
+    return makeGpuAcc(settings);
 }
 
 constexpr std::array kBackends = {
         BackendRow{.name = kLastResort, .open = openCpuRef, .options = ""},
         BackendRow{.name = "CpuAcc", .open = openCpuAcc, .options = "features"},
-        BackendRow{.name = "GpuAcc", .open = openGpuAcc, .options = "device,library"},
+        BackendRow{.name = "GpuAcc", .open = openGpuAcc, .options = "compiler,device,library"},
 };
 
 bool isAmong(std::string_view list, std::string_view name) {

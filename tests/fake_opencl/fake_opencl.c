@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #pragma GCC visibility push(default)
 
@@ -67,6 +68,7 @@ static cl_int code_of(const char* function) {
 struct object {
     size_t size;
     bool has_binary;
+    bool is_softmax;
     unsigned char* bytes;
 };
 
@@ -226,9 +228,12 @@ cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const ch
                                      const size_t* lengths, cl_int* code) {
     (void)context;
     (void)count;
-    (void)texts;
     (void)lengths;
-    return create("clCreateProgramWithSource", 0, code);
+    struct object* program = create("clCreateProgramWithSource", 0, code);
+    if (program != NULL) {
+        program->is_softmax = strstr(texts[0], "softmax") != NULL;
+    }
+    return (cl_program)program;
 }
 cl_program clCreateProgramWithBinary(cl_context context, cl_uint count, const cl_device_id* devices,
                                      const size_t* lengths, const unsigned char** binaries,
@@ -253,6 +258,17 @@ cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id* dev
     (void)options;
     (void)notify;
     (void)user;
+    const char* compiler = getenv("FAKE_OPENCL_COMPILER");
+    const struct object* object = (const struct object*)program;
+    if (compiler != NULL && !object->has_binary) {
+        if (strcmp(compiler, "hangs") == 0) {
+            pause();
+        }
+        if (strcmp(compiler, "dies") == 0 ||
+            (strcmp(compiler, "dies of softmax") == 0 && object->is_softmax)) {
+            abort();
+        }
+    }
     pthread_mutex_lock(&lock);
     ++*(((struct object*)program)->has_binary ? &loaded : &built);
     pthread_mutex_unlock(&lock);

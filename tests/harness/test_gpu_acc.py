@@ -13,6 +13,7 @@ from halyard.cases import Case, Verdict
 from halyard.conformance.suite import SECONDS_PER_CASE
 from halyard.devices.host import HostDevice
 from halyard.driver_options import DriverOptions
+from halyard.errors import HalyardError
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
 from tests.conftest import Bundle
@@ -64,7 +65,7 @@ def device(golden_cases: list[Case]) -> Iterator[None]:
         [first] = [case for case in golden_cases if case.name == "add"]
         try:
             [result] = run_on([_BACKEND], [first])
-        except Exception as error:
+        except HalyardError as error:
             pytest.skip(f"there is no OpenCL device: {error}")
         if {row.backend for row in result.placement} != {"GpuAcc"}:
             pytest.skip("there is no OpenCL device")

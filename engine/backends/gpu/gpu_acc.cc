@@ -5,10 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "engine/backends/gpu/compiler_process.h"
 #include "engine/backends/gpu/gpu_memory.h"
 #include "engine/backends/gpu/gpu_piece.h"
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/programs.h"
+#include "engine/backends/loaded/library.h"
 #include "engine/base/log.h"
 
 namespace halyard::engine {
@@ -19,8 +21,9 @@ constexpr int kPackingVersion = 1;
 
 class GpuAcc final : public Backend {
   public:
-    explicit GpuAcc(std::shared_ptr<const gpu::Device> device)
-        : mDevice(std::move(device)), mMemory(mDevice), mPrograms(mDevice) {}
+    GpuAcc(std::shared_ptr<const gpu::Device> device,
+           std::unique_ptr<gpu::CompilerProcess> compiler)
+        : mDevice(std::move(device)), mMemory(mDevice), mPrograms(mDevice, std::move(compiler)) {}
 
     std::string_view name() const override { return "GpuAcc"; }
     DeviceType deviceType() const override { return DeviceType::GPU; }
@@ -47,10 +50,24 @@ class GpuAcc final : public Backend {
 
 }  // namespace
 
-Result<std::unique_ptr<const Backend>> makeGpuAcc(const gpu::DeviceChoice& choice) {
-    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const gpu::Device> device, gpu::Device::open(choice));
+Result<std::unique_ptr<const Backend>> makeGpuAcc(const GpuSettings& settings) {
+    std::unique_ptr<gpu::CompilerProcess> compiler;
+    if (settings.compilesApart && Library::canOpenAny()) {
+        // Before anything of the vendor's is in this process.
+        Result<std::unique_ptr<gpu::CompilerProcess>> started =
+                gpu::CompilerProcess::start(settings.choice, settings.longestBuild);
+        if (started.ok()) {
+            compiler = *std::move(started);
+        } else {
+            log(LogLevel::WARNING,
+                "GpuAcc compiles in this process: " + std::string(started.status().message()));
+        }
+    }
+    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const gpu::Device> device,
+                             gpu::Device::open(settings.choice));
     log(LogLevel::INFO, "GpuAcc computes on " + device->facts().identity());
-    return std::unique_ptr<const Backend>(std::make_unique<GpuAcc>(std::move(device)));
+    return std::unique_ptr<const Backend>(
+            std::make_unique<GpuAcc>(std::move(device), std::move(compiler)));
 }
 
 }  // namespace halyard::engine

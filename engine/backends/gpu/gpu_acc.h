@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "engine/backends/gpu/device.h"
@@ -10,8 +11,16 @@
 
 namespace halyard::engine {
 
+struct GpuSettings {
+    gpu::DeviceChoice choice = {};
+    // Programs are compiled in a process of its own, which may hang or die. False: in this one.
+    bool compilesApart = true;
+    // What compiling one may take there.
+    std::chrono::milliseconds longestBuild = std::chrono::minutes(1);
+};
+
 // The backend "GpuAcc": OpenCL, on a device of its own. UNAVAILABLE where the machine has none;
 // INVALID_ARGUMENT where the choice names one that is not there.
-Result<std::unique_ptr<const Backend>> makeGpuAcc(const gpu::DeviceChoice& choice = {});
+Result<std::unique_ptr<const Backend>> makeGpuAcc(const GpuSettings& settings = {});
 
 }  // namespace halyard::engine

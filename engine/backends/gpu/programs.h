@@ -6,12 +6,16 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "engine/backends/gpu/compiler_process.h"
 #include "engine/backends/gpu/device.h"
 #include "engine/base/status.h"
 #include "engine/plan/blobs.h"
@@ -29,21 +33,25 @@ struct KernelFamily {
 // One kernel of a family, built. Immutable.
 class Program {
   public:
-    Program(ProgramHandle program, const KernelFamily& family)
-        : mProgram(std::move(program)), mFamily(family) {}
+    Program(ProgramHandle program, std::vector<uint8_t> binary, const KernelFamily& family)
+        : mProgram(std::move(program)), mBinary(std::move(binary)), mFamily(family) {}
 
     cl_program get() const { return mProgram.get(); }
+    // What the driver would make it from again; empty where it gives none.
+    std::span<const uint8_t> binary() const { return mBinary; }
     const KernelFamily& family() const { return mFamily; }
 
   private:
     const ProgramHandle mProgram;
+    const std::vector<uint8_t> mBinary;
     const KernelFamily& mFamily;
 };
 
 // Those of one device. Thread-safe; several threads may build at once.
 class Programs {
   public:
-    explicit Programs(std::shared_ptr<const Device> device);
+    // `compiler`: builds what is not kept; null: this process does.
+    Programs(std::shared_ptr<const Device> device, std::unique_ptr<CompilerProcess> compiler);
 
     // `defines`: lines of "#define". What is built is put into `blobs`, and taken from there where
     // it is of the same text, device and driver. INTERNAL with the compiler's words where it does
@@ -52,14 +60,12 @@ class Programs {
                                                const std::string& defines, const Blobs& blobs);
 
   private:
-    Result<ProgramHandle> fromSource(const std::string& source) const;
-    Result<ProgramHandle> fromBlob(const Blob& blob, std::string_view identity) const;
-    Status build(cl_program program) const;
-    Status keep(cl_program program, const std::string& name, std::string_view identity,
-                const Blobs& blobs) const;
+    Result<std::shared_ptr<const Program>> make(const KernelFamily& family,
+                                                const std::string& source,
+                                                std::span<const uint8_t> kept) const;
 
     const std::shared_ptr<const Device> mDevice;
-    const std::string mOptions;  // for the compiler
+    const std::unique_ptr<CompilerProcess> mCompiler;
     const std::string mPrelude;  // before every text
     std::mutex mMutex;
     std::map<std::string, std::shared_ptr<const Program>> mBuilt;  // by the whole source

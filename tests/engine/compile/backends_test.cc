@@ -54,7 +54,7 @@ TEST(OpenBackends, RefusesOptionsThatABackendDoesNotTake) {
               "backend CpuAcc has no option tuning; it takes features");
     EXPECT_EQ(refusalOf({{.name = "GpuAcc", .options = {{.name = "features", .value = "avx2"}}}})
                       .message(),
-              "backend GpuAcc has no option features; it takes device,library");
+              "backend GpuAcc has no option features; it takes compiler,device,library");
     EXPECT_EQ(refusalOf({{.name = "CpuRef", .options = {{.name = "features", .value = "avx2"}}}})
                       .message(),
               "backend CpuRef has no option features; it takes none");

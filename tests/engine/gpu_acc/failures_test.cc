@@ -6,6 +6,8 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -67,7 +69,7 @@ class GpuAccOnAFailingDevice : public testing::Test {
     }
 
     static Result<std::unique_ptr<const Backend>> open() {
-        return makeGpuAcc({.library = kLibrary, .device = ""});
+        return makeGpuAcc({.choice = {.library = kLibrary, .device = ""}, .compilesApart = false});
     }
 
     // All of a backend's life: two runs, of which one is traced. What it ends with.
@@ -218,11 +220,68 @@ TEST_F(GpuAccOnAFailingDevice, BuildsNothingForAProgramThatComesBack) {
     }
 }
 
+// The compiler in its own process: what becomes of it, an environment variable says.
+class GpuAccOnAFailingCompiler : public GpuAccOnAFailingDevice {
+  protected:
+    void TearDown() override {
+        unsetenv("FAKE_OPENCL_COMPILER");
+        GpuAccOnAFailingDevice::TearDown();
+    }
+    Status buildWith(const char* compiler) const {
+        setenv("FAKE_OPENCL_COMPILER", compiler, 1);
+        HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<const Backend> backend,
+                                 makeGpuAcc({.choice = {.library = kLibrary, .device = ""},
+                                             .longestBuild = std::chrono::milliseconds(500)}));
+        return Program::build(analyze(graph(), {backend.get()}, nullptr).value(), {backend.get()},
+                              {})
+                .status();
+    }
+};
+
+TEST_F(GpuAccOnAFailingCompiler, BuildsInAnotherProcess) {
+    const int built = call<int()>("fake_opencl_built")();
+    const int loaded = call<int()>("fake_opencl_loaded")();
+    EXPECT_TRUE(buildWith("").ok()) << buildWith("").toString();
+    EXPECT_EQ(call<int()>("fake_opencl_built")(), built);
+    EXPECT_EQ(call<int()>("fake_opencl_loaded")(), loaded + 2) << "a softmax and a sum";
+}
+
+TEST_F(GpuAccOnAFailingCompiler, OutlivesOneThatDies) {
+    const Status status = buildWith("dies");
+    EXPECT_EQ(status.code(), StatusCode::INTERNAL);
+    EXPECT_EQ(status.message(), "GpuAcc: node: kernel softmax: the compiler died of signal 6");
+}
+
+TEST_F(GpuAccOnAFailingCompiler, OutlivesOneThatHangs) {
+    const Status status = buildWith("hangs");
+    EXPECT_EQ(status.code(), StatusCode::INTERNAL);
+    EXPECT_EQ(status.message(),
+              "GpuAcc: node: kernel softmax: the compiler took longer than 500 ms");
+}
+
+TEST_F(GpuAccOnAFailingCompiler, BuildsTheNextProgramAfterOneThatKilledIt) {
+    setenv("FAKE_OPENCL_COMPILER", "dies of softmax", 1);
+    const std::unique_ptr<const Backend> backend =
+            makeGpuAcc({.choice = {.library = kLibrary, .device = ""}}).value();
+    const auto build = [&](Graph graph) {
+        return Program::build(analyze(std::move(graph), {backend.get()}, nullptr).value(),
+                              {backend.get()}, {})
+                .status();
+    };
+    EXPECT_EQ(build(graph()).code(), StatusCode::INTERNAL);
+    Graph other;
+    const TensorId x = other.addTensor(float32({kWidth}));
+    other.setInputs({x});
+    other.setOutputs({addSum(other, x, x)});
+    const Status status = build(std::move(other));
+    EXPECT_TRUE(status.ok()) << status.toString();
+}
+
 TEST(GpuAccDevice, IsChosenByNumberOrName) {
-    EXPECT_TRUE(makeGpuAcc({.library = kLibrary, .device = "0"}).ok());
-    EXPECT_TRUE(makeGpuAcc({.library = kLibrary, .device = "GPU"}).ok());
+    EXPECT_TRUE(makeGpuAcc({.choice = {.library = kLibrary, .device = "0"}}).ok());
+    EXPECT_TRUE(makeGpuAcc({.choice = {.library = kLibrary, .device = "GPU"}}).ok());
     for (const char* const wrong : {"1", "Mali"}) {
-        const auto refused = makeGpuAcc({.library = kLibrary, .device = wrong});
+        const auto refused = makeGpuAcc({.choice = {.library = kLibrary, .device = wrong}});
         EXPECT_EQ(refused.status().code(), StatusCode::INVALID_ARGUMENT);
         EXPECT_EQ(refused.status().message(), "there is no OpenCL device \"" + std::string(wrong) +
                                                       "\"; those there are: 0: Fake GPU");
@@ -230,11 +289,11 @@ TEST(GpuAccDevice, IsChosenByNumberOrName) {
 }
 
 TEST(GpuAccDevice, IsNoneWhereThereIsNoLibrary) {
-    const auto refused = makeGpuAcc({.library = "/nowhere/libOpenCL.so", .device = ""});
+    const auto refused = makeGpuAcc({.choice = {.library = "/nowhere/libOpenCL.so", .device = ""}});
     EXPECT_EQ(refused.status().code(), StatusCode::UNAVAILABLE);
     EXPECT_NE(refused.status().message().find("/nowhere/libOpenCL.so"), std::string_view::npos)
             << refused.status().toString();
-    const auto other = makeGpuAcc({.library = "libm.so.6", .device = ""});
+    const auto other = makeGpuAcc({.choice = {.library = "libm.so.6", .device = ""}});
     EXPECT_EQ(other.status().code(), StatusCode::UNAVAILABLE);
 }
 

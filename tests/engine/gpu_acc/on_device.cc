@@ -99,8 +99,8 @@ const Backend* backend() {
         const char* const named = std::getenv("HALYARD_OPENCL_DEVICE");
         // What PoCL compiles it keeps, and not in the folder of whoever tests.
         setenv("POCL_CACHE_DIR", HALYARD_POCL_CACHE, 0);
-        Result<std::unique_ptr<const Backend>> opened =
-                makeGpuAcc({.library = "", .device = named != nullptr ? named : "pthread"});
+        Result<std::unique_ptr<const Backend>> opened = makeGpuAcc(
+                {.choice = {.library = "", .device = named != nullptr ? named : "pthread"}});
         return opened.ok() ? *std::move(opened) : nullptr;
     }();
     return made.get();
