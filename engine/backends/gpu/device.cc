@@ -20,6 +20,9 @@ constexpr cl_uint kMostPlatforms = 16;
 constexpr cl_uint kMostDevices = 64;
 // Every kernel runs in groups of so many items at most.
 constexpr size_t kFewestItems = 128;
+// What tiles take.
+constexpr size_t kTileItems = 256;
+constexpr size_t kTileBytes = size_t{32} << 10;
 
 struct Candidate {
     cl_device_id id = nullptr;
@@ -130,6 +133,7 @@ Candidate examine(const OpenCl& cl, const std::string& platform, cl_device_id id
     facts.largestBuffer = ask.number<cl_ulong>(CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     facts.alignment = std::max<size_t>(ask.number<cl_uint>(CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 64);
     facts.groupSize = ask.number<size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE);
+    facts.localBytes = ask.number<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE);
     facts.hasDoubles = ask.text(CL_DEVICE_EXTENSIONS).find("cl_khr_fp64") != std::string::npos;
     facts.dividesExactly = (ask.number<cl_device_fp_config>(CL_DEVICE_SINGLE_FP_CONFIG) &
                             CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
@@ -236,7 +240,10 @@ Result<std::shared_ptr<const Device>> Device::open(const DeviceChoice& choice) {
                            nameOf(code));
     }
     ContextHandle owned(cl, context);
-    return std::make_shared<const Device>(std::move(cl), chosen->id, chosen->facts,
+    DeviceFacts facts = chosen->facts;
+    facts.prefersTiles = (choice.tilesAnywhere || !isProcessor(*chosen)) &&
+                         facts.groupSize >= kTileItems && facts.localBytes >= kTileBytes;
+    return std::make_shared<const Device>(std::move(cl), chosen->id, std::move(facts),
                                           std::move(owned));
 }
 

@@ -25,9 +25,12 @@ struct DeviceFacts {
     uint32_t computeUnits = 1;
     uint64_t memoryBytes = 0;
     uint64_t largestBuffer = 0;
-    size_t alignment = 64;  // of what starts inside a buffer, in bytes
-    size_t groupSize = 1;   // the most items of a group
+    size_t alignment = 64;    // of what starts inside a buffer, in bytes
+    size_t groupSize = 1;     // the most items of a group
+    uint64_t localBytes = 0;  // that a group has
     bool hasDoubles = false;
+    // Products go tile by tile through a group's own memory, which processors have no use for.
+    bool prefersTiles = false;
     bool dividesExactly = false;  // float32 is divided and its roots are taken as IEEE says
 
     // Whether a quotient of float32 can be had as IEEE rounds it.
@@ -39,6 +42,8 @@ struct DeviceFacts {
 struct DeviceChoice {
     std::string library;  // a path or name; empty: the usual ones
     std::string device;   // a number in the order of the list, or part of a name; empty: the best
+    // Tiles where they fit, on processors as well: for tests.
+    bool tilesAnywhere = false;
 };
 
 // A device and a context on it. Immutable, thread-safe; shared by all that lives on it.

@@ -52,8 +52,9 @@ class GpuAcc final : public Backend {
 
 Result<std::unique_ptr<const Backend>> makeGpuAcc(const GpuSettings& settings) {
     std::unique_ptr<gpu::CompilerProcess> compiler;
-    if (settings.compilesApart && Library::canOpenAny()) {
-        // Before anything of the vendor's is in this process.
+    // What a vendor's library has started in this process would not be there in a fork of it.
+    if (settings.compilesApart && Library::canOpenAny() &&
+        !gpu::OpenCl::isLoaded(settings.choice.library)) {
         Result<std::unique_ptr<gpu::CompilerProcess>> started =
                 gpu::CompilerProcess::start(settings.choice, settings.longestBuild);
         if (started.ok()) {

@@ -5,9 +5,11 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,7 +17,7 @@
 
 #include "engine/backends/gpu/gpu_acc.h"
 #include "engine/backends/gpu/opencl/open_cl.h"
-#include "engine/backends/ref/cpu_ref.h"
+#include "engine/backends/loaded/library.h"
 #include "engine/base/budget.h"
 #include "engine/base/log.h"
 #include "engine/plan/profile.h"
@@ -220,60 +222,77 @@ TEST_F(GpuAccOnAFailingDevice, BuildsNothingForAProgramThatComesBack) {
     }
 }
 
-// The compiler in its own process: what becomes of it, an environment variable says.
-class GpuAccOnAFailingCompiler : public GpuAccOnAFailingDevice {
+// The compiler in its own process: what becomes of it, an environment variable says. Each test has
+// a library of its own, as one that is loaded already compiles in the process that has it.
+class GpuAccOnAFailingCompiler : public testing::Test {
   protected:
-    void TearDown() override {
-        unsetenv("FAKE_OPENCL_COMPILER");
-        GpuAccOnAFailingDevice::TearDown();
+    void SetUp() override {
+        if (!Library::canOpenAny()) {
+            GTEST_SKIP() << "this program loads no libraries";
+        }
+        setLogThreshold(LogLevel::WARNING);
+        const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
+        mLibrary = testing::TempDir() + "fake_opencl_" + std::to_string(getpid()) + test->name() +
+                   ".so";
+        std::filesystem::copy_file(kLibrary, mLibrary);
     }
-    Status buildWith(const char* compiler) const {
+    void TearDown() override {
+        setLogThreshold(LogLevel::INFO);
+        unsetenv("FAKE_OPENCL_COMPILER");
+        std::filesystem::remove(mLibrary);
+    }
+
+    std::unique_ptr<const Backend> openWith(const char* compiler) const {
         setenv("FAKE_OPENCL_COMPILER", compiler, 1);
-        HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<const Backend> backend,
-                                 makeGpuAcc({.choice = {.library = kLibrary, .device = ""},
-                                             .longestBuild = std::chrono::milliseconds(500)}));
-        return Program::build(analyze(graph(), {backend.get()}, nullptr).value(), {backend.get()},
+        return makeGpuAcc({.choice = {.library = mLibrary, .device = ""},
+                           .longestBuild = std::chrono::milliseconds(500)})
+                .value();
+    }
+    static Status build(const Backend& backend, const NodeDescriptor& node) {
+        Graph graph;
+        const TensorId x = graph.addTensor(float32({kWidth}));
+        graph.setInputs({x});
+        graph.setOutputs({addNode(graph, node, {x})});
+        return Program::build(analyze(std::move(graph), {&backend}, nullptr).value(), {&backend},
                               {})
                 .status();
     }
+
+    std::string mLibrary;
 };
 
 TEST_F(GpuAccOnAFailingCompiler, BuildsInAnotherProcess) {
-    const int built = call<int()>("fake_opencl_built")();
-    const int loaded = call<int()>("fake_opencl_loaded")();
-    EXPECT_TRUE(buildWith("").ok()) << buildWith("").toString();
-    EXPECT_EQ(call<int()>("fake_opencl_built")(), built);
-    EXPECT_EQ(call<int()>("fake_opencl_loaded")(), loaded + 2) << "a softmax and a sum";
+    const std::unique_ptr<const Backend> backend = openWith("");
+    EXPECT_TRUE(build(*backend, Softmax()).ok()) << build(*backend, Softmax()).toString();
+    void* const library = dlopen(mLibrary.c_str(), RTLD_NOW | RTLD_NOLOAD);
+    ASSERT_NE(library, nullptr);
+    const auto counted = [&](const char* what) {
+        return reinterpret_cast<int (*)()>(dlsym(library, what))();
+    };
+    EXPECT_EQ(counted("fake_opencl_built"), 0);
+    EXPECT_EQ(counted("fake_opencl_loaded"), 1);
+    dlclose(library);
 }
 
 TEST_F(GpuAccOnAFailingCompiler, OutlivesOneThatDies) {
-    const Status status = buildWith("dies");
+    const std::unique_ptr<const Backend> backend = openWith("dies");
+    const Status status = build(*backend, Softmax());
     EXPECT_EQ(status.code(), StatusCode::INTERNAL);
     EXPECT_EQ(status.message(), "GpuAcc: node: kernel softmax: the compiler died of signal 6");
 }
 
 TEST_F(GpuAccOnAFailingCompiler, OutlivesOneThatHangs) {
-    const Status status = buildWith("hangs");
+    const std::unique_ptr<const Backend> backend = openWith("hangs");
+    const Status status = build(*backend, Softmax());
     EXPECT_EQ(status.code(), StatusCode::INTERNAL);
     EXPECT_EQ(status.message(),
               "GpuAcc: node: kernel softmax: the compiler took longer than 500 ms");
 }
 
 TEST_F(GpuAccOnAFailingCompiler, BuildsTheNextProgramAfterOneThatKilledIt) {
-    setenv("FAKE_OPENCL_COMPILER", "dies of softmax", 1);
-    const std::unique_ptr<const Backend> backend =
-            makeGpuAcc({.choice = {.library = kLibrary, .device = ""}}).value();
-    const auto build = [&](Graph graph) {
-        return Program::build(analyze(std::move(graph), {backend.get()}, nullptr).value(),
-                              {backend.get()}, {})
-                .status();
-    };
-    EXPECT_EQ(build(graph()).code(), StatusCode::INTERNAL);
-    Graph other;
-    const TensorId x = other.addTensor(float32({kWidth}));
-    other.setInputs({x});
-    other.setOutputs({addSum(other, x, x)});
-    const Status status = build(std::move(other));
+    const std::unique_ptr<const Backend> backend = openWith("dies of softmax");
+    EXPECT_EQ(build(*backend, Softmax()).code(), StatusCode::INTERNAL);
+    const Status status = build(*backend, Activate());
     EXPECT_TRUE(status.ok()) << status.toString();
 }
 

@@ -94,34 +94,41 @@ OneNode graphOf(const NodeDescriptor& descriptor, const std::vector<std::optiona
 
 }  // namespace
 
-const Backend* backend() {
-    static const std::unique_ptr<const Backend> made = []() -> std::unique_ptr<const Backend> {
+const Backend* backend(Products products) {
+    const auto make = [](Products wanted) -> std::unique_ptr<const Backend> {
         const char* const named = std::getenv("HALYARD_OPENCL_DEVICE");
         // What PoCL compiles it keeps, and not in the folder of whoever tests.
         setenv("POCL_CACHE_DIR", HALYARD_POCL_CACHE, 0);
-        Result<std::unique_ptr<const Backend>> opened = makeGpuAcc(
-                {.choice = {.library = "", .device = named != nullptr ? named : "pthread"}});
+        Result<std::unique_ptr<const Backend>> opened =
+                makeGpuAcc({.choice = {.library = "",
+                                       .device = named != nullptr ? named : "pthread",
+                                       .tilesAnywhere = wanted == Products::BY_TILES},
+                            // Both ways; once OpenCL is loaded there is one.
+                            .compilesApart = wanted == Products::BY_TILES});
         return opened.ok() ? *std::move(opened) : nullptr;
-    }();
-    return made.get();
+    };
+    static const std::unique_ptr<const Backend> made[] = {make(Products::BY_TILES),
+                                                          make(Products::BY_ELEMENTS)};
+    return made[static_cast<size_t>(products)].get();
 }
 
 Result<std::vector<Values>> evaluateOnDevice(const NodeDescriptor& descriptor,
                                              const std::vector<std::optional<Values>>& inputs,
                                              const std::vector<TensorType>& outputs,
                                              const Setting& setting) {
+    const Backend& device = *backend(setting.products);
     const OneNode one = graphOf(descriptor, inputs, outputs, setting);
-    HALYARD_RETURN_IF_ERROR(backend()->supports(*one.graph, 0));
-    DeviceMemory& memory = *backend()->memory();
+    HALYARD_RETURN_IF_ERROR(device.supports(*one.graph, 0));
+    DeviceMemory& memory = *device.memory();
     ThreadPool threads(1);
     ConstantNumbers().number(*one.graph);
     ConstantStore store;
     HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<CompiledPiece> compiled,
-                             backend()->compile({.graph = one.graph,
-                                                 .piece = one.piece,
-                                                 .constants = store,
-                                                 .memory = nullptr,
-                                                 .threads = &threads}));
+                             device.compile({.graph = one.graph,
+                                             .piece = one.piece,
+                                             .constants = store,
+                                             .memory = nullptr,
+                                             .threads = &threads}));
     HALYARD_ASSIGN_OR_RETURN(const AlignedBuffer constants, store.fill(nullptr, {}));
     HALYARD_RETURN_IF_ERROR(compiled->finish(
             {.constants = constants.bytes(), .memory = nullptr, .deviceMemory = nullptr}));
@@ -185,13 +192,16 @@ Result<std::vector<Values>> evaluateOnDevice(const NodeDescriptor& descriptor,
 testing::AssertionResult agrees(const NodeDescriptor& node,
                                 const std::vector<std::optional<Values>>& inputs,
                                 const std::vector<TensorType>& outputs,
-                                std::optional<double> tolerance, uint64_t constantInputs) {
+                                std::optional<double> tolerance, uint64_t constantInputs,
+                                Products products) {
     const Result<std::vector<Values>> expected = ref_test::evaluateAll(node, inputs, outputs);
     for (const bool shapesAreKnown : {true, false}) {
         const std::string where = shapesAreKnown ? "shapes known: " : "shapes found: ";
-        const Result<std::vector<Values>> actual = evaluateOnDevice(
-                node, inputs, outputs,
-                {.shapesAreKnown = shapesAreKnown, .constantInputs = constantInputs});
+        const Result<std::vector<Values>> actual =
+                evaluateOnDevice(node, inputs, outputs,
+                                 {.shapesAreKnown = shapesAreKnown,
+                                  .constantInputs = constantInputs,
+                                  .products = products});
         if (actual.ok() != expected.ok()) {
             return testing::AssertionFailure()
                    << where << (actual.ok() ? expected : actual).status().toString();

@@ -26,8 +26,10 @@ using ref_test::RandomValues;
 using ref_test::typeOf;
 using ref_test::Values;
 
-// GpuAcc on PoCL, or on the device that HALYARD_OPENCL_DEVICE names; null where there is none.
-const Backend* backend();
+// GpuAcc on PoCL, or on the device that HALYARD_OPENCL_DEVICE names; null where there is none. With
+// products tile by tile, or element by element as processors have them.
+enum class Products { BY_TILES, BY_ELEMENTS };
+const Backend* backend(Products products = Products::BY_ELEMENTS);
 
 // Skips the test where there is no device.
 #define HALYARD_NEEDS_DEVICE()                       \
@@ -39,6 +41,7 @@ const Backend* backend();
 struct Setting {
     bool shapesAreKnown = true;
     uint64_t constantInputs = 0;  // a bit for each input that the graph has the values of
+    Products products = Products::BY_ELEMENTS;
 };
 
 // UNSUPPORTED if GpuAcc does not take the node. What steers it is constant. `outputs` are types
@@ -55,7 +58,8 @@ testing::AssertionResult agrees(const NodeDescriptor& node,
                                 const std::vector<std::optional<Values>>& inputs,
                                 const std::vector<TensorType>& outputs,
                                 std::optional<double> tolerance = std::nullopt,
-                                uint64_t constantInputs = 0);
+                                uint64_t constantInputs = 0,
+                                Products products = Products::BY_ELEMENTS);
 
 // Why GpuAcc does not take the node; empty where it does.
 std::string refusal(const NodeDescriptor& node, const std::vector<std::optional<Values>>& inputs,

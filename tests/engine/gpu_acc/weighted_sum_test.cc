@@ -30,7 +30,8 @@ constexpr Types kTypes[] = {
 // Whether a node of x, weights and a bias agrees, with weights of the graph and of a run.
 // `channelDim`: that of the weights which has a channel of the output each.
 void check(RandomValues& random, const NodeDescriptor& node, const Types& types, Shape x,
-           Shape weights, uint32_t channelDim, std::optional<Values> last = std::nullopt) {
+           Shape weights, uint32_t channelDim, std::optional<Values> last = std::nullopt,
+           Products products = Products::BY_ELEMENTS) {
     SCOPED_TRACE(toString(node) + " of " + x.toString() + " " + std::string(toString(types.x)) +
                  " by " + weights.toString() + " " + std::string(toString(types.weights)));
     const int32_t channels = weights[channelDim];
@@ -58,8 +59,8 @@ void check(RandomValues& random, const NodeDescriptor& node, const Types& types,
         inputs.push_back(std::move(last));
     }
     const double tolerance = types.x == DataType::FLOAT16 ? 2e-3 : 1e-5;
-    EXPECT_TRUE(agrees(node, inputs, {output}, tolerance, kConstantWeights));
-    EXPECT_TRUE(agrees(node, inputs, {output}, tolerance, 0));
+    EXPECT_TRUE(agrees(node, inputs, {output}, tolerance, kConstantWeights, products));
+    EXPECT_TRUE(agrees(node, inputs, {output}, tolerance, 0, products));
 }
 
 Activation anyActivation(RandomValues& random) {
@@ -145,6 +146,28 @@ TEST(GpuAccWeightedSum, ConnectsFullyAsTheReference) {
               0);
         check(random, FullyConnected{}, types, {2, 3, 4}, {5, 12}, 0);
         check(random, FullyConnected{}, types, {1, 1000}, {1, 1000}, 0);
+    }
+}
+
+// Of all three forms: which one it is depends on the number of compute units, so that small
+// pictures and large ones are tried.
+TEST(GpuAccWeightedSum, ConvolvesByTilesAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    const auto byTiles = [&](const NodeDescriptor& node, const Types& types, Shape x,
+                             Shape weights) {
+        check(random, node, types, x, weights, 0, std::nullopt, Products::BY_TILES);
+    };
+    for (const Types& types : kTypes) {
+        byTiles(Conv2d{.activation = anyActivation(random)}, types, {1, 5, 3, 70}, {9, 1, 1, 70});
+        byTiles(Conv2d(), types, {1, 9, 9, 19}, {40, 1, 1, 19});
+        byTiles(Conv2d{.activation = anyActivation(random)}, types, {2, 9, 9, 33}, {130, 1, 1, 33});
+        byTiles(Conv2d{.window = {.padding = PaddingScheme::SAME, .strideH = 2, .strideW = 2}},
+                types, {2, 17, 15, 3}, {20, 3, 3, 3});
+        byTiles(Conv2d{.window = {.padding = PaddingScheme::SAME, .dilationH = 2}}, types,
+                {1, 7, 6, 5}, {7, 3, 2, 5});
+        byTiles(FullyConnected{.activation = anyActivation(random)}, types, {3, 130}, {21, 130});
     }
 }
 

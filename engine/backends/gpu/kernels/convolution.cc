@@ -205,6 +205,165 @@ __kernel __attribute__((reqd_work_group_size(16, 8, 1))) void convolve(PARAMETER
 )",
                                        .local = {16, 8, 1}};
 
+// TM pixels by TN channels for each group, RM by RN of them for each item. SLICES of the group's
+// items each take their own share of the products, TK at a time, whose sums come together in the
+// end: so that many groups have work where there are few pixels. Elements for the next round are on
+// their way while this one's are multiplied.
+constexpr KernelFamily kTiled = {.kernel = "convolve_tiled",
+                                 .shared = {kMapNumbersText, kStagesText, kSumText},
+                                 .text = R"(
+#define ITEMS 256
+#define STEP (TK * SLICES)
+#define ITEMS_N (TN / RN)
+#define ITEMS_OF_SLICE (TM / RM * ITEMS_N)
+#define X_EACH (STEP * TM / ITEMS)
+#define W_EACH (STEP * TN / ITEMS)
+#define X_ROW (TM + 4)
+#define W_ROW (TN + 4)
+#ifdef QUANTIZED
+#define FACTOR int
+#define MULTIPLY_ADD(sum, x, w) (sum) + (uint)((x) * (w))
+#define X_FACTOR(x) ((x) - numbers.x_zero)
+#define W_FACTOR(w) ((w) - numbers.weight_zero)
+#else
+#define FACTOR float
+#define MULTIPLY_ADD(sum, x, w) multiply_add(x, w, sum)
+#define X_FACTOR(x) (x)
+#define W_FACTOR(w) (w)
+#endif
+
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void convolve_tiled(PARAMETERS) {
+    BIND_ALL;
+    __local FACTOR xs[STEP * X_ROW];
+    __local FACTOR ws[STEP * W_ROW];
+#if SLICES > 1
+    __local SUM sums[(SLICES - 1) * TM * TN];
+#endif
+    const int lane = (int)get_local_id(0);
+    const int first_channel = (int)(get_global_id(0) / ITEMS) * TN;
+    const int first_pixel = (int)get_global_id(1) * TM;
+    const int length = g.filter_h * g.filter_w * g.group_depth;
+    const int slice = lane / ITEMS_OF_SLICE;
+    const int m = lane % ITEMS_OF_SLICE / ITEMS_N * RM;
+    const int n = lane % ITEMS_N * RN;
+
+    // What this item brings: always the same place along the products, and as many pixels and
+    // channels apart as the group has items.
+    const int my_k = lane % STEP;
+    const int my_row = lane / STEP;
+#ifndef POINTWISE
+    int rows[X_EACH];
+    int columns[X_EACH];
+#endif
+    int starts[X_EACH];
+    for (int i = 0; i < X_EACH; ++i) {
+        const int pixel = first_pixel + my_row + i * (ITEMS / STEP);
+#ifdef POINTWISE
+        starts[i] = pixel < g.pixels ? pixel * g.depth : -1;
+#else
+        columns[i] = pixel % g.output_w * g.stride_w - g.left;
+        rows[i] = pixel < g.pixels ? pixel / g.output_w % g.output_h * g.stride_h - g.top
+                                   : -1000000000;
+        starts[i] = pixel / (g.output_w * g.output_h) * g.height;
+#endif
+    }
+    FACTOR next_x[X_EACH];
+    FACTOR next_w[W_EACH];
+    SUM sum[RM][RN];
+    for (int i = 0; i < RM; ++i) {
+        for (int j = 0; j < RN; ++j) {
+            sum[i][j] = 0;
+        }
+    }
+    for (int begin = -STEP; begin < length; begin += STEP) {
+        if (begin >= 0) {
+            for (int i = 0; i < X_EACH; ++i) {
+                xs[my_k * X_ROW + my_row + i * (ITEMS / STEP)] = next_x[i];
+            }
+            for (int i = 0; i < W_EACH; ++i) {
+                ws[my_k * W_ROW + my_row + i * (ITEMS / STEP)] = next_w[i];
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const int k = begin + STEP + my_k;
+#ifndef POINTWISE
+        const int tap = k / g.group_depth;
+        const int channel_of_x = k - tap * g.group_depth;
+        const int down = tap / g.filter_w;
+        const int right = tap - down * g.filter_w;
+#endif
+        for (int i = 0; i < X_EACH; ++i) {
+            next_x[i] = 0;
+#ifdef POINTWISE
+            if (k < length && starts[i] >= 0) {
+                next_x[i] = X_FACTOR(LOAD(X, px, starts[i] + k));
+            }
+#else
+            const int y = rows[i] + down * g.dilation_h;
+            const int x = columns[i] + right * g.dilation_w;
+            if (k < length && y >= 0 && y < g.height && x >= 0 && x < g.width) {
+                next_x[i] = X_FACTOR(LOAD(
+                        X, px, ((starts[i] + y) * g.width + x) * g.depth + channel_of_x));
+            }
+#endif
+        }
+        for (int i = 0; i < W_EACH; ++i) {
+            const int channel = first_channel + my_row + i * (ITEMS / STEP);
+            next_w[i] = 0;
+            if (k < length && channel < g.channels) {
+                next_w[i] = W_FACTOR(LOAD(W, pw, channel * length + k));
+            }
+        }
+        if (begin >= 0) {
+            for (int k_of_slice = 0; k_of_slice < TK; ++k_of_slice) {
+                const int at = slice * TK + k_of_slice;
+                FACTOR x[RM];
+                FACTOR w[RN];
+                for (int i = 0; i < RM; ++i) {
+                    x[i] = xs[at * X_ROW + m + i];
+                }
+                for (int j = 0; j < RN; ++j) {
+                    w[j] = ws[at * W_ROW + n + j];
+                }
+                for (int i = 0; i < RM; ++i) {
+                    for (int j = 0; j < RN; ++j) {
+                        sum[i][j] = MULTIPLY_ADD(sum[i][j], x[i], w[j]);
+                    }
+                }
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+#if SLICES > 1
+    for (int i = 0; i < RM && slice > 0; ++i) {
+        for (int j = 0; j < RN; ++j) {
+            sums[(slice - 1) * TM * TN + (m + i) * TN + n + j] = sum[i][j];
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+    for (int i = 0; i < RM && slice == 0; ++i) {
+        const int pixel = first_pixel + m + i;
+        for (int j = 0; j < RN; ++j) {
+            const int channel = first_channel + n + j;
+            if (pixel < g.pixels && channel < g.channels) {
+                SUM whole = sum[i][j];
+#if SLICES > 1
+                for (int other = 0; other < SLICES - 1; ++other) {
+                    whole += sums[other * TM * TN + (m + i) * TN + n + j];
+                }
+#endif
+                whole += START(channel);
+                VALUE(R) value = FINISH(whole, channel);
+                STAGES(value, pixel * g.channels + channel)
+                STORE(R, output, pixel * g.channels + channel, value);
+            }
+        }
+    }
+}
+)",
+                                 .local = {256, 1, 1}};
+
 constexpr KernelFamily kDepthwise = {.kernel = "convolve_depthwise",
                                      .shared = {kMapNumbersText, kStagesText, kSumText},
                                      .text = R"(
@@ -278,8 +437,15 @@ __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void convolve_transpose
 )",
                                       .local = {32, 4, 1}};
 
+// `channels` and `pixels`: of an item, or of a group's tile.
+struct Spread {
+    int32_t channels = 1;
+    int32_t pixels = 1;
+    size_t itemsPerTile = 1;
+};
+
 Status addLaunch(StepPlan& step, const KernelFamily& family, Activation activation,
-                 const Geometry& geometry, int32_t channelsPerItem, std::string defines,
+                 const Geometry& geometry, const Spread& spread, const std::string& defines,
                  uint64_t productsPerElement) {
     const WeightedSum sum = weightedSumOf(step, activation);
     const Stages stages = stagesOf(step);
@@ -289,9 +455,11 @@ Status addLaunch(StepPlan& step, const KernelFamily& family, Activation activati
     launch->with(step.out(0, step.nodeCount() - 1)).with(geometry).with(sum.numbers);
     launch->arguments.insert(launch->arguments.end(), stages.arguments.begin(),
                              stages.arguments.end());
-    launch->items = {
-            static_cast<size_t>((geometry.channels + channelsPerItem - 1) / channelsPerItem),
-            static_cast<size_t>(geometry.pixels), 1};
+    const auto parts = [](int32_t all, int32_t each) {
+        return static_cast<size_t>((all + each - 1) / each);
+    };
+    launch->items = {parts(geometry.channels, spread.channels) * spread.itemsPerTile,
+                     parts(geometry.pixels, spread.pixels), 1};
     launch->work = static_cast<uint64_t>(geometry.pixels) *
                    static_cast<uint64_t>(geometry.channels) * (productsPerElement + 4);
     return {};
@@ -320,14 +488,80 @@ uint64_t areaOf(const Geometry& geometry) {
     return static_cast<uint64_t>(geometry.filterH) * static_cast<uint64_t>(geometry.filterW);
 }
 
+struct Tile {
+    int32_t pixels = 0;
+    int32_t channels = 0;
+    int32_t pixelsPerItem = 0;
+    int32_t channelsPerItem = 0;
+    int32_t slices = 1;
+    int32_t products = 0;  // of a slice at a time
+};
+
+// From the one that reads least to the one that leaves most groups with work.
+constexpr std::array kTiles = {
+        Tile{.pixels = 64,
+             .channels = 64,
+             .pixelsPerItem = 4,
+             .channelsPerItem = 4,
+             .slices = 1,
+             .products = 16},
+        Tile{.pixels = 32,
+             .channels = 32,
+             .pixelsPerItem = 4,
+             .channelsPerItem = 4,
+             .slices = 4,
+             .products = 8},
+        Tile{.pixels = 16,
+             .channels = 16,
+             .pixelsPerItem = 2,
+             .channelsPerItem = 4,
+             .slices = 8,
+             .products = 8},
+};
+
+// The first whose groups keep every compute unit busy.
+const Tile& tileFor(const Geometry& geometry, uint32_t computeUnits) {
+    for (const Tile& tile : kTiles) {
+        const int64_t groups = int64_t{(geometry.pixels + tile.pixels - 1) / tile.pixels} *
+                               ((geometry.channels + tile.channels - 1) / tile.channels);
+        if (groups >= int64_t{computeUnits} * 3 / 2) {
+            return tile;
+        }
+    }
+    return kTiles.back();
+}
+
+std::string definesOf(const Tile& tile, bool isPointwise) {
+    std::string defines = isPointwise ? "#define POINTWISE 1\n" : "";
+    const auto define = [&defines](std::string_view name, int32_t value) {
+        defines.append("#define ").append(name).append(" ").append(std::to_string(value)) += "\n";
+    };
+    define("TM", tile.pixels);
+    define("TN", tile.channels);
+    define("RM", tile.pixelsPerItem);
+    define("RN", tile.channelsPerItem);
+    define("SLICES", tile.slices);
+    define("TK", tile.products);
+    return defines;
+}
+
 Status addConvolution(StepPlan& step, Activation activation, const Geometry& geometry) {
-    const int32_t channels =
-            geometry.channelsPerGroup % 4 == 0 || geometry.channelsPerGroup == geometry.channels
-                    ? 4
-                    : 1;
-    return addLaunch(step, kConvolution, activation, geometry, channels,
-                     "#define CHANNELS " + std::to_string(channels) + "\n",
-                     areaOf(geometry) * static_cast<uint64_t>(geometry.groupDepth));
+    const uint64_t products = areaOf(geometry) * static_cast<uint64_t>(geometry.groupDepth);
+    const bool isGrouped = geometry.channelsPerGroup != geometry.channels;
+    if (step.facts().prefersTiles && !isGrouped) {
+        const bool isPointwise = areaOf(geometry) == 1 && geometry.strideH == 1 &&
+                                 geometry.strideW == 1 && geometry.top == 0 && geometry.left == 0 &&
+                                 geometry.height == geometry.outputH &&
+                                 geometry.width == geometry.outputW;
+        const Tile& tile = tileFor(geometry, step.facts().computeUnits);
+        return addLaunch(step, kTiled, activation, geometry,
+                         {.channels = tile.channels, .pixels = tile.pixels, .itemsPerTile = 256},
+                         definesOf(tile, isPointwise), products);
+    }
+    // Neighbours of one group read the same elements.
+    const int32_t channels = geometry.channelsPerGroup % 4 == 0 || !isGrouped ? 4 : 1;
+    return addLaunch(step, kConvolution, activation, geometry, {.channels = channels},
+                     "#define CHANNELS " + std::to_string(channels) + "\n", products);
 }
 
 }  // namespace
@@ -363,7 +597,7 @@ Status plan(const DepthwiseConv2d& node, StepPlan& step) {
                              resolveWindow(node.window, x[1], x[2], filter[1], filter[2]));
     Geometry geometry = geometryOf(x, filter, output, node.window, resolved);
     geometry.channelsPerGroup = node.multiplier;
-    return addLaunch(step, kDepthwise, node.activation, geometry, 1, "", areaOf(geometry));
+    return addLaunch(step, kDepthwise, node.activation, geometry, {}, "", areaOf(geometry));
 }
 
 Status plan(const TransposeConv2d& node, StepPlan& step) {
@@ -374,7 +608,7 @@ Status plan(const TransposeConv2d& node, StepPlan& step) {
                              resolveTransposeWindow(node.window, x[1], x[2], filter[1], filter[2],
                                                     output[1], output[2]));
     const Geometry geometry = geometryOf(x, filter, output, node.window, resolved);
-    return addLaunch(step, kTransposed, node.activation, geometry, 1, "",
+    return addLaunch(step, kTransposed, node.activation, geometry, {}, "",
                      areaOf(geometry) * static_cast<uint64_t>(geometry.depth));
 }
 

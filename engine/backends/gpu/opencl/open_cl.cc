@@ -4,8 +4,11 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "engine/backends/loaded/library.h"
 
@@ -73,6 +76,17 @@ Result<std::shared_ptr<const OpenCl>> OpenCl::load(const std::string& path) {
         tried.append(tried.empty() ? "" : ", ").append(name);
     }
     return unavailable("there is no OpenCL: none of " + tried + " loads");
+}
+
+bool OpenCl::isLoaded(const std::string& path) {
+    const auto isThere = [](const char* name) {
+        void* const handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
+        if (handle != nullptr) {
+            dlclose(handle);
+        }
+        return handle != nullptr;
+    };
+    return path.empty() ? std::ranges::any_of(kUsualNames, isThere) : isThere(path.c_str());
 }
 
 }  // namespace halyard::engine::gpu

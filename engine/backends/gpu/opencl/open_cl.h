@@ -25,6 +25,8 @@ struct OpenCl {
     // `path` empty: the first of the usual names that loads. UNAVAILABLE says what was tried: in a
     // program that is linked statically, that nothing can be.
     static Result<std::shared_ptr<const OpenCl>> load(const std::string& path);
+    // Whether this process has it already, with whatever threads it has started.
+    static bool isLoaded(const std::string& path);
 };
 
 }  // namespace halyard::engine::gpu
