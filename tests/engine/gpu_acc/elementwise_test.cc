@@ -15,9 +15,6 @@ using ref_test::halves;
 using ref_test::kInfinity;
 using ref_test::kNan;
 
-constexpr DataType kReals[] = {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,
-                               DataType::QUANT8_ASYMM_SIGNED};
-
 // Numbers of all magnitudes, and those that are none.
 Values numbers(RandomValues& random, DataType type, Shape shape) {
     std::vector<float> elements(static_cast<size_t>(*shape.elementCount()));

@@ -108,9 +108,6 @@ void check(Builder& builder, TensorId output, const std::vector<std::string>& ex
                                      actual.type.type == DataType::FLOAT16 ? 4e-3 : 1e-5, 1.0));
 }
 
-constexpr DataType kReals[] = {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,
-                               DataType::QUANT8_ASYMM_SIGNED};
-
 TEST(GpuAccFusion, TakesActivationsAndSumsIntoConvolutions) {
     HALYARD_NEEDS_DEVICE();
     for (const DataType type : kReals) {

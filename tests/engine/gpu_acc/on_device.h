@@ -26,6 +26,10 @@ using ref_test::RandomValues;
 using ref_test::typeOf;
 using ref_test::Values;
 
+inline constexpr DataType kFloats[] = {DataType::FLOAT32, DataType::FLOAT16};
+inline constexpr DataType kReals[] = {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,
+                                      DataType::QUANT8_ASYMM_SIGNED};
+
 // GpuAcc on PoCL, or on the device that HALYARD_OPENCL_DEVICE names; null where there is none. With
 // products tile by tile, or element by element as processors have them.
 enum class Products { BY_TILES, BY_ELEMENTS };

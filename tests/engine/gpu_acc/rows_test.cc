@@ -11,11 +11,7 @@
 namespace halyard::engine::gpu_test {
 namespace {
 
-constexpr DataType kReals[] = {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,
-                               DataType::QUANT8_ASYMM_SIGNED};
-constexpr DataType kFloats[] = {DataType::FLOAT32, DataType::FLOAT16};
-
-double toleranceOf(DataType type) {
+double toleranceOfRows(DataType type) {
     return type == DataType::FLOAT16 ? 2e-3 : 1e-5;
 }
 
@@ -43,11 +39,11 @@ TEST(GpuAccRows, PoolsAsTheReference) {
                                  .activation = Activation(random.integer(0, 3))};
             const TensorType x = randomType(random, type, {2, 9, 8, 35});
             const Values values = randomValues(random, x);
-            ASSERT_TRUE(agrees(node, {values}, {x}, toleranceOf(type)))
+            ASSERT_TRUE(agrees(node, {values}, {x}, toleranceOfRows(type)))
                     << toString(NodeDescriptor(node)) << " of " << x.toString();
             if (function == Function::AVERAGE) {
                 ASSERT_TRUE(agrees(node, {values}, {withQuantization(random, type, 0.02F)},
-                                   toleranceOf(type)))
+                                   toleranceOfRows(type)))
                         << toString(NodeDescriptor(node)) << " of " << x.toString();
             }
         }
@@ -69,7 +65,7 @@ TEST(GpuAccRows, ReducesAsTheReference) {
                             ? ref_test::bools(x.shape, std::vector<uint8_t>(4200, random.coin()))
                             : randomValues(random, x);
             const double tolerance =
-                    function == Function::SUM ? 10 * toleranceOf(type) : toleranceOf(type);
+                    function == Function::SUM ? 10 * toleranceOfRows(type) : toleranceOfRows(type);
             ASSERT_TRUE(agrees(node,
                                {values, ref_test::ints({static_cast<int32_t>(list.size())}, list)},
                                {withQuantization(random, type, 0.02F)}, tolerance))
@@ -113,7 +109,8 @@ TEST(GpuAccRows, NormalisesAsTheReference) {
     SCOPED_TRACE(random.seedText());
     const auto check = [&](const NodeDescriptor& node, DataType type, TensorType output) {
         const TensorType x = randomType(random, type, {3, 7, 70});
-        ASSERT_TRUE(agrees(node, {randomValues(random, x)}, {std::move(output)}, toleranceOf(type)))
+        ASSERT_TRUE(
+                agrees(node, {randomValues(random, x)}, {std::move(output)}, toleranceOfRows(type)))
                 << toString(node) << " of " << x.toString();
     };
     for (const DataType type : kReals) {
@@ -143,7 +140,7 @@ TEST(GpuAccRows, NormalisesPicturesAsTheReference) {
     for (const DataType type : kFloats) {
         const TensorType x = randomType(random, type, {2, 9, 10, 5});
         ASSERT_TRUE(agrees(InstanceNormalize{.gamma = 1.5F, .beta = 0.25F, .epsilon = 1e-3F},
-                           {randomValues(random, x)}, {x}, 10 * toleranceOf(type)))
+                           {randomValues(random, x)}, {x}, 10 * toleranceOfRows(type)))
                 << x.toString();
     }
 }

@@ -14,7 +14,7 @@ namespace {
 
 const std::vector<int32_t> kAround = {0, 0, 1, 2, 3, 1, 0, 0};
 
-TensorId convolve(TestGraph& test, TensorId x, const Window2d& window) {
+TensorId convolvePadded(TestGraph& test, TensorId x, const Window2d& window) {
     return test.node(Conv2d{.window = window},
                      {x, test.constant(floatType({3, 3, 3, 2})), test.constant(floatType({3}))});
 }
@@ -28,7 +28,7 @@ TEST(FoldPads, BecomesTheConvolutionsPadding) {
         TestGraph test;
         const TensorId x = test.input(floatType({2, 7, 8, 2}));
         const TensorId padded = test.node(Pad(), {x, test.paddings(kAround), kNoTensor});
-        const Graph before = test.build({convolve(test, padded, window)});
+        const Graph before = test.build({convolvePadded(test, padded, window)});
         const Graph graph = after(foldPads, before);
         EXPECT_EQ(kindsOf(graph), Kinds{"Conv2d"});
         EXPECT_EQ(graph.node(0).sources, (std::vector<uint32_t>{0, 1}));
@@ -58,19 +58,20 @@ TEST(FoldPads, KeepsWhatIsNotZeroOrNotSpatial) {
     const TensorId x = test.input(floatType({1, 4, 4, 2}));
     const TensorId one = test.constant(ref_test::floats({1}, {1.0F}));
     const TensorId ones = test.node(Pad(), {x, test.paddings(kAround), one});
-    EXPECT_EQ(after(foldPads, test.build({convolve(test, ones, {})})).nodes().size(), 2U);
+    EXPECT_EQ(after(foldPads, test.build({convolvePadded(test, ones, {})})).nodes().size(), 2U);
 
     TestGraph deep;
     const TensorId y = deep.input(floatType({1, 4, 4, 1}));
     const TensorId channels =
             deep.node(Pad(), {y, deep.paddings({0, 0, 0, 0, 0, 0, 0, 1}), kNoTensor});
-    EXPECT_EQ(after(foldPads, deep.build({convolve(deep, channels, {})})).nodes().size(), 2U);
+    EXPECT_EQ(after(foldPads, deep.build({convolvePadded(deep, channels, {})})).nodes().size(), 2U);
 
     TestGraph mirrored;
     const TensorId z = mirrored.input(floatType({1, 6, 6, 2}));
     const TensorId edges = mirrored.node(Pad{.mode = Pad::Mode::REFLECT},
                                          {z, mirrored.paddings(kAround), kNoTensor});
-    EXPECT_EQ(after(foldPads, mirrored.build({convolve(mirrored, edges, {})})).nodes().size(), 2U);
+    EXPECT_EQ(after(foldPads, mirrored.build({convolvePadded(mirrored, edges, {})})).nodes().size(),
+              2U);
 }
 
 // A zero of a tensor makes a NaN of them, and a window leaves out what lies beside the picture.

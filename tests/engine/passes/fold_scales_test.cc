@@ -12,7 +12,7 @@ namespace {
 using Function = Binary::Function;
 constexpr double kRounding = 1e-5;
 
-TensorId convolve(TestGraph& test, TensorId x, Activation activation = Activation::NONE) {
+TensorId convolveActive(TestGraph& test, TensorId x, Activation activation = Activation::NONE) {
     return test.node(Conv2d{.activation = activation},
                      {x, test.constant(floatType({3, 3, 3, 2})), test.constant(floatType({3}))});
 }
@@ -28,7 +28,7 @@ TEST(FoldScales, FoldsScalesAndOffsetsOfChannelsIntoTheWeights) {
         for (const bool constantFirst : {false, true}) {
             for (const Shape& shape : {Shape({3}), Shape({1, 1, 1, 3}), Shape({1}), Shape({})}) {
                 TestGraph test;
-                const TensorId y = convolve(test, test.input(floatType({1, 6, 6, 2})));
+                const TensorId y = convolveActive(test, test.input(floatType({1, 6, 6, 2})));
                 const TensorId c = test.constant(floatType(shape));
                 const Graph before = test.build({test.node(
                         Binary{.function = function, .activation = Activation::RELU},
@@ -57,7 +57,7 @@ TEST(FoldScales, FoldsIntoDepthwiseConvolutionsAndFullyConnected) {
 TEST(FoldScales, KeepsWhatIsNotPerChannel) {
     for (const Shape& shape : {Shape({4, 1}), Shape({1, 4, 4, 3}), Shape({1, 1, 1, 1, 3})}) {
         TestGraph test;
-        const TensorId y = convolve(test, test.input(floatType({1, 6, 6, 2})));
+        const TensorId y = convolveActive(test, test.input(floatType({1, 6, 6, 2})));
         expectFolded(test,
                      test.build({test.node(Binary{.function = Function::MUL},
                                            {y, test.constant(floatType(shape))})}),
@@ -75,9 +75,10 @@ TEST(FoldScales, KeepsOtherFunctionsAndWhatComesBehindAnActivation) {
     TestGraph test;
     const TensorId x = test.input(floatType({1, 6, 6, 2}));
     const TensorId c = test.constant(floatType({3}));
-    const TensorId most = test.node(Binary{.function = Function::MAXIMUM}, {convolve(test, x), c});
-    const TensorId scaled =
-            test.node(Binary{.function = Function::MUL}, {convolve(test, x, Activation::RELU), c});
+    const TensorId most =
+            test.node(Binary{.function = Function::MAXIMUM}, {convolveActive(test, x), c});
+    const TensorId scaled = test.node(Binary{.function = Function::MUL},
+                                      {convolveActive(test, x, Activation::RELU), c});
     expectFolded(test, test.build({most, scaled}), {"Conv2d", "Binary", "Conv2d", "Binary"});
 }
 
@@ -97,7 +98,7 @@ TEST(FoldScales, KeepsWeightsThatAreSharedOrComputed) {
 
 TEST(FoldScales, KeepsWhatSomebodyElseReads) {
     TestGraph test;
-    const TensorId y = convolve(test, test.input(floatType({1, 6, 6, 2})));
+    const TensorId y = convolveActive(test, test.input(floatType({1, 6, 6, 2})));
     const TensorId z =
             test.node(Binary{.function = Function::MUL}, {y, test.constant(floatType({3}))});
     expectFolded(test, test.build({y, z}), {"Conv2d", "Binary"});

@@ -19,7 +19,7 @@ TensorId transpose(TestGraph& test, TensorId x, const std::vector<int32_t>& orde
 }
 
 // A convolution of an NCHW model, as the driver lowers it.
-TensorId convolve(TestGraph& test, TensorId x) {
+TensorId convolveNchw(TestGraph& test, TensorId x) {
     const TensorId nhwc = transpose(test, x, kToNhwc);
     const TensorId y = test.node(
             Conv2d{.window = {.padding = PaddingScheme::SAME}},
@@ -37,7 +37,7 @@ TEST(MoveTransposes, LeavesTwoOfAChainOfNchwConvolutions) {
     TestGraph test;
     TensorId x = test.input(floatType({1, 2, 5, 6}));
     for (int i = 0; i < 4; ++i) {
-        x = convolve(test, x);
+        x = convolveNchw(test, x);
     }
     const Graph before = test.build({x});
     EXPECT_EQ(transposesLeft(test, before), 2U);
@@ -47,22 +47,22 @@ TEST(MoveTransposes, LeavesTwoOfAChainOfNchwConvolutions) {
 
 TEST(MoveTransposes, GoesThroughElementwiseNodesAndResidualConnections) {
     TestGraph test;
-    TensorId x = convolve(test, test.input(floatType({1, 2, 5, 6})));
+    TensorId x = convolveNchw(test, test.input(floatType({1, 2, 5, 6})));
     for (int i = 0; i < 3; ++i) {
-        TensorId y = test.node(Activate(), {convolve(test, x)});
+        TensorId y = test.node(Activate(), {convolveNchw(test, x)});
         y = test.node(Binary{.function = Binary::Function::MUL},
                       {y, test.constant(floatType({1, 2, 1, 1}))});
         y = test.node(Binary(), {test.constant(floatType({2, 1, 1})), y}, floatType({}));
         y = test.node(Binary(), {y, test.constant(floatType({}))});
         x = test.node(Binary(), {x, y});
     }
-    EXPECT_EQ(transposesLeft(test, test.build({convolve(test, x)})), 2U);
+    EXPECT_EQ(transposesLeft(test, test.build({convolveNchw(test, x)})), 2U);
 }
 
 TEST(MoveTransposes, GoesThroughConcatPadSplitSoftmaxAndReduce) {
     TestGraph test;
     const TensorId x = test.input(floatType({1, 2, 5, 6}));
-    TensorId y = test.node(Concat{.axis = 1}, {convolve(test, x), convolve(test, x)});
+    TensorId y = test.node(Concat{.axis = 1}, {convolveNchw(test, x), convolveNchw(test, x)});
     y = test.node(Pad(), {y, test.paddings({0, 0, 0, 0, 1, 2, 3, 0}), kNoTensor});
     y = test.node(Softmax{.axis = 1}, {y});
     y = test.node(Reduce{.function = Reduce::Function::MEAN, .keepDims = true},
@@ -73,11 +73,11 @@ TEST(MoveTransposes, GoesThroughConcatPadSplitSoftmaxAndReduce) {
 
 TEST(MoveTransposes, LeavesNoneWhereAReductionTakesTheAxes) {
     TestGraph test;
-    const TensorId y = convolve(test, test.input(floatType({1, 2, 5, 6})));
+    const TensorId y = convolveNchw(test, test.input(floatType({1, 2, 5, 6})));
     const TensorId mean = test.node(Reduce(), {y, test.ints({2, 3})});
     EXPECT_EQ(transposesLeft(test, test.build({mean})), 1U);
     TestGraph other;
-    const TensorId z = convolve(other, other.input(floatType({1, 2, 5, 6})));
+    const TensorId z = convolveNchw(other, other.input(floatType({1, 2, 5, 6})));
     const TensorId rows =
             other.node(Reduce{.function = Reduce::Function::MAX}, {z, other.ints({3})});
     EXPECT_EQ(transposesLeft(other, other.build({rows})), 2U) << "three axes are left to order";
