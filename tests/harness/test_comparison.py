@@ -281,7 +281,7 @@ def test_a_backend_that_ran_nothing_gave_no_answer(option: list[str]) -> None:
     """Another one has, which agrees with itself."""
     done = CliRunner().invoke(cli, ["compare", "CpuRef", "GpuAcc", *_MODEL, *option])
     assert done.exit_code == 1, done.output
-    said = "GpuAcc gave nothing: GpuAcc is not in this build of the driver, and CpuRef ran all"
+    said = "GpuAcc gave nothing: GpuAcc is not in this build of the driver, or not on this machine"
     assert said in " ".join(done.output.split())
     assert done.output.splitlines()[-1] == "not compared: a side gave nothing"
 

@@ -246,7 +246,7 @@ Result<std::unique_ptr<CompilerProcess>> CompilerProcess::start(const DeviceChoi
         return Status(StatusCode::UNAVAILABLE, std::string("socketpair(): ") + strerror(errno));
     }
     FileDescriptor own(sockets[0]);
-    const FileDescriptor other(sockets[1]);
+    FileDescriptor other(sockets[1]);
     // A child of a child belongs to nobody, who would have to wait for it when system calls are
     // filtered.
     const pid_t pid = fork();
@@ -254,13 +254,23 @@ Result<std::unique_ptr<CompilerProcess>> CompilerProcess::start(const DeviceChoi
         if (fork() != 0) {
             _exit(0);
         }
+        // What is sent to the driver's group, to stop it or to end it, is not meant for it.
+        setsid();
         begin(other.get(), "opencl keeper");
+        const uint8_t hasBegun = 1;
+        sendAll(kSocket, &hasBegun, sizeof hasBegun);
         Keeper(choice, longest).keep();
     }
     if (pid < 0) {
         return Status(StatusCode::UNAVAILABLE, std::string("fork(): ") + strerror(errno));
     }
     while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    other.reset();
+    // Not before it has let go of this process's files: whoever reads them waits for their end.
+    uint8_t hasBegun = 0;
+    if (!receiveAll(own.get(), &hasBegun, sizeof hasBegun)) {
+        return Status(StatusCode::UNAVAILABLE, "the process for the compiler has ended");
     }
     return std::make_unique<CompilerProcess>(std::move(own));
 }
