@@ -31,13 +31,20 @@ constexpr int kIdleMilliseconds = 10'000;
 constexpr uint32_t kMostBytes = uint32_t{1} << 28;
 constexpr int kSocket = 3;  // of the keeper and of the compiler, which have no other descriptors
 
+enum class Kind : uint32_t {
+    BUILD,    // the source of a program
+    ATTEMPT,  // the same
+    DONE,     // what was asked for
+    FAILED,   // words
+};
+
 struct Header {
-    uint32_t isFailure = 0;  // the bytes are words
+    Kind kind = Kind::FAILED;
     uint32_t size = 0;
 };
 
 struct Message {
-    bool isFailure = false;
+    Kind kind = Kind::FAILED;
     std::vector<uint8_t> bytes;
 };
 
@@ -73,15 +80,14 @@ bool receiveAll(int socket, void* data, size_t size) {
     return true;
 }
 
-bool sendMessage(int socket, bool isFailure, std::span<const uint8_t> bytes) {
-    const Header header = {.isFailure = isFailure ? 1U : 0U,
-                           .size = static_cast<uint32_t>(bytes.size())};
+bool sendMessage(int socket, Kind kind, std::span<const uint8_t> bytes) {
+    const Header header = {.kind = kind, .size = static_cast<uint32_t>(bytes.size())};
     return bytes.size() <= kMostBytes && sendAll(socket, &header, sizeof header) &&
            sendAll(socket, bytes.data(), bytes.size());
 }
 
 bool sendFailure(int socket, std::string_view words) {
-    return sendMessage(socket, true,
+    return sendMessage(socket, Kind::FAILED,
                        {reinterpret_cast<const uint8_t*>(words.data()), words.size()});
 }
 
@@ -91,7 +97,7 @@ std::optional<Message> receiveMessage(int socket) {
     if (!receiveAll(socket, &header, sizeof header) || header.size > kMostBytes) {
         return std::nullopt;
     }
-    Message message = {.isFailure = header.isFailure != 0, .bytes = {}};
+    Message message = {.kind = header.kind, .bytes = {}};
     message.bytes.resize(header.size);
     if (!receiveAll(socket, message.bytes.data(), message.bytes.size())) {
         return std::nullopt;
@@ -134,12 +140,23 @@ void begin(int socket, const char* name) {
             continue;
         }
         const std::string source(request->bytes.begin(), request->bytes.end());
+        if (request->kind == Kind::ATTEMPT) {
+            const Result<int32_t> number = attemptSource(**device, source);
+            if (number.ok()) {
+                const auto bytes = std::as_bytes(std::span(&*number, 1));
+                sendMessage(kSocket, Kind::DONE,
+                            {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+            } else {
+                sendFailure(kSocket, number.status().message());
+            }
+            continue;
+        }
         const Result<ProgramHandle> program = buildFromSource(**device, source);
         if (!program.ok()) {
             sendFailure(kSocket, program.status().message());
             continue;
         }
-        sendMessage(kSocket, false, binaryOf(**device, program->get()));
+        sendMessage(kSocket, Kind::DONE, binaryOf(**device, program->get()));
     }
     _exit(0);
 }
@@ -198,7 +215,7 @@ class Keeper {
         if (mCompiler <= 0) {
             return "there is no process for the compiler";
         }
-        if (!sendMessage(mToCompiler, false, request.bytes)) {
+        if (!sendMessage(mToCompiler, request.kind, request.bytes)) {
             return "the compiler " + endCompiler();
         }
         if (waitFor(mToCompiler, mLongest) == 0) {
@@ -209,7 +226,11 @@ class Keeper {
         if (!message.has_value()) {
             return "the compiler " + endCompiler();
         }
-        sendMessage(kSocket, message->isFailure, message->bytes);
+        sendMessage(kSocket, message->kind, message->bytes);
+        if (request.kind == Kind::ATTEMPT && message->kind == Kind::FAILED) {
+            // Its context may be of no use any more.
+            endCompiler();
+        }
         return "";
     }
 
@@ -275,20 +296,40 @@ Result<std::unique_ptr<CompilerProcess>> CompilerProcess::start(const DeviceChoi
     return std::make_unique<CompilerProcess>(std::move(own));
 }
 
-Result<std::vector<uint8_t>> CompilerProcess::build(const std::string& source) {
-    const std::lock_guard lock(mMutex);
+namespace {
+
+Result<std::vector<uint8_t>> ask(int socket, Kind wish, const std::string& source) {
     const std::span text(reinterpret_cast<const uint8_t*>(source.data()), source.size());
     std::optional<Message> answer;
-    if (sendMessage(mSocket.get(), false, text)) {
-        answer = receiveMessage(mSocket.get());
+    if (sendMessage(socket, wish, text)) {
+        answer = receiveMessage(socket);
     }
     if (!answer.has_value()) {
         return internalError("the process that keeps the compiler is gone");
     }
-    if (answer->isFailure) {
+    if (answer->kind != Kind::DONE) {
         return internalError(std::string(answer->bytes.begin(), answer->bytes.end()));
     }
     return std::move(answer->bytes);
+}
+
+}  // namespace
+
+Result<std::vector<uint8_t>> CompilerProcess::build(const std::string& source) {
+    const std::lock_guard lock(mMutex);
+    return ask(mSocket.get(), Kind::BUILD, source);
+}
+
+Result<int32_t> CompilerProcess::attempt(const std::string& source) {
+    const std::lock_guard lock(mMutex);
+    HALYARD_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes,
+                             ask(mSocket.get(), Kind::ATTEMPT, source));
+    int32_t number = 0;
+    if (bytes.size() != sizeof number) {
+        return internalError("an attempt has no number");
+    }
+    std::memcpy(&number, bytes.data(), sizeof number);
+    return number;
 }
 
 }  // namespace halyard::engine::gpu

@@ -33,6 +33,10 @@ class CompilerProcess {
     // another.
     Result<std::vector<uint8_t>> build(const std::string& source);
 
+    // What attemptSource() gives there: a kernel that no one has tried may take the process with
+    // it.
+    Result<int32_t> attempt(const std::string& source);
+
     explicit CompilerProcess(FileDescriptor socket) : mSocket(std::move(socket)) {}
 
   private:

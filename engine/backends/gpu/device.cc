@@ -135,6 +135,7 @@ Candidate examine(const OpenCl& cl, const std::string& platform, cl_device_id id
     facts.groupSize = ask.number<size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE);
     facts.localBytes = ask.number<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE);
     facts.hasDoubles = ask.text(CL_DEVICE_EXTENSIONS).find("cl_khr_fp64") != std::string::npos;
+    facts.mayHavePtx = platform.find("NVIDIA") != std::string::npos;
     facts.dividesExactly = (ask.number<cl_device_fp_config>(CL_DEVICE_SINGLE_FP_CONFIG) &
                             CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
     candidate.refusal = refusalOf(ask, facts);
@@ -241,6 +242,7 @@ Result<std::shared_ptr<const Device>> Device::open(const DeviceChoice& choice) {
     }
     ContextHandle owned(cl, context);
     DeviceFacts facts = chosen->facts;
+    facts.tileForm = choice.tileForm;
     facts.prefersTiles = (choice.tilesAnywhere || !isProcessor(*chosen)) &&
                          facts.groupSize >= kTileItems && facts.localBytes >= kTileBytes;
     return std::make_shared<const Device>(std::move(cl), chosen->id, std::move(facts),

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/backends/gpu/fusion.h"
+#include "engine/backends/gpu/instructions.h"
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/launch.h"
 #include "engine/backends/gpu/run_queue.h"
@@ -53,6 +54,8 @@ struct PieceParts {
     ChargedBuffer uploaded;
     Blobs blobs;
     std::shared_ptr<Budget> deviceMemory;  // null: not limited
+    Instructions instructions;
+    bool mayRound = false;  // float32 may be computed with float16's precision
 };
 
 uint64_t nextNumber() {
@@ -158,6 +161,8 @@ Status GpuShaped::planSteps(const Checkpoint& checkpoint) {
                                                .layout = mLayout,
                                                .types = mTypes,
                                                .present = mPresent,
+                                               .instructions = mParts->instructions,
+                                               .mayRound = mParts->mayRound,
                                                .plan = mPlan};
     for (size_t step = 0; step < mLayout.steps.size(); ++step) {
         // A program may have to be built.
@@ -346,8 +351,31 @@ std::map<LocalId, GpuPiece::Reading> GpuPiece::readingsOfConstants() const {
     return readings;
 }
 
+ProductTypes productTypesOf(const CompileArguments& arguments) {
+    ProductTypes types;
+    for (const NodeId node : arguments.piece.nodes) {
+        for (const TensorId input : arguments.graph->node(node).inputs) {
+            if (input == kNoTensor) {
+                continue;
+            }
+            const DataType type = arguments.graph->tensor(input).type.type;
+            types.bytes = types.bytes || isQuantized(type);
+            types.halves = types.halves || type == DataType::FLOAT16;
+            types.roughFloats = types.roughFloats || type == DataType::FLOAT32;
+        }
+    }
+    types.roughFloats =
+            types.roughFloats && (arguments.graph->relaxedFloat() || arguments.options.fastMath);
+    return types;
+}
+
 Status GpuPiece::compile(const CompileArguments& arguments) {
-    const std::vector<FusedNodes> fused = findFusions(*arguments.graph, arguments.piece);
+    mParts->mayRound = arguments.graph->relaxedFloat() || arguments.options.fastMath;
+    mParts->instructions =
+            instructionsOf(productTypesOf(arguments), mParts->resources.device->facts(),
+                           mParts->resources.programs, arguments.blobs);
+    const std::vector<FusedNodes> fused =
+            findFusions(*arguments.graph, arguments.piece, mParts->resources.device->facts());
     HALYARD_ASSIGN_OR_RETURN(mParts->layout, layOut(arguments.graph, arguments.piece, fused));
     for (const LocalStep& step : mParts->layout.steps) {
         std::string& name = mParts->names.emplace_back("gpu::");

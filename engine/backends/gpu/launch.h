@@ -64,6 +64,10 @@ struct Launch {
         arguments.emplace_back(byValue(value));
         return *this;
     }
+    Launch& withAll(const std::vector<std::variant<Operand, ByValue>>& more) {
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return *this;
+    }
     Launch& withAll(std::span<const int32_t> values) {
         const auto bytes = std::as_bytes(values);
         arguments.emplace_back(ByValue(bytes.begin(), bytes.end()));

@@ -10,6 +10,8 @@ namespace halyard::engine::gpu {
 namespace {
 
 constexpr size_t kMostLogBytes = 2000;
+// Of the one group of an attempt.
+constexpr size_t kAttemptItems = 32;
 
 Status build(const Device& device, cl_program program) {
     const OpenCl& cl = device.cl();
@@ -67,6 +69,32 @@ Result<ProgramHandle> buildFromBinary(const Device& device, std::span<const uint
     HALYARD_RETURN_IF_ERROR(check(taken, "clCreateProgramWithBinary"));
     HALYARD_RETURN_IF_ERROR(build(device, program.get()));
     return program;
+}
+
+Result<int32_t> attemptSource(const Device& device, const std::string& source) {
+    const OpenCl& cl = device.cl();
+    HALYARD_ASSIGN_OR_RETURN(const ProgramHandle program, buildFromSource(device, source));
+    HALYARD_ASSIGN_OR_RETURN(const QueueHandle queue, device.makeQueue());
+    cl_int code = CL_SUCCESS;
+    const KernelHandle kernel(device.library(), cl.clCreateKernel(program.get(), "attempt", &code));
+    HALYARD_RETURN_IF_ERROR(check(code, "clCreateKernel"));
+    int32_t number = -1;
+    const MemoryHandle memory(
+            device.library(),
+            cl.clCreateBuffer(device.context(), CL_MEM_READ_WRITE, sizeof number, nullptr, &code));
+    HALYARD_RETURN_IF_ERROR(check(code, "clCreateBuffer"));
+    const cl_mem buffer = memory.get();
+    HALYARD_RETURN_IF_ERROR(
+            check(cl.clSetKernelArg(kernel.get(), 0, sizeof buffer, &buffer), "clSetKernelArg"));
+    const size_t items = kAttemptItems;
+    HALYARD_RETURN_IF_ERROR(check(cl.clEnqueueNDRangeKernel(queue.get(), kernel.get(), 1, nullptr,
+                                                            &items, &items, 0, nullptr, nullptr),
+                                  "clEnqueueNDRangeKernel"));
+    HALYARD_RETURN_IF_ERROR(
+            check(cl.clEnqueueReadBuffer(queue.get(), buffer, CL_TRUE, 0, sizeof number, &number, 0,
+                                         nullptr, nullptr),
+                  "clEnqueueReadBuffer"));
+    return number;
 }
 
 std::vector<uint8_t> binaryOf(const Device& device, cl_program program) {

@@ -3,12 +3,14 @@
 #include "engine/backends/gpu/programs.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 #include <utility>
 
 #include "engine/backends/gpu/kernels/prelude.h"
 #include "engine/backends/gpu/program_build.h"
+#include "engine/base/log.h"
 #include "engine/numerics/fingerprint.h"
 
 namespace halyard::engine::gpu {
@@ -22,6 +24,9 @@ std::string preludeFor(const DeviceFacts& facts) {
     std::string prelude;
     if (facts.hasDoubles) {
         prelude += "#define HAS_DOUBLES 1\n";
+    }
+    if (facts.type != CL_DEVICE_TYPE_CPU) {
+        prelude += "#define UNROLLS 1\n";
     }
     if (facts.dividesExactly) {
         prelude += "#define DIVIDES_EXACTLY 1\n";
@@ -63,16 +68,23 @@ Programs::Programs(std::shared_ptr<const Device> device, std::unique_ptr<Compile
       mCompiler(std::move(compiler)),
       mPrelude(preludeFor(mDevice->facts())) {}
 
-Result<std::shared_ptr<const Program>> Programs::get(const KernelFamily& family,
-                                                     const std::string& defines,
-                                                     const Blobs& blobs) {
+std::string Programs::sourceOf(const KernelFamily& family, const std::string& defines) const {
     std::string source = defines + mPrelude;
     for (const std::string_view shared : family.shared) {
         source.append(shared);
     }
-    source.append(family.text);
-    std::string identity = mDevice->facts().identity() + "\n";
-    identity.append(compilerOptions(mDevice->facts())).append("\n").append(source);
+    return source.append(family.text);
+}
+
+std::string Programs::identityOf(const std::string& source) const {
+    return mDevice->facts().identity() + "\n" + compilerOptions(mDevice->facts()) + "\n" + source;
+}
+
+Result<std::shared_ptr<const Program>> Programs::get(const KernelFamily& family,
+                                                     const std::string& defines,
+                                                     const Blobs& blobs) {
+    std::string source = sourceOf(family, defines);
+    const std::string identity = identityOf(source);
     const std::string name = "program/" + hexOf(fingerprint64(std::as_bytes(std::span(identity))));
     const std::optional<Blob> blob = blobs.get(name);
     const std::span<const uint8_t> kept = binaryIn(blob, identity);
@@ -98,6 +110,39 @@ Result<std::shared_ptr<const Program>> Programs::get(const KernelFamily& family,
         HALYARD_RETURN_IF_ERROR(keep(blobs, name, identity, program->binary()));
     }
     return program;
+}
+
+int32_t Programs::attempt(const KernelFamily& family, const std::string& defines,
+                          const Blobs& blobs) {
+    const std::string source = sourceOf(family, defines);
+    const std::string identity = identityOf(source);
+    const std::string name = "attempt/" + hexOf(fingerprint64(std::as_bytes(std::span(identity))));
+    const std::optional<Blob> blob = blobs.get(name);
+    int32_t number = -1;
+    if (const std::span<const uint8_t> kept = binaryIn(blob, identity);
+        kept.size() == sizeof number) {
+        std::memcpy(&number, kept.data(), sizeof number);
+        return number;
+    }
+    {
+        const std::lock_guard lock(mMutex);
+        if (const auto found = mAttempts.find(source); found != mAttempts.end()) {
+            number = found->second;
+        } else {
+            if (mCompiler != nullptr) {
+                const Result<int32_t> attempted = mCompiler->attempt(source);
+                number = attempted.ok() ? *attempted : -1;
+            }
+            mAttempts.emplace(source, number);
+        }
+    }
+    std::array<uint8_t, sizeof number> bytes = {};
+    std::memcpy(bytes.data(), &number, sizeof number);
+    // Without a place to keep it the next process tries again.
+    if (const Status kept = keep(blobs, name, identity, bytes); !kept.ok()) {
+        log(LogLevel::WARNING, "what a trial has shown is not kept: " + kept.toString());
+    }
+    return number;
 }
 
 // A driver that does not take a binary, or gives none, leaves the source.

@@ -25,7 +25,7 @@ namespace halyard::engine::gpu {
 // Kernels of one text, which differ by what is defined before it.
 struct KernelFamily {
     std::string_view kernel;                      // the function's name
-    std::array<std::string_view, 3> shared = {};  // OpenCL C that other families have as well
+    std::array<std::string_view, 5> shared = {};  // OpenCL C that other families have as well
     std::string_view text;                        // what follows it
     size_t local[3] = {1, 1, 1};                  // items of a group, which the text requires
 };
@@ -59,7 +59,16 @@ class Programs {
     Result<std::shared_ptr<const Program>> get(const KernelFamily& family,
                                                const std::string& defines, const Blobs& blobs);
 
+    // The number that a kernel writes whose only parameter is where to, and which one group of
+    // items runs, in the compiler's process; -1 where it does not build, does not run, or where
+    // there is no such process. Kept in `blobs`, as programs are.
+    int32_t attempt(const KernelFamily& family, const std::string& defines, const Blobs& blobs);
+
   private:
+    std::string sourceOf(const KernelFamily& family, const std::string& defines) const;
+    // What a source is built for and of, and under which name it is kept.
+    std::string identityOf(const std::string& source) const;
+
     Result<std::shared_ptr<const Program>> make(const KernelFamily& family,
                                                 const std::string& source,
                                                 std::span<const uint8_t> kept) const;
@@ -69,6 +78,7 @@ class Programs {
     const std::string mPrelude;  // before every text
     std::mutex mMutex;
     std::map<std::string, std::shared_ptr<const Program>> mBuilt;  // by the whole source
+    std::map<std::string, int32_t> mAttempts;                      // the same
 };
 
 }  // namespace halyard::engine::gpu

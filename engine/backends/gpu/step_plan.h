@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/backends/gpu/device.h"
+#include "engine/backends/gpu/instructions.h"
 #include "engine/backends/gpu/launch.h"
 #include "engine/backends/gpu/programs.h"
 #include "engine/base/status.h"
@@ -38,12 +39,16 @@ class StepPlan {
         const PieceLayout& layout;
         std::span<const TensorType> types;  // per local tensor
         const std::vector<bool>& present;   // the same: false where an input was left out
+        const Instructions& instructions;
+        bool mayRound;  // float32 may be computed with float16's precision
         PiecePlan& plan;
     };
     StepPlan(const Environment& environment, size_t step)
         : mEnvironment(environment), mStep(step), mNodes(environment.layout.steps[step].nodes) {}
 
     const DeviceFacts& facts() const { return mEnvironment.facts; }
+    const Instructions& instructions() const { return mEnvironment.instructions; }
+    bool mayRound() const { return mEnvironment.mayRound; }
     // Node `which` of those that the step computes together.
     size_t nodeCount() const { return mNodes.size(); }
     const Node& node(size_t which = 0) const { return *mNodes[which].node; }

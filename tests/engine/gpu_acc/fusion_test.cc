@@ -93,7 +93,8 @@ Values run(const Graph& graph, const Backend& backend, const std::vector<Values>
 }
 
 // With the names of the kernels.
-void check(Builder& builder, TensorId output, const std::vector<std::string>& expected) {
+void check(Builder& builder, TensorId output, const std::vector<std::string>& expected,
+           Products products = Products::BY_ELEMENTS) {
     SCOPED_TRACE(builder.random().seedText());
     const Graph graph = builder.graph(output);
     std::vector<Values> inputs;
@@ -101,9 +102,10 @@ void check(Builder& builder, TensorId output, const std::vector<std::string>& ex
         inputs.push_back(builder.random().values(graph.tensor(input).type));
     }
     std::vector<std::string> kernels;
-    const Values actual = run(graph, *backend(), inputs, &kernels);
+    const Values actual = run(graph, *backend(products), inputs, &kernels);
     EXPECT_EQ(kernels, expected);
-    EXPECT_TRUE(cpu_test::sameValues(run(graph, *backend(), inputs), actual, 0)) << "traced or not";
+    EXPECT_TRUE(cpu_test::sameValues(run(graph, *backend(products), inputs), actual, 0))
+            << "traced or not";
     EXPECT_TRUE(cpu_test::sameValues(actual, run(graph, *makeCpuRef(), inputs),
                                      actual.type.type == DataType::FLOAT16 ? 4e-3 : 1e-5, 1.0));
 }
@@ -139,6 +141,56 @@ TEST(GpuAccFusion, TakesThemIntoDepthwiseOnes) {
         const TensorId other = builder.input(shape);
         const TensorId sum = builder.add(Binary(), {active, other}, shape);
         check(builder, sum, {"gpu::DepthwiseConv2d + Activate + Binary"});
+    }
+}
+
+// In the forms of tiles, with strides, larger windows, edges that no tile divides and what stands
+// between the two.
+TEST(GpuAccFusion, TakesDepthwiseConvolutionsOfExpandedPixels) {
+    HALYARD_NEEDS_DEVICE();
+    struct Case {
+        Shape x;
+        int32_t channels;
+        int32_t size;
+        int32_t stride;
+        Shape output;
+        bool hasActivation;
+    };
+    const Case cases[] = {
+            {{1, 9, 11, 8}, 40, 3, 1, {1, 9, 11, 40}, false},
+            {{2, 13, 9, 12}, 20, 3, 2, {2, 7, 5, 20}, false},
+            {{1, 14, 14, 16}, 48, 5, 1, {1, 14, 14, 48}, true},
+            {{1, 7, 8, 7}, 9, 5, 2, {1, 4, 4, 9}, true},
+    };
+    for (const DataType type : kReals) {
+        for (int form = 0; form < 4; ++form) {
+            {
+                const Case& each = cases[form];
+                SCOPED_TRACE(std::string(toString(type)) + " " + each.x.toString() + " form " +
+                             std::to_string(form));
+                Builder builder(type);
+                const TensorId x = builder.input(each.x);
+                const Shape expanded = {each.x[0], each.x[1], each.x[2], each.channels};
+                TensorId result = builder.layer(Conv2d{.activation = Activation::RELU6}, x,
+                                                {each.channels, 1, 1, each.x[3]}, expanded);
+                if (each.hasActivation) {
+                    result = builder.add(Activate{.function = Activate::Function::HARD_SWISH},
+                                         {result}, expanded);
+                }
+                result = builder.layer(DepthwiseConv2d{.window = {.padding = PaddingScheme::SAME,
+                                                                  .strideH = each.stride,
+                                                                  .strideW = each.stride},
+                                                       .activation = Activation::RELU},
+                                       result, {1, each.size, each.size, each.channels},
+                                       each.output);
+                const TensorId other = builder.input(each.output);
+                result = builder.add(Binary(), {other, result}, each.output);
+                check(builder, result,
+                      {each.hasActivation ? "gpu::Conv2d + Activate + DepthwiseConv2d + Binary"
+                                          : "gpu::Conv2d + DepthwiseConv2d + Binary"},
+                      {.byTiles = true, .form = form});
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -104,14 +105,20 @@ const Backend* backend(Products products) {
         Result<std::unique_ptr<const Backend>> opened =
                 makeGpuAcc({.choice = {.library = "",
                                        .device = named != nullptr ? named : "pthread",
-                                       .tilesAnywhere = wanted == Products::BY_TILES},
+                                       .tilesAnywhere = wanted.byTiles,
+                                       .tileForm = wanted.form},
                             // Both ways; once OpenCL is loaded there is one.
-                            .compilesApart = wanted == Products::BY_TILES});
+                            .compilesApart = wanted.byTiles});
         return opened.ok() ? *std::move(opened) : nullptr;
     };
-    static const std::unique_ptr<const Backend> made[] = {make(Products::BY_TILES),
-                                                          make(Products::BY_ELEMENTS)};
-    return made[static_cast<size_t>(products)].get();
+    static std::map<Products, std::unique_ptr<const Backend>> made;
+    if (made.empty()) {
+        made[Products::BY_TILES] = make(Products::BY_TILES);
+    }
+    if (!made.contains(products)) {
+        made[products] = make(products);
+    }
+    return made[products].get();
 }
 
 Result<std::vector<Values>> evaluateOnDevice(const NodeDescriptor& descriptor,

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <compare>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,9 +31,21 @@ inline constexpr DataType kFloats[] = {DataType::FLOAT32, DataType::FLOAT16};
 inline constexpr DataType kReals[] = {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,
                                       DataType::QUANT8_ASYMM_SIGNED};
 
-// GpuAcc on PoCL, or on the device that HALYARD_OPENCL_DEVICE names; null where there is none. With
-// products tile by tile, or element by element as processors have them.
-enum class Products { BY_TILES, BY_ELEMENTS };
+// Tile by tile, or element by element as processors have them.
+struct Products {
+    bool byTiles = false;
+    int form = -1;  // of tiles: this one, or the best
+
+    static const Products BY_TILES;
+    static const Products BY_ELEMENTS;
+    auto operator<=>(const Products&) const = default;
+};
+inline constexpr Products Products::BY_TILES = {.byTiles = true};
+inline constexpr Products Products::BY_ELEMENTS = {};
+// More than there are; the others are the first ones again.
+inline constexpr int kTileForms = 6;
+
+// GpuAcc on PoCL, or on the device that HALYARD_OPENCL_DEVICE names; null where there is none.
 const Backend* backend(Products products = Products::BY_ELEMENTS);
 
 // Skips the test where there is no device.

@@ -149,8 +149,25 @@ TEST(GpuAccWeightedSum, ConnectsFullyAsTheReference) {
     }
 }
 
-// Of all three forms: which one it is depends on the number of compute units, so that small
-// pictures and large ones are tried.
+TEST(GpuAccWeightedSum, ConvolvesByTilesOfEachFormAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (int form = 0; form < kTileForms; ++form) {
+        SCOPED_TRACE(form);
+        const auto byTiles = [&](const NodeDescriptor& node, const Types& types, Shape x,
+                                 Shape weights) {
+            check(random, node, types, x, weights, 0, std::nullopt,
+                  {.byTiles = true, .form = form});
+        };
+        // What PoCL compiles takes a second each.
+        const Types& types = kTypes[form % 2 == 0 ? 0 : 2 + form / 2];
+        byTiles(Conv2d{.activation = anyActivation(random)}, types, {1, 5, 3, 70}, {9, 1, 1, 70});
+        byTiles(Conv2d{.window = {.padding = PaddingScheme::SAME}}, types, {1, 5, 4, 16},
+                {36, 3, 3, 16});
+    }
+}
+
 TEST(GpuAccWeightedSum, ConvolvesByTilesAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
@@ -160,14 +177,17 @@ TEST(GpuAccWeightedSum, ConvolvesByTilesAsTheReference) {
         check(random, node, types, x, weights, 0, std::nullopt, Products::BY_TILES);
     };
     for (const Types& types : kTypes) {
-        byTiles(Conv2d{.activation = anyActivation(random)}, types, {1, 5, 3, 70}, {9, 1, 1, 70});
-        byTiles(Conv2d(), types, {1, 9, 9, 19}, {40, 1, 1, 19});
         byTiles(Conv2d{.activation = anyActivation(random)}, types, {2, 9, 9, 33}, {130, 1, 1, 33});
-        byTiles(Conv2d{.window = {.padding = PaddingScheme::SAME, .strideH = 2, .strideW = 2}},
-                types, {2, 17, 15, 3}, {20, 3, 3, 3});
+        byTiles(Conv2d(), types, {1, 9, 8, 8}, {70, 1, 1, 8});
         byTiles(Conv2d{.window = {.padding = PaddingScheme::SAME, .dilationH = 2}}, types,
                 {1, 7, 6, 5}, {7, 3, 2, 5});
+        byTiles(Conv2d{.groups = 3, .activation = anyActivation(random)}, types, {1, 4, 5, 6},
+                {9, 2, 2, 2});
+        byTiles(Conv2d{.window = {.padding = PaddingScheme::SAME}, .groups = 2}, types,
+                {1, 4, 5, 16}, {24, 3, 3, 8});
         byTiles(FullyConnected{.activation = anyActivation(random)}, types, {3, 130}, {21, 130});
+        byTiles(FullyConnected{.activation = anyActivation(random)}, types, {1, 272}, {21, 272});
+        byTiles(FullyConnected{}, types, {9, 32}, {21, 32});
     }
 }
 

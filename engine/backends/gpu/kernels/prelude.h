@@ -21,6 +21,11 @@ inline constexpr std::string_view kPrelude = R"(
 #ifdef HAS_DOUBLES
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
+#ifdef UNROLLS
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL
+#endif
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 

@@ -11,11 +11,30 @@
 
 namespace halyard::engine::gpu {
 
+namespace {
+
+// Whether elements stay where they are, as a tensor of another shape.
+bool isOnlyNamed(const Node& node) {
+    switch (node.kind()) {
+        case NodeKind::Reshape:
+        case NodeKind::Squeeze:
+        case NodeKind::ExpandDims:
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace
+
 bool isStage(const Graph& graph, const Node& node, TensorId result) {
     const TensorType& from = graph.tensor(result).type;
     const TensorType& to = graph.tensor(node.outputs[0]).type;
     if (from.type != to.type) {
         return false;
+    }
+    if (isOnlyNamed(node)) {
+        return node.inputs[0] == result && from.quantization == to.quantization;
     }
     if (std::holds_alternative<Activate>(node.descriptor)) {
         return true;
@@ -31,13 +50,16 @@ bool isStage(const Graph& graph, const Node& node, TensorId result) {
     return a.shape.isFullyKnown() && a.shape == b.shape;
 }
 
-Stages stagesOf(StepPlan& step) {
+Stages stagesOf(StepPlan& step, const StageNodes& nodes) {
     Stages stages;
     std::string parameters;
     std::string statements;
-    for (size_t which = 1; which < step.nodeCount(); ++which) {
+    for (size_t which = nodes.first; which < nodes.end; ++which) {
         const std::string number = std::to_string(which);
         const Node& node = step.node(which);
+        if (isOnlyNamed(node)) {
+            continue;
+        }
         const auto* const activate = std::get_if<Activate>(&node.descriptor);
         const Map map = activate != nullptr
                                 ? mapOf(*activate, step, which)
@@ -71,8 +93,9 @@ Stages stagesOf(StepPlan& step) {
         statements += map.body + " v = NARROW(R, r); } ";
     }
     if (!statements.empty()) {
-        stages.defines = "#define A R\n#define B R\n#define STAGE_PARAMETERS" + parameters +
-                         "\n#define STAGES(v, at) " + statements + "\n";
+        const std::string name(nodes.name);
+        stages.defines = "#define " + name + "_PARAMETERS" + parameters + "\n#define " + name +
+                         "(v, at) " + statements + "\n";
     }
     return stages;
 }

@@ -29,11 +29,117 @@ struct SumNumbers {
 
 // The arguments behind a kernel's own.
 struct WeightedSum {
-    std::string defines;
     Operand multipliers;  // float32, of the channels or of all of them; unused where not quantised
     SumNumbers numbers;
 };
 
-WeightedSum weightedSumOf(StepPlan& step, Activation activation);
+// Of node `which` of the step.
+WeightedSum weightedSumOf(StepPlan& step, Activation activation, size_t which = 0);
+
+// How a kernel's x, weights and output are stored, and whether sums are those of bytes: X, W, R and
+// QUANTIZED.
+std::string storageDefines(const StepPlan& step);
+
+std::string define(std::string_view name, std::string_view value = "1");
+std::string define(std::string_view name, int64_t value);
+
+// Pictures that slide under a filter, or rows of a matrix as pictures of one pixel. A copy of the
+// kernels' struct.
+struct Geometry {
+    int32_t height = 1;
+    int32_t width = 1;
+    int32_t depth = 1;
+    int32_t filterH = 1;
+    int32_t filterW = 1;
+    int32_t outputH = 1;
+    int32_t outputW = 1;
+    int32_t channels = 1;
+    int32_t strideH = 1;
+    int32_t strideW = 1;
+    int32_t top = 0;
+    int32_t left = 0;
+    int32_t dilationH = 1;
+    int32_t dilationW = 1;
+    int32_t pixels = 1;            // of the output, of all batches
+    int32_t groupDepth = 1;        // channels of x that one of the output reads
+    int32_t channelsPerGroup = 1;  // of the output; of a depthwise one, for each of x
+
+    // Of an element of the output.
+    int32_t products() const { return filterH * filterW * groupDepth; }
+    int32_t groups() const { return channels / channelsPerGroup; }
+    // Whether each pixel of the output is made of the pixel of x at its place alone.
+    bool isPointwise() const {
+        return filterH == 1 && filterW == 1 && strideH == 1 && strideW == 1 && top == 0 &&
+               left == 0 && height == outputH && width == outputW;
+    }
+};
+
+// For texts of kernels: the two structs, and START(channel), ADD(sum, x, w) and FINISH(sum,
+// channel), which read `bias`, `multipliers` and `numbers`, names of the function they stand in.
+// What a channel has of its own is to be had before, with START_OF(bias, channel) and
+// MULTIPLIER(multipliers, numbers, channel), for FINISH_WITH(sum, multiplier).
+inline constexpr std::string_view kWeightedSumText = R"(
+typedef struct {
+    float low;
+    float high;
+    int x_zero;
+    int weight_zero;
+    int zero;
+    int least;
+    int most;
+    int multiplier_stride;
+} SumNumbers;
+
+#ifdef QUANTIZED
+#define SUM uint
+#define BIAS I32
+#define START_OF(bias, channel) (uint)bias[channel]
+#define ADD(sum, x, w) \
+    (sum) + (uint)(((x) - numbers.x_zero) * ((w) - numbers.weight_zero))
+#define MULTIPLIER(multipliers, numbers, channel) \
+    multipliers[(channel) * numbers.multiplier_stride]
+#define FINISH_WITH(sum, multiplier) \
+    round_and_clamp((float)(int)(sum) * (multiplier), numbers.zero, numbers.least, numbers.most)
+#else
+#define SUM float
+#define BIAS X
+#define START_OF(bias, channel) LOAD(BIAS, bias, channel)
+#define ADD(sum, x, w) multiply_add(x, w, sum)
+#define MULTIPLIER(multipliers, numbers, channel) 1.0f
+#define FINISH_WITH(sum, multiplier) between(sum, numbers.low, numbers.high)
+#endif
+#define START(channel) START_OF(bias, channel)
+#define FINISH(sum, channel) FINISH_WITH(sum, MULTIPLIER(multipliers, numbers, channel))
+
+typedef struct {
+    int height;
+    int width;
+    int depth;
+    int filter_h;
+    int filter_w;
+    int output_h;
+    int output_w;
+    int channels;
+    int stride_h;
+    int stride_w;
+    int top;
+    int left;
+    int dilation_h;
+    int dilation_w;
+    int pixels;
+    int group_depth;
+    int channels_per_group;
+} Geometry;
+
+#define PARAMETERS \
+    IN(px), IN(pw), IN(bias), IN(multipliers), OUT(output), const Geometry g, \
+            const SumNumbers numbers
+#define BIND_ALL \
+    BIND_IN(X, px);             \
+    BIND_IN(W, pw);             \
+    BIND_IN(BIAS, bias);        \
+    BIND_IN(F32, multipliers);  \
+    BIND_OUT(R, output)
+)";
 
 }  // namespace halyard::engine::gpu

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/gpu/instructions.h"
+
+#include "engine/backends/gpu/kernels/vectors.h"
+#include "engine/backends/gpu/kernels/weighted_sum.h"
+#include "engine/base/log.h"
+
+namespace halyard::engine::gpu {
+namespace {
+
+// Small whole numbers, whose products and sums are exact in any type. The first word of what it
+// writes is the number of items that found all as expected.
+constexpr std::string_view kTrialText = R"(
+#define NUMBER(row, k) (((row) * 7 + (k) * 3 + (row) * (k)) % 5 NEGATIVE)
+#define WORDS 8
+#if defined(QUANTIZED)
+#define SET(row, k, v) ((__local BITS(X)*)(row))[k] = (BITS(X))(v)
+#elif PACK == 2
+#define SET(row, k, v) vstore_half((float)(v), k, (__local half*)(row))
+#else
+#define SET(row, k, v) ((__local float*)(row))[k] = (float)(v)
+#endif
+
+__kernel __attribute__((reqd_work_group_size(32, 1, 1))) void attempt(__global int* result) {
+    __local uint xs[16 * WORDS];
+    __local uint ws[8 * WORDS];
+    __local int right;
+    const int lane = (int)get_local_id(0);
+    const int four = lane / 4;
+    const int word = lane % 4;
+    if (lane == 0) {
+        right = 0;
+    }
+    for (int i = lane; i < 16 * WORDS * PACK; i += 32) {
+        const int row = i / (WORDS * PACK);
+        const int k = i % (WORDS * PACK);
+        SET(xs + row * WORDS, k, NUMBER(row, k));
+        if (row < 8) {
+            SET(ws + row * WORDS, k, NUMBER(row + 3, k));
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    SUM sum[4];
+#ifdef MATRIX
+    for (int i = 0; i < 4; ++i) {
+        sum[i] = (SUM)i;
+    }
+    MATRIX_MULTIPLY(sum, xs[four * WORDS + word], xs[(four + 8) * WORDS + word],
+                    xs[four * WORDS + word + 4], xs[(four + 8) * WORDS + word + 4],
+                    ws[four * WORDS + word], ws[four * WORDS + word + 4]);
+#else
+    for (int i = 0; i < 4; ++i) {
+        sum[i] = (SUM)i;
+        for (int at = 0; at < WORDS; ++at) {
+            sum[i] = WORD_SUM(sum[i], xs[(four + i / 2 * 8) * WORDS + at],
+                              ws[(2 * word + i % 2) * WORDS + at]);
+        }
+    }
+#endif
+    int is_right = 1;
+    for (int i = 0; i < 4; ++i) {
+        int expected = i;
+        for (int k = 0; k < WORDS * PACK; ++k) {
+            expected += NUMBER(four + i / 2 * 8, k) * NUMBER(2 * word + i % 2 + 3, k);
+        }
+        if (sum[i] != (SUM)expected) {
+            is_right = 0;
+        }
+    }
+    atomic_add(&right, is_right);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lane == 0) {
+        result[0] = right;
+    }
+}
+)";
+
+constexpr KernelFamily kTrial = {.kernel = "attempt",
+                                 .shared = {kWeightedSumText, kVectorsText, kMatrixText},
+                                 .text = kTrialText,
+                                 .local = {32, 1, 1}};
+constexpr int32_t kAllItems = 32;
+
+struct Trial {
+    std::string_view storage;
+    int32_t pack = 1;
+    bool isSigned = true;
+    bool isMatrix = true;
+};
+
+bool succeeds(const Trial& trial, Programs& programs, const Blobs& blobs) {
+    std::string defines = define("STAGE_PARAMETERS", "") + define("X", trial.storage) +
+                          define("W", trial.storage) + define("R", trial.storage) +
+                          define("NEGATIVE", trial.isSigned ? "- 2" : "") +
+                          VectorForm{.elements = 4, .pack = trial.pack}.defines() +
+                          define("HAS_DP4A");
+    defines += trial.pack == 4 ? define("QUANTIZED") : "";
+    defines += trial.isMatrix ? define("MATRIX") : "";
+    return programs.attempt(kTrial, defines, blobs) == kAllItems;
+}
+
+}  // namespace
+
+std::string Instructions::defines() const {
+    return dp4a ? define("HAS_DP4A") : "";
+}
+
+Instructions instructionsOf(const ProductTypes& types, const DeviceFacts& facts, Programs& programs,
+                            const Blobs& blobs) {
+    Instructions has;
+    if (!facts.mayHavePtx) {
+        return has;
+    }
+    const auto can = [&](const Trial& trial) { return succeeds(trial, programs, blobs); };
+    if (types.bytes) {
+        has.dp4a = can({.storage = "S8", .pack = 4, .isMatrix = false}) &&
+                   can({.storage = "U8", .pack = 4, .isSigned = false, .isMatrix = false});
+        has.matricesOfBytes = can({.storage = "S8", .pack = 4}) &&
+                              can({.storage = "U8", .pack = 4, .isSigned = false});
+    }
+    has.matricesOfHalves = types.halves && can({.storage = "F16", .pack = 2});
+    has.matricesOfRoughFloats = types.roughFloats && can({.storage = "F32", .pack = 1});
+    return has;
+}
+
+}  // namespace halyard::engine::gpu

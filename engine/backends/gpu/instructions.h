@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Instructions that a device has beyond OpenCL C. What a kernel that uses them does to a device
+// that lacks them nobody says, so that each is tried first: in the compiler's process, with a check
+// of what it computes.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "engine/backends/gpu/device.h"
+#include "engine/backends/gpu/programs.h"
+#include "engine/plan/blobs.h"
+
+namespace halyard::engine::gpu {
+
+// All of them are NVIDIA's, as inline PTX.
+struct Instructions {
+    bool dp4a = false;                   // four products of bytes, and their sum
+    bool matricesOfHalves = false;       // of float16, with sums of float32
+    bool matricesOfRoughFloats = false;  // of float32, whose factors are rounded to eleven bits
+    bool matricesOfBytes = false;        // of 8 bits, signed or not
+
+    // For texts of kernels.
+    std::string defines() const;
+};
+
+// What products a model has.
+struct ProductTypes {
+    bool bytes = false;
+    bool halves = false;
+    bool roughFloats = false;
+};
+
+// What the trials have shown, of this process or of one that has kept it, for these types.
+Instructions instructionsOf(const ProductTypes& types, const DeviceFacts& facts, Programs& programs,
+                            const Blobs& blobs);
+
+// Stands behind kVectorsText. Where MATRIX is defined: MATRIX_MULTIPLY(sum, x0, x1, x2, x3, w0, w1)
+// adds products of 16 rows by 8 of 8 words each to sums that the 32 items of a warp have together.
+// With four = item % 32 / 4 and word = item % 4, x0 is word `word` of row `four`, x1 of the row 8
+// further, x2 and x3 are the words 4 further of the two, w0 and w1 the words `word` and 4 further
+// of row `four` of w. The item's sums are those of row `four` of x by rows 2 * word and the next of
+// w, and of the row 8 further by the same. FACTOR(vector) is a vector as it takes part.
+inline constexpr std::string_view kMatrixText = R"(
+#ifdef MATRIX
+#if defined(QUANTIZED)
+#define SHORT_U8 "u8"
+#define SHORT_S8 "s8"
+#define SHORT(T) PASTE(SHORT_, T)
+#define MATRIX_INSTRUCTION \
+    "mma.sync.aligned.m16n8k32.row.col.s32." SHORT(X) "." SHORT(W) ".s32"
+#define IS_SUM(sum) "+r"(sum)
+#elif PACK == 2
+#define MATRIX_INSTRUCTION "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+#define IS_SUM(sum) "+f"(sum)
+#else
+#define MATRIX_INSTRUCTION "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
+#define IS_SUM(sum) "+f"(sum)
+#define ROUNDS_FACTORS 1
+#endif
+#define MATRIX_MULTIPLY(sum, x0, x1, x2, x3, w0, w1) \
+    asm volatile(MATRIX_INSTRUCTION \
+                 " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+                 : IS_SUM(sum[0]), IS_SUM(sum[1]), IS_SUM(sum[2]), IS_SUM(sum[3]) \
+                 : "r"(x0), "r"(x1), "r"(x2), "r"(x3), "r"(w0), "r"(w1))
+#endif
+
+#ifdef ROUNDS_FACTORS
+uint rounded(const uint bits) {
+    uint result;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(as_float(bits)));
+    return result;
+}
+#if VECTOR_WORDS == 4
+#define FACTOR(v) (uint4)(rounded((v).s0), rounded((v).s1), rounded((v).s2), rounded((v).s3))
+#else
+#define FACTOR(v) rounded(v)
+#endif
+#else
+#define FACTOR(v) (v)
+#endif
+)";
+
+}  // namespace halyard::engine::gpu

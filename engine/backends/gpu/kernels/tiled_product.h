@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sums of products tile by tile, through a group's own memory, with what comes behind them.
+
+#pragma once
+
+#include <cstddef>
+
+#include "engine/backends/gpu/kernels/weighted_sum.h"
+#include "engine/backends/gpu/step_plan.h"
+#include "engine/base/status.h"
+#include "engine/graph/nodes.h"
+
+namespace halyard::engine::gpu {
+
+// Products of the step's first node. Those of one group of channels go with those of its own.
+Status addTiledProduct(StepPlan& step, const Geometry& geometry, Activation activation);
+
+// The same, and a depthwise convolution of its results, node `which` of the step, whose `window`
+// slides over pixels that a group computes for itself, those at the edges as its neighbours do.
+Status addTiledExpansion(StepPlan& step, const Geometry& geometry, Activation activation,
+                         size_t which, const Geometry& window, Activation depthwiseActivation);
+
+// Whether addTiledExpansion() has tiles for a depthwise convolution with this filter.
+bool fitsExpansion(const Shape& filter, const Window2d& window);
+
+}  // namespace halyard::engine::gpu

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/gpu/kernels/weighted_sum.h"
+
+#include <span>
+#include <vector>
+
+#include "engine/backends/gpu/kernels/map.h"
+#include "engine/numerics/activation_range.h"
+#include "engine/numerics/elements.h"
+#include "engine/numerics/requantize.h"
+
+namespace halyard::engine::gpu {
+
+std::string define(std::string_view name, std::string_view value) {
+    return std::string("#define ").append(name).append(" ").append(value).append("\n");
+}
+
+std::string define(std::string_view name, int64_t value) {
+    return define(name, std::to_string(value));
+}
+
+std::string storageDefines(const StepPlan& step) {
+    const DataType x = step.input(0).type;
+    return define("X", storageOf(x)) + define("W", storageOf(step.input(1).type)) +
+           define("R", storageOf(step.output().type)) + (isFloat(x) ? "" : define("QUANTIZED"));
+}
+
+WeightedSum weightedSumOf(StepPlan& step, Activation activation, size_t which) {
+    const TensorType& x = step.input(0, which);
+    const TensorType& weights = step.input(1, which);
+    const TensorType& output = step.output(0, which);
+    WeightedSum sum;
+    if (isFloat(x.type)) {
+        const RealRange range = rangeOf(activation);
+        sum.numbers.low = range.low;
+        sum.numbers.high = range.high;
+        // Never read, but a kernel has its parameters.
+        sum.multipliers = step.in(2, which);
+        return sum;
+    }
+    const QuantizedRange range = rangeOf(activation, output);
+    const Quantization& ofX = x.quantization;
+    const Quantization& ofWeights = weights.quantization;
+    const bool perChannel = weights.type == DataType::QUANT8_SYMM_PER_CHANNEL;
+    sum.numbers.xZero = ofX.zeroPoint;
+    sum.numbers.weightZero = perChannel ? 0 : ofWeights.zeroPoint;
+    sum.numbers.zero = output.quantization.zeroPoint;
+    sum.numbers.least = range.low;
+    sum.numbers.most = range.high;
+    sum.numbers.multiplierStride = perChannel ? 1 : 0;
+    std::vector<float> multipliers;
+    if (perChannel) {
+        for (const float scale : ofWeights.channelScales) {
+            multipliers.push_back(multiplier(ofX.scale, scale, output.quantization.scale));
+        }
+    } else {
+        multipliers.push_back(multiplier(ofX.scale, ofWeights.scale, output.quantization.scale));
+    }
+    sum.multipliers = step.table(std::span<const float>(multipliers));
+    return sum;
+}
+
+}  // namespace halyard::engine::gpu
