@@ -17,7 +17,7 @@
 namespace halyard::engine::ref_test {
 namespace {
 
-using Function = LstmAttributes::Function;
+using CellFunction = LstmAttributes::Function;
 using Inputs = std::vector<std::optional<Values>>;
 using Numbers = std::vector<double>;
 
@@ -45,8 +45,9 @@ struct Variant {
 };
 
 Variant randomVariant(RandomValues& random) {
-    constexpr Function kFunctions[] = {Function::NONE,  Function::RELU, Function::RELU1,
-                                       Function::RELU6, Function::TANH, Function::LOGISTIC};
+    constexpr CellFunction kFunctions[] = {CellFunction::NONE,  CellFunction::RELU,
+                                           CellFunction::RELU1, CellFunction::RELU6,
+                                           CellFunction::TANH,  CellFunction::LOGISTIC};
     Variant variant = {.inputGate = random.coin(),
                        .peepholes = random.coin(),
                        .projection = random.coin(),
@@ -102,19 +103,19 @@ Inputs randomInputs(const Variant& variant, DataType type, const Shape& x, Rando
     return inputs;
 }
 
-double apply(Function function, double x) {
+double apply(CellFunction function, double x) {
     switch (function) {
-        case Function::NONE:
+        case CellFunction::NONE:
             return x;
-        case Function::RELU:
+        case CellFunction::RELU:
             return std::max(x, 0.0);
-        case Function::RELU1:
+        case CellFunction::RELU1:
             return std::clamp(x, -1.0, 1.0);
-        case Function::RELU6:
+        case CellFunction::RELU6:
             return std::clamp(x, 0.0, 6.0);
-        case Function::TANH:
+        case CellFunction::TANH:
             return std::tanh(x);
-        case Function::LOGISTIC:
+        case CellFunction::LOGISTIC:
             return 1.0 / (1.0 + std::exp(-x));
     }
     return x;
@@ -149,7 +150,7 @@ struct Expected {
 Expected expectedRow(const LstmAttributes& attributes, const Inputs& inputs, const Numbers& x,
                      const Numbers& state, const Numbers& cell) {
     // Gate 0 to 3: input, forget, cell, output.
-    const auto gate = [&](size_t which, const Numbers& seen, Function function) {
+    const auto gate = [&](size_t which, const Numbers& seen, CellFunction function) {
         const Numbers w = product(numbers(inputs[1 + which]), x, kUnits);
         const Numbers r = product(numbers(inputs[5 + which]), state, kUnits);
         const size_t peephole = which == 3 ? 11 : 9 + which;
@@ -174,21 +175,21 @@ Expected expectedRow(const LstmAttributes& attributes, const Inputs& inputs, con
         }
         return sum;
     };
-    const Numbers f = gate(1, cell, Function::LOGISTIC);
+    const Numbers f = gate(1, cell, CellFunction::LOGISTIC);
     const Numbers g = gate(2, cell, attributes.activation);
     Numbers i(kUnits);
     for (size_t unit = 0; unit < kUnits; ++unit) {
         i[unit] = 1.0 - f[unit];
     }
     if (inputs[lstm::kInputToInputWeights].has_value()) {
-        i = gate(0, cell, Function::LOGISTIC);
+        i = gate(0, cell, CellFunction::LOGISTIC);
     }
     Expected result;
     for (size_t unit = 0; unit < kUnits; ++unit) {
         result.cell.push_back(f[unit] * cell[unit] + i[unit] * g[unit]);
     }
     result.cell = clipped(result.cell, static_cast<double>(attributes.cellClip));
-    const Numbers o = gate(3, result.cell, Function::LOGISTIC);
+    const Numbers o = gate(3, result.cell, CellFunction::LOGISTIC);
     for (size_t unit = 0; unit < kUnits; ++unit) {
         result.output.push_back(o[unit] * apply(attributes.activation, result.cell[unit]));
     }
