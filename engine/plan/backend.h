@@ -30,8 +30,9 @@
 // then lie in that memory, a workspace too if it asks for one, and the planner copies. Inputs that
 // steer a node of the piece still lie in the host's.
 //
-// run() returns when the results are there. What a device has in its queue meanwhile belongs to the
-// state; the planner has given the threads back before it runs such a piece.
+// run() returns when the results are there; where it is given a queue, it may leave them to that,
+// with whatever it has had checked. What a piece has a device work with lives until the queue is
+// finished. The planner has given the threads back before it runs a piece of a device.
 //
 // If and While are the planner's: no backend is asked about them. engine/plan/stepwise_piece.h runs
 // a piece kernel by kernel, for backends that have kernels for nodes.
@@ -132,6 +133,7 @@ struct RunArguments {
     DevicePlace deviceWorkspace = {};      // deviceWorkspaceBytes() bytes; none for none
     std::span<const std::byte> constants;  // the program's store
     PieceState* state = nullptr;           // what makeState() gave
+    DeviceQueue* queue = nullptr;          // of the backend's memory; null: to be done on return
     ThreadLease* threads = nullptr;        // never null
     // Polled between nodes, and inside them often enough that none overruns a deadline by much.
     Checkpoint checkpoint = {};

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
@@ -17,7 +18,8 @@
 
 namespace halyard::engine {
 
-// A block of it; gone at the end of its life.
+// A block of it; gone at the end of its life, which comes when nothing that was begun with it is
+// left to do.
 class DeviceBuffer {
   public:
     virtual ~DeviceBuffer() = default;
@@ -30,8 +32,27 @@ struct DevicePlace {
     size_t offset = 0;
 };
 
-// Of one device; outlives its blocks. Thread-safe. Calls return when they are done, after all that
-// was begun before them with the same blocks.
+// What one execution has a device do, in order: nothing begins before what was begun before it is
+// done. Whoever begins something need not wait for it: only copyOut() and finish() do. What fails
+// meanwhile is told by one of these two. One thread at a time; ends when it is finished.
+class DeviceQueue {
+  public:
+    virtual ~DeviceQueue() = default;
+    // As DeviceMemory has them. `from` has been read when this returns, the bytes may be on their
+    // way.
+    virtual Status copyIn(const DevicePlace& to, std::span<const std::byte> from,
+                          const Checkpoint& checkpoint) = 0;
+    // Returns when the bytes are there. The checkpoint is asked once more then, as it may have
+    // taken a while.
+    virtual Status copyOut(std::span<std::byte> to, const DevicePlace& from,
+                           const Checkpoint& checkpoint) = 0;
+    // Waits for all that was begun, also where something has failed: whoever comes back from it may
+    // free whatever was used. Costs nothing where nothing is left to do.
+    virtual Status finish() = 0;
+};
+
+// Of one device; outlives its blocks and queues. Thread-safe. Copies return when they are done;
+// nothing of a queue that has to do with the same blocks is under way meanwhile.
 class DeviceMemory {
   public:
     virtual ~DeviceMemory() = default;
@@ -49,6 +70,9 @@ class DeviceMemory {
                                                          size_t /*bytes*/) {
         return unsupported(std::string(name()) + " can't use the memory of others");
     }
+
+    // One whose calls return when they are done, unless the device has better.
+    virtual Result<std::unique_ptr<DeviceQueue>> makeQueue();
 
     // The places have as many bytes; host memory may have any alignment, and others may write to
     // it meanwhile.
@@ -81,12 +105,29 @@ class ChargedBuffer {
 class ReusedDeviceBuffer {
   public:
     // At least `bytes` bytes, which stay until more are asked for. The content is undefined.
-    // `role` is for the message: RESOURCE_EXHAUSTED.
-    Result<DeviceBuffer*> get(DeviceMemory& memory, size_t bytes,
+    // `role` is for the message: RESOURCE_EXHAUSTED. `queue`: all that uses the block; finished
+    // where the block goes for a larger one.
+    Result<DeviceBuffer*> get(DeviceMemory& memory, DeviceQueue& queue, size_t bytes,
                               const std::shared_ptr<Budget>& budget, std::string_view role);
 
   private:
     ChargedBuffer mBuffer;
+};
+
+// The queues of one execution, one for each device.
+class DeviceQueues {
+  public:
+    // The queue of that device, which stays; made when it is first asked for.
+    Result<DeviceQueue*> of(DeviceMemory& memory);
+    // Every one. What the first failure says.
+    Status finish();
+
+  private:
+    struct Entry {
+        const DeviceMemory* memory;
+        std::unique_ptr<DeviceQueue> queue;
+    };
+    std::vector<Entry> mQueues;
 };
 
 }  // namespace halyard::engine

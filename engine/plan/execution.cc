@@ -28,7 +28,8 @@ struct Execution::State {
 Result<Execution> Execution::create(std::shared_ptr<const Program> program,
                                     const Checkpoint& checkpoint) {
     auto state = std::make_unique<State>(std::move(program));
-    HALYARD_RETURN_IF_ERROR(state->run.makeStates(state->program->mState->resources(checkpoint)));
+    HALYARD_RETURN_IF_ERROR(state->run.makeStates(state->program->mState->resources(checkpoint),
+                                                  state->context.queues));
     return Execution(std::move(state));
 }
 
@@ -69,6 +70,9 @@ Status Execution::run(std::span<const InputBinding> inputs, std::span<const Outp
     context.copies = 0;
     context.copiedBytes = 0;
     Status status = mState->run.run(inputs, mState->outputs, true, context, result.outputs);
+    // Nothing is at work when a run ends, however it does.
+    const Status finished = context.queues.finish();
+    status = status.ok() ? finished : status;
     context.threads = nullptr;
     result.deviceTime = context.deviceTime;
     result.copies = context.copies;

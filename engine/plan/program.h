@@ -49,11 +49,12 @@ struct OutputReport {
 };
 
 struct ExecutionReport {
-    std::vector<OutputReport> outputs;       // one per graph output
-    std::chrono::nanoseconds deviceTime{0};  // time inside the backends
-    size_t copies = 0;                       // between the host's memory and that of devices
-    uint64_t copiedBytes = 0;                // by them
-    size_t arenaBytes = 0;                   // of the outermost graph
+    std::vector<OutputReport> outputs;  // one per graph output
+    // Inside the backends, and until what devices computed was in the host's memory.
+    std::chrono::nanoseconds deviceTime{0};
+    size_t copies = 0;         // between the host's memory and that of devices
+    uint64_t copiedBytes = 0;  // by them
+    size_t arenaBytes = 0;     // of the outermost graph
 };
 
 struct RunOptions {

@@ -36,7 +36,11 @@ ScheduleRun::ScheduleRun(const Schedule& schedule)
 ScheduleRun::~ScheduleRun() = default;
 
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the verifier lets graphs be nested
-Status ScheduleRun::makeStates(const PieceResources& resources) {
+Status ScheduleRun::makeStates(const PieceResources& resources, DeviceQueues& queues) {
+    for (DeviceMemory* const device : mSchedule.devices) {
+        HALYARD_ASSIGN_OR_RETURN(DeviceQueue* const queue, queues.of(*device));
+        mQueues.push_back(queue);
+    }
     for (size_t i = 0; i < mSteps.size(); ++i) {
         const Step& step = mSchedule.steps[i];
         StepState& state = mSteps[i];
@@ -58,7 +62,8 @@ Status ScheduleRun::makeStates(const PieceResources& resources) {
         }
         for (ScheduleRun* const inside : {state.first.get(), state.second.get()}) {
             if (inside != nullptr) {
-                HALYARD_RETURN_IF_ERROR(inside->makeStates(resources).withContext(step.label));
+                HALYARD_RETURN_IF_ERROR(
+                        inside->makeStates(resources, queues).withContext(step.label));
             }
         }
     }
@@ -116,8 +121,9 @@ Status ScheduleRun::placeOnDevice(SlotId id) {
     }
     HALYARD_ASSIGN_OR_RETURN(
             DeviceBuffer* const own,
-            slot.ownOnDevice.get(*mSchedule.devices[home], std::max<size_t>(slot.bytes, 1),
-                                 mContext->deviceMemory, "a tensor outside the arena"));
+            slot.ownOnDevice.get(*mSchedule.devices[home], *mQueues[home],
+                                 std::max<size_t>(slot.bytes, 1), mContext->deviceMemory,
+                                 "a tensor outside the arena"));
     slot.device = {.buffer = own, .offset = 0};
     return {};
 }
@@ -312,11 +318,11 @@ Status ScheduleRun::runPiece(size_t index) {
                 bufferBytes(mWorkspace, shaped->workspaceBytes(), "the workspace of a piece"));
         arguments.workspace = {base, shaped->workspaceBytes()};
         if (shaped->deviceWorkspaceBytes() > 0) {
-            HALYARD_ASSIGN_OR_RETURN(
-                    arguments.deviceWorkspace.buffer,
-                    mDeviceWorkspaces[piece.home].get(
-                            *mSchedule.devices[piece.home], shaped->deviceWorkspaceBytes(),
-                            mContext->deviceMemory, "the workspace of a piece"));
+            HALYARD_ASSIGN_OR_RETURN(arguments.deviceWorkspace.buffer,
+                                     mDeviceWorkspaces[piece.home].get(
+                                             *mSchedule.devices[piece.home], *mQueues[piece.home],
+                                             shaped->deviceWorkspaceBytes(), mContext->deviceMemory,
+                                             "the workspace of a piece"));
         }
     }
 
@@ -354,11 +360,17 @@ Status ScheduleRun::runPiece(size_t index) {
 
     if (piece.home != kHost) {
         mContext->threads->giveBack();
+        arguments.queue = mQueues[piece.home];
     }
     TracedWork traced(mContext->trace,
                       {.kind = Trace::Kind::PIECE, .name = piece.backend, .track = piece.backend});
     const Clock::time_point begin = Clock::now();
-    const Status status = shaped->run(arguments);
+    Status status = shaped->run(arguments);
+    // An open piece may not outlive this call; times are those of what is done.
+    if (arguments.queue != nullptr && (found != nullptr || mContext->trace != nullptr)) {
+        const Status finished = arguments.queue->finish();
+        status = status.ok() ? finished : status;
+    }
     mContext->deviceTime += Clock::now() - begin;
     if (!status.ok()) {
         return status.withContext(piece.backend);
@@ -393,11 +405,19 @@ Status ScheduleRun::runCopy(const Step& step, const CopyStep& copy) {
     mContext->threads->giveBack();
     TracedWork traced(mContext->trace,
                       {.kind = Trace::Kind::COPY, .name = copy.name, .track = copy.device->name()});
-    const Status status = slot.home == kHost
-                                  ? copy.device->copyOut({target.data, target.bytes}, source.device,
-                                                         mContext->checkpoint)
-                                  : copy.device->copyIn(target.device, {source.data, target.bytes},
-                                                        mContext->checkpoint);
+    DeviceQueue& queue =
+            *mQueues[slot.home == kHost ? mSchedule.slots[step.inputs.front()].home : slot.home];
+    const Clock::time_point begin = Clock::now();
+    Status status = slot.home == kHost ? queue.copyOut({target.data, target.bytes}, source.device,
+                                                       mContext->checkpoint)
+                                       : queue.copyIn(target.device, {source.data, target.bytes},
+                                                      mContext->checkpoint);
+    if (slot.home == kHost) {
+        mContext->deviceTime += Clock::now() - begin;  // it waits for what the device computes
+    }
+    if (status.ok() && mContext->trace != nullptr) {
+        status = queue.finish();  // times are those of what is done
+    }
     if (!status.ok()) {
         return status.withContext("copying " + copy.name);
     }
@@ -485,7 +505,13 @@ Status ScheduleRun::run(std::span<const InputBinding> inputs, std::span<const Ru
     mOutputs = outputs;
     mContext = &context;
     HALYARD_RETURN_IF_ERROR(checkInputs(mSchedule, inputs, mInputShapes));
-    HALYARD_ASSIGN_OR_RETURN(mPlan, mSchedule.planFor(mInputShapes, context.checkpoint));
+    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const ShapedPlan> plan,
+                             mSchedule.planFor(mInputShapes, context.checkpoint));
+    if (plan != mPlan) {
+        // Devices may still be at work on an earlier round of a loop, with what the plan has there.
+        HALYARD_RETURN_IF_ERROR(context.queues.finish());
+        mPlan = std::move(plan);
+    }
     bindTypes();
     HALYARD_RETURN_IF_ERROR(settleOutputs(reports, false));
     if (outermost) {

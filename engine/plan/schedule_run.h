@@ -32,6 +32,7 @@ struct RunContext {
     Checkpoint checkpoint;
     std::chrono::nanoseconds loopTimeout{0};
     TraceSink* trace = nullptr;
+    DeviceQueues queues;
     // So far.
     std::chrono::nanoseconds deviceTime{0};
     size_t copies = 0;  // between the host's memory and a device's
@@ -43,12 +44,13 @@ class ScheduleRun {
     explicit ScheduleRun(const Schedule& schedule);
     ~ScheduleRun();
 
-    // Before the first run: has the pieces make what they keep, those of the graphs inside too.
-    // Fails as the first backend does.
-    Status makeStates(const PieceResources& resources);
+    // Before the first run: has the pieces make what they keep, those of the graphs inside too, and
+    // the devices the queues that runs need. Fails as the first backend does.
+    Status makeStates(const PieceResources& resources, DeviceQueues& queues);
 
     // `outermost`: bindings are a caller's, which may overlap each other. The results are told to
-    // `reports`, one per output, as Execution::run says.
+    // `reports`, one per output, as Execution::run says. The queues of the context are for the
+    // caller to finish, whatever becomes of the run.
     Status run(std::span<const InputBinding> inputs, std::span<const RunOutput> outputs,
                bool outermost, RunContext& context, std::span<OutputReport> reports);
 
@@ -111,7 +113,7 @@ class ScheduleRun {
         return bufferBytes(mArena, mPlan->arenaBytes, "the arena of an execution");
     }
     Result<DeviceBuffer*> arenaOn(HomeId device) {
-        return mDeviceArenas[device].get(*mSchedule.devices[device],
+        return mDeviceArenas[device].get(*mSchedule.devices[device], *mQueues[device],
                                          mPlan->deviceArenaBytes[device], mContext->deviceMemory,
                                          "the arena of an execution");
     }
@@ -126,6 +128,7 @@ class ScheduleRun {
     }
 
     const Schedule& mSchedule;
+    std::vector<DeviceQueue*> mQueues;  // as Schedule::devices
 
     // The run at hand. The spans are the caller's.
     std::span<const InputBinding> mInputs;
