@@ -17,26 +17,34 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char failing[64];
 static int calls_left;
-static bool for_good;
+static int lost_code;
 static int failing_code;
 static int failed;
 static int alive;
 static int built;
 static int loaded;
+static bool defers;
+static int misused;
+
+static struct {
+    char name[64];
+    int count;
+} counted[64];
 
 void fake_opencl_fail(const char* function, int nth, int code) {
     pthread_mutex_lock(&lock);
     snprintf(failing, sizeof failing, "%s", function);
     calls_left = nth;
-    for_good = false;
+    lost_code = CL_SUCCESS;
     failing_code = code;
     failed = 0;
     pthread_mutex_unlock(&lock);
 }
 
-void fake_opencl_lose(const char* function, int code) {
-    fake_opencl_fail(function, 1, code);
-    for_good = true;
+void fake_opencl_lose(int code) {
+    pthread_mutex_lock(&lock);
+    lost_code = code;
+    pthread_mutex_unlock(&lock);
 }
 
 int fake_opencl_failed(void) {
@@ -51,18 +59,45 @@ int fake_opencl_built(void) {
 int fake_opencl_loaded(void) {
     return loaded;
 }
+int fake_opencl_misused(void) {
+    return misused;
+}
+
+static int* count_of(const char* function) {
+    int i = 0;
+    while (counted[i].name[0] != 0 && strcmp(counted[i].name, function) != 0) {
+        ++i;
+    }
+    snprintf(counted[i].name, sizeof counted[i].name, "%s", function);
+    return &counted[i].count;
+}
+
+int fake_opencl_calls(const char* function) {
+    pthread_mutex_lock(&lock);
+    const int count = *count_of(function);
+    pthread_mutex_unlock(&lock);
+    return count;
+}
 
 /* What the call has to return. */
 static cl_int code_of(const char* function) {
     cl_int code = CL_SUCCESS;
     pthread_mutex_lock(&lock);
-    if (strcmp(function, failing) == 0 && calls_left > 0 && (for_good || --calls_left == 0)) {
+    ++*count_of(function);
+    if (strcmp(function, failing) == 0 && calls_left > 0 && --calls_left == 0) {
         failed = 1;
         code = failing_code;
+    }
+    /* What is known without the device is known of a lost one, too. */
+    if (lost_code != CL_SUCCESS && strncmp(function, "clGet", 5) != 0 &&
+        strncmp(function, "clRelease", 9) != 0) {
+        code = lost_code;
     }
     pthread_mutex_unlock(&lock);
     return code;
 }
+
+enum { MOST_ARGUMENTS = 64 };
 
 /* Every object has the same layout: a handle is where it lies. */
 struct object {
@@ -70,6 +105,14 @@ struct object {
     bool has_binary;
     bool is_softmax;
     unsigned char* bytes;
+    /* Of memory: one that is released leaves its handle to the next, which has another number. */
+    long number;
+    struct object* next;
+    /* Of a kernel: which memory it was given, as it was then. */
+    struct {
+        struct object* memory;
+        long number;
+    } arguments[MOST_ARGUMENTS];
 };
 
 static void* create(const char* function, size_t size, cl_int* code) {
@@ -97,6 +140,93 @@ static cl_int release(const char* function, void* handle) {
     --alive;
     pthread_mutex_unlock(&lock);
     return code_of(function);
+}
+
+/* Something that a queue has been told to do: to copy bytes, or nothing. */
+struct command {
+    cl_command_queue queue;
+    void* to;
+    const void* from;
+    size_t size;
+    struct object* uses[MOST_ARGUMENTS];
+    cl_event event;
+    struct command* next;
+};
+static struct command* commands;
+
+static int count_commands(void) {
+    int count = 0;
+    for (const struct command* each = commands; each != NULL; each = each->next) {
+        ++count;
+    }
+    return count;
+}
+
+int fake_opencl_pending(void) {
+    pthread_mutex_lock(&lock);
+    const int count = count_commands();
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+void fake_opencl_defer(int whether) {
+    defers = whether != 0;
+}
+
+/* Does what the queue was told, up to the command with the event; NULL: all of it. */
+static void catch_up(cl_command_queue queue, cl_event last) {
+    pthread_mutex_lock(&lock);
+    struct command** at = &commands;
+    bool found = false;
+    while (*at != NULL && !found) {
+        struct command* command = *at;
+        if (command->queue != queue) {
+            at = &command->next;
+            continue;
+        }
+        if (command->size > 0) {
+            memcpy(command->to, command->from, command->size);
+        }
+        found = last != NULL && command->event == last;
+        *at = command->next;
+        free(command);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static cl_command_queue queue_of(cl_event event) {
+    cl_command_queue queue = NULL;
+    pthread_mutex_lock(&lock);
+    for (const struct command* each = commands; each != NULL; each = each->next) {
+        queue = each->event == event ? each->queue : queue;
+    }
+    pthread_mutex_unlock(&lock);
+    return queue;
+}
+
+static struct command* tell_queue(cl_command_queue queue, void* to, const void* from, size_t size,
+                                  cl_event* event) {
+    struct command* command = calloc(1, sizeof *command);
+    *command = (struct command){.queue = queue, .to = to, .from = from, .size = size};
+    if (event != NULL) {
+        *event = create("", 0, NULL);
+        command->event = *event;
+    }
+    return command;
+}
+
+static void begin(struct command* command, cl_bool blocks) {
+    const cl_command_queue queue = command->queue;
+    pthread_mutex_lock(&lock);
+    struct command** last = &commands;
+    while (*last != NULL) {
+        last = &(*last)->next;
+    }
+    *last = command;
+    pthread_mutex_unlock(&lock);
+    if (blocks || !defers) {
+        catch_up(queue, NULL);
+    }
 }
 
 #define FAILS(function)                      \
@@ -213,15 +343,60 @@ cl_int clReleaseCommandQueue(cl_command_queue queue) {
     return release("clReleaseCommandQueue", queue);
 }
 
+static struct object* memories; /* that live */
+static struct object* released; /* handles of memory */
+static long last_number;
+
 cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void* host,
                       cl_int* code) {
     (void)context;
     (void)flags;
     (void)host;
-    return create("clCreateBuffer", size, code);
+    *code = code_of("clCreateBuffer");
+    if (*code != CL_SUCCESS) {
+        return NULL;
+    }
+    pthread_mutex_lock(&lock);
+    struct object* memory = released;
+    if (memory != NULL) {
+        released = memory->next;
+    } else {
+        memory = calloc(1, sizeof *memory);
+    }
+    *memory = (struct object){.size = size, .number = ++last_number, .next = memories};
+    memory->bytes = calloc(1, size + 1);
+    memories = memory;
+    ++alive;
+    pthread_mutex_unlock(&lock);
+    return (cl_mem)memory;
 }
-cl_int clReleaseMemObject(cl_mem memory) {
-    return release("clReleaseMemObject", memory);
+
+static bool is_used(const struct object* memory) {
+    for (const struct command* each = commands; each != NULL; each = each->next) {
+        for (int i = 0; i < MOST_ARGUMENTS; ++i) {
+            if (each->uses[i] == memory) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+cl_int clReleaseMemObject(cl_mem handle) {
+    struct object* memory = (struct object*)handle;
+    pthread_mutex_lock(&lock);
+    misused += is_used(memory) ? 1 : 0;
+    struct object** at = &memories;
+    while (*at != memory) {
+        at = &(*at)->next;
+    }
+    *at = memory->next;
+    free(memory->bytes);
+    memory->next = released;
+    released = memory;
+    --alive;
+    pthread_mutex_unlock(&lock);
+    return code_of("clReleaseMemObject");
 }
 
 cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char** texts,
@@ -307,75 +482,88 @@ cl_int clReleaseKernel(cl_kernel kernel) {
 }
 cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void* value) {
     FAILS(clSetKernelArg)
-    (void)kernel;
-    (void)index;
-    (void)size;
-    (void)value;
-    return CL_SUCCESS;
-}
-
-static void give_event(cl_event* event) {
-    if (event != NULL) {
-        *event = create("", 0, NULL);
+    struct object* object = (struct object*)kernel;
+    struct object* memory = NULL;
+    if (size == sizeof memory) {
+        memcpy(&memory, value, size);
     }
+    pthread_mutex_lock(&lock);
+    const struct object* each = memories;
+    while (each != NULL && each != memory) {
+        each = each->next;
+    }
+    /* What is no memory's handle is a number. */
+    object->arguments[index].memory = each != NULL ? memory : NULL;
+    object->arguments[index].number = each != NULL ? each->number : 0;
+    pthread_mutex_unlock(&lock);
+    return CL_SUCCESS;
 }
 
 cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
                               const size_t* offset, const size_t* items, const size_t* local,
                               cl_uint waits, const cl_event* wait_for, cl_event* event) {
     FAILS(clEnqueueNDRangeKernel)
-    (void)queue;
-    (void)kernel;
     (void)dimensions;
     (void)offset;
     (void)items;
     (void)local;
     (void)waits;
     (void)wait_for;
-    give_event(event);
+    const struct object* object = (const struct object*)kernel;
+    struct command* command = tell_queue(queue, NULL, NULL, 0, event);
+    for (int i = 0; i < MOST_ARGUMENTS; ++i) {
+        struct object* memory = object->arguments[i].memory;
+        command->uses[i] = memory;
+        if (memory != NULL && memory->number != object->arguments[i].number) {
+            free(command);
+            return CL_INVALID_KERNEL_ARGS;
+        }
+    }
+    begin(command, CL_FALSE);
     return CL_SUCCESS;
 }
 cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem memory, cl_bool blocks, size_t offset,
                            size_t size, void* to, cl_uint waits, const cl_event* wait_for,
                            cl_event* event) {
     FAILS(clEnqueueReadBuffer)
-    (void)queue;
-    (void)blocks;
     (void)waits;
     (void)wait_for;
-    memcpy(to, ((struct object*)memory)->bytes + offset, size);
-    give_event(event);
+    struct object* from = (struct object*)memory;
+    struct command* command = tell_queue(queue, to, from->bytes + offset, size, event);
+    command->uses[0] = from;
+    begin(command, blocks);
     return CL_SUCCESS;
 }
 cl_int clEnqueueWriteBuffer(cl_command_queue queue, cl_mem memory, cl_bool blocks, size_t offset,
                             size_t size, const void* from, cl_uint waits, const cl_event* wait_for,
                             cl_event* event) {
     FAILS(clEnqueueWriteBuffer)
-    (void)queue;
-    (void)blocks;
     (void)waits;
     (void)wait_for;
-    memcpy(((struct object*)memory)->bytes + offset, from, size);
-    give_event(event);
+    struct object* to = (struct object*)memory;
+    struct command* command = tell_queue(queue, to->bytes + offset, from, size, event);
+    command->uses[0] = to;
+    begin(command, blocks);
     return CL_SUCCESS;
 }
 cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset,
                            size_t to_offset, size_t size, cl_uint waits, const cl_event* wait_for,
                            cl_event* event) {
     FAILS(clEnqueueCopyBuffer)
-    (void)queue;
     (void)waits;
     (void)wait_for;
-    memcpy(((struct object*)to)->bytes + to_offset, ((struct object*)from)->bytes + from_offset,
-           size);
-    give_event(event);
+    struct object* source = (struct object*)from;
+    struct object* target = (struct object*)to;
+    struct command* command =
+            tell_queue(queue, target->bytes + to_offset, source->bytes + from_offset, size, event);
+    command->uses[0] = target;
+    command->uses[1] = source;
+    begin(command, CL_FALSE);
     return CL_SUCCESS;
 }
 void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem memory, cl_bool blocks, cl_map_flags flags,
                          size_t offset, size_t size, cl_uint waits, const cl_event* wait_for,
                          cl_event* event, cl_int* code) {
-    (void)queue;
-    (void)blocks;
     (void)flags;
     (void)size;
     (void)waits;
@@ -384,12 +572,27 @@ void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem memory, cl_bool blocks, 
     if (*code != CL_SUCCESS) {
         return NULL;
     }
-    give_event(event);
+    begin(tell_queue(queue, NULL, NULL, 0, event), blocks);
     return ((struct object*)memory)->bytes + offset;
 }
 cl_int clFinish(cl_command_queue queue) {
     FAILS(clFinish)
+    catch_up(queue, NULL);
+    return CL_SUCCESS;
+}
+cl_int clFlush(cl_command_queue queue) {
+    FAILS(clFlush)
     (void)queue;
+    return CL_SUCCESS;
+}
+cl_int clWaitForEvents(cl_uint count, const cl_event* events) {
+    FAILS(clWaitForEvents)
+    for (cl_uint i = 0; i < count; ++i) {
+        const cl_command_queue queue = queue_of(events[i]);
+        if (queue != NULL) {
+            catch_up(queue, events[i]);
+        }
+    }
     return CL_SUCCESS;
 }
 cl_int clReleaseEvent(cl_event event) {

@@ -14,8 +14,16 @@ extern "C" {
 void fake_opencl_fail(const char* function, int nth, int code);
 /* Whether it has. */
 int fake_opencl_failed(void);
-/* From now on every call of the function fails. */
-void fake_opencl_lose(const char* function, int code);
+/* From now on every call that takes a device fails, until the next of the function above. */
+void fake_opencl_lose(int code);
+/* How often a function was called since the start. */
+int fake_opencl_calls(const char* function);
+/* Whether commands are carried out as late as may be, when somebody waits for them. */
+void fake_opencl_defer(int whether);
+/* Commands that are still to be carried out. */
+int fake_opencl_pending(void);
+/* How often memory was released that such a command uses. */
+int fake_opencl_misused(void);
 /* Objects that nobody has released. */
 int fake_opencl_alive(void);
 /* How many programs were built from their source, and how many from a binary, since the start. */

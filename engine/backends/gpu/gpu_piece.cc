@@ -10,11 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backends/gpu/bound_kernels.h"
 #include "engine/backends/gpu/fusion.h"
+#include "engine/backends/gpu/gpu_queue.h"
 #include "engine/backends/gpu/instructions.h"
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/launch.h"
-#include "engine/backends/gpu/run_queue.h"
 #include "engine/backends/gpu/step_plan.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/plan/piece_layout.h"
@@ -26,6 +27,7 @@ namespace {
 // Where a constant begins on the device.
 constexpr size_t kConstantAlignment = 128;
 constexpr size_t kStepsPerCheck = 64;
+constexpr size_t kLaunchesPerCheck = 8;
 
 // A constant as it is, for the device to have.
 struct DeviceConstant {
@@ -86,8 +88,10 @@ class GpuShaped final : public ShapedPiece {
     Status uploadTables(const Checkpoint& checkpoint);
     bool isPresent(LocalId local) const { return local != kNoLocal && mPresent[local]; }
     Placed placeOf(const Operand& operand, size_t step, const RunArguments& arguments) const;
-    Status enqueueSteps(const RunArguments& arguments, RunQueue& queue) const;
-    Status runTraced(const RunArguments& arguments, RunQueue& queue) const;
+    Status placeOperands(const RunArguments& arguments, BoundKernels& kernels) const;
+    Status enqueueSteps(const RunArguments& arguments, BoundKernels& kernels,
+                        GpuQueue& queue) const;
+    Status runTraced(const RunArguments& arguments, BoundKernels& kernels, GpuQueue& queue) const;
     uint64_t bytesMovedBy(const LocalStep& step) const;
 
     const std::shared_ptr<const PieceParts> mParts;
@@ -193,9 +197,8 @@ Status GpuShaped::uploadTables(const Checkpoint& checkpoint) {
 Placed GpuShaped::placeOf(const Operand& operand, size_t step,
                           const RunArguments& arguments) const {
     const auto in = [&](const DeviceBuffer* buffer, size_t begin) {
-        return Placed{
-                .memory = memoryOf(buffer),
-                .offset = static_cast<uint64_t>(static_cast<int64_t>(begin) + operand.offset)};
+        return Placed::at(buffer,
+                          static_cast<uint64_t>(static_cast<int64_t>(begin) + operand.offset));
     };
     const DevicePlace& workspace = arguments.deviceWorkspace;
     switch (operand.place) {
@@ -225,24 +228,39 @@ Placed GpuShaped::placeOf(const Operand& operand, size_t step,
     return in(workspace.buffer, workspace.offset + mWorkspace.tensors[operand.local]);
 }
 
-Status GpuShaped::enqueueSteps(const RunArguments& arguments, RunQueue& queue) const {
+// Constants and tables stay where they are as long as the plan.
+Status GpuShaped::placeOperands(const RunArguments& arguments, BoundKernels& kernels) const {
+    std::vector<Placed>& bases = kernels.emptyBases();
+    bases.push_back(Placed::at(arguments.deviceWorkspace.buffer, arguments.deviceWorkspace.offset));
+    for (const ConstTensorView& input : arguments.inputs) {
+        bases.push_back(Placed::at(input.device, input.offset));
+    }
+    for (const TensorView& output : arguments.outputs) {
+        bases.push_back(Placed::at(output.device, output.offset));
+    }
+    return kernels.place(bases, [&](const Operand& operand, size_t step) {
+        return placeOf(operand, step, arguments);
+    });
+}
+
+Status GpuShaped::enqueueSteps(const RunArguments& arguments, BoundKernels& kernels,
+                               GpuQueue& queue) const {
     for (size_t i = 0; i < mPlan.launches.size(); ++i) {
-        const size_t step = mPlan.launches[i].step;
-        if (arguments.checkpoint.expired()) {
+        if (i % kLaunchesPerCheck == 0 && arguments.checkpoint.expired()) {
             return arguments.checkpoint.check("while kernels were enqueued");
         }
-        const auto placed = [&](const Operand& operand) {
-            return placeOf(operand, step, arguments);
-        };
-        HALYARD_RETURN_IF_ERROR(
-                queue.enqueue(i, placed, arguments.checkpoint, false)
-                        .withContext(mLayout.steps[step].nodes.front().node->label));
+        const Status status = kernels.enqueue(i, queue, arguments.checkpoint);
+        if (!status.ok()) {
+            const LocalStep& step = mLayout.steps[mPlan.launches[i].step];
+            return status.withContext(step.nodes.front().node->label);
+        }
     }
-    return {};
+    return queue.flush();
 }
 
 // Step by step, so that each has its own time.
-Status GpuShaped::runTraced(const RunArguments& arguments, RunQueue& queue) const {
+Status GpuShaped::runTraced(const RunArguments& arguments, BoundKernels& kernels,
+                            GpuQueue& queue) const {
     size_t next = 0;
     for (size_t step = 0; step < mLayout.steps.size(); ++step) {
         const LocalStep& nodes = mLayout.steps[step];
@@ -253,14 +271,11 @@ Status GpuShaped::runTraced(const RunArguments& arguments, RunQueue& queue) cons
                            .track = arguments.track,
                            .node = nodes.nodes.front().node,
                            .fused = nodes.others});
-        const auto placed = [&](const Operand& operand) {
-            return placeOf(operand, step, arguments);
-        };
         for (; next < mPlan.launches.size() && mPlan.launches[next].step == step; ++next) {
-            HALYARD_RETURN_IF_ERROR(queue.enqueue(next, placed, arguments.checkpoint, true)
+            HALYARD_RETURN_IF_ERROR(kernels.enqueueTraced(next, queue, arguments.checkpoint)
                                             .withContext(nodes.nodes.front().node->label));
         }
-        HALYARD_ASSIGN_OR_RETURN(const std::chrono::nanoseconds deviceTime, queue.finish());
+        HALYARD_ASSIGN_OR_RETURN(const std::chrono::nanoseconds deviceTime, queue.finishTraced());
         traced.end([&] { return inPlace ? 0 : bytesMovedBy(nodes); }, deviceTime);
     }
     return {};
@@ -278,17 +293,19 @@ uint64_t GpuShaped::bytesMovedBy(const LocalStep& step) const {
 }
 
 Status GpuShaped::run(const RunArguments& arguments) const {
-    auto* const queue = static_cast<RunQueue*>(arguments.state);
-    if (queue == nullptr || arguments.inputs.size() != mLayout.inputs.size() ||
+    auto* const kernels = static_cast<BoundKernels*>(arguments.state);
+    if (kernels == nullptr || arguments.inputs.size() != mLayout.inputs.size() ||
         arguments.outputs.size() != mLayout.outputs.size()) {
         return internalError("a piece was run without its state or with the wrong tensors");
     }
-    HALYARD_RETURN_IF_ERROR(queue->bind(mNumber, mPlan.launches));
-    const Status enqueued = arguments.trace == nullptr ? enqueueSteps(arguments, *queue)
-                                                       : runTraced(arguments, *queue);
-    // Also what was enqueued before a failure works on the run's memory.
-    const Status finished = queue->finish().status();
-    return enqueued.ok() ? finished : enqueued;
+    HALYARD_RETURN_IF_ERROR(kernels->bind(mNumber, mPlan.launches));
+    HALYARD_RETURN_IF_ERROR(placeOperands(arguments, *kernels));
+    const auto work = [&](GpuQueue& queue) {
+        return arguments.trace == nullptr ? enqueueSteps(arguments, *kernels, queue)
+                                          : runTraced(arguments, *kernels, queue);
+    };
+    return arguments.queue != nullptr ? work(static_cast<GpuQueue&>(*arguments.queue))
+                                      : mParts->resources.memory.withQueue(work);
 }
 
 class GpuPiece final : public CompiledPiece {
@@ -307,9 +324,8 @@ class GpuPiece final : public CompiledPiece {
     }
     Result<std::unique_ptr<PieceState>> makeState(
             const PieceResources& /*resources*/) const override {
-        auto queue = std::make_unique<RunQueue>(mParts->resources.device);
-        HALYARD_RETURN_IF_ERROR(queue->create());
-        return std::unique_ptr<PieceState>(std::move(queue));
+        return std::unique_ptr<PieceState>(
+                std::make_unique<BoundKernels>(mParts->resources.device));
     }
     std::string_view kernelOf(size_t node) const override {
         return mParts->names[mParts->layout.stepOf[node]];
@@ -419,12 +435,14 @@ Status GpuPiece::finish(const PieceResources& resources) {
     HALYARD_ASSIGN_OR_RETURN(mParts->uploaded,
                              ChargedBuffer::allocate(memory, std::max(bytes, kConstantAlignment),
                                                      resources.deviceMemory));
-    for (const auto& [local, constant] : mParts->constants) {
-        HALYARD_RETURN_IF_ERROR(
-                memory.copyIn({.buffer = mParts->uploaded.get(), .offset = mParts->places[local]},
-                              constant.in(resources.constants), resources.checkpoint));
-    }
-    return {};
+    return memory.withQueue([&](GpuQueue& queue) -> Status {
+        for (const auto& [local, constant] : mParts->constants) {
+            HALYARD_RETURN_IF_ERROR(queue.copyIn(
+                    {.buffer = mParts->uploaded.get(), .offset = mParts->places[local]},
+                    constant.in(resources.constants), resources.checkpoint));
+        }
+        return {};
+    });
 }
 
 }  // namespace

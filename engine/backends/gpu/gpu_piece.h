@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pieces of GpuAcc: constants go into the program's store and from there to the device; launches
-// are planned, and their programs built, when shapes are known; each execution has a queue.
+// are planned, and their programs built, when shapes are known; each execution keeps their kernels.
 
 #pragma once
 

@@ -58,7 +58,9 @@ StatusCode codeFor(cl_int code, std::string_view call) {
         case CL_OUT_OF_HOST_MEMORY:
             return StatusCode::RESOURCE_EXHAUSTED;
         case CL_OUT_OF_RESOURCES:
-            return call == "clFinish" ? StatusCode::INTERNAL : StatusCode::RESOURCE_EXHAUSTED;
+            return call == "clFinish" || call == "clWaitForEvents" || call == "clEnqueueReadBuffer"
+                           ? StatusCode::INTERNAL
+                           : StatusCode::RESOURCE_EXHAUSTED;
         default:
             return StatusCode::INTERNAL;
     }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/gpu/bound_kernels.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/backends/gpu/opencl/failure.h"
+
+namespace halyard::engine::gpu {
+namespace {
+
+// Sets of shapes whose kernels stay bound.
+constexpr size_t kMostPlans = 4;
+// Groups along an axis but the first that every device takes.
+constexpr size_t kMostGroups = 65535;
+
+}  // namespace
+
+Status BoundKernels::bind(uint64_t plan, std::span<const Launch> launches) {
+    if (!mBound.empty() && mBound.back().plan == plan) {
+        return {};
+    }
+    const auto found = std::ranges::find(mBound, plan, &BoundPlan::plan);
+    if (found != mBound.end()) {
+        std::rotate(found, found + 1, mBound.end());
+        return {};
+    }
+    BoundPlan bound = {.plan = plan, .launches = {}, .bases = {}};
+    bound.launches.reserve(launches.size());
+    for (const Launch& launch : launches) {
+        HALYARD_ASSIGN_OR_RETURN(BoundLaunch one, bindOne(launch));
+        bound.launches.push_back(std::move(one));
+    }
+    if (mBound.size() >= kMostPlans) {
+        mBound.erase(mBound.begin());
+    }
+    mBound.push_back(std::move(bound));
+    return {};
+}
+
+Result<BoundKernels::BoundLaunch> BoundKernels::bindOne(const Launch& launch) const {
+    const OpenCl& cl = mDevice->cl();
+    BoundLaunch bound = {.launch = &launch, .kernel = {}, .set = {}, .ranges = rangesOf(launch)};
+    const std::string name(launch.program->family().kernel);
+    cl_int code = CL_SUCCESS;
+    bound.kernel = KernelHandle(mDevice->library(),
+                                cl.clCreateKernel(launch.program->get(), name.c_str(), &code));
+    HALYARD_RETURN_IF_ERROR(check(code, "clCreateKernel").withContext(name));
+    cl_uint index = 0;
+    for (const auto& argument : launch.arguments) {
+        if (const auto* const bytes = std::get_if<ByValue>(&argument)) {
+            HALYARD_RETURN_IF_ERROR(check(cl.clSetKernelArg(bound.kernel.get(), index,
+                                                            bytes->size(), bytes->data()),
+                                          "clSetKernelArg")
+                                            .withContext(name));
+            ++index;
+        } else {
+            bound.set.emplace_back();
+            index += 2;
+        }
+    }
+    return bound;
+}
+
+// A launch that would take long goes in parts, along the axis that has the most groups.
+std::vector<GpuQueue::Range> BoundKernels::rangesOf(const Launch& launch) const {
+    const std::span<const size_t, 3> local(launch.program->family().local);
+    std::array<size_t, 3> groups = {};
+    for (size_t axis = 0; axis < groups.size(); ++axis) {
+        groups[axis] = (launch.items[axis] + local[axis] - 1) / local[axis];
+    }
+    const size_t axis = static_cast<size_t>(std::ranges::max_element(groups) - groups.begin());
+    size_t each = groups[axis] / (1 + launch.work / GpuQueue::mostWork(mDevice->facts()));
+    each = std::clamp<size_t>(each, 1, axis == 0 ? groups[axis] : kMostGroups);
+    std::vector<GpuQueue::Range> ranges;
+    for (size_t begin = 0; begin < groups[axis]; begin += each) {
+        GpuQueue::Range& range = ranges.emplace_back();
+        for (size_t i = 0; i < groups.size(); ++i) {
+            range.items[i] = groups[i] * local[i];
+            range.local[i] = local[i];
+        }
+        range.offset[axis] = begin * local[axis];
+        range.items[axis] = std::min(each, groups[axis] - begin) * local[axis];
+        range.work = launch.work * each / groups[axis];
+    }
+    return ranges;
+}
+
+Status BoundKernels::setOperand(BoundLaunch& bound, size_t operand, cl_uint index,
+                                const Placed& where) const {
+    if (bound.set[operand] == where) {
+        return {};
+    }
+    const OpenCl& cl = mDevice->cl();
+    const cl_ulong offset = where.offset;
+    HALYARD_RETURN_IF_ERROR(
+            check(cl.clSetKernelArg(bound.kernel.get(), index, sizeof(cl_mem), &where.memory),
+                  "clSetKernelArg"));
+    HALYARD_RETURN_IF_ERROR(
+            check(cl.clSetKernelArg(bound.kernel.get(), index + 1, sizeof offset, &offset),
+                  "clSetKernelArg"));
+    bound.set[operand] = where;
+    return {};
+}
+
+Status BoundKernels::enqueue(size_t index, GpuQueue& queue, const Checkpoint& checkpoint) {
+    const BoundLaunch& bound = mBound.back().launches[index];
+    for (const GpuQueue::Range& range : bound.ranges) {
+        const Status status = queue.enqueue(bound.kernel.get(), range, checkpoint);
+        if (!status.ok()) {
+            return status.withContext(bound.launch->program->family().kernel);
+        }
+    }
+    return {};
+}
+
+Status BoundKernels::enqueueTraced(size_t index, GpuQueue& queue, const Checkpoint& checkpoint) {
+    const BoundLaunch& bound = mBound.back().launches[index];
+    for (const GpuQueue::Range& range : bound.ranges) {
+        HALYARD_RETURN_IF_ERROR(queue.enqueueTraced(bound.kernel.get(), range, checkpoint)
+                                        .withContext(bound.launch->program->family().kernel));
+    }
+    return {};
+}
+
+}  // namespace halyard::engine::gpu

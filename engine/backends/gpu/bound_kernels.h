@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an execution keeps for a piece: the kernels of the shapes that it ran last, with their
+// arguments and the ranges that they are launched over. Where a run's tensors lie as they did in
+// the last, nothing is left to do but to enqueue.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/backends/gpu/device.h"
+#include "engine/backends/gpu/gpu_memory.h"
+#include "engine/backends/gpu/gpu_queue.h"
+#include "engine/backends/gpu/launch.h"
+#include "engine/base/checkpoint.h"
+#include "engine/plan/backend.h"
+
+namespace halyard::engine::gpu {
+
+// Where something lies in the run at hand; nowhere: an input that was left out.
+struct Placed {
+    cl_mem memory = nullptr;
+    uint64_t block = 0;  // the number of the block, whose handle may have been another's
+    uint64_t offset = 0;
+
+    static Placed at(const DeviceBuffer* buffer, uint64_t offset) {
+        return buffer == nullptr ? Placed()
+                                 : Placed{.memory = memoryOf(buffer),
+                                          .block = static_cast<const GpuBuffer*>(buffer)->number(),
+                                          .offset = offset};
+    }
+    bool operator==(const Placed&) const = default;
+};
+
+// One thread at a time.
+class BoundKernels final : public PieceState {
+  public:
+    explicit BoundKernels(std::shared_ptr<const Device> device) : mDevice(std::move(device)) {}
+
+    // Makes the kernels of a plan ready, unless they are: `plan` is none other's number in the
+    // process. The launches outlive the runs.
+    Status bind(uint64_t plan, std::span<const Launch> launches);
+
+    // Of the plan that is bound. `bases`: what decides where operands lie; placed(operand, step)
+    // tells where one does, and is asked only where a base has moved.
+    template <typename Where>
+    Status place(std::span<const Placed> bases, const Where& placed) {
+        BoundPlan& plan = mBound.back();
+        if (std::ranges::equal(plan.bases, bases)) {
+            return {};
+        }
+        plan.bases.clear();
+        for (BoundLaunch& bound : plan.launches) {
+            cl_uint index = 0;
+            size_t operand = 0;
+            for (const auto& argument : bound.launch->arguments) {
+                const auto* const tensor = std::get_if<Operand>(&argument);
+                if (tensor == nullptr) {
+                    ++index;
+                    continue;
+                }
+                HALYARD_RETURN_IF_ERROR(
+                        setOperand(bound, operand++, index, placed(*tensor, bound.launch->step)));
+                index += 2;
+            }
+        }
+        plan.bases.assign(bases.begin(), bases.end());
+        return {};
+    }
+
+    // Enqueues the launch with this index among those that are bound and placed.
+    Status enqueue(size_t index, GpuQueue& queue, const Checkpoint& checkpoint);
+    // The same for GpuQueue::finishTraced().
+    Status enqueueTraced(size_t index, GpuQueue& queue, const Checkpoint& checkpoint);
+
+    // For the caller to put bases into; kept so that a run allocates nothing.
+    std::vector<Placed>& emptyBases() {
+        mBases.clear();
+        return mBases;
+    }
+
+  private:
+    struct BoundLaunch {
+        const Launch* launch = nullptr;
+        KernelHandle kernel;
+        std::vector<Placed> set;  // per operand
+        std::vector<GpuQueue::Range> ranges;
+    };
+    struct BoundPlan {
+        uint64_t plan = 0;
+        std::vector<BoundLaunch> launches;
+        std::vector<Placed> bases;  // that the operands were placed by; none: not all are
+    };
+
+    Result<BoundLaunch> bindOne(const Launch& launch) const;
+    std::vector<GpuQueue::Range> rangesOf(const Launch& launch) const;
+    Status setOperand(BoundLaunch& bound, size_t operand, cl_uint index, const Placed& where) const;
+
+    const std::shared_ptr<const Device> mDevice;
+    std::vector<BoundPlan> mBound;  // the one at hand is the last
+    std::vector<Placed> mBases;
+};
+
+}  // namespace halyard::engine::gpu

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/gpu/gpu_queue.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "engine/backends/gpu/gpu_memory.h"
+#include "engine/backends/gpu/opencl/failure.h"
+
+namespace halyard::engine::gpu {
+namespace {
+
+// What the processor fills before the device begins to take it: more and the device waits, fewer
+// and the calls cost more than what they hand over.
+constexpr size_t kWritePart = size_t{128} << 10;
+// The same for what the device brings.
+constexpr size_t kReadPart = size_t{512} << 10;
+constexpr size_t kReadsAtOnce = Staging::kBytes / kReadPart;
+constexpr size_t kStagingAlignment = 64;
+// What a compute unit does in about a tenth of a second, or less.
+constexpr uint64_t kWorkPerUnit = uint64_t{1} << 26;
+constexpr std::string_view kCopying = "while it was copied";
+
+Status checkPlace(const DevicePlace& place, size_t bytes) {
+    if (place.buffer == nullptr || place.offset > place.buffer->size() ||
+        bytes > place.buffer->size() - place.offset) {
+        return internalError("was asked to copy beyond a block's end");
+    }
+    return {};
+}
+
+}  // namespace
+
+uint64_t GpuQueue::mostWork(const DeviceFacts& facts) {
+    return kWorkPerUnit * facts.computeUnits;
+}
+
+Status GpuQueue::create() {
+    HALYARD_ASSIGN_OR_RETURN(mQueue, mDevice->makeQueue());
+    return {};
+}
+
+void GpuQueue::drained() {
+    mIsBusy = false;
+    mEnqueued = 0;
+    mNext = 0;
+    for (EventHandle& event : mLastWrites) {
+        event = EventHandle();
+    }
+}
+
+Status GpuQueue::finish() {
+    const Status traced = mEvents.empty() ? Status() : finishTraced().status();
+    if (mIsBusy) {
+        const Status finished = check(mDevice->cl().clFinish(mQueue.get()), "clFinish");
+        drained();
+        if (!finished.ok()) {
+            // Whether the device still uses it nobody knows: OpenCL lets go of it when it may.
+            mStaging = Staging();
+            return finished;
+        }
+    }
+    HALYARD_RETURN_IF_ERROR(traced);
+    if (mStaging.mapped != nullptr) {
+        mPool.giveBack(std::exchange(mStaging, Staging()));
+    }
+    return {};
+}
+
+// ---- Copies -------------------------------------------------------------------------------------
+
+Status GpuQueue::takeStaging() {
+    if (mStaging.mapped == nullptr) {
+        HALYARD_ASSIGN_OR_RETURN(mStaging, mPool.take(mQueue.get()));
+    }
+    return {};
+}
+
+Status GpuQueue::wait(const EventHandle& event) {
+    const cl_event one = event.get();
+    return check(mDevice->cl().clWaitForEvents(1, &one), "clWaitForEvents");
+}
+
+// Until the one that is filled next may be.
+Status GpuQueue::waitForQuarter() {
+    EventHandle& last = mLastWrites[mNext / kQuarter];
+    if (last.get() == nullptr) {
+        return {};
+    }
+    HALYARD_RETURN_IF_ERROR(wait(last));
+    last = EventHandle();
+    return {};
+}
+
+Status GpuQueue::copyIn(const DevicePlace& to, std::span<const std::byte> from,
+                        const Checkpoint& checkpoint) {
+    HALYARD_RETURN_IF_ERROR(checkPlace(to, from.size()));
+    if (from.empty()) {
+        return {};
+    }
+    const OpenCl& cl = mDevice->cl();
+    HALYARD_RETURN_IF_ERROR(takeStaging());
+    size_t size = 0;
+    for (size_t begin = 0; begin < from.size(); begin += size) {
+        HALYARD_RETURN_IF_ERROR(checkpoint.check(kCopying));
+        HALYARD_RETURN_IF_ERROR(waitForQuarter());
+        const size_t left = kQuarter - mNext % kQuarter;
+        size = std::min({kWritePart, from.size() - begin, left});
+        std::byte* const staged = mStaging.mapped + mNext;
+        std::memcpy(staged, from.data() + begin, size);
+        const size_t taken = (size + kStagingAlignment - 1) / kStagingAlignment * kStagingAlignment;
+        const bool endsQuarter = taken == left;
+        cl_event event = nullptr;
+        mIsBusy = true;
+        const cl_int code = cl.clEnqueueWriteBuffer(mQueue.get(), memoryOf(to.buffer), CL_FALSE,
+                                                    to.offset + begin, size, staged, 0, nullptr,
+                                                    endsQuarter ? &event : nullptr);
+        HALYARD_RETURN_IF_ERROR(check(code, "clEnqueueWriteBuffer"));
+        if (endsQuarter) {
+            mLastWrites[mNext / kQuarter] = EventHandle(mDevice->library(), event);
+        }
+        mNext = (mNext + taken) % Staging::kBytes;
+        HALYARD_RETURN_IF_ERROR(flush());
+    }
+    return {};
+}
+
+Status GpuQueue::copyOut(std::span<std::byte> to, const DevicePlace& from,
+                         const Checkpoint& checkpoint) {
+    HALYARD_RETURN_IF_ERROR(checkPlace(from, to.size()));
+    HALYARD_RETURN_IF_ERROR(checkpoint.check(kCopying));
+    if (to.empty()) {
+        return {};
+    }
+    HALYARD_RETURN_IF_ERROR(takeStaging());
+    return to.size() <= kReadPart ? readAtOnce(to, from, checkpoint)
+                                  : readInParts(to, from, checkpoint);
+}
+
+Status GpuQueue::readAtOnce(std::span<std::byte> to, const DevicePlace& from,
+                            const Checkpoint& checkpoint) {
+    mIsBusy = true;
+    HALYARD_RETURN_IF_ERROR(check(mDevice->cl().clEnqueueReadBuffer(
+                                          mQueue.get(), memoryOf(from.buffer), CL_TRUE, from.offset,
+                                          to.size(), mStaging.mapped, 0, nullptr, nullptr),
+                                  "clEnqueueReadBuffer"));
+    drained();
+    HALYARD_RETURN_IF_ERROR(checkpoint.check(kCopying));
+    std::memcpy(to.data(), mStaging.mapped, to.size());
+    return {};
+}
+
+// As many as there is room for are on their way while the processor takes the first of them.
+Status GpuQueue::readInParts(std::span<std::byte> to, const DevicePlace& from,
+                             const Checkpoint& checkpoint) {
+    const size_t parts = (to.size() + kReadPart - 1) / kReadPart;
+    std::array<EventHandle, kReadsAtOnce> events;
+    const auto sizeOf = [&](size_t part) {
+        return std::min(kReadPart, to.size() - part * kReadPart);
+    };
+    const auto stagedOf = [&](size_t part) {
+        return mStaging.mapped + part % kReadsAtOnce * kReadPart;
+    };
+    const auto begin = [&](size_t part) -> Status {
+        cl_event event = nullptr;
+        mIsBusy = true;
+        const cl_int code = mDevice->cl().clEnqueueReadBuffer(
+                mQueue.get(), memoryOf(from.buffer), CL_FALSE, from.offset + part * kReadPart,
+                sizeOf(part), stagedOf(part), 0, nullptr, &event);
+        HALYARD_RETURN_IF_ERROR(check(code, "clEnqueueReadBuffer"));
+        events[part % kReadsAtOnce] = EventHandle(mDevice->library(), event);
+        return {};
+    };
+    size_t begun = 0;
+    for (size_t part = 0; part < parts; ++part) {
+        for (; begun < std::min(parts, part + kReadsAtOnce); ++begun) {
+            HALYARD_RETURN_IF_ERROR(begin(begun));
+        }
+        HALYARD_RETURN_IF_ERROR(wait(events[part % kReadsAtOnce]));
+        HALYARD_RETURN_IF_ERROR(checkpoint.check(kCopying));
+        std::memcpy(to.data() + part * kReadPart, stagedOf(part), sizeOf(part));
+    }
+    drained();
+    return {};
+}
+
+Status GpuQueue::copyWithin(const DevicePlace& to, const DevicePlace& from, size_t bytes) {
+    HALYARD_RETURN_IF_ERROR(checkPlace(to, bytes));
+    HALYARD_RETURN_IF_ERROR(checkPlace(from, bytes));
+    if (bytes == 0) {
+        return {};
+    }
+    mIsBusy = true;
+    return check(mDevice->cl().clEnqueueCopyBuffer(mQueue.get(), memoryOf(from.buffer),
+                                                   memoryOf(to.buffer), from.offset, to.offset,
+                                                   bytes, 0, nullptr, nullptr),
+                 "clEnqueueCopyBuffer");
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+
+Status GpuQueue::pace(uint64_t work, cl_command_queue queue, const Checkpoint& checkpoint) {
+    mEnqueued += work;
+    if (mEnqueued <= mostWork(mDevice->facts())) {
+        return {};
+    }
+    mEnqueued = 0;
+    HALYARD_RETURN_IF_ERROR(check(mDevice->cl().clFinish(queue), "clFinish"));
+    return checkpoint.check("while it ran");
+}
+
+Status GpuQueue::enqueue(cl_kernel kernel, const Range& range, const Checkpoint& checkpoint) {
+    mIsBusy = true;
+    const cl_int code = mDevice->cl().clEnqueueNDRangeKernel(
+            mQueue.get(), kernel, 3, range.offset.data(), range.items.data(), range.local.data(), 0,
+            nullptr, nullptr);
+    if (code != CL_SUCCESS) {
+        return check(code, "clEnqueueNDRangeKernel");
+    }
+    return pace(range.work, mQueue.get(), checkpoint);
+}
+
+Status GpuQueue::flush() {
+    return check(mDevice->cl().clFlush(mQueue.get()), "clFlush");
+}
+
+Status GpuQueue::enqueueTraced(cl_kernel kernel, const Range& range, const Checkpoint& checkpoint) {
+    if (mTraced.get() == nullptr) {
+        HALYARD_ASSIGN_OR_RETURN(mTraced, mDevice->makeQueue(true));
+    }
+    if (mIsBusy) {
+        HALYARD_RETURN_IF_ERROR(check(mDevice->cl().clFinish(mQueue.get()), "clFinish"));
+        drained();
+    }
+    cl_event event = nullptr;
+    const cl_int code = mDevice->cl().clEnqueueNDRangeKernel(
+            mTraced.get(), kernel, 3, range.offset.data(), range.items.data(), range.local.data(),
+            0, nullptr, &event);
+    HALYARD_RETURN_IF_ERROR(check(code, "clEnqueueNDRangeKernel"));
+    mEvents.emplace_back(mDevice->library(), event);
+    return pace(range.work, mTraced.get(), checkpoint);
+}
+
+Result<std::chrono::nanoseconds> GpuQueue::finishTraced() {
+    const OpenCl& cl = mDevice->cl();
+    const std::vector<EventHandle> events = std::exchange(mEvents, {});
+    mEnqueued = 0;
+    if (mTraced.get() != nullptr) {
+        HALYARD_RETURN_IF_ERROR(check(cl.clFinish(mTraced.get()), "clFinish"));
+    }
+    std::chrono::nanoseconds time{0};
+    for (const EventHandle& event : events) {
+        cl_ulong begin = 0;
+        cl_ulong end = 0;
+        // A device that tells no time leaves it at none.
+        if (cl.clGetEventProfilingInfo(event.get(), CL_PROFILING_COMMAND_START, sizeof begin,
+                                       &begin, nullptr) == CL_SUCCESS &&
+            cl.clGetEventProfilingInfo(event.get(), CL_PROFILING_COMMAND_END, sizeof end, &end,
+                                       nullptr) == CL_SUCCESS &&
+            end > begin) {
+            time += std::chrono::nanoseconds(end - begin);
+        }
+    }
+    return time;
+}
+
+}  // namespace halyard::engine::gpu

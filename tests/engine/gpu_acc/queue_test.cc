@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an execution has a device do, on one that does nothing before somebody waits for it: nothing
+// of a client's is read late, nothing is told to be done that is not, and nobody waits for more
+// than has to be.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tests/engine/counting_condition.h"
+#include "tests/engine/gpu_acc/fake_device.h"
+
+namespace halyard::engine::gpu_test {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes numbered(size_t count) {
+    Bytes bytes(count);
+    for (size_t i = 0; i < count; ++i) {
+        bytes[i] = static_cast<std::byte>(i % 251);
+    }
+    return bytes;
+}
+
+class GpuAccQueue : public OnAFakeDevice {
+  protected:
+    void SetUp() override {
+        OnAFakeDevice::SetUp();
+        if (mLibrary != nullptr) {
+            defer(true);
+            mBackend = open().value();
+        }
+    }
+    void TearDown() override {
+        if (mLibrary != nullptr) {
+            EXPECT_EQ(number("fake_opencl_misused"), 0);
+        }
+        mBackend.reset();
+        OnAFakeDevice::TearDown();
+    }
+
+    DeviceMemory& memory() const { return *mBackend->memory(); }
+    Execution makeExecution() const {
+        return Execution::create(buildOrDie(graph(), {mBackend.get()})).value();
+    }
+    static Status run(Execution& execution, const RunOptions& options = {}, bool isWanted = true) {
+        const Floats in(kWidth, 1.0F);
+        Floats out(kWidth);
+        OutputBinding output = bindOutput(out);
+        output.present = isWanted;
+        return execution.run(std::array{bindInput(in)}, std::array{output}, options, nullptr);
+    }
+    int waits() const {
+        return calls("clFinish") + calls("clWaitForEvents") + calls("clEnqueueReadBuffer");
+    }
+
+    std::unique_ptr<const Backend> mBackend;
+};
+
+TEST_F(GpuAccQueue, HasReadWhatItWasGivenWhenACopyReturns) {
+    const auto queue = memory().makeQueue().value();
+    const auto block = memory().allocate(1000).value();
+    const Bytes given = numbered(1000);
+    Bytes clients = given;
+    ASSERT_TRUE(queue->copyIn({.buffer = block.get()}, clients, {}).ok());
+    EXPECT_EQ(number("fake_opencl_pending"), 1) << "it does not wait for the device";
+    std::ranges::fill(clients, std::byte{0xee});
+    Bytes back(1000);
+    ASSERT_TRUE(queue->copyOut(back, {.buffer = block.get()}, {}).ok());
+    EXPECT_EQ(back, given);
+}
+
+TEST_F(GpuAccQueue, CopiesMoreThanItsStagingMemoryHolds) {
+    const auto queue = memory().makeQueue().value();
+    constexpr size_t kMany = 3 * gpu::Staging::kBytes + 12345;
+    const auto block = memory().allocate(kMany + 7).value();
+    const Bytes given = numbered(kMany);
+    // From wherever in the staging memory copies before it have ended.
+    for (const size_t before : {size_t{1}, size_t{100'000}, size_t{1} << 20}) {
+        ASSERT_TRUE(queue->copyIn({.buffer = block.get()}, Bytes(before), {}).ok());
+        ASSERT_TRUE(queue->copyIn({.buffer = block.get(), .offset = 7}, given, {}).ok());
+        EXPECT_GT(number("fake_opencl_pending"), 1) << "it waits for no more than it has to";
+        Bytes back(kMany);
+        ASSERT_TRUE(queue->copyOut(back, {.buffer = block.get(), .offset = 7}, {}).ok());
+        EXPECT_TRUE(back == given) << before;
+    }
+}
+
+TEST_F(GpuAccQueue, WaitsOnceInAnExecution) {
+    Execution execution = makeExecution();
+    ASSERT_TRUE(run(execution).ok());
+    const int before = waits();
+    const int set = calls("clSetKernelArg");
+    ASSERT_TRUE(run(execution).ok());
+    EXPECT_EQ(waits() - before, 1) << "for the result";
+    EXPECT_EQ(calls("clSetKernelArg"), set) << "nothing has moved";
+}
+
+TEST_F(GpuAccQueue, HasDoneAllWhenAnExecutionEnds) {
+    Execution execution = makeExecution();
+    ASSERT_TRUE(run(execution).ok());
+    EXPECT_EQ(number("fake_opencl_pending"), 0);
+    ASSERT_TRUE(run(execution, {}, false).ok());
+    EXPECT_EQ(number("fake_opencl_pending"), 0) << "nobody wants the result";
+    for (const char* const function :
+         {"clEnqueueWriteBuffer", "clEnqueueNDRangeKernel", "clEnqueueReadBuffer", "clFlush"}) {
+        for (int nth = 1; nth <= 2; ++nth) {
+            fail(function, nth);
+            const Status status = run(execution);
+            EXPECT_EQ(status.ok(), !failed()) << function << ": " << status.toString();
+            EXPECT_EQ(number("fake_opencl_pending"), 0) << function;
+        }
+    }
+    fail("", 0);
+    // Stopped wherever it asks.
+    bool isDone = false;
+    for (int patience = 0; !isDone; ++patience) {
+        const CountingCondition stop(patience);
+        isDone = run(execution, {.stop = &stop}).ok();
+        EXPECT_EQ(number("fake_opencl_pending"), 0) << patience;
+    }
+}
+
+TEST_F(GpuAccQueue, TellsNoSuccessBeforeAllIsDone) {
+    Execution execution = makeExecution();
+    ASSERT_TRUE(run(execution).ok());
+    fail("clFinish", 1, CL_OUT_OF_RESOURCES);
+    EXPECT_EQ(run(execution, {}, false).code(), StatusCode::INTERNAL) << "nobody wants the result";
+    fail("clEnqueueReadBuffer", 1, CL_OUT_OF_RESOURCES);
+    EXPECT_EQ(run(execution).code(), StatusCode::INTERNAL);
+    EXPECT_TRUE(run(execution).ok());
+}
+
+TEST_F(GpuAccQueue, AsksTheCheckpointOnceMoreWhenTheResultIsThere) {
+    const auto queue = memory().makeQueue().value();
+    const auto block = memory().allocate(100).value();
+    Bytes back(100);
+    const CountingCondition stop(1);
+    const Status status = queue->copyOut(back, {.buffer = block.get()}, Checkpoint().unless(&stop));
+    EXPECT_EQ(status.message(), Checkpoint().unless(&stop).check("while it was copied").message());
+}
+
+TEST_F(GpuAccQueue, IsDoneWithABlockBeforeThatGoes) {
+    const auto queue = memory().makeQueue().value();
+    ReusedDeviceBuffer block;
+    const auto sized = [&](size_t bytes) {
+        return block.get(memory(), *queue, bytes, mDeviceMemory, "a block").value();
+    };
+    ASSERT_TRUE(queue->copyIn({.buffer = sized(100)}, Bytes(100), {}).ok());
+    EXPECT_EQ(sized(50), sized(100));
+    EXPECT_EQ(number("fake_opencl_pending"), 1) << "the block stays";
+    sized(200);
+    EXPECT_EQ(number("fake_opencl_pending"), 0);
+}
+
+// Drivers give new blocks the handles of old ones, and kernels keep what they have been given.
+TEST_F(GpuAccQueue, GivesKernelsABlockAnewThatHasTheHandleOfAnother) {
+    Graph graph;
+    const TensorId x = graph.addTensor(float32({kUnknownDimension}));
+    graph.setInputs({x});
+    graph.setOutputs({addNode(graph, Activate(), {x})});
+    Execution execution = Execution::create(buildOrDie(std::move(graph), {mBackend.get()})).value();
+    // The first set of shapes again, in a block that has made way for a larger one.
+    for (const int32_t width : {kWidth, 100 * kWidth, kWidth}) {
+        const Floats in(static_cast<size_t>(width), 1.0F);
+        Floats out(in.size());
+        const Status status = runOnce(execution, {bindInput(in)}, {bindOutput(out)});
+        EXPECT_TRUE(status.ok()) << status.toString();
+    }
+}
+
+}  // namespace
+}  // namespace halyard::engine::gpu_test
