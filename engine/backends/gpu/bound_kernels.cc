@@ -3,6 +3,7 @@
 #include "engine/backends/gpu/bound_kernels.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,10 @@ namespace {
 constexpr size_t kMostPlans = 4;
 // Groups along an axis but the first that every device takes.
 constexpr size_t kMostGroups = 65535;
+// An operand's block is in the highest bits of its offset, as the prelude has it.
+constexpr int kBlockShift = 60;
+constexpr size_t kMostBlocks = 16;
+constexpr cl_ulong kUnset = ~cl_ulong{0};
 
 }  // namespace
 
@@ -42,24 +47,25 @@ Status BoundKernels::bind(uint64_t plan, std::span<const Launch> launches) {
 
 Result<BoundKernels::BoundLaunch> BoundKernels::bindOne(const Launch& launch) const {
     const OpenCl& cl = mDevice->cl();
-    BoundLaunch bound = {.launch = &launch, .kernel = {}, .set = {}, .ranges = rangesOf(launch)};
+    BoundLaunch bound = {.launch = &launch,
+                         .kernel = {},
+                         .blocks = {},
+                         .offsets = {},
+                         .ranges = rangesOf(launch)};
     const std::string name(launch.program->family().kernel);
     cl_int code = CL_SUCCESS;
     bound.kernel = KernelHandle(mDevice->library(),
                                 cl.clCreateKernel(launch.program->get(), name.c_str(), &code));
     HALYARD_RETURN_IF_ERROR(check(code, "clCreateKernel").withContext(name));
-    cl_uint index = 0;
+    auto index = static_cast<cl_uint>(launch.program->blocks());
     for (const auto& argument : launch.arguments) {
         if (const auto* const bytes = std::get_if<ByValue>(&argument)) {
             HALYARD_RETURN_IF_ERROR(check(cl.clSetKernelArg(bound.kernel.get(), index,
                                                             bytes->size(), bytes->data()),
                                           "clSetKernelArg")
                                             .withContext(name));
-            ++index;
-        } else {
-            bound.set.emplace_back();
-            index += 2;
         }
+        ++index;
     }
     return bound;
 }
@@ -88,20 +94,48 @@ std::vector<GpuQueue::Range> BoundKernels::rangesOf(const Launch& launch) const 
     return ranges;
 }
 
-Status BoundKernels::setOperand(BoundLaunch& bound, size_t operand, cl_uint index,
-                                const Placed& where) const {
-    if (bound.set[operand] == where) {
-        return {};
-    }
+Status BoundKernels::setOperands(BoundLaunch& bound) const {
     const OpenCl& cl = mDevice->cl();
-    const cl_ulong offset = where.offset;
-    HALYARD_RETURN_IF_ERROR(
-            check(cl.clSetKernelArg(bound.kernel.get(), index, sizeof(cl_mem), &where.memory),
-                  "clSetKernelArg"));
-    HALYARD_RETURN_IF_ERROR(
-            check(cl.clSetKernelArg(bound.kernel.get(), index + 1, sizeof offset, &offset),
-                  "clSetKernelArg"));
-    bound.set[operand] = where;
+    const auto set = [&](size_t index, size_t size, const void* value) {
+        return check(
+                cl.clSetKernelArg(bound.kernel.get(), static_cast<cl_uint>(index), size, value),
+                "clSetKernelArg");
+    };
+    const size_t most = bound.launch->program->blocks();
+    std::array<Placed, kMostBlocks> blocks = {};
+    size_t count = 0;
+    bound.offsets.resize(mPlaced.size(), kUnset);
+    for (size_t i = 0; i < mPlaced.size(); ++i) {
+        if (!std::holds_alternative<Operand>(bound.launch->arguments[i])) {
+            continue;
+        }
+        const Placed block = {.memory = mPlaced[i].memory, .block = mPlaced[i].block};
+        const auto* const end = blocks.begin() + count;
+        const auto* const found = std::find(std::as_const(blocks).begin(), end, block);
+        if (found == end) {
+            if (count == most) {
+                return internalError("a kernel's tensors lie in more blocks than were foreseen");
+            }
+            blocks[count++] = block;
+        }
+        const auto number = static_cast<cl_ulong>(found - blocks.begin());
+        const cl_ulong offset = number << kBlockShift | mPlaced[i].offset;
+        if (bound.offsets[i] != offset) {
+            bound.offsets[i] = kUnset;
+            HALYARD_RETURN_IF_ERROR(set(most + i, sizeof offset, &offset));
+            bound.offsets[i] = offset;
+        }
+    }
+    // Those that no tensor lies in are parameters as well.
+    std::fill(blocks.begin() + count, blocks.begin() + most, blocks[0]);
+    bound.blocks.resize(most);
+    for (size_t i = 0; i < most; ++i) {
+        if (bound.blocks[i] != blocks[i] || blocks[i].memory == nullptr) {
+            bound.blocks[i] = {};
+            HALYARD_RETURN_IF_ERROR(set(i, sizeof(cl_mem), &blocks[i].memory));
+            bound.blocks[i] = blocks[i];
+        }
+    }
     return {};
 }
 

@@ -56,18 +56,13 @@ class BoundKernels final : public PieceState {
         }
         plan.bases.clear();
         for (BoundLaunch& bound : plan.launches) {
-            cl_uint index = 0;
-            size_t operand = 0;
+            mPlaced.clear();
             for (const auto& argument : bound.launch->arguments) {
                 const auto* const tensor = std::get_if<Operand>(&argument);
-                if (tensor == nullptr) {
-                    ++index;
-                    continue;
-                }
-                HALYARD_RETURN_IF_ERROR(
-                        setOperand(bound, operand++, index, placed(*tensor, bound.launch->step)));
-                index += 2;
+                mPlaced.push_back(tensor == nullptr ? Placed()
+                                                    : placed(*tensor, bound.launch->step));
             }
+            HALYARD_RETURN_IF_ERROR(setOperands(bound));
         }
         plan.bases.assign(bases.begin(), bases.end());
         return {};
@@ -88,7 +83,8 @@ class BoundKernels final : public PieceState {
     struct BoundLaunch {
         const Launch* launch = nullptr;
         KernelHandle kernel;
-        std::vector<Placed> set;  // per operand
+        std::vector<Placed> blocks;     // as they are set, each at its beginning
+        std::vector<cl_ulong> offsets;  // per argument that is an operand, the same
         std::vector<GpuQueue::Range> ranges;
     };
     struct BoundPlan {
@@ -99,11 +95,13 @@ class BoundKernels final : public PieceState {
 
     Result<BoundLaunch> bindOne(const Launch& launch) const;
     std::vector<GpuQueue::Range> rangesOf(const Launch& launch) const;
-    Status setOperand(BoundLaunch& bound, size_t operand, cl_uint index, const Placed& where) const;
+    // Where mPlaced has them.
+    Status setOperands(BoundLaunch& bound) const;
 
     const std::shared_ptr<const Device> mDevice;
     std::vector<BoundPlan> mBound;  // the one at hand is the last
     std::vector<Placed> mBases;
+    std::vector<Placed> mPlaced;  // per argument of the launch at hand
 };
 
 }  // namespace halyard::engine::gpu

@@ -173,6 +173,7 @@ Status GpuShaped::planSteps(const Checkpoint& checkpoint) {
         HALYARD_RETURN_IF_ERROR(checkpoint.check("while kernels were made ready"));
         StepPlan plan(environment, step);
         HALYARD_RETURN_IF_ERROR(planStep(plan).withContext(plan.node().label));
+        HALYARD_RETURN_IF_ERROR(plan.buildPrograms().withContext(plan.node().label));
     }
     const std::vector<bool> open(mLayout.steps.size(), false);
     HALYARD_ASSIGN_OR_RETURN(mWorkspace, planWorkspace(mLayout, mTypes, open, mPlan.scratchBytes));

@@ -20,7 +20,8 @@
 
 namespace halyard::engine::gpu {
 
-// Bytes on the device that a kernel is handed: it gets the block's address and the offset in it.
+// Bytes on the device that a kernel is handed: it gets the number of a block of its launch and the
+// offset in it.
 struct Operand {
     enum class Place : uint8_t {
         TENSOR,   // `local` of the piece
@@ -49,7 +50,9 @@ ByValue byValue(const T& value) {
 }
 
 struct Launch {
-    std::shared_ptr<const Program> program;
+    const KernelFamily* family = nullptr;
+    std::string defines;
+    std::shared_ptr<const Program> program;  // for as many blocks as the arguments may lie in
     std::vector<std::variant<Operand, ByValue>> arguments;
     std::array<size_t, 3> items = {1, 1, 1};  // rounded up to whole groups when it is enqueued
     uint64_t work = 0;                        // operations of all items together, roughly

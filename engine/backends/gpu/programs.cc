@@ -34,6 +34,21 @@ std::string preludeFor(const DeviceFacts& facts) {
     return prelude.append(kPrelude);
 }
 
+// How many blocks programs have: few kinds, so that few programs are built.
+constexpr std::array<size_t, 3> kBlocks = {3, 8, 16};
+
+// BLOCK_PARAMETERS and BLOCK(number), as the prelude wants them.
+std::string blocksText(size_t blocks) {
+    std::string parameters = "#define BLOCK_PARAMETERS __global uchar* block0";
+    std::string chosen = "block0";
+    for (size_t i = 1; i < blocks; ++i) {
+        const std::string number = std::to_string(i);
+        parameters += ", __global uchar* block" + number;
+        chosen = "((number) == " + number + " ? block" + number + " : " + chosen + ")";
+    }
+    return parameters + "\n#define BLOCK(number) " + chosen + "\n";
+}
+
 std::string hexOf(uint64_t number) {
     constexpr std::string_view kDigits = "0123456789abcdef";
     std::string text;
@@ -68,12 +83,19 @@ Programs::Programs(std::shared_ptr<const Device> device, std::unique_ptr<Compile
       mCompiler(std::move(compiler)),
       mPrelude(preludeFor(mDevice->facts())) {}
 
-std::string Programs::sourceOf(const KernelFamily& family, const std::string& defines) const {
-    std::string source = defines + mPrelude;
+std::string Programs::sourceOf(const KernelFamily& family, const std::string& defines,
+                               size_t blocks) const {
+    std::string source = blocksText(blocks) + defines + mPrelude;
     for (const std::string_view shared : family.shared) {
         source.append(shared);
     }
-    return source.append(family.text);
+    const size_t text = source.size();
+    source.append(family.text);
+    const std::string head = "void " + std::string(family.kernel) + "(";
+    if (const size_t found = source.find(head, text); blocks > 0 && found != std::string::npos) {
+        source.insert(found + head.size(), "BLOCK_PARAMETERS, ");
+    }
+    return source;
 }
 
 std::string Programs::identityOf(const std::string& source) const {
@@ -81,9 +103,14 @@ std::string Programs::identityOf(const std::string& source) const {
 }
 
 Result<std::shared_ptr<const Program>> Programs::get(const KernelFamily& family,
-                                                     const std::string& defines,
+                                                     const std::string& defines, size_t needed,
                                                      const Blobs& blobs) {
-    std::string source = sourceOf(family, defines);
+    const auto* const blocks = std::ranges::lower_bound(kBlocks, needed);
+    if (blocks == kBlocks.end()) {
+        return unsupported("takes no kernel whose tensors lie in " + std::to_string(needed) +
+                           " blocks of memory");
+    }
+    std::string source = sourceOf(family, defines, *blocks);
     const std::string identity = identityOf(source);
     const std::string name = "program/" + hexOf(fingerprint64(std::as_bytes(std::span(identity))));
     const std::optional<Blob> blob = blobs.get(name);
@@ -96,7 +123,7 @@ Result<std::shared_ptr<const Program>> Programs::get(const KernelFamily& family,
         }
     }
     if (program == nullptr) {
-        Result<std::shared_ptr<const Program>> made = make(family, source, kept);
+        Result<std::shared_ptr<const Program>> made = make(family, source, *blocks, kept);
         if (!made.ok()) {
             return made.status().withContext("kernel " + std::string(family.kernel));
         }
@@ -114,7 +141,7 @@ Result<std::shared_ptr<const Program>> Programs::get(const KernelFamily& family,
 
 int32_t Programs::attempt(const KernelFamily& family, const std::string& defines,
                           const Blobs& blobs) {
-    const std::string source = sourceOf(family, defines);
+    const std::string source = sourceOf(family, defines, 0);
     const std::string identity = identityOf(source);
     const std::string name = "attempt/" + hexOf(fingerprint64(std::as_bytes(std::span(identity))));
     const std::optional<Blob> blob = blobs.get(name);
@@ -147,12 +174,13 @@ int32_t Programs::attempt(const KernelFamily& family, const std::string& defines
 
 // A driver that does not take a binary, or gives none, leaves the source.
 Result<std::shared_ptr<const Program>> Programs::make(const KernelFamily& family,
-                                                      const std::string& source,
+                                                      const std::string& source, size_t blocks,
                                                       std::span<const uint8_t> kept) const {
     if (!kept.empty()) {
         if (Result<ProgramHandle> program = buildFromBinary(*mDevice, kept); program.ok()) {
-            return std::make_shared<const Program>(
-                    *std::move(program), std::vector<uint8_t>(kept.begin(), kept.end()), family);
+            return std::make_shared<const Program>(*std::move(program),
+                                                   std::vector<uint8_t>(kept.begin(), kept.end()),
+                                                   family, blocks);
         }
     }
     if (mCompiler != nullptr) {
@@ -160,13 +188,13 @@ Result<std::shared_ptr<const Program>> Programs::make(const KernelFamily& family
         if (!binary.empty()) {
             if (Result<ProgramHandle> program = buildFromBinary(*mDevice, binary); program.ok()) {
                 return std::make_shared<const Program>(*std::move(program), std::move(binary),
-                                                       family);
+                                                       family, blocks);
             }
         }
     }
     HALYARD_ASSIGN_OR_RETURN(ProgramHandle program, buildFromSource(*mDevice, source));
     std::vector<uint8_t> binary = binaryOf(*mDevice, program.get());
-    return std::make_shared<const Program>(std::move(program), std::move(binary), family);
+    return std::make_shared<const Program>(std::move(program), std::move(binary), family, blocks);
 }
 
 }  // namespace halyard::engine::gpu

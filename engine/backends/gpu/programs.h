@@ -33,18 +33,25 @@ struct KernelFamily {
 // One kernel of a family, built. Immutable.
 class Program {
   public:
-    Program(ProgramHandle program, std::vector<uint8_t> binary, const KernelFamily& family)
-        : mProgram(std::move(program)), mBinary(std::move(binary)), mFamily(family) {}
+    Program(ProgramHandle program, std::vector<uint8_t> binary, const KernelFamily& family,
+            size_t blocks)
+        : mProgram(std::move(program)),
+          mBinary(std::move(binary)),
+          mFamily(family),
+          mBlocks(blocks) {}
 
     cl_program get() const { return mProgram.get(); }
     // What the driver would make it from again; empty where it gives none.
     std::span<const uint8_t> binary() const { return mBinary; }
     const KernelFamily& family() const { return mFamily; }
+    // Blocks of memory that stand before the kernel's own arguments.
+    size_t blocks() const { return mBlocks; }
 
   private:
     const ProgramHandle mProgram;
     const std::vector<uint8_t> mBinary;
     const KernelFamily& mFamily;
+    const size_t mBlocks;
 };
 
 // Those of one device. Thread-safe; several threads may build at once.
@@ -55,9 +62,11 @@ class Programs {
 
     // `defines`: lines of "#define". What is built is put into `blobs`, and taken from there where
     // it is of the same text, device and driver. INTERNAL with the compiler's words where it does
-    // not build. The family lives for ever.
+    // not build. The family lives for ever. `blocks`: that the kernel's tensors lie in, at most;
+    // the program has at least as many. UNSUPPORTED where no kernel has so many.
     Result<std::shared_ptr<const Program>> get(const KernelFamily& family,
-                                               const std::string& defines, const Blobs& blobs);
+                                               const std::string& defines, size_t blocks,
+                                               const Blobs& blobs);
 
     // The number that a kernel writes whose only parameter is where to, and which one group of
     // items runs, in the compiler's process; -1 where it does not build, does not run, or where
@@ -65,12 +74,13 @@ class Programs {
     int32_t attempt(const KernelFamily& family, const std::string& defines, const Blobs& blobs);
 
   private:
-    std::string sourceOf(const KernelFamily& family, const std::string& defines) const;
+    std::string sourceOf(const KernelFamily& family, const std::string& defines,
+                         size_t blocks) const;
     // What a source is built for and of, and under which name it is kept.
     std::string identityOf(const std::string& source) const;
 
     Result<std::shared_ptr<const Program>> make(const KernelFamily& family,
-                                                const std::string& source,
+                                                const std::string& source, size_t blocks,
                                                 std::span<const uint8_t> kept) const;
 
     const std::shared_ptr<const Device> mDevice;

@@ -2,6 +2,10 @@
 
 #include "engine/backends/gpu/step_plan.h"
 
+#include <set>
+#include <tuple>
+#include <variant>
+
 namespace halyard::engine::gpu {
 namespace {
 
@@ -50,12 +54,48 @@ Operand StepPlan::addTable(std::span<const std::byte> bytes) {
 }
 
 Result<Launch*> StepPlan::launch(const KernelFamily& family, const std::string& defines) {
-    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const Program> program,
-                             mEnvironment.programs.get(family, defines, mEnvironment.blobs));
     Launch& launch = mEnvironment.plan.launches.emplace_back();
-    launch.program = std::move(program);
+    launch.family = &family;
+    launch.defines = defines;
     launch.step = mStep;
     return &launch;
+}
+
+// The most that it can be: what crosses the piece's boundary may lie anywhere.
+size_t StepPlan::blocksOf(const Launch& launch) const {
+    using Role = LocalTensor::Role;
+    std::set<std::tuple<Operand::Place, Role, size_t>> blocks;
+    for (const auto& argument : launch.arguments) {
+        const auto* const operand = std::get_if<Operand>(&argument);
+        if (operand == nullptr) {
+            continue;
+        }
+        std::tuple<Operand::Place, Role, size_t> block = {operand->place, Role::INTERNAL, 0};
+        if (operand->place == Operand::Place::TENSOR) {
+            const LocalTensor& tensor = mEnvironment.layout.tensors[operand->local];
+            const bool crosses = tensor.role == Role::INPUT || tensor.role == Role::OUTPUT;
+            block = {Operand::Place::TENSOR,
+                     tensor.role == Role::INSIDE ? Role::INTERNAL : tensor.role,
+                     crosses ? tensor.position : 0};
+        }
+        if (block == std::tuple(Operand::Place::TENSOR, Role::INTERNAL, size_t{0})) {
+            // They lie in one workspace.
+            std::get<0>(block) = Operand::Place::SCRATCH;
+        }
+        blocks.insert(block);
+    }
+    return blocks.size();
+}
+
+Status StepPlan::buildPrograms() {
+    for (Launch& launch : mEnvironment.plan.launches) {
+        if (launch.program == nullptr) {
+            HALYARD_ASSIGN_OR_RETURN(launch.program, mEnvironment.programs.get(
+                                                             *launch.family, launch.defines,
+                                                             blocksOf(launch), mEnvironment.blobs));
+        }
+    }
+    return {};
 }
 
 }  // namespace halyard::engine::gpu

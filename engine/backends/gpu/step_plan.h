@@ -82,10 +82,13 @@ class StepPlan {
     // While the step runs. Content is undefined.
     Operand scratch(size_t bytes);
 
-    // Another launch, of a kernel that is built if it has to be. Valid until the next.
+    // Another launch, of a kernel that buildPrograms() builds. Valid until the next.
     Result<Launch*> launch(const KernelFamily& family, const std::string& defines);
+    // For all launches of the plan that have no program.
+    Status buildPrograms();
 
   private:
+    size_t blocksOf(const Launch& launch) const;
     Operand addTable(std::span<const std::byte> bytes);
 
     const Environment& mEnvironment;

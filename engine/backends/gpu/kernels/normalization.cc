@@ -67,7 +67,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void softmax(
     BIND_OUT(X, pr);
     const int first = FIRST;
 #ifdef QUANTIZED
-    const __global uint* const power_of = (const __global uint*)(powers_block + powers_at);
+    const __global uint* const power_of = (const __global uint*)PLACE(powers);
     ROOM(int, extremes);
     ROOM(ulong, sums);
     int largest = -32768;

@@ -8,8 +8,9 @@
 
 namespace halyard::engine::gpu {
 
-// A buffer comes as the address of a block and an offset in it: IN(x), OUT(y) among a kernel's
-// parameters, and BIND_IN(T, x) or BIND_OUT(T, y) in its body. T is how elements are stored (F32,
+// A tensor comes as the number of a block of memory and an offset in it, as every block that a kernel
+// has among its arguments costs the processor as much as a tenth of what launching it does: IN(x),
+// OUT(y) among a kernel's parameters, and BIND_IN(T, x) or BIND_OUT(T, y) in its body. T is how elements are stored (F32,
 // F16, I32, U8, S8, U16, S16, B8); arithmetic has VALUE(T), and LOAD and STORE go between the two.
 // NARROW(T, v) is an element as LOAD would have it, of whose bits v has the lowest.
 // REAL(T, ...) is the number that an element stands for, FROM_REAL(T, ...) goes back.
@@ -48,11 +49,11 @@ inline constexpr std::string_view kPrelude = R"(
 #define VALUE_S16 int
 #define VALUE(T) PASTE(VALUE_, T)
 
-#define IN(x) const __global uchar* x##_block, const ulong x##_at
-#define OUT(x) __global uchar* x##_block, const ulong x##_at
-#define BIND_IN(T, x) \
-    const __global ELEMENT(T)* const x = (const __global ELEMENT(T)*)(x##_block + x##_at)
-#define BIND_OUT(T, x) __global ELEMENT(T)* const x = (__global ELEMENT(T)*)(x##_block + x##_at)
+#define IN(x) const ulong x##_at
+#define OUT(x) const ulong x##_at
+#define PLACE(x) (BLOCK(x##_at >> 60) + (x##_at & 0x0fffffffffffffff))
+#define BIND_IN(T, x) const __global ELEMENT(T)* const x = (const __global ELEMENT(T)*)PLACE(x)
+#define BIND_OUT(T, x) __global ELEMENT(T)* const x = (__global ELEMENT(T)*)PLACE(x)
 
 #define LOAD_F32(p, i) (p)[i]
 #define LOAD_F16(p, i) vload_half((size_t)(i), p)

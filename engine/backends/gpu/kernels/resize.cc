@@ -44,8 +44,8 @@ __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void resize(
     }
     BIND_IN(X, px);
     BIND_OUT(X, pr);
-    const __global Source* const all_rows = (const __global Source*)(rows_block + rows_at);
-    const __global Source* const all_columns = (const __global Source*)(columns_block + columns_at);
+    const __global Source* const all_rows = (const __global Source*)PLACE(rows);
+    const __global Source* const all_columns = (const __global Source*)PLACE(columns);
     const Source row = all_rows[pixel / output_w % output_h];
     const Source column = all_columns[pixel % output_w];
     const int picture = pixel / (output_w * output_h) * height;
