@@ -84,6 +84,9 @@ size_t sharedMemoryLimit() {
 }  // namespace
 
 AccountLimits accountLimits(const Options& options, size_t deviceMemory) {
+    if (options.maxDeviceMemoryMib > 0) {
+        deviceMemory = std::min(deviceMemory, options.maxDeviceMemoryMib << 20);
+    }
     const size_t memory = memoryLimit(options);
     const size_t ofProcess =
             options.maxClientMemoryMib > 0 ? options.maxClientMemoryMib << 20 : memory / 2;

@@ -64,7 +64,7 @@ struct AccountLimits {
     Division processes;
 };
 
-// `deviceMemory`: what the backends' devices have, in bytes.
+// `deviceMemory`: what the backends' devices have, in bytes; no more is given away than that.
 AccountLimits accountLimits(const Options& options, size_t deviceMemory);
 
 // `reclaim` makes room in memory, and in that of devices.

@@ -71,7 +71,8 @@ Status validate(const Options& options) {
         return invalidArgument(std::to_string(options.threads) + " threads; the limit is " +
                                std::to_string(kMaxThreads));
     }
-    for (const size_t mib : {options.maxMemoryMib, options.maxClientMemoryMib}) {
+    for (const size_t mib :
+         {options.maxMemoryMib, options.maxClientMemoryMib, options.maxDeviceMemoryMib}) {
         if (mib > kMostMemoryMib) {
             return invalidArgument(std::to_string(mib) + " MiB of memory; the limit is " +
                                    std::to_string(kMostMemoryMib));

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -35,6 +36,11 @@ struct Number {
 struct Text {
     std::string Options::*field;
 };
+// One of several.
+struct Word {
+    std::string Options::*field;
+    std::span<const std::string_view> words;
+};
 // With commas between; a repeated option adds to them.
 struct Names {
     std::vector<std::string> Options::*field;
@@ -53,11 +59,14 @@ struct Row {
     std::string_view name;
     char letter;
     std::string_view valueName;
-    std::variant<Flag, Number, Text, Names, Operations, Precision> target;
+    std::variant<Flag, Number, Text, Names, Operations, Precision, Word> target;
     std::string_view help;
 };
 
 constexpr std::string_view kOnePrecision = "--fp16-enabled and --bf16-enabled exclude each other";
+
+constexpr std::string_view kTuningModes[] = {"UseTunedParameters", "UpdateTunedParameters"};
+constexpr std::string_view kTuningLevels[] = {"rapid", "normal", "exhaustive"};
 
 // The backends that there are follow the help of the first.
 constexpr std::array kRows = {
@@ -72,12 +81,24 @@ constexpr std::array kRows = {
             "with the driver; more is refused. 0, the default: half of the machine's."},
         Row{"max-client-memory", 0, "MIB", Number{&Options::maxClientMemoryMib, kMostMemoryMib},
             "What those of one client may take. 0, the default: half of the driver's."},
+        Row{"max-device-memory", 0, "MIB", Number{&Options::maxDeviceMemoryMib, kMostMemoryMib},
+            "What all models and executions together may take of a GPU's memory. 0, the default: "
+            "all of it."},
         Row{"max-running-time", 0, "S", Number{&Options::maxRunningSeconds, kMostRunningSeconds},
             "The longest that preparing a model or executing a request may take, in seconds; 0: no "
             "limit. Default: 300."},
         Row{"cpu-features", 0, "NAME", Text{&Options::cpuFeatures},
             "Let CpuAcc use this instruction set and no better one: portable, sse4, avx2, avx512, "
             "avx512vnni, neon, neondot, neoni8mm."},
+        Row{"cl-tuned-parameters-file", 't', "FILE", Text{&Options::clTunedParametersFile},
+            "Which kernels are the fastest on the GPU, for GpuAcc."},
+        Row{"cl-tuned-parameters-mode", 'm', "MODE",
+            Word{&Options::clTunedParametersMode, kTuningModes},
+            "UseTunedParameters, the default: do as that file says; UpdateTunedParameters: measure "
+            "what it does not say, and write that into it."},
+        Row{"cl-tuning-level", 'o', "LEVEL", Word{&Options::clTuningLevel, kTuningLevels},
+            "How many kernels are measured for a layer: rapid, the default: 4; normal: 12; "
+            "exhaustive: all."},
         Row{"require-backend", 0, "BACKENDS", Names{&Options::requiredBackends},
             "Run operations on these backends alone; those that none of them takes are not "
             "supported."},
@@ -183,6 +204,17 @@ class Reader {
         mOptions.*text.field = mValue;
         return {};
     }
+    Status operator()(const Word& word) const {
+        if (std::ranges::find(word.words, mValue) == word.words.end()) {
+            std::string known;
+            for (const std::string_view each : word.words) {
+                known.append(known.empty() ? "" : ", ").append(each);
+            }
+            return invalidArgument("is one of " + known + ", not \"" + std::string(mValue) + "\"");
+        }
+        mOptions.*word.field = mValue;
+        return {};
+    }
     Status operator()(const Names& names) const {
         std::vector<std::string>& field = mOptions.*names.field;
         std::vector<std::string> named = split(mValue, ",");
@@ -244,8 +276,8 @@ std::string inQuotes(std::string_view text) {
 }
 
 std::string_view kindOf(const Row& row) {
-    constexpr std::array<std::string_view, 6> kKinds = {"flag",  "number",     "text",
-                                                        "names", "operations", "flag"};
+    constexpr std::array<std::string_view, 7> kKinds = {"flag",       "number", "text", "names",
+                                                        "operations", "flag",   "word"};
     return kKinds[row.target.index()];
 }
 
@@ -294,6 +326,13 @@ std::string listOptions() {
         text += ", \"kind\": " + inQuotes(kindOf(row));
         if (const auto* number = std::get_if<Number>(&row.target)) {
             text += ", \"most\": " + std::to_string(number->most);
+        }
+        if (const auto* word = std::get_if<Word>(&row.target)) {
+            text += ", \"words\": [";
+            for (const std::string_view each : word->words) {
+                text += (each == word->words.front() ? "" : ", ") + inQuotes(each);
+            }
+            text += "]";
         }
         text += ",\n     \"help\": " + inQuotes(helpOf(row)) + "}";
     }

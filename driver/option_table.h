@@ -21,9 +21,9 @@ std::vector<CommandLineOption> driverOptions(Options& options);
 // that can be read. Libraries' backends are known when these are loaded.
 Status checkOptions(const Options& options);
 
-// The table as JSON: {"options": [{"name", "letter"?, "value"?, "kind", "most"?, "help"}]}. `kind`
-// is flag, number, text, names or operations; `letter` and `value` are left out where there are
-// none.
+// The table as JSON: {"options": [{"name", "letter"?, "value"?, "kind", "most"?, "words"?,
+// "help"}]}. `kind` is flag, number, text, names, operations or word (one of the words); `letter`
+// and `value` are left out where there are none.
 std::string listOptions();
 
 }  // namespace halyard::driver

@@ -25,6 +25,13 @@ struct Options {
     // --cpu-features: short for CpuAcc:features=. CpuAcc's kernels use this instruction set and no
     // better one; empty: the best that the processor has.
     std::string cpuFeatures;
+    // --cl-tuned-parameters-file, --cl-tuned-parameters-mode, --cl-tuning-level: short for GpuAcc's
+    // options tuning-file, tuning-mode and tuning-level, in the words of Arm's driver: which
+    // kernels GpuAcc takes is read from the file, or measured and written there. Empty: no file,
+    // UseTunedParameters, rapid.
+    std::string clTunedParametersFile;
+    std::string clTunedParametersMode;
+    std::string clTuningLevel;
     // --require-backend: operations run on these alone, or not at all; empty: on any.
     std::vector<std::string> requiredBackends;
     // --backend-hint: a file of what backend_hints.h says; empty: none.
@@ -48,6 +55,9 @@ struct Options {
     size_t maxMemoryMib = 0;
     // --max-client-memory: what those of one client may, in MiB; 0: half of the device's.
     size_t maxClientMemoryMib = 0;
+    // --max-device-memory: what they may take together of the memory of backends' devices, in MiB;
+    // 0: all that these have.
+    size_t maxDeviceMemoryMib = 0;
     // --max-running-time: the longest that preparing a model or executing a request may take once
     // it has begun, in seconds; 0: as long as it takes.
     size_t maxRunningSeconds = 300;
@@ -79,7 +89,8 @@ struct Options {
     std::string graphDumpDirectory;
 };
 
-// The most that maxMemoryMib may be, so that its bytes can be counted.
+// The most that maxMemoryMib, maxClientMemoryMib and maxDeviceMemoryMib may be, so that its bytes
+// can be counted.
 inline constexpr size_t kMostMemoryMib = std::numeric_limits<size_t>::max() >> 20;
 
 // The most that maxRunningSeconds may be: about a month.

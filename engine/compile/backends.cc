@@ -42,19 +42,50 @@ Result<std::unique_ptr<const Backend>> openCpuAcc(Options options) {
     return makeCpuAcc(set);
 }
 
+// Which of the words it is, in their order.
+Result<size_t> wordOf(const BackendOption& option, std::span<const std::string_view> words) {
+    const auto found = std::ranges::find(words, option.value);
+    if (found != words.end()) {
+        return static_cast<size_t>(found - words.begin());
+    }
+    std::string known;
+    for (const std::string_view word : words) {
+        known.append(known.empty() ? "" : ", ").append(word);
+    }
+    return invalidArgument("GpuAcc's " + option.name + " is one of " + known + ", not \"" +
+                           option.value + "\"");
+}
+
+Status take(const BackendOption& option, GpuSettings& settings) {
+    constexpr std::array<std::string_view, 2> kCompilers = {"apart", "inside"};
+    constexpr std::array<std::string_view, 2> kModes = {"use", "update"};
+    constexpr std::array<std::string_view, 3> kLevels = {"rapid", "normal", "exhaustive"};
+    if (option.name == "device") {
+        settings.choice.device = option.value;
+    } else if (option.name == "library") {
+        settings.choice.library = option.value;
+    } else if (option.name == "tuning-file") {
+        settings.tuning.file = option.value;
+    } else if (option.name == "tuning-mode") {
+        HALYARD_ASSIGN_OR_RETURN(const size_t mode, wordOf(option, kModes));
+        settings.tuning.mode = static_cast<gpu::TuningMode>(mode);
+    } else if (option.name == "tuning-level") {
+        HALYARD_ASSIGN_OR_RETURN(const size_t level, wordOf(option, kLevels));
+        settings.tuning.level = static_cast<gpu::TuningLevel>(level);
+    } else {
+        HALYARD_ASSIGN_OR_RETURN(const size_t compiler, wordOf(option, kCompilers));
+        settings.compilesApart = compiler == 0;
+    }
+    return {};
+}
+
 Result<std::unique_ptr<const Backend>> openGpuAcc(Options options) {
     GpuSettings settings;
     for (const BackendOption& option : options) {
-        if (option.name == "device") {
-            settings.choice.device = option.value;
-        } else if (option.name == "library") {
-            settings.choice.library = option.value;
-        } else if (option.value == "inside" || option.value == "apart") {
-            settings.compilesApart = option.value == "apart";
-        } else {
-            return invalidArgument("GpuAcc's compiler is \"apart\" or \"inside\", not \"" +
-                                   option.value + "\"");
-        }
+        HALYARD_RETURN_IF_ERROR(take(option, settings));
+    }
+    if (settings.tuning.mode == gpu::TuningMode::UPDATE && settings.tuning.file.empty()) {
+        return invalidArgument("GpuAcc's tuning-mode=update needs a tuning-file");
     }
     return makeGpuAcc(settings);
 }
@@ -62,7 +93,9 @@ Result<std::unique_ptr<const Backend>> openGpuAcc(Options options) {
 constexpr std::array kBackends = {
         BackendRow{.name = kLastResort, .open = openCpuRef, .options = ""},
         BackendRow{.name = "CpuAcc", .open = openCpuAcc, .options = "features"},
-        BackendRow{.name = "GpuAcc", .open = openGpuAcc, .options = "compiler,device,library"},
+        BackendRow{.name = "GpuAcc",
+                   .open = openGpuAcc,
+                   .options = "compiler,device,library,tuning-file,tuning-level,tuning-mode"},
 };
 
 bool isAmong(std::string_view list, std::string_view name) {

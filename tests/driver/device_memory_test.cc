@@ -145,5 +145,28 @@ TEST_F(DeviceMemoryOfClients, IsGivenBackWhereAnExecutionCannotBeMade) {
     EXPECT_TRUE(run(*model, 10).ok());
 }
 
+TEST(DeviceMemoryLimit, LiesBelowWhatTheDevicesHave) {
+    const auto limitWith = [](size_t mib) {
+        std::vector<std::unique_ptr<const engine::Backend>> backends;
+        backends.push_back(
+                std::make_unique<engine::DistantBackend>(engine::Takes::ALL, size_t{4} << 20));
+        backends.push_back(engine::makeCpuRef());
+        Options options;
+        options.maxDeviceMemoryMib = mib;
+        const std::string report =
+                Device::create(std::move(options), std::move(backends)).value()->report();
+        const std::string name = "memory_of_devices\t0\t";
+        const size_t at = report.find(name);
+        return at == std::string::npos ? 0 : std::stoul(report.substr(at + name.size()));
+    };
+    EXPECT_EQ(limitWith(0), size_t{4} << 20);
+    EXPECT_EQ(limitWith(3), size_t{3} << 20);
+    EXPECT_EQ(limitWith(5), size_t{4} << 20);
+    EXPECT_EQ(limitWith(kMostMemoryMib), size_t{4} << 20);
+    Options options;
+    options.maxDeviceMemoryMib = kMostMemoryMib + 1;
+    EXPECT_EQ(Device::create(options).status().code(), StatusCode::INVALID_ARGUMENT);
+}
+
 }  // namespace
 }  // namespace halyard::driver

@@ -144,6 +144,26 @@ TEST(Device, ComputesWithTheCpuFeaturesThatItIsTold) {
     EXPECT_NE(prepared->report().find(" portable"), std::string::npos) << prepared->report();
 }
 
+TEST(Device, HandsGpuAccItsTuning) {
+    Options options;
+    options.backends = {"GpuAcc:library=/nowhere/libOpenCL.so"};
+    const auto refusal = [&] { return std::string(Device::create(options).status().message()); };
+    options.clTunedParametersMode = "UpdateTunedParameters";
+    EXPECT_EQ(refusal(),
+              "--cl-tuned-parameters-mode UpdateTunedParameters needs --cl-tuned-parameters-file");
+    options.clTunedParametersFile = "a,b:c";
+    options.clTuningLevel = "normal";
+    EXPECT_EQ(refusal(), "") << "a machine without OpenCL has nothing to tune";
+    options.backends = {"GpuAcc:library=/nowhere/libOpenCL.so:tuning-file=other"};
+    EXPECT_EQ(refusal(), "--cl-tuned-parameters-file says a,b:c, and -c GpuAcc:tuning-file=other");
+    options.backends = {"GpuAcc:library=/nowhere/libOpenCL.so:tuning-mode=use"};
+    EXPECT_EQ(refusal(), "--cl-tuned-parameters-mode says update, and -c GpuAcc:tuning-mode=use");
+    // What the word is turned into, GpuAcc knows.
+    options.backends = {"GpuAcc:library=/nowhere/libOpenCL.so"};
+    options.clTuningLevel = "slow";
+    EXPECT_EQ(refusal(), "GpuAcc's tuning-level is one of rapid, normal, exhaustive, not \"slow\"");
+}
+
 TEST(Device, EndsTheListOfBackendsWithCpuRef) {
     Options options;
     options.backends = {};

@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "driver/device.h"
+#include "engine/backends/gpu/tuning_file.h"
 #include "engine/base/thread_pool.h"
 #include "engine/plan/backend.h"
 #include "hal/log_sink.h"
@@ -289,6 +290,17 @@ TEST(SeccompDeathTest, LetsBackendsCallWhatTheyNeed) {
                 ::testing::KilledBySignal(SIGABRT), "socket");
     EXPECT_EXIT(serveWith({.systemCalls = {"socket"}}, openSocket),
                 ::testing::ExitedWithCode(kDone), "");
+}
+
+TEST(SeccompDeathTest, LetsGpuAccWriteItsTuning) {
+    const std::string path = ::testing::TempDir() + "tuning_of_a_service";
+    const auto write = [&] {
+        return engine::gpu::writeTuningFile(path, "text").ok() &&
+               engine::gpu::readTuningFile(path).value() == "text";
+    };
+    EXPECT_EXIT(serveWith({.systemCalls = engine::gpu::callsOfTuning()}, write),
+                ::testing::ExitedWithCode(kDone), "");
+    unlink(path.c_str());
 }
 
 TEST(SeccompDeathTest, RefusesNamesThatAreNoCalls) {

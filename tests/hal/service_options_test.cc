@@ -33,6 +33,8 @@ TEST(ServiceOptions, ReadEachOptionIntoItsOwnPlace) {
                                           "40",
                                           "--max-client-memory",
                                           "20",
+                                          "--max-device-memory",
+                                          "30",
                                           "--max-running-time",
                                           "7",
                                           "-n",
@@ -61,6 +63,7 @@ TEST(ServiceOptions, ReadEachOptionIntoItsOwnPlace) {
     EXPECT_EQ(options.driver.threads, 3U);
     EXPECT_EQ(options.driver.maxMemoryMib, 40U);
     EXPECT_EQ(options.driver.maxClientMemoryMib, 20U);
+    EXPECT_EQ(options.driver.maxDeviceMemoryMib, 30U);
     EXPECT_EQ(options.driver.maxRunningSeconds, 7U);
     EXPECT_EQ(options.driver.maxPartitions, 8U);
     EXPECT_EQ(options.driver.minNodesPerPartition, 9U);
@@ -83,7 +86,8 @@ TEST(ServiceOptions, TakeTheLargestNumbersAndNoneAbove) {
     EXPECT_TRUE(parse({"--number-of-threads", "0"}).ok());
     EXPECT_TRUE(parse({"--number-of-threads", "64"}).ok());
     expectRefused({"--number-of-threads", "65"}, "--number-of-threads");
-    for (const std::string option : {"--max-memory", "--max-client-memory"}) {
+    for (const std::string option :
+         {"--max-memory", "--max-client-memory", "--max-device-memory"}) {
         EXPECT_TRUE(parse({option, std::to_string(driver::kMostMemoryMib)}).ok());
         expectRefused({option, above(driver::kMostMemoryMib)}, option);
     }
@@ -96,6 +100,29 @@ TEST(ServiceOptions, TakeTheLargestNumbersAndNoneAbove) {
     EXPECT_TRUE(parse({"--max-running-time", std::to_string(driver::kMostRunningSeconds)}).ok());
     expectRefused({"--max-running-time", above(driver::kMostRunningSeconds)}, "--max-running-time");
     expectRefused({"--max-running-time", "-1"}, "--max-running-time");
+}
+
+TEST(ServiceOptions, TuneAsArmsDriverDoes) {
+    const driver::Options none = parse({})->driver;
+    EXPECT_EQ(none.clTunedParametersFile, "");
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"-t", "file", "-m", "UpdateTunedParameters", "-o", "exhaustive"},
+          std::vector<std::string>{"--cl-tuned-parameters-file", "file",
+                                   "--cl-tuned-parameters-mode", "UpdateTunedParameters",
+                                   "--cl-tuning-level", "exhaustive"}}) {
+        const driver::Options options = parse(words)->driver;
+        EXPECT_EQ(options.clTunedParametersFile, "file");
+        EXPECT_EQ(options.clTunedParametersMode, "UpdateTunedParameters");
+        EXPECT_EQ(options.clTuningLevel, "exhaustive");
+    }
+    EXPECT_TRUE(parse({"-m", "UseTunedParameters", "-o", "rapid"}).ok());
+    EXPECT_TRUE(parse({"-o", "normal"}).ok());
+    expectRefused({"-t", ""}, "--cl-tuned-parameters-file");
+    expectRefused({"-m", "update"},
+                  "--cl-tuned-parameters-mode: is one of UseTunedParameters, "
+                  "UpdateTunedParameters, not \"update\"");
+    expectRefused({"-o", "fast"},
+                  "--cl-tuning-level: is one of rapid, normal, exhaustive, not \"fast\"");
 }
 
 TEST(ServiceOptions, AddUpBackendsInTheirOrder) {

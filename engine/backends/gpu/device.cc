@@ -242,7 +242,6 @@ Result<std::shared_ptr<const Device>> Device::open(const DeviceChoice& choice) {
     }
     ContextHandle owned(cl, context);
     DeviceFacts facts = chosen->facts;
-    facts.tileForm = choice.tileForm;
     facts.prefersTiles = (choice.tilesAnywhere || !isProcessor(*chosen)) &&
                          facts.groupSize >= kTileItems && facts.localBytes >= kTileBytes;
     return std::make_shared<const Device>(std::move(cl), chosen->id, std::move(facts),

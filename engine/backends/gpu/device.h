@@ -33,8 +33,6 @@ struct DeviceFacts {
     bool prefersTiles = false;
     bool mayHavePtx =
             false;  // kernels may have instructions of NVIDIA's in them, which a trial shows
-    // For tests: products are made by the form with this number; -1: by the best.
-    int tileForm = -1;
     bool dividesExactly = false;  // float32 is divided and its roots are taken as IEEE says
 
     // Whether a quotient of float32 can be had as IEEE rounds it.
@@ -48,7 +46,6 @@ struct DeviceChoice {
     std::string device;   // a number in the order of the list, or part of a name; empty: the best
     // Tiles where they fit, on processors as well: for tests.
     bool tilesAnywhere = false;
-    int tileForm = -1;  // the same: of tiles, whatever is best
 };
 
 // A device and a context on it. Immutable, thread-safe; shared by all that lives on it.

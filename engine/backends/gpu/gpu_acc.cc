@@ -22,30 +22,40 @@ constexpr int kPackingVersion = 1;
 class GpuAcc final : public Backend {
   public:
     GpuAcc(std::shared_ptr<const gpu::Device> device,
-           std::unique_ptr<gpu::CompilerProcess> compiler)
-        : mDevice(std::move(device)), mMemory(mDevice), mPrograms(mDevice, std::move(compiler)) {}
+           std::unique_ptr<gpu::CompilerProcess> compiler, const gpu::TuningSettings& tuning)
+        : mDevice(std::move(device)),
+          mMemory(mDevice),
+          mPrograms(mDevice, std::move(compiler)),
+          mTuning(tuning, mDevice->facts().identity()),
+          mWritesTuning(tuning.mode == gpu::TuningMode::UPDATE && !tuning.file.empty()) {}
 
     std::string_view name() const override { return "GpuAcc"; }
     DeviceType deviceType() const override { return DeviceType::GPU; }
     std::string identity() const override {
         return "GpuAcc packing " + std::to_string(kPackingVersion) + " " +
-               mDevice->facts().identity();
+               mDevice->facts().identity() + mTuning.identity();
     }
     Status supports(const Graph& graph, NodeId node) const override {
         return gpu::supportsNode(graph, graph.node(node), mDevice->facts());
     }
     Result<std::unique_ptr<CompiledPiece>> compile(
             const CompileArguments& arguments) const override {
-        return gpu::compilePiece({.device = mDevice, .memory = mMemory, .programs = mPrograms},
-                                 arguments);
+        return gpu::compilePiece(
+                {.device = mDevice, .memory = mMemory, .programs = mPrograms, .tuning = mTuning},
+                arguments);
     }
     DeviceMemory* memory() const override { return &mMemory; }
+    ProcessNeeds needs() const override {
+        return {.systemCalls = mWritesTuning ? gpu::callsOfTuning() : std::vector<std::string>()};
+    }
 
   private:
     const std::shared_ptr<const gpu::Device> mDevice;
-    // Thread-safe, both.
+    // Thread-safe, all of them.
     mutable gpu::GpuMemory mMemory;
     mutable gpu::Programs mPrograms;
+    mutable gpu::Tuning mTuning;
+    const bool mWritesTuning;
 };
 
 }  // namespace
@@ -68,7 +78,7 @@ Result<std::unique_ptr<const Backend>> makeGpuAcc(const GpuSettings& settings) {
                              gpu::Device::open(settings.choice));
     log(LogLevel::INFO, "GpuAcc computes on " + device->facts().identity());
     return std::unique_ptr<const Backend>(
-            std::make_unique<GpuAcc>(std::move(device), std::move(compiler)));
+            std::make_unique<GpuAcc>(std::move(device), std::move(compiler), settings.tuning));
 }
 
 }  // namespace halyard::engine

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "engine/backends/gpu/device.h"
+#include "engine/backends/gpu/tuning.h"
 #include "engine/base/status.h"
 #include "engine/plan/backend.h"
 
@@ -17,6 +18,7 @@ struct GpuSettings {
     bool compilesApart = true;
     // What compiling one may take there.
     std::chrono::milliseconds longestBuild = std::chrono::minutes(1);
+    gpu::TuningSettings tuning = {};
 };
 
 // The backend "GpuAcc": OpenCL, on a device of its own. UNAVAILABLE where the machine has none;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/launch.h"
 #include "engine/backends/gpu/step_plan.h"
+#include "engine/backends/gpu/tuner.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/plan/piece_layout.h"
 #include "engine/plan/workspace_plan.h"
@@ -58,6 +60,13 @@ struct PieceParts {
     std::shared_ptr<Budget> deviceMemory;  // null: not limited
     Instructions instructions;
     bool mayRound = false;  // float32 may be computed with float16's precision
+
+    // Where it lies on the device; nothing for a tensor that does not lie there all the time.
+    std::optional<Placed> constantAt(LocalId local) const {
+        const auto place = places.find(local);
+        return place == places.end() ? std::nullopt
+                                     : std::optional(Placed::at(uploaded.get(), place->second));
+    }
 };
 
 uint64_t nextNumber() {
@@ -85,6 +94,7 @@ class GpuShaped final : public ShapedPiece {
   private:
     Status inferTypes(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint);
     Status planSteps(const Checkpoint& checkpoint);
+    Status planEach(const StepPlan::Environment& environment, const Checkpoint& checkpoint) const;
     Status uploadTables(const Checkpoint& checkpoint);
     bool isPresent(LocalId local) const { return local != kNoLocal && mPresent[local]; }
     Placed placeOf(const Operand& operand, size_t step, const RunArguments& arguments) const;
@@ -159,15 +169,37 @@ Status GpuShaped::inferTypes(std::span<const TensorType* const> inputs,
 
 Status GpuShaped::planSteps(const Checkpoint& checkpoint) {
     mPlan.scratchBytes.resize(mLayout.steps.size(), 0);
-    const StepPlan::Environment environment = {.facts = mParts->resources.device->facts(),
-                                               .programs = mParts->resources.programs,
-                                               .blobs = mParts->blobs,
-                                               .layout = mLayout,
-                                               .types = mTypes,
-                                               .present = mPresent,
-                                               .instructions = mParts->instructions,
-                                               .mayRound = mParts->mayRound,
-                                               .plan = mPlan};
+    const GpuResources& resources = mParts->resources;
+    const Tuner tuner({.device = resources.device,
+                       .memory = resources.memory,
+                       .tuning = resources.tuning,
+                       .blobs = mParts->blobs,
+                       .deviceMemory = mParts->deviceMemory,
+                       .constant = [this](LocalId local) { return mParts->constantAt(local); },
+                       .checkpoint = checkpoint});
+    const Status planned = planEach({.facts = resources.device->facts(),
+                                     .programs = resources.programs,
+                                     .blobs = mParts->blobs,
+                                     .layout = mLayout,
+                                     .types = mTypes,
+                                     .present = mPresent,
+                                     .instructions = mParts->instructions,
+                                     .mayRound = mParts->mayRound,
+                                     .plan = mPlan,
+                                     .tuner = resources.tuning.isOff() ? nullptr : &tuner},
+                                    checkpoint);
+    // Others have a use for what was measured, even where this piece comes to nothing.
+    resources.tuning.save();
+    HALYARD_RETURN_IF_ERROR(planned);
+    const std::vector<bool> open(mLayout.steps.size(), false);
+    HALYARD_ASSIGN_OR_RETURN(mWorkspace, planWorkspace(mLayout, mTypes, open, mPlan.scratchBytes));
+    std::erase_if(mPlan.launches,
+                  [this](const Launch& launch) { return mWorkspace.inPlace[launch.step]; });
+    return {};
+}
+
+Status GpuShaped::planEach(const StepPlan::Environment& environment,
+                           const Checkpoint& checkpoint) const {
     for (size_t step = 0; step < mLayout.steps.size(); ++step) {
         // A program may have to be built.
         HALYARD_RETURN_IF_ERROR(checkpoint.check("while kernels were made ready"));
@@ -175,10 +207,6 @@ Status GpuShaped::planSteps(const Checkpoint& checkpoint) {
         HALYARD_RETURN_IF_ERROR(planStep(plan).withContext(plan.node().label));
         HALYARD_RETURN_IF_ERROR(plan.buildPrograms().withContext(plan.node().label));
     }
-    const std::vector<bool> open(mLayout.steps.size(), false);
-    HALYARD_ASSIGN_OR_RETURN(mWorkspace, planWorkspace(mLayout, mTypes, open, mPlan.scratchBytes));
-    std::erase_if(mPlan.launches,
-                  [this](const Launch& launch) { return mWorkspace.inPlace[launch.step]; });
     return {};
 }
 

@@ -10,6 +10,7 @@
 #include "engine/backends/gpu/device.h"
 #include "engine/backends/gpu/gpu_memory.h"
 #include "engine/backends/gpu/programs.h"
+#include "engine/backends/gpu/tuning.h"
 #include "engine/base/status.h"
 #include "engine/plan/backend.h"
 
@@ -20,6 +21,7 @@ struct GpuResources {
     std::shared_ptr<const Device> device;
     GpuMemory& memory;
     Programs& programs;
+    Tuning& tuning;
 };
 
 // Of nodes that the backend supports.

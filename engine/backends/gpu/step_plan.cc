@@ -2,9 +2,12 @@
 
 #include "engine/backends/gpu/step_plan.h"
 
+#include <cstddef>
 #include <set>
 #include <tuple>
 #include <variant>
+
+#include "engine/backends/gpu/tuner.h"
 
 namespace halyard::engine::gpu {
 namespace {
@@ -96,6 +99,34 @@ Status StepPlan::buildPrograms() {
         }
     }
     return {};
+}
+
+Status StepPlan::choose(std::string_view key, std::span<const Variant> variants) {
+    const Tuner* const tuner = mEnvironment.tuner;
+    if (variants.empty()) {
+        return internalError("there is no way to compute a step");
+    }
+    if (tuner == nullptr || variants.size() == 1) {
+        return variants.front().plan(*this);
+    }
+    HALYARD_ASSIGN_OR_RETURN(const size_t best, tuner->choose(mEnvironment, mStep, key, variants));
+    PiecePlan& plan = mEnvironment.plan;
+    const size_t launches = plan.launches.size();
+    const size_t tableBytes = plan.tables.size();
+    const size_t scratchBytes = plan.scratchBytes[mStep];
+    Status planned = variants[best].plan(*this);
+    if (planned.ok()) {
+        planned = buildPrograms();
+    }
+    if (planned.ok() || best == 0 || !tuner->forgives(variants[best], planned)) {
+        return planned;
+    }
+    // What was measured once may not build with the driver at hand.
+    plan.launches.erase(plan.launches.begin() + static_cast<std::ptrdiff_t>(launches),
+                        plan.launches.end());
+    plan.tables.resize(tableBytes);
+    plan.scratchBytes[mStep] = scratchBytes;
+    return variants.front().plan(*this);
 }
 
 }  // namespace halyard::engine::gpu

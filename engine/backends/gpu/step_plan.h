@@ -7,8 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,6 +32,15 @@ struct PiecePlan {
     std::vector<size_t> scratchBytes;  // per step
 };
 
+class StepPlan;
+class Tuner;
+
+// One of several ways to compute a step, which give the same results.
+struct Variant {
+    std::string name;                       // "128": the same for the same way, in every build
+    std::function<Status(StepPlan&)> plan;  // adds its launches
+};
+
 class StepPlan {
   public:
     struct Environment {
@@ -42,6 +53,7 @@ class StepPlan {
         const Instructions& instructions;
         bool mayRound;  // float32 may be computed with float16's precision
         PiecePlan& plan;
+        const Tuner* tuner = nullptr;  // null: the first of several ways is taken
     };
     StepPlan(const Environment& environment, size_t step)
         : mEnvironment(environment), mStep(step), mNodes(environment.layout.steps[step].nodes) {}
@@ -86,6 +98,12 @@ class StepPlan {
     Result<Launch*> launch(const KernelFamily& family, const std::string& defines);
     // For all launches of the plan that have no program.
     Status buildPrograms();
+
+    // Adds the launches of one of the variants, of which the cost model's best guess is the first
+    // and the next best follow. `key` says all that their times depend on: the family, shapes,
+    // types and what is fused. To measure them, each may be planned any number of times, elsewhere:
+    // a variant takes tables, scratch memory and launches from the StepPlan that it is handed.
+    Status choose(std::string_view key, std::span<const Variant> variants);
 
   private:
     size_t blocksOf(const Launch& launch) const;

@@ -54,10 +54,33 @@ TEST(OpenBackends, RefusesOptionsThatABackendDoesNotTake) {
               "backend CpuAcc has no option tuning; it takes features");
     EXPECT_EQ(refusalOf({{.name = "GpuAcc", .options = {{.name = "features", .value = "avx2"}}}})
                       .message(),
-              "backend GpuAcc has no option features; it takes compiler,device,library");
+              "backend GpuAcc has no option features; it takes "
+              "compiler,device,library,tuning-file,tuning-level,tuning-mode");
     EXPECT_EQ(refusalOf({{.name = "CpuRef", .options = {{.name = "features", .value = "avx2"}}}})
                       .message(),
               "backend CpuRef has no option features; it takes none");
+}
+
+TEST(OpenBackends, RefusesValuesThatGpuAccDoesNotTake) {
+    const auto refusal = [](const std::string& name, const std::string& value) {
+        return std::string(
+                refusalOf({{.name = "GpuAcc", .options = {{.name = name, .value = value}}}})
+                        .message());
+    };
+    EXPECT_EQ(refusal("compiler", "outside"),
+              "GpuAcc's compiler is one of apart, inside, not \"outside\"");
+    EXPECT_EQ(refusal("tuning-mode", "Update"),
+              "GpuAcc's tuning-mode is one of use, update, not \"Update\"");
+    EXPECT_EQ(refusal("tuning-level", "slow"),
+              "GpuAcc's tuning-level is one of rapid, normal, exhaustive, not \"slow\"");
+    EXPECT_EQ(refusal("tuning-mode", "update"), "GpuAcc's tuning-mode=update needs a tuning-file");
+    // Whatever machine this is, its library is not there.
+    EXPECT_EQ(namesOf({{.name = "GpuAcc",
+                        .options = {{.name = "library", .value = "/nowhere/libOpenCL.so"},
+                                    {.name = "tuning-file", .value = "/nowhere/tuning"},
+                                    {.name = "tuning-mode", .value = "update"},
+                                    {.name = "tuning-level", .value = "exhaustive"}}}}),
+              (Names{"CpuRef"}));
 }
 
 TEST(OpenBackends, RefusesTwoChoicesOfOneBackendThatDiffer) {

@@ -7,12 +7,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -31,7 +33,17 @@
 namespace halyard::engine::gpu_test {
 namespace {
 
-class GpuAccOnAFailingDevice : public OnAFakeDevice {};
+class GpuAccOnAFailingDevice : public OnAFakeDevice {
+  protected:
+    // softmax(x), of which there are several variants.
+    static Graph tunedGraph() {
+        Graph graph;
+        const TensorId x = graph.addTensor(float32({500}));
+        graph.setInputs({x});
+        graph.setOutputs({addNode(graph, Softmax(), {x})});
+        return graph;
+    }
+};
 
 // Functions without which all goes on: what they would tell is not needed, or can't be helped.
 bool canBeDoneWithout(std::string_view function) {
@@ -156,6 +168,84 @@ TEST_F(GpuAccOnAFailingDevice, BuildsNothingForAProgramThatComesBack) {
                             .ok());
         EXPECT_EQ(counted("fake_opencl_built"), built + 1);
     }
+}
+
+TEST_F(GpuAccOnAFailingDevice, GivesBackWhatMeasuringTookHoweverItFails) {
+    setLogThreshold(LogLevel::ERROR);  // each variant that fails is a warning
+    constexpr const char* kFunctions[] = {"clCreateBuffer",          "clCreateCommandQueue",
+                                          "clCreateKernel",          "clSetKernelArg",
+                                          "clBuildProgram",          "clEnqueueNDRangeKernel",
+                                          "clEnqueueWriteBuffer",    "clFinish",
+                                          "clGetEventProfilingInfo", "clCreateProgramWithSource"};
+    for (const char* const function : kFunctions) {
+        int forgiven = 0;
+        for (int nth = 1;; ++nth) {
+            fail(function, nth);
+            {
+                const std::unique_ptr<const Backend> backend =
+                        open({.mode = gpu::TuningMode::UPDATE}).value();
+                const auto program = Program::build(
+                        analyze(tunedGraph(), {backend.get()}, nullptr).value(), {backend.get()},
+                        {.memory = nullptr, .deviceMemory = mDeviceMemory});
+                forgiven += failed() && program.ok() ? 1 : 0;
+                EXPECT_TRUE(program.ok() || failed()) << program.status().toString();
+            }
+            EXPECT_EQ(mDeviceMemory->reserved(), 0U) << function << " " << nth;
+            const bool isLast = !failed();
+            fail("", 0);
+            EXPECT_EQ(call<int()>("fake_opencl_alive")(), 0) << function << " " << nth;
+            if (isLast) {
+                break;
+            }
+        }
+        EXPECT_GT(forgiven, 0) << function << ": of three variants one may fail";
+    }
+}
+
+TEST_F(GpuAccOnAFailingDevice, MeasuresOnceForAllWhoPrepareAtOnce) {
+    static std::atomic<int> measured = 0;
+    measured = 0;
+    setLogThreshold(LogLevel::VERBOSE);
+    setLogSink([](LogLevel, std::string_view line) {
+        measured += line.starts_with("GpuAcc tuned") ? 1 : 0;
+    });
+    constexpr int kTimes = 30;
+    for (int time = 0; time < kTimes; ++time) {
+        const std::unique_ptr<const Backend> backend =
+                open({.mode = gpu::TuningMode::UPDATE}).value();
+        std::vector<std::thread> threads;
+        for (int i = 0; i < 8; ++i) {
+            threads.emplace_back([&] { buildOrDie(tunedGraph(), {backend.get()}); });
+        }
+        for (std::thread& thread : threads) {
+            thread.join();
+        }
+    }
+    setLogSink(nullptr);
+    EXPECT_EQ(measured, kTimes);
+}
+
+TEST_F(GpuAccOnAFailingDevice, MeasuresNothingForAProgramThatComesBack) {
+    const auto counted = [&](const char* what) { return call<int()>(what)(); };
+    const gpu::TuningSettings updates = {.mode = gpu::TuningMode::UPDATE};
+    SectionWriter writer;
+    const std::unique_ptr<const Backend> backend = open(updates).value();
+    const int before = counted("fake_opencl_built");
+    const auto program = buildOrDie(tunedGraph(), {backend.get()});
+    EXPECT_EQ(counted("fake_opencl_built"), before + 3) << "64, 128 and 256 items";
+    program->save(writer);
+    const FileBytes file = FileBytes::of(writer);
+    const auto load = [&](const gpu::TuningSettings& settings) {
+        const std::unique_ptr<const Backend> other = open(settings).value();
+        return Program::load(SectionFile::open(file.owner(), file.bytes()).value(), true,
+                             {other.get()}, {})
+                .status();
+    };
+    const int loaded = counted("fake_opencl_loaded");
+    EXPECT_TRUE(load(updates).ok()) << load(updates).toString();
+    EXPECT_EQ(counted("fake_opencl_built"), before + 3);
+    EXPECT_EQ(counted("fake_opencl_loaded"), loaded + 1) << "the one that was taken";
+    EXPECT_EQ(load({}).code(), StatusCode::UNSUPPORTED) << "it would have chosen otherwise";
 }
 
 // The compiler in its own process: what becomes of it, an environment variable says. Each test has

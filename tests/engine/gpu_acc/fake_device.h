@@ -71,9 +71,10 @@ class OnAFakeDevice : public testing::Test {
         return graph;
     }
 
-    static Result<std::unique_ptr<const Backend>> open() {
-        return makeGpuAcc(
-                {.choice = {.library = kFakeOpenCl, .device = ""}, .compilesApart = false});
+    static Result<std::unique_ptr<const Backend>> open(const gpu::TuningSettings& tuning = {}) {
+        return makeGpuAcc({.choice = {.library = kFakeOpenCl, .device = ""},
+                           .compilesApart = false,
+                           .tuning = tuning});
     }
 
     // All of a backend's life: two runs, of which one is traced. What it ends with.

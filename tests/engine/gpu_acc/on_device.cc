@@ -93,39 +93,57 @@ OneNode graphOf(const NodeDescriptor& descriptor, const std::vector<std::optiona
     return one;
 }
 
+std::unique_ptr<const Backend> openOnDevice(Products products, std::optional<size_t> variant) {
+    const char* const named = std::getenv("HALYARD_OPENCL_DEVICE");
+    // What PoCL compiles it keeps, and not in the folder of whoever tests.
+    setenv("POCL_CACHE_DIR", HALYARD_POCL_CACHE, 0);
+    // Whoever runs all tests keeps the others from looking for devices.
+    unsetenv("OCL_ICD_VENDORS");
+    Result<std::unique_ptr<const Backend>> opened =
+            makeGpuAcc({.choice = {.library = "",
+                                   .device = named != nullptr ? named : "pthread",
+                                   .tilesAnywhere = products.byTiles},
+                        // Both ways; once OpenCL is loaded there is one.
+                        .compilesApart = products.byTiles,
+                        .tuning = {.always = variant}});
+    return opened.ok() ? *std::move(opened) : nullptr;
+}
+
 }  // namespace
 
 const Backend* backend(Products products) {
-    const auto make = [](Products wanted) -> std::unique_ptr<const Backend> {
-        const char* const named = std::getenv("HALYARD_OPENCL_DEVICE");
-        // What PoCL compiles it keeps, and not in the folder of whoever tests.
-        setenv("POCL_CACHE_DIR", HALYARD_POCL_CACHE, 0);
-        // Whoever runs all tests keeps the others from looking for devices.
-        unsetenv("OCL_ICD_VENDORS");
-        Result<std::unique_ptr<const Backend>> opened =
-                makeGpuAcc({.choice = {.library = "",
-                                       .device = named != nullptr ? named : "pthread",
-                                       .tilesAnywhere = wanted.byTiles,
-                                       .tileForm = wanted.form},
-                            // Both ways; once OpenCL is loaded there is one.
-                            .compilesApart = wanted.byTiles});
-        return opened.ok() ? *std::move(opened) : nullptr;
-    };
     static std::map<Products, std::unique_ptr<const Backend>> made;
     if (made.empty()) {
-        made[Products::BY_TILES] = make(Products::BY_TILES);
+        made[Products::BY_TILES] = openOnDevice(Products::BY_TILES, std::nullopt);
     }
     if (!made.contains(products)) {
-        made[products] = make(products);
+        made[products] = openOnDevice(
+                products, products.form < 0 ? std::nullopt
+                                            : std::optional(static_cast<size_t>(products.form)));
     }
     return made[products].get();
+}
+
+const Backend* backendOfVariant(size_t variant, Products products) {
+    static std::map<std::pair<size_t, Products>, std::unique_ptr<const Backend>> made;
+    // The first one loads OpenCL.
+    if (backend() == nullptr) {
+        return nullptr;
+    }
+    auto& one = made[{variant, products}];
+    if (one == nullptr) {
+        one = openOnDevice(products, variant);
+    }
+    return one.get();
 }
 
 Result<std::vector<Values>> evaluateOnDevice(const NodeDescriptor& descriptor,
                                              const std::vector<std::optional<Values>>& inputs,
                                              const std::vector<TensorType>& outputs,
                                              const Setting& setting) {
-    const Backend& device = *backend(setting.products);
+    const Backend& device = setting.variant.has_value()
+                                    ? *backendOfVariant(*setting.variant, setting.products)
+                                    : *backend(setting.products);
     const OneNode one = graphOf(descriptor, inputs, outputs, setting);
     HALYARD_RETURN_IF_ERROR(device.supports(*one.graph, 0));
     DeviceMemory& memory = *device.memory();
@@ -202,7 +220,7 @@ testing::AssertionResult agrees(const NodeDescriptor& node,
                                 const std::vector<std::optional<Values>>& inputs,
                                 const std::vector<TensorType>& outputs,
                                 std::optional<double> tolerance, uint64_t constantInputs,
-                                Products products) {
+                                Products products, std::optional<size_t> variant) {
     const Result<std::vector<Values>> expected = ref_test::evaluateAll(node, inputs, outputs);
     for (const bool shapesAreKnown : {true, false}) {
         const std::string where = shapesAreKnown ? "shapes known: " : "shapes found: ";
@@ -210,7 +228,8 @@ testing::AssertionResult agrees(const NodeDescriptor& node,
                 evaluateOnDevice(node, inputs, outputs,
                                  {.shapesAreKnown = shapesAreKnown,
                                   .constantInputs = constantInputs,
-                                  .products = products});
+                                  .products = products,
+                                  .variant = variant});
         if (actual.ok() != expected.ok()) {
             return testing::AssertionFailure()
                    << where << (actual.ok() ? expected : actual).status().toString();

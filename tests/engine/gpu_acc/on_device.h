@@ -47,6 +47,8 @@ inline constexpr int kTileForms = 6;
 
 // GpuAcc on PoCL, or on the device that HALYARD_OPENCL_DEVICE names; null where there is none.
 const Backend* backend(Products products = Products::BY_ELEMENTS);
+// The same, which takes of all variants the one with this number, or the last.
+const Backend* backendOfVariant(size_t variant, Products products = Products::BY_ELEMENTS);
 
 // Skips the test where there is no device.
 #define HALYARD_NEEDS_DEVICE()                       \
@@ -59,6 +61,7 @@ struct Setting {
     bool shapesAreKnown = true;
     uint64_t constantInputs = 0;  // a bit for each input that the graph has the values of
     Products products = Products::BY_ELEMENTS;
+    std::optional<size_t> variant = std::nullopt;  // as backendOfVariant() has it
 };
 
 // UNSUPPORTED if GpuAcc does not take the node. What steers it is constant. `outputs` are types
@@ -76,7 +79,8 @@ testing::AssertionResult agrees(const NodeDescriptor& node,
                                 const std::vector<TensorType>& outputs,
                                 std::optional<double> tolerance = std::nullopt,
                                 uint64_t constantInputs = 0,
-                                Products products = Products::BY_ELEMENTS);
+                                Products products = Products::BY_ELEMENTS,
+                                std::optional<size_t> variant = std::nullopt);
 
 // Why GpuAcc does not take the node; empty where it does.
 std::string refusal(const NodeDescriptor& node, const std::vector<std::optional<Values>>& inputs,

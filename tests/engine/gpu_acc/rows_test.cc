@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <vector>
 
 #include "tests/engine/gpu_acc/on_device.h"
@@ -143,6 +144,34 @@ TEST(GpuAccRows, NormalisesPicturesAsTheReference) {
                            {randomValues(random, x)}, {x}, 10 * toleranceOfRows(type)))
                 << x.toString();
     }
+}
+
+TEST(GpuAccRows, GiveTheSameInGroupsOfAnySize) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    const auto check = [&](const NodeDescriptor& node, const Shape& shape, DataType type,
+                           TensorType output, std::vector<std::optional<Values>> others = {}) {
+        for (const size_t variant : {1, 2}) {
+            const TensorType x = randomType(random, type, shape);
+            std::vector<std::optional<Values>> inputs = {randomValues(random, x)};
+            inputs.insert(inputs.end(), others.begin(), others.end());
+            ASSERT_TRUE(agrees(node, inputs, {output}, 10 * toleranceOfRows(type), 0,
+                               Products::BY_ELEMENTS, variant))
+                    << toString(node) << " of " << x.toString() << ", variant " << variant;
+        }
+    };
+    for (const DataType type : {DataType::FLOAT32, DataType::QUANT8_ASYMM_SIGNED}) {
+        check(Softmax{.beta = 1.0F, .axis = -1}, {2, 700}, type,
+              typeOf(type, {}, 1.0F / 256, isQuantized(type) ? -128 : 0));
+        check(L2Normalize{.axis = 0}, {300, 3}, type, typeOf(type, {}, 1.0F / 128, 0));
+        check(Reduce{.function = Reduce::Function::MEAN, .keepDims = true}, {3, 300, 4}, type,
+              withQuantization(random, type, 0.02F), {ref_test::ints({1}, {1})});
+    }
+    check(LogSoftmax{.beta = 1.0F, .axis = 0}, {257, 2}, DataType::FLOAT16,
+          typeOf(DataType::FLOAT16, {}));
+    check(InstanceNormalize{.gamma = 1.5F, .beta = 0.25F, .epsilon = 1e-3F}, {2, 19, 20, 2},
+          DataType::FLOAT32, typeOf(DataType::FLOAT32, {}));
 }
 
 }  // namespace

@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -54,7 +56,9 @@ auto fieldsOf(const driver::Options& options) {
                     options.maxMemoryMib, options.maxClientMemoryMib, options.maxRunningSeconds,
                     options.dumpDirectory, options.precision, options.optimize, options.fastMath,
                     options.graphDumpDirectory, options.traceDirectory, options.traceMarkerFile,
-                    options.capabilitiesFile);
+                    options.capabilitiesFile, options.maxDeviceMemoryMib,
+                    options.clTunedParametersFile, options.clTunedParametersMode,
+                    options.clTuningLevel);
 }
 
 std::vector<driver::CommandLineOption> table() {
@@ -67,7 +71,12 @@ std::string goodValue(std::string_view valueName) {
     if (valueName == "N" || valueName == "MIB" || valueName == "S") {
         return "3";
     }
-    return valueName == "BACKENDS" ? "CpuRef,CpuAcc" : valueName == "LIST" ? "add, 3" : "text";
+    const std::map<std::string_view, std::string> good = {{"BACKENDS", "CpuRef,CpuAcc"},
+                                                          {"LIST", "add, 3"},
+                                                          {"MODE", "UpdateTunedParameters"},
+                                                          {"LEVEL", "exhaustive"}};
+    const auto found = good.find(valueName);
+    return found == good.end() ? "text" : found->second;
 }
 
 Words badValues(std::string_view valueName) {
@@ -76,6 +85,9 @@ Words badValues(std::string_view valueName) {
     }
     if (valueName == "BACKENDS") {
         return {"", ",", "CpuRef,", "CpuRef,,CpuAcc"};
+    }
+    if (valueName == "MODE" || valueName == "LEVEL") {
+        return {"", "Rapid", "usetunedparameters", "rapid,normal", "text"};
     }
     return valueName == "LIST" ? Words{"ADD,NOTHING", "100000"} : Words{""};
 }

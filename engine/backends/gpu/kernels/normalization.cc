@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -50,9 +51,8 @@ typedef struct {
 )";
 
 // The sum of bytes' powers is one of integers (byte_tables.h), so that its order does not matter.
-constexpr KernelFamily kSoftmax = {.kernel = "softmax",
-                                   .shared = {kRowsText, kNumbersText},
-                                   .text = R"(
+constexpr RowFamilies kSoftmax =
+        forRows({.kernel = "softmax", .shared = {kRowsText, kNumbersText}, .text = R"(
 #ifdef QUANTIZED
 FOLD(int, largest_of, max(a, b))
 FOLD(ulong, sum_of, a + b)
@@ -113,13 +113,11 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void softmax(
     }
 #endif
 }
-)",
-                                   .local = {kRowItems, 1, 1}};
+)"});
 
 // A row of zeros stays zeros: a shorter row counts as so long as that of the reference.
-constexpr KernelFamily kLength = {.kernel = "normalize_length",
-                                  .shared = {kRowsText, kNumbersText},
-                                  .text = R"(
+constexpr RowFamilies kLength =
+        forRows({.kernel = "normalize_length", .shared = {kRowsText, kNumbersText}, .text = R"(
 #ifdef QUANTIZED
 #define SUM long
 #else
@@ -160,13 +158,11 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void normalize_lengt
 #endif
     }
 }
-)",
-                                  .local = {kRowItems, 1, 1}};
+)"});
 
 // The rows are the pixels of a channel.
-constexpr KernelFamily kInstance = {.kernel = "normalize_instance",
-                                    .shared = {kRowsText, kNumbersText},
-                                    .text = R"(
+constexpr RowFamilies kInstance =
+        forRows({.kernel = "normalize_instance", .shared = {kRowsText, kNumbersText}, .text = R"(
 FOLD(float, sum_of, a + b)
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void normalize_instance(
@@ -192,8 +188,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void normalize_insta
         STORE(X, pr, at, n.gamma * (LOAD(X, px, at) - mean) / deviation + n.beta);
     }
 }
-)",
-                                    .local = {kRowItems, 1, 1}};
+)"});
 
 // An element for each item: windows overlap.
 constexpr KernelFamily kResponse = {.kernel = "normalize_response",
@@ -248,10 +243,22 @@ Result<Numbers> numbersOf(const StepPlan& step, int32_t axis) {
     return n;
 }
 
-void spread(Launch& launch, const StepPlan& step, const Numbers& n) {
+Status normalizeRows(StepPlan& step, const RowFamilies& families, const std::string& defines,
+                     const Numbers& n, std::optional<Operand> powers = std::nullopt) {
     const int64_t count = countOf(step.output().shape);
-    launch.items = {static_cast<size_t>(count / n.count) * kRowItems, 1, 1};
-    launch.work = static_cast<uint64_t>(count) * 16;
+    return addRows(step, {.families = families,
+                          .defines = definesOf(step.input(0)) + defines,
+                          .shape = "apart " + std::to_string(n.stride),
+                          .rows = static_cast<uint64_t>(count / n.count),
+                          .length = n.count,
+                          .work = static_cast<uint64_t>(count) * 16,
+                          .hand = [&](Launch& launch) {
+                              launch.with(step.in(0));
+                              if (powers.has_value()) {
+                                  launch.with(*powers);
+                              }
+                              launch.with(step.out()).with(n);
+                          }});
 }
 
 Status addSoftmax(StepPlan& step, float beta, int32_t axis, const std::string& defines) {
@@ -262,11 +269,7 @@ Status addSoftmax(StepPlan& step, float beta, int32_t axis, const std::string& d
         const ExponentialTable table = exponentialTable(beta, step.input(0).quantization.scale);
         powers = step.table(std::span<const uint32_t>(table));
     }
-    HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
-                             step.launch(kSoftmax, definesOf(step.input(0)) + defines));
-    launch->with(step.in(0)).with(powers).with(step.out()).with(n);
-    spread(*launch, step, n);
-    return {};
+    return normalizeRows(step, kSoftmax, defines, n, powers);
 }
 
 }  // namespace
@@ -296,10 +299,7 @@ Status supports(const L2Normalize& /*node*/, const Graph& graph, const Node& who
 
 Status plan(const L2Normalize& node, StepPlan& step) {
     HALYARD_ASSIGN_OR_RETURN(const Numbers n, numbersOf(step, node.axis));
-    HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kLength, definesOf(step.input(0))));
-    launch->with(step.in(0)).with(step.out()).with(n);
-    spread(*launch, step, n);
-    return {};
+    return normalizeRows(step, kLength, "", n);
 }
 
 Status supports(const InstanceNormalize& /*node*/, const Graph& /*graph*/, const Node& /*whole*/,
@@ -314,11 +314,7 @@ Status plan(const InstanceNormalize& node, StepPlan& step) {
                        .beta = node.beta,
                        .gamma = node.gamma,
                        .epsilon = node.epsilon};
-    HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
-                             step.launch(kInstance, definesOf(step.input(0))));
-    launch->with(step.in(0)).with(step.out()).with(n);
-    spread(*launch, step, n);
-    return {};
+    return normalizeRows(step, kInstance, "", n);
 }
 
 Status supports(const LocalResponseNormalize& /*node*/, const Graph& /*graph*/,

@@ -8,12 +8,13 @@
 
 namespace halyard::engine::gpu {
 
-// A tensor comes as the number of a block of memory and an offset in it, as every block that a kernel
-// has among its arguments costs the processor as much as a tenth of what launching it does: IN(x),
-// OUT(y) among a kernel's parameters, and BIND_IN(T, x) or BIND_OUT(T, y) in its body. T is how elements are stored (F32,
-// F16, I32, U8, S8, U16, S16, B8); arithmetic has VALUE(T), and LOAD and STORE go between the two.
-// NARROW(T, v) is an element as LOAD would have it, of whose bits v has the lowest.
-// REAL(T, ...) is the number that an element stands for, FROM_REAL(T, ...) goes back.
+// A tensor comes as the number of a block of memory and an offset in it, as every block that a
+// kernel has among its arguments costs the processor as much as a tenth of what launching it does:
+// IN(x), OUT(y) among a kernel's parameters, and BIND_IN(T, x) or BIND_OUT(T, y) in its body. T is
+// how elements are stored (F32, F16, I32, U8, S8, U16, S16, B8); arithmetic has VALUE(T), and LOAD
+// and STORE go between the two. NARROW(T, v) is an element as LOAD would have it, of whose bits v
+// has the lowest. REAL(T, ...) is the number that an element stands for, FROM_REAL(T, ...) goes
+// back.
 //
 // Results of 8 bits have to be those of every other backend (engine/numerics), so that nothing is
 // contracted, and a quotient is an IEEE one.

@@ -33,9 +33,7 @@ struct Numbers {
 };
 
 // Walks: KEPT axes of x that tell where an output's elements begin, FOLDED ones that run over them.
-constexpr KernelFamily kReduce = {.kernel = "reduce",
-                                  .shared = {kRowsText},
-                                  .text = R"(
+constexpr RowFamilies kReduce = forRows({.kernel = "reduce", .shared = {kRowsText}, .text = R"(
 typedef struct {
     int count;
     float scale;
@@ -84,8 +82,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void reduce(
         STORE(R, pr, ROW, FINISH(a));
     }
 }
-)",
-                                  .local = {kRowItems, 1, 1}};
+)"});
 
 // Sequential: the first of equals counts.
 constexpr KernelFamily kArgument = {.kernel = "find_extreme",
@@ -249,12 +246,20 @@ Status plan(const Reduce& node, StepPlan& step) {
     std::vector<int32_t> walk;
     append(walk, kept);
     append(walk, folded);
-    HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kReduce, defines));
-    launch->with(step.in(0)).with(step.out()).withAll(walk).with(n);
+    std::string shape = "walk";
+    for (const int32_t number : walk) {
+        shape.append(" ").append(std::to_string(number));
+    }
     const auto results = static_cast<uint64_t>(countOf(output.shape));
-    launch->items = {results * kRowItems, 1, 1};
-    launch->work = results * (static_cast<uint64_t>(count) * 4 + 64);
-    return {};
+    return addRows(step, {.families = kReduce,
+                          .defines = defines,
+                          .shape = shape,
+                          .rows = results,
+                          .length = count,
+                          .work = results * (static_cast<uint64_t>(count) * 4 + 64),
+                          .hand = [&](Launch& launch) {
+                              launch.with(step.in(0)).with(step.out()).withAll(walk).with(n);
+                          }});
 }
 
 Status supports(const ArgMinMax& /*node*/, const Graph& /*graph*/, const Node& /*whole*/,

@@ -1,23 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Work on rows, one group of items for each: what normalises a row, or folds it into one element,
-// begins with a sum or an extreme of all its elements.
+// begins with a sum or an extreme of all its elements. How many items a group has is tuned.
 
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
 #include <string_view>
+
+#include "engine/backends/gpu/launch.h"
+#include "engine/backends/gpu/programs.h"
+#include "engine/backends/gpu/step_plan.h"
+#include "engine/base/status.h"
 
 namespace halyard::engine::gpu {
 
-// Items of a group.
-inline constexpr size_t kRowItems = 64;
+// Items of a group, the best guess first: every device has so many.
+inline constexpr std::array<size_t, 3> kRowItems = {64, 128, 256};
 
-// For texts of kernels: ROW (the number of the group's row), LANE (that of the item in its group)
-// and FOLD(TYPE, NAME, EXPRESSION), a function NAME(value, room) whose result is that of EXPRESSION
-// over all items' values, two at a time as a and b. `room` is the kernel's ROOM(TYPE).
+// One for each of them.
+using RowFamilies = std::array<KernelFamily, kRowItems.size()>;
+constexpr RowFamilies forRows(const KernelFamily& family) {
+    RowFamilies families = {family, family, family};
+    for (size_t i = 0; i < kRowItems.size(); ++i) {
+        families[i].local[0] = kRowItems[i];
+    }
+    return families;
+}
+
+struct Rows {
+    const RowFamilies& families;
+    std::string defines;
+    std::string shape;  // what the time of a row depends on beyond these numbers
+    uint64_t rows = 0;
+    int64_t length = 0;                 // elements of a row
+    uint64_t work = 0;                  // operations on all rows
+    std::function<void(Launch&)> hand;  // adds the arguments
+};
+
+// Launches a kernel of one of the families.
+Status addRows(StepPlan& step, const Rows& rows);
+
+// For texts of kernels: ITEMS (of a group), ROW (the number of the group's row), LANE (that of the
+// item in its group) and FOLD(TYPE, NAME, EXPRESSION), a function NAME(value, room) whose result is
+// that of EXPRESSION over all items' values, two at a time as a and b. `room` is the kernel's
+// ROOM(TYPE).
 inline constexpr std::string_view kRowsText = R"(
-#define ITEMS 64
 #define ROW (int)(get_global_id(0) / ITEMS)
 #define LANE (int)get_local_id(0)
 #define ROOM(TYPE, name) __local TYPE name[ITEMS]

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -510,6 +509,7 @@ struct Choice {
     DepthwiseWindow window = {};  // with a depthwise convolution behind them
 
     std::string defines(const StepPlan& step) const;
+    std::string name() const;
 };
 
 std::string Choice::defines(const StepPlan& step) const {
@@ -523,6 +523,14 @@ std::string Choice::defines(const StepPlan& step) const {
         text += define("RM", form.itemPixels) + define("RN", form.itemChannels);
     }
     return text + vectors.defines() + step.instructions().defines();
+}
+
+std::string Choice::name() const {
+    std::string name = isMatrix ? "matrix" : "tile";
+    for (const int32_t number : {form.pixels, form.channels, form.slices, form.words}) {
+        name.append(" ").append(std::to_string(number));
+    }
+    return name;
 }
 
 // Whether the device's own products of matrices do for the node.
@@ -574,34 +582,41 @@ bool fits(const Choice& choice, const DeviceFacts& facts) {
     return choice.form.localBytes(1) <= facts.localBytes;
 }
 
-// The best of the forms, as `each` completes a choice; INTERNAL if it completes none.
+// Those of the forms that `complete` makes a choice of, the best first.
 template <typename Complete>
-Result<Choice> bestOf(const StepPlan& step, std::span<const TileForm> forms,
-                      std::span<const TileForm> matrixForms, const Geometry& geometry,
-                      Complete complete) {
+std::vector<Choice> choicesOf(const StepPlan& step, std::span<const TileForm> forms,
+                              std::span<const TileForm> matrixForms, const Geometry& geometry,
+                              Complete complete) {
     const bool isMatrix = usesMatrix(step);
     const VectorForm vectors = vectorFormFor(step.input(0).type, geometry.groupDepth, isMatrix);
-    std::optional<Choice> best;
-    size_t number = 0;
+    std::vector<Choice> choices;
     for (const TileForm& form : isMatrix ? matrixForms : forms) {
         Choice choice = {.form = fitted(form, vectors, isMatrix, geometry.products()),
                          .vectors = vectors,
                          .isMatrix = isMatrix};
-        const bool isWanted = step.facts().tileForm < 0 ||
-                              static_cast<size_t>(step.facts().tileForm) % forms.size() == number;
-        ++number;
-        if (!isWanted || !fits(choice, step.facts()) || !complete(choice)) {
-            continue;
-        }
-        choice.cycles += cyclesOf(choice, geometry, step.facts().computeUnits);
-        if (!best.has_value() || choice.cycles < best->cycles) {
-            best = choice;
+        if (fits(choice, step.facts()) && complete(choice)) {
+            choice.cycles += cyclesOf(choice, geometry, step.facts().computeUnits);
+            choices.push_back(choice);
         }
     }
-    if (!best.has_value()) {
-        return internalError("there is no tile for products that GpuAcc took");
+    std::ranges::stable_sort(choices, {}, &Choice::cycles);
+    return choices;
+}
+
+// One of the choices, of a step that is told by `text` and the extents of its parts.
+template <typename Plan>
+Status choose(StepPlan& step, std::string_view text, std::span<const Geometry> geometries,
+              const std::vector<Choice>& choices, Plan plan) {
+    std::vector<Variant> variants;
+    for (const Choice& choice : choices) {
+        variants.push_back(
+                {.name = choice.name(), .plan = [&](StepPlan& own) { return plan(own, choice); }});
     }
-    return *best;
+    std::string key(text);
+    for (const Geometry& geometry : geometries) {
+        key.append(" ").append(geometry.toString());
+    }
+    return step.choose(key, variants);
 }
 
 void addArguments(Launch& launch, const StepPlan& step, const WeightedSum& sum,
@@ -667,57 +682,60 @@ bool layTiles(Choice& choice, const Geometry& geometry, const Geometry& window) 
 }  // namespace
 
 Status addTiledProduct(StepPlan& step, const Geometry& geometry, Activation activation) {
-    HALYARD_ASSIGN_OR_RETURN(
-            const Choice choice, bestOf(step, kForms, kMatrixForms, geometry, [&](Choice& each) {
+    const std::vector<Choice> choices =
+            choicesOf(step, kForms, kMatrixForms, geometry, [&](Choice& each) {
                 each.groups = parts(geometry.pixels, each.form.pixels) *
                               parts(geometry.channelsPerGroup, each.form.channels) *
                               geometry.groups();
                 return true;
-            }));
+            });
     const WeightedSum sum = weightedSumOf(step, activation);
-    const Stages stages = stagesOf(step, {.first = 1, .end = step.nodeCount()});
-    HALYARD_ASSIGN_OR_RETURN(
-            Launch* const launch,
-            step.launch(kTiled, (geometry.isPointwise() ? define("POINTWISE") : "") +
-                                        storageDefines(step) + choice.defines(step) +
-                                        stages.defines));
-    addArguments(*launch, step, sum, geometry);
-    launch->withAll(stages.arguments);
-    launch->items = {
-            static_cast<size_t>(parts(geometry.channelsPerGroup, choice.form.channels) * kItems),
-            static_cast<size_t>(parts(geometry.pixels, choice.form.pixels)),
-            static_cast<size_t>(geometry.groups())};
-    launch->work = workOf(choice, geometry);
-    return {};
+    const Stages stages = stagesOf(step);
+    const std::string defines = (geometry.isPointwise() ? define("POINTWISE") : "") +
+                                storageDefines(step) + stages.defines;
+    const auto plan = [&](StepPlan& own, const Choice& choice) -> Status {
+        HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
+                                 own.launch(kTiled, defines + choice.defines(own)));
+        addArguments(*launch, own, sum, geometry);
+        launch->withAll(stages.arguments);
+        launch->items = {static_cast<size_t>(
+                                 parts(geometry.channelsPerGroup, choice.form.channels) * kItems),
+                         static_cast<size_t>(parts(geometry.pixels, choice.form.pixels)),
+                         static_cast<size_t>(geometry.groups())};
+        launch->work = workOf(choice, geometry);
+        return {};
+    };
+    return choose(step, "product " + defines, std::array{geometry}, choices, plan);
 }
 
 Status addTiledExpansion(StepPlan& step, const Geometry& geometry, Activation activation,
                          size_t which, const Geometry& window, Activation depthwiseActivation) {
-    HALYARD_ASSIGN_OR_RETURN(
-            const Choice choice,
-            bestOf(step, kExpansionForms, kMatrixExpansionForms, geometry,
-                   [&](Choice& each) { return layTiles(each, geometry, window); }));
+    const std::vector<Choice> choices =
+            choicesOf(step, kExpansionForms, kMatrixExpansionForms, geometry,
+                      [&](Choice& each) { return layTiles(each, geometry, window); });
     const WeightedSum sum = weightedSumOf(step, activation);
     const WeightedSum windowSum = weightedSumOf(step, depthwiseActivation, which);
     const Stages inner = stagesOf(step, {.first = 1, .end = which, .name = "INNER_STAGES"});
     const Stages stages = stagesOf(step, {.first = which + 1, .end = step.nodeCount()});
-    HALYARD_ASSIGN_OR_RETURN(
-            Launch* const launch,
-            step.launch(kTiled, (geometry.isPointwise() ? define("POINTWISE") : "") +
-                                        define("DEPTHWISE") + define("FILTER_H", window.filterH) +
-                                        define("FILTER_W", window.filterW) +
-                                        define("V", storageOf(step.input(1, which).type)) +
-                                        storageDefines(step) + choice.defines(step) +
-                                        inner.defines + stages.defines));
-    addArguments(*launch, step, sum, geometry);
-    launch->with(step.in(1, which)).with(step.in(2, which)).with(windowSum.multipliers);
-    launch->with(choice.window).with(windowSum.numbers);
-    launch->withAll(inner.arguments).withAll(stages.arguments);
-    const int64_t tiles = choice.groups / parts(geometry.channels, choice.form.channels);
-    launch->items = {static_cast<size_t>(parts(geometry.channels, choice.form.channels) * kItems),
-                     static_cast<size_t>(tiles), 1};
-    launch->work = workOf(choice, geometry);
-    return {};
+    const std::string defines = (geometry.isPointwise() ? define("POINTWISE") : "") +
+                                define("DEPTHWISE") + define("FILTER_H", window.filterH) +
+                                define("FILTER_W", window.filterW) +
+                                define("V", storageOf(step.input(1, which).type)) +
+                                storageDefines(step) + inner.defines + stages.defines;
+    const auto plan = [&](StepPlan& own, const Choice& choice) -> Status {
+        HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
+                                 own.launch(kTiled, defines + choice.defines(own)));
+        addArguments(*launch, own, sum, geometry);
+        launch->with(own.in(1, which)).with(own.in(2, which)).with(windowSum.multipliers);
+        launch->with(choice.window).with(windowSum.numbers);
+        launch->withAll(inner.arguments).withAll(stages.arguments);
+        const int64_t columns = parts(geometry.channels, choice.form.channels);
+        launch->items = {static_cast<size_t>(columns * kItems),
+                         static_cast<size_t>(choice.groups / columns), 1};
+        launch->work = workOf(choice, geometry);
+        return {};
+    };
+    return choose(step, "expansion " + defines, std::array{geometry, window}, choices, plan);
 }
 
 bool fitsExpansion(const Shape& filter, const Window2d& window) {

@@ -20,6 +20,16 @@ std::string define(std::string_view name, int64_t value) {
     return define(name, std::to_string(value));
 }
 
+std::string Geometry::toString() const {
+    std::string text;
+    for (const int32_t number :
+         {height, width, depth, filterH, filterW, outputH, outputW, channels, strideH, strideW, top,
+          left, dilationH, dilationW, pixels, groupDepth, channelsPerGroup}) {
+        text.append(text.empty() ? "" : ",").append(std::to_string(number));
+    }
+    return text;
+}
+
 std::string storageDefines(const StepPlan& step) {
     const DataType x = step.input(0).type;
     return define("X", storageOf(x)) + define("W", storageOf(step.input(1).type)) +

@@ -72,6 +72,8 @@ struct Geometry {
         return filterH == 1 && filterW == 1 && strideH == 1 && strideW == 1 && top == 0 &&
                left == 0 && height == outputH && width == outputW;
     }
+    // All its numbers.
+    std::string toString() const;
 };
 
 // For texts of kernels: the two structs, and START(channel), ADD(sum, x, w) and FINISH(sum,

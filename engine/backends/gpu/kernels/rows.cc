@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/gpu/kernels/rows.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace halyard::engine::gpu {
+namespace {
+
+constexpr uint64_t kFewElements = 3;
+
+}  // namespace
+
+Status addRows(StepPlan& step, const Rows& rows) {
+    std::vector<Variant> variants;
+    for (size_t i = 0; i < kRowItems.size(); ++i) {
+        // Most items of a larger group would have nothing to do, or the device has none such.
+        if (i > 0 && (static_cast<uint64_t>(rows.length) <= kRowItems[i - 1] ||
+                      step.facts().groupSize < kRowItems[i])) {
+            break;
+        }
+        variants.push_back({.name = std::to_string(kRowItems[i]),
+                            .plan = [&rows, i](StepPlan& plan) -> Status {
+                                const size_t size = kRowItems[i];
+                                HALYARD_ASSIGN_OR_RETURN(
+                                        Launch* const launch,
+                                        plan.launch(rows.families[i], "#define ITEMS " +
+                                                                              std::to_string(size) +
+                                                                              "\n" + rows.defines));
+                                rows.hand(*launch);
+                                launch->items = {rows.rows * size, 1, 1};
+                                launch->work = rows.work;
+                                return {};
+                            }});
+    }
+    // On GPUs a row goes fastest by as many items as have a few elements each.
+    for (size_t i = variants.size(); step.facts().prefersTiles && i-- > 1;) {
+        if (static_cast<uint64_t>(rows.length) >= kFewElements * kRowItems[i]) {
+            std::rotate(variants.begin(), variants.begin() + static_cast<std::ptrdiff_t>(i),
+                        variants.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+            break;
+        }
+    }
+    std::string key(rows.families.front().kernel);
+    key.append(" ").append(rows.defines).append(" rows ").append(std::to_string(rows.rows));
+    key.append(" of ").append(std::to_string(rows.length)).append(" ").append(rows.shape);
+    return step.choose(key, variants);
+}
+
+}  // namespace halyard::engine::gpu
