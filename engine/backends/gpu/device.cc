@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/backends/gpu/opencl/failure.h"
+#include "engine/base/log.h"
 
 namespace halyard::engine::gpu {
 namespace {
@@ -246,6 +247,34 @@ Result<std::shared_ptr<const Device>> Device::open(const DeviceChoice& choice) {
                          facts.groupSize >= kTileItems && facts.localBytes >= kTileBytes;
     return std::make_shared<const Device>(std::move(cl), chosen->id, std::move(facts),
                                           std::move(owned));
+}
+
+Status Device::usable() const {
+    return mIsLost.load(std::memory_order_acquire) ? mLoss : Status();
+}
+
+void Device::suspect(const Status& failure) const {
+    const auto works = [this]() -> Status {
+        HALYARD_ASSIGN_OR_RETURN(const QueueHandle queue, makeQueue());
+        const cl_uint number = 0;
+        cl_int code = CL_SUCCESS;
+        const MemoryHandle memory(mCl, mCl->clCreateBuffer(mContext.get(), CL_MEM_READ_WRITE,
+                                                           sizeof number, nullptr, &code));
+        HALYARD_RETURN_IF_ERROR(check(code, "clCreateBuffer"));
+        HALYARD_RETURN_IF_ERROR(
+                check(mCl->clEnqueueWriteBuffer(queue.get(), memory.get(), CL_TRUE, 0,
+                                                sizeof number, &number, 0, nullptr, nullptr),
+                      "clEnqueueWriteBuffer"));
+        return check(mCl->clFinish(queue.get()), "clFinish");
+    };
+    const std::lock_guard lock(mMutex);
+    if (mIsLost.load(std::memory_order_relaxed) || works().ok()) {
+        return;
+    }
+    mLoss = failure.withContext("the device is lost");
+    mIsLost.store(true, std::memory_order_release);
+    log(LogLevel::ERROR, "GpuAcc has lost " + mFacts.name +
+                                 ", until the next start: " + std::string(failure.message()));
 }
 
 Result<QueueHandle> Device::makeQueue(bool profiled) const {

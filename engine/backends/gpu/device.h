@@ -4,9 +4,11 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "engine/backends/gpu/opencl/handles.h"
@@ -48,7 +50,8 @@ struct DeviceChoice {
     bool tilesAnywhere = false;
 };
 
-// A device and a context on it. Immutable, thread-safe; shared by all that lives on it.
+// A device and a context on it. Immutable but for its loss, thread-safe; shared by all that lives
+// on it.
 class Device {
   public:
     // UNAVAILABLE where there is no OpenCL, or no device that GpuAcc can use, with the reason;
@@ -65,6 +68,13 @@ class Device {
     cl_context context() const { return mContext.get(); }
     const DeviceFacts& facts() const { return mFacts; }
 
+    // INTERNAL once the device is lost, which it stays: a context whose device has gone is of no
+    // use any more.
+    Status usable() const;
+    // The device has failed where nothing was asked of it but to come to an end. Has it do
+    // something small to find out whether it is lost.
+    void suspect(const Status& failure) const;
+
     // In order; `profiled`: its events tell times.
     Result<QueueHandle> makeQueue(bool profiled = false) const;
 
@@ -73,6 +83,9 @@ class Device {
     const cl_device_id mId;
     const DeviceFacts mFacts;
     const ContextHandle mContext;
+    mutable std::atomic<bool> mIsLost = false;
+    mutable std::mutex mMutex;
+    mutable Status mLoss;  // written once, before the flag
 };
 
 }  // namespace halyard::engine::gpu

@@ -36,6 +36,10 @@ class GpuAcc final : public Backend {
                mDevice->facts().identity() + mTuning.identity();
     }
     Status supports(const Graph& graph, NodeId node) const override {
+        // So that the next backend gets what is prepared from now on.
+        if (const Status usable = mDevice->usable(); !usable.ok()) {
+            return unsupported("can't compute: " + std::string(usable.message()));
+        }
         return gpu::supportsNode(graph, graph.node(node), mDevice->facts());
     }
     Result<std::unique_ptr<CompiledPiece>> compile(

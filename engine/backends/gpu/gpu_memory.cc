@@ -19,6 +19,7 @@ uint64_t nextNumber() {
 }  // namespace
 
 Result<std::unique_ptr<DeviceBuffer>> GpuMemory::allocate(size_t bytes) {
+    HALYARD_RETURN_IF_ERROR(mDevice->usable());
     const DeviceFacts& facts = mDevice->facts();
     if (bytes > facts.largestBuffer) {
         return Status(StatusCode::RESOURCE_EXHAUSTED, "a block of " + std::to_string(bytes) +
@@ -36,6 +37,7 @@ Result<std::unique_ptr<DeviceBuffer>> GpuMemory::allocate(size_t bytes) {
 }
 
 Result<std::unique_ptr<GpuQueue>> GpuMemory::newQueue() {
+    HALYARD_RETURN_IF_ERROR(mDevice->usable());
     auto queue = std::make_unique<GpuQueue>(mDevice, mStaging);
     HALYARD_RETURN_IF_ERROR(queue->create());
     return queue;

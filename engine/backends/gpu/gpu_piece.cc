@@ -327,6 +327,7 @@ Status GpuShaped::run(const RunArguments& arguments) const {
         arguments.outputs.size() != mLayout.outputs.size()) {
         return internalError("a piece was run without its state or with the wrong tensors");
     }
+    HALYARD_RETURN_IF_ERROR(mParts->resources.device->usable());
     HALYARD_RETURN_IF_ERROR(kernels->bind(mNumber, mPlan.launches));
     HALYARD_RETURN_IF_ERROR(placeOperands(arguments, *kernels));
     const auto work = [&](GpuQueue& queue) {

@@ -52,10 +52,18 @@ void GpuQueue::drained() {
     }
 }
 
+Status GpuQueue::waited(cl_int code, std::string_view call) const {
+    const Status status = check(code, call);
+    if (!status.ok()) {
+        mDevice->suspect(status);
+    }
+    return status;
+}
+
 Status GpuQueue::finish() {
     const Status traced = mEvents.empty() ? Status() : finishTraced().status();
     if (mIsBusy) {
-        const Status finished = check(mDevice->cl().clFinish(mQueue.get()), "clFinish");
+        const Status finished = waited(mDevice->cl().clFinish(mQueue.get()), "clFinish");
         drained();
         if (!finished.ok()) {
             // Whether the device still uses it nobody knows: OpenCL lets go of it when it may.
@@ -73,6 +81,7 @@ Status GpuQueue::finish() {
 // ---- Copies -------------------------------------------------------------------------------------
 
 Status GpuQueue::takeStaging() {
+    HALYARD_RETURN_IF_ERROR(mDevice->usable());
     if (mStaging.mapped == nullptr) {
         HALYARD_ASSIGN_OR_RETURN(mStaging, mPool.take(mQueue.get()));
     }
@@ -81,7 +90,7 @@ Status GpuQueue::takeStaging() {
 
 Status GpuQueue::wait(const EventHandle& event) {
     const cl_event one = event.get();
-    return check(mDevice->cl().clWaitForEvents(1, &one), "clWaitForEvents");
+    return waited(mDevice->cl().clWaitForEvents(1, &one), "clWaitForEvents");
 }
 
 // Until the one that is filled next may be.
@@ -208,7 +217,7 @@ Status GpuQueue::pace(uint64_t work, cl_command_queue queue, const Checkpoint& c
         return {};
     }
     mEnqueued = 0;
-    HALYARD_RETURN_IF_ERROR(check(mDevice->cl().clFinish(queue), "clFinish"));
+    HALYARD_RETURN_IF_ERROR(waited(mDevice->cl().clFinish(queue), "clFinish"));
     return checkpoint.check("while it ran");
 }
 
@@ -232,7 +241,7 @@ Status GpuQueue::enqueueTraced(cl_kernel kernel, const Range& range, const Check
         HALYARD_ASSIGN_OR_RETURN(mTraced, mDevice->makeQueue(true));
     }
     if (mIsBusy) {
-        HALYARD_RETURN_IF_ERROR(check(mDevice->cl().clFinish(mQueue.get()), "clFinish"));
+        HALYARD_RETURN_IF_ERROR(waited(mDevice->cl().clFinish(mQueue.get()), "clFinish"));
         drained();
     }
     cl_event event = nullptr;
@@ -249,7 +258,7 @@ Result<std::chrono::nanoseconds> GpuQueue::finishTraced() {
     const std::vector<EventHandle> events = std::exchange(mEvents, {});
     mEnqueued = 0;
     if (mTraced.get() != nullptr) {
-        HALYARD_RETURN_IF_ERROR(check(cl.clFinish(mTraced.get()), "clFinish"));
+        HALYARD_RETURN_IF_ERROR(waited(cl.clFinish(mTraced.get()), "clFinish"));
     }
     std::chrono::nanoseconds time{0};
     for (const EventHandle& event : events) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "engine/backends/gpu/device.h"
@@ -62,6 +63,8 @@ class GpuQueue final : public DeviceQueue {
     static constexpr size_t kQuarters = 4;
     static constexpr size_t kQuarter = Staging::kBytes / kQuarters;
 
+    // Of a call that waits.
+    Status waited(cl_int code, std::string_view call) const;
     Status takeStaging();
     Status waitForQuarter();
     Status wait(const EventHandle& event);

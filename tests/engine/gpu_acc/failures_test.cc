@@ -21,6 +21,7 @@
 #include "engine/backends/gpu/gpu_acc.h"
 #include "engine/backends/gpu/opencl/open_cl.h"
 #include "engine/backends/loaded/library.h"
+#include "engine/backends/ref/cpu_ref.h"
 #include "engine/base/budget.h"
 #include "engine/base/log.h"
 #include "engine/plan/profile.h"
@@ -117,13 +118,41 @@ TEST_F(GpuAccOnAFailingDevice, TellsMemoryThatIsShortFromADeviceThatIsLost) {
 TEST_F(GpuAccOnAFailingDevice, FailsEveryRunOnALostDeviceAndEnds) {
     const std::unique_ptr<const Backend> backend = open().value();
     Execution execution = Execution::create(buildOrDie(graph(), {backend.get()})).value();
-    call<void(int)>("fake_opencl_lose")(CL_OUT_OF_RESOURCES);
-    for (int i = 0; i < 3; ++i) {
+    const auto run = [&] {
         const Floats in(kWidth, 1.0F);
         Floats out(kWidth);
-        const Status status = runOnce(execution, {bindInput(in)}, {bindOutput(out)});
-        EXPECT_FALSE(status.ok());
+        return runOnce(execution, {bindInput(in)}, {bindOutput(out)});
+    };
+    ASSERT_TRUE(run().ok());
+    call<void(int)>("fake_opencl_lose")(CL_OUT_OF_RESOURCES);
+    EXPECT_FALSE(run().ok());
+    for (int i = 0; i < 3; ++i) {
+        const Status status = run();
+        EXPECT_EQ(status.code(), StatusCode::INTERNAL);
+        EXPECT_NE(status.message().find("the device is lost: clFinish() failed"),
+                  std::string_view::npos)
+                << status.toString();
     }
+}
+
+TEST_F(GpuAccOnAFailingDevice, LeavesToOthersWhatIsPreparedOnceItIsLost) {
+    const std::unique_ptr<const Backend> backend = open().value();
+    const std::unique_ptr<const Backend> other = makeCpuRef();
+    const auto placed = [&] {
+        return std::string(
+                buildOrDie(graph(), {backend.get(), other.get()})->placement().front().backend);
+    };
+    EXPECT_EQ(placed(), "GpuAcc");
+    // What has failed once is not lost.
+    Execution execution = Execution::create(buildOrDie(graph(), {backend.get()})).value();
+    const Floats in(kWidth, 1.0F);
+    Floats out(kWidth);
+    fail("clEnqueueReadBuffer", 1, CL_OUT_OF_RESOURCES);
+    EXPECT_FALSE(runOnce(execution, {bindInput(in)}, {bindOutput(out)}).ok());
+    EXPECT_EQ(placed(), "GpuAcc");
+    call<void(int)>("fake_opencl_lose")(CL_OUT_OF_RESOURCES);
+    EXPECT_FALSE(runOnce(execution, {bindInput(in)}, {bindOutput(out)}).ok());
+    EXPECT_EQ(placed(), "CpuRef");
 }
 
 TEST_F(GpuAccOnAFailingDevice, ChargesWhatItTakesOnTheDevice) {
