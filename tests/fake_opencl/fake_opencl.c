@@ -24,6 +24,7 @@ static int alive;
 static int built;
 static int loaded;
 static bool defers;
+static bool shares;
 static int misused;
 
 static struct {
@@ -169,6 +170,10 @@ int fake_opencl_pending(void) {
     return count;
 }
 
+void fake_opencl_share(int whether) {
+    shares = whether != 0;
+}
+
 void fake_opencl_defer(int whether) {
     defers = whether != 0;
 }
@@ -209,7 +214,7 @@ static struct command* tell_queue(cl_command_queue queue, void* to, const void* 
     struct command* command = calloc(1, sizeof *command);
     *command = (struct command){.queue = queue, .to = to, .from = from, .size = size};
     if (event != NULL) {
-        *event = create("", 0, NULL);
+        *event = create("an event", 0, NULL);
         command->event = *event;
     }
     return command;
@@ -304,6 +309,9 @@ cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, vo
         case CL_DEVICE_GLOBAL_MEM_SIZE:
         case CL_DEVICE_MAX_MEM_ALLOC_SIZE:
             number = 1ul << 30;
+            break;
+        case CL_DEVICE_HOST_UNIFIED_MEMORY:
+            number = shares ? CL_TRUE : CL_FALSE;
             break;
         case CL_DEVICE_SINGLE_FP_CONFIG:
             number = CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
@@ -578,6 +586,17 @@ void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem memory, cl_bool blocks, 
 cl_int clFinish(cl_command_queue queue) {
     FAILS(clFinish)
     catch_up(queue, NULL);
+    return CL_SUCCESS;
+}
+cl_int clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void* mapped, cl_uint waits,
+                               const cl_event* wait_for, cl_event* event) {
+    FAILS(clEnqueueUnmapMemObject)
+    (void)mapped;
+    (void)waits;
+    (void)wait_for;
+    struct command* command = tell_queue(queue, NULL, NULL, 0, event);
+    command->uses[0] = (struct object*)memory;
+    begin(command, CL_FALSE);
     return CL_SUCCESS;
 }
 cl_int clFlush(cl_command_queue queue) {

@@ -18,6 +18,8 @@ int fake_opencl_failed(void);
 void fake_opencl_lose(int code);
 /* How often a function was called since the start. */
 int fake_opencl_calls(const char* function);
+/* Whether the device shares its memory with the host. Before it is opened. */
+void fake_opencl_share(int whether);
 /* Whether commands are carried out as late as may be, when somebody waits for them. */
 void fake_opencl_defer(int whether);
 /* Commands that are still to be carried out. */

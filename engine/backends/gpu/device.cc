@@ -137,6 +137,7 @@ Candidate examine(const OpenCl& cl, const std::string& platform, cl_device_id id
     facts.localBytes = ask.number<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE);
     facts.hasDoubles = ask.text(CL_DEVICE_EXTENSIONS).find("cl_khr_fp64") != std::string::npos;
     facts.mayHavePtx = platform.find("NVIDIA") != std::string::npos;
+    facts.sharesMemory = ask.number<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) != CL_FALSE;
     facts.dividesExactly = (ask.number<cl_device_fp_config>(CL_DEVICE_SINGLE_FP_CONFIG) &
                             CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
     candidate.refusal = refusalOf(ask, facts);

@@ -31,6 +31,7 @@ struct DeviceFacts {
     size_t groupSize = 1;     // the most items of a group
     uint64_t localBytes = 0;  // that a group has
     bool hasDoubles = false;
+    bool sharesMemory = false;  // with the host, which can look into its buffers as they are
     // Products go tile by tile through a group's own memory, which processors have no use for.
     bool prefersTiles = false;
     bool mayHavePtx =

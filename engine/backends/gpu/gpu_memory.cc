@@ -27,10 +27,12 @@ Result<std::unique_ptr<DeviceBuffer>> GpuMemory::allocate(size_t bytes) {
                                                               std::to_string(facts.largestBuffer))
                 .asPersistent();
     }
+    // Where the host maps a block, it is to be where both can reach it.
+    const cl_mem_flags flags =
+            CL_MEM_READ_WRITE | (facts.sharesMemory ? CL_MEM_ALLOC_HOST_PTR : cl_mem_flags{0});
     cl_int code = CL_SUCCESS;
-    MemoryHandle memory(mDevice->library(),
-                        mDevice->cl().clCreateBuffer(mDevice->context(), CL_MEM_READ_WRITE, bytes,
-                                                     nullptr, &code));
+    MemoryHandle memory(mDevice->library(), mDevice->cl().clCreateBuffer(mDevice->context(), flags,
+                                                                         bytes, nullptr, &code));
     HALYARD_RETURN_IF_ERROR(check(code, "clCreateBuffer"));
     return std::unique_ptr<DeviceBuffer>(
             std::make_unique<GpuBuffer>(std::move(memory), bytes, nextNumber()));

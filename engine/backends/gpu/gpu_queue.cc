@@ -88,6 +88,23 @@ Status GpuQueue::takeStaging() {
     return {};
 }
 
+template <typename Copy>
+Status GpuQueue::whereItIs(const DevicePlace& place, size_t bytes, cl_map_flags flags,
+                           const Copy& copy) {
+    HALYARD_RETURN_IF_ERROR(mDevice->usable());
+    const OpenCl& cl = mDevice->cl();
+    cl_int code = CL_SUCCESS;
+    mIsBusy = true;
+    void* const mapped = cl.clEnqueueMapBuffer(mQueue.get(), memoryOf(place.buffer), CL_TRUE, flags,
+                                               place.offset, bytes, 0, nullptr, nullptr, &code);
+    HALYARD_RETURN_IF_ERROR(waited(code, "clEnqueueMapBuffer"));
+    const Status copied = copy(static_cast<std::byte*>(mapped));
+    const Status unmapped = check(cl.clEnqueueUnmapMemObject(mQueue.get(), memoryOf(place.buffer),
+                                                             mapped, 0, nullptr, nullptr),
+                                  "clEnqueueUnmapMemObject");
+    return copied.ok() ? unmapped : copied;
+}
+
 Status GpuQueue::wait(const EventHandle& event) {
     const cl_event one = event.get();
     return waited(mDevice->cl().clWaitForEvents(1, &one), "clWaitForEvents");
@@ -109,6 +126,11 @@ Status GpuQueue::copyIn(const DevicePlace& to, std::span<const std::byte> from,
     HALYARD_RETURN_IF_ERROR(checkPlace(to, from.size()));
     if (from.empty()) {
         return {};
+    }
+    if (mDevice->facts().sharesMemory) {
+        return whereItIs(to, from.size(), CL_MAP_WRITE_INVALIDATE_REGION, [&](std::byte* mapped) {
+            return copyInChunks(mapped, from.data(), from.size(), checkpoint, kCopying);
+        });
     }
     const OpenCl& cl = mDevice->cl();
     HALYARD_RETURN_IF_ERROR(takeStaging());
@@ -143,6 +165,11 @@ Status GpuQueue::copyOut(std::span<std::byte> to, const DevicePlace& from,
     HALYARD_RETURN_IF_ERROR(checkpoint.check(kCopying));
     if (to.empty()) {
         return {};
+    }
+    if (mDevice->facts().sharesMemory) {
+        return whereItIs(from, to.size(), CL_MAP_READ, [&](const std::byte* mapped) {
+            return copyInChunks(to.data(), mapped, to.size(), checkpoint, kCopying);
+        });
     }
     HALYARD_RETURN_IF_ERROR(takeStaging());
     return to.size() <= kReadPart ? readAtOnce(to, from, checkpoint)

@@ -3,7 +3,8 @@
 // GpuQueue: copies and kernels of one execution, in order. What is copied goes through staging
 // memory: a client's pages, which may vanish under a copy, are touched by the processor alone,
 // whose faults are caught. The processor fills a part of that memory while the device takes the one
-// before, and nobody waits for the device but who needs what it has computed.
+// before, and nobody waits for the device but who needs what it has computed. On a device that
+// shares its memory with the host, the processor copies to and from where the block is.
 
 #pragma once
 
@@ -65,6 +66,10 @@ class GpuQueue final : public DeviceQueue {
 
     // Of a call that waits.
     Status waited(cl_int code, std::string_view call) const;
+    // Calls copy(mapped) with the bytes of a place of a device that shares its memory, once all
+    // that was begun before is done.
+    template <typename Copy>
+    Status whereItIs(const DevicePlace& place, size_t bytes, cl_map_flags flags, const Copy& copy);
     Status takeStaging();
     Status waitForQuarter();
     Status wait(const EventHandle& event);

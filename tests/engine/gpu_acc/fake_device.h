@@ -43,6 +43,7 @@ class OnAFakeDevice : public testing::Test {
             setLogThreshold(LogLevel::INFO);
             fail("", 0);
             defer(false);
+            share(false);
             EXPECT_EQ(call<int()>("fake_opencl_alive")(), 0) << "objects that were not released";
         }
     }
@@ -55,6 +56,7 @@ class OnAFakeDevice : public testing::Test {
         call<void(const char*, int, int)>("fake_opencl_fail")(function, nth, code);
     }
     void defer(bool whether) const { call<void(int)>("fake_opencl_defer")(whether ? 1 : 0); }
+    void share(bool whether) const { call<void(int)>("fake_opencl_share")(whether ? 1 : 0); }
     int number(const char* name) const { return call<int()>(name)(); }
     int calls(const char* function) const {
         return call<int(const char*)>("fake_opencl_calls")(function);

@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -94,6 +96,31 @@ TEST_F(GpuAccQueue, CopiesMoreThanItsStagingMemoryHolds) {
     }
 }
 
+TEST_F(GpuAccQueue, CopiesToWhereABlockIsOnADeviceThatSharesItsMemory) {
+    share(true);
+    const std::unique_ptr<const Backend> sharing = open().value();
+    const auto queue = sharing->memory()->makeQueue().value();
+    const auto block = sharing->memory()->allocate(1007).value();
+    const Bytes given = numbered(1000);
+    Bytes back(1000);
+    const auto moved = [&] { return calls("clEnqueueWriteBuffer") + calls("clEnqueueReadBuffer"); };
+    const auto mapped = [&] {
+        return calls("clEnqueueMapBuffer") - calls("clEnqueueUnmapMemObject");
+    };
+    const int movedBefore = moved();
+    const int mappedBefore = mapped();
+    ASSERT_TRUE(queue->copyIn({.buffer = block.get(), .offset = 7}, given, {}).ok());
+    ASSERT_TRUE(queue->copyOut(back, {.buffer = block.get(), .offset = 7}, {}).ok());
+    EXPECT_EQ(back, given);
+    EXPECT_EQ(moved(), movedBefore);
+    // Stopped, it leaves nothing mapped.
+    const CountingCondition stop(0);
+    EXPECT_FALSE(queue->copyIn({.buffer = block.get()}, given, Checkpoint().unless(&stop)).ok());
+    EXPECT_TRUE(queue->finish().ok());
+    EXPECT_EQ(mapped(), mappedBefore) << "and there is no staging memory";
+    EXPECT_EQ(number("fake_opencl_pending"), 0);
+}
+
 TEST_F(GpuAccQueue, WaitsOnceInAnExecution) {
     Execution execution = makeExecution();
     ASSERT_TRUE(run(execution).ok());
@@ -175,6 +202,57 @@ TEST_F(GpuAccQueue, GivesKernelsABlockAnewThatHasTheHandleOfAnother) {
         const Status status = runOnce(execution, {bindInput(in)}, {bindOutput(out)});
         EXPECT_TRUE(status.ok()) << status.toString();
     }
+}
+
+TEST_F(GpuAccQueue, LeavesNothingOfAModelWhosePreparationIsStopped) {
+    const int alive = number("fake_opencl_alive");
+    bool isDone = false;
+    size_t patience = 0;
+    for (; !isDone; ++patience) {
+        const CountingCondition stop(patience);
+        isDone = Program::build(
+                         analyze(graph(), {mBackend.get()}, nullptr).value(), {mBackend.get()},
+                         {.deviceMemory = mDeviceMemory, .checkpoint = Checkpoint().unless(&stop)})
+                         .ok();
+        EXPECT_EQ(mDeviceMemory->reserved(), 0U) << patience;
+        EXPECT_EQ(number("fake_opencl_pending"), 0) << patience;
+    }
+    EXPECT_GT(patience, 3U);
+    // What the backend keeps for the next: programs, a queue and its staging memory.
+    EXPECT_LE(number("fake_opencl_alive") - alive, 4);
+}
+
+TEST_F(GpuAccQueue, GoesOnWithOthersWhereOneHasNoMemory) {
+    Execution first = makeExecution();
+    ASSERT_TRUE(run(first).ok());
+    Execution second = makeExecution();
+    fail("clCreateBuffer", 1, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    EXPECT_EQ(run(second).code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_TRUE(failed());
+    EXPECT_TRUE(run(first).ok());
+    EXPECT_TRUE(run(second).ok()) << "it finds room the next time";
+}
+
+TEST_F(GpuAccQueue, ServesOthersWhileOneIsStoppedAgainAndAgain) {
+    const auto program = buildOrDie(graph(), {mBackend.get()});
+    std::atomic<int> wrong = 0;
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 3; ++thread) {
+        threads.emplace_back([&, thread] {
+            for (size_t round = 0; round < 30; ++round) {
+                // Its client dies with it.
+                Execution execution = Execution::create(program).value();
+                const CountingCondition stop(thread == 0 ? round % 5 : CountingCondition::kNever);
+                const bool ok = run(execution, {.stop = &stop}).ok();
+                wrong += thread != 0 && !ok ? 1 : 0;
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(number("fake_opencl_pending"), 0);
 }
 
 }  // namespace

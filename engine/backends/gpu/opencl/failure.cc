@@ -58,7 +58,8 @@ StatusCode codeFor(cl_int code, std::string_view call) {
         case CL_OUT_OF_HOST_MEMORY:
             return StatusCode::RESOURCE_EXHAUSTED;
         case CL_OUT_OF_RESOURCES:
-            return call == "clFinish" || call == "clWaitForEvents" || call == "clEnqueueReadBuffer"
+            return call == "clFinish" || call == "clWaitForEvents" ||
+                                   call == "clEnqueueReadBuffer" || call == "clEnqueueMapBuffer"
                            ? StatusCode::INTERNAL
                            : StatusCode::RESOURCE_EXHAUSTED;
         default:
