@@ -20,6 +20,7 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/backends/gpu/opencl/open_cl.h"
 #include "engine/backends/gpu/program_build.h"
 
 namespace halyard::engine::gpu {
@@ -182,6 +183,20 @@ std::pair<pid_t, int> forkWith(const char* name, Work work) {
     return {pid, sockets[0]};
 }
 
+// Whether there is such a library, as a process that ends at once finds it: this one is to load
+// nothing.
+bool loadsElsewhere(const std::string& library) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+        _exit(OpenCl::load(library).ok() ? 0 : 1);
+    }
+    int status = 0;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    // One that dies of it says nothing of what becomes of the next.
+    return pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status) == 0;
+}
+
 class Keeper {
   public:
     Keeper(const DeviceChoice& choice, std::chrono::milliseconds longest)
@@ -278,8 +293,11 @@ Result<std::unique_ptr<CompilerProcess>> CompilerProcess::start(const DeviceChoi
         // What is sent to the driver's group, to stop it or to end it, is not meant for it.
         setsid();
         begin(other.get(), "opencl keeper");
-        const uint8_t hasBegun = 1;
-        sendAll(kSocket, &hasBegun, sizeof hasBegun);
+        const uint8_t isNeeded = loadsElsewhere(choice.library) ? 1 : 0;
+        sendAll(kSocket, &isNeeded, sizeof isNeeded);
+        if (isNeeded == 0) {
+            _exit(0);
+        }
         Keeper(choice, longest).keep();
     }
     if (pid < 0) {
@@ -289,9 +307,12 @@ Result<std::unique_ptr<CompilerProcess>> CompilerProcess::start(const DeviceChoi
     }
     other.reset();
     // Not before it has let go of this process's files: whoever reads them waits for their end.
-    uint8_t hasBegun = 0;
-    if (!receiveAll(own.get(), &hasBegun, sizeof hasBegun)) {
+    uint8_t isNeeded = 0;
+    if (!receiveAll(own.get(), &isNeeded, sizeof isNeeded)) {
         return Status(StatusCode::UNAVAILABLE, "the process for the compiler has ended");
+    }
+    if (isNeeded == 0) {
+        return std::unique_ptr<CompilerProcess>();
     }
     return std::make_unique<CompilerProcess>(std::move(own));
 }

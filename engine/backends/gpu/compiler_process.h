@@ -24,7 +24,8 @@ namespace halyard::engine::gpu {
 class CompilerProcess {
   public:
     // Before the process loads OpenCL, and before its system calls are filtered. `longest`: what a
-    // build may take. UNAVAILABLE where no process can be had.
+    // build may take. Null where no library loads that the choice could mean: no process stays
+    // then. UNAVAILABLE where none can be had.
     static Result<std::unique_ptr<CompilerProcess>> start(const DeviceChoice& choice,
                                                           std::chrono::milliseconds longest);
 

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backends/gpu/compiler_process.h"
 #include "engine/backends/gpu/gpu_acc.h"
 #include "engine/backends/gpu/opencl/open_cl.h"
 #include "engine/backends/loaded/library.h"
@@ -338,6 +339,18 @@ TEST_F(GpuAccOnAFailingCompiler, BuildsInAnotherProcess) {
     EXPECT_EQ(counted("fake_opencl_built"), 0);
     EXPECT_EQ(counted("fake_opencl_loaded"), 1);
     dlclose(library);
+}
+
+TEST_F(GpuAccOnAFailingCompiler, IsKeptByNobodyWhereThereIsNoLibrary) {
+    const auto start = [](const std::string& library) {
+        return gpu::CompilerProcess::start({.library = library, .device = ""},
+                                           std::chrono::milliseconds(500))
+                .value();
+    };
+    EXPECT_EQ(start("/nowhere/libOpenCL.so"), nullptr);
+    EXPECT_EQ(start("libm.so.6"), nullptr) << "which is another library";
+    EXPECT_NE(start(mLibrary), nullptr);
+    EXPECT_FALSE(gpu::OpenCl::isLoaded(mLibrary)) << "here, nothing is loaded";
 }
 
 TEST_F(GpuAccOnAFailingCompiler, OutlivesOneThatDies) {
