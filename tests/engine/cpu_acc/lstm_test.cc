@@ -10,115 +10,24 @@
 
 #include "engine/graph/recurrence.h"
 #include "tests/engine/cpu_acc/tuned.h"
+#include "tests/engine/reference/random_lstm.h"
 
 namespace halyard::engine::cpu_test {
 namespace {
 
-using Function = LstmAttributes::Function;
-using Inputs = std::vector<std::optional<Values>>;
-
-constexpr Function kFunctions[] = {Function::NONE,  Function::RELU, Function::RELU1,
-                                   Function::RELU6, Function::TANH, Function::LOGISTIC};
-
-// A bit for each input of an LSTM that is a weight.
-constexpr uint64_t weightsOf() {
-    uint64_t bits = (uint64_t{1} << lstm::kAux) - 1;
-    for (const size_t input : {lstm::kX, lstm::kOutputState, lstm::kCellState}) {
-        bits &= ~(uint64_t{1} << input);
-    }
-    return bits;
-}
-
-// The sizes and parts of a cell, by chance.
-struct Cell {
-    explicit Cell(RandomValues& random)
-        : inputSize(random.integer(0, 40)),
-          units(random.integer(1, 90)),
-          coupled(random.coin()),
-          peeps(random.coin()),
-          normalizes(random.coin()),
-          projects(random.coin()),
-          projectionBias(random.coin()) {
-        outputSize = projects ? random.integer(1, 70) : units;
-    }
-
-    bool has(size_t input) const {
-        using namespace lstm;
-        const bool inputGate = input == kInputToInputWeights || input == kRecurrentToInputWeights ||
-                               input == kCellToInputWeights || input == kInputGateBias ||
-                               input == kInputLayerNormWeights;
-        if (inputGate && coupled) {
-            return false;
-        }
-        if (input >= kCellToInputWeights && input <= kCellToOutputWeights) {
-            return peeps;
-        }
-        if (input >= kInputLayerNormWeights && input <= kOutputLayerNormWeights) {
-            return normalizes;
-        }
-        return input == kProjectionWeights ? projects
-               : input == kProjectionBias  ? projects && projectionBias
-                                           : input < kAux;
-    }
-
-    Shape shapeOf(size_t input) const {
-        using namespace lstm;
-        if (input <= kInputToOutputWeights) {
-            return {units, inputSize};
-        }
-        if (input <= kRecurrentToOutputWeights) {
-            return {units, outputSize};
-        }
-        return input == kProjectionWeights ? Shape{outputSize, units}
-               : input == kProjectionBias  ? Shape{outputSize}
-                                           : Shape{units};
-    }
-
-    int32_t inputSize;
-    int32_t units;
-    int32_t outputSize = 0;
-    bool coupled;
-    bool peeps;
-    bool normalizes;
-    bool projects;
-    bool projectionBias;
-};
-
-Values scaled(const Values& values, float factor) {
-    std::vector<float> elements;
-    for (const double element : ref_test::stored(values)) {
-        elements.push_back(static_cast<float>(element) * factor);
-    }
-    return values.type.type == DataType::FLOAT16 ? ref_test::halves(values.type.shape, elements)
-                                                 : ref_test::floats(values.type.shape, elements);
-}
-
-Inputs floatInputs(RandomValues& random, const Cell& cell, DataType type, const Shape& x,
-                   int32_t batch, size_t count) {
-    Inputs inputs(count);
-    inputs[lstm::kX] = random.values(typeOf(type, x));
-    inputs[lstm::kOutputState] = random.values(typeOf(type, {batch, cell.outputSize}));
-    inputs[lstm::kCellState] = random.values(typeOf(type, {batch, cell.units}));
-    for (size_t i = 0; i < lstm::kAux; ++i) {
-        if (!inputs[i].has_value() && cell.has(i)) {
-            // Small enough for errors not to grow from step to step.
-            inputs[i] = scaled(random.values(typeOf(type, cell.shapeOf(i))), 0.2F);
-        }
-    }
-    return inputs;
-}
-
-LstmAttributes randomAttributes(RandomValues& random) {
-    return {.activation = kFunctions[random.integer(0, 5)],
-            .cellClip = random.coin() ? 0.0F : random.real(0.1F, 2.0F),
-            .projectionClip = random.coin() ? 0.0F : random.real(0.1F, 2.0F)};
-}
+using ref_test::floatInputs;
+using ref_test::Inputs;
+using ref_test::LstmCell;
+using ref_test::QuantizedLstmCase;
+using ref_test::randomAttributes;
+using ref_test::randomQuantizedCase;
+using ref_test::weightsOf;
 
 TEST(LstmAcc, AgreesWithTheReferenceInEveryForm) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (int round = 0; round < 24; ++round) {
-        const Cell cell(random);
+        const LstmCell cell(random);
         const int32_t batch = round == 2 ? 0 : random.integer(1, round == 0 ? 70 : 5);
         const DataType type = round % 4 == 3 ? DataType::FLOAT16 : DataType::FLOAT32;
         const Lstm node = {.attributes = randomAttributes(random)};
@@ -136,7 +45,7 @@ TEST(LstmSequenceAcc, AgreesWithTheReferenceInEveryForm) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (int round = 0; round < 24; ++round) {
-        const Cell cell(random);
+        const LstmCell cell(random);
         const int32_t batch = round == 2 ? 0 : random.integer(1, 3);
         const int32_t steps = random.integer(round == 0 ? 0 : 1, round == 1 ? 70 : 6);
         const DataType type = round % 4 == 3 ? DataType::FLOAT16 : DataType::FLOAT32;
@@ -156,7 +65,7 @@ TEST(LstmSequenceAcc, AgreesWithTheReferenceInEveryForm) {
 
 TEST(LstmAcc, LeavesComputedWeightsToTheReference) {
     RandomValues random;
-    const Cell cell(random);
+    const LstmCell cell(random);
     const Inputs inputs =
             floatInputs(random, cell, DataType::FLOAT32, {1, cell.inputSize}, 1, lstm::kAux);
     const TensorType output = typeOf(DataType::FLOAT32, {});
@@ -166,53 +75,7 @@ TEST(LstmAcc, LeavesComputedWeightsToTheReference) {
 
 // ---- In fixed point -----------------------------------------------------------------------------
 
-struct QuantizedCase {
-    QuantizedLstm node;
-    Inputs inputs = Inputs(lstm::kAux);
-};
-
-// Such that gates neither all saturate nor all stay in the middle.
-QuantizedCase randomCase(RandomValues& random, Cell cell, int32_t batch) {
-    cell.normalizes = false;
-    QuantizedCase result;
-    const TensorType state = random.quantization(DataType::QUANT8_ASYMM_SIGNED, 0.008F);
-    const float cellScale = std::ldexp(1.0F, random.integer(-15, -9));
-    const auto add = [&](size_t input, TensorType type, Shape shape) {
-        type.shape = shape;
-        result.inputs[input] = random.values(type);
-    };
-    add(lstm::kX, random.quantization(DataType::QUANT8_ASYMM_SIGNED, 0.02F),
-        {batch, cell.inputSize});
-    add(lstm::kOutputState, state, {batch, cell.outputSize});
-    add(lstm::kCellState, typeOf(DataType::QUANT16_SYMM, {}, cellScale), {batch, cell.units});
-    for (size_t i = 0; i < lstm::kAux; ++i) {
-        if (result.inputs[i].has_value() || !cell.has(i)) {
-            continue;
-        }
-        const bool isBias = (i >= lstm::kInputGateBias && i <= lstm::kOutputGateBias) ||
-                            i == lstm::kProjectionBias;
-        const bool isPeephole = i >= lstm::kCellToInputWeights && i <= lstm::kCellToOutputWeights;
-        if (isBias) {
-            std::vector<int32_t> biases(static_cast<size_t>(cell.shapeOf(i)[0]));
-            for (int32_t& bias : biases) {
-                bias = random.integer(-20000, 20000);
-            }
-            result.inputs[i] = ref_test::ints(cell.shapeOf(i), biases);
-        } else {
-            add(i,
-                isPeephole ? random.quantization(DataType::QUANT16_SYMM, 5e-5F)
-                           : random.quantization(DataType::QUANT8_SYMM, 0.005F),
-                cell.shapeOf(i));
-        }
-    }
-    result.node.cellClip = random.coin() ? 0.0F : random.real(0.0F, 1e4F * cellScale);
-    result.node.projectionClip = random.coin() ? 0.0F : random.real(0.05F, 2.0F);
-    result.node.hiddenScale = 0.008F * random.real(0.5F, 2.0F);
-    result.node.hiddenZeroPoint = random.integer(-128, 127);
-    return result;
-}
-
-testing::AssertionResult agreesBitForBit(const QuantizedCase& item) {
+testing::AssertionResult agreesBitForBit(const QuantizedLstmCase& item) {
     const TensorType& state = item.inputs[lstm::kOutputState]->type;
     return agrees(item.node, item.inputs, {state, item.inputs[lstm::kCellState]->type, state},
                   std::nullopt, weightsOf());
@@ -222,9 +85,9 @@ TEST(QuantizedLstmAcc, AgreesWithTheReferenceBitForBit) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (int round = 0; round < 40; ++round) {
-        const Cell cell(random);
-        const QuantizedCase item =
-                randomCase(random, cell, round == 0 ? 0 : random.integer(1, round == 1 ? 70 : 5));
+        const LstmCell cell(random);
+        const QuantizedLstmCase item = randomQuantizedCase(
+                random, cell, round == 0 ? 0 : random.integer(1, round == 1 ? 70 : 5));
         ASSERT_TRUE(agreesBitForBit(item))
                 << toString(NodeDescriptor(item.node)) << ", " << cell.inputSize << ", "
                 << cell.units << " units, " << cell.outputSize;
@@ -238,14 +101,14 @@ TEST(QuantizedLstmAcc, HasTheReferencesFunctionsEverywhere) {
     for (int cellLog2 = -15; cellLog2 <= -9; ++cellLog2) {
         constexpr int32_t kUnits = 64;
         constexpr int32_t kRows = 256;
-        Cell cell(random);
+        LstmCell cell(random);
         cell.inputSize = 1;
         cell.units = kUnits;
         cell.outputSize = kUnits;
         cell.projects = false;
         cell.coupled = cellLog2 % 2 == 0;
         cell.peeps = false;
-        QuantizedCase item = randomCase(random, cell, kRows);
+        QuantizedLstmCase item = randomQuantizedCase(random, cell, kRows);
         item.inputs[lstm::kCellState]->type.quantization.scale = std::ldexp(1.0F, cellLog2);
         item.node.cellClip = 0.0F;
         // A step of the sums is one of Q3.12: rows are kUnits of them apart.
@@ -276,8 +139,8 @@ TEST(QuantizedLstmAcc, HasTheReferencesFunctionsEverywhere) {
 
 TEST(QuantizedLstmAcc, LeavesNormalisedGatesToTheReference) {
     RandomValues random;
-    Cell cell(random);
-    QuantizedCase item = randomCase(random, cell, 1);
+    LstmCell cell(random);
+    QuantizedLstmCase item = randomQuantizedCase(random, cell, 1);
     for (size_t i = lstm::kInputLayerNormWeights; i <= lstm::kOutputLayerNormWeights; ++i) {
         TensorType type = typeOf(DataType::QUANT16_SYMM, {cell.units}, 1e-4F);
         item.inputs[i] = random.values(type);

@@ -84,8 +84,11 @@ OneNode graphOf(const NodeDescriptor& descriptor, const std::vector<std::optiona
         one.piece.inputs.push_back(node.inputs.back());
         one.given.push_back(&values);
     }
-    for (TensorType type : outputs) {
-        type.shape = Shape::unknownRank();
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        TensorType type = outputs[i];
+        if ((signature.output(i)->traits & kFoundByRunning) == 0) {
+            type.shape = Shape::unknownRank();
+        }
         node.outputs.push_back(one.graph->addTensor(type));
         one.piece.outputs.push_back(node.outputs.back());
     }
@@ -216,32 +219,42 @@ Result<std::vector<Values>> evaluateOnDevice(const NodeDescriptor& descriptor,
     return values;
 }
 
+testing::AssertionResult agreesIn(const Setting& setting, const NodeDescriptor& node,
+                                  const std::vector<std::optional<Values>>& inputs,
+                                  const std::vector<TensorType>& outputs,
+                                  std::optional<double> tolerance) {
+    const Result<std::vector<Values>> expected = ref_test::evaluateAll(node, inputs, outputs);
+    const Result<std::vector<Values>> actual = evaluateOnDevice(node, inputs, outputs, setting);
+    const std::string where = setting.shapesAreKnown ? "shapes known: " : "shapes found: ";
+    if (actual.ok() != expected.ok()) {
+        return testing::AssertionFailure()
+               << where << (actual.ok() ? expected : actual).status().toString();
+    }
+    for (size_t i = 0; actual.ok() && i < expected->size(); ++i) {
+        const DataType type = (*expected)[i].type.type;
+        const testing::AssertionResult same = cpu_test::sameValues(
+                (*actual)[i], (*expected)[i], tolerance.value_or(cpu_test::toleranceOf(type)),
+                tolerance.has_value() ? 1.0 : 1e-3);
+        if (!same) {
+            return testing::AssertionFailure() << where << "output " << i << ": " << same.message();
+        }
+    }
+    return testing::AssertionSuccess();
+}
+
 testing::AssertionResult agrees(const NodeDescriptor& node,
                                 const std::vector<std::optional<Values>>& inputs,
                                 const std::vector<TensorType>& outputs,
                                 std::optional<double> tolerance, uint64_t constantInputs,
                                 Products products, std::optional<size_t> variant) {
-    const Result<std::vector<Values>> expected = ref_test::evaluateAll(node, inputs, outputs);
     for (const bool shapesAreKnown : {true, false}) {
-        const std::string where = shapesAreKnown ? "shapes known: " : "shapes found: ";
-        const Result<std::vector<Values>> actual =
-                evaluateOnDevice(node, inputs, outputs,
-                                 {.shapesAreKnown = shapesAreKnown,
-                                  .constantInputs = constantInputs,
-                                  .products = products,
-                                  .variant = variant});
-        if (actual.ok() != expected.ok()) {
-            return testing::AssertionFailure()
-                   << where << (actual.ok() ? expected : actual).status().toString();
-        }
-        for (size_t i = 0; actual.ok() && i < expected->size(); ++i) {
-            const DataType type = (*expected)[i].type.type;
-            const testing::AssertionResult same = cpu_test::sameValues(
-                    (*actual)[i], (*expected)[i], tolerance.value_or(cpu_test::toleranceOf(type)),
-                    tolerance.has_value() ? 1.0 : 1e-3);
-            if (!same) {
-                return testing::AssertionFailure() << where << same.message();
-            }
+        const testing::AssertionResult same = agreesIn({.shapesAreKnown = shapesAreKnown,
+                                                        .constantInputs = constantInputs,
+                                                        .products = products,
+                                                        .variant = variant},
+                                                       node, inputs, outputs, tolerance);
+        if (!same) {
+            return same;
         }
     }
     return testing::AssertionSuccess();

@@ -65,7 +65,7 @@ struct Setting {
 };
 
 // UNSUPPORTED if GpuAcc does not take the node. What steers it is constant. `outputs` are types
-// whose shapes don't count.
+// whose shapes don't count, but for what is found by running.
 Result<std::vector<Values>> evaluateOnDevice(const NodeDescriptor& descriptor,
                                              const std::vector<std::optional<Values>>& inputs,
                                              const std::vector<TensorType>& outputs,
@@ -81,6 +81,12 @@ testing::AssertionResult agrees(const NodeDescriptor& node,
                                 uint64_t constantInputs = 0,
                                 Products products = Products::BY_ELEMENTS,
                                 std::optional<size_t> variant = std::nullopt);
+
+// The same in one setting.
+testing::AssertionResult agreesIn(const Setting& setting, const NodeDescriptor& node,
+                                  const std::vector<std::optional<Values>>& inputs,
+                                  const std::vector<TensorType>& outputs,
+                                  std::optional<double> tolerance = std::nullopt);
 
 // Why GpuAcc does not take the node; empty where it does.
 std::string refusal(const NodeDescriptor& node, const std::vector<std::optional<Values>>& inputs,

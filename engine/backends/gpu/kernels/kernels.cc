@@ -22,7 +22,9 @@ Status isForeseen(const Graph& graph, const Node& node) {
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
         const OutputSpec* const spec = signature.output(i);
-        if (spec != nullptr && (spec->traits & kFoundByRunning) != 0) {
+        // Of an Lstm's scratch the model may tell the shape.
+        if (spec != nullptr && (spec->traits & kFoundByRunning) != 0 &&
+            node.kind() != NodeKind::Lstm) {
             return unsupported("has no outputs whose shapes only a run tells");
         }
     }
