@@ -28,7 +28,7 @@
 //
 // A backend whose tensors live elsewhere says so with memory(): inputs and outputs of its pieces
 // then lie in that memory, a workspace too if it asks for one, and the planner copies. Inputs that
-// steer a node of the piece still lie in the host's.
+// steer a node of the piece still lie in the host's, unless readsInMemory().
 //
 // run() returns when the results are there; where it is given a queue, it may leave them to that,
 // with whatever it has had checked. What a piece has a device work with lives until the queue is
@@ -124,8 +124,8 @@ struct RunArguments {
     std::span<const ConstTensorView> inputs;  // absent ones have no type
     // Types as outputTypes() has them. An output of unknown shape has data == nullptr; the backend
     // asks the allocator for it. An output without elements has an address all the same. Of a
-    // backend with memory of its own, inputs that steer nothing in the piece and all outputs lie
-    // there.
+    // backend with memory of its own, inputs that steer nothing in the piece (or
+    // readsInMemory()) and all outputs lie there.
     std::span<const TensorView> outputs;
     OutputAllocator* allocator = nullptr;  // null when every shape is known
     // workspaceBytes() bytes, aligned to kTensorAlignment. Content is undefined on entry.
@@ -199,6 +199,11 @@ class Backend {
             const CompileArguments& arguments) const = 0;
     // Where the tensors of its pieces live; null: in the host's. As long as the backend.
     virtual DeviceMemory* memory() const { return nullptr; }
+    // Whether its pieces read an input that steers the node there as well, where nobody else
+    // writes, and check what they find; otherwise the input lies in the host's memory.
+    virtual bool readsInMemory(const Graph& /*graph*/, NodeId /*node*/, size_t /*input*/) const {
+        return false;
+    }
     // What it can't do without once the process's system calls are filtered.
     virtual ProcessNeeds needs() const { return {}; }
 };

@@ -166,14 +166,14 @@ class ScheduleCompiler {
         return home;
     }
 
-    // Whether a tensor steers one of these nodes.
-    std::set<TensorId> steeringOf(const Piece& piece) const {
+    // What steers these nodes from the host's memory.
+    std::set<TensorId> steeringOf(const Piece& piece, const Backend& backend) const {
         std::set<TensorId> steering;
         for (const NodeId id : piece.nodes) {
             const Node& node = mGraph->node(id);
             const NodeSignature signature = signatureOf(node.descriptor);
             for (size_t i = 0; i < node.inputs.size(); ++i) {
-                if (signature.steers(i)) {
+                if (signature.steers(i) && !backend.readsInMemory(*mGraph, id, i)) {
                     steering.insert(node.inputs[i]);
                 }
             }
@@ -220,7 +220,7 @@ class ScheduleCompiler {
         Step step;
         step.work = std::move(piece);
         const std::set<TensorId> steering =
-                home == kHost ? std::set<TensorId>() : steeringOf(assigned.piece);
+                home == kHost ? std::set<TensorId>() : steeringOf(assigned.piece, backend);
         for (const TensorId input : assigned.piece.inputs) {
             step.inputs.push_back(read(input, steering.contains(input) ? kHost : home));
         }

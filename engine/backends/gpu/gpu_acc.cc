@@ -48,6 +48,9 @@ class GpuAcc final : public Backend {
                 {.device = mDevice, .memory = mMemory, .programs = mPrograms, .tuning = mTuning},
                 arguments);
     }
+    bool readsInMemory(const Graph& graph, NodeId node, size_t input) const override {
+        return gpu::readsOnDevice(graph.node(node), input);
+    }
     DeviceMemory* memory() const override { return &mMemory; }
     ProcessNeeds needs() const override {
         return {.systemCalls = mWritesTuning ? gpu::callsOfTuning() : std::vector<std::string>()};

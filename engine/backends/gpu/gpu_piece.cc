@@ -88,7 +88,10 @@ class GpuShaped final : public ShapedPiece {
 
     std::span<const TensorType> outputTypes() const override { return mOutputTypes; }
     size_t workspaceBytes() const override { return 0; }
-    size_t deviceWorkspaceBytes() const override { return mWorkspace.bytes; }
+    size_t deviceWorkspaceBytes() const override {
+        return mPlan.checks.empty() ? mWorkspace.bytes
+                                    : findingsBegin() + mPlan.checks.size() * sizeof(Finding);
+    }
     Status run(const RunArguments& arguments) const override;
 
   private:
@@ -96,6 +99,13 @@ class GpuShaped final : public ShapedPiece {
     Status planSteps(const Checkpoint& checkpoint);
     Status planEach(const StepPlan::Environment& environment, const Checkpoint& checkpoint) const;
     Status uploadTables(const Checkpoint& checkpoint);
+    // Findings lie behind the rest of the workspace.
+    size_t findingsBegin() const {
+        return (mWorkspace.bytes + kConstantAlignment - 1) / kConstantAlignment *
+               kConstantAlignment;
+    }
+    // Why the run that the queue ends has failed, if it has.
+    Status readFindings(const RunArguments& arguments, GpuQueue& queue) const;
     bool isPresent(LocalId local) const { return local != kNoLocal && mPresent[local]; }
     Placed placeOf(const Operand& operand, size_t step, const RunArguments& arguments) const;
     Status placeOperands(const RunArguments& arguments, BoundKernels& kernels) const;
@@ -235,6 +245,8 @@ Placed GpuShaped::placeOf(const Operand& operand, size_t step,
             return in(mTables.get(), 0);
         case Operand::Place::SCRATCH:
             return in(workspace.buffer, workspace.offset + mWorkspace.kernels[step]);
+        case Operand::Place::FINDING:
+            return in(workspace.buffer, workspace.offset + findingsBegin());
         case Operand::Place::TENSOR:
             break;
     }
@@ -330,12 +342,34 @@ Status GpuShaped::run(const RunArguments& arguments) const {
     HALYARD_RETURN_IF_ERROR(mParts->resources.device->usable());
     HALYARD_RETURN_IF_ERROR(kernels->bind(mNumber, mPlan.launches));
     HALYARD_RETURN_IF_ERROR(placeOperands(arguments, *kernels));
-    const auto work = [&](GpuQueue& queue) {
-        return arguments.trace == nullptr ? enqueueSteps(arguments, *kernels, queue)
-                                          : runTraced(arguments, *kernels, queue);
+    const auto work = [&](GpuQueue& queue) -> Status {
+        HALYARD_RETURN_IF_ERROR(arguments.trace == nullptr
+                                        ? enqueueSteps(arguments, *kernels, queue)
+                                        : runTraced(arguments, *kernels, queue));
+        return readFindings(arguments, queue);
     };
     return arguments.queue != nullptr ? work(static_cast<GpuQueue&>(*arguments.queue))
                                       : mParts->resources.memory.withQueue(work);
+}
+
+Status GpuShaped::readFindings(const RunArguments& arguments, GpuQueue& queue) const {
+    if (mPlan.checks.empty()) {
+        return {};
+    }
+    std::vector<Finding> findings(mPlan.checks.size());
+    const DevicePlace& workspace = arguments.deviceWorkspace;
+    HALYARD_RETURN_IF_ERROR(queue.copyOut(
+            std::as_writable_bytes(std::span(findings)),
+            {.buffer = workspace.buffer, .offset = workspace.offset + findingsBegin()},
+            arguments.checkpoint));
+    for (size_t i = 0; i < findings.size(); ++i) {
+        if (findings[i].index >= 0) {
+            const Check& check = mPlan.checks[i];
+            return check.failure(findings[i])
+                    .withContext(mLayout.steps[check.step].nodes.front().node->label);
+        }
+    }
+    return {};
 }
 
 class GpuPiece final : public CompiledPiece {
@@ -389,7 +423,7 @@ std::map<LocalId, GpuPiece::Reading> GpuPiece::readingsOfConstants() const {
                 Reading& reading = readings[local];
                 const bool steers = signature.steers(i) || readsOnHost(*node.node, i);
                 reading.asSteering = reading.asSteering || steers;
-                reading.asData = reading.asData || !steers;
+                reading.asData = reading.asData || !steers || readsOnDevice(*node.node, i);
                 reading.times += steers ? 0 : 1;
             }
         }

@@ -27,6 +27,7 @@ struct Operand {
         TENSOR,   // `local` of the piece
         TABLE,    // among what the shapes' own constants are: multipliers, tables of functions
         SCRATCH,  // among the memory of the launch's step
+        FINDING,  // among what the run's checks have found
     };
     Place place = Place::TENSOR;
     LocalId local = 0;

@@ -84,6 +84,9 @@ Status Measuring::placeTensors(Candidate& candidate) {
             bytes += size;
         }
     }
+    bytes = (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+    candidate.findings = bytes;
+    bytes += candidate.plan.checks.size() * sizeof(Finding);
     // Those before it are bound to where it was, and look at that anew.
     if (mWorkspace.size() < bytes) {
         HALYARD_ASSIGN_OR_RETURN(mWorkspace, zeros(bytes));
@@ -132,6 +135,8 @@ Placed Measuring::placeOf(const Operand& operand, const Candidate& candidate) co
             return in(candidate.tables, 0);
         case Operand::Place::SCRATCH:
             return in(mWorkspace, 0);
+        case Operand::Place::FINDING:
+            return in(mWorkspace, candidate.findings);
         case Operand::Place::TENSOR:
             break;
     }

@@ -73,6 +73,7 @@ class Measuring {
         PiecePlan plan;
         ChargedBuffer tables;
         std::map<LocalId, size_t> tensors = {};  // their first bytes in the workspace
+        size_t findings = 0;                     // the same, of what its checks find
         std::unique_ptr<BoundKernels> kernels;
         bool isBehind = false;
     };

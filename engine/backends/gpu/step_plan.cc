@@ -56,6 +56,14 @@ Operand StepPlan::addTable(std::span<const std::byte> bytes) {
     return operand;
 }
 
+Operand StepPlan::check(std::function<Status(const Finding&)> failure) {
+    std::vector<Check>& checks = mEnvironment.plan.checks;
+    const Operand operand = {.place = Operand::Place::FINDING,
+                             .offset = static_cast<int64_t>(checks.size() * sizeof(Finding))};
+    checks.push_back({.step = mStep, .failure = std::move(failure)});
+    return operand;
+}
+
 Result<Launch*> StepPlan::launch(const KernelFamily& family, const std::string& defines) {
     Launch& launch = mEnvironment.plan.launches.emplace_back();
     launch.family = &family;
@@ -81,8 +89,9 @@ size_t StepPlan::blocksOf(const Launch& launch) const {
                      tensor.role == Role::INSIDE ? Role::INTERNAL : tensor.role,
                      crosses ? tensor.position : 0};
         }
-        if (block == std::tuple(Operand::Place::TENSOR, Role::INTERNAL, size_t{0})) {
-            // They lie in one workspace.
+        if (operand->place == Operand::Place::FINDING ||
+            block == std::tuple(Operand::Place::TENSOR, Role::INTERNAL, size_t{0})) {
+            // All lie in one workspace.
             std::get<0>(block) = Operand::Place::SCRATCH;
         }
         blocks.insert(block);

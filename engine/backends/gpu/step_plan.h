@@ -25,11 +25,26 @@
 
 namespace halyard::engine::gpu {
 
+// What a kernel that checks values of a run says of them. A copy of the kernels' struct.
+struct Finding {
+    int32_t index = -1;  // of the first value that is wrong; negative: none is
+    int32_t reason = 0;  // what the rest means is between the kernel and the check
+    int32_t value = 0;
+    int32_t unused = 0;
+};
+
+// Once a run has ended: why it has failed.
+struct Check {
+    size_t step = 0;
+    std::function<Status(const Finding&)> failure;
+};
+
 // What the steps of a piece come to for one set of shapes.
 struct PiecePlan {
     std::vector<Launch> launches;      // by step
     std::vector<std::byte> tables;     // constants of these shapes and types
     std::vector<size_t> scratchBytes;  // per step
+    std::vector<Check> checks;         // each has a Finding
 };
 
 class StepPlan;
@@ -93,6 +108,10 @@ class StepPlan {
     }
     // While the step runs. Content is undefined.
     Operand scratch(size_t bytes);
+
+    // Where a kernel of every run writes a Finding; where it is of something wrong, the run fails
+    // so.
+    Operand check(std::function<Status(const Finding&)> failure);
 
     // Another launch, of a kernel that buildPrograms() builds. Valid until the next.
     Result<Launch*> launch(const KernelFamily& family, const std::string& defines);

@@ -112,7 +112,7 @@ TEST(GpuAccMoving, CutsAndPads) {
     });
 }
 
-TEST(GpuAccMoving, RepeatsGathersAndFills) {
+TEST(GpuAccMoving, RepeatsAndFills) {
     HALYARD_NEEDS_DEVICE();
     forEachType([](RandomValues& random, DataType type) {
         const TensorType x = randomType(random, type, {2, 5, 3});
@@ -122,20 +122,6 @@ TEST(GpuAccMoving, RepeatsGathersAndFills) {
             ASSERT_TRUE(agrees(Fill(), {list({3, 4}), ref_test::floats({}, {1.5F})},
                                {ref_test::kFloat}));
         }
-    });
-}
-
-TEST(GpuAccMoving, GathersWhereShapesAreKnown) {
-    HALYARD_NEEDS_DEVICE();
-    forEachType([](RandomValues& random, DataType type) {
-        const TensorType x = randomType(random, type, {2, 5, 3});
-        const std::vector<std::optional<Values>> inputs = {randomValues(random, x),
-                                                           ints({2, 3}, {4, 0, 0, 3, 1, 2})};
-        const Gather node = {.axis = 1};
-        const Result<std::vector<Values>> expected = ref_test::evaluateAll(node, inputs, {x});
-        const Result<std::vector<Values>> actual = evaluateOnDevice(node, inputs, {x}, {});
-        ASSERT_TRUE(actual.ok()) << actual.status().toString();
-        ASSERT_TRUE(cpu_test::sameValues(actual->at(0), expected->at(0), 0.0));
     });
 }
 
@@ -178,11 +164,10 @@ TEST(GpuAccMoving, ResizesAsTheReference) {
 TEST(GpuAccMoving, RefusesWhatOnlyARunTells) {
     HALYARD_NEEDS_DEVICE();
     const Values x = ref_test::floats({3}, {1, 2, 3});
-    EXPECT_EQ(refusal(Gather{.axis = 0}, {x, list({3})}, {x.type}),
-              "gathers no elements that may not be there");
     EXPECT_EQ(refusal(Pad(), {x, ints({1, 2}, {1, 1}), ref_test::floats({}, {1})}, {x.type}),
               "pads with no value that only a run tells");
-    EXPECT_EQ(refusal(TopK{.k = 1}, {x}, {x.type, ref_test::kInt32}), "has no kernel for TopK");
+    EXPECT_EQ(refusal(Tile(), {x, list({2})}, {x.type}, {.steeringIsConstant = false}),
+              "reads no multiples that only a run tells");
 }
 
 }  // namespace

@@ -70,7 +70,8 @@ OneNode graphOf(const NodeDescriptor& descriptor, const std::vector<std::optiona
             continue;
         }
         const Values& values = *inputs[i];
-        if ((setting.constantInputs >> i & 1) != 0 || signature.steers(i)) {
+        if ((setting.constantInputs >> i & 1) != 0 ||
+            (signature.steers(i) && setting.steeringIsConstant)) {
             node.inputs.push_back(
                     one.graph->addConstant(values.type, {.owner = nullptr, .bytes = values.bytes})
                             .value());
@@ -230,6 +231,13 @@ testing::AssertionResult agreesIn(const Setting& setting, const NodeDescriptor& 
         return testing::AssertionFailure()
                << where << (actual.ok() ? expected : actual).status().toString();
     }
+    // A run that finds something wrong says the same, and which node it was.
+    const std::string_view said = actual.status().message();
+    if (!said.ends_with(expected.status().message()) ||
+        actual.status().code() != expected.status().code()) {
+        return testing::AssertionFailure()
+               << where << actual.status().toString() << ", not " << expected.status().toString();
+    }
     for (size_t i = 0; actual.ok() && i < expected->size(); ++i) {
         const DataType type = (*expected)[i].type.type;
         const testing::AssertionResult same = cpu_test::sameValues(
@@ -260,9 +268,28 @@ testing::AssertionResult agrees(const NodeDescriptor& node,
     return testing::AssertionSuccess();
 }
 
+testing::AssertionResult agreesThoughSteered(const NodeDescriptor& node,
+                                             const std::vector<std::optional<Values>>& inputs,
+                                             const std::vector<TensorType>& outputs,
+                                             std::optional<double> tolerance) {
+    for (const bool shapesAreKnown : {true, false}) {
+        for (const bool steeringIsConstant : {true, false}) {
+            const testing::AssertionResult same = agreesIn(
+                    {.shapesAreKnown = shapesAreKnown, .steeringIsConstant = steeringIsConstant},
+                    node, inputs, outputs, tolerance);
+            if (!same) {
+                return testing::AssertionFailure()
+                       << (steeringIsConstant ? "steered by constants, " : "steered by the run, ")
+                       << same.message();
+            }
+        }
+    }
+    return testing::AssertionSuccess();
+}
+
 std::string refusal(const NodeDescriptor& node, const std::vector<std::optional<Values>>& inputs,
-                    const std::vector<TensorType>& outputs) {
-    const OneNode one = graphOf(node, inputs, outputs, {});
+                    const std::vector<TensorType>& outputs, const Setting& setting) {
+    const OneNode one = graphOf(node, inputs, outputs, setting);
     return std::string(backend()->supports(*one.graph, 0).message());
 }
 

@@ -60,12 +60,13 @@ const Backend* backendOfVariant(size_t variant, Products products = Products::BY
 struct Setting {
     bool shapesAreKnown = true;
     uint64_t constantInputs = 0;  // a bit for each input that the graph has the values of
+    bool steeringIsConstant = true;
     Products products = Products::BY_ELEMENTS;
     std::optional<size_t> variant = std::nullopt;  // as backendOfVariant() has it
 };
 
-// UNSUPPORTED if GpuAcc does not take the node. What steers it is constant. `outputs` are types
-// whose shapes don't count, but for what is found by running.
+// UNSUPPORTED if GpuAcc does not take the node. `outputs` are types whose shapes don't count, but
+// for what is found by running.
 Result<std::vector<Values>> evaluateOnDevice(const NodeDescriptor& descriptor,
                                              const std::vector<std::optional<Values>>& inputs,
                                              const std::vector<TensorType>& outputs,
@@ -88,8 +89,14 @@ testing::AssertionResult agreesIn(const Setting& setting, const NodeDescriptor& 
                                   const std::vector<TensorType>& outputs,
                                   std::optional<double> tolerance = std::nullopt);
 
+// agrees() for a node whose kernels check what steers it: whether that is constant or not.
+testing::AssertionResult agreesThoughSteered(const NodeDescriptor& node,
+                                             const std::vector<std::optional<Values>>& inputs,
+                                             const std::vector<TensorType>& outputs,
+                                             std::optional<double> tolerance = std::nullopt);
+
 // Why GpuAcc does not take the node; empty where it does.
 std::string refusal(const NodeDescriptor& node, const std::vector<std::optional<Values>>& inputs,
-                    const std::vector<TensorType>& outputs);
+                    const std::vector<TensorType>& outputs, const Setting& setting = {});
 
 }  // namespace halyard::engine::gpu_test

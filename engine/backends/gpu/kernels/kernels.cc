@@ -14,7 +14,7 @@ namespace {
 Status isForeseen(const Graph& graph, const Node& node) {
     const NodeSignature signature = signatureOf(node.descriptor);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-        if (node.inputs[i] != kNoTensor && signature.steers(i) &&
+        if (node.inputs[i] != kNoTensor && signature.steers(i) && !readsOnDevice(node, i) &&
             !graph.tensor(node.inputs[i]).isConstant()) {
             return unsupported("reads no " + std::string(signature.input(i)->name) +
                                " that only a run tells");
@@ -53,7 +53,8 @@ Status planStep(StepPlan& step) {
     for (size_t i = 0; i < step.outputCount(last); ++i) {
         isEmpty = isEmpty && countOf(step.output(i, last).shape) == 0;
     }
-    if (isEmpty) {
+    // Where there is nothing to write there may still be something to check.
+    if (isEmpty && !checksOnDevice(node)) {
         return {};
     }
     switch (node.kind()) {
@@ -65,6 +66,25 @@ Status planStep(StepPlan& step) {
         default:
             return internalError("there is no kernel for " + std::string(toString(node.kind())));
     }
+}
+
+bool checksOnDevice(const Node& node) {
+    switch (node.kind()) {
+        case NodeKind::BoxTransform:
+        case NodeKind::Gather:
+        case NodeKind::HashtableLookup:
+        case NodeKind::HeatmapMaxKeypoint:
+        case NodeKind::RoiAlign:
+        case NodeKind::RoiPool:
+        case NodeKind::TopK:
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool readsOnDevice(const Node& node, size_t input) {
+    return checksOnDevice(node) && signatureOf(node.descriptor).steers(input);
 }
 
 bool readsOnHost(const Node& node, size_t input) {

@@ -14,7 +14,8 @@
 namespace halyard::engine::gpu {
 
 // supports(): OK if a device with these facts runs the node; otherwise UNSUPPORTED with the reason,
-// as Backend::supports() has it. What steers the node is constant, and no output is found by
+// as Backend::supports() has it. What steers the node is constant, or
+// readsOnDevice(), and no output is found by
 // running: supportsNode() has looked. plan(): adds the launches of a step that begins with a node
 // of this kind.
 #define HALYARD_GPU_KERNEL(Descriptor)                                             \
@@ -26,6 +27,11 @@ namespace halyard::engine::gpu {
 
 Status supportsNode(const Graph& graph, const Node& node, const DeviceFacts& facts);
 Status planStep(StepPlan& step);
+
+// Whether a node's kernels check what steers it, so that only a run has to know it.
+bool checksOnDevice(const Node& node);
+// Whether an input steers such a node.
+bool readsOnDevice(const Node& node, size_t input);
 
 // Whether a node needs an input's elements where it is planned, though they steer nothing.
 bool readsOnHost(const Node& node, size_t input);

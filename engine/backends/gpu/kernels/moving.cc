@@ -194,25 +194,6 @@ Result<int32_t> paddingElement(const KnownInput& value, const TensorType& type) 
     return int32_t{*value.as<uint8_t>()};
 }
 
-constexpr KernelFamily kGather = {.kernel = "gather",
-                                  .text = R"(
-__kernel __attribute__((reqd_work_group_size(128, 1, 1))) void gather(
-        IN(px), IN(indices), OUT(pr), const int count, const int picked, const int inner,
-        const int extent) {
-    const int at = (int)get_global_id(0);
-    if (at >= count) {
-        return;
-    }
-    BIND_IN(X, px);
-    BIND_IN(I32, indices);
-    BIND_OUT(X, pr);
-    const int outer = at / (picked * inner);
-    const int index = indices[at / inner % picked];
-    pr[at] = px[(outer * extent + index) * inner + at % inner];
-}
-)",
-                                  .local = {128, 1, 1}};
-
 }  // namespace
 
 #define HALYARD_MOVES_ANYTHING(Descriptor)                                                     \
@@ -454,41 +435,6 @@ Status plan(const SpaceToBatch& /*node*/, StepPlan& step) {
                  .strides = {strides[1], strides[2], strides[0], block[0] * strides[1],
                              block[1] * strides[2], 1}},
                 {.operand = step.out(), .strides = denseStrides(extents)});
-}
-
-Status supports(const Gather& node, const Graph& graph, const Node& whole,
-                const DeviceFacts& /*facts*/) {
-    const Shape& x = graph.tensor(whole.inputs[0]).type.shape;
-    const ConstantData& indices = graph.tensor(whole.inputs[1]).constant;
-    if (!x.hasKnownRank()) {
-        return unsupported("gathers from no tensor of unknown rank");
-    }
-    const Result<size_t> axis = resolveAxis(node.axis, x.rank());
-    const std::span elements(reinterpret_cast<const int32_t*>(indices.bytes.data()),
-                             indices.bytes.size() / sizeof(int32_t));
-    const bool isInside = axis.ok() && std::ranges::all_of(elements, [&](int32_t index) {
-                              return index >= 0 && index < x[*axis];
-                          });
-    return isInside ? Status() : unsupported("gathers no elements that may not be there");
-}
-
-Status plan(const Gather& node, StepPlan& step) {
-    const Shape& x = step.input(0).shape;
-    HALYARD_ASSIGN_OR_RETURN(const size_t axis, resolveAxis(node.axis, x.rank()));
-    const std::span<const int32_t> indices = elementsOf(step.known(1));
-    const int64_t count = countOf(step.output().shape);
-    const Operand table = step.table(indices);
-    HALYARD_ASSIGN_OR_RETURN(
-            Launch* const launch,
-            step.launch(kGather,
-                        "#define X " + std::string(movedStorageOf(step.output().type)) + "\n"));
-    launch->with(step.in(0)).with(table).with(step.out()).with(static_cast<int32_t>(count));
-    launch->with(static_cast<int32_t>(indices.size()));
-    launch->with(static_cast<int32_t>(countFrom(x, axis + 1)));
-    launch->with(x[axis]);
-    launch->items = {static_cast<size_t>(count), 1, 1};
-    launch->work = static_cast<uint64_t>(count) * 8;
-    return {};
 }
 
 }  // namespace halyard::engine::gpu

@@ -11,6 +11,10 @@
 namespace halyard::engine::gpu {
 namespace {
 
+// Of a group, which has a unit or a row.
+constexpr size_t kUnitItems = 64;
+constexpr std::string_view kItemsText = "\n#define ITEMS 64\n";
+
 // Elements of the batch that share what a group reads of the weights.
 constexpr int64_t kRows = 4;
 constexpr size_t kTile = 16;
@@ -329,12 +333,12 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void recurrent_step(
 #endif
 }
 )",
-                                .local = {kRowItems, 1, 1}};
+                                .local = {kUnitItems, 1, 1}};
 
 // An element of the batch for each group: gates that are normalised wait for all of their units.
 // What the gate of the cell's input had room for keeps the cell's next state.
 constexpr KernelFamily kNormalizedCell = {.kernel = "normalized_cell",
-                                          .shared = {kRowsText, kCellText},
+                                          .shared = {kItemsText, kRowsText, kCellText},
                                           .text = R"(
 FOLD(float, sum_of, a + b)
 #define NORM_PARAMETER(i) IN(norm##i),
@@ -409,7 +413,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void normalized_cell
     }
 }
 )",
-                                          .local = {kRowItems, 1, 1}};
+                                          .local = {kUnitItems, 1, 1}};
 
 class Defines {
   public:
@@ -549,11 +553,11 @@ Status addSums(StepPlan& step, const RecurrentStep& recurrent, const std::option
         }
         passResults(*launch, recurrent);
     }
-    launch->items = {static_cast<size_t>(recurrent.units) * kRowItems,
+    launch->items = {static_cast<size_t>(recurrent.units) * kUnitItems,
                      static_cast<size_t>((recurrent.batch + rows - 1) / rows), 1};
     const int64_t depth = recurrent.state.size + (takesX ? recurrent.x->size : 0);
     launch->work = static_cast<uint64_t>(recurrent.units * recurrent.batch) *
-                   recurrent.gates.size() * (static_cast<uint64_t>(depth) + kRowItems);
+                   recurrent.gates.size() * (static_cast<uint64_t>(depth) + kUnitItems);
     return {};
 }
 
@@ -609,7 +613,7 @@ Status addRecurrentStep(StepPlan& step, const RecurrentStep& recurrent) {
     }
     passCell(*launch, recurrent);
     passResults(*launch, recurrent);
-    launch->items = {static_cast<size_t>(recurrent.batch) * kRowItems, 1, 1};
+    launch->items = {static_cast<size_t>(recurrent.batch) * kUnitItems, 1, 1};
     launch->work = static_cast<uint64_t>(recurrent.batch * recurrent.units) * 64;
     return {};
 }

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels that check values of a run before others use them, in one group. Those others keep within
+// bounds by themselves: both are enqueued before anybody can look at the finding.
+
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace halyard::engine::gpu {
+
+// Items of the group.
+inline constexpr size_t kCheckItems = 64;
+
+// EACH_VALUE(i, count) goes over the item's share of the values in ascending order; REPORT(index,
+// reason, value) writes the Finding of all items (step_plan.h), the first by its index. An item
+// that has found nothing wrong has the index NOTHING. The kernel's last words, of all its items: a
+// group's memory is declared in no inner block.
+inline constexpr std::string_view kFindingText = R"(
+#define CHECK_ITEMS 64
+#define NOTHING 0x7fffffff
+#define EACH_VALUE(i, count) \
+    for (int i = (int)get_local_id(0); i < (count); i += CHECK_ITEMS)
+#define REPORT(index, reason, value) \
+    __local int room[CHECK_ITEMS]; \
+    const int lane = (int)get_local_id(0); \
+    room[lane] = index; \
+    barrier(CLK_LOCAL_MEM_FENCE); \
+    for (int apart = CHECK_ITEMS / 2; apart > 0; apart /= 2) { \
+        if (lane < apart) { \
+            room[lane] = min(room[lane], room[lane + apart]); \
+        } \
+        barrier(CLK_LOCAL_MEM_FENCE); \
+    } \
+    const int first = room[0]; \
+    if (first == NOTHING ? lane == 0 : (index) == first) { \
+        BIND_OUT(I32, finding); \
+        finding[0] = first == NOTHING ? -1 : first; \
+        finding[1] = reason; \
+        finding[2] = value; \
+    }
+)";
+
+}  // namespace halyard::engine::gpu
