@@ -89,7 +89,7 @@ constexpr std::array kRows = {
             "limit. Default: 300."},
         Row{"cpu-features", 0, "NAME", Text{&Options::cpuFeatures},
             "Let CpuAcc use this instruction set and no better one: portable, sse4, avx2, avx512, "
-            "avx512vnni, neon, neondot, neoni8mm."},
+            "avx512vnni, avx512amx, neon, neondot, neoni8mm."},
         Row{"cl-tuned-parameters-file", 't', "FILE", Text{&Options::clTunedParametersFile},
             "Which kernels are the fastest on the GPU, for GpuAcc."},
         Row{"cl-tuned-parameters-mode", 'm', "MODE",

@@ -368,7 +368,7 @@ namespace halyard::engine::cpu {
 
 const QuantizedDepthwise& quantizedDepthwise(InstructionSet set, bool signedBytes) {
 #if HWY_TARGETS & HWY_AVX3
-    if (set == InstructionSet::AVX512_VNNI && signedBytes) {
+    if (hasByteProducts(set) && signedBytes) {
         return *N_AVX3::quantizedDepthwiseDotForm();
     }
 #elif HWY_TARGETS & HWY_NEON

@@ -434,7 +434,7 @@ namespace halyard::engine::cpu {
 
 const QuantizedMatmul& quantizedMatmul(InstructionSet set) {
 #if HWY_TARGETS & HWY_AVX3
-    if (set == InstructionSet::AVX512_VNNI) {
+    if (hasByteProducts(set)) {
         return *N_AVX3::quantizedDotForm();
     }
 #elif HWY_TARGETS & HWY_NEON

@@ -11,6 +11,15 @@
 #if defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
+#elif defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "engine/base/log.h"
 #endif
 
 namespace halyard::engine::cpu {
@@ -23,11 +32,13 @@ constexpr std::array kNames = {
         Row{InstructionSet::AVX2, "avx2"},
         Row{InstructionSet::AVX512, "avx512"},
         Row{InstructionSet::AVX512_VNNI, "avx512vnni"},
+        Row{InstructionSet::AVX512_AMX, "avx512amx"},
         Row{InstructionSet::NEON, "neon"},
         Row{InstructionSet::NEON_DOT, "neondot"},
         Row{InstructionSet::NEON_I8MM, "neoni8mm"},
 };
 
+// Those that need nobody's permission.
 std::vector<InstructionSet> detect() {
     std::vector<InstructionSet> sets = {InstructionSet::PORTABLE};
 #if defined(__x86_64__)
@@ -60,6 +71,36 @@ std::vector<InstructionSet> detect() {
     return sets;
 }
 
+const std::vector<InstructionSet>& withoutTiles() {
+    // Never destroyed: threads that prepare models may outlive main().
+    static const auto* const sets = new std::vector<InstructionSet>(detect());
+    return *sets;
+}
+
+// Whether the processor multiplies tiles of bytes, and Linux lets this process.
+bool mayUseTiles() {
+#if defined(__x86_64__)
+    constexpr unsigned kTile = 1U << 24;  // in EDX of leaf 7
+    constexpr unsigned kInt8 = 1U << 25;
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kTile) == 0 || (d & kInt8) == 0) {
+        return false;
+    }
+    // In headers from Linux 5.16 on; the numbers are the kernel's for good.
+    constexpr int kAskForState = 0x1023;  // ARCH_REQ_XCOMP_PERM
+    constexpr int kTileData = 18;
+    if (syscall(SYS_arch_prctl, kAskForState, kTileData) == 0) {
+        return true;
+    }
+    log(LogLevel::INFO, "CpuAcc does without AMX, which the system refuses: " +
+                                std::string(std::strerror(errno)));
+#endif
+    return false;
+}
+
 }  // namespace
 
 std::string_view toString(InstructionSet set) {
@@ -68,6 +109,12 @@ std::string_view toString(InstructionSet set) {
 }
 
 Result<InstructionSet> parseInstructionSet(std::string_view name) {
+    // Whoever wants none is not to ask for tiles.
+    const std::vector<InstructionSet>& plain = withoutTiles();
+    const auto found = std::ranges::find(plain, name, [](auto set) { return toString(set); });
+    if (found != plain.end()) {
+        return *found;
+    }
     std::string available;
     for (const InstructionSet set : availableInstructionSets()) {
         if (toString(set) == name) {
@@ -80,8 +127,13 @@ Result<InstructionSet> parseInstructionSet(std::string_view name) {
 }
 
 std::span<const InstructionSet> availableInstructionSets() {
-    // Never destroyed: threads that prepare models may outlive main().
-    static const auto* const available = new std::vector<InstructionSet>(detect());
+    static const auto* const available = [] {
+        auto* const sets = new std::vector<InstructionSet>(withoutTiles());
+        if (sets->back() == InstructionSet::AVX512_VNNI && mayUseTiles()) {
+            sets->push_back(InstructionSet::AVX512_AMX);
+        }
+        return sets;
+    }();
     return *available;
 }
 

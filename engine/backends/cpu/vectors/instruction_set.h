@@ -21,17 +21,27 @@ enum class InstructionSet : uint8_t {
     AVX2,  // with FMA and F16C
     AVX512,
     AVX512_VNNI,  // integer dot products
+    AVX512_AMX,   // products of tiles of bytes, which the system has to permit
     NEON,
     NEON_DOT,   // integer dot products
     NEON_I8MM,  // integer matrix products as well
 };
+
+// Whether a processor of the x86 family has integer dot products for 8-bit types.
+constexpr bool hasByteProducts(InstructionSet set) {
+    return set == InstructionSet::AVX512_VNNI || set == InstructionSet::AVX512_AMX;
+}
 
 // "avx2": what --cpu-features takes and profiles say.
 std::string_view toString(InstructionSet set);
 // Of those that this processor has. INVALID_ARGUMENT lists their names.
 Result<InstructionSet> parseInstructionSet(std::string_view name);
 
-// The best that this processor, and the system on it, can run.
+// The best that this processor, and the system on it, can run. Whoever asks for it or for the list
+// for the first time asks Linux to permit tiles to this process, for good: threads whose alternate
+// signal stacks have no room for tiles have the request fail, and are refused such stacks after it.
+// So, before threads are started, and before system calls are filtered. Refused, which the log
+// tells, is as if the processor had none.
 InstructionSet bestInstructionSet();
 // All that it can run, the best last.
 std::span<const InstructionSet> availableInstructionSets();
