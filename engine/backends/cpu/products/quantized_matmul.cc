@@ -5,6 +5,7 @@
 #include "engine/backends/cpu/vectors/targets.h"
 
 #include "engine/backends/cpu/products/quantized_matmul.h"
+#include "engine/backends/cpu/products/rounded_bytes-inl.h"
 #include "engine/backends/cpu/products/weight_prefetch.h"
 #include "engine/backends/cpu/vectors/integer_products-inl.h"
 #include "engine/backends/cpu/vectors/partial_vectors-inl.h"
@@ -20,11 +21,6 @@ namespace HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-using Floats = hn::CappedTag<float, 16>;
-constexpr Floats kFloats;
-using Bytes = hn::Rebind<uint8_t, Ints>;
-constexpr Bytes kBytes;
 
 #if HWY_TARGET == HWY_AVX3
 constexpr int kRows = 14;
@@ -52,50 +48,31 @@ struct Tile {
     WeightPrefetch prefetch;
 };
 
-// ---- The way back to 8 bits, as numerics/requantize.h has it ------------------------------------
-
 HWY_INLINE hn::Vec<Floats> multipliersOf(const Tile& tile, size_t v) {
     const std::byte* panel = tile.panels + v * tile.panelBytes;
     return hn::Load(kFloats, reinterpret_cast<const float*>(panel) + hn::Lanes(kInts));
 }
 
 #if HWY_TARGET == HWY_AVX3
-// Conversions give the smallest integer for what is too large for one, and packs saturate: so only
-// the upper bound has to be looked at before the conversion, and the lower one once there are
-// bytes. Results are moved to unsigned bytes and back.
 template <int kR, int kV>
 HWY_INLINE void storeTile(const Tile& tile, const IntVector (&sums)[kR][kV]) {
     const QuantizedBlock& block = tile.block;
-    const int32_t shift = block.low < 0 ? 128 : 0;
-    const __m512 high = _mm512_set1_ps(static_cast<float>(block.high - block.zeroPoint));
-    const __m512i zeroPoint = _mm512_set1_epi16(static_cast<int16_t>(block.zeroPoint + shift));
-    const __m512i low = _mm512_set1_epi8(static_cast<char>(block.low + shift));
-    const __m512i back = _mm512_set1_epi8(static_cast<char>(shift));
-    // Lanes of four packed vectors: 16 bytes of each by turns.
-    const __m512i inOrder = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
-    __m512 multipliers[kV];
+    const RoundedBytes round(block.zeroPoint, block.low, block.high);
+    hn::Vec<Floats> multipliers[kV];
     HALYARD_UNROLL
     for (int v = 0; v < kV; ++v) {
-        multipliers[v] = multipliersOf(tile, static_cast<size_t>(v)).raw;
+        multipliers[v] = multipliersOf(tile, static_cast<size_t>(v));
     }
     // The i-th vector of the tile, row by row.
     const auto rounded = [&](int i) HWY_ATTR {
-        const __m512 value =
-                _mm512_mul_ps(_mm512_cvtepi32_ps(sums[i / kV][i % kV].raw), multipliers[i % kV]);
-        return _mm512_cvtps_epi32(_mm512_min_ps(value, high));
+        return round(sums[i / kV][i % kV], multipliers[i % kV]);
     };
     HALYARD_UNROLL
     for (int first = 0; first < kR * kV; first += 4) {
         constexpr int kLast = kR * kV - 1;
-        const __m512i a = rounded(first);
-        const __m512i b = rounded(std::min(first + 1, kLast));
-        const __m512i c = rounded(std::min(first + 2, kLast));
-        const __m512i d = rounded(std::min(first + 3, kLast));
-        const __m512i ab = _mm512_adds_epi16(_mm512_packs_epi32(a, b), zeroPoint);
-        const __m512i cd = _mm512_adds_epi16(_mm512_packs_epi32(c, d), zeroPoint);
-        const __m512i bytes =
-                _mm512_xor_si512(_mm512_max_epu8(_mm512_packus_epi16(ab, cd), low), back);
-        const __m512i ordered = _mm512_permutexvar_epi32(inOrder, bytes);
+        const __m512i ordered = round.bytes(rounded(first), rounded(std::min(first + 1, kLast)),
+                                            rounded(std::min(first + 2, kLast)),
+                                            rounded(std::min(first + 3, kLast)));
         if (kV == 2 && tile.last == 16) {
             // Two vectors of a row are neighbours.
             uint8_t* const to = tile.c + first / 2 * block.cRow;
@@ -122,20 +99,14 @@ template <int kR, int kV>
 HWY_INLINE void storeTile(const Tile& tile, const IntVector (&sums)[kR][kV]) {
     const QuantizedBlock& block = tile.block;
     const size_t lanes = hn::Lanes(kInts);
-    const IntVector zeroPoint = hn::Set(kInts, block.zeroPoint);
-    const auto low = hn::Set(kFloats, static_cast<float>(block.low - block.zeroPoint));
-    const auto high = hn::Set(kFloats, static_cast<float>(block.high - block.zeroPoint));
+    const RoundedBytes round(block.zeroPoint, block.low, block.high);
     HALYARD_UNROLL
     for (int v = 0; v < kV; ++v) {
         const auto multipliers = multipliersOf(tile, static_cast<size_t>(v));
         HALYARD_UNROLL
         for (int r = 0; r < kR; ++r) {
-            const auto value = hn::Mul(hn::ConvertTo(kFloats, sums[r][v]), multipliers);
-            const auto clamped = hn::Min(hn::Max(value, low), high);
-            const IntVector rounded = hn::Add(hn::NearestInt(clamped), zeroPoint);
-            const auto bytes =
-                    hn::TruncateTo(kBytes, hn::BitCast(hn::RebindToUnsigned<Ints>(), rounded));
-            storeFirst(bytes, kBytes, tile.c + r * block.cRow + static_cast<ptrdiff_t>(v * lanes),
+            storeFirst(round(sums[r][v], multipliers), kBytes,
+                       tile.c + r * block.cRow + static_cast<ptrdiff_t>(v * lanes),
                        v + 1 < kV ? lanes : tile.last);
         }
     }
@@ -155,8 +126,6 @@ HWY_INLINE void storeSums(const Tile& tile, const IntVector (&sums)[kR][kV]) {
         }
     }
 }
-
-// -------------------------------------------------------------------------------------------------
 
 template <int kR, int kV>
 HWY_INLINE void storeResult(const Tile& tile, const IntVector (&sums)[kR][kV]) {

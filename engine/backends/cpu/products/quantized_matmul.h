@@ -18,8 +18,24 @@
 #include <string_view>
 
 #include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/base/fields.h"
 
 namespace halyard::engine::cpu {
+
+// What the bytes of panels depend on.
+struct PanelLayout {
+    int64_t lanes = 1;
+    int64_t depthGroup = 1;  // elements of a run that are multiplied together
+    bool bytes = false;      // the left matrix and the weights are bytes, otherwise 16 bits
+
+    HALYARD_FIELDS(lanes, depthGroup, bytes)
+
+    int64_t panels(int64_t columns) const { return (columns + lanes - 1) / lanes; }
+    // Bytes of one panel of a matrix with `depth` rows, a multiple of depthGroup.
+    int64_t panelBytes(int64_t depth) const {
+        return lanes * (int64_t{sizeof(int32_t) + sizeof(float)} + depth * (bytes ? 1 : 2));
+    }
+};
 
 struct QuantizedBlock {
     const void* a = nullptr;          // of the form's element type
@@ -50,16 +66,16 @@ struct QuantizedMatmul {
     int64_t tileRows = 1;
     int64_t lanes = 1;
     int64_t tileLanes = 1;
-    int64_t depthGroup = 1;   // elements of a run that are multiplied together
-    bool bytes = false;       // the left matrix and the weights are bytes, otherwise 16 bits
+    int64_t depthGroup = 1;
+    bool bytes = false;
     bool signedLeft = false;  // where they are bytes, those of the left matrix are signed
     void (*compute)(const QuantizedBlock& block) = nullptr;
 
-    int64_t panels(int64_t columns) const { return (columns + lanes - 1) / lanes; }
-    // Bytes of one panel of a matrix with `depth` rows, a multiple of depthGroup.
-    int64_t panelBytes(int64_t depth) const {
-        return lanes * (int64_t{sizeof(int32_t) + sizeof(float)} + depth * (bytes ? 1 : 2));
+    PanelLayout layout() const {
+        return {.lanes = lanes, .depthGroup = depthGroup, .bytes = bytes};
     }
+    int64_t panels(int64_t columns) const { return layout().panels(columns); }
+    int64_t panelBytes(int64_t depth) const { return layout().panelBytes(depth); }
 };
 
 const QuantizedMatmul& quantizedMatmul(InstructionSet set);

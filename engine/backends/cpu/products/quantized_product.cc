@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
 #include "engine/backends/cpu/products/product_definition.h"
 #include "engine/backends/cpu/products/product_plan.h"
 #include "engine/backends/cpu/products/quantized_matmul.h"
+#include "engine/backends/cpu/products/quantized_weights.h"
 #include "engine/backends/cpu/products/weights.h"
 #include "engine/backends/cpu/unit_kernel.h"
 
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
-#include "engine/numerics/requantize.h"
 
 namespace halyard::engine::cpu {
 namespace {
@@ -113,130 +112,6 @@ class ShapedQuantizedProduct final : public UnitKernel {
     size_t mRowSums = 0;
 };
 
-// The panels of quantized_matmul.h.
-struct PackedQuantizedProduct {
-    InstructionSet set = InstructionSet::PORTABLE;
-    ProductFilter filter;
-    ConstantSource<uint8_t> weights;
-    bool isSigned = false;  // the weights are
-    ConstantSource<int32_t> bias;
-    float xScale = 0.0F;
-    WeightScales weightScales;
-    float outputScale = 0.0F;
-    int32_t weightsZero = 0;  // as the graph has it
-    ByteZeros zeros;
-
-    static constexpr std::string_view kName = "product of bytes";
-    HALYARD_FIELDS(set, filter, weights, isSigned, bias, xScale, weightScales, outputScale,
-                   weightsZero, zeros)
-
-    int64_t panels() const {
-        return quantizedMatmul(set).panels(filter.groupChannels()) * filter.groups;
-    }
-    Result<size_t> bytes() const {
-        return packedBytes(panels(), quantizedMatmul(set).panelBytes(filter.paddedDepth()));
-    }
-    Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
-        const QuantizedMatmul& form = quantizedMatmul(set);
-        const int64_t panelBytes = form.panelBytes(filter.paddedDepth());
-        for (int64_t panel = 0; panel < panels(); ++panel) {
-            HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-            std::byte* const begin = bytes.data() + panel * panelBytes;
-            forEachLane(filter, form.lanes, panel, [&](int64_t channel, int64_t lane) {
-                packLane(form, begin, channel, lane);
-            });
-        }
-        return {};
-    }
-
-  private:
-    // Puts the weights of one channel, which lie at `from`, where the groups of its lane are, from
-    // `to` on, and padding where there are none (`from` is null: no channel). convert(uint8_t)
-    // gives a weight. Returns their sum, modulo 2^32. Prepare time is spent here.
-    template <int kGroup, typename T, typename Convert>
-    static uint32_t placeWeights(const ProductFilter& filter, int64_t lanes, const uint8_t* from,
-                                 T padding, T* to, Convert convert) {
-        const int64_t length = from == nullptr ? 0 : filter.runLength;
-        const int64_t whole = length / kGroup * kGroup;
-        uint32_t sum = 0;
-        const auto place = [&](auto weightOf) {
-            T group[kGroup];
-            for (int64_t i = 0; i < kGroup; ++i) {
-                group[i] = weightOf(i);
-                sum += static_cast<uint32_t>(int32_t{group[i]});
-            }
-            std::memcpy(to, group, sizeof(group));
-            to += lanes * kGroup;
-        };
-        for (int64_t run = 0; run < filter.runs; ++run) {
-            for (int64_t first = 0; first < whole; first += kGroup) {
-                const uint8_t* at = from + first;
-                place([&](int64_t i) { return convert(at[i]); });
-            }
-            for (int64_t first = whole; first < filter.paddedRun; first += kGroup) {
-                place([&](int64_t i) {
-                    return first + i < length ? convert(from[first + i]) : padding;
-                });
-            }
-            from += length;  // none: 0
-        }
-        return sum;
-    }
-
-    // The same with as many elements in a group as the form has.
-    template <typename T, typename Convert>
-    static uint32_t placeLane(const QuantizedMatmul& form, const ProductFilter& filter,
-                              const uint8_t* from, T padding, std::byte* weights, int64_t lane,
-                              Convert convert) {
-        T* const to = reinterpret_cast<T*>(weights) + lane * form.depthGroup;
-        switch (form.depthGroup) {
-            case 1:
-                return placeWeights<1>(filter, form.lanes, from, padding, to, convert);
-            case 2:
-                return placeWeights<2>(filter, form.lanes, from, padding, to, convert);
-            case 4:
-                return placeWeights<4>(filter, form.lanes, from, padding, to, convert);
-            default:
-                return placeWeights<8>(filter, form.lanes, from, padding, to, convert);
-        }
-    }
-
-    void packLane(const QuantizedMatmul& form, std::byte* panel, int64_t channel,
-                  int64_t lane) const {
-        auto* biases = reinterpret_cast<int32_t*>(panel);
-        auto* multipliers = reinterpret_cast<float*>(biases + form.lanes);
-        std::byte* const to = reinterpret_cast<std::byte*>(multipliers + form.lanes);
-        const uint8_t* from = channel < 0 ? nullptr : weights.data + channel * filter.depth();
-        uint32_t sum = 0;  // of the weights as they are packed
-        if (form.bytes) {
-            // In place of what is not there, what counts as zero.
-            sum = placeLane(form, filter, from, static_cast<int8_t>(zeros.weights), to, lane,
-                            [flip = zeros.flipWeights](uint8_t byte) {
-                                return static_cast<int8_t>(byte ^ flip);
-                            });
-        } else if (isSigned) {
-            placeLane(form, filter, from, int16_t{0}, to, lane, [zero = weightsZero](uint8_t byte) {
-                return static_cast<int16_t>(static_cast<int8_t>(byte) - zero);
-            });
-        } else {
-            placeLane(form, filter, from, int16_t{0}, to, lane, [zero = weightsZero](uint8_t byte) {
-                return static_cast<int16_t>(byte - zero);
-            });
-        }
-        // With x and w as they are packed: the sum of (x - x0) * (w - w0) is that of x * w, less
-        // x0 times the sum of w, less w0 times the sum of x, which only the run knows.
-        const auto x0 = static_cast<uint32_t>(zeros.x);
-        const auto w0 = static_cast<uint32_t>(zeros.weights);
-        uint32_t start = channel < 0 ? 0 : static_cast<uint32_t>(bias.data[channel]);
-        if (form.bytes) {
-            start += static_cast<uint32_t>(filter.paddedDepth()) * x0 * w0 - x0 * sum;
-        }
-        biases[lane] = static_cast<int32_t>(start);
-        multipliers[lane] =
-                channel < 0 ? 0.0F : multiplier(xScale, weightScales[channel], outputScale);
-    }
-};
-
 class QuantizedProduct final : public StepKernel {
   public:
     QuantizedProduct(const QuantizedMatmul& form, InstructionSet set, ProductDefinition definition,
@@ -290,23 +165,10 @@ Result<std::unique_ptr<const StepKernel>> compileQuantizedProduct(ProductDefinit
     const QuantizedMatmul& form = quantizedMatmul(set);
     const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
     const TensorType& weights = typeOf(arguments, arguments.node.inputs[1]);
-    const TensorType& output = typeOf(arguments, arguments.node.outputs[0]);
     const ByteZeros zeros = byteZerosOf(x, weights, form.signedLeft);
     HALYARD_ASSIGN_OR_RETURN(
             const PackedConstant packed,
-            arguments.constants.add(PackedQuantizedProduct{
-                    .set = set,
-                    .filter = definition.filter,
-                    .weights = constantOf<uint8_t>(arguments, 1),
-                    .isSigned = weights.type != DataType::QUANT8_ASYMM,
-                    .bias = constantOf<int32_t>(arguments, 2),
-                    .xScale = x.quantization.scale,
-                    .weightScales = WeightScales(weights.quantization),
-                    .outputScale = output.quantization.scale,
-                    .weightsZero = weights.type == DataType::QUANT8_SYMM_PER_CHANNEL
-                                           ? 0
-                                           : weights.quantization.zeroPoint,
-                    .zeros = zeros}));
+            packQuantizedProduct(form.layout(), definition.filter, zeros, arguments));
     return std::unique_ptr<const StepKernel>(
             std::make_unique<QuantizedProduct>(form, set, std::move(definition), packed, zeros));
 }

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The way from sums of products back to 8 bits, as numerics/requantize.h has it: for sources that
+// targets.h compiles once for each instruction set.
+
+// Read again for each instruction set.
+#if defined(HALYARD_ENGINE_BACKENDS_CPU_ROUNDED_BYTES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HALYARD_ENGINE_BACKENDS_CPU_ROUNDED_BYTES_INL_H_
+#undef HALYARD_ENGINE_BACKENDS_CPU_ROUNDED_BYTES_INL_H_
+#else
+#define HALYARD_ENGINE_BACKENDS_CPU_ROUNDED_BYTES_INL_H_
+#endif
+
+#include <cstdint>
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace halyard::engine::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::CappedTag<float, 16>;
+constexpr Floats kFloats;
+using Bytes = hn::Rebind<uint8_t, Floats>;
+constexpr Bytes kBytes;
+
+#if HWY_TARGET == HWY_AVX3
+// Conversions give the smallest integer for what is too large for one, and packs saturate: so only
+// the upper bound has to be looked at before the conversion, and the lower one once there are
+// bytes. Results are moved to unsigned bytes and back.
+class RoundedBytes {
+  public:
+    HWY_INLINE RoundedBytes(int32_t zeroPoint, int32_t low, int32_t high) {
+        const int32_t shift = low < 0 ? 128 : 0;
+        mHigh = _mm512_set1_ps(static_cast<float>(high - zeroPoint));
+        mZeroPoint = _mm512_set1_epi16(static_cast<int16_t>(zeroPoint + shift));
+        mLow = _mm512_set1_epi8(static_cast<char>(low + shift));
+        mBack = _mm512_set1_epi8(static_cast<char>(shift));
+        // Lanes of four packed vectors: 16 bytes of each by turns.
+        mInOrder = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+    }
+
+    // Differences from the zero point, not yet clamped to the lower bound.
+    template <typename Sums, typename Multipliers>
+    HWY_INLINE __m512i operator()(Sums sums, Multipliers multipliers) const {
+        const __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(sums.raw), multipliers.raw);
+        return _mm512_cvtps_epi32(_mm512_min_ps(value, mHigh));
+    }
+
+    // The bytes of four such vectors, one vector after the other.
+    HWY_INLINE __m512i bytes(__m512i a, __m512i b, __m512i c, __m512i d) const {
+        const __m512i ab = _mm512_adds_epi16(_mm512_packs_epi32(a, b), mZeroPoint);
+        const __m512i cd = _mm512_adds_epi16(_mm512_packs_epi32(c, d), mZeroPoint);
+        const __m512i packed =
+                _mm512_xor_si512(_mm512_max_epu8(_mm512_packus_epi16(ab, cd), mLow), mBack);
+        return _mm512_permutexvar_epi32(mInOrder, packed);
+    }
+
+  private:
+    __m512 mHigh;
+    __m512i mZeroPoint, mLow, mBack, mInOrder;
+};
+#else
+class RoundedBytes {
+  public:
+    HWY_INLINE RoundedBytes(int32_t zeroPoint, int32_t low, int32_t high)
+        : mZeroPoint(hn::Set(kSums, zeroPoint)),
+          mLow(hn::Set(kFloats, static_cast<float>(low - zeroPoint))),
+          mHigh(hn::Set(kFloats, static_cast<float>(high - zeroPoint))) {}
+
+    HWY_INLINE hn::Vec<Bytes> operator()(hn::Vec<hn::Rebind<int32_t, Floats>> sums,
+                                         hn::Vec<Floats> multipliers) const {
+        const auto value = hn::Mul(hn::ConvertTo(kFloats, sums), multipliers);
+        const auto clamped = hn::Min(hn::Max(value, mLow), mHigh);
+        const auto rounded = hn::Add(hn::NearestInt(clamped), mZeroPoint);
+        return hn::TruncateTo(kBytes,
+                              hn::BitCast(hn::RebindToUnsigned<decltype(kSums)>(), rounded));
+    }
+
+  private:
+    static constexpr hn::Rebind<int32_t, Floats> kSums = {};
+
+    hn::Vec<hn::Rebind<int32_t, Floats>> mZeroPoint;
+    hn::Vec<Floats> mLow, mHigh;
+};
+#endif
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace halyard::engine::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif
