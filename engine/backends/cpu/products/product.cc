@@ -6,6 +6,7 @@
 
 #include "engine/backends/cpu/products/product_definition.h"
 #include "engine/backends/cpu/products/quantized_matmul.h"
+#include "engine/backends/cpu/products/tile_product.h"
 #include "engine/backends/cpu/products/weights.h"
 #include "engine/graph/shape_inference.h"
 
@@ -79,8 +80,13 @@ Result<std::unique_ptr<const StepKernel>> compileProduct(const ProductNode& node
     definition.epilogue = Epilogue::of(arguments, set);
     arguments.packed.push_back(whole.inputs[1]);
     arguments.packed.push_back(whole.inputs[2]);
-    return bytes ? compileQuantizedProduct(std::move(definition), arguments, set)
-                 : compileFloatProduct(std::move(definition), arguments, set);
+    if (!bytes) {
+        return compileFloatProduct(std::move(definition), arguments, set);
+    }
+    const TileMatmul* const tiles = tileMatmul(set);
+    return tiles != nullptr && paysAsTiles(definition, arguments)
+                   ? compileTileProduct(std::move(definition), arguments, *tiles, toString(set))
+                   : compileQuantizedProduct(std::move(definition), arguments, set);
 }
 
 }  // namespace halyard::engine::cpu

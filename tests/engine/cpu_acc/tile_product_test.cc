@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Layers of bytes by products of tiles against CpuRef. Few processors multiply tiles: on all of
+// them the kernel's own source runs here with made-up tile instructions, and where the processor
+// has them, with those.
+
+#include "engine/backends/cpu/products/tile_product.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "engine/backends/cpu/cpu_acc.h"
+#include "engine/backends/cpu/fusion.h"
+#include "engine/backends/cpu/products/product.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/backends/ref/cpu_ref.h"
+#include "engine/plan/stepwise_piece.h"
+#include "tests/engine/cpu_acc/emulated_tiles.h"
+#include "tests/engine/cpu_acc/weighted_layer.h"
+
+namespace halyard::engine {
+namespace {
+
+using cpu::InstructionSet;
+using cpu_test::Kind;
+using cpu_test::Layer;
+using cpu_test::Outcome;
+using cpu_test::Types;
+using ref_test::RandomValues;
+using ref_test::Values;
+
+// Computes every layer by tiles, worthwhile or not, that the test makes up.
+class Emulated final : public Backend {
+  public:
+    explicit Emulated(InstructionSet set) : mSet(set) {}
+
+    std::string_view name() const override { return "Emulated"; }
+    Status supports(const Graph& /*graph*/, NodeId /*node*/) const override { return {}; }
+    Result<std::unique_ptr<CompiledPiece>> compile(
+            const CompileArguments& arguments) const override {
+        return compileStepwise(
+                arguments, [this](const KernelArguments& own) { return compileNode(own); },
+                cpu::findFusions(*arguments.graph, arguments.piece, mSet));
+    }
+
+  private:
+    Result<std::unique_ptr<const StepKernel>> compileNode(const KernelArguments& own) const {
+        cpu::ProductNode node;
+        if (const auto* conv = std::get_if<Conv2d>(&own.node.descriptor)) {
+            node = {.window = &conv->window,
+                    .groups = conv->groups,
+                    .activation = conv->activation};
+        } else {
+            node.activation = std::get_if<FullyConnected>(&own.node.descriptor)->activation;
+        }
+        cpu::ProductDefinition definition = cpu::productDefinition(node, own, 1);
+        definition.epilogue = cpu::Epilogue::of(own, mSet);
+        own.packed.push_back(own.node.inputs[1]);
+        own.packed.push_back(own.node.inputs[2]);
+        return cpu::compileTileProduct(std::move(definition), own, cpu::emulatedTileMatmul(mSet),
+                                       "emulated");
+    }
+
+    const InstructionSet mSet;
+};
+
+void expectTilesAgree(const Layer& layer) {
+    const Outcome expected = cpu_test::run(layer, makeCpuRef(), 1);
+    for (const InstructionSet set : cpu::availableInstructionSets()) {
+        for (const size_t threads : {size_t{1}, size_t{3}}) {
+            SCOPED_TRACE(std::string(toString(set)) + ", threads: " + std::to_string(threads));
+            const Outcome actual = cpu_test::run(layer, std::make_unique<Emulated>(set), threads);
+            cpu_test::expectEqual(actual.output, expected.output);
+            EXPECT_EQ(actual.allocations, 0U);
+        }
+    }
+}
+
+struct TypesCase {
+    const char* name;
+    DataType x;
+    DataType weights;
+};
+constexpr TypesCase kTypes[] = {
+        {"Unsigned", DataType::QUANT8_ASYMM, DataType::QUANT8_ASYMM},
+        {"UnsignedPerChannel", DataType::QUANT8_ASYMM, DataType::QUANT8_SYMM_PER_CHANNEL},
+        {"Signed", DataType::QUANT8_ASYMM_SIGNED, DataType::QUANT8_ASYMM_SIGNED},
+        {"SignedPerChannel", DataType::QUANT8_ASYMM_SIGNED, DataType::QUANT8_SYMM_PER_CHANNEL},
+};
+
+// A convolution of a picture, with its extents.
+struct Picture {
+    int32_t batches = 1, height = 1, width = 1, depth = 1;
+    int32_t channels = 1;
+    int32_t side = 1;  // of the filter
+    int32_t stride = 1;
+    int32_t groups = 1;
+};
+
+Layer layerOf(RandomValues& random, const TypesCase& types, const Picture& picture) {
+    Types tensors = cpu_test::typesFor(random, types.x, types.weights, picture.channels, 0);
+    Layer layer;
+    layer.descriptor = Conv2d{.window = {.padding = PaddingScheme::SAME,
+                                         .strideH = picture.stride,
+                                         .strideW = picture.stride},
+                              .groups = picture.groups,
+                              .activation = static_cast<Activation>(random.integer(0, 3))};
+    tensors.x.shape = {picture.batches, picture.height, picture.width, picture.depth};
+    tensors.weights.shape = {picture.channels, picture.side, picture.side,
+                             picture.depth / picture.groups};
+    tensors.bias.shape = {picture.channels};
+    std::vector<int32_t> bias(static_cast<size_t>(picture.channels));
+    for (int32_t& element : bias) {
+        element = random.integer(-20000, 20000);
+    }
+    layer.x = random.values(tensors.x);
+    layer.weights = random.values(tensors.weights);
+    layer.bias = ref_test::pack(tensors.bias, bias);
+    layer.output = tensors.output;
+    return layer;
+}
+
+class TileProducts : public testing::TestWithParam<TypesCase> {
+  protected:
+    void check(const Picture& picture) { expectTilesAgree(layerOf(mRandom, GetParam(), picture)); }
+    void checkRandom(Kind kind, int rounds) {
+        for (int round = 0; round < rounds && !HasFailure(); ++round) {
+            const Layer layer =
+                    cpu_test::randomLayer(mRandom, kind, GetParam().x, GetParam().weights);
+            SCOPED_TRACE("round " + std::to_string(round) + ": x " + layer.x.type.toString() +
+                         ", weights " + layer.weights.type.shape.toString());
+            expectTilesAgree(layer);
+        }
+    }
+
+    RandomValues mRandom;
+    testing::ScopedTrace mTrace = {__FILE__, __LINE__, mRandom.seedText()};
+};
+
+TEST_P(TileProducts, OfRowsThatAreCopiedAreTheReferences) {
+    checkRandom(Kind::CONVOLUTION, 4);
+    checkRandom(Kind::GROUPED, 3);
+    checkRandom(Kind::FULLY_CONNECTED, 6);
+}
+
+// Of whole tiles of depth and more rows than one has: in the picture itself, with a last tile that
+// begins before the last one's end, and with a last row that ends where the picture does.
+TEST_P(TileProducts, OfRowsInPlaceAreTheReferences) {
+    for (const auto& [height, width] : {std::pair(4, 4), std::pair(1, 17), std::pair(7, 7)}) {
+        for (const int32_t channels : {16, 32, 41, 64, 70}) {
+            SCOPED_TRACE(std::to_string(width) + ", " + std::to_string(channels));
+            check({.height = height, .width = width, .depth = 64, .channels = channels});
+        }
+    }
+}
+
+// Lines that are padded, and count as one.
+TEST_P(TileProducts, OfWindowsInPlaceAreTheReferences) {
+    check({.batches = 2, .height = 9, .width = 15, .depth = 64, .channels = 24, .side = 3});
+    check({.height = 2, .width = 30, .depth = 128, .channels = 33, .side = 3});
+    check({.height = 40, .width = 20, .depth = 64, .channels = 16, .side = 3});
+}
+
+TEST_P(TileProducts, OfStridesAreTheReferences) {
+    check({.height = 14, .width = 14, .depth = 64, .channels = 40, .stride = 2});
+    check({.height = 15, .width = 13, .depth = 64, .channels = 48, .side = 3, .stride = 2});
+    check({.height = 21, .width = 23, .depth = 3, .channels = 32, .side = 7, .stride = 2});
+}
+
+TEST_P(TileProducts, OfGroupsInPlaceAreTheReferences) {
+    check({.height = 6, .width = 7, .depth = 128, .channels = 40, .side = 3, .groups = 2});
+}
+
+// Several chunks of panels, the last of them short; and weights that columns are cut for.
+TEST_P(TileProducts, OfManyWeightsAreTheReferences) {
+    check({.height = 3, .width = 6, .depth = 1024, .channels = 272});
+    check({.height = 7, .width = 7, .depth = 192, .channels = 180, .side = 3});
+}
+
+TEST_P(TileProducts, AreAddedToWhatLiesBesideThem) {
+    for (const int32_t depth : {24, 64}) {
+        const Picture picture = {.height = 7, .width = 9, .depth = depth, .channels = 50};
+        Layer layer = layerOf(mRandom, GetParam(), picture);
+        TensorType addend = layer.output;
+        addend.shape = {1, picture.height, picture.width, picture.channels};
+        layer.addend = mRandom.values(addend);
+        expectTilesAgree(layer);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(, TileProducts, testing::ValuesIn(kTypes),
+                         [](const testing::TestParamInfo<TypesCase>& instance) {
+                             return instance.param.name;
+                         });
+
+// Sums wrap modulo 2^32, and biases may be anything.
+TEST(TileProductsOfBytes, AreExactAtTheEndsOfTheirRange) {
+    for (const int32_t x : {0, 255}) {
+        for (const int32_t w : {-128, 127}) {
+            Layer layer;
+            layer.descriptor = FullyConnected{};
+            const int32_t depth = 4000;
+            layer.x = ref_test::quantized(
+                    ref_test::typeOf(DataType::QUANT8_ASYMM, {17, depth}, 1.0F, 255 - x),
+                    std::vector<int32_t>(size_t{17} * depth, x));
+            layer.weights = ref_test::quantized(
+                    ref_test::typeOf(DataType::QUANT8_ASYMM_SIGNED, {3, depth}, 1.0F, 0),
+                    std::vector<int32_t>(size_t{3} * depth, w));
+            layer.bias = ref_test::ints({3}, {0, 1, -1});
+            layer.output = ref_test::typeOf(DataType::QUANT8_ASYMM, {}, 1.0e6F, 128);
+            expectTilesAgree(layer);
+        }
+    }
+}
+
+// ---- Which layers -------------------------------------------------------------------------------
+
+// The kernel that CpuAcc chooses for the layer.
+std::string kernelOf(const Layer& layer, InstructionSet set) {
+    const auto backend = makeCpuAcc(set);
+    return Program::build(cpu_test::graphOf(layer), {backend.get()}, nullptr)
+            .value()
+            ->placement()
+            .front()
+            .kernel;
+}
+
+TEST(TileProductsOfThisProcessor, AreTheReferences) {
+    if (cpu::bestInstructionSet() != InstructionSet::AVX512_AMX) {
+        GTEST_SKIP() << "this processor has no AMX for bytes, or the system refuses it";
+    }
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const TypesCase& types : kTypes) {
+        for (const Picture& picture :
+             {Picture{.height = 56, .width = 56, .depth = 64, .channels = 64, .side = 3},
+              Picture{.height = 28, .width = 28, .depth = 128, .channels = 512},
+              Picture{.batches = 2, .height = 14, .width = 14, .depth = 96, .channels = 200},
+              Picture{.height = 7, .width = 7, .depth = 512, .channels = 512, .side = 3},
+              Picture{.height = 28, .width = 28, .depth = 256, .channels = 72, .stride = 2},
+              Picture{.height = 112,
+              .width = 112,
+              .depth = 3,
+              .channels = 64,
+              .side = 7,
+              .stride = 2}}) {
+            const Layer layer = layerOf(random, types, picture);
+            EXPECT_NE(kernelOf(layer, InstructionSet::AVX512_AMX).find("avx512amx"),
+                      std::string::npos);
+            const Outcome expected = cpu_test::run(layer, makeCpuRef(), 1);
+            for (const size_t threads : {size_t{1}, size_t{2}, size_t{3}}) {
+                const Outcome actual =
+                        cpu_test::run(layer, makeCpuAcc(InstructionSet::AVX512_AMX), threads);
+                cpu_test::expectEqual(actual.output, expected.output);
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace halyard::engine
