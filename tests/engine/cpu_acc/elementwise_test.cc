@@ -317,13 +317,19 @@ TEST(BinaryAcc, CombinesLongRows) {
     }
 }
 
-// Every pair of bytes, with scales near each other and far apart.
+// Every pair of bytes, with scales near each other and far apart: by broadcasting, and one by one.
 TEST(BinaryAcc, CombinesEveryPairOfBytes) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     std::vector<int32_t> all(256);
+    std::vector<int32_t> firsts(65536);
+    std::vector<int32_t> seconds(65536);
     for (int32_t byte = 0; byte < 256; ++byte) {
         all[static_cast<size_t>(byte)] = byte;
+    }
+    for (size_t pair = 0; pair < firsts.size(); ++pair) {
+        firsts[pair] = all[pair / 256];
+        seconds[pair] = all[pair % 256];
     }
     for (const DataType type : {DataType::QUANT8_ASYMM, DataType::QUANT8_ASYMM_SIGNED}) {
         for (const Binary::Function function : kBinary) {
@@ -335,6 +341,15 @@ TEST(BinaryAcc, CombinesEveryPairOfBytes) {
                 ASSERT_TRUE(agrees(Binary{.function = function},
                                    {ref_test::quantized(a, all), ref_test::quantized(b, all)},
                                    {randomType(random, type, {})}))
+                        << toString(NodeDescriptor(Binary{.function = function}));
+                TensorType first = a;
+                TensorType second = b;
+                first.shape = second.shape = {65536};
+                const auto activation = static_cast<Activation>(random.integer(0, 3));
+                ASSERT_TRUE(agrees(
+                        Binary{.function = function, .activation = activation},
+                        {ref_test::quantized(first, firsts), ref_test::quantized(second, seconds)},
+                        {randomType(random, type, {})}))
                         << toString(NodeDescriptor(Binary{.function = function}));
             }
         }

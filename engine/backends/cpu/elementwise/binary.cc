@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "engine/backends/cpu/elementwise/binary.cc"
 #include "engine/backends/cpu/vectors/targets.h"
 // Read for each instruction set.
+#include "engine/backends/cpu/elementwise/added_bytes-inl.h"
 #include "engine/backends/cpu/elementwise/broadcast-inl.h"
 
 #include <cmath>
@@ -193,6 +194,24 @@ void combineBytes(const Combination& combination, const CombinedRow& row) {
     }
 }
 
+#if HWY_TARGET == HWY_AVX3
+// With dot products. Rows that repeat an element are rare.
+template <typename T>
+void combineBytesByProducts(const Combination& combination, const CombinedRow& row) {
+    const Function function = combination.function;
+    if ((function != Function::ADD && function != Function::SUB) || row.repeatsA || row.repeatsB) {
+        return combineBytes<T>(combination, row);
+    }
+    const QuantizedCombination& numbers = combination.quantized;
+    ScaledSum sum = *numbers.sum;
+    sum.multiplierB = function == Function::SUB ? -sum.multiplierB : sum.multiplierB;
+    AddedBytes<T>(sum, numbers.a.zeroPoint, numbers.b.zeroPoint, numbers.output.zeroPoint,
+                  numbers.bounds)
+            .row(static_cast<const T*>(row.a), static_cast<const T*>(row.b),
+                 static_cast<T*>(row.to), row.count);
+}
+#endif
+
 // Rounds towards minus infinity; the quotient of any number and 0 is 0.
 HWY_INLINE int32_t floorDivide(int32_t a, int32_t b) {
     if (b == 0) {
@@ -262,6 +281,18 @@ const CombineForms* combineForms() {
     return &kForms;
 }
 
+#if HWY_TARGET == HWY_AVX3
+const CombineForms* combineDotForms() {
+    static const CombineForms kForms = [] {
+        CombineForms forms = *combineForms();
+        forms.rows.unsignedBytes = combineBytesByProducts<uint8_t>;
+        forms.rows.signedBytes = combineBytesByProducts<int8_t>;
+        return forms;
+    }();
+    return &kForms;
+}
+#endif
+
 }  // namespace HWY_NAMESPACE
 }  // namespace halyard::engine::cpu
 HWY_AFTER_NAMESPACE();
@@ -294,8 +325,17 @@ Combination combinationOf(const Binary& node, const TensorType& a, const TensorT
     return combination;
 }
 
+const CombineForms& formsOf(InstructionSet set) {
+#if HWY_TARGETS & HWY_AVX3
+    if (hasByteProducts(set)) {
+        return *N_AVX3::combineDotForms();
+    }
+#endif
+    return *HALYARD_CPU_CHOOSE(set, combineForms)();
+}
+
 Combine formOf(DataType type, InstructionSet set) {
-    const CombineForms& forms = *HALYARD_CPU_CHOOSE(set, combineForms)();
+    const CombineForms& forms = formsOf(set);
     return type == DataType::BOOL8 ? forms.bools : forms.rows.of(type);
 }
 
