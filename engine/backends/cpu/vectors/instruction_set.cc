@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "engine/base/log.h"
 
 #if defined(__aarch64__)
 #include <asm/hwcap.h>
@@ -15,11 +19,6 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-
-#include "engine/base/log.h"
 #endif
 
 namespace halyard::engine::cpu {
@@ -77,8 +76,7 @@ const std::vector<InstructionSet>& withoutTiles() {
     return *sets;
 }
 
-// Whether the processor multiplies tiles of bytes, and Linux lets this process.
-bool mayUseTiles() {
+bool processorHasTiles() {
 #if defined(__x86_64__)
     constexpr unsigned kTile = 1U << 24;  // in EDX of leaf 7
     constexpr unsigned kInt8 = 1U << 25;
@@ -86,19 +84,21 @@ bool mayUseTiles() {
     unsigned b = 0;
     unsigned c = 0;
     unsigned d = 0;
-    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kTile) == 0 || (d & kInt8) == 0) {
-        return false;
-    }
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kTile) != 0 && (d & kInt8) != 0;
+#else
+    return false;
+#endif
+}
+
+int askForTiles() {
+#if defined(__x86_64__)
     // In headers from Linux 5.16 on; the numbers are the kernel's for good.
     constexpr int kAskForState = 0x1023;  // ARCH_REQ_XCOMP_PERM
     constexpr int kTileData = 18;
-    if (syscall(SYS_arch_prctl, kAskForState, kTileData) == 0) {
-        return true;
-    }
-    log(LogLevel::INFO, "CpuAcc does without AMX, which the system refuses: " +
-                                std::string(std::strerror(errno)));
+    return syscall(SYS_arch_prctl, kAskForState, kTileData) == 0 ? 0 : errno;
+#else
+    return ENOSYS;
 #endif
-    return false;
 }
 
 }  // namespace
@@ -127,14 +127,23 @@ Result<InstructionSet> parseInstructionSet(std::string_view name) {
 }
 
 std::span<const InstructionSet> availableInstructionSets() {
-    static const auto* const available = [] {
-        auto* const sets = new std::vector<InstructionSet>(withoutTiles());
-        if (sets->back() == InstructionSet::AVX512_VNNI && mayUseTiles()) {
-            sets->push_back(InstructionSet::AVX512_AMX);
-        }
-        return sets;
-    }();
+    static const auto* const available = new std::vector<InstructionSet>(
+            withTiles(withoutTiles(), processorHasTiles(), askForTiles));
     return *available;
+}
+
+std::vector<InstructionSet> withTiles(std::vector<InstructionSet> sets, bool processorHasTiles,
+                                      int (*ask)()) {
+    if (!processorHasTiles || sets.back() != InstructionSet::AVX512_VNNI) {
+        return sets;
+    }
+    if (const int refusal = ask(); refusal != 0) {
+        log(LogLevel::INFO, "CpuAcc does without AMX, which the system refuses: " +
+                                    std::string(std::strerror(refusal)));
+        return sets;
+    }
+    sets.push_back(InstructionSet::AVX512_AMX);
+    return sets;
 }
 
 InstructionSet bestInstructionSet() {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "engine/base/status.h"
 
@@ -45,5 +46,10 @@ Result<InstructionSet> parseInstructionSet(std::string_view name);
 InstructionSet bestInstructionSet();
 // All that it can run, the best last.
 std::span<const InstructionSet> availableInstructionSets();
+
+// The sets, and AVX512_AMX with them if they have all else that its kernels use, the processor has
+// tiles of bytes and ask() gives 0 for the system's permission; else it gives an error of errno's.
+std::vector<InstructionSet> withTiles(std::vector<InstructionSet> sets, bool processorHasTiles,
+                                      int (*ask)());
 
 }  // namespace halyard::engine::cpu
