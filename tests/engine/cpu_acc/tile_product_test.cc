@@ -159,6 +159,11 @@ TEST_P(TileProducts, OfRowsInPlaceAreTheReferences) {
     }
 }
 
+// So many that threads share them, where the last unit has fewer than a tile.
+TEST_P(TileProducts, OfFewRowsLeftAreTheReferences) {
+    check({.height = 7, .width = 439, .depth = 64, .channels = 16});
+}
+
 // Lines that are padded, and count as one.
 TEST_P(TileProducts, OfWindowsInPlaceAreTheReferences) {
     check({.batches = 2, .height = 9, .width = 15, .depth = 64, .channels = 24, .side = 3});

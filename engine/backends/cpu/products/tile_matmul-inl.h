@@ -64,7 +64,7 @@ class TileProduct {
           mPanelBytes(kTilePanels.panelBytes(block.depth)),
           mRound(mMatrix.zeroPoint, mMatrix.low, mMatrix.high),
           mSums(reinterpret_cast<int32_t*>(block.memory)),
-          mRowSums(mSums + 8 * kTileInts) {}
+          mRowSums(mSums + 4 * kSides * kTileInts) {}
 
     void run() {
         Tiles::configure();
@@ -82,6 +82,7 @@ class TileProduct {
         } else {
             static constexpr ptrdiff_t kRun[] = {0};
             auto* const copies = reinterpret_cast<uint8_t*>(mBlock.memory + kTileSumsBytes);
+            planCopies(copies + mBlock.rowsAtOnce * mBlock.depth + kTileDepth);
             const int64_t all = mMatrix.lines * mMatrix.rows;
             for (int64_t first = 0; first < all; first += mBlock.rowsAtOnce) {
                 const int64_t count = std::min(mBlock.rowsAtOnce, all - first);
@@ -96,12 +97,16 @@ class TileProduct {
                           .pitch = mMatrix.rows});
             }
         }
-        finishWaiting(0);
+        for (const WaitingSums& waiting : mWaiting) {
+            storeRows(waiting, mRound, 0, waiting.rowCount);
+        }
         Tiles::release();
     }
 
   private:
     static constexpr int64_t kTileInts = kTileBytes / int64_t{sizeof(int32_t)};
+    // Of the block in work and of the two that wait.
+    static constexpr int64_t kSides = 3;
 
     struct Rows {
         const uint8_t* a = nullptr;
@@ -114,36 +119,77 @@ class TileProduct {
         int64_t pitch = 0;     // rows from a line to the next
     };
 
-    // Rows of the block, one behind the other. What lies behind a row's end is padding or will be
-    // the next row.
+#if HWY_TARGET == HWY_AVX3
+    // Each vector of a row's copy is made of the parts of runs that fall into it, and written once.
+    struct CopyPart {
+        ptrdiff_t from = 0;  // of the vector's first byte, were it there, from the row's start
+        __mmask64 there = 0;
+        bool isLast = false;  // of its vector
+    };
+    static_assert(sizeof(CopyPart) == kCopyPartBytes);
+
+    void planCopies(void* memory) {
+        mParts = static_cast<CopyPart*>(memory);
+        mPartCount = 0;
+        int64_t at = 0;
+        for (const ptrdiff_t run : mMatrix.runs) {
+            for (int64_t done = 0; done < mMatrix.runLength;) {
+                const int64_t first = at % kTileDepth;
+                const int64_t count = std::min(kTileDepth - first, mMatrix.runLength - done);
+                const uint64_t bits = ~uint64_t{0} >> static_cast<unsigned>(kTileDepth - count);
+                mParts[mPartCount++] = {.from = run + done - first,
+                                        .there = bits << static_cast<unsigned>(first),
+                                        .isLast = first + count == kTileDepth};
+                at += count;
+                done += count;
+            }
+        }
+        mParts[mPartCount - 1].isLast = true;
+    }
+
+    HWY_INLINE void copyRow(const uint8_t* from, uint8_t* to) const {
+        __m512i vector = _mm512_setzero_si512();
+        for (const CopyPart* part = mParts; part != mParts + mPartCount; ++part) {
+            vector = _mm512_mask_loadu_epi8(vector, part->there, from + part->from);
+            if (part->isLast) {
+                _mm512_store_si512(to, vector);
+                to += kTileDepth;
+                vector = _mm512_setzero_si512();
+            }
+        }
+    }
+#else
+    void planCopies(void* /*memory*/) {}
+
+    // What lies behind a row's end is padding or will be the next row.
+    HWY_INLINE void copyRow(const uint8_t* from, uint8_t* to) const {
+        constexpr hn::CappedTag<uint8_t, 64> kVector;
+        const auto lanes = static_cast<int64_t>(hn::Lanes(kVector));
+        for (const ptrdiff_t run : mMatrix.runs) {
+            int64_t i = 0;
+            for (; i + lanes <= mMatrix.runLength; i += lanes) {
+                hn::StoreU(hn::LoadU(kVector, from + run + i), kVector, to + i);
+            }
+            if (i < mMatrix.runLength) {
+                const auto rest = static_cast<size_t>(mMatrix.runLength - i);
+                hn::StoreU(loadFirst(kVector, from + run + i, rest), kVector, to + i);
+            }
+            to += mMatrix.runLength;
+        }
+    }
+#endif
+
+    // Rows of the block, one behind the other.
     void copyRows(int64_t first, int64_t count, uint8_t* to) const {
         const auto* const a = static_cast<const uint8_t*>(mMatrix.a);
         int64_t line = first / mMatrix.rows;
         int64_t row = first % mMatrix.rows;
         for (int64_t i = 0; i < count; ++i, to += mBlock.depth) {
-            const uint8_t* const from = a + line * mMatrix.aLine + row * mMatrix.aRow;
-            uint8_t* at = to;
-            for (const ptrdiff_t run : mMatrix.runs) {
-                copyRun(from + run, at);
-                at += mMatrix.runLength;
-            }
+            copyRow(a + line * mMatrix.aLine + row * mMatrix.aRow, to);
             if (++row == mMatrix.rows) {
                 row = 0;
                 ++line;
             }
-        }
-    }
-
-    HWY_INLINE void copyRun(const uint8_t* from, uint8_t* to) const {
-        constexpr hn::CappedTag<uint8_t, 64> kVector;
-        const auto lanes = static_cast<int64_t>(hn::Lanes(kVector));
-        int64_t i = 0;
-        for (; i + lanes <= mMatrix.runLength; i += lanes) {
-            hn::StoreU(hn::LoadU(kVector, from + i), kVector, to + i);
-        }
-        if (i < mMatrix.runLength) {
-            const auto rest = static_cast<size_t>(mMatrix.runLength - i);
-            hn::StoreU(loadFirst(kVector, from + i, rest), kVector, to + i);
         }
     }
 
@@ -178,8 +224,8 @@ class TileProduct {
 
     template <int kR>
     void multiplyRows(const Rows& rows, int64_t tile, int64_t panel, int64_t end) {
-        // Those of the block before are still in use.
-        mSide ^= 1;
+        // Those of the two blocks before are still in use.
+        mSide = (mSide + 1) % kSides;
         const uint8_t* a[2] = {};
         for (int r = 0; r < kR; ++r) {
             const int64_t first = firstRow(rows, tile + r);
@@ -243,8 +289,9 @@ class TileProduct {
         }
     }
 
-    // The sums of kR tiles of rows with kV panels. The sums before become bytes in the meantime:
-    // what multiplies tiles leaves the vector unit alone.
+    // The sums of kR tiles of rows with kV panels. Those of the block before the last become bytes
+    // in the meantime: what multiplies tiles leaves the vector unit alone. The last block's would
+    // have to be waited for: they are on their way to memory.
     template <int kR, int kV>
     HWY_INLINE void computeBlock(const Rows& rows, const uint8_t* const (&a)[2], int64_t panel) {
         const std::byte* const first = mMatrix.panels + panel * mPanelBytes;
@@ -261,7 +308,10 @@ class TileProduct {
         }
         const std::byte* w = first + kPanelHead;
         const std::byte* w2 = second + kPanelHead;
-        const int64_t units = mWaiting.rowCount / kRowsAtOnce;
+        // Copies, which no asm can change.
+        const WaitingSums waiting = mWaiting[0];
+        const RoundedBytes round = mRound;
+        const int64_t units = waiting.rowCount / kRowsAtOnce;
         const int64_t steps = mBlock.depth / kTileDepth;
         const int64_t each = (units + steps - 1) / steps;
         int64_t unit = 0;
@@ -290,15 +340,14 @@ class TileProduct {
                     __builtin_prefetch(ahead, 0, 2);
                     ahead += kLine;
                 }
-                for (const int64_t stop = std::min(unit + each, units); unit < stop; ++unit) {
-                    storeRows(unit * kRowsAtOnce);
-                }
+                const int64_t stop = std::min(unit + each, units);
+                storeRows(waiting, round, unit * kRowsAtOnce, stop * kRowsAtOnce);
+                unit = stop;
             }
         }
         mAhead = ahead;
-        finishWaiting(unit * kRowsAtOnce);
         int32_t* const sums = mSums + mSumsSide * 4 * kTileInts;
-        mSumsSide ^= 1;
+        mSumsSide = (mSumsSide + 1) % kSides;
         constexpr ptrdiff_t kStride = kTileColumns * sizeof(int32_t);
         Tiles::template store<0>(sums, kStride);
         if constexpr (kV == 2) {
@@ -311,14 +360,15 @@ class TileProduct {
             }
         }
         const int64_t column = panel * kTileColumns;
-        mWaiting.sums = sums;
-        mWaiting.rows = &mRowPointers[mSide];
-        mWaiting.corrections = mMatrix.weightsZero != 0 ? mCorrections[mSide].data() : nullptr;
-        mWaiting.multipliers[0] = multipliersOf(first);
-        mWaiting.multipliers[1] = multipliersOf(kV == 2 ? second : first);
-        mWaiting.column = column;
-        mWaiting.columns = std::min(kV * kTileColumns, mMatrix.columns - column);
-        mWaiting.rowCount = kR * kTileRows;
+        mWaiting[0] = mWaiting[1];
+        mWaiting[1] = {
+                .sums = sums,
+                .rows = &mRowPointers[mSide],
+                .corrections = mMatrix.weightsZero != 0 ? mCorrections[mSide].data() : nullptr,
+                .multipliers = {multipliersOf(first), multipliersOf(kV == 2 ? second : first)},
+                .column = column,
+                .columns = std::min(kV * kTileColumns, mMatrix.columns - column),
+                .rowCount = kR * kTileRows};
     }
 
     static constexpr int64_t kPanelHead = kTileColumns * int64_t{sizeof(int32_t) + sizeof(float)};
@@ -326,76 +376,82 @@ class TileProduct {
         return reinterpret_cast<const float*>(panel + kTileColumns * sizeof(int32_t));
     }
 
-    HWY_INLINE void finishWaiting(int64_t row) {
-        for (; row < mWaiting.rowCount; row += kRowsAtOnce) {
-            storeRows(row);
-        }
-        mWaiting.rowCount = 0;
-    }
-
-    // Makes bytes of the waiting sums of kRowsAtOnce rows.
-    HWY_INLINE void storeRows(int64_t row) {
-        const int32_t* const sums =
-                mWaiting.sums + row / kTileRows * 2 * kTileInts + row % kTileRows * kTileColumns;
-        uint8_t* const to = (*mWaiting.rows)[static_cast<size_t>(row)];
-        uint8_t* const next = (*mWaiting.rows)[static_cast<size_t>(row + 1)];
+    // Makes bytes of the waiting sums of rows [row, end), an even number of them.
 #if HWY_TARGET == HWY_AVX3
-        // Columns that are not there have sums of old, which go nowhere.
-        const auto multipliers = hn::Load(kFloats, mWaiting.multipliers[0]);
-        const auto multipliers2 = hn::Load(kFloats, mWaiting.multipliers[1]);
-        auto a = hn::Load(kSums, sums);
-        auto b = hn::Load(kSums, sums + kTileInts);
-        auto c = hn::Load(kSums, sums + kTileColumns);
-        auto d = hn::Load(kSums, sums + kTileInts + kTileColumns);
-        if (mWaiting.corrections != nullptr) {
-            const auto correction = hn::Set(kSums, mWaiting.corrections[row]);
-            const auto correction2 = hn::Set(kSums, mWaiting.corrections[row + 1]);
-            a = hn::Add(a, correction);
-            b = hn::Add(b, correction);
-            c = hn::Add(c, correction2);
-            d = hn::Add(d, correction2);
-        }
-        const __m512i ordered = mRound.bytes(mRound(a, multipliers), mRound(b, multipliers2),
-                                             mRound(c, multipliers), mRound(d, multipliers2));
-        const __m256i bytes = _mm512_castsi512_si256(ordered);
-        const __m256i nextBytes = _mm512_extracti64x4_epi64(ordered, 1);
-        if (mWaiting.columns == 2 * kTileColumns && to != nullptr && next != nullptr) {
-            _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + mWaiting.column), bytes);
-            _mm256_storeu_si256(reinterpret_cast<__m256i*>(next + mWaiting.column), nextBytes);
+    static HWY_INLINE void storeRows(const WaitingSums& waiting, const RoundedBytes& round,
+                                     int64_t row, int64_t end) {
+        if (row >= end) {
             return;
         }
-        const auto there = static_cast<__mmask32>(
-                (uint64_t{1} << static_cast<unsigned>(mWaiting.columns)) - 1);
-        if (to != nullptr) {
-            _mm256_mask_storeu_epi8(to + mWaiting.column, there, bytes);
+        const auto multipliers = hn::Load(kFloats, waiting.multipliers[0]);
+        const auto multipliers2 = hn::Load(kFloats, waiting.multipliers[1]);
+        const auto there =
+                static_cast<__mmask32>((uint64_t{1} << static_cast<unsigned>(waiting.columns)) - 1);
+        for (; row < end; row += kRowsAtOnce) {
+            // Columns that are not there have sums of old, which go nowhere.
+            const int32_t* const sums = sumsOf(waiting, row);
+            auto a = hn::Load(kSums, sums);
+            auto b = hn::Load(kSums, sums + kTileInts);
+            auto c = hn::Load(kSums, sums + kTileColumns);
+            auto d = hn::Load(kSums, sums + kTileInts + kTileColumns);
+            if (waiting.corrections != nullptr) {
+                const auto correction = hn::Set(kSums, waiting.corrections[row]);
+                const auto correction2 = hn::Set(kSums, waiting.corrections[row + 1]);
+                a = hn::Add(a, correction);
+                b = hn::Add(b, correction);
+                c = hn::Add(c, correction2);
+                d = hn::Add(d, correction2);
+            }
+            const __m512i ordered = round.bytes(round(a, multipliers), round(b, multipliers2),
+                                                round(c, multipliers), round(d, multipliers2));
+            const __m256i bytes = _mm512_castsi512_si256(ordered);
+            const __m256i nextBytes = _mm512_extracti64x4_epi64(ordered, 1);
+            uint8_t* const to = (*waiting.rows)[static_cast<size_t>(row)];
+            uint8_t* const next = (*waiting.rows)[static_cast<size_t>(row + 1)];
+            if (waiting.columns == 2 * kTileColumns && to != nullptr && next != nullptr) {
+                _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + waiting.column), bytes);
+                _mm256_storeu_si256(reinterpret_cast<__m256i*>(next + waiting.column), nextBytes);
+                continue;
+            }
+            if (to != nullptr) {
+                _mm256_mask_storeu_epi8(to + waiting.column, there, bytes);
+            }
+            if (next != nullptr) {
+                _mm256_mask_storeu_epi8(next + waiting.column, there, nextBytes);
+            }
         }
-        if (next != nullptr) {
-            _mm256_mask_storeu_epi8(next + mWaiting.column, there, nextBytes);
-        }
+    }
 #else
-        storeRow(sums, row, to);
-        storeRow(sums + kTileColumns, row + 1, next);
-#endif
+    static HWY_INLINE void storeRows(const WaitingSums& waiting, const RoundedBytes& round,
+                                     int64_t row, int64_t end) {
+        for (; row < end; ++row) {
+            uint8_t* const to = (*waiting.rows)[static_cast<size_t>(row)];
+            if (to != nullptr) {
+                storeRow(waiting, round, row, to + waiting.column);
+            }
+        }
     }
 
-#if HWY_TARGET != HWY_AVX3
-    HWY_INLINE void storeRow(const int32_t* sums, int64_t row, uint8_t* to) {
-        if (to == nullptr) {
-            return;
-        }
+    static HWY_INLINE void storeRow(const WaitingSums& waiting, const RoundedBytes& round,
+                                    int64_t row, uint8_t* to) {
+        const int32_t* const sums = sumsOf(waiting, row);
         const auto correction =
-                hn::Set(kSums, mWaiting.corrections == nullptr ? 0 : mWaiting.corrections[row]);
+                hn::Set(kSums, waiting.corrections == nullptr ? 0 : waiting.corrections[row]);
         const auto lanes = static_cast<int64_t>(hn::Lanes(kSums));
-        for (int64_t i = 0; i < mWaiting.columns; i += lanes) {
+        for (int64_t i = 0; i < waiting.columns; i += lanes) {
             const int64_t panel = i / kTileColumns;
             const int64_t lane = i % kTileColumns;
             const auto sum = hn::Add(hn::Load(kSums, sums + panel * kTileInts + lane), correction);
-            const auto multipliers = hn::Load(kFloats, mWaiting.multipliers[panel] + lane);
-            storeFirst(mRound(sum, multipliers), kBytes, to + mWaiting.column + i,
-                       static_cast<size_t>(std::min(lanes, mWaiting.columns - i)));
+            const auto multipliers = hn::Load(kFloats, waiting.multipliers[panel] + lane);
+            storeFirst(round(sum, multipliers), kBytes, to + i,
+                       static_cast<size_t>(std::min(lanes, waiting.columns - i)));
         }
     }
 #endif
+
+    static const int32_t* sumsOf(const WaitingSums& waiting, int64_t row) {
+        return waiting.sums + row / kTileRows * 2 * kTileInts + row % kTileRows * kTileColumns;
+    }
 
     static constexpr hn::Rebind<int32_t, Floats> kSums = {};
 
@@ -403,14 +459,17 @@ class TileProduct {
     const QuantizedBlock& mMatrix;
     const int64_t mPanelBytes;
     const RoundedBytes mRound;
-    int32_t* const mSums;  // two blocks of four tiles
+    int32_t* const mSums;  // kSides blocks of four tiles
     int32_t* const mRowSums;
     int64_t mSumsSide = 0;
-    // Of the block in work and of the one that waits.
     size_t mSide = 0;
-    std::array<RowPointers, 2> mRowPointers = {};
-    std::array<std::array<int32_t, kBlockRows>, 2> mCorrections = {};
-    WaitingSums mWaiting;
+    std::array<RowPointers, kSides> mRowPointers = {};
+    std::array<std::array<int32_t, kBlockRows>, kSides> mCorrections = {};
+    WaitingSums mWaiting[2];  // the older one first
+#if HWY_TARGET == HWY_AVX3
+    CopyPart* mParts = nullptr;
+    size_t mPartCount = 0;
+#endif
     const std::byte* mAhead = nullptr;
     const std::byte* mAheadEnd = nullptr;
     int64_t mAheadStep = 0;

@@ -44,12 +44,16 @@ inline int64_t rowsInPlace(int64_t lines, int64_t rows, ptrdiff_t aLine, ptrdiff
     return lines == 1 ? rows : (lines - 1) * (aLine / aRow) + rows;
 }
 
-// What a product needs memory for: two blocks of sums of two by two tiles, two tiles of sums of
-// rows, and rows that are copied.
-inline constexpr int64_t kTileSumsBytes = 10 * kTileBytes;
-inline int64_t tileMemoryBytes(int64_t rowsAtOnce, int64_t depth) {
+// What a product needs memory for: three blocks of sums of two by two tiles, two tiles of sums of
+// rows, rows that are copied, and how one is: so many numbers for each vector or part of one.
+inline constexpr int64_t kTileSumsBytes = 14 * kTileBytes;
+inline constexpr int64_t kCopyPartBytes = 24;
+inline int64_t tileMemoryBytes(int64_t rowsAtOnce, int64_t depth, int64_t runs) {
     // The last copy of a run writes a whole vector.
-    return kTileSumsBytes + (rowsAtOnce == 0 ? 0 : rowsAtOnce * depth + kTileDepth);
+    return kTileSumsBytes + (rowsAtOnce == 0
+                                     ? 0
+                                     : rowsAtOnce * depth + kTileDepth +
+                                               (depth / kTileDepth + runs) * kCopyPartBytes);
 }
 
 struct TileMatmul {

@@ -60,8 +60,11 @@ class ShapedTileProduct final : public UnitKernel {
             HALYARD_ASSIGN_OR_RETURN(mStrip, mMemory.add(mPlan.stripLength(), 1));
         }
         mRowsAtOnce = rowsToCopy();
-        HALYARD_ASSIGN_OR_RETURN(
-                mTiles, mMemory.add(static_cast<size_t>(tileMemoryBytes(mRowsAtOnce, mDepth)), 1));
+        HALYARD_ASSIGN_OR_RETURN(mTiles,
+                                 mMemory.add(static_cast<size_t>(tileMemoryBytes(
+                                                     std::max(mRowsAtOnce, kTileRows), mDepth,
+                                                     static_cast<int64_t>(mPlan.runs().size()))),
+                                             1));
         return finish(mPlan.unitCount(), mPlan.unitOperations(), threads);
     }
 
