@@ -235,6 +235,27 @@ std::string kernelOf(const Layer& layer, InstructionSet set) {
             .kernel;
 }
 
+// Kernels can be chosen on processors that can't run them.
+TEST(TileProductsOfCpuAcc, AreThoseThatPay) {
+    constexpr InstructionSet kSet = InstructionSet::AVX512_AMX;
+    const cpu::TileMatmul* const tiles = cpu::tileMatmul(kSet);
+    if (tiles == nullptr) {
+        GTEST_SKIP() << "no processor of this architecture has AMX";
+    }
+    RandomValues random;
+    const auto takesTiles = [&](const Picture& picture, bool shapeAtRunTime = false) {
+        Layer layer = layerOf(random, kTypes[3], picture);
+        layer.shapeAtRunTime = shapeAtRunTime;
+        return kernelOf(layer, kSet).find(tiles->tile) != std::string::npos;
+    };
+    const Picture picture = {.height = 14, .width = 14, .depth = 64, .channels = 64, .side = 3};
+    EXPECT_TRUE(takesTiles(picture));
+    EXPECT_FALSE(takesTiles(picture, true)) << "there may be one row";
+    EXPECT_TRUE(takesTiles({.height = 4, .width = 4, .depth = 512, .channels = 64}));
+    EXPECT_FALSE(takesTiles({.height = 1, .width = 1, .depth = 512, .channels = 64}));
+    EXPECT_FALSE(takesTiles({.height = 56, .width = 56, .depth = 4, .channels = 64}));
+}
+
 TEST(TileProductsOfThisProcessor, AreTheReferences) {
     if (cpu::bestInstructionSet() != InstructionSet::AVX512_AMX) {
         GTEST_SKIP() << "this processor has no AMX for bytes, or the system refuses it";
