@@ -253,7 +253,8 @@ TEST(TileProductsOfCpuAcc, AreThoseThatPay) {
     EXPECT_FALSE(takesTiles(picture, true)) << "there may be one row";
     EXPECT_TRUE(takesTiles({.height = 4, .width = 4, .depth = 512, .channels = 64}));
     EXPECT_FALSE(takesTiles({.height = 1, .width = 1, .depth = 512, .channels = 64}));
-    EXPECT_FALSE(takesTiles({.height = 56, .width = 56, .depth = 4, .channels = 64}));
+    EXPECT_FALSE(takesTiles({.height = 56, .width = 56, .depth = 24, .channels = 144}))
+            << "sums of little depth are soon multiplied";
 }
 
 TEST(TileProductsOfThisProcessor, AreTheReferences) {

@@ -204,7 +204,7 @@ bool paysAsTiles(const ProductDefinition& definition, const KernelArguments& arg
     // In cycles for a group of channels, measured: 64 products of bytes that a vector has are half
     // of one, and a tile of 16384 products is 16, whatever it has. Rows that are copied cost, and
     // so does each tile of sums, which goes through memory.
-    constexpr int64_t kStoreSums = 24;
+    constexpr int64_t kStoreSums = 48;
     constexpr int64_t kBegin = 400;
     const int64_t byVectors = rows * ceilDivide(columns, 16) * (ceilDivide(filter.depth(), 4) / 2);
     const int64_t tilesOfDepth = ceilDivide(filter.depth(), kTileDepth);
