@@ -153,7 +153,7 @@ class GpuTuner : public testing::Test {
     Result<std::string> choose(Tuning& tuning, const std::vector<Variant>& variants,
                                const std::string& key = kKey, const Checkpoint& checkpoint = {}) {
         mPlanned.clear();
-        mPlan = {.launches = {}, .tables = {}, .scratchBytes = {0}};
+        mPlan = {.launches = {}, .tables = {}, .scratchBytes = {0}, .checks = {}};
         const Tuner tuner({.device = mDevice,
                            .memory = *mMemory,
                            .tuning = tuning,
