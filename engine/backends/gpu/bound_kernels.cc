@@ -17,8 +17,8 @@ constexpr size_t kMostPlans = 4;
 // Groups along an axis but the first that every device takes.
 constexpr size_t kMostGroups = 65535;
 // An operand's block is in the highest bits of its offset, as the prelude has it.
-constexpr int kBlockShift = 60;
-constexpr size_t kMostBlocks = 16;
+constexpr int kBlockShift = 59;
+constexpr size_t kMostBlocks = 32;
 constexpr cl_ulong kUnset = ~cl_ulong{0};
 
 }  // namespace

@@ -52,7 +52,7 @@ inline constexpr std::string_view kPrelude = R"(
 
 #define IN(x) const ulong x##_at
 #define OUT(x) const ulong x##_at
-#define PLACE(x) (BLOCK(x##_at >> 60) + (x##_at & 0x0fffffffffffffff))
+#define PLACE(x) (BLOCK(x##_at >> 59) + (x##_at & 0x07ffffffffffffff))
 #define BIND_IN(T, x) const __global ELEMENT(T)* const x = (const __global ELEMENT(T)*)PLACE(x)
 #define BIND_OUT(T, x) __global ELEMENT(T)* const x = (__global ELEMENT(T)*)PLACE(x)
 

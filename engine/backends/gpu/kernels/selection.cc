@@ -83,7 +83,7 @@ __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void rank_elements(
     }
     if (before < k) {
         const __global ELEMENT(MOVED)* const moved =
-            (const __global ELEMENT(MOVED)*)(px_block + px_at);
+            (const __global ELEMENT(MOVED)*)PLACE(px);
         BIND_OUT(MOVED, values);
         BIND_OUT(I32, indices);
         values[row * k + before] = moved[at];
