@@ -12,6 +12,7 @@
 
 #include "engine/base/file_descriptor.h"
 #include "engine/base/log.h"
+#include "engine/base/write_all.h"
 
 namespace halyard::driver {
 namespace {
@@ -24,20 +25,6 @@ std::string prefixOf(const std::string& folder, std::string_view name, uint32_t 
 
 void warn(const std::string& path) {
     log(LogLevel::WARNING, "can't write " + path + ": " + std::strerror(errno));
-}
-
-bool writeAll(int file, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t written = ::write(file, text.data(), text.size());
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            return false;
-        }
-        text.remove_prefix(static_cast<size_t>(written));
-    }
-    return true;
 }
 
 }  // namespace

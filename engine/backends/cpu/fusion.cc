@@ -4,50 +4,15 @@
 
 #include <cstddef>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 
 #include "engine/backends/cpu/depthwise/inverted_residual.h"
 #include "engine/backends/cpu/products/weights.h"
+#include "engine/plan/piece_readers.h"
 
 namespace halyard::engine::cpu {
 namespace {
-
-// Who reads the tensors of a piece.
-class Readers {
-  public:
-    Readers(const Graph& graph, const Piece& piece) {
-        for (size_t i = 0; i < piece.nodes.size(); ++i) {
-            for (const TensorId input : graph.node(piece.nodes[i]).inputs) {
-                if (input != kNoTensor) {
-                    Reader& reader = mReaders[input];
-                    ++reader.count;
-                    reader.node = i;
-                }
-            }
-        }
-        // Whoever reads an output of the piece counts as two.
-        for (const TensorId output : piece.outputs) {
-            mReaders[output].count += 2;
-        }
-    }
-
-    // The one node that reads the tensor, once, by its position in the piece.
-    std::optional<size_t> onlyReader(TensorId tensor) const {
-        const auto found = mReaders.find(tensor);
-        return found == mReaders.end() || found->second.count != 1
-                       ? std::nullopt
-                       : std::optional(found->second.node);
-    }
-
-  private:
-    struct Reader {
-        size_t count = 0;
-        size_t node = 0;
-    };
-    std::unordered_map<TensorId, Reader> mReaders;
-};
 
 bool hasEpilogue(const Graph& graph, const Node& node) {
     return node.kind() == NodeKind::FullyConnected || node.kind() == NodeKind::DepthwiseConv2d ||
@@ -75,8 +40,9 @@ bool isStage(const Graph& graph, const Node& node, TensorId result, bool mayAdd)
 }
 
 // The inverted residual block that a node begins, if it pays.
-std::optional<FusedStep> blockFrom(const Graph& graph, const Piece& piece, const Readers& readers,
-                                   size_t expansion, InstructionSet set) {
+std::optional<FusedStep> blockFrom(const Graph& graph, const Piece& piece,
+                                   const PieceReaders& readers, size_t expansion,
+                                   InstructionSet set) {
     const auto after = [&](size_t node) {
         return readers.onlyReader(graph.node(piece.nodes[node]).outputs[0]);
     };
@@ -99,7 +65,7 @@ std::optional<FusedStep> blockFrom(const Graph& graph, const Piece& piece, const
 }  // namespace
 
 std::vector<FusedStep> findFusions(const Graph& graph, const Piece& piece, InstructionSet set) {
-    const Readers readers(graph, piece);
+    const PieceReaders readers(graph, piece);
     std::vector<FusedStep> fusions;
     std::vector<bool> taken(piece.nodes.size(), false);
     for (size_t i = 0; i < piece.nodes.size(); ++i) {

@@ -4,51 +4,16 @@
 
 #include <cstddef>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 
 #include "engine/backends/gpu/kernels/stages.h"
 #include "engine/backends/gpu/kernels/tiled_product.h"
 #include "engine/numerics/elements.h"
+#include "engine/plan/piece_readers.h"
 
 namespace halyard::engine::gpu {
 namespace {
-
-// Who reads the tensors of a piece.
-class Readers {
-  public:
-    Readers(const Graph& graph, const Piece& piece) {
-        for (size_t i = 0; i < piece.nodes.size(); ++i) {
-            for (const TensorId input : graph.node(piece.nodes[i]).inputs) {
-                if (input != kNoTensor) {
-                    Reader& reader = mReaders[input];
-                    ++reader.count;
-                    reader.node = i;
-                }
-            }
-        }
-        // Whoever reads an output of the piece counts as two.
-        for (const TensorId output : piece.outputs) {
-            mReaders[output].count += 2;
-        }
-    }
-
-    // The one node that reads the tensor, once, by its position in the piece.
-    std::optional<size_t> onlyReader(TensorId tensor) const {
-        const auto found = mReaders.find(tensor);
-        return found == mReaders.end() || found->second.count != 1
-                       ? std::nullopt
-                       : std::optional(found->second.node);
-    }
-
-  private:
-    struct Reader {
-        size_t count = 0;
-        size_t node = 0;
-    };
-    std::unordered_map<TensorId, Reader> mReaders;
-};
 
 bool takesStages(const Node& node) {
     switch (node.kind()) {
@@ -95,7 +60,7 @@ bool isWindowOf(const Graph& graph, const Node& first, const Node& node, TensorI
 class Follower {
   public:
     Follower(const Graph& graph, const Piece& piece, const DeviceFacts& facts,
-             const Readers& readers, const std::vector<bool>& taken)
+             const PieceReaders& readers, const std::vector<bool>& taken)
         : mGraph(graph), mPiece(piece), mFacts(facts), mReaders(readers), mTaken(taken) {}
 
     FusedNodes follow(size_t first) {
@@ -140,7 +105,7 @@ class Follower {
     const Graph& mGraph;
     const Piece& mPiece;
     const DeviceFacts& mFacts;
-    const Readers& mReaders;
+    const PieceReaders& mReaders;
     const std::vector<bool>& mTaken;  // of the piece's nodes: by other steps
     size_t mStages = 0;
 };
@@ -149,7 +114,7 @@ class Follower {
 
 std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece,
                                     const DeviceFacts& facts) {
-    const Readers readers(graph, piece);
+    const PieceReaders readers(graph, piece);
     std::vector<FusedNodes> fusions;
     std::vector<bool> taken(piece.nodes.size(), false);
     for (size_t i = 0; i < piece.nodes.size(); ++i) {

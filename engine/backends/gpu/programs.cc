@@ -151,17 +151,22 @@ int32_t Programs::attempt(const KernelFamily& family, const std::string& defines
         std::memcpy(&number, kept.data(), sizeof number);
         return number;
     }
-    {
+    if (mCompiler == nullptr) {
+        return number;
+    }
+    const auto known = [&]() -> std::optional<int32_t> {
         const std::lock_guard lock(mMutex);
-        if (const auto found = mAttempts.find(source); found != mAttempts.end()) {
-            number = found->second;
-        } else {
-            if (mCompiler != nullptr) {
-                const Result<int32_t> attempted = mCompiler->attempt(source);
-                number = attempted.ok() ? *attempted : -1;
-            }
-            mAttempts.emplace(source, number);
-        }
+        const auto found = mAttempts.find(source);
+        return found == mAttempts.end() ? std::nullopt : std::optional(found->second);
+    }();
+    if (known.has_value()) {
+        number = *known;
+    } else {
+        // Nobody who wants what is built already waits for this; two may try the same.
+        const Result<int32_t> attempted = mCompiler->attempt(source);
+        number = attempted.ok() ? *attempted : -1;
+        const std::lock_guard lock(mMutex);
+        mAttempts.emplace(source, number);
     }
     std::array<uint8_t, sizeof number> bytes = {};
     std::memcpy(bytes.data(), &number, sizeof number);

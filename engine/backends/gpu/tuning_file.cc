@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "engine/base/file_descriptor.h"
+#include "engine/base/write_all.h"
 
 namespace halyard::engine::gpu {
 namespace {
@@ -45,20 +46,6 @@ Status malformedLine(size_t line, std::string_view what) {
 
 Status systemFailure(const std::string& path) {
     return internalError(path + ": " + std::strerror(errno));
-}
-
-bool writeText(int file, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t written = ::write(file, text.data(), text.size());
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            return false;
-        }
-        text.remove_prefix(static_cast<size_t>(written));
-    }
-    return true;
 }
 
 // Takes whole lines off a text; one without an end is no line.
@@ -194,7 +181,7 @@ Status writeTuningFile(const std::string& path, std::string_view text) {
         return systemFailure(temporary);
     }
     Status status;
-    if (!writeText(file.get(), text) || fsync(file.get()) != 0) {
+    if (!writeAll(file.get(), text) || fsync(file.get()) != 0) {
         status = systemFailure(temporary);
     }
     file.reset();

@@ -375,6 +375,18 @@ TEST_F(GpuAccOnAFailingCompiler, BuildsTheNextProgramAfterOneThatKilledIt) {
     EXPECT_TRUE(status.ok()) << status.toString();
 }
 
+// What a device can do beyond OpenCL C is tried there.
+TEST_F(GpuAccOnAFailingCompiler, IsNotTheEndOfWhoTriesAKernelThatKillsIt) {
+    setenv("FAKE_OPENCL_COMPILER", "dies of softmax", 1);
+    const auto compiler = gpu::CompilerProcess::start({.library = mLibrary, .device = ""},
+                                                      std::chrono::milliseconds(500));
+    ASSERT_TRUE(compiler.ok() && *compiler != nullptr);
+    EXPECT_TRUE((*compiler)->attempt("another kernel").ok());
+    EXPECT_EQ((*compiler)->attempt("softmax").status().code(), StatusCode::INTERNAL);
+    const Result<int32_t> after = (*compiler)->attempt("another kernel");
+    EXPECT_TRUE(after.ok()) << after.status().toString();
+}
+
 TEST(GpuAccDevice, IsChosenByNumberOrName) {
     EXPECT_TRUE(makeGpuAcc({.choice = {.library = kFakeOpenCl, .device = "0"}}).ok());
     EXPECT_TRUE(makeGpuAcc({.choice = {.library = kFakeOpenCl, .device = "GPU"}}).ok());

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/gpu/kernels/tile_choice.h"
+
+#include <array>
+#include <cmath>
+#include <span>
+
+#include "engine/backends/gpu/instructions.h"
+#include "engine/backends/gpu/kernels/tiled_product.h"
+
+namespace halyard::engine::gpu {
+namespace {
+
+constexpr std::array kForms = {
+        TileForm{64, 64, 1, 32, 4, 4}, TileForm{64, 32, 2, 32, 4, 4},
+        TileForm{32, 32, 4, 64, 4, 4}, TileForm{32, 16, 8, 64, 4, 4},
+        TileForm{16, 32, 8, 64, 4, 4}, TileForm{16, 16, 8, 128, 2, 4},
+};
+constexpr std::array kMatrixForms = {
+        TileForm{64, 64, 1, 32, 2, 2}, TileForm{64, 32, 1, 32, 1, 2},
+        TileForm{32, 32, 2, 64, 1, 2}, TileForm{32, 16, 4, 64, 1, 2},
+        TileForm{16, 32, 4, 64, 1, 2}, TileForm{16, 16, 8, 128, 1, 2},
+};
+// Behind these come depthwise convolutions.
+constexpr std::array kExpansionForms = {
+        TileForm{128, 32, 1, 32, 4, 4},
+        TileForm{96, 32, 1, 32, 3, 4},
+        TileForm{64, 32, 2, 32, 4, 4},
+        TileForm{96, 16, 2, 32, 3, 4},
+};
+constexpr std::array kMatrixExpansionForms = {
+        TileForm{128, 32, 1, 32, 2, 2},
+        TileForm{96, 32, 1, 32, 3, 1},
+        TileForm{64, 32, 1, 32, 1, 2},
+        TileForm{96, 16, 2, 32, 3, 1},
+};
+
+}  // namespace
+
+std::string TileChoice::defines(const StepPlan& step) const {
+    std::string text = define("TM", form.pixels) + define("TN", form.channels) +
+                       define("SLICES", form.slices) + define("ROW", form.words) +
+                       define("BUFFERS", form.buffers(step.facts().localBytes));
+    if (isMatrix) {
+        text += define("MATRIX") + define("WARP_TILES_M", form.itemPixels) +
+                define("WARP_TILES_N", form.itemChannels);
+    } else {
+        text += define("RM", form.itemPixels) + define("RN", form.itemChannels);
+    }
+    return text + vectors.defines() + step.instructions().defines();
+}
+
+std::string TileChoice::name() const {
+    std::string name = isMatrix ? "matrix" : "tile";
+    for (const int32_t number : {form.pixels, form.channels, form.slices, form.words}) {
+        name.append(" ").append(std::to_string(number));
+    }
+    return name;
+}
+
+namespace {
+
+// Whether the device's own products of matrices do for the node.
+bool usesMatrix(const StepPlan& step) {
+    const TensorType& x = step.input(0);
+    const Instructions& has = step.instructions();
+    if (x.type == DataType::FLOAT16) {
+        return has.matricesOfHalves;
+    }
+    if (x.type == DataType::FLOAT32) {
+        return has.matricesOfRoughFloats && step.mayRound();
+    }
+    return has.matricesOfBytes;
+}
+
+// Rows that are shorter than a form's take fewer words at a time.
+TileForm fitted(TileForm form, const VectorForm& vectors, bool isMatrix, int32_t products) {
+    const int32_t least = (isMatrix ? 8 : 4) * form.slices;
+    const int64_t rowWords = partsOf(products, vectors.pack);
+    form.words = std::min(form.words, kTileItems * vectors.elements / vectors.pack);
+    while (form.words > least && form.words / 2 >= rowWords) {
+        form.words /= 2;
+    }
+    return form;
+}
+
+// What was seen on an H100, and does for others: how long memory takes to answer, what a group
+// needs to begin and to end, and products of words in a cycle.
+constexpr double kLatency = 700;
+constexpr double kEnds = 1500;
+constexpr double kWordsPerCycle = 64;
+constexpr double kMatrixWordsPerCycle = 256;
+constexpr int64_t kResidentGroups = 4;
+
+double cyclesOf(const TileChoice& choice, const Geometry& geometry, uint32_t computeUnits) {
+    const TileForm& form = choice.form;
+    const double words = static_cast<double>(partsOf(geometry.products(), choice.vectors.pack));
+    const double rounds = std::ceil(words / form.words);
+    const double tile = static_cast<double>(form.pixels) * form.channels;
+    const int64_t each = partsOf(choice.groups, computeUnits);
+    const auto waves = static_cast<double>(partsOf(each, kResidentGroups));
+    const double compute =
+            rounds * form.words * tile / (choice.isMatrix ? kMatrixWordsPerCycle : kWordsPerCycle);
+    return waves * (rounds * kLatency + kEnds + tile / kTileItems * 20) +
+           static_cast<double>(each) * compute;
+}
+
+bool fits(const TileChoice& choice, const DeviceFacts& facts) {
+    return choice.form.localBytes(1) <= facts.localBytes;
+}
+
+// Those of the forms that `complete` makes a choice of, the best first.
+template <typename Complete>
+std::vector<TileChoice> choicesOf(const StepPlan& step, std::span<const TileForm> forms,
+                                  std::span<const TileForm> matrixForms, const Geometry& geometry,
+                                  Complete complete) {
+    const bool isMatrix = usesMatrix(step);
+    const VectorForm vectors = vectorFormFor(step.input(0).type, geometry.groupDepth, isMatrix);
+    std::vector<TileChoice> choices;
+    for (const TileForm& form : isMatrix ? matrixForms : forms) {
+        TileChoice choice = {.form = fitted(form, vectors, isMatrix, geometry.products()),
+                             .vectors = vectors,
+                             .isMatrix = isMatrix};
+        if (fits(choice, step.facts()) && complete(choice)) {
+            choice.cycles += cyclesOf(choice, geometry, step.facts().computeUnits);
+            choices.push_back(choice);
+        }
+    }
+    std::ranges::stable_sort(choices, {}, &TileChoice::cycles);
+    return choices;
+}
+
+// Tiles of the depthwise convolution's output that make the least work, of those whose pixels of x
+// fit. False where none does.
+bool layTiles(TileChoice& choice, const Geometry& geometry, const Geometry& window) {
+    const int64_t batches = int64_t{window.pixels} / window.outputH / window.outputW;
+    const auto halo = [](int32_t tile, int32_t stride, int32_t filter, int32_t dilation) {
+        return (tile - 1) * stride + (filter - 1) * dilation + 1;
+    };
+    int64_t fewest = 0;
+    for (int32_t h = 1; h <= window.outputH; ++h) {
+        const int32_t haloH = halo(h, window.strideH, window.filterH, window.dilationH);
+        const int32_t mostW = choice.form.pixels / haloH;
+        const int32_t reach = (window.filterW - 1) * window.dilationW + 1;
+        if (mostW < reach) {
+            break;
+        }
+        const int32_t w = std::min((mostW - reach) / window.strideW + 1, window.outputW);
+        const int64_t tiles = partsOf(window.outputH, h) * partsOf(window.outputW, w);
+        if (fewest != 0 && tiles >= fewest) {
+            continue;
+        }
+        fewest = tiles;
+        // Tiles of one size leave the least at the edges.
+        const auto tilesH = static_cast<int32_t>(partsOf(window.outputH, h));
+        const auto tilesW = static_cast<int32_t>(partsOf(window.outputW, w));
+        const auto evenH = static_cast<int32_t>(partsOf(window.outputH, tilesH));
+        const auto evenW = static_cast<int32_t>(partsOf(window.outputW, tilesW));
+        choice.window = {.strideH = window.strideH,
+                         .strideW = window.strideW,
+                         .top = window.top,
+                         .left = window.left,
+                         .dilationH = window.dilationH,
+                         .dilationW = window.dilationW,
+                         .outputH = window.outputH,
+                         .outputW = window.outputW,
+                         .tileH = evenH,
+                         .tileW = evenW,
+                         .tilesH = tilesH,
+                         .tilesW = tilesW,
+                         .haloH = halo(evenH, window.strideH, window.filterH, window.dilationH),
+                         .haloW = halo(evenW, window.strideW, window.filterW, window.dilationW)};
+    }
+    choice.groups = batches * fewest * partsOf(geometry.channels, choice.form.channels);
+    // Each item of the window's.
+    choice.cycles = static_cast<double>(choice.window.tileH) * choice.window.tileW *
+                    choice.form.channels / kTileItems * window.filterH * window.filterW * 10;
+    return fewest != 0;
+}
+
+}  // namespace
+
+std::vector<TileChoice> productChoices(const StepPlan& step, const Geometry& geometry) {
+    return choicesOf(step, kForms, kMatrixForms, geometry, [&](TileChoice& each) {
+        each.groups = partsOf(geometry.pixels, each.form.pixels) *
+                      partsOf(geometry.channelsPerGroup, each.form.channels) * geometry.groups();
+        return true;
+    });
+}
+
+std::vector<TileChoice> expansionChoices(const StepPlan& step, const Geometry& geometry,
+                                         const Geometry& window) {
+    return choicesOf(step, kExpansionForms, kMatrixExpansionForms, geometry,
+                     [&](TileChoice& each) { return layTiles(each, geometry, window); });
+}
+
+bool fitsExpansion(const Shape& filter, const Window2d& window) {
+    const int64_t reachH = int64_t{filter[1] - 1} * window.dilationH + 1;
+    const int64_t reachW = int64_t{filter[2] - 1} * window.dilationW + 1;
+    // Of a tile of two pixels by two, at the least.
+    return (reachH + window.strideH) * (reachW + window.strideW) <=
+           std::ranges::min(kExpansionForms, {}, &TileForm::pixels).pixels;
+}
+
+}  // namespace halyard::engine::gpu

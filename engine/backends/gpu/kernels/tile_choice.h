@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How products are made tile by tile: forms of a group's tile, and a guess at what each takes.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/backends/gpu/kernels/vectors.h"
+#include "engine/backends/gpu/kernels/weighted_sum.h"
+#include "engine/backends/gpu/step_plan.h"
+#include "engine/graph/nodes.h"
+
+namespace halyard::engine::gpu {
+
+// Of a group, whatever its tile.
+inline constexpr int32_t kTileItems = 256;
+
+// So many of `each` hold all.
+inline int64_t partsOf(int64_t all, int64_t each) {
+    return (all + each - 1) / each;
+}
+
+// A copy of the kernel's struct.
+struct DepthwiseWindow {
+    int32_t strideH = 1;
+    int32_t strideW = 1;
+    int32_t top = 0;
+    int32_t left = 0;
+    int32_t dilationH = 1;
+    int32_t dilationW = 1;
+    int32_t outputH = 1;
+    int32_t outputW = 1;
+    int32_t tileH = 1;
+    int32_t tileW = 1;
+    int32_t tilesH = 1;
+    int32_t tilesW = 1;
+    int32_t haloH = 1;
+    int32_t haloW = 1;
+};
+
+// How a group's work lies on its items.
+struct TileForm {
+    int32_t pixels = 0;
+    int32_t channels = 0;
+    int32_t slices = 1;
+    int32_t words = 32;        // of a row, at a time
+    int32_t itemPixels = 0;    // of an item; with the device's matrices tiles of 16, of a warp
+    int32_t itemChannels = 0;  // the same, of 8
+
+    size_t localBytes(int32_t buffers) const {
+        const int32_t tile = (pixels + channels) * (words + 4) * buffers;
+        const int32_t sums = slices * pixels * (channels + 8);
+        return static_cast<size_t>(std::max(tile, sums) + pixels + channels) * sizeof(uint32_t);
+    }
+    int32_t buffers(size_t localBytesOfDevice) const {
+        return localBytes(2) <= localBytesOfDevice ? 2 : 1;
+    }
+};
+
+// How a step's products are made: by which form, of what rows.
+struct TileChoice {
+    TileForm form;
+    VectorForm vectors;
+    bool isMatrix = false;
+    int64_t groups = 0;
+    double cycles = 0;
+    DepthwiseWindow window = {};  // with a depthwise convolution behind them
+
+    std::string defines(const StepPlan& step) const;
+    std::string name() const;
+};
+
+// For the products of a step's first node, the best first.
+std::vector<TileChoice> productChoices(const StepPlan& step, const Geometry& geometry);
+// The same where a depthwise convolution follows, whose `window` slides over the results. None
+// where no tile reaches all that one of its pixels is made of.
+std::vector<TileChoice> expansionChoices(const StepPlan& step, const Geometry& geometry,
+                                         const Geometry& window);
+
+}  // namespace halyard::engine::gpu
