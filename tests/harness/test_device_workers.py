@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from halyard.conformance.xdist_devices import DeviceScheduling
 from tests.harness.test_golden_cases import addition
 from tests.harness.test_golden_suite import write
 
@@ -122,6 +123,27 @@ def test_where_all_devices_drop_out_the_session_ends(folder: Path) -> None:
     assert code != 0
     assert "all devices have dropped out" in said
     assert not re.search(rf"\b{CASES} passed", said)
+
+
+class GoneNode:
+    """A worker that has ended, which nobody has noticed yet."""
+
+    shutting_down = False
+
+    def send_runtest_some(self, indices: list[int]) -> None:
+        raise OSError(f"cannot send {indices} (already closed?)")
+
+
+def test_what_is_given_to_a_worker_that_has_just_gone_is_not_lost() -> None:
+    gone = GoneNode()
+    scheduling = object.__new__(DeviceScheduling)
+    scheduling.collection = ["a", "b", "c"]
+    scheduling.pending = [0, 1, 2]
+    scheduling.node2pending = {gone: []}
+    scheduling._send_tests(gone, 2)
+    assert scheduling.node2pending[gone] == [0, 1]
+    assert scheduling.remove_node(gone) == "a"
+    assert scheduling.pending == [2, 1]
 
 
 def test_a_device_that_is_named_twice_is_refused(folder: Path) -> None:

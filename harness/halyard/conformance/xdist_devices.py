@@ -8,6 +8,7 @@ given no test; the test that ran runs on another device.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -37,6 +38,11 @@ class DeviceScheduling(LoadScheduling):  # type: ignore[misc]
             super().add_node(node)
         else:
             node.shutdown()
+
+    def _send_tests(self, node: Any, num: int) -> None:
+        # One that has gone a moment ago is not known to be down: its tests go to others once it is.
+        with contextlib.suppress(OSError):
+            super()._send_tests(node, num)
 
     def add_node_collection(self, node: Any, collection: Sequence[str]) -> None:
         if node in self.node2pending:
