@@ -34,8 +34,8 @@ struct DeviceFacts {
     bool sharesMemory = false;  // with the host, which can look into its buffers as they are
     // Products go tile by tile through a group's own memory, which processors have no use for.
     bool prefersTiles = false;
-    bool mayHavePtx =
-            false;  // kernels may have instructions of NVIDIA's in them, which a trial shows
+    // Kernels may have instructions of NVIDIA's in them, which a trial shows.
+    bool mayHavePtx = false;
     bool dividesExactly = false;  // float32 is divided and its roots are taken as IEEE says
 
     // Whether a quotient of float32 can be had as IEEE rounds it.
