@@ -33,7 +33,8 @@ std::vector<Shorthand> shorthandsOf(const Options& options) {
              mode == kUpdate ? "update"
              : mode.empty()  ? ""
                              : "use"},
-            {"--cl-tuning-level", kGpu, "tuning-level", options.clTuningLevel}};
+            {"--cl-tuning-level", kGpu, "tuning-level", options.clTuningLevel},
+            {"--gpu-profiling", kGpu, "profiling", options.gpuProfiling ? "on" : ""}};
 }
 
 Status addShorthand(const Shorthand& shorthand, engine::BackendChoice& choice) {

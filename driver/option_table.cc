@@ -124,6 +124,9 @@ constexpr std::array kRows = {
             "(Arm's driver takes the positions of operations in a model instead.)"},
         Row{"request-inputs-and-outputs-dump-dir", 'd', "DIR", Text{&Options::dumpDirectory},
             "Write the inputs and outputs of every request there."},
+        Row{"gpu-profiling", 'p', "", Flag{&Options::gpuProfiling, true},
+            "Let GpuAcc's device tell how long it took for each node, and with which kernels, "
+            "where executions are traced or profiled."},
         Row{"fp16-enabled", 'f', "", Precision{engine::FloatPrecision::FLOAT16, kOnePrecision},
             "Compute FLOAT32 as FLOAT16, in models that are not relaxed as well; less memory for "
             "tensors."},

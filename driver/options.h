@@ -85,6 +85,8 @@ struct Options {
     // --atrace: a file that receives marks of what is done, as it is done (trace_marker.h); empty:
     // none.
     std::string traceMarkerFile;
+    // -p: where nodes are traced, GpuAcc's device tells what each took there.
+    bool gpuProfiling = false;
     // --dump-graph: a folder that receives the graphs of models (graph_dump.h); empty: none.
     std::string graphDumpDirectory;
 };

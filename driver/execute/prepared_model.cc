@@ -116,6 +116,13 @@ const std::shared_ptr<Client>& PreparedModel::client() const {
 std::string PreparedModel::report() const {
     std::string text = "constant_bytes" + field(std::to_string(program().constantBytes())) + "\n";
     text += "arena_bytes" + field(std::to_string(mState->arenaBytes.load())) + "\n";
+    const size_t constants = program().deviceConstantBytes();
+    const size_t workspace = mState->deviceArenaBytes.load();
+    const size_t tables = mState->deviceTableBytes.load();
+    if (constants + workspace + tables > 0) {
+        text += "device_bytes" + field(std::to_string(constants)) +
+                field(std::to_string(workspace)) + field(std::to_string(tables)) + "\n";
+    }
     text += "pieces" + field(std::to_string(program().pieceCount())) + "\n";
     text += "bytes_between_pieces" + field(std::to_string(program().bytesBetweenPieces())) + "\n";
     for (const engine::Program::Copy& copy : program().copies()) {

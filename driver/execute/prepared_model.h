@@ -99,6 +99,8 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
     // Memory and placement as text lines of TAB-separated fields:
     //   constant_bytes <n>
     //   arena_bytes    <n>            of the largest execution so far
+    //   device_bytes <constants> <workspace> <tables>   on devices, unless there are none; of the
+    //                                 largest executions so far, but for the constants
     //   pieces <n>
     //   bytes_between_pieces <n>      of the tensors that one piece writes and another reads
     //   copy <tensor> <from> <to> <bytes>   between the host's memory and a device's; 0: not known

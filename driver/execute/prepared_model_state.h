@@ -43,12 +43,20 @@ struct PreparedModel::State {
     std::shared_ptr<const engine::Program> program;
     Priority priority = Priority::MEDIUM;
     uint64_t modelNumber = 0;
+    // The most that an execution took so far.
     std::atomic<size_t> arenaBytes = 0;
+    std::atomic<size_t> deviceArenaBytes = 0;
+    std::atomic<size_t> deviceTableBytes = 0;
 
-    void noteArena(size_t bytes) {
-        size_t largest = arenaBytes.load();
-        while (bytes > largest && !arenaBytes.compare_exchange_weak(largest, bytes)) {
-        }
+    void noteMemory(const engine::ExecutionReport& report) {
+        const auto raise = [](std::atomic<size_t>& most, size_t bytes) {
+            size_t largest = most.load();
+            while (bytes > largest && !most.compare_exchange_weak(largest, bytes)) {
+            }
+        };
+        raise(arenaBytes, report.arenaBytes);
+        raise(deviceArenaBytes, report.deviceArenaBytes);
+        raise(deviceTableBytes, report.deviceTableBytes);
     }
 
     void giveBack(std::unique_ptr<ReusedExecution> reused) const;

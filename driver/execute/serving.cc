@@ -192,7 +192,7 @@ void PreparedModel::State::run(const Request& request, const RequestShapes& shap
     runOptions.trace = trace.sink();
     runOptions.loopTimeout = std::min(options.loopTimeout, kMaxLoopTimeout);
     result.status = limit.explain(execute(reused, runOptions));
-    noteArena(reused.report.arenaBytes);
+    noteMemory(reused.report);
     trace.enter(TracePhase::RESULTS, "settle");
     if (result.status.ok()) {
         result.status = checkPoolsIntact(requestPools);

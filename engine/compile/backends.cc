@@ -64,6 +64,12 @@ Status take(const BackendOption& option, GpuSettings& settings) {
         settings.choice.device = option.value;
     } else if (option.name == "library") {
         settings.choice.library = option.value;
+    } else if (option.name == "profiling") {
+        if (option.value != "on" && option.value != "off") {
+            return invalidArgument("GpuAcc's profiling is \"on\" or \"off\", not \"" +
+                                   option.value + "\"");
+        }
+        settings.profiles = option.value == "on";
     } else if (option.name == "tuning-file") {
         settings.tuning.file = option.value;
     } else if (option.name == "tuning-mode") {
@@ -93,9 +99,11 @@ Result<std::unique_ptr<const Backend>> openGpuAcc(Options options) {
 constexpr std::array kBackends = {
         BackendRow{.name = kLastResort, .open = openCpuRef, .options = ""},
         BackendRow{.name = "CpuAcc", .open = openCpuAcc, .options = "features"},
-        BackendRow{.name = "GpuAcc",
-                   .open = openGpuAcc,
-                   .options = "compiler,device,library,tuning-file,tuning-level,tuning-mode"},
+        BackendRow{
+                .name = "GpuAcc",
+                .open = openGpuAcc,
+                .options =
+                        "compiler,device,library,profiling,tuning-file,tuning-level,tuning-mode"},
 };
 
 bool isAmong(std::string_view list, std::string_view name) {

@@ -152,6 +152,8 @@ class ShapedPiece {
     virtual size_t workspaceBytes() const = 0;
     // In the backend's own memory.
     virtual size_t deviceWorkspaceBytes() const { return 0; }
+    // Held there for these shapes alone, as long as the piece.
+    virtual size_t deviceTableBytes() const { return 0; }
     // May be called from several threads at once, each with its own arguments.
     virtual Status run(const RunArguments& arguments) const = 0;
 };
@@ -176,6 +178,8 @@ class CompiledPiece {
     // Constants that the piece has packed, once for each input of a node that it no longer reads
     // them for once the store is filled.
     virtual std::span<const TensorId> packed() const { return {}; }
+    // Of constants that it holds in the backend's own memory, once it has finished.
+    virtual size_t deviceConstantBytes() const { return 0; }
 };
 
 // What kind of processor computes.

@@ -48,6 +48,8 @@ Status Execution::run(std::span<const InputBinding> inputs, std::span<const Outp
     result.copies = 0;
     result.copiedBytes = 0;
     result.arenaBytes = 0;
+    result.deviceArenaBytes = 0;
+    result.deviceTableBytes = 0;
     const size_t expected = mState->program->graph().outputs().size();
     if (outputs.size() != expected) {
         return invalidArgument(std::to_string(outputs.size()) +
@@ -78,6 +80,8 @@ Status Execution::run(std::span<const InputBinding> inputs, std::span<const Outp
     result.copies = context.copies;
     result.copiedBytes = context.copiedBytes;
     result.arenaBytes = mState->run.arenaBytes();
+    result.deviceArenaBytes = mState->run.deviceArenaBytes();
+    result.deviceTableBytes = mState->run.deviceTableBytes();
     return status;
 }
 

@@ -221,6 +221,18 @@ size_t Program::deviceArenaBytes() const {
     return plan == nullptr ? 0 : sumOf(plan->deviceArenaBytes);
 }
 
+size_t Program::deviceConstantBytes() const {
+    size_t bytes = 0;
+    forEachSchedule(mState->schedule, [&](const Schedule& schedule) {
+        for (const Step& step : schedule.steps) {
+            if (const auto* piece = std::get_if<PieceStep>(&step.work)) {
+                bytes += piece->compiled->deviceConstantBytes();
+            }
+        }
+    });
+    return bytes;
+}
+
 size_t Program::constantsFilled() const {
     return mState->constantsFilled;
 }

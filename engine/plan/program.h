@@ -55,6 +55,8 @@ struct ExecutionReport {
     size_t copies = 0;         // between the host's memory and that of devices
     uint64_t copiedBytes = 0;  // by them
     size_t arenaBytes = 0;     // of the outermost graph
+    size_t deviceArenaBytes = 0;  // the same on devices
+    size_t deviceTableBytes = 0;  // held there for the shapes of this run
 };
 
 struct RunOptions {
@@ -169,6 +171,8 @@ class Program : public std::enable_shared_from_this<Program> {
     size_t arenaBytes() const;
     // The same on devices.
     size_t deviceArenaBytes() const;
+    // Held on devices for as long as the program, by all its pieces.
+    size_t deviceConstantBytes() const;
 
   private:
     friend class Execution;

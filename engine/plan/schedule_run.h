@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <vector>
@@ -57,6 +58,12 @@ class ScheduleRun {
     // After a run: output `index` as the next step may read it, wherever it lies.
     ConstTensorView output(size_t index) const;
     size_t arenaBytes() const { return mPlan == nullptr ? 0 : mPlan->arenaBytes; }
+    size_t deviceArenaBytes() const {
+        return mPlan == nullptr ? 0
+                                : std::accumulate(mPlan->deviceArenaBytes.begin(),
+                                                  mPlan->deviceArenaBytes.end(), size_t{0});
+    }
+    size_t deviceTableBytes() const { return mPlan == nullptr ? 0 : mPlan->deviceTableBytes; }
 
   private:
     // A slot's type and memory in the run at hand.

@@ -90,6 +90,7 @@ class ShapePlanner {
         planned.workspaceBytes = planned.shaped->workspaceBytes();
         planned.device = std::get_if<PieceStep>(&step.work)->home;
         planned.deviceWorkspaceBytes = planned.shaped->deviceWorkspaceBytes();
+        mPlan->deviceTableBytes += planned.shaped->deviceTableBytes();
         for (size_t i = 0; i < step.outputs.size(); ++i) {
             HALYARD_RETURN_IF_ERROR(refineShape(mPlan->slots[step.outputs[i]],
                                                 planned.shaped->outputTypes()[i].shape));

@@ -43,6 +43,7 @@ struct ShapedPlan {
     std::vector<PlannedStep> steps;  // as Schedule::steps
     size_t arenaBytes = 0;
     std::vector<size_t> deviceArenaBytes;  // as Schedule::devices
+    size_t deviceTableBytes = 0;           // that its pieces hold on devices
 };
 
 // `inputShapes`, one per graph input, are fully known or absent. INVALID_ARGUMENT if they

@@ -22,12 +22,14 @@ constexpr int kPackingVersion = 1;
 class GpuAcc final : public Backend {
   public:
     GpuAcc(std::shared_ptr<const gpu::Device> device,
-           std::unique_ptr<gpu::CompilerProcess> compiler, const gpu::TuningSettings& tuning)
+           std::unique_ptr<gpu::CompilerProcess> compiler, const GpuSettings& settings)
         : mDevice(std::move(device)),
           mMemory(mDevice),
           mPrograms(mDevice, std::move(compiler)),
-          mTuning(tuning, mDevice->facts().identity()),
-          mWritesTuning(tuning.mode == gpu::TuningMode::UPDATE && !tuning.file.empty()) {}
+          mTuning(settings.tuning, mDevice->facts().identity()),
+          mWritesTuning(settings.tuning.mode == gpu::TuningMode::UPDATE &&
+                        !settings.tuning.file.empty()),
+          mProfiles(settings.profiles) {}
 
     std::string_view name() const override { return "GpuAcc"; }
     DeviceType deviceType() const override { return DeviceType::GPU; }
@@ -44,9 +46,12 @@ class GpuAcc final : public Backend {
     }
     Result<std::unique_ptr<CompiledPiece>> compile(
             const CompileArguments& arguments) const override {
-        return gpu::compilePiece(
-                {.device = mDevice, .memory = mMemory, .programs = mPrograms, .tuning = mTuning},
-                arguments);
+        return gpu::compilePiece({.device = mDevice,
+                                  .memory = mMemory,
+                                  .programs = mPrograms,
+                                  .tuning = mTuning,
+                                  .profiles = mProfiles},
+                                 arguments);
     }
     bool readsInMemory(const Graph& graph, NodeId node, size_t input) const override {
         return gpu::readsOnDevice(graph.node(node), input);
@@ -63,6 +68,7 @@ class GpuAcc final : public Backend {
     mutable gpu::Programs mPrograms;
     mutable gpu::Tuning mTuning;
     const bool mWritesTuning;
+    const bool mProfiles;
 };
 
 }  // namespace
@@ -85,7 +91,7 @@ Result<std::unique_ptr<const Backend>> makeGpuAcc(const GpuSettings& settings) {
                              gpu::Device::open(settings.choice));
     log(LogLevel::INFO, "GpuAcc computes on " + device->facts().identity());
     return std::unique_ptr<const Backend>(
-            std::make_unique<GpuAcc>(std::move(device), std::move(compiler), settings.tuning));
+            std::make_unique<GpuAcc>(std::move(device), std::move(compiler), settings));
 }
 
 }  // namespace halyard::engine

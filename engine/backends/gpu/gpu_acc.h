@@ -19,6 +19,8 @@ struct GpuSettings {
     // What compiling one may take there.
     std::chrono::milliseconds longestBuild = std::chrono::minutes(1);
     gpu::TuningSettings tuning = {};
+    // Where runs are traced, the device tells what each node took there.
+    bool profiles = false;
 };
 
 // The backend "GpuAcc": OpenCL, on a device of its own. UNAVAILABLE where the machine has none;

@@ -6,8 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -67,6 +71,17 @@ struct PieceParts {
         return place == places.end() ? std::nullopt
                                      : std::optional(Placed::at(uploaded.get(), place->second));
     }
+
+    // A name that traces may point to as long as the program lives, whatever becomes of the shapes
+    // that it is for.
+    std::string_view keep(std::string name) const {
+        const std::lock_guard lock(mMutex);
+        return *mKept.insert(std::move(name)).first;
+    }
+
+  private:
+    mutable std::mutex mMutex;
+    mutable std::set<std::string> mKept;
 };
 
 uint64_t nextNumber() {
@@ -92,6 +107,7 @@ class GpuShaped final : public ShapedPiece {
         return mPlan.checks.empty() ? mWorkspace.bytes
                                     : findingsBegin() + mPlan.checks.size() * sizeof(Finding);
     }
+    size_t deviceTableBytes() const override { return mTables.size(); }
     Status run(const RunArguments& arguments) const override;
 
   private:
@@ -112,6 +128,7 @@ class GpuShaped final : public ShapedPiece {
     Status enqueueSteps(const RunArguments& arguments, BoundKernels& kernels,
                         GpuQueue& queue) const;
     Status runTraced(const RunArguments& arguments, BoundKernels& kernels, GpuQueue& queue) const;
+    std::string_view nameOf(size_t step, std::span<const Launch> launches) const;
     uint64_t bytesMovedBy(const LocalStep& step) const;
 
     const std::shared_ptr<const PieceParts> mParts;
@@ -299,6 +316,22 @@ Status GpuShaped::enqueueSteps(const RunArguments& arguments, BoundKernels& kern
     return queue.flush();
 }
 
+// Of a traced step with these launches; where the device is asked, with the kernels that ran.
+std::string_view GpuShaped::nameOf(size_t step, std::span<const Launch> launches) const {
+    if (mWorkspace.inPlace[step]) {
+        return "in place";
+    }
+    if (!mParts->resources.profiles) {
+        return mParts->names[step];
+    }
+    std::string name = mParts->names[step];
+    for (const Launch& launch : launches) {
+        name.append(&launch == launches.data() ? ": " : " + ");
+        name.append(launch.program->family().kernel);
+    }
+    return mParts->keep(std::move(name));
+}
+
 // Step by step, so that each has its own time.
 Status GpuShaped::runTraced(const RunArguments& arguments, BoundKernels& kernels,
                             GpuQueue& queue) const {
@@ -306,18 +339,29 @@ Status GpuShaped::runTraced(const RunArguments& arguments, BoundKernels& kernels
     for (size_t step = 0; step < mLayout.steps.size(); ++step) {
         const LocalStep& nodes = mLayout.steps[step];
         HALYARD_RETURN_IF_ERROR(arguments.checkpoint.check("before a kernel was enqueued"));
-        const bool inPlace = mWorkspace.inPlace[step];
-        TracedWork traced(arguments.trace,
-                          {.name = inPlace ? std::string_view("in place") : mParts->names[step],
-                           .track = arguments.track,
-                           .node = nodes.nodes.front().node,
-                           .fused = nodes.others});
-        for (; next < mPlan.launches.size() && mPlan.launches[next].step == step; ++next) {
-            HALYARD_RETURN_IF_ERROR(kernels.enqueueTraced(next, queue, arguments.checkpoint)
-                                            .withContext(nodes.nodes.front().node->label));
+        const size_t first = next;
+        while (next < mPlan.launches.size() && mPlan.launches[next].step == step) {
+            ++next;
         }
-        HALYARD_ASSIGN_OR_RETURN(const std::chrono::nanoseconds deviceTime, queue.finishTraced());
-        traced.end([&] { return inPlace ? 0 : bytesMovedBy(nodes); }, deviceTime);
+        const std::span<const Launch> launches =
+                std::span(mPlan.launches).subspan(first, next - first);
+        TracedWork traced(arguments.trace, {.name = nameOf(step, launches),
+                                            .track = arguments.track,
+                                            .node = nodes.nodes.front().node,
+                                            .fused = nodes.others});
+        const bool profiles = mParts->resources.profiles;
+        for (size_t i = first; i < next; ++i) {
+            const Status status = profiles ? kernels.enqueueTraced(i, queue, arguments.checkpoint)
+                                           : kernels.enqueue(i, queue, arguments.checkpoint);
+            HALYARD_RETURN_IF_ERROR(status.withContext(nodes.nodes.front().node->label));
+        }
+        std::chrono::nanoseconds deviceTime{0};
+        if (profiles) {
+            HALYARD_ASSIGN_OR_RETURN(deviceTime, queue.finishTraced());
+        } else {
+            HALYARD_RETURN_IF_ERROR(queue.finish());
+        }
+        traced.end([&] { return mWorkspace.inPlace[step] ? 0 : bytesMovedBy(nodes); }, deviceTime);
     }
     return {};
 }
@@ -395,6 +439,7 @@ class GpuPiece final : public CompiledPiece {
         return mParts->names[mParts->layout.stepOf[node]];
     }
     std::span<const TensorId> packed() const override { return mPacked; }
+    size_t deviceConstantBytes() const override { return mParts->uploaded.size(); }
 
   private:
     // Of a constant: who reads it in this piece.

@@ -22,6 +22,7 @@ struct GpuResources {
     GpuMemory& memory;
     Programs& programs;
     Tuning& tuning;
+    bool profiles = false;  // a traced run tells the device's times, and its kernels' names
 };
 
 // Of nodes that the backend supports.

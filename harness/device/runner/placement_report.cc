@@ -67,6 +67,18 @@ void readNode(const std::vector<std::string_view>& fields, pb::CaseResult& resul
     *result.add_placement() = std::move(placement);
 }
 
+void readDeviceBytes(const std::vector<std::string_view>& fields, pb::Memory& memory) {
+    uint64_t constants = 0;
+    uint64_t workspace = 0;
+    uint64_t tables = 0;
+    if (fields.size() == 4 && readNumber(fields[1], constants) &&
+        readNumber(fields[2], workspace) && readNumber(fields[3], tables)) {
+        memory.set_device_constant_bytes(constants);
+        memory.set_device_workspace_bytes(workspace);
+        memory.set_device_table_bytes(tables);
+    }
+}
+
 }  // namespace
 
 void readPlacement(std::string_view report, pb::CaseResult& result) {
@@ -92,6 +104,8 @@ void readPlacement(std::string_view report, pb::CaseResult& result) {
             } else if (fields[0] == "bytes_between_pieces") {
                 result.set_bytes_between_pieces(bytes);
             }
+        } else if (fields[0] == "device_bytes") {
+            readDeviceBytes(fields, *result.mutable_memory());
         } else if (fields.size() == 5 && fields[0] == "copy" && readNumber(fields[4], bytes)) {
             pb::Copy& copy = *result.add_copies();
             copy.set_tensor(std::string(fields[1]));

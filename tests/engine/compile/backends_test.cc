@@ -55,7 +55,10 @@ TEST(OpenBackends, RefusesOptionsThatABackendDoesNotTake) {
     EXPECT_EQ(refusalOf({{.name = "GpuAcc", .options = {{.name = "features", .value = "avx2"}}}})
                       .message(),
               "backend GpuAcc has no option features; it takes "
-              "compiler,device,library,tuning-file,tuning-level,tuning-mode");
+              "compiler,device,library,profiling,tuning-file,tuning-level,tuning-mode");
+    EXPECT_EQ(refusalOf({{.name = "GpuAcc", .options = {{.name = "profiling", .value = "yes"}}}})
+                      .message(),
+              "GpuAcc's profiling is \"on\" or \"off\", not \"yes\"");
     EXPECT_EQ(refusalOf({{.name = "CpuRef", .options = {{.name = "features", .value = "avx2"}}}})
                       .message(),
               "backend CpuRef has no option features; it takes none");

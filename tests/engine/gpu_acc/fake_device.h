@@ -76,7 +76,8 @@ class OnAFakeDevice : public testing::Test {
     static Result<std::unique_ptr<const Backend>> open(const gpu::TuningSettings& tuning = {}) {
         return makeGpuAcc({.choice = {.library = kFakeOpenCl, .device = ""},
                            .compilesApart = false,
-                           .tuning = tuning});
+                           .tuning = tuning,
+                           .profiles = true});
     }
 
     // All of a backend's life: two runs, of which one is traced. What it ends with.
