@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from halyard import cli_values, hal_version, machine, output_file, reach, records
+from halyard import cli_values, device_memory, hal_version, machine, output_file, reach, records
 from halyard.backends import parse as parse_backends
 from halyard.cli_device import device_option, open_shown
 from halyard.cli_group import examples
@@ -197,6 +197,8 @@ def _print(terminal: Terminal, found: Capture) -> None:
         terminal.line()
     for line in placed(found):
         terminal.line(line)
+    if held := device_memory.text(record.device_memory):
+        terminal.line(held)
     times = [("the client's call", record.wall_ms), ("in the driver", record.driver_ms)]
     said = [f"{what} {microseconds(value)} ms" for what, value in times if value is not None]
     if said:

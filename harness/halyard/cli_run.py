@@ -42,7 +42,7 @@ from halyard.cli_timing import (
 from halyard.conditions import Gate
 from halyard.devices import Device, Service, ServiceOptions, config_of
 from halyard.devices.config import check_instance
-from halyard.driver_options import DriverOptions
+from halyard.driver_options import GPU_PROFILING, DriverOptions
 from halyard.engines.engine import EngineRefused
 from halyard.engines.halyard import HalyardDevice
 from halyard.engines.served import EngineDied
@@ -283,7 +283,8 @@ def run(
         if profile:
             with terminal.step("Measuring the machine's peak"):
                 peak = machine.measure_peak(threads or os.cpu_count() or 1)
-        driver = DriverOptions(asked, threads, fast_math)
+        more = (GPU_PROFILING,) if profile else ()
+        driver = DriverOptions(asked, threads, fast_math, more=more)
         series = _Series(
             terminal,
             device,

@@ -6,6 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+# Lets devices tell what nodes take there, where these are timed; nothing is slower where they
+# are not.
+GPU_PROFILING = "--gpu-profiling"
+
 
 @dataclass(frozen=True)
 class DriverOptions:

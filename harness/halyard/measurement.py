@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from halyard import hal_version
+from halyard import device_memory, hal_version
 from halyard.compare import Difference, allowed_steps, compare_all, disagreements
 from halyard.engines.halyard import HalyardDevice
 from halyard.engines.parts import HOST, PartsRun
@@ -168,6 +168,7 @@ class Measurement:
                 peak_rss_bytes=result.memory.peak_rss_bytes,
                 constant_bytes=result.memory.constant_bytes,
                 arena_bytes=result.memory.arena_bytes,
+                device=device_memory.of(result.memory),
             ),
             pieces=result.pieces,
             bytes_between_pieces=result.bytes_between_pieces,

@@ -15,6 +15,9 @@ from halyard.terminal import Terminal
 
 _LABEL = re.compile(r"operation (\d+) \((\w+)\)")
 _NUMBERS = ["ms", "share", "rate", "peak"]
+_DEVICE = "device ms"
+# Backends that compute elsewhere than on the processor, whose peak is known.
+ON_DEVICES = frozenset({"GpuAcc"})
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,11 @@ class NodeTime:
     @property
     def milliseconds(self) -> float:
         return self.row.median_ns / 1e6
+
+    @property
+    def device_milliseconds(self) -> float | None:
+        """Of them, as the device that computed it tells. None where none does."""
+        return self.row.median_device_ns / 1e6 if self.row.median_device_ns else None
 
     @property
     def share(self) -> float:
@@ -44,13 +52,19 @@ class NodeTime:
         return self.row.type in ("FLOAT32", "FLOAT16")
 
     @property
+    def is_copy(self) -> bool:
+        """To a device, or from it."""
+        return self.row.node == "Copy"
+
+    @property
     def rate(self) -> float | None:
-        """In 10^9 operations, of which a multiply-add is two, or bytes a second. None where neither
-        is known, as of what the host runs."""
+        """In 10^9 operations, of which a multiply-add is two, or bytes a second; of the device's
+        time where it tells one. None where neither is known, as of what the host runs."""
         amount = 2 * self.row.multiply_adds if self.is_arithmetic else self.row.bytes
-        if self.row.median_ns == 0 or amount == 0:
+        nanoseconds = self.row.median_device_ns or self.row.median_ns
+        if nanoseconds == 0 or amount == 0:
             return None
-        return amount / self.row.median_ns
+        return amount / nanoseconds
 
     @property
     def unit(self) -> str:
@@ -60,8 +74,9 @@ class NodeTime:
 
     @property
     def share_of_peak(self) -> float | None:
-        """None where the machine's is not known. What stays in caches moves faster than memory."""
-        if self.peak is None or self.rate is None:
+        """None where the machine's is not known, and of what a device computes, which the machine's
+        says nothing of. What stays in caches moves faster than memory."""
+        if self.peak is None or self.rate is None or self.row.backend in ON_DEVICES:
             return None
         if not self.is_arithmetic:
             most = self.peak.copy_gb_per_s
@@ -87,6 +102,7 @@ class NodeTime:
             piece=self.row.piece,
             kernel=self.row.kernel,
             median_ms=self.milliseconds,
+            device_ms=self.device_milliseconds,
             share=self.share,
             bytes=self.row.bytes,
             multiply_adds=self.row.multiply_adds,
@@ -114,13 +130,17 @@ def node_times(rows: Sequence[pb.NodeProfile], peak: Peak | None = None) -> list
 
 
 def print_profile(terminal: Terminal, times: Sequence[NodeTime]) -> None:
-    """Within 80 columns, if names are no longer than most. `peak`: the share of it."""
+    """Within 80 columns, if names are no longer than most, and no device tells times of its own.
+    `peak`: the share of it."""
+    told = any(time.device_milliseconds is not None for time in times)
+    numbers = [_NUMBERS[0], *([_DEVICE] if told else []), *_NUMBERS[1:]]
     terminal.table(
-        ["node", *_NUMBERS, "kernel"],
+        ["node", *numbers, "kernel"],
         [
             [
                 time.name,
                 microseconds(time.milliseconds),
+                *([_on_device(time)] if told else []),
                 _percent(time.share),
                 "" if time.rate is None else f"{time.rate:.1f} {time.unit}",
                 "" if time.share_of_peak is None else _percent(time.share_of_peak),
@@ -128,9 +148,36 @@ def print_profile(terminal: Terminal, times: Sequence[NodeTime]) -> None:
             ]
             for time in times
         ],
-        numbers=_NUMBERS,
+        numbers=numbers,
     )
-    terminal.line(f"all nodes: {microseconds(sum(time.milliseconds for time in times))} ms")
+    for line in totals(times):
+        terminal.line(line)
+
+
+def totals(times: Sequence[NodeTime]) -> list[str]:
+    """Of what computes, and of what is copied to and from devices."""
+    copies = [time for time in times if time.is_copy]
+    nodes = [time for time in times if not time.is_copy]
+    on_device = [time.device_milliseconds for time in nodes if time.device_milliseconds is not None]
+    text = f"all nodes: {microseconds(sum(time.milliseconds for time in nodes))} ms"
+    if on_device:
+        text += f", {microseconds(sum(on_device))} ms of it on the device"
+    lines = [text]
+    for time in copies:
+        count = max(time.row.nodes, 1)
+        lines.append(
+            f"{time.row.label}: {count}, {_bytes(time.row.bytes)}, "
+            f"{microseconds(time.milliseconds)} ms"
+        )
+    return lines
+
+
+def _on_device(time: NodeTime) -> str:
+    return "" if time.device_milliseconds is None else microseconds(time.device_milliseconds)
+
+
+def _bytes(size: int) -> str:
+    return f"{size / 2**20:.2f} MiB" if size >= 2**20 else f"{size / 2**10:.1f} KiB"
 
 
 def _percent(share: float) -> str:

@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from halyard import device_memory
 from halyard.compare import Difference, allowed_error
 from halyard.durations import milliseconds
 from halyard.measurement import Measurement, refusals, shares
@@ -33,6 +34,8 @@ def print_measurement(terminal: Terminal, measurement: Measurement) -> None:
         terminal.detail(f"spread     {spread}")
     source = " from the cache" if result.prepared_from_cache else ""
     terminal.detail(f"prepared   in {result.prepare_ns / 1e6:.1f} ms{source}{memory(measurement)}")
+    if held := device_memory.text(device_memory.of(result.memory)):
+        terminal.detail(f"holds      {held}")
     for line in placement(measurement):
         terminal.detail(line)
     if measurement.profile:

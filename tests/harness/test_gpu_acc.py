@@ -2,13 +2,11 @@
 """The golden cases on GpuAcc, with CpuRef and CpuAcc for what it leaves: on PoCL, OpenCL on the
 processor, or on the device that HALYARD_OPENCL_DEVICE names."""
 
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from halyard import native
 from halyard.cases import Case, Verdict
 from halyard.conformance.suite import SECONDS_PER_CASE
 from halyard.devices.host import HostDevice
@@ -17,8 +15,7 @@ from halyard.errors import HalyardError
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
 from tests.conftest import Bundle
-
-_BACKEND = f"GpuAcc:device={os.environ.get('HALYARD_OPENCL_DEVICE', 'pthread')}"
+from tests.harness import opencl
 
 Run = Callable[[Sequence[Case]], list[pb.CaseResult]]
 
@@ -47,14 +44,10 @@ def run_on(backends: Sequence[str], cases: Sequence[Case]) -> list[pb.CaseResult
 
 @pytest.fixture(scope="module", autouse=True)
 def device(golden_cases: list[Case]) -> Iterator[None]:
-    """What PoCL compiles, it keeps beside the programs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("OCL_ICD_VENDORS", raising=False)
-        if "POCL_CACHE_DIR" not in os.environ:
-            patch.setenv("POCL_CACHE_DIR", str(native.folder() / "pocl"))
+    with opencl.visible():
         [first] = [case for case in golden_cases if case.name == "add"]
         try:
-            [result] = run_on([_BACKEND], [first])
+            [result] = run_on([opencl.BACKEND], [first])
         except HalyardError as error:
             pytest.skip(f"there is no OpenCL device: {error}")
         if {row.backend for row in result.placement} != {"GpuAcc"}:
@@ -70,19 +63,19 @@ def judge(backends: Sequence[str], cases: Sequence[Case]) -> dict[str, Verdict]:
 
 @pytest.mark.sample(150)
 def test_before_cpu_ref(any_case: str, bundle: Bundle) -> None:
-    bundle.check(any_case, lambda cases: judge([_BACKEND], cases))
+    bundle.check(any_case, lambda cases: judge([opencl.BACKEND], cases))
 
 
 @pytest.mark.sample(50)
 def test_before_cpu_acc(any_case: str, bundle: Bundle) -> None:
-    bundle.check(any_case, lambda cases: judge([_BACKEND, "CpuAcc"], cases))
+    bundle.check(any_case, lambda cases: judge([opencl.BACKEND, "CpuAcc"], cases))
 
 
 def test_what_it_leaves_is_named(golden_cases: list[Case]) -> None:
     """Whole kinds of nodes, and of the others those that only a run knows enough of."""
     cases = [case for case in golden_cases if not case.expect_failure]
     reasons: dict[str, set[str]] = {}
-    for result in run_on([_BACKEND], cases):
+    for result in run_on([opencl.BACKEND], cases):
         for row in result.placement:
             for refusal in row.refusals:
                 if refusal.backend == "GpuAcc":

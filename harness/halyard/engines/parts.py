@@ -25,7 +25,13 @@ HOST = "host"
 
 # Sums over the parts.
 _COUNTED = ("prepare_ns", "pieces", "bytes_between_pieces")
-_MEMORY = ("constant_bytes", "arena_bytes")
+_MEMORY = (
+    "constant_bytes",
+    "arena_bytes",
+    "device_constant_bytes",
+    "device_workspace_bytes",
+    "device_table_bytes",
+)
 _ROWS = ("placement", "profile", "copies", "vanished")
 
 

@@ -11,10 +11,10 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from halyard import hal_version
+from halyard import device_memory, hal_version
 from halyard.devices import Device, ServiceOptions, Wire
 from halyard.devices.device import WORK_FOLDER
-from halyard.driver_options import DriverOptions
+from halyard.driver_options import GPU_PROFILING, DriverOptions
 from halyard.engines.halyard import HalyardDevice
 from halyard.engines.parts import PartsRun
 from halyard.engines.workload import Workload
@@ -121,6 +121,8 @@ class Capture:
                 ]
             ),
             nodes_ms=sum(node.milliseconds for node in nodes) if nodes else None,
+            device_ms=sum(node.device_milliseconds or 0.0 for node in nodes) or None,
+            device_memory=device_memory.of(self.result.memory),
             nodes=[node.record() for node in nodes],
             processors=self._processors(),
         )
@@ -205,6 +207,7 @@ def _slice(each: Slice, ahead: int) -> perfetto.Slice:
             ("kernel", each.kernel),
             ("node", each.kind),
             ("fused", ", ".join(each.fused)),
+            ("device_ns", each.device_ns),
         ):
             if value:
                 arguments[name] = value
@@ -294,7 +297,7 @@ def _folder(device: Device) -> Iterator[tuple[str, str]]:
 
 @contextlib.contextmanager
 def _target(device: Device, how: Profiled, path: str) -> Iterator[tuple[Target, DriverOptions]]:
-    trace = ["--trace", path]
+    trace = ["--trace", path, GPU_PROFILING]
     if how.instance:
         yield Target.service(how.instance, _wire(how.hal)), how.driver
     elif not device.has_binder:

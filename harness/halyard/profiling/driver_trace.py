@@ -33,6 +33,7 @@ class Slice:
     kind: str = ""  # of a node: "Conv2d"
     fused: tuple[str, ...] = ()  # labels of nodes that it computed as well
     bytes: int = 0
+    device_ns: int = 0  # of the time, as a device tells; 0: none does
 
     @property
     def end_ns(self) -> int:
@@ -55,6 +56,7 @@ _Microseconds = Annotated[float, msgspec.Meta(ge=0, lt=2**52)]
 
 class _Arguments(msgspec.Struct):
     bytes: _Count = 0
+    device_us: _Microseconds = 0.0
     kernel: str = ""
     node: str = ""
     kind: str = ""
@@ -108,6 +110,7 @@ def read(content: bytes) -> Execution:
                 each.args.kind,
                 each.args.fused,
                 each.args.bytes,
+                round(each.args.device_us * 1000),
             )
             for each in file.events
             if each.ph == "X"
@@ -134,11 +137,13 @@ class _Row:
     def __init__(self, first: Slice) -> None:
         self._first = first
         self._times: dict[int, int] = {}
+        self._device_times: dict[int, int] = {}
         self._bytes: dict[int, int] = {}
         self._count: dict[int, int] = {}
 
     def add(self, execution: int, each: Slice) -> None:
         self._times[execution] = self._times.get(execution, 0) + each.time_ns
+        self._device_times[execution] = self._device_times.get(execution, 0) + each.device_ns
         self._bytes[execution] = self._bytes.get(execution, 0) + each.bytes
         self._count[execution] = self._count.get(execution, 0) + 1
 
@@ -155,6 +160,7 @@ class _Row:
         }
         # An execution in which it did not run took none of it.
         times = [self._times.get(number, 0) for number in range(executions)]
+        device_times = [self._device_times.get(number, 0) for number in range(executions)]
         return pb.NodeProfile(
             operations=sorted(operations),
             label=f"copies {first.kernel}" if is_copy else first.node,
@@ -164,6 +170,7 @@ class _Row:
             piece=placed[first.node].piece if first.node in placed else 0,
             kernel=first.kernel,
             median_ns=round(statistics.median(times)),
+            median_device_ns=round(statistics.median(device_times)),
             bytes=max(self._bytes.values()),
             multiply_adds=0 if is_copy else multiply_adds_of(model, sorted(operations)),
             nodes=max(self._count.values()) if is_copy else len(labels),

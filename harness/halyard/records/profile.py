@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from halyard.records.record import Document, Record
-from halyard.records.run import Device, Model, Node
+from halyard.records.run import Device, DeviceMemory, Model, Node
 
 
 class Processor(Record, frozen=True, kw_only=True):
@@ -17,7 +17,8 @@ class Processor(Record, frozen=True, kw_only=True):
 
 
 class Profile(Document, frozen=True, kw_only=True):
-    """`executions`: those that nodes were timed in; times are their medians."""
+    """`executions`: those that nodes were timed in; times are their medians. `device_ms`: of all
+    nodes, as devices tell."""
 
     model: Model
     device: Device
@@ -31,5 +32,7 @@ class Profile(Document, frozen=True, kw_only=True):
     wall_ms: float | None
     driver_ms: float | None
     nodes_ms: float | None
+    device_ms: float | None = None
+    device_memory: DeviceMemory | None = None
     nodes: list[Node]
     processors: list[Processor]

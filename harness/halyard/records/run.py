@@ -89,15 +89,30 @@ class Agreement(Record, frozen=True, kw_only=True):
     outputs: list[OutputAgreement]
 
 
+class DeviceMemory(Record, frozen=True, kw_only=True):
+    """In the memory of devices: of the model, of its largest execution, and of that one's
+    shapes."""
+
+    constant_bytes: int
+    workspace_bytes: int
+    table_bytes: int
+
+    @property
+    def total_bytes(self) -> int:
+        return self.constant_bytes + self.workspace_bytes + self.table_bytes
+
+
 class Memory(Record, frozen=True, kw_only=True):
     model_constant_bytes: int
     peak_rss_bytes: int
     constant_bytes: int
     arena_bytes: int
+    device: DeviceMemory | None = None  # none lies on a device
 
 
 class Node(Record, frozen=True, kw_only=True):
-    """What a node took, or several that a kernel computes together."""
+    """What a node took, or several that a kernel computes together. `device_ms`: as the device
+    that computed it tells; `rate` is then of that time."""
 
     operations: list[int]
     label: str
@@ -108,6 +123,7 @@ class Node(Record, frozen=True, kw_only=True):
     piece: int
     kernel: str
     median_ms: float
+    device_ms: float | None = None
     share: float
     bytes: int
     multiply_adds: int
