@@ -14,6 +14,7 @@ import click
 from halyard import cli_values, conditions, hal_version, machine, zoo
 from halyard.backends import parse as parse_backends
 from halyard.bench import baseline as baselines
+from halyard.bench import gpu, show
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.burners import Burners
 from halyard.bench.pair import Spec
@@ -53,6 +54,7 @@ from halyard.hal_version import Choice
 from halyard.model import DataType
 from halyard.model.partitioned import PartitionedModel
 from halyard.output_file import check_writable
+from halyard.records.bench import Bench
 from halyard.runner import EXECUTION_MODES
 from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal
@@ -132,10 +134,17 @@ _TYPES = "float32,quant8_signed"
     help="Let ours compute with rougher results that are faster.",
 )
 @click.option(
+    "--relaxed",
+    is_flag=True,
+    help="Also ours for a model that need not be computed in float32, beside peers that round.",
+)
+@click.option(
     "--peers",
     "peer_names",
     metavar="LIST",
-    help=f"Of {', '.join(peer.name for peer in peers.PEERS)}. Left out: those that are installed.",
+    help=f"Of {', '.join(peer.name for peer in peers.PEERS)}; torch, or a mode of it (torch-eager, "
+    "torch-graph, torch-compile, torch-autotune), for a GPU. Left out: those that are installed, "
+    "and torch beside GpuAcc.",
 )
 @timing_options("--runs", "--num-runs", runs=50, most_s=10.0)
 @sustained_option
@@ -155,6 +164,13 @@ _TYPES = "float32,quant8_signed"
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
     metavar="FILE FILE",
     help="Measure nothing: compare two --json, the earlier one first.",
+)
+@click.option(
+    "--show",
+    "shown",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    metavar="FILE",
+    help="Measure nothing: print what a --json of another run, or machine, says.",
 )
 @baseline_options
 @click.option(
@@ -199,6 +215,7 @@ def bench(
     hal: str | None,
     backends: str | None,
     fast_math: bool,
+    relaxed: bool,
     peer_names: str | None,
     timing: Timing,
     sustained: float,
@@ -207,6 +224,7 @@ def bench(
     words_a: str | None,
     words_b: str | None,
     compared: tuple[Path, Path] | None,
+    shown: Path | None,
     baseline: Path | None,
     fail_above: float | None,
     clients: str | None,
@@ -224,6 +242,13 @@ def bench(
         _refuse(written, "is for what is measured, and --compare measures nothing")
         before, after = map(baselines.read, compared)
         sys.exit(1 if baselines.judge(terminal, before, after, fail_above) else 0)
+    if shown is not None:
+        _refuse(written, "is for what is measured, and --show measures nothing")
+        document = baselines.read(shown)
+        if not isinstance(document, Bench):
+            raise ConfigError(f"--show {shown}: halyard bench --json has not written it")
+        show.show(terminal, document)
+        return
     check_baseline(baseline, fail_above)
     earlier = baselines.read(baseline) if baseline is not None else None
     chosen_hal = hal_version.one_version(hal)
@@ -258,14 +283,14 @@ def bench(
             "--clients": clients,
             "--burn": burn,
             "--profile": profile,
+            "--relaxed": relaxed,
             "--sustained": sustained,
             "--baseline": baseline,
         }
         _refuse(lone, "does not go with --a and --b")
-    chosen = list(peers.PEERS)
+    chosen = peers.usual(asked)
     if peer_names is not None:
-        by_name = {peer.name: peer for peer in peers.PEERS}
-        chosen = [by_name[name] for name in _known(peer_names, "--peers", list(by_name))]
+        chosen = peers.named(",".join(_names(peer_names, "--peers")))
     for path in (json_path, csv_path):
         if path is not None:
             check_writable(path)
@@ -290,6 +315,8 @@ def bench(
         ]
         chosen = []
     with open_shown(terminal, device_name, config) as device:
+        if is_here and words_a is None:
+            gpu.check(asked)
         site = _site(device, config, mode, instance, chosen_hal)
         found = _find_peers(terminal, chosen, peer_names is not None) if is_here else []
         print_conditions(terminal, device, conditions.read(device))
@@ -321,6 +348,7 @@ def bench(
                         warmup=timing.stretch,
                         versions={entry.peer.name: entry.version for entry in found},
                         fast_math=fast_math,
+                        relaxed=relaxed,
                         profile=profile,
                         clients=client_counts,
                         burners=burners,

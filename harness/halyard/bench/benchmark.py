@@ -7,18 +7,18 @@ import contextlib
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from halyard import conditions
 from halyard.bench import clients, sustained, turns
 from halyard.bench.burners import Burners
 from halyard.bench.checks import compared, judge_placement, take_prepared
 from halyard.bench.clients import ManyClients
-from halyard.bench.results import OURS, EngineResult, ModelResult, begun
+from halyard.bench.results import OURS, RELAXED, EngineResult, ModelResult, begun
 from halyard.bench.site import Site
 from halyard.bench.turns import Amount
 from halyard.conditions import Gate
-from halyard.driver_options import DriverOptions
+from halyard.driver_options import GPU_PROFILING, DriverOptions
 from halyard.engines.engine import EngineRefused
 from halyard.engines.halyard import TITLE, HalyardProcess
 from halyard.engines.peers import Peer
@@ -52,6 +52,7 @@ class Benchmark:
     warmup: Stretch = field(default_factory=Stretch)  # of each, before its first turn
     versions: dict[str, str] = field(default_factory=dict)
     fast_math: bool = False  # ours may give rougher results
+    relaxed: bool = False  # ours once more, for a model that need not be computed in float32
     profile: bool = False  # also what each node takes, once all times are taken
     clients: Sequence[int] = ()  # also so many clients at the same time
     burners: Burners | None = None  # that burn while anything is timed
@@ -75,9 +76,18 @@ class Benchmark:
             step.outcome = word.name if word.outputs is not None else word.reason
         result = begun(subject, threads, word.name if word.outputs is not None else "")
         result.target = self.site.target.name if self.site is not None else ""
-        result.engines.append(EngineResult(OURS, TITLE))
+        is_rough = self.fast_math or work.model.model.relax_computation_float32_to_float16
+        result.engines.append(EngineResult(OURS, TITLE, is_rough=is_rough))
+        if self.relaxed:
+            result.engines.append(EngineResult(RELAXED, f"{TITLE}, relaxed", is_rough=True))
         result.engines += [
-            EngineResult(peer.name, peer.title, self.versions.get(peer.name, ""))
+            EngineResult(
+                peer.name,
+                peer.title,
+                self.versions.get(peer.name, ""),
+                is_rough=peer.is_rough,
+                is_elsewhere=peer.is_elsewhere,
+            )
             for peer in self.peers
         ]
         with contextlib.ExitStack() as stack:
@@ -102,16 +112,22 @@ class Benchmark:
     def engines(self, threads: int) -> dict[str, ServedEngine]:
         """Ours and the peers, by name."""
         others = {peer.name: peer.with_threads(threads) for peer in self.peers}
-        if self.site is not None:
-            options = DriverOptions(self.backends, threads, self.fast_math)
-            return {OURS: self.site.engine(options), **others}
-        return {OURS: self.ours(threads), **others}
+        if self.site is None:
+            return {OURS: self.ours(threads), **others}
+        options = self._options(threads)
+        ours: dict[str, ServedEngine] = {OURS: self.site.engine(options)}
+        if self.relaxed:
+            ours[RELAXED] = self.site.engine(replace(options, fast_math=True))
+        return {**ours, **others}
 
     def ours(
         self, threads: int, priorities: Sequence[pb.Priority] = (), *, share_process: bool = False
     ) -> HalyardProcess:
-        options = DriverOptions(self.backends, threads, self.fast_math)
-        return HalyardProcess(options, priorities, share_process)
+        return HalyardProcess(self._options(threads), priorities, share_process)
+
+    def _options(self, threads: int) -> DriverOptions:
+        more = (GPU_PROFILING,) if self.profile else ()
+        return DriverOptions(self.backends, threads, self.fast_math, more=more)
 
     def _prepare(
         self,
@@ -128,14 +144,15 @@ class Benchmark:
             for engine in result.engines:
                 step.now(engine.title)
                 try:
-                    process = stack.enter_context(engines[engine.name].prepare(work))
+                    given = stack.enter_context(_relaxed(work)) if engine.name == RELAXED else work
+                    process = stack.enter_context(engines[engine.name].prepare(given))
                 except (EngineRefused, NotExpressible, PackageMissing) as error:
                     # There is no word for the model, or nothing to write it with: no failure.
                     engine.reason = str(error)
                     continue
                 try:
                     take_prepared(engine, process, work, word)
-                    if engine.name == OURS:
+                    if not engine.is_peer:
                         judge_placement(engine, process.prepared(), self.backends)
                 except HalyardError as error:
                     engine.fail(str(error))
@@ -227,7 +244,7 @@ class Benchmark:
     ) -> None:
         """Beside the peer that is LiteRT, or the best one where LiteRT has no times."""
         many = result.clients = ManyClients()
-        timed = {engine.name: engine for engine in result.engines[1:] if engine.times_ms}
+        timed = {engine.name: engine for engine in result.engines if engine.times_ms}
         engine = timed.get("litert", result.best_peer)
         most = max(self.clients)
 
@@ -271,3 +288,11 @@ class Benchmark:
                     many.reason = many.reason or reason
             except EngineDied as error:
                 many.reason, many.failed, step.failed = str(error), True, True
+
+
+def _relaxed(work: Workload) -> Workload:
+    """The same model, which allows that its float32 is computed as float16."""
+    model = pb.Model()
+    model.CopyFrom(work.model.model)
+    model.relax_computation_float32_to_float16 = True
+    return Workload.of(model, work.inputs)

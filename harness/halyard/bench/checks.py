@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from halyard import device_memory
 from halyard.bench.results import OURS, EngineResult
 from halyard.compare import Difference, allowed_steps, compare_all, disagreements
 from halyard.engines.reference import Reference
@@ -12,12 +13,18 @@ from halyard.engines.served import Served
 from halyard.engines.workload import Workload
 from halyard.measurement import absent, others, shares
 from halyard.model import Array
+from halyard.profile import ON_DEVICES
 from halyard.proto import halyard_pb2 as pb
 from halyard.results import stage_name, status_name
+
+# How far an engine may be off, of the largest value, that need not compute in float32: rounding
+# adds up over a network, and what is wrong altogether is still told from it.
+MAX_ROUGH_ERROR = 0.1
 
 
 def judge_placement(engine: EngineResult, prepared: pb.CaseResult, backends: Sequence[str]) -> None:
     """If none that was asked for ran anything, the times would be another backend's."""
+    engine.is_elsewhere = any(row.backend in ON_DEVICES for row in prepared.placement)
     if engine.reason or not backends:
         return
     ran = {share.backend: share.nodes for share in shares(prepared.placement)}
@@ -53,9 +60,18 @@ def take_prepared(engine: EngineResult, process: Served, work: Workload, word: R
     engine.first_ms = prepared.examples[0].timings[0].wall_ns / 1e6
     engine.peak_memory_bytes = prepared.memory.peak_rss_bytes
     engine.base_memory_bytes = prepared.memory.base_rss_bytes
+    engine.device_memory = device_memory.of(prepared.memory)
     engine.differences, problems = compared(work, word, process.run())
     if engine.differences is None:
         engine.notes.append(f"its outputs are not compared: {word.reason}")
+    if engine.is_rough and engine.differences is not None:
+        problems = [
+            f"is rough, and off by more than {MAX_ROUGH_ERROR:g} of the largest: "
+            f"{difference.text()}"
+            for difference in engine.differences
+            if difference.max_steps is None
+            and difference.max_abs_error > MAX_ROUGH_ERROR * max(1.0, difference.largest)
+        ]
     if problems:
         engine.fail("; ".join(problems))
 

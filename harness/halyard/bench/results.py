@@ -21,11 +21,13 @@ from halyard.profile import node_times
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import bench, error
 from halyard.records.conditions import Conditions, Waited
-from halyard.records.run import Timings
+from halyard.records.run import DeviceMemory, Timings
 from halyard.statistics import thinned
 from halyard.subject import AnySubject, FileSubject, Subject
 
 OURS = "halyard"
+# Ours once more, for a model that need not be computed in float32.
+RELAXED = "halyard-relaxed"
 # Of an engine's executions, so many are kept for those who compare with them later.
 _KEPT = 10_000
 
@@ -44,10 +46,17 @@ class EngineResult:
     first_ms: float | None = None  # the first execution, for which some prepare what is left
     peak_memory_bytes: int | None = None  # of its process
     base_memory_bytes: int | None = None  # that it had before it saw the model
+    device_memory: DeviceMemory | None = None  # in the memory of a device
     differences: Sequence[Difference] | None = None  # from the reference; None: not compared
     reason: str = ""
     failed: bool = False  # something went wrong, unlike a model that it does not take
     notes: list[str] = field(default_factory=list)
+    is_rough: bool = False  # it need not compute in float32
+    is_elsewhere: bool = False  # than on the processor, whose peak says nothing of it
+
+    @property
+    def is_peer(self) -> bool:
+        return self.name not in (OURS, RELAXED)
 
     @property
     def median_ms(self) -> float | None:
@@ -88,8 +97,10 @@ class EngineResult:
         self.reason, self.failed = reason, True
         self.times_ms, self.round_sizes = [], []
 
-    def record(self, share_of_peak: float | None) -> bench.Engine:
+    def record(self, share_of_peak: float | None, ratio: float | None) -> bench.Engine:
         return bench.Engine(
+            is_rough=self.is_rough,
+            ratio=ratio,
             title=self.title,
             version=self.version,
             timings_ms=_timings(self.times_ms),
@@ -105,6 +116,7 @@ class EngineResult:
             first_ms=self.first_ms,
             peak_memory_bytes=self.peak_memory_bytes,
             base_memory_bytes=self.base_memory_bytes,
+            device_memory=self.device_memory,
             agreement=None
             if self.differences is None
             else [
@@ -153,12 +165,36 @@ class ModelResult:
         return self.engines[0]
 
     @property
+    def relaxed(self) -> EngineResult | None:
+        """Ours once more, where that was asked for."""
+        return next((engine for engine in self.engines if engine.name == RELAXED), None)
+
+    @property
     def best_peer(self) -> EngineResult | None:
+        return self.best_beside(self.ours)
+
+    def best_beside(self, ours: EngineResult) -> EngineResult | None:
+        """Of the peers that are as exact."""
         return min(
-            (engine for engine in self.engines[1:] if engine.times_ms),
+            (engine for engine in self.engines if engine.times_ms and self._match(ours, engine)),
             key=lambda engine: engine.median_ms or 0.0,
             default=None,
         )
+
+    def _match(self, ours: EngineResult, engine: EngineResult) -> bool:
+        """Float32 is compared with float32, and what is rough with what is, if there is any."""
+        if not engine.is_peer:
+            return False
+        rough = [each for each in self.engines if each.is_peer and each.is_rough and each.times_ms]
+        return engine.is_rough == (ours.is_rough and bool(rough))
+
+    def ratio_to(self, engine: EngineResult) -> float | None:
+        """Of the medians, ours that is as exact to this peer's."""
+        for ours in (self.ours, self.relaxed):
+            if ours is not None and self._match(ours, engine):
+                theirs = engine.median_ms
+                return ours.median_ms / theirs if ours.median_ms is not None and theirs else None
+        return None
 
     @property
     def ratio_to_best_peer(self) -> float | None:
@@ -170,7 +206,7 @@ class ModelResult:
     def share_of_peak(self, engine: EngineResult, peak: Peak) -> float | None:
         """Of the machine's arithmetic with as many threads."""
         most = peak.operations_per_s(self.data_type)
-        if engine.median_ms is None or most == 0:
+        if engine.median_ms is None or most == 0 or engine.is_elsewhere:
             return None
         return 2 * self.multiply_adds / (engine.median_ms / 1e3) / most
 
@@ -197,7 +233,7 @@ class ModelResult:
             ratio_to_best_peer=self.ratio_to_best_peer,
             best_peer=best.name if best else None,
             engines={
-                engine.name: engine.record(self.share_of_peak(engine, peak))
+                engine.name: engine.record(self.share_of_peak(engine, peak), self.ratio_to(engine))
                 for engine in self.engines
             },
             clients=None if self.clients is None else self.clients.record(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from halyard import conditions
+from halyard import conditions, device_memory
 from halyard.bench import tflite_lines
 from halyard.bench.clients import Latencies
 from halyard.bench.pair import Pair
@@ -23,9 +23,13 @@ from halyard.terminal import Terminal
 
 def print_peers(terminal: Terminal, found: Sequence[FoundPeer]) -> None:
     """Before anything takes long: who wants ratios need not wait for a run without them."""
+    told = set()
     for entry in found:
         text = entry.version if entry.available else f"left out: {entry.reason}"
-        terminal.detail(f"{entry.peer.title:12}  {text}")
+        title = _FAMILIES.get(entry.peer.family, entry.peer.title)
+        if (title, text) not in told:
+            told.add((title, text))
+            terminal.detail(f"{title:12}  {text}")
     if not any(entry.available for entry in found):
         terminal.line("No peer is there: there will be times, and no ratios.")
     elif any(entry.peer.name == "litert" and not entry.available for entry in found):
@@ -50,7 +54,9 @@ def print_peaks(terminal: Terminal, peaks: Mapping[int, Peak]) -> None:
     )
 
 
-_NUMBERS = ["ms", "quartiles", "runs", "prepare", "memory", "of peak"]
+_NUMBERS = ["ms", "ratio", "quartiles", "runs", "prepare", "memory", "of peak"]
+# Of peers that are one package.
+_FAMILIES = {"torch": "PyTorch"}
 
 
 def print_model(terminal: Terminal, result: ModelResult, peak: Peak) -> None:
@@ -72,6 +78,8 @@ def print_model(terminal: Terminal, result: ModelResult, peak: Peak) -> None:
             terminal.detail(f"{kind if engine.failed else ''}{engine.title}: {engine.reason}")
         for note in engine.notes:
             terminal.detail(f"note  {engine.title}: {note}")
+        if held := device_memory.text(engine.device_memory):
+            terminal.detail(f"{engine.title}: {held}")
     print_tflite_lines(terminal, result.ours)
 
 
@@ -212,9 +220,11 @@ def print_nodes(terminal: Terminal, result: ModelResult, peak: Peak) -> None:
 def _row(engine: EngineResult, result: ModelResult, peak: Peak) -> list[str]:
     low, high = engine.quartiles_ms or (None, None)
     memory = engine.model_memory_bytes
+    ratio = result.ratio_to(engine)
     return [
         engine.title,
         _milliseconds(engine.median_ms),
+        "" if ratio is None else f"{ratio:.2f}",
         "-" if low is None else f"{_milliseconds(low)}-{_milliseconds(high)}",
         str(len(engine.times_ms)),
         f"{engine.prepare_ms or 0.0:.0f} ms",
@@ -229,18 +239,22 @@ def print_summary(
 ) -> None:
     rows = []
     for result in results:
-        ratio, best = result.ratio_to_best_peer, result.best_peer
-        rows.append(
-            [
-                result.model,
-                str(result.data_type),
-                str(result.threads),
-                _milliseconds(result.ours.median_ms),
-                "-" if ratio is None else f"{ratio:.2f}",
-                best.title if best else "-",
-                _percent(result.share_of_peak(result.ours, peaks[result.threads])),
-            ]
-        )
+        for ours in (result.ours, result.relaxed):
+            if ours is None:
+                continue
+            best = result.best_beside(ours)
+            mine, theirs = ours.median_ms, best.median_ms if best else None
+            rows.append(
+                [
+                    result.model,
+                    f"{result.data_type}{', relaxed' if ours is result.relaxed else ''}",
+                    str(result.threads),
+                    _milliseconds(mine),
+                    f"{mine / theirs:.2f}" if mine is not None and theirs else "-",
+                    best.title if best else "-",
+                    _percent(result.share_of_peak(ours, peaks[result.threads])),
+                ]
+            )
     terminal.table(
         ["model", "type", "threads", "ms", "ratio", "to", "of peak"],
         rows,

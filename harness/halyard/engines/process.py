@@ -68,6 +68,12 @@ class EngineProcess(Served):
         result = self._receive(expected_s)
         return [example.timings for example in result.examples]
 
+    def log(self) -> str:
+        """The end of what it wrote beside its answers."""
+        self._complaints.seek(0, os.SEEK_END)
+        self._complaints.seek(max(0, self._complaints.tell() - _COMPLAINT))
+        return self._complaints.read().decode(errors="replace")
+
     def _send(self, line: str) -> None:
         self._signal(signal.SIGCONT)
         assert self._process.stdin is not None
@@ -130,9 +136,7 @@ class EngineProcess(Served):
             words.append(
                 f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
             )
-        self._complaints.seek(0, os.SEEK_END)
-        self._complaints.seek(max(0, self._complaints.tell() - _COMPLAINT))
-        lines = self._complaints.read().decode(errors="replace").split("\n")
+        lines = self.log().split("\n")
         complaint = [line for line in lines if line.strip()]
         if complaint:
             # The runner prints its usage after what is wrong.

@@ -8,7 +8,7 @@ import msgspec
 from halyard.machine import Peak
 from halyard.records.conditions import Conditions, Waited
 from halyard.records.record import Document, Error, Record
-from halyard.records.run import Device, Model, Node, Timings
+from halyard.records.run import Device, DeviceMemory, Model, Node, Timings
 from halyard.records.sustained import Sustained
 
 
@@ -37,8 +37,9 @@ class OutputAgreement(Record, frozen=True, kw_only=True):
 
 
 class Engine(Record, frozen=True, kw_only=True):
-    """`rounds_ms` are the executions that count, or some of them where there are very many, by the
-    rounds of the turns that engines take."""
+    """`is_rough`: it need not compute in float32. `ratio`: of a peer, the median of ours that is as
+    exact over its own. `rounds_ms` are the executions that count, or some of them where there are
+    very many, by the rounds of the turns that engines take."""
 
     title: str
     version: str
@@ -53,11 +54,14 @@ class Engine(Record, frozen=True, kw_only=True):
     first_ms: float | None
     peak_memory_bytes: int | None
     base_memory_bytes: int | None
+    device_memory: DeviceMemory | None = None
     agreement: list[OutputAgreement] | None
     failed: bool
     reason: str
     notes: list[str]
     share_of_peak: float | None
+    is_rough: bool = False
+    ratio: float | None = None
 
 
 class Latencies(Record, frozen=True, kw_only=True):
