@@ -64,6 +64,12 @@ Status take(const BackendOption& option, GpuSettings& settings) {
         settings.choice.device = option.value;
     } else if (option.name == "library") {
         settings.choice.library = option.value;
+    } else if (option.name == "cuda") {
+        settings.choice.cuda = option.value;
+    } else if (option.name == "series") {
+        constexpr std::array<std::string_view, 2> kSwitch = {"off", "on"};
+        HALYARD_ASSIGN_OR_RETURN(const size_t isOn, wordOf(option, kSwitch));
+        settings.choice.keepsSeries = isOn == 1;
     } else if (option.name == "profiling") {
         if (option.value != "on" && option.value != "off") {
             return invalidArgument("GpuAcc's profiling is \"on\" or \"off\", not \"" +
@@ -99,11 +105,10 @@ Result<std::unique_ptr<const Backend>> openGpuAcc(Options options) {
 constexpr std::array kBackends = {
         BackendRow{.name = kLastResort, .open = openCpuRef, .options = ""},
         BackendRow{.name = "CpuAcc", .open = openCpuAcc, .options = "features"},
-        BackendRow{
-                .name = "GpuAcc",
-                .open = openGpuAcc,
-                .options =
-                        "compiler,device,library,profiling,tuning-file,tuning-level,tuning-mode"},
+        BackendRow{.name = "GpuAcc",
+                   .open = openGpuAcc,
+                   .options = "compiler,cuda,device,library,profiling,series,tuning-file,tuning-"
+                              "level,tuning-mode"},
 };
 
 bool isAmong(std::string_view list, std::string_view name) {

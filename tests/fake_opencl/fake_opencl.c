@@ -617,6 +617,12 @@ cl_int clWaitForEvents(cl_uint count, const cl_event* events) {
 cl_int clReleaseEvent(cl_event event) {
     return release("clReleaseEvent", event);
 }
+void* clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char* name) {
+    (void)platform;
+    (void)name;
+    return NULL;
+}
+
 cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info what, size_t size, void* to,
                                size_t* needed) {
     FAILS(clGetEventProfilingInfo)

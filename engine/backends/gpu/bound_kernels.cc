@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/backends/gpu/opencl/failure.h"
+#include "engine/base/log.h"
 
 namespace halyard::engine::gpu {
 namespace {
@@ -20,6 +21,8 @@ constexpr size_t kMostGroups = 65535;
 constexpr int kBlockShift = 59;
 constexpr size_t kMostBlocks = 32;
 constexpr cl_ulong kUnset = ~cl_ulong{0};
+// One launch is as quick by itself.
+constexpr size_t kFewestInSeries = 2;
 
 }  // namespace
 
@@ -32,7 +35,7 @@ Status BoundKernels::bind(uint64_t plan, std::span<const Launch> launches) {
         std::rotate(found, found + 1, mBound.end());
         return {};
     }
-    BoundPlan bound = {.plan = plan, .launches = {}, .bases = {}};
+    BoundPlan bound = {.plan = plan, .launches = {}, .bases = {}, .series = {}};
     bound.launches.reserve(launches.size());
     for (const Launch& launch : launches) {
         HALYARD_ASSIGN_OR_RETURN(BoundLaunch one, bindOne(launch));
@@ -148,6 +151,43 @@ Status BoundKernels::enqueue(size_t index, GpuQueue& queue, const Checkpoint& ch
         }
     }
     return {};
+}
+
+Status BoundKernels::record(BoundPlan& plan, const GpuQueue& queue) {
+    std::vector<GpuQueue::RecordedLaunch> launches;
+    for (const BoundLaunch& bound : plan.launches) {
+        for (const GpuQueue::Range& range : bound.ranges) {
+            launches.push_back({.kernel = bound.kernel.get(), .range = &range});
+            plan.series.work += range.work;
+        }
+    }
+    HALYARD_ASSIGN_OR_RETURN(plan.series.recording, queue.record(launches));
+    return {};
+}
+
+Result<bool> BoundKernels::replay(GpuQueue& queue, const Checkpoint& checkpoint) {
+    BoundPlan& plan = mBound.back();
+    Series& series = plan.series;
+    if (series.isImpossible || !queue.canRecord() || plan.launches.size() < kFewestInSeries ||
+        series.runs++ == 0) {
+        return false;
+    }
+    if (series.recording.get() == nullptr) {
+        const Status recorded = record(plan, queue);
+        // One that takes long is to go in parts, between which somebody may stop it.
+        series.isImpossible = !recorded.ok() || series.work > GpuQueue::mostWork(mDevice->facts());
+        if (!recorded.ok()) {
+            log(LogLevel::WARNING,
+                "GpuAcc launches kernel by kernel: " + std::string(recorded.message()));
+        }
+        if (series.isImpossible) {
+            series.recording = RecordingHandle();
+            return false;
+        }
+    }
+    HALYARD_RETURN_IF_ERROR(
+            queue.enqueueRecording(series.recording.get(), series.work, checkpoint));
+    return true;
 }
 
 Status BoundKernels::enqueueTraced(size_t index, GpuQueue& queue, const Checkpoint& checkpoint) {

@@ -55,6 +55,7 @@ class BoundKernels final : public PieceState {
             return {};
         }
         plan.bases.clear();
+        plan.series = {};
         for (BoundLaunch& bound : plan.launches) {
             mPlaced.clear();
             for (const auto& argument : bound.launch->arguments) {
@@ -70,6 +71,10 @@ class BoundKernels final : public PieceState {
 
     // Enqueues the launch with this index among those that are bound and placed.
     Status enqueue(size_t index, GpuQueue& queue, const Checkpoint& checkpoint);
+    // Enqueues them all, in their order, as a series that the device has kept from the run before.
+    // False: it has kept none, and each is to be enqueued. A series is worth making once a second
+    // run finds everything where it was.
+    Result<bool> replay(GpuQueue& queue, const Checkpoint& checkpoint);
     // The same for GpuQueue::finishTraced().
     Status enqueueTraced(size_t index, GpuQueue& queue, const Checkpoint& checkpoint);
 
@@ -87,14 +92,23 @@ class BoundKernels final : public PieceState {
         std::vector<cl_ulong> offsets;  // per argument that is an operand, the same
         std::vector<GpuQueue::Range> ranges;
     };
+    // Of a plan's launches with the arguments that they have.
+    struct Series {
+        uint64_t runs = 0;
+        uint64_t work = 0;
+        RecordingHandle recording;
+        bool isImpossible = false;
+    };
     struct BoundPlan {
         uint64_t plan = 0;
         std::vector<BoundLaunch> launches;
         std::vector<Placed> bases;  // that the operands were placed by; none: not all are
+        Series series;
     };
 
     Result<BoundLaunch> bindOne(const Launch& launch) const;
     std::vector<GpuQueue::Range> rangesOf(const Launch& launch) const;
+    static Status record(BoundPlan& plan, const GpuQueue& queue);
     // Where mPlaced has them.
     Status setOperands(BoundLaunch& bound) const;
 

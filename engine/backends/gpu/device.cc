@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backends/gpu/cuda/cuda_driver.h"
+#include "engine/backends/gpu/cuda/opencl_on_cuda.h"
 #include "engine/backends/gpu/opencl/failure.h"
 #include "engine/base/log.h"
 
@@ -25,8 +27,14 @@ constexpr size_t kFewestItems = 128;
 constexpr size_t kTileItems = 256;
 constexpr size_t kTileBytes = size_t{32} << 10;
 
+// NVIDIA's, of where a device is.
+constexpr cl_device_info kPciBus = 0x4008;
+constexpr cl_device_info kPciSlot = 0x4009;
+constexpr cl_device_info kPciDomain = 0x400A;
+
 struct Candidate {
     cl_device_id id = nullptr;
+    cl_platform_id platform = nullptr;
     DeviceFacts facts;
     std::string refusal;  // why GpuAcc can't use it; empty: it can
 };
@@ -119,9 +127,10 @@ std::string refusalOf(Asker& ask, const DeviceFacts& facts) {
     return "";
 }
 
-Candidate examine(const OpenCl& cl, const std::string& platform, cl_device_id id) {
+Candidate examine(const OpenCl& cl, cl_platform_id platformId, const std::string& platform,
+                  cl_device_id id) {
     Asker ask(cl, id);
-    Candidate candidate = {.id = id, .facts = {}, .refusal = {}};
+    Candidate candidate = {.id = id, .platform = platformId, .facts = {}, .refusal = {}};
     DeviceFacts& facts = candidate.facts;
     facts.platform = platform;
     facts.name = ask.text(CL_DEVICE_NAME);
@@ -165,7 +174,7 @@ Result<std::vector<Candidate>> listAll(const OpenCl& cl) {
             continue;
         }
         for (cl_uint j = 0; j < std::min(count, kMostDevices); ++j) {
-            candidates.push_back(examine(cl, platform, ids[j]));
+            candidates.push_back(examine(cl, platforms[i], platform, ids[j]));
         }
     }
     return candidates;
@@ -222,6 +231,43 @@ const Candidate* choose(const std::vector<Candidate>& candidates, const std::str
     return best;
 }
 
+// The chosen device by way of CUDA's driver.
+Result<OpenClOnCuda> findOnCuda(const std::shared_ptr<const OpenCl>& cl, cl_device_id id,
+                                const std::string& cuda) {
+    Asker ask(*cl, id);
+    const PciAddress address = {.domain = static_cast<int>(ask.number<cl_uint>(kPciDomain)),
+                                .bus = static_cast<int>(ask.number<cl_uint>(kPciBus)),
+                                .slot = static_cast<int>(ask.number<cl_uint>(kPciSlot))};
+    HALYARD_RETURN_IF_ERROR(ask.status().withContext("OpenCL does not tell where the device is"));
+    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const CudaDriver> driver,
+                             CudaDriver::load(cuda == "on" ? "" : cuda));
+    return openClOnCuda(std::move(driver), cl, id, address);
+}
+
+// Functions that do more for the chosen device, or do it faster, take the place of OpenCL's.
+Status extend(const DeviceChoice& choice, const Candidate& chosen,
+              std::shared_ptr<const OpenCl>& cl, cl_device_id& id, DeviceFacts& facts) {
+    if (choice.cuda != "off" && (!choice.cuda.empty() || facts.mayHavePtx)) {
+        Result<OpenClOnCuda> found = findOnCuda(cl, id, choice.cuda);
+        if (found.ok()) {
+            cl = std::move(found->cl);
+            id = found->id;
+            facts.through = std::move(found->version);
+            return {};
+        }
+        const std::string why(found.status().message());
+        if (!choice.cuda.empty()) {
+            return unavailable("CUDA was asked for: " + why);
+        }
+        log(LogLevel::INFO, "GpuAcc goes without CUDA: " + why);
+    }
+    if (choice.keepsSeries) {
+        HALYARD_ASSIGN_OR_RETURN(cl, OpenCl::withCommandBuffers(*cl, chosen.platform));
+        facts.through = "command buffers";
+    }
+    return {};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Device>> Device::open(const DeviceChoice& choice) {
@@ -235,19 +281,19 @@ Result<std::shared_ptr<const Device>> Device::open(const DeviceChoice& choice) {
                        : invalidArgument("there is no OpenCL device \"" + choice.device + "\"" +
                                          there);
     }
+    DeviceFacts facts = chosen->facts;
+    cl_device_id id = chosen->id;
+    HALYARD_RETURN_IF_ERROR(extend(choice, *chosen, cl, id, facts));
     cl_int code = CL_SUCCESS;
-    const cl_context context =
-            cl->clCreateContext(nullptr, 1, &chosen->id, nullptr, nullptr, &code);
+    const cl_context context = cl->clCreateContext(nullptr, 1, &id, nullptr, nullptr, &code);
     if (code != CL_SUCCESS || context == nullptr) {
         return unavailable("clCreateContext() failed on " + chosen->facts.name + ": " +
                            nameOf(code));
     }
     ContextHandle owned(cl, context);
-    DeviceFacts facts = chosen->facts;
     facts.prefersTiles = (choice.tilesAnywhere || !isProcessor(*chosen)) &&
                          facts.groupSize >= kTileItems && facts.localBytes >= kTileBytes;
-    return std::make_shared<const Device>(std::move(cl), chosen->id, std::move(facts),
-                                          std::move(owned));
+    return std::make_shared<const Device>(std::move(cl), id, std::move(facts), std::move(owned));
 }
 
 Status Device::usable() const {

@@ -38,15 +38,24 @@ struct DeviceFacts {
     bool mayHavePtx = false;
     bool dividesExactly = false;  // float32 is divided and its roots are taken as IEEE says
 
+    std::string through = {};  // what OpenCL's functions are done by, where that is not OpenCL
+
     // Whether a quotient of float32 can be had as IEEE rounds it.
     bool canDivide() const { return dividesExactly || hasDoubles; }
     // What a compiled program depends on.
-    std::string identity() const { return platform + "; " + name + "; " + driver; }
+    std::string identity() const {
+        return platform + "; " + name + "; " + driver + (through.empty() ? "" : "; " + through);
+    }
 };
 
 struct DeviceChoice {
     std::string library;  // a path or name; empty: the usual ones
     std::string device;   // a number in the order of the list, or part of a name; empty: the best
+    // "on", "off", or a path or name of CUDA's library; empty: where NVIDIA's device has it.
+    std::string cuda = {};
+    // Series of launches are kept where the device says that it can (cl_khr_command_buffer, which
+    // is provisional). By CUDA they always are.
+    bool keepsSeries = false;
     // Tiles where they fit, on processors as well: for tests.
     bool tilesAnywhere = false;
 };

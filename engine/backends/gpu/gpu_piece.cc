@@ -303,7 +303,8 @@ Status GpuShaped::placeOperands(const RunArguments& arguments, BoundKernels& ker
 
 Status GpuShaped::enqueueSteps(const RunArguments& arguments, BoundKernels& kernels,
                                GpuQueue& queue) const {
-    for (size_t i = 0; i < mPlan.launches.size(); ++i) {
+    HALYARD_ASSIGN_OR_RETURN(const bool isReplayed, kernels.replay(queue, arguments.checkpoint));
+    for (size_t i = isReplayed ? mPlan.launches.size() : 0; i < mPlan.launches.size(); ++i) {
         if (i % kLaunchesPerCheck == 0 && arguments.checkpoint.expired()) {
             return arguments.checkpoint.check("while kernels were enqueued");
         }

@@ -259,6 +259,36 @@ Status GpuQueue::enqueue(cl_kernel kernel, const Range& range, const Checkpoint&
     return pace(range.work, mQueue.get(), checkpoint);
 }
 
+Result<RecordingHandle> GpuQueue::record(std::span<const RecordedLaunch> launches) const {
+    const OpenCl& cl = mDevice->cl();
+    cl_int code = CL_SUCCESS;
+    const cl_command_queue queue = mQueue.get();
+    RecordingHandle recording(mDevice->library(),
+                              cl.clCreateCommandBufferKHR(1, &queue, nullptr, &code));
+    HALYARD_RETURN_IF_ERROR(check(code, "clCreateCommandBufferKHR"));
+    for (const RecordedLaunch& launch : launches) {
+        HALYARD_RETURN_IF_ERROR(check(
+                cl.clCommandNDRangeKernelKHR(recording.get(), nullptr, nullptr, launch.kernel, 3,
+                                             launch.range->offset.data(),
+                                             launch.range->items.data(), launch.range->local.data(),
+                                             0, nullptr, nullptr, nullptr),
+                "clCommandNDRangeKernelKHR"));
+    }
+    HALYARD_RETURN_IF_ERROR(
+            check(cl.clFinalizeCommandBufferKHR(recording.get()), "clFinalizeCommandBufferKHR"));
+    return recording;
+}
+
+Status GpuQueue::enqueueRecording(cl_command_buffer_khr recording, uint64_t work,
+                                  const Checkpoint& checkpoint) {
+    mIsBusy = true;
+    cl_command_queue queue = mQueue.get();
+    HALYARD_RETURN_IF_ERROR(check(
+            mDevice->cl().clEnqueueCommandBufferKHR(1, &queue, recording, 0, nullptr, nullptr),
+            "clEnqueueCommandBufferKHR"));
+    return pace(work, queue, checkpoint);
+}
+
 Status GpuQueue::flush() {
     return check(mDevice->cl().clFlush(mQueue.get()), "clFlush");
 }

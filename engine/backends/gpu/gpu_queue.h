@@ -50,6 +50,18 @@ class GpuQueue final : public DeviceQueue {
     // What was enqueued begins without anybody's waiting for it.
     Status flush();
 
+    // Launches that the device is told of once and begins together, in their order, with the
+    // arguments that the kernels have now.
+    struct RecordedLaunch {
+        cl_kernel kernel = nullptr;
+        const Range* range = nullptr;
+    };
+    bool canRecord() const { return mDevice->cl().clCreateCommandBufferKHR != nullptr; }
+    Result<RecordingHandle> record(std::span<const RecordedLaunch> launches) const;
+    // `work`: of all its launches. One use of a recording at a time.
+    Status enqueueRecording(cl_command_buffer_khr recording, uint64_t work,
+                            const Checkpoint& checkpoint);
+
     // As enqueue(), with nothing else in the queue, and finishTraced() tells its time.
     Status enqueueTraced(cl_kernel kernel, const Range& range, const Checkpoint& checkpoint);
     // Waits for what was traced. The time that it took on the device.

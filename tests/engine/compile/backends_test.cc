@@ -55,7 +55,7 @@ TEST(OpenBackends, RefusesOptionsThatABackendDoesNotTake) {
     EXPECT_EQ(refusalOf({{.name = "GpuAcc", .options = {{.name = "features", .value = "avx2"}}}})
                       .message(),
               "backend GpuAcc has no option features; it takes "
-              "compiler,device,library,profiling,tuning-file,tuning-level,tuning-mode");
+              "compiler,cuda,device,library,profiling,series,tuning-file,tuning-level,tuning-mode");
     EXPECT_EQ(refusalOf({{.name = "GpuAcc", .options = {{.name = "profiling", .value = "yes"}}}})
                       .message(),
               "GpuAcc's profiling is \"on\" or \"off\", not \"yes\"");

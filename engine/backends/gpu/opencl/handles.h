@@ -44,6 +44,7 @@ using QueueHandle = Handle<cl_command_queue, &OpenCl::clReleaseCommandQueue>;
 using MemoryHandle = Handle<cl_mem, &OpenCl::clReleaseMemObject>;
 using ProgramHandle = Handle<cl_program, &OpenCl::clReleaseProgram>;
 using KernelHandle = Handle<cl_kernel, &OpenCl::clReleaseKernel>;
+using RecordingHandle = Handle<cl_command_buffer_khr, &OpenCl::clReleaseCommandBufferKHR>;
 using EventHandle = Handle<cl_event, &OpenCl::clReleaseEvent>;
 
 }  // namespace halyard::engine::gpu

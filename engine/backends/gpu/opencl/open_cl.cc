@@ -78,6 +78,28 @@ Result<std::shared_ptr<const OpenCl>> OpenCl::load(const std::string& path) {
     return unavailable("there is no OpenCL: none of " + tried + " loads");
 }
 
+Result<std::shared_ptr<const OpenCl>> OpenCl::withCommandBuffers(const OpenCl& cl,
+                                                                 cl_platform_id platform) {
+    auto extended = std::make_shared<OpenCl>(cl);
+    const char* missing = nullptr;
+    const auto find = [&](auto& function, const char* name) {
+        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
+                cl.clGetExtensionFunctionAddressForPlatform(platform, name));
+        if (function == nullptr) {
+            missing = name;
+        }
+    };
+    find(extended->clCreateCommandBufferKHR, "clCreateCommandBufferKHR");
+    find(extended->clCommandNDRangeKernelKHR, "clCommandNDRangeKernelKHR");
+    find(extended->clFinalizeCommandBufferKHR, "clFinalizeCommandBufferKHR");
+    find(extended->clEnqueueCommandBufferKHR, "clEnqueueCommandBufferKHR");
+    find(extended->clReleaseCommandBufferKHR, "clReleaseCommandBufferKHR");
+    if (missing != nullptr) {
+        return unavailable("the platform has no " + std::string(missing) + "()");
+    }
+    return std::shared_ptr<const OpenCl>(std::move(extended));
+}
+
 bool OpenCl::isLoaded(const std::string& path) {
     const auto isThere = [](const char* name) {
         void* const handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD);

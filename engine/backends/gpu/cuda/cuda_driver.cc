@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/gpu/cuda/cuda_driver.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <type_traits>
+#include <utility>
+
+namespace halyard::engine::gpu {
+namespace {
+
+constexpr std::array<const char*, 2> kUsualNames = {"libcuda.so.1", "libcuda.so"};
+
+Status unavailable(std::string why) {
+    return {StatusCode::UNAVAILABLE, std::move(why)};
+}
+
+Result<std::shared_ptr<const CudaDriver>> loadOne(const char* path) {
+    void* const handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+        const char* const reason = dlerror();
+        return unavailable(reason != nullptr ? reason : std::string(path) + " does not load");
+    }
+    auto driver = std::make_shared<CudaDriver>();
+    const char* missing = nullptr;
+    const auto find = [&](auto& function, const char* name) {
+        function =
+                reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+        if (function == nullptr) {
+            missing = name;
+        }
+    };
+#define HALYARD_CUDA_FUNCTION(name, parameters) find(driver->name, #name);
+#include "engine/backends/gpu/cuda/functions.inc"
+#undef HALYARD_CUDA_FUNCTION
+    if (missing != nullptr) {
+        dlclose(handle);
+        return unavailable(std::string(path) + " has no " + missing + "()");
+    }
+    if (const CUresult started = driver->cuInit(0); started != kCudaSuccess) {
+        return unavailable("cuInit() failed: " + driver->nameOf(started));
+    }
+    return std::shared_ptr<const CudaDriver>(std::move(driver));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const CudaDriver>> CudaDriver::load(const std::string& path) {
+    if (!path.empty()) {
+        return loadOne(path.c_str());
+    }
+    Status last;
+    for (const char* const name : kUsualNames) {
+        Result<std::shared_ptr<const CudaDriver>> driver = loadOne(name);
+        if (driver.ok()) {
+            return driver;
+        }
+        last = driver.status();
+    }
+    return last;
+}
+
+std::string CudaDriver::nameOf(CUresult result) const {
+    const char* name = nullptr;
+    const bool isKnown = cuGetErrorName(result, &name) == kCudaSuccess && name != nullptr;
+    return (isKnown ? std::string(name) : "CUDA error") + " (" + std::to_string(result) + ")";
+}
+
+}  // namespace halyard::engine::gpu
