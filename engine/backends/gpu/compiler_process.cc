@@ -341,6 +341,16 @@ Result<std::vector<uint8_t>> CompilerProcess::build(const std::string& source) {
     return ask(mSocket.get(), Kind::BUILD, source);
 }
 
+Result<std::vector<uint8_t>> CompilerProcess::build(
+        std::span<const std::unique_ptr<CompilerProcess>> processes, const std::string& source) {
+    for (const std::unique_ptr<CompilerProcess>& process : processes) {
+        if (const std::unique_lock lock(process->mMutex, std::try_to_lock); lock.owns_lock()) {
+            return ask(process->mSocket.get(), Kind::BUILD, source);
+        }
+    }
+    return processes.back()->build(source);
+}
+
 Result<int32_t> CompilerProcess::attempt(const std::string& source) {
     const std::lock_guard lock(mMutex);
     HALYARD_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes,

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,10 @@ class CompilerProcess {
     // then. UNAVAILABLE where none can be had.
     static Result<std::unique_ptr<CompilerProcess>> start(const DeviceChoice& choice,
                                                           std::chrono::milliseconds longest);
+
+    // By the first of the processes that is free, or else when the last is. There is one at least.
+    static Result<std::vector<uint8_t>> build(
+            std::span<const std::unique_ptr<CompilerProcess>> processes, const std::string& source);
 
     // The binary of a program for the device of the choice. INTERNAL where it does not build, with
     // the compiler's words, or where the compiler died or took too long; the next build finds

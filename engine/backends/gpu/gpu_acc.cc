@@ -2,8 +2,11 @@
 
 #include "engine/backends/gpu/gpu_acc.h"
 
+#include <algorithm>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "engine/backends/gpu/compiler_process.h"
 #include "engine/backends/gpu/gpu_memory.h"
@@ -22,10 +25,11 @@ constexpr int kPackingVersion = 1;
 class GpuAcc final : public Backend {
   public:
     GpuAcc(std::shared_ptr<const gpu::Device> device,
-           std::unique_ptr<gpu::CompilerProcess> compiler, const GpuSettings& settings)
+           std::vector<std::unique_ptr<gpu::CompilerProcess>> compilers,
+           const GpuSettings& settings)
         : mDevice(std::move(device)),
           mMemory(mDevice),
-          mPrograms(mDevice, std::move(compiler)),
+          mPrograms(mDevice, std::move(compilers)),
           mTuning(settings.tuning, mDevice->facts().identity()),
           mWritesTuning(settings.tuning.mode == gpu::TuningMode::UPDATE &&
                         !settings.tuning.file.empty()),
@@ -71,27 +75,46 @@ class GpuAcc final : public Backend {
     const bool mProfiles;
 };
 
-}  // namespace
+// Compilers at once: vendors' keep a processor busy for a tenth of a second with each program, and
+// some hundred megabytes while they are in use.
+constexpr unsigned kMostCompilers = 4;
 
-Result<std::unique_ptr<const Backend>> makeGpuAcc(const GpuSettings& settings) {
-    std::unique_ptr<gpu::CompilerProcess> compiler;
-    // What a vendor's library has started in this process would not be there in a fork of it.
-    if (settings.compilesApart && Library::canOpenAny() &&
-        !gpu::OpenCl::isLoaded(settings.choice.library)) {
+// None where no library loads, or no process can be had.
+std::vector<std::unique_ptr<gpu::CompilerProcess>> startCompilers(const GpuSettings& settings) {
+    std::vector<std::unique_ptr<gpu::CompilerProcess>> compilers;
+    const unsigned count =
+            settings.compilers != 0
+                    ? settings.compilers
+                    : std::clamp(std::thread::hardware_concurrency() / 2, 1U, kMostCompilers);
+    while (compilers.size() < count) {
         Result<std::unique_ptr<gpu::CompilerProcess>> started =
                 gpu::CompilerProcess::start(settings.choice, settings.longestBuild);
-        if (started.ok()) {
-            compiler = *std::move(started);
-        } else {
+        if (!started.ok() && compilers.empty()) {
             log(LogLevel::WARNING,
                 "GpuAcc compiles in this process: " + std::string(started.status().message()));
         }
+        if (!started.ok() || *started == nullptr) {
+            break;
+        }
+        compilers.push_back(*std::move(started));
+    }
+    return compilers;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<const Backend>> makeGpuAcc(const GpuSettings& settings) {
+    std::vector<std::unique_ptr<gpu::CompilerProcess>> compilers;
+    // What a vendor's library has started in this process would not be there in a fork of it.
+    if (settings.compilesApart && Library::canOpenAny() &&
+        !gpu::OpenCl::isLoaded(settings.choice.library)) {
+        compilers = startCompilers(settings);
     }
     HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const gpu::Device> device,
                              gpu::Device::open(settings.choice));
     log(LogLevel::INFO, "GpuAcc computes on " + device->facts().identity());
     return std::unique_ptr<const Backend>(
-            std::make_unique<GpuAcc>(std::move(device), std::move(compiler), settings));
+            std::make_unique<GpuAcc>(std::move(device), std::move(compilers), settings));
 }
 
 }  // namespace halyard::engine

@@ -16,6 +16,8 @@ struct GpuSettings {
     gpu::DeviceChoice choice = {};
     // Programs are compiled in a process of its own, which may hang or die. False: in this one.
     bool compilesApart = true;
+    // Of those; 0: as many as the processors are good for.
+    unsigned compilers = 0;
     // What compiling one may take there.
     std::chrono::milliseconds longestBuild = std::chrono::minutes(1);
     gpu::TuningSettings tuning = {};

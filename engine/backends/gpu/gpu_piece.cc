@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/backends/gpu/bound_kernels.h"
+#include "engine/backends/gpu/building.h"
 #include "engine/backends/gpu/fusion.h"
 #include "engine/backends/gpu/gpu_queue.h"
 #include "engine/backends/gpu/instructions.h"
@@ -228,13 +229,16 @@ Status GpuShaped::planSteps(const Checkpoint& checkpoint) {
 Status GpuShaped::planEach(const StepPlan::Environment& environment,
                            const Checkpoint& checkpoint) const {
     for (size_t step = 0; step < mLayout.steps.size(); ++step) {
-        // A program may have to be built.
         HALYARD_RETURN_IF_ERROR(checkpoint.check("while kernels were made ready"));
         StepPlan plan(environment, step);
         HALYARD_RETURN_IF_ERROR(planStep(plan).withContext(plan.node().label));
-        HALYARD_RETURN_IF_ERROR(plan.buildPrograms().withContext(plan.node().label));
+        if (environment.tuner != nullptr) {
+            // What is measured next has the device to itself.
+            HALYARD_RETURN_IF_ERROR(plan.buildPrograms());
+        }
     }
-    return {};
+    return buildPrograms(environment.layout, environment.plan.launches, environment.programs,
+                         environment.blobs, checkpoint);
 }
 
 Status GpuShaped::uploadTables(const Checkpoint& checkpoint) {

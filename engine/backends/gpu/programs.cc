@@ -78,9 +78,10 @@ Status keep(const Blobs& blobs, const std::string& name, std::string_view identi
 
 }  // namespace
 
-Programs::Programs(std::shared_ptr<const Device> device, std::unique_ptr<CompilerProcess> compiler)
+Programs::Programs(std::shared_ptr<const Device> device,
+                   std::vector<std::unique_ptr<CompilerProcess>> compilers)
     : mDevice(std::move(device)),
-      mCompiler(std::move(compiler)),
+      mCompilers(std::move(compilers)),
       mPrelude(preludeFor(mDevice->facts())) {}
 
 std::string Programs::sourceOf(const KernelFamily& family, const std::string& defines,
@@ -151,7 +152,7 @@ int32_t Programs::attempt(const KernelFamily& family, const std::string& defines
         std::memcpy(&number, kept.data(), sizeof number);
         return number;
     }
-    if (mCompiler == nullptr) {
+    if (mCompilers.empty()) {
         return number;
     }
     const auto known = [&]() -> std::optional<int32_t> {
@@ -163,7 +164,7 @@ int32_t Programs::attempt(const KernelFamily& family, const std::string& defines
         number = *known;
     } else {
         // Nobody who wants what is built already waits for this; two may try the same.
-        const Result<int32_t> attempted = mCompiler->attempt(source);
+        const Result<int32_t> attempted = mCompilers.front()->attempt(source);
         number = attempted.ok() ? *attempted : -1;
         const std::lock_guard lock(mMutex);
         mAttempts.emplace(source, number);
@@ -188,8 +189,9 @@ Result<std::shared_ptr<const Program>> Programs::make(const KernelFamily& family
                                                    family, blocks);
         }
     }
-    if (mCompiler != nullptr) {
-        HALYARD_ASSIGN_OR_RETURN(std::vector<uint8_t> binary, mCompiler->build(source));
+    if (!mCompilers.empty()) {
+        HALYARD_ASSIGN_OR_RETURN(std::vector<uint8_t> binary,
+                                 CompilerProcess::build(mCompilers, source));
         if (!binary.empty()) {
             if (Result<ProgramHandle> program = buildFromBinary(*mDevice, binary); program.ok()) {
                 return std::make_shared<const Program>(*std::move(program), std::move(binary),

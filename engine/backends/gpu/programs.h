@@ -57,8 +57,12 @@ class Program {
 // Those of one device. Thread-safe; several threads may build at once.
 class Programs {
   public:
-    // `compiler`: builds what is not kept; null: this process does.
-    Programs(std::shared_ptr<const Device> device, std::unique_ptr<CompilerProcess> compiler);
+    // `compilers`: build what is not kept, each one program at a time; none: this process does.
+    Programs(std::shared_ptr<const Device> device,
+             std::vector<std::unique_ptr<CompilerProcess>> compilers);
+
+    // Programs that can be built at once.
+    size_t compilers() const { return mCompilers.size(); }
 
     // `defines`: lines of "#define". What is built is put into `blobs`, and taken from there where
     // it is of the same text, device and driver. INTERNAL with the compiler's words where it does
@@ -84,7 +88,8 @@ class Programs {
                                                 std::span<const uint8_t> kept) const;
 
     const std::shared_ptr<const Device> mDevice;
-    const std::unique_ptr<CompilerProcess> mCompiler;
+    // The first is asked before the others: an idle one costs nothing until it is used.
+    const std::vector<std::unique_ptr<CompilerProcess>> mCompilers;
     const std::string mPrelude;  // before every text
     std::mutex mMutex;
     std::map<std::string, std::shared_ptr<const Program>> mBuilt;  // by the whole source

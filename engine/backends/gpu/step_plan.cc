@@ -3,10 +3,8 @@
 #include "engine/backends/gpu/step_plan.h"
 
 #include <cstddef>
-#include <set>
-#include <tuple>
-#include <variant>
 
+#include "engine/backends/gpu/building.h"
 #include "engine/backends/gpu/tuner.h"
 
 namespace halyard::engine::gpu {
@@ -72,42 +70,9 @@ Result<Launch*> StepPlan::launch(const KernelFamily& family, const std::string& 
     return &launch;
 }
 
-// The most that it can be: what crosses the piece's boundary may lie anywhere.
-size_t StepPlan::blocksOf(const Launch& launch) const {
-    using Role = LocalTensor::Role;
-    std::set<std::tuple<Operand::Place, Role, size_t>> blocks;
-    for (const auto& argument : launch.arguments) {
-        const auto* const operand = std::get_if<Operand>(&argument);
-        if (operand == nullptr) {
-            continue;
-        }
-        std::tuple<Operand::Place, Role, size_t> block = {operand->place, Role::INTERNAL, 0};
-        if (operand->place == Operand::Place::TENSOR) {
-            const LocalTensor& tensor = mEnvironment.layout.tensors[operand->local];
-            const bool crosses = tensor.role == Role::INPUT || tensor.role == Role::OUTPUT;
-            block = {Operand::Place::TENSOR,
-                     tensor.role == Role::INSIDE ? Role::INTERNAL : tensor.role,
-                     crosses ? tensor.position : 0};
-        }
-        if (operand->place == Operand::Place::FINDING ||
-            block == std::tuple(Operand::Place::TENSOR, Role::INTERNAL, size_t{0})) {
-            // All lie in one workspace.
-            std::get<0>(block) = Operand::Place::SCRATCH;
-        }
-        blocks.insert(block);
-    }
-    return blocks.size();
-}
-
 Status StepPlan::buildPrograms() {
-    for (Launch& launch : mEnvironment.plan.launches) {
-        if (launch.program == nullptr) {
-            HALYARD_ASSIGN_OR_RETURN(launch.program, mEnvironment.programs.get(
-                                                             *launch.family, launch.defines,
-                                                             blocksOf(launch), mEnvironment.blobs));
-        }
-    }
-    return {};
+    return gpu::buildPrograms(mEnvironment.layout, mEnvironment.plan.launches,
+                              mEnvironment.programs, mEnvironment.blobs, Checkpoint());
 }
 
 Status StepPlan::choose(std::string_view key, std::span<const Variant> variants) {

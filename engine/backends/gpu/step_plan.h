@@ -125,7 +125,6 @@ class StepPlan {
     Status choose(std::string_view key, std::span<const Variant> variants);
 
   private:
-    size_t blocksOf(const Launch& launch) const;
     Operand addTable(std::span<const std::byte> bytes);
 
     const Environment& mEnvironment;

@@ -106,9 +106,11 @@ std::unique_ptr<const Backend> openOnDevice(Products products, std::optional<siz
     Result<std::unique_ptr<const Backend>> opened =
             makeGpuAcc({.choice = {.library = "",
                                    .device = named != nullptr ? named : "pthread",
+                                   .keepsSeries = products.byTiles,
                                    .tilesAnywhere = products.byTiles},
                         // Both ways; once OpenCL is loaded there is one.
                         .compilesApart = products.byTiles,
+                        .compilers = 2,
                         .tuning = {.always = variant}});
     return opened.ok() ? *std::move(opened) : nullptr;
 }

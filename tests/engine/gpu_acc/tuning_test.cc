@@ -68,7 +68,8 @@ class GpuTuner : public testing::Test {
         mDevice = Device::open({.library = "", .device = named != nullptr ? named : "pthread"})
                           .value();
         mMemory = std::make_unique<GpuMemory>(mDevice);
-        mPrograms = std::make_unique<Programs>(mDevice, nullptr);
+        mPrograms = std::make_unique<Programs>(mDevice,
+                                               std::vector<std::unique_ptr<CompilerProcess>>());
         const TensorId x = mGraph->addTensor(float32({kCount}));
         addNode(*mGraph, Activate(), {x}, "node", {kCount});
         mLayout = layOut(mGraph, {.nodes = {0}, .inputs = {x}, .outputs = {x + 1}}).value();
