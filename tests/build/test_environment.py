@@ -136,3 +136,11 @@ def test_the_package_installs_with_debian_s_pip(
     )
     assert told.stdout.startswith(str(site)), told.stderr
     assert "Deploys, proves and measures" in run(made / "bin" / "halyard", "--help").stdout
+
+
+def test_what_only_some_machines_can_use_is_not_installed_for_the_tests() -> None:
+    """PyTorch brings all of CUDA along, which would take a fresh machine longer than the rest."""
+    done = run(sys.executable, ROOT / "tests" / "dependencies.py", ROOT / "pyproject.toml")
+    wanted = {re.split(r"[\[<>=]", line)[0] for line in done.stdout.split()}
+    assert {"numpy", "pytest", "onnxruntime", "scikit-build-core"} <= wanted
+    assert "torch" not in wanted
