@@ -10,7 +10,7 @@ import pytest
 
 from halyard import machine, native, zoo
 from halyard.bench import turns
-from halyard.bench.results import EngineResult, ModelResult, disagreement
+from halyard.bench.results import OURS, EngineResult, ModelResult, disagreement
 from halyard.bench.turns import Amount
 from halyard.compare import Difference
 from halyard.machine import Peak
@@ -81,7 +81,7 @@ def test_a_slow_engine_runs_less_often_and_the_others_as_often() -> None:
 def result_of(*medians: float | None) -> ModelResult:
     result = ModelResult("m", DataType.FLOAT32, 32, 1, 1_000_000, 0, "LiteRT")
     for number, median in enumerate(medians):
-        engine = EngineResult(f"engine{number}", f"Engine {number}")
+        engine = EngineResult(f"engine{number}" if number else OURS, f"Engine {number}")
         engine.times_ms = [] if median is None else [median - 1, median, median + 3]
         result.engines.append(engine)
     return result

@@ -38,7 +38,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"operations", "plots", "results", "settings", "statistics", "terminal", "validity"}),
     frozenset({"backends", "machine", "model", "progress", "records"}),
     frozenset({"cases", "compare", "onnx", "reference", "store", "tflite", "torch_nnapi", "vm"}),
-    frozenset({"conditions", "conversion", "devices", "html", "profile", "zoo"}),
+    frozenset({"conditions", "conversion", "device_memory", "devices", "html", "profile", "zoo"}),
     frozenset({"subject"}),
     frozenset({"hal_version", "runner"}),
     frozenset({"engines", "reach", "specs"}),

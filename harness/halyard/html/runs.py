@@ -29,7 +29,6 @@ class _Run(msgspec.Struct):
     message: str = ""
     log: str = ""
     pieces: int = 0
-    memory: dict[str, int] = {}
 
 
 _COLUMNS = blocks.columns(
