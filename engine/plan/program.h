@@ -52,9 +52,9 @@ struct ExecutionReport {
     std::vector<OutputReport> outputs;  // one per graph output
     // Inside the backends, and until what devices computed was in the host's memory.
     std::chrono::nanoseconds deviceTime{0};
-    size_t copies = 0;         // between the host's memory and that of devices
-    uint64_t copiedBytes = 0;  // by them
-    size_t arenaBytes = 0;     // of the outermost graph
+    size_t copies = 0;            // between the host's memory and that of devices
+    uint64_t copiedBytes = 0;     // by them
+    size_t arenaBytes = 0;        // of the outermost graph
     size_t deviceArenaBytes = 0;  // the same on devices
     size_t deviceTableBytes = 0;  // held there for the shapes of this run
 };
