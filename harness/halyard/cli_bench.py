@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command bench: our engine on a device, its peers on this machine, two that take turns."""
 
-import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import click
 from halyard import cli_values, conditions, hal_version, machine, zoo
 from halyard.backends import parse as parse_backends
 from halyard.bench import baseline as baselines
+from halyard.bench import cores as cpu_cores
 from halyard.bench import gpu, show
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.burners import Burners
@@ -92,7 +91,14 @@ _TYPES = "float32,quant8_signed"
     "--size", type=int, help="Of images, in pixels, or sequences, in steps. Left out: as published."
 )
 @click.option("--width", default=1.0, show_default=True, help="Of the layers, as a factor.")
-@click.option("--threads", default="1,2", show_default=True, metavar="LIST")
+@click.option(
+    "--threads",
+    default="1,2",
+    show_default=True,
+    metavar="LIST",
+    help="Each is measured beside the peers with as many. More than this machine's cores are left "
+    "out.",
+)
 @click.option(
     "--device",
     "device_name",
@@ -258,7 +264,7 @@ def bench(
     counts = _numbers(threads, "--threads", 1, 64)
     client_counts = _numbers(clients, "--clients", 1, 32) if clients is not None else []
     cores = _numbers(cpus, "--cpus", 0, 1023) if cpus is not None else []
-    _check_cores(cores)
+    cpu_cores.check(cores)
     config = config_of(device_name)
     asked = parse_backends(backends, known=config.kind != "adb")
     zoo.check(size, width)
@@ -314,13 +320,17 @@ def bench(
             for option, words in (("--a", words_a), ("--b", words_b))
         ]
         chosen = []
+    if is_here and words_a is None:
+        counts, left_out = cpu_cores.enough_for(counts, cores)
+        if left_out:
+            terminal.line(left_out)
     with open_shown(terminal, device_name, config) as device:
         if is_here and words_a is None:
             gpu.check(asked)
         site = _site(device, config, mode, instance, chosen_hal)
         found = _find_peers(terminal, chosen, peer_names is not None) if is_here else []
         print_conditions(terminal, device, conditions.read(device))
-        with _pinned(cores), Burners(burn) as burners:
+        with cpu_cores.pinned(cores), Burners(burn) as burners:
             peaks = _peaks(terminal, counts) if is_here and words_a is None else _no_peaks(counts)
             report = Report(
                 found,
@@ -461,24 +471,6 @@ def _refuse(options: Mapping[str, object], reason: str) -> None:
     for option, value in options.items():
         if value:
             raise ConfigError(f"{option} {reason}")
-
-
-def _check_cores(cores: Sequence[int]) -> None:
-    there = os.sched_getaffinity(0)
-    if not set(cores) <= there:
-        named = ",".join(map(str, sorted(there)))
-        raise ConfigError(f"--cpus names a core that is not to be had; there are {named}")
-
-
-@contextmanager
-def _pinned(cores: Sequence[int]) -> Iterator[None]:
-    """All that is started meanwhile has these cores; none: those that there are."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cores or before)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def _names(text: str, option: str) -> list[str]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import subprocess
@@ -62,6 +63,11 @@ def measure_peak(threads: int) -> Peak:
 
 def measure_peaks(threads: Sequence[int]) -> dict[int, Peak]:
     return {count: measure_peak(count) for count in threads}
+
+
+def cores() -> list[int]:
+    """Those that this process may use."""
+    return sorted(os.sched_getaffinity(0))
 
 
 def cpu_name() -> str:

@@ -343,7 +343,7 @@ def invoke(*arguments: str) -> Result:
 
 @pytest.fixture
 def _known_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its peers and its peak, which take seconds to learn."""
+    """Its peers and its peak, which take seconds to learn, and enough cores."""
     found = [
         LITERT,
         FoundPeer(PEERS[1], reason="it is not installed: pip install onnxruntime"),
@@ -352,6 +352,7 @@ def _known_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     by_name = {entry.peer.name: entry for entry in found}
     monkeypatch.setattr(Peer, "probe", lambda peer: by_name[peer.name])
     monkeypatch.setattr(machine, "measure_peak", lambda threads: replace(PEAK, threads=threads))
+    monkeypatch.setattr(machine, "cores", lambda: [0, 1])
 
 
 @needs_litert
@@ -385,6 +386,49 @@ def test_the_json_holds_all_results(tmp_path: Path) -> None:
             assert engine["share_of_peak"] > 0
     assert "left out: it is not installed: pip install onnxruntime" in done.output
     assert max(map(len, done.output.partition("Summary")[2].splitlines())) <= 80
+
+
+@needs_litert
+@pytest.mark.usefixtures("_known_machine")
+def test_ratios_stand_in_columns_by_threads_and_what_has_no_core_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    more = ("--types", "float32,quant8_signed", "--json", str(path))
+    done = invoke(*SMALL, "--threads", "1,2,4,16", *more)
+    assert done.exit_code == 0, done.output
+    assert "Left out: 4, 16 threads; this machine has 2 cores." in done.output
+    results = json.loads(path.read_text())["results"]
+    ratios = [f"{result['ratio_to_best_peer']:.2f}" for result in results]
+    lines = done.output.partition("Ratios to the best peer")[2].splitlines()
+    [head] = [line for line in lines if "threads" in line]
+    assert head.split() == ["model", "type", "1", "thread", "2", "threads"]
+    rows = [line.split() for line in lines if line.strip().startswith("small_classifier")]
+    assert rows == [
+        ["small_classifier", "float32", *ratios[:2]],
+        ["small_classifier", "quant8_signed", *ratios[2:]],
+    ]
+
+
+@needs_litert
+@pytest.mark.usefixtures("_known_machine")
+def test_one_number_of_threads_needs_no_columns() -> None:
+    done = invoke(*SMALL, "--threads", "2", "--types", "float32")
+    assert done.exit_code == 0, done.output
+    assert "Left out: 4" not in done.output
+    assert "Ratios to the best peer" not in done.output
+
+
+@pytest.mark.usefixtures("_known_machine")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--threads", "3,4"], "--threads 3,4: this machine has 2 cores"),
+        (["--threads", "2", "--cpus", "0"], "--threads 2: --cpus gives 1 core\n"),
+    ],
+)
+def test_threads_that_have_no_core_are_refused(words: Sequence[str], message: str) -> None:
+    done = invoke(*SMALL, *words)
+    assert done.exit_code == 2
+    assert message in done.output
 
 
 @needs_litert

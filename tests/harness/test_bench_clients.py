@@ -54,6 +54,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "_WARMUP_S", 0.01)
     monkeypatch.setattr(clients, "_WINDOW_S", (0.05, 0.05))
     monkeypatch.setattr(machine, "measure_peak", lambda threads: PEAK)
+    monkeypatch.setattr(machine, "cores", lambda: [0, 1])
 
 
 # ---- what counts --------------------------------------------------------------------------------

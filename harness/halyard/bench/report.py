@@ -15,7 +15,7 @@ from halyard.bench import csv_file
 from halyard.bench.pair import Pair
 from halyard.bench.results import ModelResult, Skipped
 from halyard.bench.site import Site
-from halyard.bench.table import print_left_out, print_peaks, print_summary
+from halyard.bench.table import print_left_out, print_peaks, print_ratios, print_summary
 from halyard.engines.peers import FoundPeer
 from halyard.machine import Peak
 from halyard.records import bench
@@ -57,6 +57,7 @@ class Report:
         if self.results:
             terminal.heading("Summary")
             print_summary(terminal, self.results, self.peaks)
+            print_ratios(terminal, self.results)
         print_left_out(terminal, self.results)
         if not self.complete:
             terminal.line("It did not come to its end: this is what was measured until then.")

@@ -199,9 +199,13 @@ class ModelResult:
     @property
     def ratio_to_best_peer(self) -> float | None:
         """Of the medians: less than 1 is faster."""
-        best = self.best_peer
-        ours, theirs = self.ours.median_ms, best.median_ms if best else None
-        return ours / theirs if ours is not None and theirs else None
+        return self.ratio_of(self.ours)
+
+    def ratio_of(self, ours: EngineResult) -> float | None:
+        """Of the medians, ours or the relaxed one's to that of its best peer."""
+        best = self.best_beside(ours)
+        mine, theirs = ours.median_ms, best.median_ms if best else None
+        return mine / theirs if mine is not None and theirs else None
 
     def share_of_peak(self, engine: EngineResult, peak: Peak) -> float | None:
         """Of the machine's arithmetic with as many threads."""

@@ -9,6 +9,7 @@ from halyard import conditions, device_memory
 from halyard.bench import tflite_lines
 from halyard.bench.clients import Latencies
 from halyard.bench.pair import Pair
+from halyard.bench.ratios import Grid, Ratio
 from halyard.bench.results import EngineResult, ModelResult, disagreement
 from halyard.devices.device import Device
 from halyard.durations import milliseconds
@@ -242,15 +243,14 @@ def print_summary(
         for ours in (result.ours, result.relaxed):
             if ours is None:
                 continue
-            best = result.best_beside(ours)
-            mine, theirs = ours.median_ms, best.median_ms if best else None
+            best, ratio = result.best_beside(ours), result.ratio_of(ours)
             rows.append(
                 [
                     result.model,
                     f"{result.data_type}{', relaxed' if ours is result.relaxed else ''}",
                     str(result.threads),
-                    _milliseconds(mine),
-                    f"{mine / theirs:.2f}" if mine is not None and theirs else "-",
+                    _milliseconds(ours.median_ms),
+                    "-" if ratio is None else f"{ratio:.2f}",
                     best.title if best else "-",
                     _percent(result.share_of_peak(ours, peaks[result.threads])),
                 ]
@@ -260,6 +260,28 @@ def print_summary(
         rows,
         numbers=["threads", "ms", "ratio", "of peak"],
     )
+
+
+def print_ratios(terminal: Terminal, results: Sequence[ModelResult]) -> None:
+    """How they change with the number of threads; nothing where there is but one."""
+    if len({result.threads for result in results}) < 2:
+        return
+    ratios = []
+    for result in results:
+        for ours in (result.ours, result.relaxed):
+            if ours is not None:
+                word = ", relaxed" if ours is result.relaxed else ""
+                ratios.append(
+                    Ratio(
+                        result.model,
+                        f"{result.data_type}{word}",
+                        result.threads,
+                        result.ratio_of(ours),
+                    )
+                )
+    grid = Grid.of(ratios)
+    terminal.heading("Ratios to the best peer")
+    terminal.table(grid.head, grid.rows, numbers=grid.numbers)
 
 
 def print_left_out(terminal: Terminal, results: Sequence[ModelResult]) -> None:

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cores that engines have, and how many threads these are enough for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from halyard import machine
+from halyard.bench.ratios import threads
+from halyard.errors import ConfigError
+
+
+def check(cores: Sequence[int]) -> None:
+    there = machine.cores()
+    if not set(cores) <= set(there):
+        named = ",".join(map(str, there))
+        raise ConfigError(f"--cpus names a core that is not to be had; there are {named}")
+
+
+def enough_for(counts: Sequence[int], cores: Sequence[int]) -> tuple[list[int], str]:
+    """The numbers of threads that have a core each, and what to say of the others: threads that
+    wait for each other tell nothing of a machine that has more. Without `cores` all of this
+    machine's count. ConfigError where none is left."""
+    many = len(cores or machine.cores())
+    fitting = [count for count in counts if count <= many]
+    others = [count for count in counts if count > many]
+    here = f"{'--cpus gives' if cores else 'this machine has'} {many} core{'s' * (many != 1)}"
+    if not fitting:
+        raise ConfigError(f"--threads {','.join(map(str, counts))}: {here}")
+    if not others:
+        return fitting, ""
+    words = [*map(str, others[:-1]), threads(others[-1])]
+    return fitting, f"Left out: {', '.join(words)}; {here}."
+
+
+@contextmanager
+def pinned(cores: Sequence[int]) -> Iterator[None]:
+    """All that is started meanwhile has these cores; none: those that there are."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores or before)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
