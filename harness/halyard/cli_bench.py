@@ -13,7 +13,7 @@ from halyard import cli_values, conditions, hal_version, machine, zoo
 from halyard.backends import parse as parse_backends
 from halyard.bench import baseline as baselines
 from halyard.bench import cores as cpu_cores
-from halyard.bench import gpu, show
+from halyard.bench import gpu, show, timed
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.burners import Burners
 from halyard.bench.pair import Spec
@@ -169,7 +169,8 @@ _TYPES = "float32,quant8_signed"
     nargs=2,
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
     metavar="FILE FILE",
-    help="Measure nothing: compare two --json, the earlier one first.",
+    help="Measure nothing: compare two --json, the earlier one first. The exit code is 1 where "
+    f"ours is slower by more than {100 * baselines.NOISE:g} %, or --fail-above, and not by chance.",
 )
 @click.option(
     "--show",
@@ -246,17 +247,18 @@ def bench(
     written = {"--json": json_path, "--csv": csv_path, "--results": results_path}
     if compared is not None:
         _refuse(written, "is for what is measured, and --compare measures nothing")
-        before, after = map(baselines.read, compared)
-        sys.exit(1 if baselines.judge(terminal, before, after, fail_above) else 0)
+        before, after = map(timed.read, compared)
+        allowed = baselines.NOISE if fail_above is None else fail_above
+        sys.exit(1 if baselines.judge(terminal, before, after, allowed) else 0)
     if shown is not None:
         _refuse(written, "is for what is measured, and --show measures nothing")
-        document = baselines.read(shown)
+        document = timed.read(shown)
         if not isinstance(document, Bench):
             raise ConfigError(f"--show {shown}: halyard bench --json has not written it")
         show.show(terminal, document)
         return
     check_baseline(baseline, fail_above)
-    earlier = baselines.read(baseline) if baseline is not None else None
+    earlier = timed.read(baseline) if baseline is not None else None
     chosen_hal = hal_version.one_version(hal)
     named = _models(models_argument, models)
     names = named or list(zoo.NAMES)

@@ -24,7 +24,7 @@ from halyard import (
 )
 from halyard.backends import parse as parse_backends
 from halyard.bench import baseline as baselines
-from halyard.bench import csv_file, sustained, tflite_lines
+from halyard.bench import csv_file, sustained, tflite_lines, timed
 from halyard.bench.table import print_conditions, print_sustained
 from halyard.cli_device import check_lasting, device_option, open_shown
 from halyard.cli_group import examples
@@ -219,7 +219,7 @@ def run(
 ) -> None:
     """Runs a model on a device and compares it with LiteRT."""
     check_baseline(baseline, fail_above)
-    earlier = baselines.read(baseline) if baseline is not None else None
+    earlier = timed.read(baseline) if baseline is not None else None
     choice = parse_hal(hal)
     config = config_of(name)
     # A phone may have a service of its own, and that knows what it has.

@@ -123,10 +123,6 @@ class Comparison:
     def significant(self) -> bool:
         return self.p < SIGNIFICANCE
 
-    def slower_by(self, share: float) -> bool:
-        """By more than that share of the time before, and not by chance."""
-        return self.significant and self.ratio > 1 + share
-
 
 Test = Callable[[Values, Values], Comparison]
 
@@ -192,6 +188,17 @@ def wilcoxon(differences: Values) -> float:
         return _two_sided(_wilcoxon_counts(n), min(positive, total - positive))
     tied = float((ties**3 - ties).sum()) / 48
     return _normal(abs(positive - total / 2), n * (n + 1) * (2 * n + 1) / 24 - tied)
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """The p-values of several tests, each raised so that the chance that any of them finds what is
+    not there is no more than that of one test: Holm's step-down procedure."""
+    adjusted = [1.0] * len(values)
+    most = 0.0
+    for place, index in enumerate(sorted(range(len(values)), key=lambda index: values[index])):
+        most = max(most, min(1.0, (len(values) - place) * values[index]))
+        adjusted[index] = most
+    return adjusted
 
 
 def _ranks(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

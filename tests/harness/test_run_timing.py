@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from halyard import cli_run, conditions, records
-from halyard.bench import baseline, sustained
+from halyard.bench import sustained, timed
 from halyard.cli import cli
 from halyard.cli_timing import Timing
 from halyard.conditions import UNKNOWN
@@ -99,9 +99,9 @@ def test_a_run_is_compared_with_an_earlier_one(tmp_path: Path, factor: float, co
 def test_two_runs_are_compared_by_blocks_of_executions(tmp_path: Path) -> None:
     content, _ = ran(tmp_path, "--repeat", "60")
     [run] = records.decode(json.dumps(content).encode(), Run)
-    assert [len(block) for block in baseline._blocks(run.samples_ms)] == [6] * 10
-    assert [len(block) for block in baseline._blocks(run.samples_ms[:19])] == [19]
-    assert baseline._blocks([]) == []
+    assert [len(block) for block in timed._blocks(run.samples_ms)] == [6] * 10
+    assert [len(block) for block in timed._blocks(run.samples_ms[:19])] == [19]
+    assert timed._blocks([]) == []
 
 
 def test_what_the_device_does_not_tell_is_said(tmp_path: Path) -> None:

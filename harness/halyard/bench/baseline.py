@@ -1,46 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether times of today differ from those of an earlier benchmark, or of any other one."""
+"""Whether times of today differ from those of an earlier benchmark, or of any other one.
+
+A machine is not the same from one day to another, so that where the same peers were timed beside
+ours both times, what is compared is our time in units of theirs, round by round.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from halyard import records
-from halyard.bench.results import OURS
-from halyard.errors import HalyardError
-from halyard.records.bench import Bench, Result
-from halyard.records.run import Device, Model, Run
-from halyard.statistics import Comparison, compare
+from halyard.bench.results import OURS, RELAXED
+from halyard.bench.timed import Documents, Sampled, Timed
+from halyard.errors import ConfigError
+from halyard.statistics import SIGNIFICANCE, Comparison, compare, holm
 from halyard.terminal import Terminal
 
+# Two runs of the same program may differ by as much, by where its memory happens to lie: rounds of
+# one run, which share that, don't show it.
+NOISE = 0.03
 # Executions of a round are alike, rounds are not: they are what is sampled. From so many on.
 _ROUNDS = 6
-# Of executions without rounds.
-_BLOCKS = 10
 
-_NUMBERS = ["ms before", "after", "ratio", "interval", "p"]
+_NUMBERS = ["before", "after", "ratio", "beside", "interval"]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One engine on one model."""
+    """One engine on one model. `beside`: of our time over that of the peers `yardstick`; None where
+    no peer was timed alike both times. `p` is that of the decisive one, for as many models as there
+    are."""
 
     model: str
     engine: str
     comparison: Comparison
+    beside: Comparison | None = None
+    yardstick: Sequence[str] = ()
+    p: float = 1.0
 
     @property
     def is_ours(self) -> bool:
-        return self.engine == OURS
+        return self.engine in (OURS, RELAXED)
 
-    def verdict(self) -> str:
-        if not self.comparison.significant:
+    @property
+    def decisive(self) -> Comparison:
+        return self.beside or self.comparison
+
+    @property
+    def ratio(self) -> float:
+        return self.decisive.ratio
+
+    def verdict(self, share: float = 0.0) -> str:
+        """What is within the share, or may be chance, is the same."""
+        if self.p >= SIGNIFICANCE or 1 / (1 + share) <= self.ratio <= 1 + share:
             return "same"
-        return "slower" if self.comparison.ratio > 1 else "faster"
+        return "slower" if self.ratio > 1 else "faster"
 
 
 @dataclass
@@ -53,128 +69,90 @@ class Outcome:
     def slower(self, share: float) -> list[Row]:
         """Ours, by more than that share. That a peer is slower is no fault of ours: it rather says
         that the machine is."""
-        return [row for row in self.rows if row.is_ours and row.comparison.slower_by(share)]
-
-
-# What is compared: a benchmark, or runs of one model through several HAL versions.
-Documents = Bench | Sequence[Run]
-# By engine, its executions in rounds.
-Sampled = Mapping[str, Sequence[Sequence[float]]]
-
-
-def read(path: Path) -> Documents:
-    """HalyardError where it is none."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise HalyardError(f"{path}: {error.strerror}") from error
-    try:
-        return records.decode(content, Run)
-    except HalyardError:
-        # Then it is a benchmark, or what that says of it holds.
-        pass
-    try:
-        [document, *more] = records.decode(content, Bench)
-    except HalyardError as error:
-        raise HalyardError(
-            f"{path}: {error}; give a file that halyard bench --json or halyard run --json wrote"
-        ) from error
-    if more:
-        raise HalyardError(f"{path}: it holds {len(more) + 1} benchmarks, and one can be compared")
-    return document
+        return [row for row in self.rows if row.is_ours and row.verdict(share) == "slower"]
 
 
 def against(before: Documents, now: Documents) -> Outcome:
-    """HalyardError where they have no model in common, with what each has."""
-    outcome = Outcome(notes=_differences(before, now))
-    earlier, later = _sampled(before), _sampled(now)
-    for key, engines in later.items():
-        if key not in earlier:
+    """ConfigError where they have no model in common, with what each has."""
+    earlier, later = Timed.of(before), Timed.of(now)
+    outcome = Outcome(notes=_differences(earlier, later))
+    for key, engines in later.models.items():
+        if key not in earlier.models:
             outcome.notes.append(f"{key} is not in the baseline")
             continue
+        there = earlier.models[key]
         for name, rounds in engines.items():
-            there = earlier[key].get(name, ())
-            if there and rounds:
-                outcome.rows.append(Row(key, name, _compared(there, rounds)))
+            if there.get(name) and rounds:
+                outcome.rows.append(_row(key, name, there, engines, _clocks(earlier, later)))
             elif name == OURS:
                 which = "the baseline" if rounds else "this run"
                 outcome.notes.append(f"{key} has no times in {which}")
-    outcome.notes += [f"{key} is in the baseline alone" for key in earlier if key not in later]
+    outcome.notes += [
+        f"{key} is in the baseline alone" for key in earlier.models if key not in later.models
+    ]
     if not outcome.rows:
-        raise HalyardError(
+        raise ConfigError(
             "there is nothing to compare: the baseline has "
-            f"{', '.join(earlier) or 'no times'}, and this run {', '.join(later) or 'none'}"
+            f"{', '.join(earlier.models) or 'no times'}, and this run "
+            f"{', '.join(later.models) or 'none'}"
         )
+    outcome.rows = _judged(outcome.rows)
     return outcome
 
 
-def _sampled(documents: Documents) -> dict[str, Sampled]:
-    """By what has to be the same."""
-    if isinstance(documents, Bench):
-        return {
-            f"{_model(result.subject, result)}, {_threads(result.threads)}": {
-                name: engine.rounds_ms for name, engine in result.engines.items()
-            }
-            for result in documents.results
-        }
-    return {
-        f"{_model(each.model, each.model)}, HAL {each.hal}": {OURS: _blocks(each.samples_ms)}
-        for each in documents
-    }
-
-
-def _model(subject: Model | None, named: Result | Model) -> str:
-    words = [named.title if isinstance(named, Model) else named.model]
-    words += [str(word) for word in (named.type, named.size) if word]
-    width = subject.width if subject is not None else 1.0
-    words += [f"width {width:g}"] if isinstance(width, float) and width != 1.0 else []
-    return " ".join(words)
-
-
-def _threads(count: int) -> str:
-    return f"{count} thread{'s' if count != 1 else ''}"
-
-
-def _blocks(samples: Sequence[float]) -> list[list[float]]:
-    """Executions in a row have no rounds: those beside each other count as one."""
-    count = _BLOCKS if len(samples) >= 2 * _BLOCKS else 1
-    return [list(block) for block in np.array_split(np.asarray(samples), count) if len(block)]
-
-
-def _facts(documents: Documents) -> dict[str, str]:
-    """Of everything but the models, that times depend on."""
-    if not isinstance(documents, Bench):
-        return {
-            "device": ",".join({each.device.serial for each in documents}),
-            "build of the device": ",".join({_build(each.device) for each in documents}),
-            "target": ",".join({each.target for each in documents}),
-        }
-    return {
-        "device": documents.device.serial if documents.device else "",
-        "build of the device": _build(documents.device),
-        "processor": documents.machine.cpu,
-        "target": documents.target,
-        "set of cores": ",".join(map(str, documents.machine.cpus)),
-        "choice of backends": ",".join(documents.backends),
-        "choice of fast math": str(documents.fast_math),
-        "number of burners": str(documents.burners),
-    }
-
-
-def _build(device: Device | None) -> str:
-    return device.properties.get("ro.build.fingerprint", "") if device else ""
-
-
-def _differences(before: Documents, now: Documents) -> list[str]:
-    first, second = _facts(before), _facts(now)
+def _differences(before: Timed, now: Timed) -> list[str]:
     notes = [
-        f"another {name}: {first[name] or '-'} before, {second[name] or '-'} now"
-        for name in first
-        if name in second and first[name] != second[name]
+        f"another {name}: {before.facts[name] or '-'} before, {now.facts[name] or '-'} now"
+        for name in before.facts
+        if name in now.facts and before.facts[name] != now.facts[name]
     ]
-    if isinstance(before, Bench) and not before.complete:
+    notes += [
+        f"another {name}, which is no yardstick then: {before.versions[name]} before, "
+        f"{now.versions[name]} now"
+        for name in before.versions
+        if name in now.versions and before.versions[name] != now.versions[name]
+    ]
+    if not before.complete:
         notes.append("the baseline was interrupted")
     return notes
+
+
+def _clocks(before: Timed, now: Timed) -> list[str]:
+    """Peers that are the same in both. What computes on the processor is no clock for a GPU."""
+    on_gpu = before.on_gpu or now.on_gpu
+    return [
+        name
+        for name, version in before.versions.items()
+        if now.versions.get(name) == version and (name.startswith("torch") or not on_gpu)
+    ]
+
+
+def _row(model: str, name: str, before: Sampled, now: Sampled, clocks: Sequence[str]) -> Row:
+    row = Row(model, name, _compared(before[name], now[name]))
+    # A slow peer has fewer turns, and nobody knows beside which of ours.
+    yardstick = [
+        clock
+        for clock in clocks
+        if all(len(side.get(clock, ())) == len(side[name]) >= _ROUNDS for side in (before, now))
+    ]
+    if not row.is_ours or not yardstick:
+        return row
+    beside = compare(_beside(before, name, yardstick), _beside(now, name, yardstick))
+    return replace(row, beside=beside, yardstick=yardstick)
+
+
+def _beside(sampled: Sampled, name: str, yardstick: Sequence[str]) -> list[float]:
+    """Of each round, our median over the geometric mean of theirs."""
+    theirs = np.log([_medians(sampled[clock]) for clock in yardstick]).mean(axis=0)
+    return list(np.exp(np.log(_medians(sampled[name])) - theirs))
+
+
+def _judged(rows: Sequence[Row]) -> list[Row]:
+    """With the p of each. One model of twenty seems to differ by chance: the more there are of
+    ours, the surer each has to be."""
+    ours = holm([row.decisive.p for row in rows if row.is_ours])
+    peers = [row.decisive.p for row in rows if not row.is_ours]
+    return [replace(row, p=(ours if row.is_ours else peers).pop(0)) for row in rows]
 
 
 def _compared(before: Sequence[Sequence[float]], now: Sequence[Sequence[float]]) -> Comparison:
@@ -203,9 +181,9 @@ def print_outcome(terminal: Terminal, outcome: Outcome, fail_above: float | None
                 f"{row.comparison.before:.3g}",
                 f"{row.comparison.after:.3g}",
                 f"{row.comparison.ratio:.3f}",
-                "{:.2f}-{:.2f}".format(*row.comparison.interval),
-                f"{row.comparison.p:.2g}",
-                row.verdict(),
+                "" if row.beside is None else f"{row.beside.ratio:.3f}",
+                "{:.2f}-{:.2f}".format(*row.decisive.interval),
+                row.verdict(fail_above or 0.0),
             ]
             for row in outcome.rows
         ],
@@ -215,8 +193,10 @@ def print_outcome(terminal: Terminal, outcome: Outcome, fail_above: float | None
         return
     slower = outcome.slower(fail_above)
     for row in slower:
+        which = ", relaxed," if row.engine == RELAXED else ""
+        where = f" beside {' and '.join(row.yardstick)}" if row.yardstick else ""
         terminal.line(
-            f"PROBLEM  {row.model} is slower by {100 * (row.comparison.ratio - 1):.1f} %, and "
+            f"PROBLEM  {row.model}{which} is slower{where} by {100 * (row.ratio - 1):.1f} %, and "
             f"{100 * fail_above:g} % are allowed"
         )
     if not slower:
