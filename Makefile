@@ -45,7 +45,7 @@ pytest = $(PYTHON) -m pytest $(selected)
 
 .PHONY: demo test programs install-checkout arm64 test-arm64 test-native test-engine test-driver \
     test-hal test-programs test-golden test-python test-device test-attacks test-fresh test-asan test-tsan \
-    fuzz bench lint tidy format clean
+    fuzz bench standing lint tidy format clean
 
 demo: programs
 	@$(VENV)/bin/halyard demo
@@ -189,6 +189,11 @@ bench: programs
 	@$(MAKE) --no-print-directory build/.packages-bench || echo "Arm NN can't be installed."
 	@mkdir -p build/results
 	@$(VENV)/bin/halyard bench --json build/results/bench.json $(BENCH)
+
+# The table of ratios in the docs, of the files that `halyard bench --standing benchmarks/results`
+# keeps, one for each processor.
+standing: build/.installed
+	@$(PYTHON) tests/benchmarks/standing.py benchmarks/results docs/benchmark.md
 
 # ---- source checks ------------------------------------------------------------------------------
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import click
 
-from halyard import cli_values, conditions, hal_version, machine, zoo
+from halyard import cli_lists, cli_values, conditions, hal_version, machine, zoo
 from halyard.backends import parse as parse_backends
 from halyard.bench import baseline as baselines
 from halyard.bench import cores as cpu_cores
-from halyard.bench import gpu, show, timed
+from halyard.bench import gpu, show, standing, timed
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.burners import Burners
 from halyard.bench.pair import Spec
@@ -70,6 +70,7 @@ _TYPES = "float32,quant8_signed"
         "halyard bench resnet_50 --a backends=CpuRef --b backends=CpuAcc",
         "halyard bench resnet_50 --baseline out.json --fail-above 5%",
         "halyard bench --compare before.json after.json",
+        "halyard bench --threads 1,2,4 --standing benchmarks/results",
     )
 )
 @click.argument("models_argument", metavar="[MODEL]...", nargs=-1)
@@ -207,6 +208,14 @@ _TYPES = "float32,quant8_signed"
     metavar="FILE",
     help="A row for each engine on each model.",
 )
+@click.option(
+    "--standing",
+    "standing_folder",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    metavar="DIR",
+    help="Keep the rounds' medians, of this run or of --show FILE, in a small file of DIR that is "
+    "named after the processor.",
+)
 @results_option
 def bench(
     *,
@@ -240,12 +249,14 @@ def bench(
     profile: bool,
     json_path: Path | None,
     csv_path: Path | None,
+    standing_folder: Path | None,
     results_path: Path | None,
 ) -> None:
     """Times models on a device, or on this machine beside other engines."""
     terminal = Terminal()
     written = {"--json": json_path, "--csv": csv_path, "--results": results_path}
     if compared is not None:
+        written["--standing"] = standing_folder
         _refuse(written, "is for what is measured, and --compare measures nothing")
         before, after = map(timed.read, compared)
         allowed = baselines.NOISE if fail_above is None else fail_above
@@ -256,16 +267,19 @@ def bench(
         if not isinstance(document, Bench):
             raise ConfigError(f"--show {shown}: halyard bench --json has not written it")
         show.show(terminal, document)
+        if standing_folder is not None:
+            terminal.line(f"Kept in {standing.save(document, standing_folder)}.")
         return
     check_baseline(baseline, fail_above)
     earlier = timed.read(baseline) if baseline is not None else None
     chosen_hal = hal_version.one_version(hal)
     named = _models(models_argument, models)
     names = named or list(zoo.NAMES)
-    data_types = [DataType(name) for name in _known(types, "--types", list(map(str, DataType)))]
-    counts = _numbers(threads, "--threads", 1, 64)
-    client_counts = _numbers(clients, "--clients", 1, 32) if clients is not None else []
-    cores = _numbers(cpus, "--cpus", 0, 1023) if cpus is not None else []
+    there = list(map(str, DataType))
+    data_types = [DataType(name) for name in cli_lists.known(types, "--types", there)]
+    counts = cli_lists.numbers(threads, "--threads", 1, 64)
+    client_counts = cli_lists.numbers(clients, "--clients", 1, 32) if clients is not None else []
+    cores = cli_lists.numbers(cpus, "--cpus", 0, 1023) if cpus is not None else []
     cpu_cores.check(cores)
     config = config_of(device_name)
     asked = parse_backends(backends, known=config.kind != "adb")
@@ -281,6 +295,7 @@ def bench(
             "--burn": burn,
             "--cpus": cpus,
             "--profile": profile,
+            "--standing": standing_folder,
         }
         _refuse(here, "is for this machine: --device host")
     if (words_a is None) != (words_b is None):
@@ -292,13 +307,16 @@ def bench(
             "--burn": burn,
             "--profile": profile,
             "--relaxed": relaxed,
+            "--standing": standing_folder,
             "--sustained": sustained,
             "--baseline": baseline,
         }
         _refuse(lone, "does not go with --a and --b")
+    if burn and standing_folder is not None:
+        raise ConfigError("--standing is for what is measured without --burn")
     chosen = peers.usual(asked)
     if peer_names is not None:
-        chosen = peers.named(",".join(_names(peer_names, "--peers")))
+        chosen = peers.named(",".join(cli_lists.names(peer_names, "--peers")))
     for path in (json_path, csv_path):
         if path is not None:
             check_writable(path)
@@ -381,6 +399,8 @@ def bench(
                     keep(results_path, [document], device_name)
                     report.print_end(terminal)
                 report.write(document, json_path, csv_path)
+    if standing_folder is not None:
+        terminal.line(f"Kept in {standing.save(document, standing_folder)}.")
     slower = False
     if earlier is not None:
         terminal.heading("Beside the baseline")
@@ -393,11 +413,11 @@ def _models(arguments: Sequence[str], option: str | None) -> list[str]:
     """None of them where none is named. What a settings file says of --models gives way to
     arguments."""
     if not arguments:
-        return [] if option is None else _names(option, "--models")
+        return [] if option is None else cli_lists.names(option, "--models")
     source = click.get_current_context().get_parameter_source("models")
     if source is click.core.ParameterSource.COMMANDLINE:
         raise ConfigError(f"--models {option}: the models are {', '.join(arguments)} already")
-    return _distinct(list(arguments), "MODEL")
+    return cli_lists.distinct(list(arguments), "MODEL")
 
 
 def _site(
@@ -473,31 +493,3 @@ def _refuse(options: Mapping[str, object], reason: str) -> None:
     for option, value in options.items():
         if value:
             raise ConfigError(f"{option} {reason}")
-
-
-def _names(text: str, option: str) -> list[str]:
-    return _distinct([item.strip() for item in text.split(",")], option)
-
-
-def _distinct(names: list[str], option: str) -> list[str]:
-    if not all(names):
-        raise ConfigError(f"{option} has an empty name")
-    if len(set(names)) != len(names):
-        raise ConfigError(f"{option} names something twice")
-    return names
-
-
-def _known(text: str, option: str, known: Sequence[str]) -> list[str]:
-    names = _names(text, option)
-    for name in names:
-        if name not in known:
-            raise ConfigError(f"{option}: no {name!r}, there are {', '.join(known)}")
-    return names
-
-
-def _numbers(text: str, option: str, low: int, high: int) -> list[int]:
-    names = _names(text, option)
-    for name in names:
-        if not name.isascii() or not name.isdigit() or not low <= int(name) <= high:
-            raise ConfigError(f"{option} takes numbers from {low} to {high}, not {name!r}")
-    return [int(name) for name in names]

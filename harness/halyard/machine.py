@@ -72,9 +72,33 @@ def cores() -> list[int]:
 
 def cpu_name() -> str:
     """As /proc/cpuinfo has it; on arm64 there is no more than the architecture."""
+    return _told("model name|Model") or platform.machine()
+
+
+def cpu_features() -> list[str]:
+    """Of its instructions for vectors and matrices, the newest last."""
+    told = set(_told("flags|Features").split())
+    return [name for flag, name in _FEATURES.items() if flag in told]
+
+
+# By what /proc/cpuinfo calls them.
+_FEATURES = {
+    "avx2": "AVX2",
+    "avx512f": "AVX-512",
+    "avx512_vnni": "VNNI",
+    "avx_vnni": "AVX-VNNI",
+    "amx_int8": "AMX",
+    "asimddp": "dot product",
+    "i8mm": "I8MM",
+    "sve": "SVE",
+}
+
+
+def _told(names: str) -> str:
+    """By /proc/cpuinfo, of the first processor; empty where it does not tell."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
-        text = ""
-    match = re.search(r"^(?:model name|Model)\s*:\s*(.+)$", text, re.MULTILINE)
-    return match[1].strip() if match else platform.machine()
+        return ""
+    match = re.search(rf"^(?:{names})\s*:\s*(.+)$", text, re.MULTILINE)
+    return match[1].strip() if match else ""

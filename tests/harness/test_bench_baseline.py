@@ -308,6 +308,12 @@ def test_comparing_what_is_no_benchmark_is_a_wrong_command(tmp_path: Path, conte
     assert f"{other}: " in " ".join(done.output.split())
 
 
+def test_times_that_are_none_are_refused_by_the_models_name(tmp_path: Path) -> None:
+    path = write(tmp_path / "zero.json", document(result(engine([[1.0], [0.0]]))))
+    with pytest.raises(HalyardError, match=r"zero\.json: small_classifier .* not greater than 0"):
+        timed.read(Path(path))
+
+
 def test_comparing_what_has_nothing_in_common_is_a_wrong_command(tmp_path: Path) -> None:
     other = document(result(engine(rounds()), model="mobilenet_v1"))
     files = [write(tmp_path / "a", once()), write(tmp_path / "b", other)]

@@ -54,8 +54,6 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "_WARMUP_S", 0.01)
     monkeypatch.setattr(clients, "_WINDOW_S", (0.05, 0.05))
     monkeypatch.setattr(machine, "measure_peak", lambda threads: PEAK)
-    there = machine.cores()
-    monkeypatch.setattr(machine, "cores", lambda: [*there, *there])
 
 
 # ---- what counts --------------------------------------------------------------------------------
@@ -352,6 +350,7 @@ def test_what_was_measured_is_kept_where_it_is_interrupted(
     ending: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(peers, "find", lambda *_, **__: [])
+    monkeypatch.setattr(machine, "cores", lambda: [0, 1])
     turns = 0
     run = EngineProcess.time
 

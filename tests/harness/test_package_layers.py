@@ -20,6 +20,7 @@ _FOR_COMMANDS = frozenset(
         "cli_fleet",
         "cli_group",
         "cli_json",
+        "cli_lists",
         "cli_model",
         "cli_results",
         "cli_timing",

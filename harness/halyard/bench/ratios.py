@@ -19,19 +19,20 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Grid:
-    """A row for each model and type, as they come, and a column for each number of threads."""
+    """A row for each model, or whatever is `named` instead, and type, as they come; and a column
+    for each number of threads."""
 
     head: list[str]
     numbers: list[str]  # of the head, those above numbers
     rows: list[list[str]]
 
     @classmethod
-    def of(cls, ratios: Sequence[Ratio]) -> Grid:
+    def of(cls, ratios: Sequence[Ratio], named: str = "model") -> Grid:
         counts = sorted({ratio.threads for ratio in ratios})
         numbers = [threads(count) for count in counts]
         found = {(each.model, each.data_type, each.threads): each.value for each in ratios}
         return cls(
-            ["model", "type", *numbers],
+            [named, "type", *numbers],
             numbers,
             [
                 [*key, *(_cell(found.get((*key, count))) for count in counts)]

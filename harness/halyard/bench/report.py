@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib.metadata
 import os
 import platform
 from collections.abc import Mapping, Sequence
@@ -67,13 +68,15 @@ class Report:
             device=self._device(),
             target=self._target(),
             pairs=[pair.record() for pair in self.pairs],
+            version=_version(),
             date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             machine=bench.Machine(
                 cpu=machine.cpu_name(),
                 architecture=platform.machine(),
                 cores=os.cpu_count() or 0,
                 system=platform.platform(),
-                cpus=sorted(os.sched_getaffinity(0)),
+                cpus=machine.cores(),
+                features=machine.cpu_features(),
                 peaks=list(self.peaks.values()),
             ),
             backends=list(self.backends),
@@ -117,3 +120,10 @@ class Report:
             output_file.write(json_path, records.encode(document))
         if csv_path is not None:
             output_file.write(csv_path, csv_file.text(document).encode())
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("halyard")
+    except importlib.metadata.PackageNotFoundError:
+        return ""

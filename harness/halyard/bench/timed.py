@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,32 +18,43 @@ from halyard.bench.results import OURS
 from halyard.errors import ConfigError, HalyardError
 from halyard.records.bench import Bench, Peer, Result
 from halyard.records.run import Device, Model, Run
+from halyard.records.standing import Row, Standing
 
 # Executions without rounds are cut into so many.
 _BLOCKS = 10
 
-# A benchmark, or runs of one model through several HAL versions.
-Documents = Bench | Sequence[Run]
+# A benchmark, what was kept of one, or runs of one model through several HAL versions.
+Documents = Bench | Standing | Sequence[Run]
 # By engine, its executions in rounds.
 Sampled = Mapping[str, Sequence[Sequence[float]]]
 
 
 def read(path: Path) -> Documents:
     """ConfigError where it is none."""
+    documents = _decoded(path)
+    for key, engines in Timed.of(documents).models.items():
+        if any(time <= 0 for rounds in engines.values() for each in rounds for time in each):
+            raise ConfigError(f"{path}: {key} has times that are not greater than 0")
+    return documents
+
+
+def _decoded(path: Path) -> Documents:
     try:
         content = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
-    try:
+    with contextlib.suppress(HalyardError):
         return records.decode(content, Run)
-    except HalyardError:
-        # Then it is a benchmark, or what that says of it holds.
-        pass
+    with contextlib.suppress(HalyardError, ValueError):
+        [kept] = records.decode(content, Standing)
+        return kept
+    # Then it is a benchmark, or what that says of it holds.
     try:
         [document, *more] = records.decode(content, Bench)
     except HalyardError as error:
         raise ConfigError(
-            f"{path}: {error}; give a file that halyard bench --json or halyard run --json wrote"
+            f"{path}: {error}; give what halyard bench --json or --standing wrote, or halyard "
+            "run --json"
         ) from error
     if more:
         raise ConfigError(f"{path}: it holds {len(more) + 1} benchmarks, and one can be compared")
@@ -64,13 +76,15 @@ class Timed:
     def of(cls, documents: Documents) -> Self:
         if isinstance(documents, Bench):
             return cls._of_bench(documents)
+        if isinstance(documents, Standing):
+            return cls._of_standing(documents)
         facts = {
             "device": ",".join({each.device.serial for each in documents}),
             "build of the device": ",".join({_build(each.device) for each in documents}),
             "target": ",".join({each.target for each in documents}),
         }
         models = {
-            f"{_model(each.model, each.model)}, HAL {each.hal}": {OURS: _blocks(each.samples_ms)}
+            f"{_of_run(each.model)}, HAL {each.hal}": {OURS: _blocks(each.samples_ms)}
             for each in documents
         }
         return cls(facts, models, {})
@@ -87,9 +101,7 @@ class Timed:
             **_choices(document.backends, fast_math=document.fast_math),
         }
         models = {
-            f"{_model(result.subject, result)}, {threads(result.threads)}": {
-                name: engine.rounds_ms for name, engine in result.engines.items()
-            }
+            _of_result(result): {name: engine.rounds_ms for name, engine in result.engines.items()}
             for result in document.results
         }
         return cls(
@@ -99,6 +111,22 @@ class Timed:
             document.complete,
             on_gpu=_on_gpu(document.backends),
         )
+
+    @classmethod
+    def _of_standing(cls, kept: Standing) -> Self:
+        facts = {
+            "processor": kept.cpu,
+            "set of cores": ",".join(map(str, kept.cpus)),
+            **_choices(kept.backends, fast_math=kept.fast_math),
+        }
+        models = {
+            _of_row(row): {
+                name: [[each] for each in rounds] for name, rounds in row.engines.items()
+            }
+            for row in kept.rows
+        }
+        versions = {name: peer.version for name, peer in kept.peers.items()}
+        return cls(facts, models, versions, on_gpu=_on_gpu(kept.backends))
 
 
 def _choices(backends: Sequence[str], *, fast_math: bool) -> dict[str, str]:
@@ -113,12 +141,25 @@ def _versions(peers: Sequence[Peer]) -> dict[str, str]:
     return {peer.name: peer.version for peer in peers if not peer.missing}
 
 
-def _model(subject: Model | None, named: Result | Model) -> str:
-    words = [named.title if isinstance(named, Model) else named.model]
-    words += [str(word) for word in (named.type, named.size) if word]
-    width = subject.width if subject is not None else 1.0
+def _named(name: str, data_type: object, size: object, width: object) -> str:
+    """What is unknown, or not there, is left out."""
+    words = [name, *(str(word) for word in (data_type, size) if word)]
     words += [f"width {width:g}"] if isinstance(width, float) and width != 1.0 else []
     return " ".join(words)
+
+
+def _of_run(model: Model) -> str:
+    return _named(model.title, model.type, model.size, model.width)
+
+
+def _of_result(result: Result) -> str:
+    width = result.subject.width if result.subject is not None else None
+    named = _named(result.model, result.type, result.size, width)
+    return f"{named}, {threads(result.threads)}"
+
+
+def _of_row(row: Row) -> str:
+    return f"{_named(row.model, row.type, row.size, row.width)}, {threads(row.threads)}"
 
 
 def _blocks(samples: Sequence[float]) -> list[list[float]]:

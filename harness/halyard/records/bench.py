@@ -18,6 +18,7 @@ class Machine(Record, frozen=True, kw_only=True):
     cores: int
     system: str
     cpus: list[int]
+    features: list[str] = msgspec.field(default_factory=list)
     peaks: list[Peak]
 
 
@@ -156,7 +157,10 @@ class Pair(Record, frozen=True, kw_only=True):
 
 
 class Bench(Document, frozen=True, kw_only=True):
+    """`version`: Halyard's, if the package is installed."""
+
     date: str
+    version: str = ""
     device: Device | None = None
     target: str = ""
     pairs: list[Pair] = msgspec.field(default_factory=list)
