@@ -152,11 +152,26 @@ def test_what_slows_down_peers_too_is_the_machine() -> None:
     assert ours.verdict(0.03) == "same"
 
 
-def test_a_step_backwards_is_seen_on_a_machine_that_has_become_faster() -> None:
-    outcome = against(beside(*[1.4] * 10), beside(*[1.0] * 10, factor=1.1, seed=1))
-    [row] = outcome.slower(0.03)
+def elsewhere(before: Bench) -> Bench:
+    there = msgspec.structs.replace(before.machine, cpu="another")
+    return msgspec.structs.replace(before, machine=there)
+
+
+def test_a_step_backwards_is_seen_on_a_faster_machine() -> None:
+    before, now = beside(*[1.4] * 10), beside(*[1.0] * 10, factor=1.1, seed=1)
+    [row] = against(before, elsewhere(now)).slower(0.03)
     assert row.comparison.ratio < 0.8
     assert row.ratio == pytest.approx(1.1, rel=0.02)
+
+
+def test_peers_that_had_better_luck_on_the_same_machine_are_no_step_backwards() -> None:
+    before, now = once(peer=1.2), once(seed=1, peer=1.0)
+    outcome = against(before, now)
+    assert outcome.rows[0].ratio == pytest.approx(1.2, rel=0.02)
+    assert outcome.rows[0].verdict(0.03) == "unclear"
+    assert outcome.slower(0.03) == []
+    assert "those beside the peers disagree" in " ".join(printed(before, now).split())
+    assert "disagree" not in printed(before, elsewhere(now))
 
 
 def test_rounds_are_compared_with_those_of_the_peer_beside_them() -> None:

@@ -24,6 +24,9 @@ NOISE = 0.03
 # Executions of a round are alike, rounds are not: they are what is sampled. From so many on.
 _ROUNDS = 6
 
+# What two runs on the same machine have in common.
+_OF_A_MACHINE = ("processor", "set of cores", "device")
+
 _NUMBERS = ["before", "after", "ratio", "beside", "interval"]
 
 
@@ -31,7 +34,7 @@ _NUMBERS = ["before", "after", "ratio", "beside", "interval"]
 class Row:
     """One engine on one model. `beside`: of our time over that of the peers `yardstick`; None where
     no peer was timed alike both times. `p` is that of the decisive one, for as many models as there
-    are."""
+    are. `same_machine`: the times themselves say something, too."""
 
     model: str
     engine: str
@@ -39,6 +42,7 @@ class Row:
     beside: Comparison | None = None
     yardstick: Sequence[str] = ()
     p: float = 1.0
+    same_machine: bool = True
 
     @property
     def is_ours(self) -> bool:
@@ -53,10 +57,20 @@ class Row:
         return self.decisive.ratio
 
     def verdict(self, share: float = 0.0) -> str:
-        """What is within the share, or may be chance, is the same."""
-        if self.p >= SIGNIFICANCE or 1 / (1 + share) <= self.ratio <= 1 + share:
+        """What is within the share, or may be chance, is the same. It is unclear where our times
+        on the same machine don't say so, too: the peers may as well have had better luck."""
+        found = _direction(self.ratio, share)
+        if self.p >= SIGNIFICANCE or found == "same":
             return "same"
-        return "slower" if self.ratio > 1 else "faster"
+        if self.same_machine and _direction(self.comparison.ratio, share) != found:
+            return "unclear"
+        return found
+
+
+def _direction(ratio: float, share: float) -> str:
+    if ratio > 1 + share:
+        return "slower"
+    return "faster" if ratio < 1 / (1 + share) else "same"
 
 
 @dataclass
@@ -69,7 +83,10 @@ class Outcome:
     def slower(self, share: float) -> list[Row]:
         """Ours, by more than that share. That a peer is slower is no fault of ours: it rather says
         that the machine is."""
-        return [row for row in self.rows if row.is_ours and row.verdict(share) == "slower"]
+        return self.ours(share, "slower")
+
+    def ours(self, share: float, verdict: str) -> list[Row]:
+        return [row for row in self.rows if row.is_ours and row.verdict(share) == verdict]
 
 
 def against(before: Documents, now: Documents) -> Outcome:
@@ -96,7 +113,8 @@ def against(before: Documents, now: Documents) -> Outcome:
             f"{', '.join(earlier.models) or 'no times'}, and this run "
             f"{', '.join(later.models) or 'none'}"
         )
-    outcome.rows = _judged(outcome.rows)
+    same = all(earlier.facts.get(name) == later.facts.get(name) for name in _OF_A_MACHINE)
+    outcome.rows = [replace(row, same_machine=same) for row in _judged(outcome.rows)]
     return outcome
 
 
@@ -189,6 +207,11 @@ def print_outcome(terminal: Terminal, outcome: Outcome, fail_above: float | None
         ],
         numbers=_NUMBERS,
     )
+    if outcome.ours(fail_above or 0.0, "unclear"):
+        terminal.line(
+            "Where it is unclear, our times and those beside the peers disagree: measure again, on "
+            "a machine that does nothing else."
+        )
     if fail_above is None:
         return
     slower = outcome.slower(fail_above)
