@@ -295,6 +295,15 @@ struct InstanceNormalize {
     HALYARD_FIELDS(gamma, beta, epsilon)
 };
 
+// gamma * (x - mean) / sqrt(variance + epsilon) + beta over the axes from `axis` on. gamma and beta
+// have the extents of these axes, behind any number of ones. Floats.
+struct LayerNormalize {
+    float epsilon = 0.0F;
+    int32_t axis = -1;
+    static constexpr InputSpec kInputs[] = {{"x"}, {"gamma", kOmittable}, {"beta", kOmittable}};
+    HALYARD_FIELDS(epsilon, axis)
+};
+
 // ---- Moving elements ----------------------------------------------------------------------------
 
 // Inputs: one or more tensors that differ in extent along the axis only.

@@ -94,6 +94,40 @@ Status normalizeChannel(const InstanceNormalize& node, const T* x, T* output, co
     });
 }
 
+// One row; gamma and beta are null where they are left out.
+template <typename T>
+struct LayerRow {
+    const T* x = nullptr;
+    const T* gamma = nullptr;
+    const T* beta = nullptr;
+    T* output = nullptr;
+    int64_t count = 0;
+};
+
+template <typename T>
+Status normalizeLayer(float epsilon, const LayerRow<T>& row, KernelCall& call) {
+    FloatMean mean;
+    HALYARD_RETURN_IF_ERROR(
+            call.forEach(row.count, 1, [&](int64_t i) { mean.add(toReal(row.x[i])); }));
+    const float centre = mean.value();
+    FloatMean variance;
+    HALYARD_RETURN_IF_ERROR(call.forEach(row.count, 1, [&](int64_t i) {
+        const float distance = toReal(row.x[i]) - centre;
+        variance.add(distance * distance);
+    }));
+    const float deviation = std::sqrt(variance.value() + epsilon);
+    return call.forEach(row.count, 1, [&](int64_t i) {
+        float result = (toReal(row.x[i]) - centre) / deviation;
+        if (row.gamma != nullptr) {
+            result *= toReal(row.gamma[i]);
+        }
+        if (row.beta != nullptr) {
+            result += toReal(row.beta[i]);
+        }
+        row.output[i] = fromReal<T>(result);
+    });
+}
+
 }  // namespace
 
 Status run(const L2Normalize& node, KernelCall& call) {
@@ -135,6 +169,30 @@ Status run(const InstanceNormalize& node, KernelCall& call) {
         return forEachRow(pictures, 1, [&](const Row& pixels) {
             return normalizeChannel(node, x.as<T>(), call.output(0).as<T>(), pixels, call);
         });
+    });
+}
+
+Status run(const LayerNormalize& node, KernelCall& call) {
+    const ConstTensorView& x = call.input(0);
+    if (countOf(x.shape()) == 0) {
+        return {};
+    }
+    HALYARD_ASSIGN_OR_RETURN(const size_t axis, resolveAxis(node.axis, x.shape().rank()));
+    const int64_t length = countOf(Shape(x.shape().extents().subspan(axis)));
+    const int64_t rows = countOf(x.shape()) / length;
+    return withFloatElements(x.type->type, [&]<typename T>() -> Status {
+        const auto weights = [&](size_t index) {
+            return call.input(index).present() ? call.input(index).as<T>() : nullptr;
+        };
+        LayerRow<T> row = {.x = x.as<T>(),
+                           .gamma = weights(1),
+                           .beta = weights(2),
+                           .output = call.output(0).as<T>(),
+                           .count = length};
+        for (int64_t i = 0; i < rows; ++i, row.x += length, row.output += length) {
+            HALYARD_RETURN_IF_ERROR(normalizeLayer(node.epsilon, row, call));
+        }
+        return {};
     });
 }
 

@@ -66,5 +66,39 @@ TEST(InstanceNormalizeShapes, AreThoseOfPictures) {
     EXPECT_TRUE(rejects(infer(InstanceNormalize(), {.inputs = {floats({2, 3, 4})}}), "rank 4"));
 }
 
+Result<Shape> layerNormalize(int32_t axis, Shape x, Shape gamma, Shape beta) {
+    return infer(LayerNormalize{.axis = axis},
+                 {.inputs = {floats(x), floats(gamma), floats(beta)}});
+}
+
+TEST(LayerNormalizeShapes, AreTheInputs) {
+    EXPECT_TRUE(gives(layerNormalize(-1, {2, 3}, {3}, {1, 3}), {2, 3}));
+    EXPECT_TRUE(gives(layerNormalize(1, {2, 3, 4}, {3, 4}, {3, 4}), {2, 3, 4}));
+    EXPECT_TRUE(gives(layerNormalize(-1, {kUnknown, 3}, {3}, {kUnknown}), {kUnknown, 3}));
+    EXPECT_TRUE(gives(Asking(LayerNormalize()).with(floats({2, 3})).shape(), {2, 3}));
+    EXPECT_TRUE(gives(Asking(LayerNormalize()).with(floats(Shape::unknownRank())).shape(),
+                      Shape::unknownRank()));
+}
+
+TEST(LayerNormalizeShapes, RejectWeightsThatAreNoRow) {
+    EXPECT_TRUE(rejects(layerNormalize(-1, {2, 3}, {2}, {3}), "gamma"));
+    EXPECT_TRUE(rejects(layerNormalize(-1, {2, 3}, {3}, {1}), "beta"));
+    EXPECT_TRUE(rejects(layerNormalize(-1, {2, 3}, {2, 3}, {3}), "gamma"));
+    EXPECT_TRUE(rejects(layerNormalize(-1, {2, 3}, {1, 1, 3}, {3}), "rank 3"));
+    EXPECT_TRUE(rejects(layerNormalize(1, {2, 3, 4}, {4}, {3, 4}), "rank 1"));
+}
+
+TEST(LayerNormalizeShapes, RejectOtherAxesNumbersAndTypes) {
+    EXPECT_TRUE(rejects(layerNormalize(2, {2, 3}, {3}, {3}), "axis 2"));
+    EXPECT_TRUE(rejects(Asking(LayerNormalize{.epsilon = std::numeric_limits<float>::infinity()})
+                                .with(floats({2, 3}))
+                                .shape(),
+                        "epsilon"));
+    EXPECT_TRUE(rejects(Asking(LayerNormalize()).with(bytes({2, 3})).giving(bytes({})).shape(),
+                        "FLOAT32 or FLOAT16"));
+    EXPECT_TRUE(rejects(Asking(LayerNormalize()).with(floats({2, 3})).with(bytes({3})).shape(),
+                        "gamma"));
+}
+
 }  // namespace
 }  // namespace halyard::engine::nodes_test

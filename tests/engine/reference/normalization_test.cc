@@ -94,5 +94,54 @@ TEST(InstanceNormalizeRef, AcceptsNoPictures) {
     EXPECT_TRUE(holds(evaluate(InstanceNormalize(), {floats({0, 2, 2, 1}, {})}, kFloat), {}));
 }
 
+// ---- LayerNormalize: numpy, in double precision -------------------------------------------------
+
+const std::vector<float> kLayers = {1, 2, 4, -3, 0.5, 0.25, -1, 2};
+const std::vector<float> kGamma = {1, -2, 0.5, 3};
+const std::vector<float> kBeta = {0.1F, 0, -1, 2};
+const std::vector<double> kNormal = {0,
+                                     0.3849001794597505,
+                                     1.1547005383792515,
+                                     -1.539600717839002,
+                                     0.053074489243427524,
+                                     -0.15922346773028256,
+                                     -1.220713252598833,
+                                     1.3268622310856881};
+
+TEST(LayerNormalizeRef, MakesEachRowNormal) {
+    const std::vector<double> expected = {0.1,
+                                          -0.769800358919501,
+                                          -0.42264973081037427,
+                                          -2.618802153517006,
+                                          0.15307448924342754,
+                                          0.31844693546056513,
+                                          -1.6103566262994164,
+                                          5.980586693257065};
+    const LayerNormalize node = {.epsilon = 0.25F};
+    EXPECT_TRUE(holds(
+            evaluate(node, {floats({2, 4}, kLayers), floats({4}, kGamma), floats({1, 4}, kBeta)},
+                     kFloat),
+            expected, 2e-6));
+    EXPECT_TRUE(
+            holds(evaluate(node, {halves({2, 4}, kLayers), halves({4}, kGamma), halves({4}, kBeta)},
+                           typeOf(DataType::FLOAT16, {})),
+                  expected, 3e-3));
+    EXPECT_TRUE(holds(evaluate(node, {floats({2, 4}, kLayers)}, kFloat), kNormal, 2e-6));
+}
+
+TEST(LayerNormalizeRef, TakesAllAxesFromOneOnTogether) {
+    EXPECT_TRUE(holds(
+            evaluate(LayerNormalize{.epsilon = 0.25F, .axis = 1}, {floats({1, 2, 4}, kLayers)},
+                     kFloat),
+            {0.13810244863779614, 0.629133377127738, 1.6111952341076217, -1.8260212653219712,
+             -0.10741301560717478, -0.23017074772966023, -0.8439594083420875, 0.629133377127738},
+            2e-6));
+}
+
+TEST(LayerNormalizeRef, AcceptsNoRows) {
+    EXPECT_TRUE(holds(evaluate(LayerNormalize(), {floats({0, 4}, {})}, kFloat), {}));
+    EXPECT_TRUE(holds(evaluate(LayerNormalize(), {floats({4, 0}, {})}, kFloat), {}));
+}
+
 }  // namespace
 }  // namespace halyard::engine::ref_test
