@@ -174,5 +174,38 @@ TEST(GpuAccRows, GiveTheSameInGroupsOfAnySize) {
           DataType::FLOAT32, typeOf(DataType::FLOAT32, {}));
 }
 
+TEST(GpuAccRows, NormaliseLayersAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    const auto check = [&](DataType type, const Shape& shape, int32_t axis, const Shape& row,
+                           size_t variant) {
+        const LayerNormalize node = {.epsilon = 1e-3F, .axis = axis};
+        const Values x = randomValues(random, typeOf(type, shape));
+        const Values gamma = randomValues(random, typeOf(type, row));
+        const Values beta = randomValues(random, typeOf(type, row));
+        for (int which = 0; which < 4; ++which) {
+            ASSERT_TRUE(agrees(node,
+                               {x, (which & 1) != 0 ? std::optional(gamma) : std::nullopt,
+                                (which & 2) != 0 ? std::optional(beta) : std::nullopt},
+                               {x.type}, 10 * toleranceOfRows(type), 0, Products::BY_ELEMENTS,
+                               variant))
+                    << x.type.toString() << " from axis " << axis << " on, weights " << which;
+        }
+    };
+    for (const DataType type : kFloats) {
+        check(type, {4, 33}, -1, {33}, 0);
+        check(type, {3, 5, 130}, 1, {1, 5, 130}, 1);
+        check(type, {2, 700}, 1, {700}, 2);
+    }
+}
+
+TEST(GpuAccRows, NormaliseNoLayers) {
+    HALYARD_NEEDS_DEVICE();
+    const std::vector<std::optional<Values>> inputs = {ref_test::floats({0, 4}, {}), std::nullopt,
+                                                       std::nullopt};
+    ASSERT_TRUE(agrees(LayerNormalize(), inputs, {typeOf(DataType::FLOAT32, {})}));
+}
+
 }  // namespace
 }  // namespace halyard::engine::gpu_test
