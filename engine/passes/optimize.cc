@@ -14,6 +14,7 @@
 #include "engine/passes/fold_pads.h"
 #include "engine/passes/fold_scales.h"
 #include "engine/passes/fuse_activations.h"
+#include "engine/passes/fuse_layer_norms.h"
 #include "engine/passes/move_dequantize.h"
 #include "engine/passes/move_transposes.h"
 #include "engine/passes/pass.h"
@@ -26,7 +27,8 @@ namespace halyard::engine {
 namespace {
 
 // Transposes move before those that are reshapes become such: a reshape moves nowhere. Scales are
-// folded before activations are fused, because nothing folds behind an activation. Precision is
+// folded before activations are fused, because nothing folds behind an activation, and after what
+// is spelled out in several nodes has become one, which they would take a part of. Precision is
 // reduced after what is folded into weights, which are then rounded once.
 constexpr std::array kPasses = {
         Pass{.name = "fold-constants", .run = foldConstants},
@@ -34,6 +36,7 @@ constexpr std::array kPasses = {
         Pass{.name = "move-transposes", .run = moveTransposes},
         Pass{.name = "simplify-reshapes", .run = simplifyReshapes},
         Pass{.name = "fold-pads", .run = foldPads},
+        Pass{.name = "fuse-layer-norms", .run = fuseLayerNorms, .changesRounding = true},
         Pass{.name = "fold-scales", .run = foldScales, .changesRounding = true},
         Pass{.name = "fuse-activations", .run = fuseActivations},
         Pass{.name = "reduce-to-float16", .run = reduceToFloat16, .changesRounding = true},

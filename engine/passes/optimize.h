@@ -2,9 +2,9 @@
 //
 // The graph optimiser: passes that make a graph of fewer and cheaper nodes that computes the same.
 // Quantised results stay as they are, bit for bit; FLOAT32 and FLOAT16 results change by the
-// rounding of multiplications that were folded into weights, and not at all where that is asked
-// for; where less precision is asked for, by the rounding to that. What a NaN or an infinity in
-// weights does to elements of a padding is not kept.
+// rounding of multiplications that were folded into weights and of what was spelled out in several
+// nodes, and not at all where that is asked for; where less precision is asked for, by the rounding
+// to that. What a NaN or an infinity in weights does to elements of a padding is not kept.
 
 #pragma once
 
