@@ -88,10 +88,12 @@ const TypeSet& legalFor(Binary::Function function) {
 
 Status inferShapes(const Activate& node, std::span<const KnownInput> inputs,
                    std::span<TensorType> outputs) {
-    if (node.function == Activate::Function::ELU) {
+    if (node.function == Activate::Function::ELU || node.function == Activate::Function::SWISH) {
         HALYARD_RETURN_IF_ERROR(checkFinite(node.alpha, "alpha"));
     }
-    return sameShapeAs(inputs[0], outputs[0], kReals);
+    // No two C libraries agree on the error function, so that bytes of it could differ.
+    return sameShapeAs(inputs[0], outputs[0],
+                       node.function == Activate::Function::GELU ? kFloats : kReals);
 }
 
 Status inferShapes(const Unary& node, std::span<const KnownInput> inputs,

@@ -86,11 +86,25 @@ struct NestedGraph {
 // ---- Elementwise --------------------------------------------------------------------------------
 
 // An activation function; quantised types go through it as real numbers. ELU: x if x > 0, otherwise
-// alpha * (exp(x) - 1).
+// alpha * (exp(x) - 1). SWISH: x / (1 + exp(-alpha * x)). HARD_SIGMOID: x + 3 in [0, 6], divided by
+// 6. GELU: x times the normal distribution's share below x, floats only; GELU_TANH: its
+// approximation by x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))).
 struct Activate {
-    enum class Function : uint8_t { RELU, RELU1, RELU6, LOGISTIC, TANH, HARD_SWISH, ELU };
+    enum class Function : uint8_t {
+        RELU,
+        RELU1,
+        RELU6,
+        LOGISTIC,
+        TANH,
+        HARD_SWISH,
+        ELU,
+        SWISH,
+        HARD_SIGMOID,
+        GELU,
+        GELU_TANH
+    };
     Function function = Function::RELU;
-    float alpha = 1.0F;  // ELU only
+    float alpha = 1.0F;  // ELU and SWISH only
     static constexpr InputSpec kInputs[] = {{"x"}};
     HALYARD_FIELDS(function, alpha)
 };

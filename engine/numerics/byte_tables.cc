@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numbers>
 #include <optional>
 
 #include "engine/numerics/exponential.h"
@@ -13,6 +14,10 @@
 
 namespace halyard::engine {
 namespace {
+
+// Of GELU_TANH: 2 sqrt(2 / pi), and what its cube counts.
+constexpr double kGeluFactor = 1.5957691216057308;
+constexpr double kGeluCube = 0.044715;
 
 double apply(const Activate& node, double x) {
     switch (node.function) {
@@ -30,6 +35,15 @@ double apply(const Activate& node, double x) {
             return x > 0.0 ? x : static_cast<double>(node.alpha) * exponentialMinusOne(x);
         case Activate::Function::HARD_SWISH:
             return x * std::clamp(x + 3.0, 0.0, 6.0) / 6.0;
+        case Activate::Function::SWISH:
+            return x * logistic(static_cast<double>(node.alpha) * x);
+        case Activate::Function::HARD_SIGMOID:
+            return std::clamp(x + 3.0, 0.0, 6.0) / 6.0;
+        case Activate::Function::GELU:
+            return x * 0.5 * std::erfc(-x * std::numbers::sqrt2 / 2.0);
+        case Activate::Function::GELU_TANH:
+            // Half of 1 + tanh(y) is the logistic function of 2 y.
+            return x * logistic(kGeluFactor * (x + kGeluCube * x * x * x));
     }
     return x;
 }

@@ -65,7 +65,8 @@ TEST(GpuAccElementwise, ActivatesAsTheReference) {
     for (const DataType type : kReals) {
         for (const Function function :
              {Function::RELU, Function::RELU1, Function::RELU6, Function::LOGISTIC, Function::TANH,
-              Function::HARD_SWISH, Function::ELU}) {
+              Function::HARD_SWISH, Function::ELU, Function::SWISH, Function::HARD_SIGMOID,
+              Function::GELU, Function::GELU_TANH}) {
             const Activate node = {.function = function, .alpha = random.real(0.1F, 2.0F)};
             for (const int32_t count : {0, 1, 129, 1003}) {
                 const TensorType x = randomType(random, type, {count});

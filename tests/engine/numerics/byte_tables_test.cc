@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <utility>
 
 namespace halyard::engine {
@@ -28,6 +29,14 @@ long double realOf(Function function, long double x) {
             return std::tanh(x);
         case Function::HARD_SWISH:
             return x * std::clamp<long double>(x + 3, 0, 6) / 6;
+        case Function::SWISH:
+            return x / (1 + std::exp(-x));
+        case Function::HARD_SIGMOID:
+            return std::clamp<long double>(x + 3, 0, 6) / 6;
+        case Function::GELU_TANH:
+            return x / 2 *
+                   (1 + std::tanh(std::sqrt(2 / std::numbers::pi_v<long double>) *
+                                  (x + 0.044715L * x * x * x)));
         default:
             return std::max<long double>(x, 0);
     }
@@ -36,7 +45,8 @@ long double realOf(Function function, long double x) {
 // Every byte of both types is the nearest to the real result.
 TEST(ByteTables, HaveTheNearestByte) {
     for (const Function function :
-         {Function::LOGISTIC, Function::TANH, Function::HARD_SWISH, Function::RELU}) {
+         {Function::LOGISTIC, Function::TANH, Function::HARD_SWISH, Function::SWISH,
+          Function::HARD_SIGMOID, Function::GELU_TANH, Function::RELU}) {
         for (const float scale : {0.003F, 0.05F, 0.11F}) {
             for (const bool isSigned : {false, true}) {
                 const TensorType input = isSigned ? typeOf(DataType::QUANT8_ASYMM_SIGNED, scale, -5)

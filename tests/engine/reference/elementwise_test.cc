@@ -116,6 +116,25 @@ TEST(ActivateRef, ComputesElu) {
                       {3, 0, -1.26424111, kNan}, 1e-6));
 }
 
+// From numpy, and from the error function of Python's math.
+TEST(ActivateRef, ComputesGeluAndSwish) {
+    const Values x = floats({6}, {-3, -0.5, 0, 1, 2.5, kNan});
+    EXPECT_TRUE(holds(evaluate(Activate{Function::GELU}, {x}, kFloat),
+                      {-0.00404969409, -0.154268769, 0, 0.841344746, 2.48447584, kNan}, 1e-6));
+    EXPECT_TRUE(holds(evaluate(Activate{Function::GELU_TANH}, {x}, kFloat),
+                      {-0.00363739208, -0.15428599, 0, 0.841191991, 2.48491573, kNan}, 1e-6));
+    EXPECT_TRUE(holds(evaluate(Activate{.function = Function::SWISH, .alpha = 1.702F}, {x}, kFloat),
+                      {-0.0180713097, -0.149611563, 0, 0.845795766, 2.46501383, kNan}, 1e-6));
+    EXPECT_TRUE(holds(evaluate(Activate{Function::HARD_SIGMOID}, {x}, kFloat),
+                      {0, 2.5 / 6, 0.5, 4.0 / 6, 5.5 / 6, kNan}, 1e-6));
+}
+
+TEST(ActivateRef, ComputesNoGeluOfBytes) {
+    const TensorType type = typeOf(DataType::QUANT8_ASYMM, {1}, 0.1F, 3);
+    EXPECT_TRUE(refused(evaluate(Activate{Function::GELU}, {quantized(type, {4})}, type),
+                        "FLOAT32 or FLOAT16"));
+}
+
 // From numpy.
 TEST(UnaryRef, ComputesEachFunction) {
     using enum Unary::Function;

@@ -83,6 +83,36 @@ void activate(const Activate& node, const T* from, T* to, int64_t count) {
             });
             break;
         }
+        case Activate::Function::SWISH: {
+            const FloatVector alpha = hn::Set(kFloats, node.alpha);
+            forEachElement(from, to, count, [&](FloatVector x) HWY_ATTR {
+                return hn::Mul(x, logistic(hn::Mul(alpha, x)));
+            });
+            break;
+        }
+        case Activate::Function::HARD_SIGMOID: {
+            const FloatVector three = hn::Set(kFloats, 3.0F);
+            const FloatVector six = hn::Set(kFloats, 6.0F);
+            const FloatVector sixth = hn::Set(kFloats, 1.0F / 6.0F);
+            forEachElement(from, to, count, [&](FloatVector x) HWY_ATTR {
+                return hn::Mul(clampLanes(hn::Add(x, three), hn::Zero(kFloats), six), sixth);
+            });
+            break;
+        }
+        case Activate::Function::GELU:
+            forEachElement(from, to, count,
+                           [](FloatVector x) HWY_ATTR { return hn::Mul(x, normalShare(x)); });
+            break;
+        case Activate::Function::GELU_TANH:
+            forEachElement(from, to, count, [](FloatVector x) HWY_ATTR {
+                // Half of 1 + tanh(y) is the logistic function of 2 y, and 2 sqrt(2 / pi)
+                // is 1.59...
+                const FloatVector factor = hn::Set(kFloats, 1.59576912F);
+                const FloatVector cube = hn::Set(kFloats, 0.044715F * 1.59576912F);
+                const FloatVector squares = hn::Mul(x, x);
+                return hn::Mul(x, logistic(hn::Mul(x, hn::MulAdd(squares, cube, factor))));
+            });
+            break;
     }
 }
 

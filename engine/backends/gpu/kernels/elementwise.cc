@@ -88,6 +88,15 @@ std::string bodyOf(Activate::Function function) {
             return "r = a > 0.0f ? a : n.factor * expm1(a);";
         case Activate::Function::HARD_SWISH:
             return "r = a * between(a + 3.0f, 0.0f, 6.0f) / 6.0f;";
+        case Activate::Function::SWISH:
+            return "r = a * (1.0f / (1.0f + exp(-n.factor * a)));";
+        case Activate::Function::HARD_SIGMOID:
+            return "r = between(a + 3.0f, 0.0f, 6.0f) / 6.0f;";
+        case Activate::Function::GELU:
+            return "r = a * 0.5f * erfc(a * -0.707106781f);";
+        case Activate::Function::GELU_TANH:
+            // Half of 1 + tanh(y) is the logistic function of 2 y.
+            return "r = a / (1.0f + exp(-1.59576912f * (a + 0.044715f * a * a * a)));";
     }
     return "";
 }
