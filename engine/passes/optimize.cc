@@ -14,6 +14,7 @@
 #include "engine/passes/fold_pads.h"
 #include "engine/passes/fold_scales.h"
 #include "engine/passes/fuse_activations.h"
+#include "engine/passes/fuse_functions.h"
 #include "engine/passes/fuse_layer_norms.h"
 #include "engine/passes/move_dequantize.h"
 #include "engine/passes/move_transposes.h"
@@ -37,6 +38,7 @@ constexpr std::array kPasses = {
         Pass{.name = "simplify-reshapes", .run = simplifyReshapes},
         Pass{.name = "fold-pads", .run = foldPads},
         Pass{.name = "fuse-layer-norms", .run = fuseLayerNorms, .changesRounding = true},
+        Pass{.name = "fuse-functions", .run = fuseFunctions, .changesRounding = true},
         Pass{.name = "fold-scales", .run = foldScales, .changesRounding = true},
         Pass{.name = "fuse-activations", .run = fuseActivations},
         Pass{.name = "reduce-to-float16", .run = reduceToFloat16, .changesRounding = true},
