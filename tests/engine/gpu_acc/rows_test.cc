@@ -174,6 +174,28 @@ TEST(GpuAccRows, GiveTheSameInGroupsOfAnySize) {
           DataType::FLOAT32, typeOf(DataType::FLOAT32, {}));
 }
 
+// Channels side by side, some of a group's not there.
+TEST(GpuAccRows, ReduceColumnsAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const DataType type : kReals) {
+        for (const Shape& shape : {Shape{2, 7, 7, 70}, Shape{1, 1, 3, 32}, Shape{3, 5, 9, 33}}) {
+            const TensorType x = randomType(random, type, shape);
+            for (const auto function : {Reduce::Function::MEAN, Reduce::Function::MAX}) {
+                const Reduce node = {.function = function, .keepDims = true};
+                ASSERT_TRUE(agrees(node, {randomValues(random, x), ref_test::ints({2}, {1, 2})},
+                                   {withQuantization(random, type, 0.02F)}, toleranceOfRows(type)))
+                        << toString(NodeDescriptor(node)) << " of " << x.toString();
+            }
+            const Pool2d node = {
+                    .filterH = shape[1], .filterW = shape[2], .activation = Activation::RELU};
+            ASSERT_TRUE(agrees(node, {randomValues(random, x)}, {x}, toleranceOfRows(type)))
+                    << toString(NodeDescriptor(node)) << " of " << x.toString();
+        }
+    }
+}
+
 TEST(GpuAccRows, NormaliseLayersAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;

@@ -5,6 +5,7 @@
 
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/map.h"
+#include "engine/backends/gpu/kernels/reduction.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
@@ -147,6 +148,13 @@ Status plan(const Pool2d& node, StepPlan& step) {
     HALYARD_ASSIGN_OR_RETURN(
             const ResolvedWindow resolved,
             resolveWindow(node.window, x.shape[1], x.shape[2], node.filterH, node.filterW));
+    const bool isWhole = node.filterH == x.shape[1] && node.filterW == x.shape[2] &&
+                         output.shape[1] == 1 && output.shape[2] == 1 && resolved.top == 0 &&
+                         resolved.left == 0;
+    if (isWhole && node.function == Pool2d::Function::AVERAGE && isFloat(x.type) &&
+        hasColumns(step.facts())) {
+        return addMeanOfPictures(step, rangeOf(node.activation));
+    }
     Numbers n = {.height = x.shape[1],
                  .width = x.shape[2],
                  .depth = x.shape[3],

@@ -9,6 +9,7 @@
 
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/map.h"
+#include "engine/backends/gpu/kernels/reduction.h"
 #include "engine/backends/gpu/kernels/rows.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/graph/steering_input.h"
@@ -30,10 +31,11 @@ struct Numbers {
     int32_t most = 0;
     float multiplier = 0.0F;  // quantized_mean.h
     float bias = 0.0F;
+    float low = 0.0F;  // of a pooling's results
+    float high = 0.0F;
 };
 
-// Walks: KEPT axes of x that tell where an output's elements begin, FOLDED ones that run over them.
-constexpr RowFamilies kReduce = forRows({.kernel = "reduce", .shared = {kRowsText}, .text = R"(
+constexpr std::string_view kNumbersText = R"(
 typedef struct {
     int count;
     float scale;
@@ -44,7 +46,14 @@ typedef struct {
     int most;
     float multiplier;
     float bias;
+    float low;
+    float high;
 } Numbers;
+)";
+
+// Walks: KEPT axes of x that tell where an output's elements begin, FOLDED ones that run over them.
+constexpr RowFamilies kReduce =
+        forRows({.kernel = "reduce", .shared = {kRowsText, kNumbersText}, .text = R"(
 typedef struct {
     int kept_extent[KEPT];
     int kept_stride[KEPT];
@@ -83,6 +92,46 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void reduce(
     }
 }
 )"});
+
+// Of x as [pictures, n.count, channels]: neighbouring items take neighbouring channels, and those
+// of a group that share a channel take its elements in turn.
+constexpr size_t kColumnChannels = 32;
+constexpr size_t kColumnItems = 8;
+constexpr KernelFamily kColumns = {.kernel = "reduce_columns",
+                                   .shared = {kNumbersText},
+                                   .text = R"(
+#define CHANNELS 32
+#define SHARES 8
+
+__kernel __attribute__((reqd_work_group_size(CHANNELS, SHARES, 1))) void reduce_columns(
+        IN(px), OUT(pr), const int channels, const Numbers n) {
+    BIND_IN(X, px);
+    BIND_OUT(R, pr);
+    __local SUM room[SHARES][CHANNELS];
+    const int channel = (int)get_global_id(0);
+    const int picture = (int)get_global_id(2);
+    const int column = (int)get_local_id(0);
+    const int share = (int)get_local_id(1);
+    SUM a = NOTHING;
+    if (channel < channels) {
+        for (int i = share; i < n.count; i += SHARES) {
+            const VALUE(X) x = LOAD(X, px, (picture * n.count + i) * channels + channel);
+            const SUM b = ELEMENT_OF(x);
+            a = COMBINE;
+        }
+    }
+    room[share][column] = a;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (share == 0 && channel < channels) {
+        for (int i = 1; i < SHARES; ++i) {
+            const SUM b = room[i][column];
+            a = COMBINE;
+        }
+        STORE(R, pr, picture * channels + channel, FINISH(a));
+    }
+}
+)",
+                                   .local = {kColumnChannels, kColumnItems, 1}};
 
 // Sequential: the first of equals counts.
 constexpr KernelFamily kArgument = {.kernel = "find_extreme",
@@ -187,7 +236,57 @@ Fold foldOf(Reduce::Function function, bool isQuantizedMean) {
     return {};
 }
 
+std::string definesOf(const Fold& fold, const StepPlan& step) {
+    std::string defines;
+    const auto define = [&defines](std::string_view name, std::string_view value) {
+        defines.append("#define ").append(name).append(" ").append(value).append("\n");
+    };
+    define("X", storageOf(step.input(0).type));
+    define("R", storageOf(step.output().type));
+    define("SUM", fold.sum);
+    define("COMBINE", fold.combine);
+    define("NOTHING", fold.nothing);
+    define("ELEMENT_OF(x)", fold.element);
+    define("FINISH(a)", fold.finish);
+    return defines;
+}
+
+Status addColumns(StepPlan& step, const std::string& defines, int32_t channels, const Numbers& n) {
+    HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kColumns, defines));
+    const auto results = static_cast<size_t>(countOf(step.output().shape));
+    launch->with(step.in(0)).with(step.out()).with(channels).with(n);
+    launch->items = {static_cast<size_t>(channels), kColumnItems,
+                     results / static_cast<size_t>(channels)};
+    launch->work = results * (static_cast<uint64_t>(n.count) * 4 + 64);
+    return {};
+}
+
+// The channels of columns that are many enough to share the work, and not so long that more items
+// had better share each; 0 where the axes are no columns.
+int32_t channelsOf(const std::vector<Axis>& kept, const std::vector<Axis>& folded) {
+    constexpr int32_t kLongest = 2048;
+    const int32_t channels = kept.back().extent;
+    const bool areColumns = kept.size() <= 2 && folded.size() == 1 && kept.back().stride == 1 &&
+                            folded[0].stride == channels &&
+                            (kept.size() == 1 || kept[0].stride == channels * folded[0].extent);
+    return areColumns && channels >= int32_t{kColumnChannels} && folded[0].extent <= kLongest
+                   ? channels
+                   : 0;
+}
+
 }  // namespace
+
+bool hasColumns(const DeviceFacts& facts) {
+    return facts.groupSize >= kColumnChannels * kColumnItems;
+}
+
+Status addMeanOfPictures(StepPlan& step, RealRange range) {
+    const Shape& x = step.input(0).shape;
+    Fold fold = foldOf(Reduce::Function::MEAN, false);
+    fold.finish = "between(a / (float)n.count, n.low, n.high)";
+    const Numbers n = {.count = x[1] * x[2], .low = range.low, .high = range.high};
+    return addColumns(step, definesOf(fold, step), x[3], n);
+}
 
 Status supports(const Reduce& node, const Graph& graph, const Node& whole,
                 const DeviceFacts& facts) {
@@ -229,20 +328,13 @@ Status plan(const Reduce& node, StepPlan& step) {
         n.multiplier = mean.multiplier();
         n.bias = mean.bias();
     }
-    const Fold fold = foldOf(node.function, isBytes);
-    std::string defines;
-    const auto define = [&defines](std::string_view name, std::string_view value) {
-        defines.append("#define ").append(name).append(" ").append(value).append("\n");
-    };
-    define("X", storageOf(x.type));
-    define("R", storageOf(output.type));
-    define("KEPT", std::to_string(kept.size()));
-    define("FOLDED", std::to_string(folded.size()));
-    define("SUM", fold.sum);
-    define("COMBINE", fold.combine);
-    define("NOTHING", fold.nothing);
-    define("ELEMENT_OF(x)", fold.element);
-    define("FINISH(a)", fold.finish);
+    std::string defines = definesOf(foldOf(node.function, isBytes), step);
+    const int32_t channels = channelsOf(kept, folded);
+    if (channels != 0 && hasColumns(step.facts())) {
+        return addColumns(step, defines, channels, n);
+    }
+    defines += "#define KEPT " + std::to_string(kept.size()) + "\n";
+    defines += "#define FOLDED " + std::to_string(folded.size()) + "\n";
     std::vector<int32_t> walk;
     append(walk, kept);
     append(walk, folded);
