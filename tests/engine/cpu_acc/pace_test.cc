@@ -229,6 +229,8 @@ std::vector<LargeNode> cases() {
             {"LogSoftmax", LogSoftmax{.axis = 0}, {f32(row)}},
             {"L2Normalize", L2Normalize{.axis = 0}, {f32(row)}},
             {"L2NormalizeShortRows", L2Normalize(), {f32({kMany / 8, 8})}},
+            {"LayerNormalize", LayerNormalize{.axis = 0}, {f32(row)}},
+            {"LayerNormalizeShortRows", LayerNormalize(), {f32({kMany / 8, 8})}},
     };
 }
 

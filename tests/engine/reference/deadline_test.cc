@@ -121,6 +121,8 @@ std::vector<LargeNode> cases() {
             {"L2Normalize", L2Normalize{.axis = 0}, {f32(row)}},
             {"L2NormalizeOfShortRows", L2Normalize(), {f32({kMany, 1})}},
             {"L2NormalizeQuantized", L2Normalize{.axis = 0}, {q8(row)}, quant8},
+            {"LayerNormalize", LayerNormalize{.axis = 0}, {f32(row)}},
+            {"LayerNormalizeOfShortRows", LayerNormalize(), {f32({kMany, 1})}},
             {"LocalResponseNormalize", LocalResponseNormalize{.radius = kMany}, {f32({1024})}},
             {"LogSoftmax", LogSoftmax{.axis = 0}, {f32(row)}},
             {"Pack", Pack(), {f32(row), f32(row)}},
