@@ -192,8 +192,7 @@ class Expression {
             if (constantNumber(tensor).has_value()) {
                 continue;
             }
-            if (tensor.isConstant() || !(tensor.type == output) || !output.shape.hasKnownRank() ||
-                !isFloat(output.type)) {
+            if (!(tensor.type == output) || !output.shape.hasKnownRank() || !isFloat(output.type)) {
                 return false;
             }
             if (std::ranges::find(mPending, input) == mPending.end()) {
