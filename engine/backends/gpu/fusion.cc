@@ -2,8 +2,10 @@
 
 #include "engine/backends/gpu/fusion.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 
@@ -21,6 +23,7 @@ bool takesStages(const Node& node) {
         case NodeKind::DepthwiseConv2d:
         case NodeKind::TransposeConv2d:
         case NodeKind::FullyConnected:
+        case NodeKind::BatchMatmul:
             return true;
         default:
             return false;
@@ -56,16 +59,30 @@ bool isWindowOf(const Graph& graph, const Node& first, const Node& node, TensorI
            fitsExpansion(window, depthwise->window);
 }
 
-// Follows what becomes of a node's result.
+// Who writes a tensor, by its position in the piece.
+using Writers = std::unordered_map<TensorId, size_t>;
+
+// Follows what becomes of a node's result, and for products of matrices where its inputs come from.
 class Follower {
   public:
     Follower(const Graph& graph, const Piece& piece, const DeviceFacts& facts,
-             const PieceReaders& readers, const std::vector<bool>& taken)
-        : mGraph(graph), mPiece(piece), mFacts(facts), mReaders(readers), mTaken(taken) {}
+             const PieceReaders& readers, const Writers& writers, const std::vector<bool>& taken)
+        : mGraph(graph),
+          mPiece(piece),
+          mFacts(facts),
+          mReaders(readers),
+          mWriters(writers),
+          mTaken(taken) {}
 
     FusedNodes follow(size_t first) {
         FusedNodes nodes = {first};
         while (takeStage(nodes)) {
+        }
+        if (mGraph.node(mPiece.nodes[first]).kind() == NodeKind::BatchMatmul) {
+            while (takeMove(nodes)) {
+            }
+            takeSources(nodes);
+            return nodes;
         }
         if (mFacts.prefersTiles && takeWindow(nodes)) {
             mStages = 0;
@@ -90,6 +107,36 @@ class Follower {
         nodes.push_back(*next);
         return true;
     }
+    bool takeMove(FusedNodes& nodes) const {
+        const TensorId result = resultOf(nodes);
+        const std::optional<size_t> next = mReaders.onlyReader(result);
+        if (!next.has_value() || mTaken[*next] || !isMoveOf(*next, result)) {
+            return false;
+        }
+        nodes.push_back(*next);
+        return true;
+    }
+    bool isMoveOf(size_t position, TensorId x) const {
+        const Node& node = mGraph.node(mPiece.nodes[position]);
+        return onlyMoves(node) && node.inputs[0] == x;
+    }
+    // What moves the inputs of the first node, before it.
+    void takeSources(FusedNodes& nodes) const {
+        const Node& first = mGraph.node(mPiece.nodes[nodes.front()]);
+        for (TensorId x : first.inputs) {
+            for (auto writer = mWriters.find(x); writer != mWriters.end();
+                 writer = mWriters.find(x)) {
+                const size_t source = writer->second;
+                const Node& node = mGraph.node(mPiece.nodes[source]);
+                if (mTaken[source] || !onlyMoves(node) || !mReaders.onlyReader(x).has_value()) {
+                    break;
+                }
+                nodes.push_back(source);
+                x = node.inputs[0];
+            }
+        }
+        std::ranges::sort(nodes);
+    }
     bool takeWindow(FusedNodes& nodes) const {
         const TensorId result = resultOf(nodes);
         const std::optional<size_t> next = mReaders.onlyReader(result);
@@ -106,6 +153,7 @@ class Follower {
     const Piece& mPiece;
     const DeviceFacts& mFacts;
     const PieceReaders& mReaders;
+    const Writers& mWriters;
     const std::vector<bool>& mTaken;  // of the piece's nodes: by other steps
     size_t mStages = 0;
 };
@@ -115,13 +163,19 @@ class Follower {
 std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece,
                                     const DeviceFacts& facts) {
     const PieceReaders readers(graph, piece);
+    Writers writers;
+    for (size_t i = 0; i < piece.nodes.size(); ++i) {
+        for (const TensorId output : graph.node(piece.nodes[i]).outputs) {
+            writers.emplace(output, i);
+        }
+    }
     std::vector<FusedNodes> fusions;
     std::vector<bool> taken(piece.nodes.size(), false);
     for (size_t i = 0; i < piece.nodes.size(); ++i) {
         if (taken[i] || !takesStages(graph.node(piece.nodes[i]))) {
             continue;
         }
-        FusedNodes nodes = Follower(graph, piece, facts, readers, taken).follow(i);
+        FusedNodes nodes = Follower(graph, piece, facts, readers, writers, taken).follow(i);
         for (const size_t node : nodes) {
             taken[node] = true;
         }
@@ -130,6 +184,24 @@ std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece,
         }
     }
     return fusions;
+}
+
+bool onlyMoves(const Node& node) {
+    switch (node.kind()) {
+        case NodeKind::Reshape:
+        case NodeKind::Squeeze:
+        case NodeKind::ExpandDims:
+        case NodeKind::Transpose:
+            return true;
+        default:
+            return false;
+    }
+}
+
+size_t leaderOf(std::span<const LocalNode> nodes) {
+    const auto found = std::ranges::find_if_not(
+            nodes, [](const LocalNode& each) { return onlyMoves(*each.node); });
+    return found == nodes.end() ? 0 : static_cast<size_t>(found - nodes.begin());
 }
 
 }  // namespace halyard::engine::gpu

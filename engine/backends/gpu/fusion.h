@@ -4,6 +4,8 @@
 
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <vector>
 
 #include "engine/backends/gpu/device.h"
@@ -15,8 +17,14 @@ namespace halyard::engine::gpu {
 
 // Sums of products, with what becomes of each element of the result before anybody else sees it,
 // and where products go tile by tile, those that expand pixels with the depthwise convolution of
-// these.
+// these. Products of matrices, with what only moves elements before and behind them.
 std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece,
                                     const DeviceFacts& facts);
+
+// Whether a node only moves elements, which one that reads them can do by where it looks.
+bool onlyMoves(const Node& node);
+
+// Which of a step's nodes the others are fused with: the first that does more than move elements.
+size_t leaderOf(std::span<const LocalNode> nodes);
 
 }  // namespace halyard::engine::gpu

@@ -51,13 +51,20 @@ struct DeviceConstant {
     }
 };
 
+// How a traced run tells of a step.
+struct StepTrace {
+    std::string name;
+    const Node* leader = nullptr;
+    std::vector<const Node*> others;
+};
+
 // What the stations of a piece share.
 struct PieceParts {
     explicit PieceParts(GpuResources all) : resources(std::move(all)) {}
 
     const GpuResources resources;
     PieceLayout layout;
-    std::vector<std::string> names;               // per step
+    std::vector<StepTrace> traces;                // per step
     std::map<LocalId, PackedConstant> constants;  // in the program's store
     std::map<LocalId, size_t> places;             // in `uploaded`
     ChargedBuffer uploaded;
@@ -231,7 +238,7 @@ Status GpuShaped::planEach(const StepPlan::Environment& environment,
     for (size_t step = 0; step < mLayout.steps.size(); ++step) {
         HALYARD_RETURN_IF_ERROR(checkpoint.check("while kernels were made ready"));
         StepPlan plan(environment, step);
-        HALYARD_RETURN_IF_ERROR(planStep(plan).withContext(plan.node().label));
+        HALYARD_RETURN_IF_ERROR(planStep(plan).withContext(plan.node(plan.leader()).label));
         if (environment.tuner != nullptr) {
             // What is measured next has the device to itself.
             HALYARD_RETURN_IF_ERROR(plan.buildPrograms());
@@ -314,8 +321,7 @@ Status GpuShaped::enqueueSteps(const RunArguments& arguments, BoundKernels& kern
         }
         const Status status = kernels.enqueue(i, queue, arguments.checkpoint);
         if (!status.ok()) {
-            const LocalStep& step = mLayout.steps[mPlan.launches[i].step];
-            return status.withContext(step.nodes.front().node->label);
+            return status.withContext(mParts->traces[mPlan.launches[i].step].leader->label);
         }
     }
     return queue.flush();
@@ -327,9 +333,9 @@ std::string_view GpuShaped::nameOf(size_t step, std::span<const Launch> launches
         return "in place";
     }
     if (!mParts->resources.profiles) {
-        return mParts->names[step];
+        return mParts->traces[step].name;
     }
-    std::string name = mParts->names[step];
+    std::string name = mParts->traces[step].name;
     for (const Launch& launch : launches) {
         name.append(&launch == launches.data() ? ": " : " + ");
         name.append(launch.program->family().kernel);
@@ -342,7 +348,7 @@ Status GpuShaped::runTraced(const RunArguments& arguments, BoundKernels& kernels
                             GpuQueue& queue) const {
     size_t next = 0;
     for (size_t step = 0; step < mLayout.steps.size(); ++step) {
-        const LocalStep& nodes = mLayout.steps[step];
+        const StepTrace& tells = mParts->traces[step];
         HALYARD_RETURN_IF_ERROR(arguments.checkpoint.check("before a kernel was enqueued"));
         const size_t first = next;
         while (next < mPlan.launches.size() && mPlan.launches[next].step == step) {
@@ -352,13 +358,13 @@ Status GpuShaped::runTraced(const RunArguments& arguments, BoundKernels& kernels
                 std::span(mPlan.launches).subspan(first, next - first);
         TracedWork traced(arguments.trace, {.name = nameOf(step, launches),
                                             .track = arguments.track,
-                                            .node = nodes.nodes.front().node,
-                                            .fused = nodes.others});
+                                            .node = tells.leader,
+                                            .fused = tells.others});
         const bool profiles = mParts->resources.profiles;
         for (size_t i = first; i < next; ++i) {
             const Status status = profiles ? kernels.enqueueTraced(i, queue, arguments.checkpoint)
                                            : kernels.enqueue(i, queue, arguments.checkpoint);
-            HALYARD_RETURN_IF_ERROR(status.withContext(nodes.nodes.front().node->label));
+            HALYARD_RETURN_IF_ERROR(status.withContext(tells.leader->label));
         }
         std::chrono::nanoseconds deviceTime{0};
         if (profiles) {
@@ -366,7 +372,8 @@ Status GpuShaped::runTraced(const RunArguments& arguments, BoundKernels& kernels
         } else {
             HALYARD_RETURN_IF_ERROR(queue.finish());
         }
-        traced.end([&] { return mWorkspace.inPlace[step] ? 0 : bytesMovedBy(nodes); }, deviceTime);
+        traced.end([&] { return mWorkspace.inPlace[step] ? 0 : bytesMovedBy(mLayout.steps[step]); },
+                   deviceTime);
     }
     return {};
 }
@@ -414,8 +421,7 @@ Status GpuShaped::readFindings(const RunArguments& arguments, GpuQueue& queue) c
     for (size_t i = 0; i < findings.size(); ++i) {
         if (findings[i].index >= 0) {
             const Check& check = mPlan.checks[i];
-            return check.failure(findings[i])
-                    .withContext(mLayout.steps[check.step].nodes.front().node->label);
+            return check.failure(findings[i]).withContext(mParts->traces[check.step].leader->label);
         }
     }
     return {};
@@ -441,7 +447,7 @@ class GpuPiece final : public CompiledPiece {
                 std::make_unique<BoundKernels>(mParts->resources.device));
     }
     std::string_view kernelOf(size_t node) const override {
-        return mParts->names[mParts->layout.stepOf[node]];
+        return mParts->traces[mParts->layout.stepOf[node]].name;
     }
     std::span<const TensorId> packed() const override { return mPacked; }
     size_t deviceConstantBytes() const override { return mParts->uploaded.size(); }
@@ -508,10 +514,15 @@ Status GpuPiece::compile(const CompileArguments& arguments) {
             findFusions(*arguments.graph, arguments.piece, mParts->resources.device->facts());
     HALYARD_ASSIGN_OR_RETURN(mParts->layout, layOut(arguments.graph, arguments.piece, fused));
     for (const LocalStep& step : mParts->layout.steps) {
-        std::string& name = mParts->names.emplace_back("gpu::");
+        StepTrace& trace = mParts->traces.emplace_back();
+        trace.name = "gpu::";
+        trace.leader = step.nodes[leaderOf(step.nodes)].node;
         for (const LocalNode& node : step.nodes) {
-            name.append(&node == &step.nodes.front() ? "" : " + ");
-            name.append(toString(node.node->kind()));
+            trace.name.append(&node == &step.nodes.front() ? "" : " + ");
+            trace.name.append(toString(node.node->kind()));
+            if (node.node != trace.leader) {
+                trace.others.push_back(node.node);
+            }
         }
     }
     for (const auto& [local, reading] : readingsOfConstants()) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/backends/gpu/device.h"
+#include "engine/backends/gpu/fusion.h"
 #include "engine/backends/gpu/instructions.h"
 #include "engine/backends/gpu/launch.h"
 #include "engine/backends/gpu/programs.h"
@@ -76,6 +77,8 @@ class StepPlan {
     const DeviceFacts& facts() const { return mEnvironment.facts; }
     const Instructions& instructions() const { return mEnvironment.instructions; }
     bool mayRound() const { return mEnvironment.mayRound; }
+    // Which of the nodes leaderOf() names.
+    size_t leader() const { return leaderOf(mNodes); }
     // Node `which` of those that the step computes together.
     size_t nodeCount() const { return mNodes.size(); }
     const Node& node(size_t which = 0) const { return *mNodes[which].node; }

@@ -1,151 +1,206 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of matrices, an element of the output for each item.
+// Products of matrices, with what only moves elements before and behind them as ways to look at
+// these.
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "engine/backends/gpu/fusion.h"
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/map.h"
+#include "engine/backends/gpu/kernels/matrix_product.h"
+#include "engine/backends/gpu/kernels/view.h"
+#include "engine/backends/gpu/kernels/weighted_sum.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/fixed_requantize.h"
 
 namespace halyard::engine::gpu {
 namespace {
 
-// A copy of the kernel's struct.
-struct Numbers {
-    int32_t rows = 0;
-    int32_t columns = 0;
-    int32_t inner = 0;
-    int32_t aRow = 0;  // from one row of a to the next
-    int32_t aInner = 0;
-    int32_t bColumn = 0;
-    int32_t bInner = 0;
-    int32_t aZero = 0;
-    int32_t bZero = 0;
-    int32_t zero = 0;
-    int32_t least = 0;
-    int32_t most = 0;
-    int32_t fraction = 0;
-    int32_t left = 0;
-    int32_t right = 0;
-};
-
-// Bytes go by fixed_requantize.h, step by step.
+// An element of the output for each item.
 constexpr KernelFamily kMatmul = {.kernel = "multiply",
+                                  .shared = {kMapNumbersText, kStagesText, kMatrixProductText},
                                   .text = R"(
-typedef struct {
-    int rows;
-    int columns;
-    int inner;
-    int a_row;
-    int a_inner;
-    int b_column;
-    int b_inner;
-    int a_zero;
-    int b_zero;
-    int zero;
-    int least;
-    int most;
-    int fraction;
-    int left;
-    int right;
-} Numbers;
-
-int saturate(long value) {
-    return (int)clamp(value, (long)-2147483647 - 1, (long)2147483647);
-}
-
-int scale(int sum, const Numbers n) {
-    const int x = saturate((long)sum << n.left);
-    const int product = saturate(((long)x * (long)n.fraction + (1l << 30)) >> 31);
-    const long half_step = n.right == 0 ? 0 : 1l << (n.right - 1);
-    const long wide = product;
-    const long magnitude = ((wide < 0 ? -wide : wide) + half_step) >> n.right;
-    return (int)(product < 0 ? -magnitude : magnitude);
-}
-
-#if defined(QUANTIZED)
-#define SUM uint
-#define ADD(sum, x, y) (sum) + (uint)(((x) - n.a_zero) * ((y) - n.b_zero))
-#define FINISH(sum) \
-    (int)clamp((long)scale((int)(sum), n) + n.zero, (long)n.least, (long)n.most)
-#elif defined(INTEGER)
-#define SUM uint
-#define ADD(sum, x, y) (sum) + (uint)(x) * (uint)(y)
-#define FINISH(sum) (int)(sum)
-#else
-#define SUM float
-#define ADD(sum, x, y) multiply_add(x, y, sum)
-#define FINISH(sum) (sum)
-#endif
-
 __kernel __attribute__((reqd_work_group_size(16, 8, 1))) void multiply(
-        IN(pa), IN(pb), IN(starts), OUT(pr), const Numbers n) {
+        PRODUCT_PARAMETERS STAGE_PARAMETERS) {
     const int column = (int)get_global_id(0);
     const int row = (int)get_global_id(1);
     const int matrix = (int)get_global_id(2);
-    if (column >= n.columns || row >= n.rows) {
+    if (column >= numbers.columns || row >= numbers.rows) {
         return;
     }
-    BIND_IN(A, pa);
-    BIND_IN(B, pb);
-    BIND_IN(I32, starts);
-    BIND_OUT(R, pr);
-    int a = starts[2 * matrix] + row * n.a_row;
-    int b = starts[2 * matrix + 1] + column * n.b_column;
+    BIND_PRODUCT;
+    int a = starts[3 * matrix] + row * numbers.a_row;
+    int b = starts[3 * matrix + 1] + column * numbers.b_column;
     SUM sum = 0;
-    for (int k = 0; k < n.inner; ++k) {
-        sum = ADD(sum, LOAD(A, pa, a), LOAD(B, pb, b));
-        a += n.a_inner;
-        b += n.b_inner;
+    for (int k = 0; k < numbers.inner; ++k) {
+        sum = ADD(sum, LOAD(X, pa, a), LOAD(W, pb, b));
+        a += numbers.a_inner;
+        b += numbers.b_inner;
     }
-    STORE(R, pr, (matrix * n.rows + row) * n.columns + column, FINISH(sum));
+    PUT(sum, matrix, row, column);
 }
 )",
                                   .local = {16, 8, 1}};
 
-// Where each matrix of the output has its matrix of `shape`: an extent of 1 serves all.
-int32_t startOf(const Shape& shape, const Shape& output, int64_t matrix) {
-    const size_t batchRank = output.rank() - 2;
-    int64_t number = 0;
-    int64_t stride = 1;
-    for (size_t axis = batchRank; axis-- > 0;) {
-        number += shape[axis] == 1 ? 0 : matrix % output[axis] * stride;
-        stride *= shape[axis];
-        matrix /= output[axis];
-    }
-    return static_cast<int32_t>(number * shape[batchRank] * shape[batchRank + 1]);
+// A tensor and where it lies.
+struct Seen {
+    Operand operand;
+    View view;
+};
+
+Status move(StepPlan& step, const TensorType& type, const Extents& extents, const MapOperand& from,
+            const MapOperand& to) {
+    const std::string_view storage = movedStorageOf(type.type);
+    return addMap(
+            step,
+            {.extents = extents,
+             .inputs = {{.operand = from.operand, .storage = storage, .strides = from.strides}},
+             .output = {.operand = to.operand, .storage = storage, .strides = to.strides}});
 }
 
-}  // namespace
-
-Status supports(const BatchMatmul& /*node*/, const Graph& /*graph*/, const Node& /*whole*/,
-                const DeviceFacts& /*facts*/) {
+// As it lies somewhere else, which its view tells no strides of.
+Status gather(StepPlan& step, const TensorType& type, Seen& seen) {
+    HALYARD_ASSIGN_OR_RETURN(const size_t bytes, type.byteSize());
+    const Operand dense = step.scratch(bytes);
+    const Extents extents = seen.view.extents();
+    HALYARD_RETURN_IF_ERROR(move(step, type, extents,
+                                 {.operand = seen.operand, .strides = seen.view.strides()},
+                                 {.operand = dense, .strides = denseStrides(extents)}));
+    seen = {.operand = dense, .view = View::dense(type.shape)};
     return {};
 }
 
-Status plan(const BatchMatmul& node, StepPlan& step) {
-    const TensorType& a = step.input(0);
-    const TensorType& b = step.input(1);
-    const TensorType& output = step.output();
+bool hasMatrices(const View& view, size_t rank) {
+    return view.stride(rank - 2).has_value() && view.stride(rank - 1).has_value();
+}
+
+// What node `which` of the step, which only moves elements, makes of them.
+Result<bool> moveView(const StepPlan& step, size_t which, View& view) {
+    const Node& node = step.node(which);
+    if (node.kind() != NodeKind::Transpose) {
+        return view.reshape(step.output(0, which).shape);
+    }
+    HALYARD_ASSIGN_OR_RETURN(
+            const Permutation permutation,
+            readPermutation(step.inputCount(which) > 1 ? step.known(1, which) : KnownInput(),
+                            step.input(0, which).shape.rank()));
+    view.transpose(permutation);
+    return true;
+}
+
+// An input of the leader.
+Result<Seen> factorOf(StepPlan& step, size_t input) {
+    const size_t leader = step.leader();
+    std::vector<size_t> moves;
+    LocalId local = step.in(input, leader).local;
+    for (size_t which = leader; which-- > 0;) {
+        if (step.out(0, which).local == local) {
+            moves.push_back(which);
+            local = step.in(0, which).local;
+        }
+    }
+    std::ranges::reverse(moves);
+    const TensorType& type = step.input(input, leader);
+    const TensorType& from = moves.empty() ? type : step.input(0, moves.front());
+    Seen seen = {.operand = {.place = Operand::Place::TENSOR, .local = local},
+                 .view = View::dense(from.shape)};
+    for (const size_t which : moves) {
+        HALYARD_ASSIGN_OR_RETURN(const bool isSeen, moveView(step, which, seen.view));
+        if (!isSeen) {
+            HALYARD_RETURN_IF_ERROR(gather(step, step.input(0, which), seen));
+            seen.view = View::dense(step.output(0, which).shape);
+        }
+    }
+    if (!hasMatrices(seen.view, type.shape.rank())) {
+        HALYARD_RETURN_IF_ERROR(gather(step, type, seen));
+    }
+    return seen;
+}
+
+// Where the leader's result goes, and whence it has to be moved after that, if it has to.
+struct Target {
+    Seen seen;
+    std::vector<size_t> moves;
+};
+
+// Which node comes after the leader's stages.
+size_t endOfStages(const StepPlan& step) {
+    size_t end = step.nodeCount();
+    while (end > step.leader() + 1 && onlyMoves(step.node(end - 1))) {
+        --end;
+    }
+    return end;
+}
+
+// Sees the step's last result as the leader's, or has it in memory of its own.
+Result<Target> targetOf(StepPlan& step) {
+    const TensorType& product = step.output(0, step.leader());
+    const size_t last = step.nodeCount() - 1;
+    View view = View::dense(step.output(0, endOfStages(step) - 1).shape);
+    Target target = {.seen = {.operand = step.out(0, last), .view = view}, .moves = {}};
+    bool isSeen = true;
+    for (size_t which = endOfStages(step); which < step.nodeCount(); ++which) {
+        target.moves.push_back(which);
+        if (isSeen) {
+            HALYARD_ASSIGN_OR_RETURN(isSeen, moveView(step, which, view));
+        }
+    }
+    std::optional<View> own = isSeen ? view.inverse(product.shape) : std::nullopt;
+    if (own.has_value() && hasMatrices(*own, product.shape.rank())) {
+        target.seen.view = *std::move(own);
+        target.moves.clear();
+        return target;
+    }
+    HALYARD_ASSIGN_OR_RETURN(const size_t bytes, product.byteSize());
+    target.seen = {.operand = step.scratch(bytes), .view = View::dense(product.shape)};
+    return target;
+}
+
+// What targetOf() has left to do.
+Status moveResult(StepPlan& step, const Target& target) {
+    if (target.moves.empty()) {
+        return {};
+    }
+    const size_t first = target.moves.front();
+    Seen seen = {.operand = target.seen.operand, .view = View::dense(step.input(0, first).shape)};
+    for (const size_t which : target.moves) {
+        HALYARD_ASSIGN_OR_RETURN(const bool isSeen, moveView(step, which, seen.view));
+        if (!isSeen) {
+            HALYARD_RETURN_IF_ERROR(gather(step, step.input(0, which), seen));
+            seen.view = View::dense(step.output(0, which).shape);
+        }
+    }
+    const Extents extents = seen.view.extents();
+    return move(step, step.output(0, step.nodeCount() - 1), extents,
+                {.operand = seen.operand, .strides = seen.view.strides()},
+                {.operand = step.out(0, step.nodeCount() - 1), .strides = denseStrides(extents)});
+}
+
+// Where each matrix of the output has its matrix of a tensor of `shape`: an extent of 1 serves all.
+int64_t startOf(const View& view, const Shape& shape, const Shape& output, int64_t matrix) {
+    int64_t start = 0;
+    for (size_t axis = output.rank() - 2; axis-- > 0;) {
+        start += shape[axis] == 1 ? 0 : view.offset(axis, matrix % output[axis]);
+        matrix /= output[axis];
+    }
+    return start;
+}
+
+int32_t strideOf(const View& view, size_t axis) {
+    return static_cast<int32_t>(view.stride(axis).value_or(0));
+}
+
+MatrixNumbers numbersOf(const TensorType& a, const TensorType& b, const TensorType& output) {
     const size_t rank = output.shape.rank();
-    Numbers n = {.rows = output.shape[rank - 2],
-                 .columns = output.shape[rank - 1],
-                 .inner = a.shape[node.transposeA ? rank - 2 : rank - 1]};
-    n.aRow = node.transposeA ? 1 : n.inner;
-    n.aInner = node.transposeA ? n.rows : 1;
-    n.bColumn = node.transposeB ? n.inner : 1;
-    n.bInner = node.transposeB ? 1 : n.columns;
-    std::string defines;
-    defines.append("#define A ").append(storageOf(a.type)).append("\n");
-    defines.append("#define B ").append(storageOf(b.type)).append("\n");
-    defines.append("#define R ").append(storageOf(output.type)).append("\n");
+    MatrixNumbers n = {.rows = output.shape[rank - 2], .columns = output.shape[rank - 1]};
     if (isQuantized(output.type)) {
-        defines += "#define QUANTIZED 1\n";
         n.aZero = a.quantization.zeroPoint;
         n.bZero = b.quantization.zeroPoint;
         n.zero = output.quantization.zeroPoint;
@@ -156,23 +211,76 @@ Status plan(const BatchMatmul& node, StepPlan& step) {
         n.fraction = factor.fraction;
         n.left = std::clamp(factor.shift, 0, 31);
         n.right = std::clamp(-factor.shift, 0, 31);
-    } else if (output.type == DataType::INT32) {
-        defines += "#define INTEGER 1\n";
     }
-    const int64_t matrices = countOf(output.shape) / n.rows / n.columns;
-    std::vector<int32_t> starts;
-    for (int64_t matrix = 0; matrix < matrices; ++matrix) {
-        starts.push_back(startOf(a.shape, output.shape, matrix));
-        starts.push_back(startOf(b.shape, output.shape, matrix));
-    }
-    const Operand table = step.table(std::span<const int32_t>(starts));
-    HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kMatmul, defines));
-    launch->with(step.in(0)).with(step.in(1)).with(table).with(step.out()).with(n);
+    return n;
+}
+
+Status multiply(StepPlan& step, const MatrixProduct& product) {
+    const MatrixNumbers& n = product.numbers;
+    HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kMatmul, product.defines));
+    launch->with(product.a).with(product.b).with(product.starts).with(product.result).with(n);
+    launch->withAll(product.stages.arguments);
     launch->items = {static_cast<size_t>(n.columns), static_cast<size_t>(n.rows),
-                     static_cast<size_t>(matrices)};
-    launch->work =
-            static_cast<uint64_t>(countOf(output.shape)) * (static_cast<uint64_t>(n.inner) + 4);
+                     static_cast<size_t>(product.matrices)};
+    launch->work = static_cast<uint64_t>(product.matrices) * static_cast<uint64_t>(n.rows) *
+                   static_cast<uint64_t>(n.columns) * (static_cast<uint64_t>(n.inner) + 4);
     return {};
+}
+
+}  // namespace
+
+Status supports(const BatchMatmul& /*node*/, const Graph& /*graph*/, const Node& /*whole*/,
+                const DeviceFacts& /*facts*/) {
+    return {};
+}
+
+Status plan(const BatchMatmul& node, StepPlan& step) {
+    const size_t leader = step.leader();
+    const TensorType& a = step.input(0, leader);
+    const TensorType& b = step.input(1, leader);
+    const TensorType& output = step.output(0, leader);
+    const size_t rank = output.shape.rank();
+    MatrixProduct product = {.numbers = numbersOf(a, b, output)};
+    MatrixNumbers& n = product.numbers;
+    n.inner = a.shape[node.transposeA ? rank - 2 : rank - 1];
+    HALYARD_ASSIGN_OR_RETURN(const Target target, targetOf(step));
+    product.result = target.seen.operand;
+    n.row = strideOf(target.seen.view, rank - 2);
+    n.column = strideOf(target.seen.view, rank - 1);
+    product.matrices = countOf(output.shape) / n.rows / n.columns;
+    std::vector<int32_t> starts(static_cast<size_t>(product.matrices) * 3, 0);
+    const auto start = [&](size_t which, const View& view, const Shape& shape) {
+        for (int64_t matrix = 0; matrix < product.matrices; ++matrix) {
+            starts[static_cast<size_t>(matrix) * 3 + which] =
+                    static_cast<int32_t>(startOf(view, shape, output.shape, matrix));
+        }
+    };
+    start(2, target.seen.view, output.shape);
+    product.a = step.in(0, leader);
+    product.b = step.in(1, leader);
+    if (n.inner > 0) {
+        HALYARD_ASSIGN_OR_RETURN(const Seen left, factorOf(step, 0));
+        HALYARD_ASSIGN_OR_RETURN(const Seen right, factorOf(step, 1));
+        product.a = left.operand;
+        product.b = right.operand;
+        n.aRow = strideOf(left.view, node.transposeA ? rank - 1 : rank - 2);
+        n.aInner = strideOf(left.view, node.transposeA ? rank - 2 : rank - 1);
+        n.bColumn = strideOf(right.view, node.transposeB ? rank - 2 : rank - 1);
+        n.bInner = strideOf(right.view, node.transposeB ? rank - 1 : rank - 2);
+        start(0, left.view, a.shape);
+        start(1, right.view, b.shape);
+    }
+    product.starts = step.table(std::span<const int32_t>(starts));
+    product.stages = stagesOf(step, {.first = leader + 1, .end = endOfStages(step)});
+    product.defines = define("X", storageOf(a.type)) + define("W", storageOf(b.type)) +
+                      define("R", storageOf(output.type)) + product.stages.defines;
+    if (isQuantized(output.type)) {
+        product.defines += define("QUANTIZED");
+    } else if (output.type == DataType::INT32) {
+        product.defines += define("INTEGER");
+    }
+    HALYARD_RETURN_IF_ERROR(multiply(step, product));
+    return moveResult(step, target);
 }
 
 }  // namespace halyard::engine::gpu

@@ -47,7 +47,7 @@ Status supportsNode(const Graph& graph, const Node& node, const DeviceFacts& fac
 }
 
 Status planStep(StepPlan& step) {
-    const Node& node = step.node();
+    const Node& node = step.node(step.leader());
     const size_t last = step.nodeCount() - 1;
     bool isEmpty = true;
     for (size_t i = 0; i < step.outputCount(last); ++i) {

@@ -16,8 +16,8 @@ namespace halyard::engine::gpu {
 // supports(): OK if a device with these facts runs the node; otherwise UNSUPPORTED with the reason,
 // as Backend::supports() has it. What steers the node is constant, or
 // readsOnDevice(), and no output is found by
-// running: supportsNode() has looked. plan(): adds the launches of a step that begins with a node
-// of this kind.
+// running: supportsNode() has looked. plan(): adds the launches of a step whose leader is of this
+// kind.
 #define HALYARD_GPU_KERNEL(Descriptor)                                             \
     Status supports(const Descriptor& node, const Graph& graph, const Node& whole, \
                     const DeviceFacts& facts);                                     \

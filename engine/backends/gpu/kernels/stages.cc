@@ -2,12 +2,14 @@
 
 #include "engine/backends/gpu/kernels/stages.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <variant>
 
 #include "engine/backends/gpu/kernels/elementwise.h"
 #include "engine/backends/gpu/kernels/map.h"
+#include "engine/numerics/elements.h"
 
 namespace halyard::engine::gpu {
 
@@ -25,6 +27,33 @@ bool isOnlyNamed(const Node& node) {
     }
 }
 
+// What can be had of each element, and one of another tensor, wherever a result is stored.
+bool isArithmetic(Binary::Function function) {
+    switch (function) {
+        case Binary::Function::ADD:
+        case Binary::Function::SUB:
+        case Binary::Function::MUL:
+        case Binary::Function::DIV:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// Whether a tensor is broadcast to `result` by repeating all of it, element after element.
+bool repeats(const Shape& operand, const Shape& result) {
+    if (!operand.isFullyKnown() || !result.hasKnownRank() || operand.rank() > result.rank()) {
+        return false;
+    }
+    size_t alike = 0;
+    const auto behind = [&](const Shape& shape) { return shape[shape.rank() - 1 - alike]; };
+    while (alike < operand.rank() && behind(operand) == behind(result)) {
+        ++alike;
+    }
+    return std::ranges::all_of(operand.extents().first(operand.rank() - alike),
+                               [](int32_t extent) { return extent == 1; });
+}
+
 }  // namespace
 
 bool isStage(const Graph& graph, const Node& node, TensorId result) {
@@ -40,14 +69,11 @@ bool isStage(const Graph& graph, const Node& node, TensorId result) {
         return true;
     }
     const auto* binary = std::get_if<Binary>(&node.descriptor);
-    if (binary == nullptr || binary->function != Binary::Function::ADD ||
-        from.type == DataType::INT32) {
+    if (binary == nullptr || !isArithmetic(binary->function) || from.type == DataType::INT32) {
         return false;
     }
-    // Without broadcasting, which only known shapes tell.
-    const TensorType& a = graph.tensor(node.inputs[0]).type;
-    const TensorType& b = graph.tensor(node.inputs[1]).type;
-    return a.shape.isFullyKnown() && a.shape == b.shape;
+    const TensorId other = node.inputs[node.inputs[0] == result ? 1 : 0];
+    return other != result && repeats(graph.tensor(other).type.shape, from.shape);
 }
 
 Stages stagesOf(StepPlan& step, const StageNodes& nodes) {
@@ -76,7 +102,16 @@ Stages stagesOf(StepPlan& step, const StageNodes& nodes) {
                 parameters += ", IN(" + name + ")";
                 stages.arguments.emplace_back(input.operand);
                 statements += "BIND_IN(R, " + name + "); ";
-                value = "LOAD(R, " + name + ", at)";
+                const TensorType& type = step.input(i, which);
+                std::string at = "(at)";
+                if (countOf(type.shape) != countOf(step.output(0, which).shape)) {
+                    const std::string count = "c" + number;
+                    parameters += ", const int " + count;
+                    stages.arguments.emplace_back(
+                            byValue(static_cast<int32_t>(countOf(type.shape))));
+                    at += " % " + count;
+                }
+                value = "LOAD(R, " + name + ", " + at + ")";
             }
             statements.append("const VALUE(R) ").append(kNames[i]).append(" = ");
             statements += value + "; ";

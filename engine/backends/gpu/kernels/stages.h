@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stages: what the nodes behind the first of a step make of each element of its result before it is
-// stored: activations, and sums with a tensor of the same shape.
+// stored: activations, and arithmetic with a tensor of the same shape or one that is repeated.
 
 #pragma once
 

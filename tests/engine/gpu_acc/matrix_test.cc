@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of matrices between what moves elements, against CpuRef, which computes node by node.
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/backends/ref/cpu_ref.h"
+#include "engine/plan/profile.h"
+#include "engine/plan/program.h"
+#include "tests/engine/gpu_acc/on_device.h"
+#include "tests/engine/plan/running.h"
+
+namespace halyard::engine::gpu_test {
+namespace {
+
+// A graph whose inputs have shapes that it knows, or that only a run tells.
+class MatrixGraph {
+  public:
+    MatrixGraph(DataType type, bool shapesAreKnown)
+        : mType(type), mShapesAreKnown(shapesAreKnown) {}
+
+    TensorId input(Shape shape) {
+        TensorType type = randomType(mRandom, mType, shape, 0.05F);
+        mValues.push_back(mRandom.values(type));
+        for (size_t axis = 0; !mShapesAreKnown && axis < shape.rank(); ++axis) {
+            type.shape[axis] = kUnknownDimension;
+        }
+        mInputs.push_back(mGraph.addTensor(type));
+        return mInputs.back();
+    }
+    TensorId constant(const Values& values) {
+        return mGraph.addConstant(values.type, {.owner = nullptr, .bytes = values.bytes}).value();
+    }
+    TensorId number() { return constant(mRandom.values(randomType(mRandom, mType, {1}, 0.05F))); }
+    // Moves keep a type's quantisation.
+    TensorId add(const NodeDescriptor& node, std::vector<TensorId> inputs) {
+        TensorType type = mGraph.tensor(inputs[0]).type;
+        const bool moves =
+                std::holds_alternative<Transpose>(node) || std::holds_alternative<Reshape>(node);
+        if (!moves) {
+            type = randomType(mRandom, mType, {}, 0.1F);
+        }
+        type.shape = Shape::unknownRank();
+        const TensorId id = mGraph.addTensor(type);
+        mGraph.addNode({.descriptor = node,
+                        .inputs = std::move(inputs),
+                        .outputs = {id},
+                        .label = "node " + std::to_string(mGraph.nodes().size()),
+                        .sources = {0}});
+        return id;
+    }
+    TensorId transpose(TensorId x, const std::vector<int32_t>& order) {
+        return add(Transpose(), {x, ints(order)});
+    }
+    TensorId reshape(TensorId x, const std::vector<int32_t>& shape) {
+        return add(Reshape(), {x, ints(shape)});
+    }
+    TensorId product(TensorId a, TensorId b, bool transposeA = false, bool transposeB = false) {
+        return add(BatchMatmul{.transposeA = transposeA, .transposeB = transposeB}, {a, b});
+    }
+
+    // On the device, with the names of the kernels, as on CpuRef.
+    void check(TensorId output, const std::vector<std::string>& kernels,
+               Products products = Products::BY_ELEMENTS) {
+        SCOPED_TRACE(mRandom.seedText() + " " + std::string(toString(mType)) +
+                     (mShapesAreKnown ? "" : ", shapes found"));
+        mGraph.setInputs(mInputs);
+        mGraph.setOutputs({output});
+        const Values expected = run(*makeCpuRef(), nullptr);
+        std::vector<std::string> ran;
+        const Values actual = run(*backend(products), &ran);
+        EXPECT_EQ(ran, kernels);
+        const bool isHalf = mType == DataType::FLOAT16;
+        EXPECT_TRUE(cpu_test::sameValues(actual, expected, isHalf ? 1e-2 : 1e-5, 1.0));
+        EXPECT_TRUE(cpu_test::sameValues(run(*backend(products), nullptr), actual, 0))
+                << "traced or not";
+    }
+
+  private:
+    TensorId ints(const std::vector<int32_t>& elements) {
+        return constant(ref_test::ints({static_cast<int32_t>(elements.size())}, elements));
+    }
+    Values run(const Backend& backend, std::vector<std::string>* kernels) {
+        const auto program = buildOrDie(mGraph, {&backend});
+        Execution execution = Execution::create(program).value();
+        std::vector<InputBinding> in;
+        for (const Values& input : mValues) {
+            in.push_back({.bytes = input.bytes, .shape = input.type.shape});
+        }
+        Values result = {.type = mGraph.tensor(mGraph.outputs()[0]).type, .bytes = {}};
+        result.bytes.resize(kMostBytes);
+        const std::vector<OutputBinding> out = {
+                {.bytes = result.bytes, .shape = Shape::unknownRank()}};
+        Profile profile(program);
+        ExecutionReport report;
+        const Status status =
+                execution.run(in, out, {.trace = kernels == nullptr ? nullptr : &profile}, &report);
+        EXPECT_TRUE(status.ok()) << status.toString();
+        if (!status.ok()) {
+            return result;
+        }
+        result.type.shape = report.outputs[0].shape;
+        result.bytes.resize(result.type.byteSize().value());
+        if (kernels != nullptr) {
+            profile.endRun();
+            for (const NodeProfile& node : profile.nodes()) {
+                kernels->emplace_back(node.kernel);
+            }
+        }
+        return result;
+    }
+
+    static constexpr size_t kMostBytes = 1 << 20;
+
+    const DataType mType;
+    const bool mShapesAreKnown;
+    RandomValues mRandom;
+    Graph mGraph;
+    std::vector<TensorId> mInputs;
+    std::vector<Values> mValues;
+};
+
+// Of each type, with shapes that are known and not.
+template <typename Test>
+void forEachType(Test test) {
+    for (const DataType type : kReals) {
+        for (const bool shapesAreKnown : {true, false}) {
+            test(type, shapesAreKnown);
+        }
+    }
+}
+
+TEST(GpuAccMatrix, SeesHeadsWhereTheyLie) {
+    HALYARD_NEEDS_DEVICE();
+    forEachType([](DataType type, bool shapesAreKnown) {
+        MatrixGraph graph(type, shapesAreKnown);
+        const TensorId queries = graph.transpose(graph.input({2, 7, 3, 8}), {0, 2, 1, 3});
+        const TensorId keys = graph.transpose(graph.input({2, 9, 3, 8}), {0, 2, 1, 3});
+        const TensorId scores = graph.product(queries, keys, false, true);
+        graph.check(scores, {"gpu::Transpose + Transpose + BatchMatmul"});
+    });
+}
+
+TEST(GpuAccMatrix, PutsResultsWhereTheyBelong) {
+    HALYARD_NEEDS_DEVICE();
+    forEachType([](DataType type, bool shapesAreKnown) {
+        MatrixGraph graph(type, shapesAreKnown);
+        const TensorId shares = graph.input({2, 3, 7, 9});
+        const TensorId values =
+                graph.transpose(graph.reshape(graph.input({18, 24}), {2, 9, 3, 8}), {0, 2, 1, 3});
+        const TensorId seen = graph.transpose(graph.product(shares, values), {0, 2, 1, 3});
+        graph.check(graph.reshape(seen, {14, 24}),
+                    {"gpu::Reshape + Transpose + BatchMatmul + Transpose + Reshape"});
+    });
+}
+
+TEST(GpuAccMatrix, TakesTransposedFactorsOfFewerBatches) {
+    HALYARD_NEEDS_DEVICE();
+    forEachType([](DataType type, bool shapesAreKnown) {
+        MatrixGraph graph(type, shapesAreKnown);
+        const TensorId a = graph.transpose(graph.input({5, 2, 3, 9}), {1, 2, 0, 3});
+        const TensorId b = graph.transpose(graph.input({7, 3, 1, 5}), {2, 1, 0, 3});
+        graph.check(graph.product(a, b, true, true), {"gpu::Transpose + Transpose + BatchMatmul"});
+    });
+}
+
+// Rows that are no even steps apart, and axes that no strides tell of, are put into order first.
+TEST(GpuAccMatrix, PutsIntoOrderWhatNoStridesTell) {
+    HALYARD_NEEDS_DEVICE();
+    forEachType([](DataType type, bool shapesAreKnown) {
+        {
+            MatrixGraph graph(type, shapesAreKnown);
+            const TensorId rows = graph.reshape(
+                    graph.transpose(graph.input({2, 7, 3, 8}), {0, 2, 1, 3}), {2, 21, 8});
+            const TensorId odd =
+                    graph.reshape(graph.transpose(graph.input({6, 4}), {1, 0}), {1, 8, 3});
+            graph.check(graph.product(rows, odd),
+                        {"gpu::Transpose + Reshape + Transpose + Reshape + BatchMatmul"});
+        }
+        {
+            MatrixGraph graph(type, shapesAreKnown);
+            const TensorId product = graph.product(graph.input({2, 6, 5}), graph.input({1, 5, 4}));
+            const TensorId swapped =
+                    graph.transpose(graph.reshape(product, {2, 2, 3, 4}), {0, 2, 1, 3});
+            graph.check(swapped, {"gpu::BatchMatmul + Reshape + Transpose"});
+        }
+        {
+            MatrixGraph graph(type, shapesAreKnown);
+            const TensorId product = graph.product(graph.input({2, 6, 5}), graph.input({2, 5, 4}));
+            const TensorId odd = graph.reshape(graph.transpose(product, {0, 2, 1}), {2, 3, 8});
+            graph.check(graph.transpose(odd, {2, 0, 1}),
+                        {"gpu::BatchMatmul + Transpose + Reshape + Transpose"});
+        }
+    });
+}
+
+TEST(GpuAccMatrix, ScalesAndMasksOnItsWay) {
+    HALYARD_NEEDS_DEVICE();
+    for (const DataType type : kReals) {
+        MatrixGraph graph(type, true);
+        const TensorId queries = graph.transpose(graph.input({1, 7, 3, 8}), {0, 2, 1, 3});
+        const TensorId scores = graph.product(queries, graph.input({1, 3, 9, 8}), false, true);
+        const TensorId scaled =
+                graph.add(Binary{.function = Binary::Function::MUL}, {scores, graph.number()});
+        const TensorId mask = graph.input({1, 1, 7, 9});
+        const TensorId masked = graph.add(Binary(), {scaled, mask});
+        const TensorId less =
+                graph.add(Binary{.function = Binary::Function::SUB}, {graph.input({9}), masked});
+        graph.check(graph.transpose(less, {0, 2, 3, 1}),
+                    {"gpu::Transpose + BatchMatmul + Binary + Binary + Binary + Transpose"});
+    }
+}
+
+TEST(GpuAccMatrix, ScalesByOneNumberWhateverTheShapes) {
+    HALYARD_NEEDS_DEVICE();
+    forEachType([](DataType type, bool shapesAreKnown) {
+        MatrixGraph graph(type, shapesAreKnown);
+        const TensorId product = graph.product(graph.input({2, 6, 5}), graph.input({2, 5, 4}));
+        graph.check(graph.add(Binary{.function = Binary::Function::MUL}, {product, graph.number()}),
+                    {"gpu::BatchMatmul + Binary"});
+    });
+}
+
+TEST(GpuAccMatrix, MovesNothingThatOthersRead) {
+    HALYARD_NEEDS_DEVICE();
+    MatrixGraph graph(DataType::FLOAT32, true);
+    const TensorId x = graph.transpose(graph.input({2, 6, 5}), {0, 2, 1});
+    const TensorId product = graph.product(x, graph.input({2, 6, 6}));
+    graph.check(graph.add(Binary(), {product, x}), {"gpu::Transpose", "gpu::BatchMatmul + Binary"});
+}
+
+}  // namespace
+}  // namespace halyard::engine::gpu_test
