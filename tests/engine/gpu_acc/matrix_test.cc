@@ -226,6 +226,67 @@ TEST(GpuAccMatrix, ScalesByOneNumberWhateverTheShapes) {
     });
 }
 
+// One node, so that its tensors lie between zones that nobody may touch.
+void checkTiles(DataType type, Products products, Shape a, Shape b, bool transposeA,
+                bool transposeB) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText() + " " + std::string(toString(type)) + " " + a.toString() + " " +
+                 b.toString() + " form " + std::to_string(products.form));
+    const Values left = random.values(randomType(random, type, a, 0.05F));
+    const Values right = random.values(randomType(random, type, b, 0.05F));
+    EXPECT_TRUE(agrees(BatchMatmul{.transposeA = transposeA, .transposeB = transposeB},
+                       {left, right}, {randomType(random, type, {}, 0.1F)},
+                       type == DataType::FLOAT16 ? 4e-3 : 1e-5, 0, products));
+}
+
+TEST(GpuAccMatrix, MultipliesByTilesOfEachFormAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    for (int form = 0; form <= kTileForms; ++form) {
+        const DataType type = kReals[form % 4];
+        const Products products = {.byTiles = true, .form = form};
+        checkTiles(type, products, {2, 70, 144}, {1, 67, 144}, false, true);
+        checkTiles(type, products, {1, 35, 80}, {3, 80, 33}, false, false);
+    }
+}
+
+TEST(GpuAccMatrix, MultipliesByTilesHoweverFactorsLie) {
+    HALYARD_NEEDS_DEVICE();
+    for (const DataType type : kReals) {
+        for (const bool transposeA : {false, true}) {
+            for (const bool transposeB : {false, true}) {
+                const auto check = [&](int32_t rows, int32_t columns, int32_t inner) {
+                    checkTiles(type, Products::BY_TILES,
+                               transposeA ? Shape{2, inner, rows} : Shape{2, rows, inner},
+                               transposeB ? Shape{2, columns, inner} : Shape{2, inner, columns},
+                               transposeA, transposeB);
+                };
+                check(19, 37, 17);
+                // What PoCL compiles takes a second each.
+                if (!transposeA && transposeB) {
+                    check(33, 20, 100);
+                }
+                if (!transposeA && !transposeB) {
+                    check(1, 5, 1);
+                }
+            }
+        }
+    }
+}
+
+TEST(GpuAccMatrix, SeesAndScalesByTilesToo) {
+    HALYARD_NEEDS_DEVICE();
+    forEachType([](DataType type, bool shapesAreKnown) {
+        MatrixGraph graph(type, shapesAreKnown);
+        const TensorId queries = graph.transpose(graph.input({1, 40, 3, 16}), {0, 2, 1, 3});
+        const TensorId values = graph.transpose(graph.input({1, 16, 3, 24}), {0, 2, 1, 3});
+        const TensorId scaled = graph.add(Binary{.function = Binary::Function::MUL},
+                                          {graph.product(queries, values), graph.number()});
+        graph.check(graph.reshape(graph.transpose(scaled, {0, 2, 1, 3}), {40, 72}),
+                    {"gpu::Transpose + Transpose + BatchMatmul + Binary + Transpose + Reshape"},
+                    Products::BY_TILES);
+    });
+}
+
 TEST(GpuAccMatrix, MovesNothingThatOthersRead) {
     HALYARD_NEEDS_DEVICE();
     MatrixGraph graph(DataType::FLOAT32, true);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,6 +17,7 @@
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/map.h"
 #include "engine/backends/gpu/kernels/matrix_product.h"
+#include "engine/backends/gpu/kernels/matrix_tiles.h"
 #include "engine/backends/gpu/kernels/view.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
 #include "engine/numerics/elements.h"
@@ -36,15 +39,15 @@ __kernel __attribute__((reqd_work_group_size(16, 8, 1))) void multiply(
         return;
     }
     BIND_PRODUCT;
-    int a = starts[3 * matrix] + row * numbers.a_row;
-    int b = starts[3 * matrix + 1] + column * numbers.b_column;
+    int a = a_start + row * numbers.a_row;
+    int b = b_start + column * numbers.b_column;
     SUM sum = 0;
     for (int k = 0; k < numbers.inner; ++k) {
         sum = ADD(sum, LOAD(X, pa, a), LOAD(W, pb, b));
         a += numbers.a_inner;
         b += numbers.b_inner;
     }
-    PUT(sum, matrix, row, column);
+    PUT(sum, row, column);
 }
 )",
                                   .local = {16, 8, 1}};
@@ -215,16 +218,39 @@ MatrixNumbers numbersOf(const TensorType& a, const TensorType& b, const TensorTy
     return n;
 }
 
-Status multiply(StepPlan& step, const MatrixProduct& product) {
+Status addElements(StepPlan& step, const MatrixProduct& product) {
     const MatrixNumbers& n = product.numbers;
     HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kMatmul, product.defines));
-    launch->with(product.a).with(product.b).with(product.starts).with(product.result).with(n);
-    launch->withAll(product.stages.arguments);
+    product.addArguments(*launch);
     launch->items = {static_cast<size_t>(n.columns), static_cast<size_t>(n.rows),
                      static_cast<size_t>(product.matrices)};
     launch->work = static_cast<uint64_t>(product.matrices) * static_cast<uint64_t>(n.rows) *
                    static_cast<uint64_t>(n.columns) * (static_cast<uint64_t>(n.inner) + 4);
     return {};
+}
+
+Status multiply(StepPlan& step, const MatrixProduct& product) {
+    std::vector<Variant> variants;
+    std::vector<MatrixChoice> choices;
+    if (step.facts().prefersTiles) {
+        choices = matrixChoices(step, product);
+    }
+    for (const MatrixChoice& choice : choices) {
+        variants.push_back({.name = choice.name(), .plan = [&](StepPlan& own) {
+                                return addTiledMatrices(own, product, choice);
+                            }});
+    }
+    variants.push_back(
+            {.name = "elements", .plan = [&](StepPlan& own) { return addElements(own, product); }});
+    const MatrixNumbers& n = product.numbers;
+    std::string key = "matrices " + product.defines;
+    for (const int64_t number :
+         {product.matrices, int64_t{n.rows}, int64_t{n.columns}, int64_t{n.inner}, int64_t{n.aRow},
+          int64_t{n.aInner}, int64_t{n.bColumn}, int64_t{n.bInner}, int64_t{n.row},
+          int64_t{n.column}}) {
+        key.append(" ").append(std::to_string(number));
+    }
+    return step.choose(key, variants);
 }
 
 }  // namespace
@@ -250,10 +276,13 @@ Status plan(const BatchMatmul& node, StepPlan& step) {
     product.matrices = countOf(output.shape) / n.rows / n.columns;
     std::vector<int32_t> starts(static_cast<size_t>(product.matrices) * 3, 0);
     const auto start = [&](size_t which, const View& view, const Shape& shape) {
+        int32_t divisor = 0;
         for (int64_t matrix = 0; matrix < product.matrices; ++matrix) {
-            starts[static_cast<size_t>(matrix) * 3 + which] =
-                    static_cast<int32_t>(startOf(view, shape, output.shape, matrix));
+            const auto begin = static_cast<int32_t>(startOf(view, shape, output.shape, matrix));
+            starts[static_cast<size_t>(matrix) * 3 + which] = begin;
+            divisor = std::gcd(divisor, begin);
         }
+        return divisor;
     };
     start(2, target.seen.view, output.shape);
     product.a = step.in(0, leader);
@@ -267,8 +296,8 @@ Status plan(const BatchMatmul& node, StepPlan& step) {
         n.aInner = strideOf(left.view, node.transposeA ? rank - 2 : rank - 1);
         n.bColumn = strideOf(right.view, node.transposeB ? rank - 2 : rank - 1);
         n.bInner = strideOf(right.view, node.transposeB ? rank - 1 : rank - 2);
-        start(0, left.view, a.shape);
-        start(1, right.view, b.shape);
+        product.aStarts = start(0, left.view, a.shape);
+        product.bStarts = start(1, right.view, b.shape);
     }
     product.starts = step.table(std::span<const int32_t>(starts));
     product.stages = stagesOf(step, {.first = leader + 1, .end = endOfStages(step)});

@@ -40,14 +40,22 @@ struct MatrixProduct {
     Operand result = {};
     Operand starts = {};  // of each matrix in a, b and the result: int32
     int64_t matrices = 0;
+    int32_t aStarts = 0;  // divides where each matrix of a starts
+    int32_t bStarts = 0;
     MatrixNumbers numbers = {};
     Stages stages = {};
     std::string defines = {};  // of the three's types, and of the stages
+
+    // What a kernel of PRODUCT_PARAMETERS and STAGE_PARAMETERS is handed.
+    void addArguments(Launch& launch) const {
+        launch.with(a).with(b).with(starts).with(result).with(numbers);
+        launch.withAll(stages.arguments);
+    }
 };
 
 // For texts of kernels, behind kStagesText: PRODUCT_PARAMETERS, which BIND_PRODUCT has names for,
-// SUM, ADD(sum, x, y), of two elements, and PUT(sum, matrix, row, column), for the element of a
-// result. Bytes go by fixed_requantize.h, step by step.
+// those of `matrix`, SUM, ADD(sum, x, y), of two elements, and PUT(sum, row, column), for an
+// element of the result. Bytes go by fixed_requantize.h, step by step.
 inline constexpr std::string_view kMatrixProductText = R"(
 typedef struct {
     int rows;
@@ -104,12 +112,14 @@ int scale(int sum, const MatrixNumbers numbers) {
     BIND_IN(X, pa);      \
     BIND_IN(W, pb);      \
     BIND_IN(I32, starts); \
-    BIND_OUT(R, pr)
-#define PUT(sum, matrix, at_row, at_column) \
+    BIND_OUT(R, pr);      \
+    const int a_start = starts[3 * matrix];     \
+    const int b_start = starts[3 * matrix + 1]; \
+    const int r_start = starts[3 * matrix + 2]
+#define PUT(sum, at_row, at_column) \
     VALUE(R) value = FINISH(sum); \
-    STAGES(value, ((matrix) * numbers.rows + (at_row)) * numbers.columns + (at_column)) \
-    STORE(R, pr, starts[3 * (matrix) + 2] + (at_row) * numbers.row + (at_column) * numbers.column, \
-          value)
+    STAGES(value, (matrix * numbers.rows + (at_row)) * numbers.columns + (at_column)) \
+    STORE(R, pr, r_start + (at_row) * numbers.row + (at_column) * numbers.column, value)
 )";
 
 }  // namespace halyard::engine::gpu

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernel of addTiledMatrices(), behind the texts of its family.
+
+#pragma once
+
+#include <string_view>
+
+namespace halyard::engine::gpu {
+
+// A group has TM rows by TN columns of a result. As in kTilesText rows of a and columns of b, ROW
+// words of each at a time, lie in local memory while those of the next round are on their way, and
+// SLICES of the group's items take their own share of each round's products.
+//
+// A factor comes vector by vector along the products of an element, or with ..._ACROSS element by
+// element, eight neighbours of what lies across these for every four of them: so a warp reads whole
+// sectors of memory, and writes to every bank of local memory once.
+inline constexpr std::string_view kMatrixTilesText = R"(
+#define ITEMS 256
+#define STEP (ROW * PACK)
+#define ROW_WORDS (ROW + 4)
+#define VECTORS (STEP / VECTOR_ELEMENTS)
+#define ROWS_APART (ITEMS / VECTORS)
+#define TILE_WORDS ((TM + TN) * ROW_WORDS)
+#define SUM_ROW (TN + 8)
+#define SUM_WORDS (SLICES * TM * SUM_ROW)
+#define max_of(a, b) ((a) > (b) ? (a) : (b))
+#define ROOM max_of(BUFFERS * TILE_WORDS, SUM_WORDS)
+
+#ifdef MATRIX
+#define WARPS_M (TM / 16 / WARP_TILES_M)
+#define WARPS_N (TN / 8 / WARP_TILES_N)
+#else
+#define ITEMS_N (TN / RN)
+#define ITEMS_M (TM / RM)
+#endif
+
+#if PACK == 1
+#define ONE(T, p, i) as_uint((float)LOAD(T, p, i))
+#ifdef ROUNDS_FACTORS
+#define KEEP_ONE(row, k, bits) (row)[k] = rounded(bits)
+#else
+#define KEEP_ONE(row, k, bits) (row)[k] = (bits)
+#endif
+#else
+#define ONE(T, p, i) (uint)((const __global BITS(T)*)(p))[i]
+#define KEEP_ONE(row, k, bits) ((__local BITS(X)*)(row))[k] = (BITS(X))(bits)
+#endif
+
+// What an item brings of so many ROWS: its number i, at row MY_ROW and product MY_K of a round.
+#define ROWS_VECTORS(ROWS) ((ROWS + ROWS_APART - 1) / ROWS_APART)
+#define ROWS_ACROSS(ROWS) (ROWS * STEP / ITEMS)
+#define PLACE_ACROSS(i) (lane / 32 + (i) * (ITEMS / 32))
+#define MY_ROW_ACROSS(ROWS, i) (PLACE_ACROSS(i) % (ROWS / 8) * 8 + lane % 8)
+#define MY_K_ACROSS(ROWS, i) (PLACE_ACROSS(i) / (ROWS / 8) * 4 + lane / 8 % 4)
+#define MY_ROW_VECTORS(ROWS, i) (lane / VECTORS + (i) * ROWS_APART)
+#define MY_K_VECTORS(ROWS, i) (lane % VECTORS * VECTOR_ELEMENTS)
+#define FETCH_ACROSS(T, p, i) ONE(T, p, i)
+#define FETCH_VECTORS(T, p, i) FETCH(T, p, i)
+#define KEEP_ACROSS(row, k, bits) KEEP_ONE(row, k, bits)
+#define KEEP_VECTORS(row, k, bits) KEEP(row, (k) / VECTOR_ELEMENTS, FACTOR(bits))
+#define Fetched_ACROSS uint
+#define Fetched_VECTORS Vector
+#define FETCH_ROWS(WAY, T, ROWS, next, p, start, first, end, row_stride, k_stride) \
+    for (int i = 0; i < ROWS_##WAY(ROWS); ++i) { \
+        const int row = MY_ROW_##WAY(ROWS, i); \
+        const int k = begin + STEP + MY_K_##WAY(ROWS, i); \
+        next[i] = (Fetched_##WAY)(0); \
+        if (row < ROWS && (first) + row < (end) && k < numbers.inner) { \
+            next[i] = FETCH_##WAY( \
+                    T, p, (start) + ((first) + row) * (row_stride) + k * (k_stride)); \
+        } \
+    }
+#define KEEP_ROWS(WAY, ROWS, next, rows) \
+    for (int i = 0; i < ROWS_##WAY(ROWS); ++i) { \
+        const int row = MY_ROW_##WAY(ROWS, i); \
+        if (row < ROWS) { \
+            KEEP_##WAY((rows) + row * ROW_WORDS, MY_K_##WAY(ROWS, i), next[i]); \
+        } \
+    }
+
+#ifdef A_ACROSS
+#define A_EACH ROWS_ACROSS(TM)
+#define Fetched_A Fetched_ACROSS
+#define FETCH_A \
+    FETCH_ROWS(ACROSS, X, TM, next_a, pa, a_start, tile_row, numbers.rows, numbers.a_row, \
+               numbers.a_inner)
+#define KEEP_A(rows) KEEP_ROWS(ACROSS, TM, next_a, rows)
+#else
+#define A_EACH ROWS_VECTORS(TM)
+#define Fetched_A Fetched_VECTORS
+#define FETCH_A \
+    FETCH_ROWS(VECTORS, X, TM, next_a, pa, a_start, tile_row, numbers.rows, numbers.a_row, 1)
+#define KEEP_A(rows) KEEP_ROWS(VECTORS, TM, next_a, rows)
+#endif
+#ifdef B_ACROSS
+#define B_EACH ROWS_ACROSS(TN)
+#define Fetched_B Fetched_ACROSS
+#define FETCH_B \
+    FETCH_ROWS(ACROSS, W, TN, next_b, pb, b_start, tile_column, numbers.columns, \
+               numbers.b_column, numbers.b_inner)
+#define KEEP_B(rows) KEEP_ROWS(ACROSS, TN, next_b, rows)
+#else
+#define B_EACH ROWS_VECTORS(TN)
+#define Fetched_B Fetched_VECTORS
+#define FETCH_B \
+    FETCH_ROWS(VECTORS, W, TN, next_b, pb, b_start, tile_column, numbers.columns, \
+               numbers.b_column, 1)
+#define KEEP_B(rows) KEEP_ROWS(VECTORS, TN, next_b, rows)
+#endif
+
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void multiply_matrices(
+        PRODUCT_PARAMETERS STAGE_PARAMETERS) {
+    __local uint room[ROOM] __attribute__((aligned(128)));
+    const int lane = (int)get_local_id(0);
+    const int tile_column = (int)(get_global_id(0) / ITEMS) * TN;
+    const int tile_row = (int)get_global_id(1) * TM;
+    const int matrix = (int)get_global_id(2);
+    BIND_PRODUCT;
+    Fetched_A next_a[A_EACH];
+    Fetched_B next_b[B_EACH];
+#ifdef QUANTIZED
+    __local int row_sums[TM + TN];
+    int row_sum = 0;
+#endif
+#ifdef MATRIX
+    const int warp = lane / 32;
+    const int slice = warp / (WARPS_M * WARPS_N);
+    const int m = warp % WARPS_M * (16 * WARP_TILES_M) + lane % 32 / 4;
+    const int n = warp / WARPS_M % WARPS_N * (8 * WARP_TILES_N) + lane % 32 / 4;
+    SUM sum[WARP_TILES_M][WARP_TILES_N][4];
+UNROLL
+    for (int i = 0; i < WARP_TILES_M; ++i) {
+UNROLL
+        for (int j = 0; j < WARP_TILES_N; ++j) {
+UNROLL
+            for (int c = 0; c < 4; ++c) {
+                sum[i][j][c] = 0;
+            }
+        }
+    }
+#else
+    const int slice = lane / (ITEMS_M * ITEMS_N);
+    const int m = lane / ITEMS_N % ITEMS_M;
+    const int n = lane % ITEMS_N;
+    SUM sum[RM][RN];
+UNROLL
+    for (int i = 0; i < RM; ++i) {
+UNROLL
+        for (int j = 0; j < RN; ++j) {
+            sum[i][j] = 0;
+        }
+    }
+#endif
+    int buffer = 0;
+    for (int begin = -STEP; begin < numbers.inner; begin += STEP) {
+        __local uint* const as = room + buffer * TILE_WORDS;
+        __local uint* const bs = as + TM * ROW_WORDS;
+        buffer = BUFFERS - 1 - buffer;
+        if (begin >= 0) {
+UNROLL
+            KEEP_A(as)
+UNROLL
+            KEEP_B(bs)
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (begin + STEP < numbers.inner) {
+UNROLL
+            FETCH_A
+UNROLL
+            FETCH_B
+        }
+        if (begin >= 0) {
+#ifdef QUANTIZED
+            if (lane < TM + TN) {
+                const __local uint* const row = as + lane * ROW_WORDS;
+                for (int at = 0; at < ROW; ++at) {
+                    row_sum += lane < TM ? WORD_BYTES(X, row[at]) : WORD_BYTES(W, row[at]);
+                }
+            }
+#endif
+#ifdef MATRIX
+UNROLL
+            for (int at = slice * 8 + lane % 4; at < ROW; at += 8 * SLICES) {
+                uint b[WARP_TILES_N][2];
+UNROLL
+                for (int j = 0; j < WARP_TILES_N; ++j) {
+                    const __local uint* const from = bs + (n + 8 * j) * ROW_WORDS + at;
+                    b[j][0] = from[0];
+                    b[j][1] = from[4];
+                }
+UNROLL
+                for (int i = 0; i < WARP_TILES_M; ++i) {
+                    const __local uint* const from = as + (m + 16 * i) * ROW_WORDS + at;
+                    const uint a0 = from[0];
+                    const uint a1 = from[8 * ROW_WORDS];
+                    const uint a2 = from[4];
+                    const uint a3 = from[8 * ROW_WORDS + 4];
+UNROLL
+                    for (int j = 0; j < WARP_TILES_N; ++j) {
+                        MATRIX_MULTIPLY(sum[i][j], a0, a1, a2, a3, b[j][0], b[j][1]);
+                    }
+                }
+            }
+#else
+UNROLL
+            for (int at = slice * 4; at < ROW; at += 4 * SLICES) {
+                uint4 b[RN];
+UNROLL
+                for (int j = 0; j < RN; ++j) {
+                    b[j] = *(const __local uint4*)(bs + (n + j * ITEMS_N) * ROW_WORDS + at);
+                }
+UNROLL
+                for (int i = 0; i < RM; ++i) {
+                    const uint4 a =
+                            *(const __local uint4*)(as + (m + i * ITEMS_M) * ROW_WORDS + at);
+UNROLL
+                    for (int j = 0; j < RN; ++j) {
+                        sum[i][j] = WORD_SUM(sum[i][j], a.s0, b[j].s0);
+                        sum[i][j] = WORD_SUM(sum[i][j], a.s1, b[j].s1);
+                        sum[i][j] = WORD_SUM(sum[i][j], a.s2, b[j].s2);
+                        sum[i][j] = WORD_SUM(sum[i][j], a.s3, b[j].s3);
+                    }
+                }
+            }
+#endif
+        }
+#if BUFFERS == 1
+        barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+    }
+#if BUFFERS > 1
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+
+    __local SUM* const sums = (__local SUM*)room;
+#ifdef MATRIX
+UNROLL
+    for (int i = 0; i < WARP_TILES_M; ++i) {
+UNROLL
+        for (int j = 0; j < WARP_TILES_N; ++j) {
+            const int to = (slice * TM + m + 16 * i) * SUM_ROW + n - lane % 32 / 4 + 8 * j +
+                           lane % 4 * 2;
+            sums[to] = sum[i][j][0];
+            sums[to + 1] = sum[i][j][1];
+            sums[to + 8 * SUM_ROW] = sum[i][j][2];
+            sums[to + 8 * SUM_ROW + 1] = sum[i][j][3];
+        }
+    }
+#else
+UNROLL
+    for (int i = 0; i < RM; ++i) {
+UNROLL
+        for (int j = 0; j < RN; ++j) {
+            sums[(slice * TM + m + i * ITEMS_M) * SUM_ROW + n + j * ITEMS_N] = sum[i][j];
+        }
+    }
+#endif
+#ifdef QUANTIZED
+    if (lane < TM + TN) {
+        row_sums[lane] = row_sum;
+    }
+#endif
+    barrier(CLK_LOCAL_MEM_FENCE);
+
+    const int column = lane % TN;
+UNROLL
+    for (int i = 0; i < TM * TN / ITEMS; ++i) {
+        const int row = lane / TN + i * (ITEMS / TN);
+        if (tile_row + row < numbers.rows && tile_column + column < numbers.columns) {
+            SUM whole = sums[row * SUM_ROW + column];
+UNROLL
+            for (int other = 1; other < SLICES; ++other) {
+                whole += sums[(other * TM + row) * SUM_ROW + column];
+            }
+#ifdef QUANTIZED
+            whole = WITH_ZEROS(whole, numbers.inner, row_sums[row], row_sums[TM + column]);
+#endif
+            PUT(whole, tile_row + row, tile_column + column);
+        }
+    }
+}
+)";
+
+}  // namespace halyard::engine::gpu
