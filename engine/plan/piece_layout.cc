@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace halyard::engine {
@@ -29,15 +30,19 @@ class LayoutBuilder {
         for (size_t i = 0; i < piece.nodes.size(); ++i) {
             const FusedNodes alone = {i};
             const FusedNodes& nodes = fusedOf[i] == nullptr ? alone : *fusedOf[i];
-            if (nodes.back() != i) {
+            if (std::ranges::max(nodes) != i) {
                 continue;
+            }
+            mInside.clear();
+            for (const size_t node : nodes) {
+                const Node& reader = mLayout.graph->node(piece.nodes[node]);
+                mInside.insert(reader.inputs.begin(), reader.inputs.end());
             }
             const size_t step = mLayout.steps.size();
             mLayout.steps.emplace_back();
             for (const size_t node : nodes) {
                 mLayout.stepOf[node] = step;
-                HALYARD_RETURN_IF_ERROR(
-                        addNode(mLayout.graph->node(piece.nodes[node]), node == nodes.back()));
+                HALYARD_RETURN_IF_ERROR(addNode(mLayout.graph->node(piece.nodes[node])));
             }
             finishStep();
         }
@@ -66,7 +71,7 @@ class LayoutBuilder {
     }
 
     // To the last step.
-    Status addNode(const Node& node, bool isLast) {
+    Status addNode(const Node& node) {
         const size_t index = mLayout.steps.size() - 1;
         LocalStep& step = mLayout.steps.back();
         LocalNode& local = step.nodes.emplace_back();
@@ -96,12 +101,13 @@ class LayoutBuilder {
             tensor.lastStep = index;
         }
         for (const TensorId id : node.outputs) {
+            const bool isInside = mInside.contains(id);
             local.outputs.push_back(
                     add({.id = id,
-                         .role = isLast ? LocalTensor::Role::INTERNAL : LocalTensor::Role::INSIDE,
+                         .role = isInside ? LocalTensor::Role::INSIDE : LocalTensor::Role::INTERNAL,
                          .firstStep = index,
                          .lastStep = index}));
-            (isLast ? step.outputs : step.inside).push_back(local.outputs.back());
+            (isInside ? step.inside : step.outputs).push_back(local.outputs.back());
         }
         return {};
     }
@@ -117,6 +123,7 @@ class LayoutBuilder {
 
     PieceLayout mLayout;
     std::unordered_map<TensorId, LocalId> mLocals;
+    std::unordered_set<TensorId> mInside;  // what nodes of the last step read
 };
 
 }  // namespace

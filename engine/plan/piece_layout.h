@@ -40,13 +40,13 @@ struct LocalNode {
 };
 
 // What one kernel computes: one node, or several whose tensors in between nobody else reads. Runs
-// where the last of them stands.
+// where the furthest of them stands.
 struct LocalStep {
     std::vector<LocalNode> nodes;
     // Of all nodes in their order, but for tensors inside.
     std::vector<LocalId> inputs;
-    std::vector<LocalId> inside;      // outputs of the nodes but the last
-    std::vector<LocalId> outputs;     // of the last
+    std::vector<LocalId> inside;      // outputs that nodes of the step read
+    std::vector<LocalId> outputs;     // the others
     std::vector<const Node*> others;  // the nodes behind the first
 };
 
@@ -65,7 +65,7 @@ struct PieceLayout {
     }
 };
 
-// Positions in Piece::nodes, ascending, of nodes that become one step.
+// Positions in Piece::nodes of nodes that become one step, each behind those that it reads.
 using FusedNodes = std::vector<size_t>;
 
 // INTERNAL if the piece reads what neither it nor anything before it has written, or what a step

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -158,6 +160,114 @@ class Follower {
     size_t mStages = 0;
 };
 
+// More would be too many arguments for a kernel.
+constexpr size_t kMostSiblings = 4;
+// Among so many products of a tensor they are looked for.
+constexpr size_t kNearSiblings = 16;
+
+// Joins products of one tensor by constants of one form, each with what is fused with it.
+class SiblingFinder {
+  public:
+    SiblingFinder(const Graph& graph, const Piece& piece) : mGraph(graph), mPiece(piece) {
+        for (size_t i = 0; i < piece.nodes.size(); ++i) {
+            mStandsAt.push_back(i);
+            for (const TensorId input : nodeAt(i).inputs) {
+                mReaders.emplace(input, i);
+            }
+        }
+    }
+
+    // Takes what becomes part of another away, and adds what begins with one that was alone.
+    void join(std::vector<FusedNodes>& fusions) {
+        for (FusedNodes& nodes : fusions) {
+            stand(nodes);
+            mFused.emplace(nodes.front(), std::move(nodes));
+        }
+        std::map<TensorId, std::vector<size_t>> products;
+        for (size_t i = 0; i < mPiece.nodes.size(); ++i) {
+            if (nodeAt(i).kind() == NodeKind::FullyConnected) {
+                products[nodeAt(i).inputs[0]].push_back(i);
+            }
+        }
+        for (const auto& [x, positions] : products) {
+            joinSome(positions);
+        }
+        fusions.clear();
+        for (auto& [first, nodes] : mFused) {
+            fusions.push_back(std::move(nodes));
+        }
+    }
+
+  private:
+    const Node& nodeAt(size_t position) const { return mGraph.node(mPiece.nodes[position]); }
+    void stand(const FusedNodes& nodes) {
+        for (const size_t node : nodes) {
+            mStandsAt[node] = std::ranges::max(nodes);
+        }
+    }
+    // Of products of the same x.
+    void joinSome(const std::vector<size_t>& products) {
+        std::vector<bool> isJoined(products.size(), false);
+        for (size_t i = 0; i < products.size(); ++i) {
+            FusedNodes all = fusedWith(products[i]);
+            size_t siblings = 1;
+            const size_t end = std::min(products.size(), i + kNearSiblings);
+            for (size_t j = i + 1; !isJoined[i] && j < end && siblings < kMostSiblings; ++j) {
+                FusedNodes more = all;
+                std::ranges::copy(fusedWith(products[j]), std::back_inserter(more));
+                if (isJoined[j] || !areSiblings(nodeAt(products[i]), nodeAt(products[j])) ||
+                    !standsBeforeReaders(more)) {
+                    continue;
+                }
+                all = std::move(more);
+                ++siblings;
+                isJoined[j] = true;
+                mFused.erase(products[j]);
+            }
+            if (siblings > 1) {
+                stand(all);
+                mFused[products[i]] = std::move(all);
+            }
+        }
+    }
+    FusedNodes fusedWith(size_t first) const {
+        const auto fused = mFused.find(first);
+        return fused == mFused.end() ? FusedNodes{first} : fused->second;
+    }
+    bool areSiblings(const Node& a, const Node& b) const {
+        const auto isAlike = [&](TensorId x, TensorId y) {
+            const Tensor& first = mGraph.tensor(x);
+            const Tensor& second = mGraph.tensor(y);
+            return first.isConstant() && second.isConstant() &&
+                   first.type.type == second.type.type && first.type.shape == second.type.shape;
+        };
+        return a.inputs[0] == b.inputs[0] && isAlike(a.inputs[1], b.inputs[1]) &&
+               isAlike(a.inputs[2], b.inputs[2]) &&
+               mGraph.tensor(a.outputs[0]).type.type == mGraph.tensor(b.outputs[0]).type.type;
+    }
+    bool standsBeforeReaders(const FusedNodes& nodes) const {
+        const size_t place = std::ranges::max(nodes);
+        for (const size_t node : nodes) {
+            for (const TensorId output : nodeAt(node).outputs) {
+                const auto [begin, end] = mReaders.equal_range(output);
+                for (auto reader = begin; reader != end; ++reader) {
+                    if (mStandsAt[reader->second] <= place &&
+                        std::ranges::find(nodes, reader->second) == nodes.end()) {
+                        return false;
+                    }
+                }
+            }
+        }
+        return true;
+    }
+
+    const Graph& mGraph;
+    const Piece& mPiece;
+    std::unordered_multimap<TensorId, size_t> mReaders;  // by their position in the piece
+    std::map<size_t, FusedNodes> mFused;                 // by the first of each
+    std::vector<size_t> mStandsAt;  // per node of the piece: the last of what it is fused with
+};
+
 }  // namespace
 
 std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece,
@@ -182,6 +292,9 @@ std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece,
         if (nodes.size() > 1) {
             fusions.push_back(std::move(nodes));
         }
+    }
+    if (facts.prefersTiles) {
+        SiblingFinder(graph, piece).join(fusions);
     }
     return fusions;
 }

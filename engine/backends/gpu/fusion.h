@@ -17,7 +17,9 @@ namespace halyard::engine::gpu {
 
 // Sums of products, with what becomes of each element of the result before anybody else sees it,
 // and where products go tile by tile, those that expand pixels with the depthwise convolution of
-// these. Products of matrices, with what only moves elements before and behind them.
+// these. Products of matrices, with what only moves elements before and behind them. Products of
+// one tensor by several constants, one behind the other with what is fused with it, where products
+// go tile by tile.
 std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece,
                                     const DeviceFacts& facts);
 

@@ -83,7 +83,14 @@ Status StepPlan::choose(std::string_view key, std::span<const Variant> variants)
     if (tuner == nullptr || variants.size() == 1) {
         return variants.front().plan(*this);
     }
-    HALYARD_ASSIGN_OR_RETURN(const size_t best, tuner->choose(mEnvironment, mStep, key, variants));
+    std::vector<Variant> ofStep;  // as they are measured: of a whole step
+    for (const Variant& variant : variants) {
+        ofStep.push_back({.name = variant.name, .plan = [&](StepPlan& whole) {
+                              StepPlan own = whole.part(mFirst, mNodes.size());
+                              return variant.plan(own);
+                          }});
+    }
+    HALYARD_ASSIGN_OR_RETURN(const size_t best, tuner->choose(mEnvironment, mStep, key, ofStep));
     PiecePlan& plan = mEnvironment.plan;
     const size_t launches = plan.launches.size();
     const size_t tableBytes = plan.tables.size();

@@ -73,6 +73,13 @@ class StepPlan {
     };
     StepPlan(const Environment& environment, size_t step)
         : mEnvironment(environment), mStep(step), mNodes(environment.layout.steps[step].nodes) {}
+    // Of the step as if it had `count` of its nodes, from `first` on.
+    StepPlan part(size_t first, size_t count) const {
+        StepPlan part = *this;
+        part.mFirst += first;
+        part.mNodes = mNodes.subspan(first, count);
+        return part;
+    }
 
     const DeviceFacts& facts() const { return mEnvironment.facts; }
     const Instructions& instructions() const { return mEnvironment.instructions; }
@@ -132,7 +139,8 @@ class StepPlan {
 
     const Environment& mEnvironment;
     const size_t mStep;
-    const std::vector<LocalNode>& mNodes;
+    size_t mFirst = 0;  // of the step's nodes
+    std::span<const LocalNode> mNodes;
 };
 
 }  // namespace halyard::engine::gpu

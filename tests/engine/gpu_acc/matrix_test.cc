@@ -64,6 +64,18 @@ class MatrixGraph {
         return add(BatchMatmul{.transposeA = transposeA, .transposeB = transposeB}, {a, b});
     }
 
+    TensorId projection(TensorId x, int32_t channels, Activation activation = Activation::NONE) {
+        const Shape& from = mValues[0].type.shape;
+        const TensorId weights =
+                constant(mRandom.values(randomType(mRandom, mType, {channels, from[1]}, 0.02F)));
+        const TensorId bias = constant(
+                isFloat(mType)
+                        ? mRandom.values(typeOf(mType, {channels}))
+                        : ref_test::ints({channels},
+                                         std::vector<int32_t>(static_cast<size_t>(channels), 300)));
+        return add(FullyConnected{.activation = activation}, {x, weights, bias});
+    }
+
     // On the device, with the names of the kernels, as on CpuRef.
     void check(TensorId output, const std::vector<std::string>& kernels,
                Products products = Products::BY_ELEMENTS) {
@@ -285,6 +297,41 @@ TEST(GpuAccMatrix, SeesAndScalesByTilesToo) {
                     {"gpu::Transpose + Transpose + BatchMatmul + Binary + Transpose + Reshape"},
                     Products::BY_TILES);
     });
+}
+
+// With what becomes of one of them on its way, and one of another form.
+TEST(GpuAccMatrix, ProjectsATensorInOneStep) {
+    HALYARD_NEEDS_DEVICE();
+    forEachType([](DataType type, bool shapesAreKnown) {
+        for (const int32_t rows : {3, 21}) {
+            MatrixGraph graph(type, shapesAreKnown);
+            const TensorId x = graph.input({rows, 48});
+            const TensorId queries = graph.projection(x, 36);
+            const TensorId split = graph.reshape(queries, {1, rows, 2, 18});
+            const TensorId keys = graph.projection(x, 36, Activation::RELU);
+            const TensorId other = graph.projection(x, 20);
+            const TensorId scaled =
+                    graph.add(Binary{.function = Binary::Function::MUL}, {split, graph.number()});
+            const TensorId values = graph.projection(x, 36);
+            graph.check(graph.add(Concat{.axis = 1},
+                                  {graph.reshape(scaled, {rows, 36}), keys, other, values}),
+                        {"gpu::FullyConnected",
+                         "gpu::FullyConnected + Reshape + Binary + Reshape + FullyConnected +"
+                         " FullyConnected",
+                         "gpu::Concat"},
+                        Products::BY_TILES);
+        }
+    });
+}
+
+TEST(GpuAccMatrix, ProjectsNothingAfterItIsRead) {
+    HALYARD_NEEDS_DEVICE();
+    MatrixGraph graph(DataType::FLOAT32, true);
+    const TensorId x = graph.input({9, 16});
+    const TensorId shares = graph.add(Softmax(), {graph.projection(x, 16)});
+    graph.check(graph.add(Binary(), {graph.projection(x, 16), shares}),
+                {"gpu::FullyConnected", "gpu::Softmax", "gpu::FullyConnected + Binary"},
+                Products::BY_TILES);
 }
 
 TEST(GpuAccMatrix, MovesNothingThatOthersRead) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/map.h"
@@ -192,16 +193,33 @@ uint64_t areaOf(const Geometry& geometry) {
     return static_cast<uint64_t>(geometry.filterH) * static_cast<uint64_t>(geometry.filterW);
 }
 
+bool goesByTiles(const StepPlan& step, const Geometry& geometry) {
+    const bool hasFewRows =
+            geometry.pixels <= kMostRows && geometry.isPointwise() && geometry.groups() == 1;
+    return step.facts().prefersTiles && !hasFewRows;
+}
+
 Status addConvolution(StepPlan& step, Activation activation, const Geometry& geometry) {
     if (step.facts().prefersTiles) {
-        return geometry.pixels <= kMostRows && geometry.isPointwise() && geometry.groups() == 1
-                       ? addRowsProduct(step, geometry, activation)
-                       : addTiledProduct(step, geometry, activation);
+        return goesByTiles(step, geometry) ? addTiledProduct(step, geometry, activation)
+                                           : addRowsProduct(step, geometry, activation);
     }
     // Neighbours of one group read the same elements.
     const int32_t channels = geometry.channelsPerGroup % 4 == 0 || geometry.groups() == 1 ? 4 : 1;
     return addLaunch(step, kConvolution, activation, geometry, channels,
                      define("CHANNELS", channels), static_cast<uint64_t>(geometry.products()));
+}
+
+// Each FullyConnected of the step, with what follows it.
+std::vector<Sibling> siblingsOf(const StepPlan& step) {
+    std::vector<Sibling> siblings;
+    for (size_t which = 0; which < step.nodeCount(); ++which) {
+        if (const auto* const product = std::get_if<FullyConnected>(&step.node(which).descriptor)) {
+            siblings.push_back({.first = which, .activation = product->activation});
+        }
+        siblings.back().end = which + 1;
+    }
+    return siblings;
 }
 
 Result<Geometry> geometryOf(const DepthwiseConv2d& node, const StepPlan& step, size_t which) {
@@ -270,16 +288,27 @@ Status plan(const TransposeConv2d& node, StepPlan& step) {
                      areaOf(geometry) * static_cast<uint64_t>(geometry.depth));
 }
 
-// A convolution of pictures of one pixel.
+// A convolution of pictures of one pixel, or several of the same.
 Status plan(const FullyConnected& node, StepPlan& step) {
     const Shape& weights = step.input(1).shape;
     const Shape& output = step.output().shape;
-    return addConvolution(step, node.activation,
-                          {.depth = weights[1],
-                           .channels = output[1],
-                           .pixels = output[0],
-                           .groupDepth = weights[1],
-                           .channelsPerGroup = output[1]});
+    const Geometry geometry = {.depth = weights[1],
+                               .channels = output[1],
+                               .pixels = output[0],
+                               .groupDepth = weights[1],
+                               .channelsPerGroup = output[1]};
+    const std::vector<Sibling> siblings = siblingsOf(step);
+    if (siblings.size() == 1) {
+        return addConvolution(step, node.activation, geometry);
+    }
+    if (goesByTiles(step, geometry)) {
+        return addTiledSiblings(step, geometry, siblings);
+    }
+    for (const Sibling& sibling : siblings) {
+        StepPlan part = step.part(sibling.first, sibling.end - sibling.first);
+        HALYARD_RETURN_IF_ERROR(addConvolution(part, sibling.activation, geometry));
+    }
+    return {};
 }
 
 }  // namespace halyard::engine::gpu

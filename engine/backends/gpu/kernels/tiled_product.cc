@@ -77,6 +77,28 @@ Status addTiledProduct(StepPlan& step, const Geometry& geometry, Activation acti
     return choose(step, "product " + defines, std::array{geometry}, choices, plan);
 }
 
+Status addTiledSiblings(StepPlan& step, const Geometry& geometry,
+                        std::span<const Sibling> siblings) {
+    // They take as long as groups of one product.
+    Geometry together = geometry;
+    together.channels *= static_cast<int32_t>(siblings.size());
+    const std::vector<TileChoice> choices = productChoices(step, together);
+    const SiblingText text = textOf(step, siblings);
+    const std::string defines = define("POINTWISE") + storageDefines(step) + text.defines;
+    const auto plan = [&](StepPlan& own, const TileChoice& choice) -> Status {
+        HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
+                                 own.launch(kTiled, defines + choice.defines(own)));
+        launch->with(own.in(0)).with(geometry).withAll(text.arguments);
+        launch->items = {
+                static_cast<size_t>(partsOf(geometry.channelsPerGroup, choice.form.channels) *
+                                    kTileItems),
+                static_cast<size_t>(partsOf(geometry.pixels, choice.form.pixels)), siblings.size()};
+        launch->work = workOf(choice, together);
+        return {};
+    };
+    return choose(step, "siblings " + defines, std::array{together}, choices, plan);
+}
+
 Status addTiledExpansion(StepPlan& step, const Geometry& geometry, Activation activation,
                          size_t which, const Geometry& window, Activation depthwiseActivation) {
     const std::vector<TileChoice> choices = expansionChoices(step, geometry, window);

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
+#include "engine/backends/gpu/kernels/siblings.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
 #include "engine/backends/gpu/step_plan.h"
 #include "engine/base/status.h"
@@ -15,6 +17,10 @@ namespace halyard::engine::gpu {
 
 // Products of the step's first node. Those of one group of channels go with those of its own.
 Status addTiledProduct(StepPlan& step, const Geometry& geometry, Activation activation);
+
+// Products of one x, of pixels alone, by the weights of each sibling.
+Status addTiledSiblings(StepPlan& step, const Geometry& geometry,
+                        std::span<const Sibling> siblings);
 
 // The same, and a depthwise convolution of its results, node `which` of the step, whose `window`
 // slides over pixels that a group computes for itself, those at the edges as its neighbours do.

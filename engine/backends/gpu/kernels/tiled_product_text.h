@@ -83,7 +83,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void multiply_tiled(
     __local uint room[ROOM] __attribute__((aligned(128)));
     const int lane = (int)get_local_id(0);
     const int tile = (int)get_global_id(1);
-    const int group = (int)get_global_id(2);
+    const int group = GROUP;
     const int tile_channel = (int)(get_global_id(0) / ITEMS) * TN;
     const int group_channel = group * g.channels_per_group;
     const int length = g.filter_h * g.filter_w * g.group_depth;

@@ -79,7 +79,9 @@ struct Geometry {
 // For texts of kernels: the two structs, and START(channel), ADD(sum, x, w) and FINISH(sum,
 // channel), which read `bias`, `multipliers` and `numbers`, names of the function they stand in.
 // What a channel has of its own is to be had before, with START_OF(bias, channel) and
-// MULTIPLIER(multipliers, numbers, channel), for FINISH_WITH(sum, multiplier).
+// MULTIPLIER(multipliers, numbers, channel), for FINISH_WITH(sum, multiplier). PARAMETERS, BIND_ALL
+// and GROUP, which of the geometry's groups a launch's third dimension is, may be defined
+// otherwise.
 inline constexpr std::string_view kWeightedSumText = R"(
 typedef struct {
     float low;
@@ -133,6 +135,8 @@ typedef struct {
     int channels_per_group;
 } Geometry;
 
+#ifndef GROUP
+#define GROUP (int)get_global_id(2)
 #define PARAMETERS \
     IN(px), IN(pw), IN(bias), IN(multipliers), OUT(output), const Geometry g, \
             const SumNumbers numbers
@@ -142,6 +146,7 @@ typedef struct {
     BIND_IN(BIAS, bias);        \
     BIND_IN(F32, multipliers);  \
     BIND_OUT(R, output)
+#endif
 )";
 
 }  // namespace halyard::engine::gpu

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Siblings: products of one x by several weights of one form, which one launch computes, those of a
+// sibling for each index of its third dimension.
+
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "engine/backends/gpu/launch.h"
+#include "engine/backends/gpu/step_plan.h"
+#include "engine/graph/nodes.h"
+
+namespace halyard::engine::gpu {
+
+// Nodes of a step: a product and its stages.
+struct Sibling {
+    size_t first = 0;
+    size_t end = 0;
+    Activation activation = Activation::NONE;
+};
+
+// For a kernel of kWeightedSumText: PARAMETERS, BIND_ALL, GROUP and the stages' names, so that what
+// a sibling has of its own goes by the names that it would have alone. The arguments come behind x
+// and the geometry.
+struct SiblingText {
+    std::string defines;
+    std::vector<std::variant<Operand, ByValue>> arguments;
+};
+SiblingText textOf(StepPlan& step, std::span<const Sibling> siblings);
+
+}  // namespace halyard::engine::gpu
