@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/backends/gpu/gpu_acc.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/plan/profile.h"
 #include "engine/plan/program.h"
@@ -17,6 +19,19 @@
 
 namespace halyard::engine::gpu_test {
 namespace {
+
+// It tells of the launches of each step.
+const Backend& profiling() {
+    static const std::unique_ptr<const Backend> opened = [] {
+        const char* const named = std::getenv("HALYARD_OPENCL_DEVICE");
+        return makeGpuAcc(
+                       {.choice = {.library = "", .device = named != nullptr ? named : "pthread"},
+                        .compilesApart = false,
+                        .profiles = true})
+                .value();
+    }();
+    return *opened;
+}
 
 // A graph whose inputs have shapes that it knows, or that only a run tells.
 class MatrixGraph {
@@ -77,23 +92,28 @@ class MatrixGraph {
     }
 
     // On the device, with the names of the kernels, as on CpuRef.
-    void check(TensorId output, const std::vector<std::string>& kernels,
-               Products products = Products::BY_ELEMENTS) {
+    void check(TensorId output, const std::vector<std::string>& kernels) {
+        check(output, kernels, profiling());
+    }
+    void checkTiles(TensorId output, const std::vector<std::string>& kernels) {
+        check(output, kernels, *backend(Products::BY_TILES));
+    }
+
+  private:
+    void check(TensorId output, const std::vector<std::string>& kernels, const Backend& device) {
         SCOPED_TRACE(mRandom.seedText() + " " + std::string(toString(mType)) +
                      (mShapesAreKnown ? "" : ", shapes found"));
         mGraph.setInputs(mInputs);
         mGraph.setOutputs({output});
         const Values expected = run(*makeCpuRef(), nullptr);
         std::vector<std::string> ran;
-        const Values actual = run(*backend(products), &ran);
+        const Values actual = run(device, &ran);
         EXPECT_EQ(ran, kernels);
         const bool isHalf = mType == DataType::FLOAT16;
         EXPECT_TRUE(cpu_test::sameValues(actual, expected, isHalf ? 1e-2 : 1e-5, 1.0));
-        EXPECT_TRUE(cpu_test::sameValues(run(*backend(products), nullptr), actual, 0))
-                << "traced or not";
+        EXPECT_TRUE(cpu_test::sameValues(run(device, nullptr), actual, 0)) << "traced or not";
     }
 
-  private:
     TensorId ints(const std::vector<int32_t>& elements) {
         return constant(ref_test::ints({static_cast<int32_t>(elements.size())}, elements));
     }
@@ -154,7 +174,7 @@ TEST(GpuAccMatrix, SeesHeadsWhereTheyLie) {
         const TensorId queries = graph.transpose(graph.input({2, 7, 3, 8}), {0, 2, 1, 3});
         const TensorId keys = graph.transpose(graph.input({2, 9, 3, 8}), {0, 2, 1, 3});
         const TensorId scores = graph.product(queries, keys, false, true);
-        graph.check(scores, {"gpu::Transpose + Transpose + BatchMatmul"});
+        graph.check(scores, {"gpu::Transpose + Transpose + BatchMatmul: multiply"});
     });
 }
 
@@ -167,7 +187,7 @@ TEST(GpuAccMatrix, PutsResultsWhereTheyBelong) {
                 graph.transpose(graph.reshape(graph.input({18, 24}), {2, 9, 3, 8}), {0, 2, 1, 3});
         const TensorId seen = graph.transpose(graph.product(shares, values), {0, 2, 1, 3});
         graph.check(graph.reshape(seen, {14, 24}),
-                    {"gpu::Reshape + Transpose + BatchMatmul + Transpose + Reshape"});
+                    {"gpu::Reshape + Transpose + BatchMatmul + Transpose + Reshape: multiply"});
     });
 }
 
@@ -177,7 +197,8 @@ TEST(GpuAccMatrix, TakesTransposedFactorsOfFewerBatches) {
         MatrixGraph graph(type, shapesAreKnown);
         const TensorId a = graph.transpose(graph.input({5, 2, 3, 9}), {1, 2, 0, 3});
         const TensorId b = graph.transpose(graph.input({7, 3, 1, 5}), {2, 1, 0, 3});
-        graph.check(graph.product(a, b, true, true), {"gpu::Transpose + Transpose + BatchMatmul"});
+        graph.check(graph.product(a, b, true, true),
+                    {"gpu::Transpose + Transpose + BatchMatmul: multiply"});
     });
 }
 
@@ -191,22 +212,23 @@ TEST(GpuAccMatrix, PutsIntoOrderWhatNoStridesTell) {
                     graph.transpose(graph.input({2, 7, 3, 8}), {0, 2, 1, 3}), {2, 21, 8});
             const TensorId odd =
                     graph.reshape(graph.transpose(graph.input({6, 4}), {1, 0}), {1, 8, 3});
-            graph.check(graph.product(rows, odd),
-                        {"gpu::Transpose + Reshape + Transpose + Reshape + BatchMatmul"});
+            graph.check(graph.product(rows, odd), {"gpu::Transpose + Reshape + Transpose + Reshape "
+                                                   "+ BatchMatmul: map + map + multiply"});
         }
         {
             MatrixGraph graph(type, shapesAreKnown);
             const TensorId product = graph.product(graph.input({2, 6, 5}), graph.input({1, 5, 4}));
             const TensorId swapped =
                     graph.transpose(graph.reshape(product, {2, 2, 3, 4}), {0, 2, 1, 3});
-            graph.check(swapped, {"gpu::BatchMatmul + Reshape + Transpose"});
+            graph.check(swapped, {"gpu::BatchMatmul + Reshape + Transpose: multiply + map"});
         }
         {
             MatrixGraph graph(type, shapesAreKnown);
             const TensorId product = graph.product(graph.input({2, 6, 5}), graph.input({2, 5, 4}));
             const TensorId odd = graph.reshape(graph.transpose(product, {0, 2, 1}), {2, 3, 8});
-            graph.check(graph.transpose(odd, {2, 0, 1}),
-                        {"gpu::BatchMatmul + Transpose + Reshape + Transpose"});
+            graph.check(
+                    graph.transpose(odd, {2, 0, 1}),
+                    {"gpu::BatchMatmul + Transpose + Reshape + Transpose: multiply + map + map"});
         }
     });
 }
@@ -223,8 +245,9 @@ TEST(GpuAccMatrix, ScalesAndMasksOnItsWay) {
         const TensorId masked = graph.add(Binary(), {scaled, mask});
         const TensorId less =
                 graph.add(Binary{.function = Binary::Function::SUB}, {graph.input({9}), masked});
-        graph.check(graph.transpose(less, {0, 2, 3, 1}),
-                    {"gpu::Transpose + BatchMatmul + Binary + Binary + Binary + Transpose"});
+        graph.check(
+                graph.transpose(less, {0, 2, 3, 1}),
+                {"gpu::Transpose + BatchMatmul + Binary + Binary + Binary + Transpose: multiply"});
     }
 }
 
@@ -234,7 +257,7 @@ TEST(GpuAccMatrix, ScalesByOneNumberWhateverTheShapes) {
         MatrixGraph graph(type, shapesAreKnown);
         const TensorId product = graph.product(graph.input({2, 6, 5}), graph.input({2, 5, 4}));
         graph.check(graph.add(Binary{.function = Binary::Function::MUL}, {product, graph.number()}),
-                    {"gpu::BatchMatmul + Binary"});
+                    {"gpu::BatchMatmul + Binary: multiply"});
     });
 }
 
@@ -293,9 +316,9 @@ TEST(GpuAccMatrix, SeesAndScalesByTilesToo) {
         const TensorId values = graph.transpose(graph.input({1, 16, 3, 24}), {0, 2, 1, 3});
         const TensorId scaled = graph.add(Binary{.function = Binary::Function::MUL},
                                           {graph.product(queries, values), graph.number()});
-        graph.check(graph.reshape(graph.transpose(scaled, {0, 2, 1, 3}), {40, 72}),
-                    {"gpu::Transpose + Transpose + BatchMatmul + Binary + Transpose + Reshape"},
-                    Products::BY_TILES);
+        graph.checkTiles(
+                graph.reshape(graph.transpose(scaled, {0, 2, 1, 3}), {40, 72}),
+                {"gpu::Transpose + Transpose + BatchMatmul + Binary + Transpose + Reshape"});
     });
 }
 
@@ -313,13 +336,12 @@ TEST(GpuAccMatrix, ProjectsATensorInOneStep) {
             const TensorId scaled =
                     graph.add(Binary{.function = Binary::Function::MUL}, {split, graph.number()});
             const TensorId values = graph.projection(x, 36);
-            graph.check(graph.add(Concat{.axis = 1},
-                                  {graph.reshape(scaled, {rows, 36}), keys, other, values}),
-                        {"gpu::FullyConnected",
-                         "gpu::FullyConnected + Reshape + Binary + Reshape + FullyConnected +"
-                         " FullyConnected",
-                         "gpu::Concat"},
-                        Products::BY_TILES);
+            graph.checkTiles(graph.add(Concat{.axis = 1},
+                                       {graph.reshape(scaled, {rows, 36}), keys, other, values}),
+                             {"gpu::FullyConnected",
+                              "gpu::FullyConnected + Reshape + Binary + Reshape + FullyConnected +"
+                              " FullyConnected",
+                              "gpu::Concat"});
         }
     });
 }
@@ -329,9 +351,8 @@ TEST(GpuAccMatrix, ProjectsNothingAfterItIsRead) {
     MatrixGraph graph(DataType::FLOAT32, true);
     const TensorId x = graph.input({9, 16});
     const TensorId shares = graph.add(Softmax(), {graph.projection(x, 16)});
-    graph.check(graph.add(Binary(), {graph.projection(x, 16), shares}),
-                {"gpu::FullyConnected", "gpu::Softmax", "gpu::FullyConnected + Binary"},
-                Products::BY_TILES);
+    graph.checkTiles(graph.add(Binary(), {graph.projection(x, 16), shares}),
+                     {"gpu::FullyConnected", "gpu::Softmax", "gpu::FullyConnected + Binary"});
 }
 
 TEST(GpuAccMatrix, MovesNothingThatOthersRead) {
@@ -339,7 +360,8 @@ TEST(GpuAccMatrix, MovesNothingThatOthersRead) {
     MatrixGraph graph(DataType::FLOAT32, true);
     const TensorId x = graph.transpose(graph.input({2, 6, 5}), {0, 2, 1});
     const TensorId product = graph.product(x, graph.input({2, 6, 6}));
-    graph.check(graph.add(Binary(), {product, x}), {"gpu::Transpose", "gpu::BatchMatmul + Binary"});
+    graph.check(graph.add(Binary(), {product, x}),
+                {"gpu::Transpose: map", "gpu::BatchMatmul + Binary: multiply"});
 }
 
 }  // namespace
