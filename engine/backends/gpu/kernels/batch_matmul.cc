@@ -245,9 +245,9 @@ Status multiply(StepPlan& step, const MatrixProduct& product) {
     const MatrixNumbers& n = product.numbers;
     std::string key = "matrices " + product.defines;
     for (const int64_t number :
-         {product.matrices, int64_t{n.rows}, int64_t{n.columns}, int64_t{n.inner}, int64_t{n.aRow},
-          int64_t{n.aInner}, int64_t{n.bColumn}, int64_t{n.bInner}, int64_t{n.row},
-          int64_t{n.column}}) {
+         {product.matrices, int64_t{product.aStarts}, int64_t{product.bStarts}, int64_t{n.rows},
+          int64_t{n.columns}, int64_t{n.inner}, int64_t{n.aRow}, int64_t{n.aInner},
+          int64_t{n.bColumn}, int64_t{n.bInner}, int64_t{n.row}, int64_t{n.column}}) {
         key.append(" ").append(std::to_string(number));
     }
     return step.choose(key, variants);
