@@ -23,8 +23,8 @@ constexpr std::string_view kTrialText = R"(
 #endif
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void attempt(__global int* result) {
-    __local uint xs[16 * WORDS];
-    __local uint ws[8 * WORDS];
+    __local uint xs[(16 + 8) * WORDS] __attribute__((aligned(128)));
+    __local uint* const ws = xs + 16 * WORDS;
     __local int right;
     const int lane = (int)get_local_id(0);
     const int four = lane / 4;
@@ -42,13 +42,37 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void attempt(__global i
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     SUM sum[4];
+    int is_right = 1;
 #ifdef MATRIX
     for (int i = 0; i < 4; ++i) {
         sum[i] = (SUM)i;
     }
-    MATRIX_MULTIPLY(sum, xs[four * WORDS + word], xs[(four + 8) * WORDS + word],
-                    xs[four * WORDS + word + 4], xs[(four + 8) * WORDS + word + 4],
-                    ws[four * WORDS + word], ws[four * WORDS + word + 4]);
+    // By way of global memory; first some of it as what is not there.
+    __global uint* const there = (__global uint*)result + 4;
+    for (int i = lane; i < (16 + 8) * WORDS; i += 32) {
+        there[i] = xs[i];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    for (int i = lane * VECTOR_WORDS; i < (16 + 8) * WORDS; i += 32 * VECTOR_WORDS) {
+        COPY(LOCAL_ADDRESS(xs + i), there + i, i < 16 * WORDS, 7);
+    }
+    END_COPIES();
+    WAIT_FOR_COPIES(0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    is_right = ws[lane] == 7 && ws[lane + 32] == 7;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = lane * VECTOR_WORDS; i < 8 * WORDS; i += 32 * VECTOR_WORDS) {
+        COPY(LOCAL_ADDRESS(ws + i), there + 16 * WORDS + i, 1, 0);
+    }
+    END_COPIES();
+    WAIT_FOR_COPIES(0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    uint w[4];
+    uint x[4];
+    LOAD_TWO(w[0], w[1], LOCAL_ADDRESS(ws + lane % 8 * WORDS + lane / 8 % 2 * 4));
+    LOAD_FOUR(x[0], x[1], x[2], x[3], LOCAL_ADDRESS(xs + lane % 16 * WORDS + lane / 16 * 4));
+    MATRIX_MULTIPLY(sum, FACTOR(x[0]), FACTOR(x[1]), FACTOR(x[2]), FACTOR(x[3]), FACTOR(w[0]),
+                    FACTOR(w[1]));
 #else
     for (int i = 0; i < 4; ++i) {
         sum[i] = (SUM)i;
@@ -58,7 +82,6 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void attempt(__global i
         }
     }
 #endif
-    int is_right = 1;
     for (int i = 0; i < 4; ++i) {
         int expected = i;
         for (int k = 0; k < WORDS * PACK; ++k) {
@@ -93,7 +116,7 @@ bool succeeds(const Trial& trial, Programs& programs, const Blobs& blobs) {
     std::string defines = define("STAGE_PARAMETERS", "") + define("X", trial.storage) +
                           define("W", trial.storage) + define("R", trial.storage) +
                           define("NEGATIVE", trial.isSigned ? "- 2" : "") +
-                          VectorForm{.elements = 4, .pack = trial.pack}.defines() +
+                          VectorForm{.elements = 4 * trial.pack, .pack = trial.pack}.defines() +
                           define("HAS_DP4A");
     defines += trial.pack == 4 ? define("QUANTIZED") : "";
     defines += trial.isMatrix ? define("MATRIX") : "";

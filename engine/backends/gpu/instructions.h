@@ -42,7 +42,15 @@ Instructions instructionsOf(const ProductTypes& types, const DeviceFacts& facts,
 // With four = item % 32 / 4 and word = item % 4, x0 is word `word` of row `four`, x1 of the row 8
 // further, x2 and x3 are the words 4 further of the two, w0 and w1 the words `word` and 4 further
 // of row `four` of w. The item's sums are those of row `four` of x by rows 2 * word and the next of
-// w, and of the row 8 further by the same. FACTOR(vector) is a vector as it takes part.
+// w, and of the row 8 further by the same. FACTOR(word) is a word as it takes part.
+//
+// LOAD_FOUR(a, b, c, d, from) loads four matrices of 8 rows by 4 words each from local memory, of
+// which each item gets word `word` of row `four`; eight items each tell where the rows of one are,
+// by LOCAL_ADDRESS(). LOAD_TWO does so for two, and heeds the first 16 items alone.
+//
+// COPY(to, from, is_there, otherwise) copies a Vector from global to local memory while the item
+// goes on, or makes it one of words `otherwise`. Copies until END_COPIES() are a round;
+// WAIT_FOR_COPIES(but) waits for all rounds but the latest so many.
 inline constexpr std::string_view kMatrixText = R"(
 #ifdef MATRIX
 #if defined(QUANTIZED)
@@ -65,7 +73,33 @@ inline constexpr std::string_view kMatrixText = R"(
                  " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
                  : IS_SUM(sum[0]), IS_SUM(sum[1]), IS_SUM(sum[2]), IS_SUM(sum[3]) \
                  : "r"(x0), "r"(x1), "r"(x2), "r"(x3), "r"(w0), "r"(w1))
+
+#define LOCAL_ADDRESS(pointer) (uint)(size_t)(pointer)
+#define LOAD_FOUR(a, b, c, d, from) \
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" \
+                 : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "r"(from) : "memory")
+#define LOAD_TWO(a, b, from) \
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" \
+                 : "=r"(a), "=r"(b) : "r"(from) : "memory")
+
+#if VECTOR_WORDS == 4
+#define COPY_INSTRUCTION "cp.async.cg.shared.global [%0], [%1], 16;"
+#define STORE_INSTRUCTION "st.shared.v4.b32 [%0], {%3, %3, %3, %3};"
+#elif VECTOR_WORDS == 2
+#define COPY_INSTRUCTION "cp.async.ca.shared.global [%0], [%1], 8;"
+#define STORE_INSTRUCTION "st.shared.v2.b32 [%0], {%3, %3};"
+#else
+#define COPY_INSTRUCTION "cp.async.ca.shared.global [%0], [%1], 4;"
+#define STORE_INSTRUCTION "st.shared.b32 [%0], %3;"
 #endif
+// Without a branch, so that what follows need not wait.
+#define COPY(to, from, is_there, otherwise) \
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p " COPY_INSTRUCTION \
+                 " @!p " STORE_INSTRUCTION " }" \
+                 : : "r"(to), "l"((size_t)(from)), "r"((int)(is_there)), "r"((uint)(otherwise)) \
+                 : "memory")
+#define END_COPIES() asm volatile("cp.async.commit_group;" : : : "memory")
+#define WAIT_FOR_COPIES(but) asm volatile("cp.async.wait_group %0;" : : "n"(but) : "memory")
 
 #ifdef ROUNDS_FACTORS
 uint rounded(const uint bits) {
@@ -73,13 +107,10 @@ uint rounded(const uint bits) {
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(as_float(bits)));
     return result;
 }
-#if VECTOR_WORDS == 4
-#define FACTOR(v) (uint4)(rounded((v).s0), rounded((v).s1), rounded((v).s2), rounded((v).s3))
+#define FACTOR(word) rounded(word)
 #else
-#define FACTOR(v) rounded(v)
+#define FACTOR(word) (word)
 #endif
-#else
-#define FACTOR(v) (v)
 #endif
 )";
 

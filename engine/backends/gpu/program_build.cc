@@ -10,8 +10,9 @@ namespace halyard::engine::gpu {
 namespace {
 
 constexpr size_t kMostLogBytes = 2000;
-// Of the one group of an attempt.
+// Of the one group of an attempt, and what it may write to.
 constexpr size_t kAttemptItems = 32;
+constexpr size_t kAttemptBytes = 4096;
 
 Status build(const Device& device, cl_program program) {
     const OpenCl& cl = device.cl();
@@ -81,7 +82,7 @@ Result<int32_t> attemptSource(const Device& device, const std::string& source) {
     int32_t number = -1;
     const MemoryHandle memory(
             device.library(),
-            cl.clCreateBuffer(device.context(), CL_MEM_READ_WRITE, sizeof number, nullptr, &code));
+            cl.clCreateBuffer(device.context(), CL_MEM_READ_WRITE, kAttemptBytes, nullptr, &code));
     HALYARD_RETURN_IF_ERROR(check(code, "clCreateBuffer"));
     const cl_mem buffer = memory.get();
     HALYARD_RETURN_IF_ERROR(

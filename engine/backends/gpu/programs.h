@@ -25,7 +25,7 @@ namespace halyard::engine::gpu {
 // Kernels of one text, which differ by what is defined before it.
 struct KernelFamily {
     std::string_view kernel;                      // the function's name
-    std::array<std::string_view, 5> shared = {};  // OpenCL C that other families have as well
+    std::array<std::string_view, 6> shared = {};  // OpenCL C that other families have as well
     std::string_view text;                        // what follows it
     size_t local[3] = {1, 1, 1};                  // items of a group, which the text requires
 };
@@ -72,9 +72,10 @@ class Programs {
                                                const std::string& defines, size_t blocks,
                                                const Blobs& blobs);
 
-    // The number that a kernel writes whose only parameter is where to, and which one group of
-    // items runs, in the compiler's process; -1 where it does not build, does not run, or where
-    // there is no such process. Kept in `blobs`, as programs are.
+    // The number that a kernel writes whose only parameter is where to, with room for more (kernels
+    // that are tried need some memory), and which one group of items runs, in the compiler's
+    // process; -1 where it does not build, does not run, or where there is no such process. Kept in
+    // `blobs`, as programs are.
     int32_t attempt(const KernelFamily& family, const std::string& defines, const Blobs& blobs);
 
   private:

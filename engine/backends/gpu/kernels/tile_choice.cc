@@ -3,7 +3,6 @@
 #include "engine/backends/gpu/kernels/tile_choice.h"
 
 #include <array>
-#include <cmath>
 #include <span>
 
 #include "engine/backends/gpu/instructions.h"
@@ -17,10 +16,12 @@ constexpr std::array kForms = {
         TileForm{32, 32, 4, 64, 4, 4}, TileForm{32, 16, 8, 64, 4, 4},
         TileForm{16, 32, 8, 64, 4, 4}, TileForm{16, 16, 8, 128, 2, 4},
 };
+// Few, as each is a program of its own.
 constexpr std::array kMatrixForms = {
-        TileForm{64, 64, 1, 32, 2, 2}, TileForm{64, 32, 1, 32, 1, 2},
-        TileForm{32, 32, 2, 64, 1, 2}, TileForm{32, 16, 4, 64, 1, 2},
-        TileForm{16, 32, 4, 64, 1, 2}, TileForm{16, 16, 8, 128, 1, 2},
+        TileForm{64, 64, 2, 32, 2, 4},
+        TileForm{32, 64, 4, 32, 2, 4},
+        TileForm{32, 32, 4, 32, 2, 2},
+        TileForm{16, 16, 8, 64, 1, 2},
 };
 // Behind these come depthwise convolutions.
 constexpr std::array kExpansionForms = {
@@ -38,17 +39,20 @@ constexpr std::array kMatrixExpansionForms = {
 
 }  // namespace
 
-std::string TileChoice::defines(const StepPlan& step) const {
+std::string TileChoice::defines(const StepPlan& step, const Geometry& geometry) const {
     std::string text = define("TM", form.pixels) + define("TN", form.channels) +
                        define("SLICES", form.slices) + define("ROW", form.words) +
-                       define("BUFFERS", form.buffers(step.facts().localBytes));
+                       define("BUFFERS", form.buffers(step.facts().localBytes, copies()));
+    text += copies() ? define("COPIES") : "";
     if (isMatrix) {
         text += define("MATRIX") + define("WARP_TILES_M", form.itemPixels) +
                 define("WARP_TILES_N", form.itemChannels);
     } else {
         text += define("RM", form.itemPixels) + define("RN", form.itemChannels);
     }
-    return text + vectors.defines() + step.instructions().defines();
+    return text + vectors.defines() +
+           (geometry.isPointwise() && !vectors.gathers ? define("POINTWISE") : "") +
+           step.instructions().defines();
 }
 
 std::string TileChoice::name() const {
@@ -74,12 +78,13 @@ bool usesMatrix(const StepPlan& step) {
     return has.matricesOfBytes;
 }
 
-// Rows that are shorter than a form's take fewer words at a time.
+// Rows that are shorter than a form's take fewer words at a time. Not so where words that are not
+// there take next to nothing: fewer programs are then built.
 TileForm fitted(TileForm form, const VectorForm& vectors, bool isMatrix, int32_t products) {
-    const int32_t least = (isMatrix ? 8 : 4) * form.slices;
+    const int32_t least = 4 * form.slices;
     const int64_t rowWords = partsOf(products, vectors.pack);
     form.words = std::min(form.words, kTileItems * vectors.elements / vectors.pack);
-    while (form.words > least && form.words / 2 >= rowWords) {
+    while (!isMatrix && form.words > least && form.words / 2 >= rowWords) {
         form.words /= 2;
     }
     return form;
@@ -90,24 +95,33 @@ TileForm fitted(TileForm form, const VectorForm& vectors, bool isMatrix, int32_t
 constexpr double kLatency = 700;
 constexpr double kEnds = 1500;
 constexpr double kWordsPerCycle = 64;
-constexpr double kMatrixWordsPerCycle = 256;
 constexpr int64_t kResidentGroups = 4;
+// The same of the device's own products, which wait for their rows alone: bytes of these in a
+// cycle and what a round and a row of sums take besides.
+constexpr double kMatrixEnds = 5400;
+constexpr double kBytesPerCycle = 28;
+constexpr double kRoundCycles = 105;
+constexpr double kSumsCycles = 91;
 
 double cyclesOf(const TileChoice& choice, const Geometry& geometry, uint32_t computeUnits) {
     const TileForm& form = choice.form;
-    const double words = static_cast<double>(partsOf(geometry.products(), choice.vectors.pack));
-    const double rounds = std::ceil(words / form.words);
+    const auto rounds = static_cast<double>(partsOf(choice.words(geometry), form.words));
     const double tile = static_cast<double>(form.pixels) * form.channels;
     const int64_t each = partsOf(choice.groups, computeUnits);
     const auto waves = static_cast<double>(partsOf(each, kResidentGroups));
-    const double compute =
-            rounds * form.words * tile / (choice.isMatrix ? kMatrixWordsPerCycle : kWordsPerCycle);
-    return waves * (rounds * kLatency + kEnds + tile / kTileItems * 20) +
-           static_cast<double>(each) * compute;
+    if (!choice.isMatrix) {
+        const double compute = rounds * form.words * tile / kWordsPerCycle;
+        return waves * (rounds * kLatency + kEnds + tile / kTileItems * 20) +
+               static_cast<double>(each) * compute;
+    }
+    const double bytes = static_cast<double>(form.pixels + form.channels) * form.words * 4;
+    return waves * kMatrixEnds +
+           static_cast<double>(each) * (rounds * (bytes / kBytesPerCycle + kRoundCycles) +
+                                        tile / kTileItems * kSumsCycles);
 }
 
 bool fits(const TileChoice& choice, const DeviceFacts& facts) {
-    return choice.form.localBytes(1) <= facts.localBytes;
+    return choice.form.localBytes(choice.copies() ? 2 : 1) <= facts.localBytes;
 }
 
 // Those of the forms that `complete` makes a choice of, the best first.
@@ -116,7 +130,11 @@ std::vector<TileChoice> choicesOf(const StepPlan& step, std::span<const TileForm
                                   std::span<const TileForm> matrixForms, const Geometry& geometry,
                                   Complete complete) {
     const bool isMatrix = usesMatrix(step);
-    const VectorForm vectors = vectorFormFor(step.input(0).type, geometry.groupDepth, isMatrix);
+    VectorForm vectors = vectorFormFor(step.input(0).type, geometry.groupDepth, isMatrix);
+    if (vectors.elements == 1) {
+        vectors.elements = vectors.pack;
+        vectors.gathers = true;
+    }
     std::vector<TileChoice> choices;
     for (const TileForm& form : isMatrix ? matrixForms : forms) {
         TileChoice choice = {.form = fitted(form, vectors, isMatrix, geometry.products()),

@@ -55,10 +55,16 @@ struct TileForm {
     size_t localBytes(int32_t buffers) const {
         const int32_t tile = (pixels + channels) * (words + 4) * buffers;
         const int32_t sums = slices * pixels * (channels + 8);
-        return static_cast<size_t>(std::max(tile, sums) + pixels + channels) * sizeof(uint32_t);
+        // And what else a kernel may have there: pixels, sums of both factors' rows.
+        return static_cast<size_t>(std::max(tile, sums) + 2 * pixels + channels) * sizeof(uint32_t);
     }
-    int32_t buffers(size_t localBytesOfDevice) const {
-        return localBytes(2) <= localBytesOfDevice ? 2 : 1;
+    // One is at work while the others are on their way.
+    int32_t buffers(size_t localBytesOfDevice, bool copies) const {
+        int32_t count = 1;
+        while (count < (copies ? 4 : 2) && localBytes(count + 1) <= localBytesOfDevice) {
+            ++count;
+        }
+        return count;
     }
 };
 
@@ -71,8 +77,13 @@ struct TileChoice {
     double cycles = 0;
     DepthwiseWindow window = {};  // with a depthwise convolution behind them
 
-    std::string defines(const StepPlan& step) const;
+    // Whether rows go to local memory as they are, by the device's own copies.
+    bool copies() const { return isMatrix && (!vectors.gathers || vectors.pack == 1); }
+    std::string defines(const StepPlan& step, const Geometry& geometry) const;
     std::string name() const;
+    int64_t words(const Geometry& geometry) const {
+        return partsOf(geometry.products(), vectors.pack);
+    }
 };
 
 // For the products of a step's first node, the best first.

@@ -13,17 +13,18 @@
 #include "engine/backends/gpu/kernels/map.h"
 #include "engine/backends/gpu/kernels/stages.h"
 #include "engine/backends/gpu/kernels/tile_choice.h"
+#include "engine/backends/gpu/kernels/tile_rows_text.h"
 #include "engine/backends/gpu/kernels/tiled_product_text.h"
 #include "engine/backends/gpu/kernels/vectors.h"
 
 namespace halyard::engine::gpu {
 namespace {
 
-constexpr KernelFamily kTiled = {
-        .kernel = "multiply_tiled",
-        .shared = {kMapNumbersText, kStagesText, kWeightedSumText, kVectorsText, kMatrixText},
-        .text = kTilesText,
-        .local = {kTileItems, 1, 1}};
+constexpr KernelFamily kTiled = {.kernel = "multiply_tiled",
+                                 .shared = {kMapNumbersText, kStagesText, kWeightedSumText,
+                                            kVectorsText, kMatrixText, kTileRowsText},
+                                 .text = kTilesText,
+                                 .local = {kTileItems, 1, 1}};
 
 // One of the choices, of a step that is told by `text` and the extents of its parts.
 template <typename Plan>
@@ -59,11 +60,10 @@ Status addTiledProduct(StepPlan& step, const Geometry& geometry, Activation acti
     const std::vector<TileChoice> choices = productChoices(step, geometry);
     const WeightedSum sum = weightedSumOf(step, activation);
     const Stages stages = stagesOf(step);
-    const std::string defines = (geometry.isPointwise() ? define("POINTWISE") : "") +
-                                storageDefines(step) + stages.defines;
+    const std::string defines = storageDefines(step) + stages.defines;
     const auto plan = [&](StepPlan& own, const TileChoice& choice) -> Status {
         HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
-                                 own.launch(kTiled, defines + choice.defines(own)));
+                                 own.launch(kTiled, defines + choice.defines(own, geometry)));
         addArguments(*launch, own, sum, geometry);
         launch->withAll(stages.arguments);
         launch->items = {
@@ -106,14 +106,13 @@ Status addTiledExpansion(StepPlan& step, const Geometry& geometry, Activation ac
     const WeightedSum windowSum = weightedSumOf(step, depthwiseActivation, which);
     const Stages inner = stagesOf(step, {.first = 1, .end = which, .name = "INNER_STAGES"});
     const Stages stages = stagesOf(step, {.first = which + 1, .end = step.nodeCount()});
-    const std::string defines = (geometry.isPointwise() ? define("POINTWISE") : "") +
-                                define("DEPTHWISE") + define("FILTER_H", window.filterH) +
+    const std::string defines = define("DEPTHWISE") + define("FILTER_H", window.filterH) +
                                 define("FILTER_W", window.filterW) +
                                 define("V", storageOf(step.input(1, which).type)) +
                                 storageDefines(step) + inner.defines + stages.defines;
     const auto plan = [&](StepPlan& own, const TileChoice& choice) -> Status {
         HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
-                                 own.launch(kTiled, defines + choice.defines(own)));
+                                 own.launch(kTiled, defines + choice.defines(own, geometry)));
         addArguments(*launch, own, sum, geometry);
         launch->with(own.in(1, which)).with(own.in(2, which)).with(windowSum.multipliers);
         launch->with(choice.window).with(windowSum.numbers);

@@ -8,28 +8,26 @@
 
 namespace halyard::engine::gpu {
 
-// A group has TM pixels by TN channels of the output. Rows of both factors, ROW words of each at a
-// time, lie in local memory while those of the next round are on their way. SLICES of the group's
-// items take their own share of each round's products, and their sums come together in the end, so
-// that many items have work where there are few pixels. What they have summed is then put down in
-// local memory, from where items take neighbours: so stores are whole lines, and what follows is
-// the same for each form of product.
+// A group has TM pixels by TN channels of the output, of which it multiplies a round's part of the
+// rows (kTileRowsText, which stands before) while those of the next are on their way. SLICES of the
+// group's items take their own share of each round's products, and their sums come together in the
+// end, so that many items have work where there are few pixels. What they have summed is then put
+// down in local memory, from where items take neighbours: so stores are whole lines, and what
+// follows is the same for each form of product.
 //
 // With MATRIX products are the device's own, of 16 pixels by 8 channels by 8 words, for the 32
 // items of a warp together.
 inline constexpr std::string_view kTilesText = R"(
-#define ITEMS 256
-#define STEP (ROW * PACK)
-#define ROW_WORDS (ROW + 4)
-#define VECTORS (STEP / VECTOR_ELEMENTS)
-#define ROWS_APART (ITEMS / VECTORS)
-#define X_EACH ((TM + ROWS_APART - 1) / ROWS_APART)
-#define W_EACH ((TN + ROWS_APART - 1) / ROWS_APART)
-#define TILE_WORDS ((TM + TN) * ROW_WORDS)
 #define SUM_ROW (TN + 8)
 #define SUM_WORDS (SLICES * TM * SUM_ROW)
 #define ROOM max_of(BUFFERS * TILE_WORDS, SUM_WORDS)
 #define max_of(a, b) ((a) > (b) ? (a) : (b))
+// Rounds that are on their way while one is at work.
+#ifdef COPIES
+#define AHEAD (BUFFERS - 1)
+#else
+#define AHEAD 1
+#endif
 
 #ifdef MATRIX
 #define WARPS_M (TM / 16 / WARP_TILES_M)
@@ -86,7 +84,6 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void multiply_tiled(
     const int group = GROUP;
     const int tile_channel = (int)(get_global_id(0) / ITEMS) * TN;
     const int group_channel = group * g.channels_per_group;
-    const int length = g.filter_h * g.filter_w * g.group_depth;
 #ifdef QUANTIZED
     __local int x_sums[TM];
     __local int w_sums[TN];
@@ -143,34 +140,56 @@ UNROLL
 
     // What this item brings: always the same place of a row.
     const int my_vector = lane % VECTORS;
-    const int my_row = lane / VECTORS;
-    int starts[X_EACH];
+    Rows rows;
+    rows.row = lane / VECTORS;
+    rows.products = g.filter_h * g.filter_w * g.group_depth;
+    rows.w_start = (group_channel + tile_channel + rows.row) * rows.products;
+    rows.w_rows = g.channels_per_group - tile_channel - rows.row;
+    int length = rows.products;
 #ifndef POINTWISE
-    int rows[X_EACH];
-    int columns[X_EACH];
+    rows.across = g.filter_w;
+    rows.room = g.group_depth;
+#ifdef GATHERS
+    // Neighbours under a row of the filter are neighbours in memory, where nothing lies between.
+    rows.is_whole = g.group_depth == g.depth && g.dilation_w == 1;
+    rows.across = rows.is_whole ? 1 : g.filter_w;
+    rows.part = rows.is_whole ? g.filter_w * g.group_depth : g.group_depth;
+    rows.room = (rows.part + PACK - 1) / PACK * PACK;
+    length = g.filter_h * rows.across * rows.room;
+#endif
 #endif
 UNROLL
     for (int i = 0; i < X_EACH; ++i) {
-        const int pixel =
-                TM % ROWS_APART == 0 || my_row + i * ROWS_APART < TM ? PIXEL(my_row + i * ROWS_APART)
-                                                                     : -1;
+        const int row = rows.row + i * ROWS_APART;
+        const int pixel = BRINGS(row, TM) ? PIXEL(row) : -1;
 #ifdef POINTWISE
-        starts[i] = pixel < 0 ? -1 : pixel * g.depth + group * g.group_depth;
+        rows.starts[i] = pixel < 0 ? -1 : pixel * g.depth + group * g.group_depth;
 #else
-        rows[i] = pixel < 0 ? -1000000000
-                            : pixel / g.output_w % g.output_h * g.stride_h - g.top;
-        columns[i] = pixel % g.output_w * g.stride_w - g.left;
-        starts[i] = pixel / (g.output_w * g.output_h) * g.height;
+        const int line = pixel / g.output_w;
+        const int batch_of_x = line / g.output_h;
+        const int y = (line - batch_of_x * g.output_h) * g.stride_h - g.top;
+        rows.ys[i] = pixel < 0 ? -1000000000 : y;
+        rows.xs[i] = (pixel - line * g.output_w) * g.stride_w - g.left;
+        rows.starts[i] = ((batch_of_x * g.height + y) * g.width + rows.xs[i]) * g.depth +
+                         group * g.group_depth;
 #endif
     }
+    int begin = 0;
+    start_rows(&rows, begin + my_vector * VECTOR_ELEMENTS, length);
+    __local uint* const my_room = room + rows.row * ROW_WORDS + my_vector * VECTOR_WORDS;
     Vector next_x[X_EACH];
     Vector next_w[W_EACH];
 #ifdef MATRIX
     const int warp = lane / 32;
     const int slice = warp / (WARPS_M * WARPS_N);
-    const int m = warp % WARPS_M * (16 * WARP_TILES_M) + lane % 32 / 4;
-    const int n = warp / WARPS_M % WARPS_N * (8 * WARP_TILES_N) + lane % 32 / 4;
-    const int word = slice * 8 + lane % 4;
+    const int m = warp % WARPS_M * (16 * WARP_TILES_M);
+    const int n = warp / WARPS_M % WARPS_N * (8 * WARP_TILES_N);
+    // Of the row of a matrix that this item tells the warp of.
+    const uint x_room = LOCAL_ADDRESS(room) +
+                        ((m + lane % 16) * ROW_WORDS + slice * 8 + lane % 32 / 16 * 4) * 4;
+    const uint w_room = LOCAL_ADDRESS(room) +
+                        ((TM + n + lane % 8 + lane % 32 / 16 * 8) * ROW_WORDS + slice * 8 +
+                         lane / 8 % 2 * 4) * 4;
     SUM sum[WARP_TILES_M][WARP_TILES_N][4];
 UNROLL
     for (int i = 0; i < WARP_TILES_M; ++i) {
@@ -196,6 +215,22 @@ UNROLL
     }
 #endif
 #ifdef QUANTIZED
+#ifdef MATRIX
+    // One warp adds up what several multiply.
+    const bool adds_x = numbers.weight_zero != 0 && n == 0;
+    const bool adds_w = numbers.x_zero != 0 && m == 0;
+    uint x_sum[WARP_TILES_M][2];
+    uint w_sum[WARP_TILES_N];
+UNROLL
+    for (int i = 0; i < WARP_TILES_M; ++i) {
+        x_sum[i][0] = 0;
+        x_sum[i][1] = 0;
+    }
+UNROLL
+    for (int j = 0; j < WARP_TILES_N; ++j) {
+        w_sum[j] = 0;
+    }
+#else
     int x_sum[X_EACH];
     int w_sum[W_EACH];
 UNROLL
@@ -207,122 +242,131 @@ UNROLL
         w_sum[i] = 0;
     }
 #endif
-    int buffer = 0;
-    for (int begin = -STEP; begin < length; begin += STEP) {
-        __local uint* const xs = room + buffer * TILE_WORDS;
-        __local uint* const ws = xs + TM * ROW_WORDS;
-        buffer = BUFFERS - 1 - buffer;
-        if (begin >= 0) {
-UNROLL
-            for (int i = 0; i < X_EACH; ++i) {
-                if (TM % ROWS_APART == 0 || my_row + i * ROWS_APART < TM) {
-                    KEEP(xs + (my_row + i * ROWS_APART) * ROW_WORDS, my_vector, FACTOR(next_x[i]));
-                }
-            }
-UNROLL
-            for (int i = 0; i < W_EACH; ++i) {
-                if (TN % ROWS_APART == 0 || my_row + i * ROWS_APART < TN) {
-                    KEEP(ws + (my_row + i * ROWS_APART) * ROW_WORDS, my_vector, FACTOR(next_w[i]));
-                }
-            }
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        const int k = begin + STEP + my_vector * VECTOR_ELEMENTS;
-        if (begin + STEP < length) {
-#ifndef POINTWISE
-            const int tap = k / g.group_depth;
-            const int channel_of_x = k - tap * g.group_depth + group * g.group_depth;
-            const int down = tap / g.filter_w;
-            const int right = tap - down * g.filter_w;
-#endif
-UNROLL
-            for (int i = 0; i < X_EACH; ++i) {
-                next_x[i] = (Vector)(0);
-#ifdef POINTWISE
-                if (k < length && starts[i] >= 0) {
-                    next_x[i] = FETCH(X, px, starts[i] + k);
-                }
-#else
-                const int y = rows[i] + down * g.dilation_h;
-                const int x = columns[i] + right * g.dilation_w;
-                if (k < length) {
-                    next_x[i] = X_PADDING;
-                    if (y >= 0 && y < g.height && x >= 0 && x < g.width) {
-                        next_x[i] = FETCH(
-                                X, px, ((starts[i] + y) * g.width + x) * g.depth + channel_of_x);
-                    }
-                }
 #endif
 #ifdef QUANTIZED
+    const uint padding = (uint)(numbers.x_zero & 255) * ONES;
+#else
+    const uint padding = 0;
+#endif
+    int full = 0;
+#ifdef COPIES
+    int empty = AHEAD;
+    for (int i = 0; i < AHEAD; ++i) {
+        bring_rows(&rows, px, pw, g, padding, next_x, next_w, my_room + i * TILE_WORDS);
+        END_COPIES();
+        move_rows(&rows);
+    }
+#else
+    bring_rows(&rows, px, pw, g, padding, next_x, next_w, my_room);
+    move_rows(&rows);
+#endif
+    for (; begin < length; begin += STEP) {
+#ifdef COPIES
+        WAIT_FOR_COPIES(AHEAD - 1);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        bring_rows(&rows, px, pw, g, padding, next_x, next_w, my_room + empty * TILE_WORDS);
+        END_COPIES();
+        empty = empty == BUFFERS - 1 ? 0 : empty + 1;
+#else
+        __local uint* const xs = room + full * TILE_WORDS;
+        __local uint* const ws = xs + TM * ROW_WORDS;
+UNROLL
+        for (int i = 0; i < X_EACH; ++i) {
+            if (BRINGS(rows.row + i * ROWS_APART, TM)) {
+                KEEP(xs + (rows.row + i * ROWS_APART) * ROW_WORDS, my_vector, next_x[i]);
+#if defined(QUANTIZED) && !defined(MATRIX)
                 x_sum[i] += ROW_SUM(X, next_x[i]);
 #endif
             }
+        }
 UNROLL
-            for (int i = 0; i < W_EACH; ++i) {
-                const int row = my_row + i * ROWS_APART;
-                next_w[i] = (Vector)(0);
-                if (k < length && row < TN && tile_channel + row < g.channels_per_group) {
-                    next_w[i] = FETCH(W, pw, (group_channel + tile_channel + row) * length + k);
-                }
-#ifdef QUANTIZED
+        for (int i = 0; i < W_EACH; ++i) {
+            if (BRINGS(rows.row + i * ROWS_APART, TN)) {
+                KEEP(ws + (rows.row + i * ROWS_APART) * ROW_WORDS, my_vector, next_w[i]);
+#if defined(QUANTIZED) && !defined(MATRIX)
                 w_sum[i] += ROW_SUM(W, next_w[i]);
 #endif
             }
         }
-        if (begin >= 0) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        bring_rows(&rows, px, pw, g, padding, next_x, next_w, my_room);
+#endif
 #ifdef MATRIX
 UNROLL
-            for (int at = word; at < ROW; at += 8 * SLICES) {
-                uint w[WARP_TILES_N][2];
+        for (int at = 0; at < ROW; at += 8 * SLICES) {
+            const uint from = (full * TILE_WORDS + at) * 4;
+            uint w[WARP_TILES_N][2];
+UNROLL
+            for (int j = 0; j + 1 < WARP_TILES_N; j += 2) {
+                LOAD_FOUR(w[j][0], w[j][1], w[j + 1][0], w[j + 1][1],
+                          w_room + from + 8 * j * ROW_WORDS * 4);
+            }
+#if WARP_TILES_N % 2 != 0
+            LOAD_TWO(w[WARP_TILES_N - 1][0], w[WARP_TILES_N - 1][1],
+                     w_room + from + 8 * (WARP_TILES_N - 1) * ROW_WORDS * 4);
+#endif
+UNROLL
+            for (int j = 0; j < WARP_TILES_N; ++j) {
+                w[j][0] = FACTOR(w[j][0]);
+                w[j][1] = FACTOR(w[j][1]);
+#ifdef QUANTIZED
+                if (adds_w) {
+                    w_sum[j] = dot4(ONES, w[j][0], dot4(ONES, w[j][1], w_sum[j]));
+                }
+#endif
+            }
+UNROLL
+            for (int i = 0; i < WARP_TILES_M; ++i) {
+                uint x[4];
+                LOAD_FOUR(x[0], x[1], x[2], x[3], x_room + from + 16 * i * ROW_WORDS * 4);
+#ifdef QUANTIZED
+                if (adds_x) {
+                    x_sum[i][0] = dot4(x[0], ONES, dot4(x[2], ONES, x_sum[i][0]));
+                    x_sum[i][1] = dot4(x[1], ONES, dot4(x[3], ONES, x_sum[i][1]));
+                }
+#endif
+UNROLL
+                for (int c = 0; c < 4; ++c) {
+                    x[c] = FACTOR(x[c]);
+                }
 UNROLL
                 for (int j = 0; j < WARP_TILES_N; ++j) {
-                    const __local uint* const from = ws + (n + 8 * j) * ROW_WORDS + at;
-                    w[j][0] = from[0];
-                    w[j][1] = from[4];
-                }
-UNROLL
-                for (int i = 0; i < WARP_TILES_M; ++i) {
-                    const __local uint* const from = xs + (m + 16 * i) * ROW_WORDS + at;
-                    const uint x0 = from[0];
-                    const uint x1 = from[8 * ROW_WORDS];
-                    const uint x2 = from[4];
-                    const uint x3 = from[8 * ROW_WORDS + 4];
-UNROLL
-                    for (int j = 0; j < WARP_TILES_N; ++j) {
-                        MATRIX_MULTIPLY(sum[i][j], x0, x1, x2, x3, w[j][0], w[j][1]);
-                    }
+                    MATRIX_MULTIPLY(sum[i][j], x[0], x[1], x[2], x[3], w[j][0], w[j][1]);
                 }
             }
+        }
 #else
 UNROLL
-            for (int at = slice * 4; at < ROW; at += 4 * SLICES) {
-                uint4 w[RN];
+        for (int at = slice * 4; at < ROW; at += 4 * SLICES) {
+            uint4 w[RN];
+UNROLL
+            for (int j = 0; j < RN; ++j) {
+                w[j] = *(const __local uint4*)(ws + (n + j * ITEMS_N) * ROW_WORDS + at);
+            }
+UNROLL
+            for (int i = 0; i < RM; ++i) {
+                const uint4 x =
+                        *(const __local uint4*)(xs + (m + i * ITEMS_M) * ROW_WORDS + at);
 UNROLL
                 for (int j = 0; j < RN; ++j) {
-                    w[j] = *(const __local uint4*)(ws + (n + j * ITEMS_N) * ROW_WORDS + at);
-                }
-UNROLL
-                for (int i = 0; i < RM; ++i) {
-                    const uint4 x =
-                            *(const __local uint4*)(xs + (m + i * ITEMS_M) * ROW_WORDS + at);
-UNROLL
-                    for (int j = 0; j < RN; ++j) {
-                        sum[i][j] = WORD_SUM(sum[i][j], x.s0, w[j].s0);
-                        sum[i][j] = WORD_SUM(sum[i][j], x.s1, w[j].s1);
-                        sum[i][j] = WORD_SUM(sum[i][j], x.s2, w[j].s2);
-                        sum[i][j] = WORD_SUM(sum[i][j], x.s3, w[j].s3);
-                    }
+                    sum[i][j] = WORD_SUM(sum[i][j], x.s0, w[j].s0);
+                    sum[i][j] = WORD_SUM(sum[i][j], x.s1, w[j].s1);
+                    sum[i][j] = WORD_SUM(sum[i][j], x.s2, w[j].s2);
+                    sum[i][j] = WORD_SUM(sum[i][j], x.s3, w[j].s3);
                 }
             }
-#endif
         }
+#endif
+        move_rows(&rows);
+        full = full == BUFFERS - 1 ? 0 : full + 1;
 #if BUFFERS == 1
         barrier(CLK_LOCAL_MEM_FENCE);
 #endif
     }
-#if BUFFERS > 1
-    barrier(CLK_LOCAL_MEM_FENCE);
+#ifdef COPIES
+    WAIT_FOR_COPIES(0);
 #endif
+    barrier(CLK_LOCAL_MEM_FENCE);
 
     __local SUM* const sums = (__local SUM*)room;
 #ifdef MATRIX
@@ -330,7 +374,7 @@ UNROLL
     for (int i = 0; i < WARP_TILES_M; ++i) {
 UNROLL
         for (int j = 0; j < WARP_TILES_N; ++j) {
-            const int from = (slice * TM + m + 16 * i) * SUM_ROW + n - lane % 32 / 4 + 8 * j +
+            const int from = (slice * TM + m + 16 * i + lane % 32 / 4) * SUM_ROW + n + 8 * j +
                              lane % 4 * 2;
             sums[from] = sum[i][j][0];
             sums[from + 1] = sum[i][j][1];
@@ -347,17 +391,31 @@ UNROLL
         }
     }
 #endif
-#ifdef QUANTIZED
+#if defined(QUANTIZED) && defined(MATRIX)
+    if (adds_x) {
+UNROLL
+        for (int i = 0; i < WARP_TILES_M; ++i) {
+            atomic_add(x_sums + m + 16 * i + lane % 32 / 4, (int)x_sum[i][0]);
+            atomic_add(x_sums + m + 16 * i + lane % 32 / 4 + 8, (int)x_sum[i][1]);
+        }
+    }
+    if (adds_w) {
+UNROLL
+        for (int j = 0; j < WARP_TILES_N; ++j) {
+            atomic_add(w_sums + n + 8 * j + lane % 32 / 4, (int)w_sum[j]);
+        }
+    }
+#elif defined(QUANTIZED)
 UNROLL
     for (int i = 0; i < X_EACH; ++i) {
-        if (my_row + i * ROWS_APART < TM) {
-            atomic_add(x_sums + my_row + i * ROWS_APART, x_sum[i]);
+        if (rows.row + i * ROWS_APART < TM) {
+            atomic_add(x_sums + rows.row + i * ROWS_APART, x_sum[i]);
         }
     }
 UNROLL
     for (int i = 0; i < W_EACH; ++i) {
-        if (my_row + i * ROWS_APART < TN) {
-            atomic_add(w_sums + my_row + i * ROWS_APART, w_sum[i]);
+        if (rows.row + i * ROWS_APART < TN) {
+            atomic_add(w_sums + rows.row + i * ROWS_APART, w_sum[i]);
         }
     }
 #endif
@@ -366,36 +424,49 @@ UNROLL
 #ifdef DEPTHWISE
     __local VALUE(X)* const values = (__local VALUE(X)*)room;
 #endif
+    SUM whole[TM * TN / ITEMS];
+UNROLL
+    for (int i = 0; i < TM * TN / ITEMS; ++i) {
+        const int row = lane / TN + i * (ITEMS / TN);
+        whole[i] = sums[row * SUM_ROW + column];
+UNROLL
+        for (int other = 1; other < SLICES; ++other) {
+            whole[i] += sums[(other * TM + row) * SUM_ROW + column];
+        }
+#ifdef QUANTIZED
+        whole[i] = WITH_ZEROS(whole[i], rows.products, x_sums[row],
+                              w_sums[column]);
+#endif
+    }
+#ifndef DEPTHWISE
+    // All are ready before the first is stored: what a stage reads may then come together.
+    VALUE(R) values[TM * TN / ITEMS];
+#endif
 UNROLL
     for (int i = 0; i < TM * TN / ITEMS; ++i) {
         const int row = lane / TN + i * (ITEMS / TN);
         const int pixel = PIXEL(row);
+        const int at = max(pixel, 0) * g.channels + channel;
+        whole[i] += start;
 #ifdef DEPTHWISE
-        VALUE(X) value = window_numbers.x_zero;
-#endif
-        if (pixel >= 0 && has_channel) {
-            SUM whole = sums[row * SUM_ROW + column];
-UNROLL
-            for (int other = 1; other < SLICES; ++other) {
-                whole += sums[(other * TM + row) * SUM_ROW + column];
-            }
-#ifdef QUANTIZED
-            whole = WITH_ZEROS(whole, length, x_sums[row], w_sums[column]);
-#endif
-            whole += start;
-#ifdef DEPTHWISE
-            value = FINISH_WITH(whole, multiplier);
-            INNER_STAGES(value, pixel * g.channels + channel)
+        VALUE(X) value = FINISH_WITH(whole[i], multiplier);
+        INNER_STAGES(value, at)
+        values[row * SUM_ROW + column] = pixel >= 0 && has_channel ? value : window_numbers.x_zero;
 #else
-            VALUE(R) value = FINISH_WITH(whole, multiplier);
-            STAGES(value, pixel * g.channels + channel)
-            STORE(R, output, pixel * g.channels + channel, value);
-#endif
-        }
-#ifdef DEPTHWISE
-        values[row * SUM_ROW + column] = value;
+        VALUE(R) value = FINISH_WITH(whole[i], multiplier);
+        STAGES(value, at)
+        values[i] = value;
 #endif
     }
+#ifndef DEPTHWISE
+UNROLL
+    for (int i = 0; i < TM * TN / ITEMS; ++i) {
+        const int pixel = PIXEL(lane / TN + i * (ITEMS / TN));
+        if (pixel >= 0 && has_channel) {
+            STORE(R, output, pixel * g.channels + channel, values[i]);
+        }
+    }
+#endif
 #ifdef DEPTHWISE
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int e = lane / TN; e < d.tile_h * d.tile_w; e += ITEMS / TN) {

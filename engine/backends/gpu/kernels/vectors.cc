@@ -17,7 +17,7 @@ constexpr int32_t kVectorBytes = 16;
 
 std::string VectorForm::defines() const {
     return define("VECTOR_ELEMENTS", elements) + define("PACK", pack) +
-           define("VECTOR_WORDS", words());
+           define("VECTOR_WORDS", words()) + (gathers ? define("GATHERS") : "");
 }
 
 VectorForm vectorFormFor(DataType type, int32_t rowLength, bool packsHalves) {

@@ -18,13 +18,15 @@ namespace halyard::engine::gpu {
 struct VectorForm {
     int32_t elements = 1;  // of a vector: what a row's length is a multiple of
     int32_t pack = 1;      // elements of a word
+    // A vector is a word of elements that are fetched one by one, as rows are not of whole words.
+    bool gathers = false;
 
-    // Where a vector is less than a word, it takes one alone while it is on its way.
     int32_t words() const { return elements < pack ? 1 : elements / pack; }
     std::string defines() const;
 };
 
-// The longest vectors for rows of this many elements. `packsHalves`: float16 stays as it is.
+// The longest vectors for rows of this many elements; of one element where no longer one does.
+// `packsHalves`: float16 stays as it is.
 VectorForm vectorFormFor(DataType type, int32_t rowLength, bool packsHalves);
 
 // For texts of kernels, behind kWeightedSumText: Vector; FETCH(T, p, i), the vector that starts at
@@ -55,11 +57,7 @@ inline constexpr std::string_view kVectorsText = R"(
 #define FETCH(T, p, i) *(const __global Vector*)((p) + (i))
 #endif
 
-#if PACK > 1 && VECTOR_ELEMENTS == 1
-#define KEEP(row, v, vector) ((__local BITS(X)*)(row))[v] = (BITS(X))(vector)
-#else
 #define KEEP(row, v, vector) *(__local Vector*)((row) + (v) * VECTOR_WORDS) = (vector)
-#endif
 
 #if defined(QUANTIZED)
 #define BYTES_U8(word) as_uchar4(word)
@@ -82,6 +80,7 @@ uint dot4(const uint x, const uint w, const uint sum) {
 }
 #endif
 #define WORD_SUM(sum, x, w) dot4(x, w, sum)
+#define ONES 0x01010101u
 
 #define WORD_BYTES(T, word) \
     (BYTES(T, word).s0 + BYTES(T, word).s1 + BYTES(T, word).s2 + BYTES(T, word).s3)
@@ -100,14 +99,8 @@ uint dot4(const uint x, const uint w, const uint sum) {
 #define WITH_ZEROS(sum, length, x_sum, w_sum) \
     ((sum) - (uint)numbers.x_zero * (uint)(w_sum) + \
      (uint)numbers.weight_zero * ((uint)(length) * (uint)numbers.x_zero - (uint)(x_sum)))
-#if VECTOR_ELEMENTS == 1
-#define X_PADDING (Vector)((uint)(numbers.x_zero & 255))
-#else
-#define X_PADDING (Vector)((uint)(numbers.x_zero & 255) * 0x01010101u)
-#endif
 #else
 #define WORD_SUM(sum, x, w) multiply_add(as_float(x), as_float(w), sum)
-#define X_PADDING (Vector)(0)
 #endif
 )";
 
