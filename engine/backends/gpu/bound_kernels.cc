@@ -26,6 +26,16 @@ constexpr size_t kFewestInSeries = 2;
 
 }  // namespace
 
+Status BoundKernels::clearCounters(GpuMemory& memory, const Checkpoint& checkpoint) {
+    if (mCounters.get() != nullptr && !mCountersAreClear) {
+        const std::array<std::byte, kCounters * sizeof(uint32_t)> none = {};
+        HALYARD_RETURN_IF_ERROR(
+                memory.copyIn({.buffer = mCounters.get(), .offset = 0}, none, checkpoint));
+    }
+    mCountersAreClear = false;
+    return {};
+}
+
 Status BoundKernels::bind(uint64_t plan, std::span<const Launch> launches) {
     if (!mBound.empty() && mBound.back().plan == plan) {
         return {};

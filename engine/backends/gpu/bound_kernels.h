@@ -40,7 +40,15 @@ struct Placed {
 // One thread at a time.
 class BoundKernels final : public PieceState {
   public:
-    explicit BoundKernels(std::shared_ptr<const Device> device) : mDevice(std::move(device)) {}
+    // `counters`: room for kCounters of them; nothing where no launch has them.
+    explicit BoundKernels(std::shared_ptr<const Device> device, ChargedBuffer counters = {})
+        : mDevice(std::move(device)), mCounters(std::move(counters)) {}
+
+    const DeviceBuffer* counters() const { return mCounters.get(); }
+    // Clears them, unless every run since they were has come to counted().
+    Status clearCounters(GpuMemory& memory, const Checkpoint& checkpoint);
+    // All launches of the run are enqueued.
+    void counted() { mCountersAreClear = true; }
 
     // Makes the kernels of a plan ready, unless they are: `plan` is none other's number in the
     // process. The launches outlive the runs.
@@ -113,6 +121,8 @@ class BoundKernels final : public PieceState {
     Status setOperands(BoundLaunch& bound) const;
 
     const std::shared_ptr<const Device> mDevice;
+    const ChargedBuffer mCounters;
+    bool mCountersAreClear = false;
     std::vector<BoundPlan> mBound;  // the one at hand is the last
     std::vector<Placed> mBases;
     std::vector<Placed> mPlaced;  // per argument of the launch at hand

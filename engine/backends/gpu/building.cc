@@ -77,7 +77,7 @@ class Builders {
     void finish(Wanted& wanted, Result<std::shared_ptr<const Program>> built) {
         const std::lock_guard lock(mMutex);
         if (!built.ok() && mStatus.ok()) {
-            const LocalStep& step = mLayout.steps[wanted.launches.front()->step];
+            
             mStatus = built.status().withContext(step.nodes.front().node->label);
         }
         for (Launch* const launch : wanted.launches) {

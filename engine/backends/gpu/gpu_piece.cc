@@ -275,6 +275,8 @@ Placed GpuShaped::placeOf(const Operand& operand, size_t step,
             return in(workspace.buffer, workspace.offset + mWorkspace.kernels[step]);
         case Operand::Place::FINDING:
             return in(workspace.buffer, workspace.offset + findingsBegin());
+        case Operand::Place::COUNTERS:
+            return in(static_cast<const BoundKernels*>(arguments.state)->counters(), 0);
         case Operand::Place::TENSOR:
             break;
     }
@@ -398,10 +400,12 @@ Status GpuShaped::run(const RunArguments& arguments) const {
     HALYARD_RETURN_IF_ERROR(mParts->resources.device->usable());
     HALYARD_RETURN_IF_ERROR(kernels->bind(mNumber, mPlan.launches));
     HALYARD_RETURN_IF_ERROR(placeOperands(arguments, *kernels));
+    HALYARD_RETURN_IF_ERROR(kernels->clearCounters(mParts->resources.memory, arguments.checkpoint));
     const auto work = [&](GpuQueue& queue) -> Status {
         HALYARD_RETURN_IF_ERROR(arguments.trace == nullptr
                                         ? enqueueSteps(arguments, *kernels, queue)
                                         : runTraced(arguments, *kernels, queue));
+        kernels->counted();
         return readFindings(arguments, queue);
     };
     return arguments.queue != nullptr ? work(static_cast<GpuQueue&>(*arguments.queue))
@@ -441,10 +445,15 @@ class GpuPiece final : public CompiledPiece {
         HALYARD_RETURN_IF_ERROR(shaped->create(inputs, checkpoint));
         return std::unique_ptr<const ShapedPiece>(std::move(shaped));
     }
-    Result<std::unique_ptr<PieceState>> makeState(
-            const PieceResources& /*resources*/) const override {
+    Result<std::unique_ptr<PieceState>> makeState(const PieceResources& resources) const override {
+        ChargedBuffer counters;
+        if (mParts->instructions.multipliesMatrices()) {
+            HALYARD_ASSIGN_OR_RETURN(counters, ChargedBuffer::allocate(mParts->resources.memory,
+                                                                       kCounters * sizeof(uint32_t),
+                                                                       resources.deviceMemory));
+        }
         return std::unique_ptr<PieceState>(
-                std::make_unique<BoundKernels>(mParts->resources.device));
+                std::make_unique<BoundKernels>(mParts->resources.device, std::move(counters)));
     }
     std::string_view kernelOf(size_t node) const override {
         return mParts->traces[mParts->layout.stepOf[node]].name;

@@ -22,6 +22,9 @@ struct Instructions {
     bool matricesOfRoughFloats = false;  // of float32, whose factors are rounded to eleven bits
     bool matricesOfBytes = false;        // of 8 bits, signed or not
 
+    bool multipliesMatrices() const {
+        return matricesOfHalves || matricesOfRoughFloats || matricesOfBytes;
+    }
     // For texts of kernels.
     std::string defines() const;
 };
@@ -100,6 +103,9 @@ inline constexpr std::string_view kMatrixText = R"(
                  : "memory")
 #define END_COPIES() asm volatile("cp.async.commit_group;" : : : "memory")
 #define WAIT_FOR_COPIES(but) asm volatile("cp.async.wait_group %0;" : : "n"(but) : "memory")
+
+// What this item has written to global memory is there for whoever sees what it writes next.
+#define FENCE() asm volatile("membar.gl;" : : : "memory")
 
 #ifdef ROUNDS_FACTORS
 uint rounded(const uint bits) {

@@ -20,14 +20,18 @@
 
 namespace halyard::engine::gpu {
 
+// Numbers by which groups of a launch tell which of them is the last; 32 bits each.
+inline constexpr size_t kCounters = 1024;
+
 // Bytes on the device that a kernel is handed: it gets the number of a block of its launch and the
 // offset in it.
 struct Operand {
     enum class Place : uint8_t {
-        TENSOR,   // `local` of the piece
-        TABLE,    // among what the shapes' own constants are: multipliers, tables of functions
-        SCRATCH,  // among the memory of the launch's step
-        FINDING,  // among what the run's checks have found
+        TENSOR,    // `local` of the piece
+        TABLE,     // among what the shapes' own constants are: multipliers, tables of functions
+        SCRATCH,   // among the memory of the launch's step
+        FINDING,   // among what the run's checks have found
+        COUNTERS,  // kCounters of the execution's, each 0 between launches
     };
     Place place = Place::TENSOR;
     LocalId local = 0;

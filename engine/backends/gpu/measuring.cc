@@ -96,7 +96,14 @@ Status Measuring::placeTensors(Candidate& candidate) {
 
 Result<Measuring::Candidate> Measuring::makeCandidate(const Variant& variant) {
     Candidate candidate;
-    candidate.kernels = std::make_unique<BoundKernels>(mAround.device);
+    ChargedBuffer counters;
+    if (mEnvironment.instructions.multipliesMatrices()) {
+        HALYARD_ASSIGN_OR_RETURN(
+                counters, ChargedBuffer::allocate(mAround.memory, kCounters * sizeof(uint32_t),
+                                                  mAround.deviceMemory));
+    }
+    candidate.kernels = std::make_unique<BoundKernels>(mAround.device, std::move(counters));
+    HALYARD_RETURN_IF_ERROR(candidate.kernels->clearCounters(mAround.memory, mAround.checkpoint));
     PiecePlan& plan = candidate.plan;
     // Tables and scratch memory that the step has by now go on being where they are.
     plan.tables = mEnvironment.plan.tables;
@@ -137,6 +144,8 @@ Placed Measuring::placeOf(const Operand& operand, const Candidate& candidate) co
             return in(mWorkspace, 0);
         case Operand::Place::FINDING:
             return in(mWorkspace, candidate.findings);
+        case Operand::Place::COUNTERS:
+            return Placed::at(candidate.kernels->counters(), 0);
         case Operand::Place::TENSOR:
             break;
     }

@@ -35,7 +35,7 @@ std::string preludeFor(const DeviceFacts& facts) {
 }
 
 // How many blocks programs have: few kinds, so that few programs are built.
-constexpr std::array<size_t, 4> kBlocks = {3, 8, 16, 32};
+constexpr std::array<size_t, 5> kBlocks = {3, 4, 8, 16, 32};
 
 // BLOCK_PARAMETERS and BLOCK(number), as the prelude wants them.
 std::string blocksText(size_t blocks) {

@@ -111,6 +111,8 @@ class StepPlan {
     Operand out(size_t index = 0, size_t which = 0) const {
         return {.place = Operand::Place::TENSOR, .local = mNodes[which].outputs[index]};
     }
+    // kCounters numbers, each 0, which a launch leaves so.
+    static Operand counters() { return {.place = Operand::Place::COUNTERS}; }
     // On the device as long as the plan.
     template <typename T>
     Operand table(std::span<const T> elements) {

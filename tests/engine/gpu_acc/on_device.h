@@ -42,8 +42,8 @@ struct Products {
 };
 inline constexpr Products Products::BY_TILES = {.byTiles = true};
 inline constexpr Products Products::BY_ELEMENTS = {};
-// More than there are; the others are the first ones again.
-inline constexpr int kTileForms = 6;
+// As many as a process has devices for; beyond the last it is the last again.
+inline constexpr int kTileForms = 8;
 
 // GpuAcc on PoCL, or on the device that HALYARD_OPENCL_DEVICE names; null where there is none.
 const Backend* backend(Products products = Products::BY_ELEMENTS);

@@ -168,6 +168,20 @@ TEST(GpuAccWeightedSum, ConvolvesByTilesOfEachFormAsTheReference) {
     }
 }
 
+// Where there are few tiles and rows are long, groups of a device's own products share them.
+TEST(GpuAccWeightedSum, ConvolvesByTilesOfLongRowsAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (int form = 0; form < kTileForms; ++form) {
+        SCOPED_TRACE(form);
+        // What PoCL compiles takes a second each.
+        check(random, Conv2d{.window = {.padding = PaddingScheme::SAME}},
+              kTypes[form % 2 == 0 ? 1 : 4], {1, 5, 7, 128}, {40, 3, 3, 128}, 0, std::nullopt,
+              {.byTiles = true, .form = form});
+    }
+}
+
 TEST(GpuAccWeightedSum, ConvolvesByTilesAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;

@@ -44,6 +44,7 @@ std::string TileChoice::defines(const StepPlan& step, const Geometry& geometry) 
                        define("SLICES", form.slices) + define("ROW", form.words) +
                        define("BUFFERS", form.buffers(step.facts().localBytes, copies()));
     text += copies() ? define("COPIES") : "";
+    text += splits > 1 ? define("SPLITS") : "";
     if (isMatrix) {
         text += define("MATRIX") + define("WARP_TILES_M", form.itemPixels) +
                 define("WARP_TILES_N", form.itemChannels);
@@ -60,6 +61,7 @@ std::string TileChoice::name() const {
     for (const int32_t number : {form.pixels, form.channels, form.slices, form.words}) {
         name.append(" ").append(std::to_string(number));
     }
+    name.append(splits > 1 ? " by " + std::to_string(splits) : "");
     return name;
 }
 
@@ -97,17 +99,23 @@ constexpr double kEnds = 1500;
 constexpr double kWordsPerCycle = 64;
 constexpr int64_t kResidentGroups = 4;
 // The same of the device's own products, which wait for their rows alone: bytes of these in a
-// cycle and what a round and a row of sums take besides.
+// cycle, what a round and a row of sums take besides, and what it takes that groups share a tile.
 constexpr double kMatrixEnds = 5400;
 constexpr double kBytesPerCycle = 28;
 constexpr double kRoundCycles = 105;
 constexpr double kSumsCycles = 91;
+constexpr double kSplitCycles = 4500;
+constexpr double kSplitBytesPerCycle = 30;
+// Groups that share a tile.
+constexpr int64_t kMostSplits = 12;
+constexpr int64_t kLeastRoundsOfSplit = 2;
 
 double cyclesOf(const TileChoice& choice, const Geometry& geometry, uint32_t computeUnits) {
     const TileForm& form = choice.form;
-    const auto rounds = static_cast<double>(partsOf(choice.words(geometry), form.words));
+    const auto rounds = static_cast<double>(
+            partsOf(partsOf(choice.words(geometry), form.words), choice.splits));
     const double tile = static_cast<double>(form.pixels) * form.channels;
-    const int64_t each = partsOf(choice.groups, computeUnits);
+    const int64_t each = partsOf(choice.groups * choice.splits, computeUnits);
     const auto waves = static_cast<double>(partsOf(each, kResidentGroups));
     if (!choice.isMatrix) {
         const double compute = rounds * form.words * tile / kWordsPerCycle;
@@ -115,9 +123,33 @@ double cyclesOf(const TileChoice& choice, const Geometry& geometry, uint32_t com
                static_cast<double>(each) * compute;
     }
     const double bytes = static_cast<double>(form.pixels + form.channels) * form.words * 4;
-    return waves * kMatrixEnds +
+    const double shares =
+            choice.splits == 1 ? 0 : kSplitCycles + choice.splits * tile * 4 / kSplitBytesPerCycle;
+    return waves * kMatrixEnds + shares +
            static_cast<double>(each) * (rounds * (bytes / kBytesPerCycle + kRoundCycles) +
                                         tile / kTileItems * kSumsCycles);
+}
+
+// Behind the choices the same with as many groups for a tile as the device has room for, where that
+// is more than one.
+void addSplits(std::vector<TileChoice>& choices, const Geometry& geometry, uint32_t computeUnits) {
+    const size_t count = choices.size();
+    for (size_t i = 0; i < count; ++i) {
+        TileChoice split = choices[i];
+        if (!split.copies() || split.groups < 1 || split.groups > int64_t{kCounters}) {
+            continue;
+        }
+        const int64_t rounds = partsOf(split.words(geometry), split.form.words);
+        const int64_t most =
+                std::min({computeUnits / split.groups, kMostSplits, rounds / kLeastRoundsOfSplit});
+        if (most < 2) {
+            continue;
+        }
+        // None is left with nothing.
+        split.splits = static_cast<int32_t>(partsOf(rounds, partsOf(rounds, most)));
+        split.cycles = cyclesOf(split, geometry, computeUnits);
+        choices.push_back(split);
+    }
 }
 
 bool fits(const TileChoice& choice, const DeviceFacts& facts) {
@@ -200,11 +232,16 @@ bool layTiles(TileChoice& choice, const Geometry& geometry, const Geometry& wind
 }  // namespace
 
 std::vector<TileChoice> productChoices(const StepPlan& step, const Geometry& geometry) {
-    return choicesOf(step, kForms, kMatrixForms, geometry, [&](TileChoice& each) {
-        each.groups = partsOf(geometry.pixels, each.form.pixels) *
-                      partsOf(geometry.channelsPerGroup, each.form.channels) * geometry.groups();
-        return true;
-    });
+    std::vector<TileChoice> choices =
+            choicesOf(step, kForms, kMatrixForms, geometry, [&](TileChoice& each) {
+                each.groups = partsOf(geometry.pixels, each.form.pixels) *
+                              partsOf(geometry.channelsPerGroup, each.form.channels) *
+                              geometry.groups();
+                return true;
+            });
+    addSplits(choices, geometry, step.facts().computeUnits);
+    std::ranges::stable_sort(choices, {}, &TileChoice::cycles);
+    return choices;
 }
 
 std::vector<TileChoice> expansionChoices(const StepPlan& step, const Geometry& geometry,

@@ -55,8 +55,9 @@ struct TileForm {
     size_t localBytes(int32_t buffers) const {
         const int32_t tile = (pixels + channels) * (words + 4) * buffers;
         const int32_t sums = slices * pixels * (channels + 8);
-        // And what else a kernel may have there: pixels, sums of both factors' rows.
-        return static_cast<size_t>(std::max(tile, sums) + 2 * pixels + channels) * sizeof(uint32_t);
+        // And what else a kernel may have there: pixels, sums of both factors' rows, a flag.
+        return static_cast<size_t>(std::max(tile, sums) + 2 * pixels + channels + 1) *
+               sizeof(uint32_t);
     }
     // One is at work while the others are on their way.
     int32_t buffers(size_t localBytesOfDevice, bool copies) const {
@@ -73,7 +74,8 @@ struct TileChoice {
     TileForm form;
     VectorForm vectors;
     bool isMatrix = false;
-    int64_t groups = 0;
+    int64_t groups = 0;  // without what they share
+    int32_t splits = 1;  // groups that share a tile
     double cycles = 0;
     DepthwiseWindow window = {};  // with a depthwise convolution behind them
 
@@ -83,6 +85,11 @@ struct TileChoice {
     std::string name() const;
     int64_t words(const Geometry& geometry) const {
         return partsOf(geometry.products(), vectors.pack);
+    }
+    // Elements of its rows that one of those has who share a tile.
+    int32_t splitLength(const Geometry& geometry) const {
+        const int64_t rounds = partsOf(words(geometry), form.words);
+        return static_cast<int32_t>(partsOf(rounds, splits)) * form.words * vectors.pack;
     }
 };
 

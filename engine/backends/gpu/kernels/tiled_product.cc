@@ -26,6 +26,12 @@ constexpr KernelFamily kTiled = {.kernel = "multiply_tiled",
                                  .text = kTilesText,
                                  .local = {kTileItems, 1, 1}};
 
+// A copy of the kernel's struct.
+struct Split {
+    int32_t count = 1;
+    int32_t length = 0;
+};
+
 // One of the choices, of a step that is told by `text` and the extents of its parts.
 template <typename Plan>
 Status choose(StepPlan& step, std::string_view text, std::span<const Geometry> geometries,
@@ -65,12 +71,19 @@ Status addTiledProduct(StepPlan& step, const Geometry& geometry, Activation acti
         HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
                                  own.launch(kTiled, defines + choice.defines(own, geometry)));
         addArguments(*launch, own, sum, geometry);
+        if (choice.splits > 1) {
+            const int64_t sums =
+                    choice.groups * choice.splits * choice.form.pixels * choice.form.channels;
+            launch->with(own.scratch(static_cast<size_t>(sums) * sizeof(uint32_t)));
+            launch->with(StepPlan::counters());
+            launch->with(Split{.count = choice.splits, .length = choice.splitLength(geometry)});
+        }
         launch->withAll(stages.arguments);
         launch->items = {
                 static_cast<size_t>(partsOf(geometry.channelsPerGroup, choice.form.channels) *
                                     kTileItems),
                 static_cast<size_t>(partsOf(geometry.pixels, choice.form.pixels)),
-                static_cast<size_t>(geometry.groups())};
+                static_cast<size_t>(geometry.groups() * choice.splits)};
         launch->work = workOf(choice, geometry);
         return {};
     };

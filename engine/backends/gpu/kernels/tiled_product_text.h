@@ -16,7 +16,8 @@ namespace halyard::engine::gpu {
 // follows is the same for each form of product.
 //
 // With MATRIX products are the device's own, of 16 pixels by 8 channels by 8 words, for the 32
-// items of a warp together.
+// items of a warp together. With SPLITS groups share a tile where there are few: each has its part
+// of the rows, and the last that is done adds up, always in the same order, and finishes.
 inline constexpr std::string_view kTilesText = R"(
 #define SUM_ROW (TN + 8)
 #define SUM_WORDS (SLICES * TM * SUM_ROW)
@@ -35,6 +36,25 @@ inline constexpr std::string_view kTilesText = R"(
 #else
 #define ITEMS_N (TN / RN)
 #define ITEMS_M (TM / RM)
+#endif
+
+#ifdef SPLITS
+// `count` groups share a tile, `length` elements of its rows each. What the last one of them finds
+// in the counter, which it leaves at none, tells that the others are done.
+typedef struct {
+    int count;
+    int length;
+} Split;
+#define SPLIT_PARAMETERS , OUT(partial_sums), OUT(done), const Split split
+#define FIRST_SHARE (share == 0)
+#ifdef QUANTIZED
+#define ELEMENT_SUMS uint
+#else
+#define ELEMENT_SUMS float
+#endif
+#else
+#define SPLIT_PARAMETERS
+#define FIRST_SHARE 1
 #endif
 
 #ifdef DEPTHWISE
@@ -76,12 +96,22 @@ UNROLL
 #endif
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void multiply_tiled(
-        PARAMETERS DEPTHWISE_PARAMETERS STAGE_PARAMETERS) {
+        PARAMETERS SPLIT_PARAMETERS DEPTHWISE_PARAMETERS STAGE_PARAMETERS) {
     BIND_ALL;
     __local uint room[ROOM] __attribute__((aligned(128)));
+#ifdef SPLITS
+    __local int is_last;
+#endif
     const int lane = (int)get_local_id(0);
     const int tile = (int)get_global_id(1);
+#ifdef SPLITS
+    BIND_OUT(SUMS, partial_sums);
+    BIND_OUT(I32, done);
+    const int group = GROUP / split.count;
+    const int share = GROUP - group * split.count;
+#else
     const int group = GROUP;
+#endif
     const int tile_channel = (int)(get_global_id(0) / ITEMS) * TN;
     const int group_channel = group * g.channels_per_group;
 #ifdef QUANTIZED
@@ -175,6 +205,10 @@ UNROLL
 #endif
     }
     int begin = 0;
+#ifdef SPLITS
+    begin = share * split.length;
+    length = min(length, begin + split.length);
+#endif
     start_rows(&rows, begin + my_vector * VECTOR_ELEMENTS, length);
     __local uint* const my_room = room + rows.row * ROW_WORDS + my_vector * VECTOR_WORDS;
     Vector next_x[X_EACH];
@@ -434,10 +468,40 @@ UNROLL
             whole[i] += sums[(other * TM + row) * SUM_ROW + column];
         }
 #ifdef QUANTIZED
-        whole[i] = WITH_ZEROS(whole[i], rows.products, x_sums[row],
+        whole[i] = WITH_ZEROS(whole[i], FIRST_SHARE ? rows.products : 0, x_sums[row],
                               w_sums[column]);
 #endif
     }
+#ifdef SPLITS
+    const int tiles_across = (g.channels_per_group + TN - 1) / TN;
+    const int tiles_down = (g.pixels + TM - 1) / TM;
+    const int tile_number = (group * tiles_down + tile) * tiles_across + tile_channel / TN;
+    __global SUM* const shares = partial_sums + tile_number * split.count * TM * TN + lane;
+UNROLL
+    for (int i = 0; i < TM * TN / ITEMS; ++i) {
+        shares[share * TM * TN + i * ITEMS] = whole[i];
+        whole[i] = 0;
+    }
+    FENCE();
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (lane == 0) {
+        is_last = atomic_add(done + tile_number, 1) == split.count - 1;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (!is_last) {
+        return;
+    }
+    FENCE();
+    if (lane == 0) {
+        done[tile_number] = 0;
+    }
+    _Pragma("unroll 4") for (int other = 0; other < split.count; ++other) {
+UNROLL
+        for (int i = 0; i < TM * TN / ITEMS; ++i) {
+            whole[i] += shares[other * TM * TN + i * ITEMS];
+        }
+    }
+#endif
 #ifndef DEPTHWISE
     // All are ready before the first is stored: what a stage reads may then come together.
     VALUE(R) values[TM * TN / ITEMS];
