@@ -12,6 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <climits>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -36,7 +37,14 @@ constexpr int kPausesPerLook = 16;  // at the clock
 constexpr int kUnitBits = 12;
 constexpr int64_t kMostUnits = (int64_t{1} << kUnitBits) - 1;
 constexpr int kPhaseBits = 64 - 2 * kUnitBits;
-constexpr uint64_t kMostPhases = uint64_t{1} << kPhaseBits;
+constexpr uint64_t kPhaseMask = (uint64_t{1} << kPhaseBits) - 1;
+// So often ranges get the number of a late phase, because a number that is half of all phases away
+// counts as one to come.
+constexpr uint64_t kRenewals = uint64_t{1} << (kPhaseBits - 2);
+
+bool isBefore(uint64_t phase, uint64_t other) {
+    return phase != other && ((other - phase) & kPhaseMask) <= kPhaseMask / 2;
+}
 
 // A thread takes one of so many parts of what its range still has.
 constexpr uint32_t kShareTaken = 8;
@@ -112,8 +120,11 @@ thread_local size_t workerIndex = 0;
 }  // namespace
 
 struct ThreadPool::State {
-    struct alignas(kApart) Worker {
-        std::atomic<uint64_t> units = 0;   // what it has yet to begin
+    struct Worker {
+        // What it has yet to begin. As long as this tells of an earlier phase, that is its share.
+        alignas(kApart) std::atomic<uint64_t> units = 0;
+        // Phase number and how many units of it the worker has done, as a range that begins at 0.
+        alignas(kApart) std::atomic<uint64_t> done = 0;
         std::atomic<uint32_t> asleep = 0;  // a futex: 1 while it sleeps, set to 0 to wake it
         std::atomic<pid_t> id = 0;         // as the kernel counts threads; 0 until it has started
         State* state = nullptr;
@@ -121,25 +132,35 @@ struct ThreadPool::State {
         pthread_t thread = {};
     };
 
-    // Phase number, and whether the lease goes on: bit 0.
-    static constexpr uint64_t kLeased = 1;
-    static constexpr uint64_t kStop = ~uint64_t{0};
-    // In `left`: the leasing thread sleeps on it.
-    static constexpr uint32_t kAwaited = uint32_t{1} << 31;
+    // What a phase is about, as a thread has read it.
+    struct Phase {
+        uint64_t number = 0;
+        Status (*call)(const void*, int64_t, int64_t, size_t) = nullptr;
+        const void* body = nullptr;
+        int64_t tiles = 0;
+        int64_t tilesPerUnit = 1;
+        size_t units = 0;
+        size_t shares = 0;  // as many threads have units to start with
+    };
 
-    // What the holder of the lease says and the workers look at. The fields below `signal` are
-    // written before it and only while no phase is open. A worker may read those of a later phase
-    // than the one it came for, but then it gets no unit and does not use them: a unit that it has
-    // keeps the phase open.
+    // Phase number, whether that one may be read, and whether the lease goes on.
+    static constexpr uint64_t kLeased = 1;
+    static constexpr uint64_t kOpen = 2;
+    static constexpr int kSignalBits = 2;
+    static constexpr uint64_t kStop = ~uint64_t{0};
+
+    // What the holder of the lease says and the workers look at, in one line of the cache. The
+    // fields below `signal` are written while it is not open. Who reads them and then finds
+    // `signal` as it was has those of its phase.
     alignas(kApart) std::atomic<uint64_t> signal = 0;
     std::atomic<Status (*)(const void*, int64_t, int64_t, size_t)> call = nullptr;
     std::atomic<const void*> body = nullptr;
     std::atomic<int64_t> tiles = 0;
     std::atomic<int64_t> tilesPerUnit = 1;
-    std::atomic<bool> failed = false;
     std::atomic<bool> spins = false;
 
-    alignas(kApart) std::atomic<uint32_t> left = 0;  // units of the phase not done, and kAwaited
+    alignas(kApart) std::atomic<uint32_t> awaited = 0;  // a futex: 1 while the holder sleeps on it
+    std::atomic<bool> failed = false;
 
     // The holder's own, but for `failure`, which belongs to whoever sets `failed`, and `inPhase`,
     // which bodies read.
@@ -158,18 +179,24 @@ struct ThreadPool::State {
 
     static void* serve(void* argument);
     uint64_t awaitSignal(Worker& worker, uint64_t seen);
-    Units takeSome(Worker& worker, uint64_t phaseNow);
-    Units stealHalf(size_t thief, uint64_t phaseNow);
-    uint32_t work(size_t self, uint64_t phaseNow);
-    void help(size_t self, uint64_t phaseNow);
+    std::optional<Phase> phaseOf(uint64_t number) const;
+    Units unitsOf(size_t worker, uint64_t packed, const Phase& now) const;
+    Units takeSome(size_t self, const Phase& now);
+    Units stealHalf(size_t thief, const Phase& now);
+    void work(size_t self, const Phase& now);
+    void finish(size_t self, const Phase& now, uint32_t count);
+    bool isDone(const Phase& now) const;
+    void help(size_t self, uint64_t number);
     void keepWorkersApart();
-    void open(ThreadLease::Loop loop, int64_t count, int64_t unit, int64_t units);
-    void awaitAll(uint32_t done);
+    Phase open(ThreadLease::Loop loop, int64_t count, int64_t unit, int64_t units);
+    void awaitAll(const Phase& now);
 };
 
 // Called with `seen`, the last signal that this worker knows. Returns the next phase's.
 uint64_t ThreadPool::State::awaitSignal(Worker& worker, uint64_t seen) {
-    const auto isOver = [&](uint64_t now) { return now / 2 != seen / 2; };
+    const auto isOver = [&](uint64_t now) {
+        return (now & kOpen) != 0 && now >> kSignalBits != seen >> kSignalBits;
+    };
     uint64_t now = signal.load(std::memory_order_acquire);
     while (!isOver(now)) {
         if ((now & kLeased) != 0 && spins.load(std::memory_order_relaxed)) {
@@ -178,7 +205,7 @@ uint64_t ThreadPool::State::awaitSignal(Worker& worker, uint64_t seen) {
                         now = signal.load(std::memory_order_acquire);
                         return isOver(now) || (now & kLeased) == 0;
                     },
-                    [&] { help(worker.index, seen / 2); });
+                    [&] { help(worker.index, seen >> kSignalBits); });
             if (changed && isOver(now)) {
                 break;
             }
@@ -211,35 +238,63 @@ void* ThreadPool::State::serve(void* argument) {
         if (seen == kStop) {
             return nullptr;
         }
-        state.help(worker.index, seen / 2);
+        state.help(worker.index, seen >> kSignalBits);
     }
 }
 
-// What a worker does of a phase that may be over by now.
-void ThreadPool::State::help(size_t self, uint64_t phaseNow) {
-    if (left.load(std::memory_order_relaxed) == 0) {
-        return;
+// Nothing where another phase began.
+std::optional<ThreadPool::State::Phase> ThreadPool::State::phaseOf(uint64_t number) const {
+    Phase now;
+    now.number = number;
+    now.call = call.load(std::memory_order_acquire);
+    now.body = body.load(std::memory_order_acquire);
+    now.tiles = tiles.load(std::memory_order_acquire);
+    now.tilesPerUnit = tilesPerUnit.load(std::memory_order_acquire);
+    if (signal.load(std::memory_order_relaxed) >> 1 != (number << 1 | kOpen >> 1)) {
+        return std::nullopt;
     }
-    const uint32_t done = work(self, phaseNow);
-    if (done > 0 && left.fetch_sub(done, std::memory_order_acq_rel) - done == kAwaited) {
-        futexWake(left);
+    now.units = static_cast<size_t>((now.tiles - 1) / now.tilesPerUnit + 1);
+    now.shares = std::min(now.units, threads);
+    return now;
+}
+
+// What a worker has yet to begin of a phase, where its own word for it is `packed`: its share, as
+// long as nobody took some of that, and the phase can't end before; nothing if the phase is over.
+Units ThreadPool::State::unitsOf(size_t worker, uint64_t packed, const Phase& now) const {
+    const Units units = Units::unpack(packed);
+    if (units.phase == now.number) {
+        return units;
+    }
+    if (worker >= now.shares || !isBefore(units.phase, now.number)) {
+        return {.phase = now.number};
+    }
+    return {.phase = now.number,
+            .begin = static_cast<uint32_t>(now.units * worker / now.shares),
+            .end = static_cast<uint32_t>(now.units * (worker + 1) / now.shares)};
+}
+
+// What a worker does of a phase that may be over by now.
+void ThreadPool::State::help(size_t self, uint64_t number) {
+    if (const std::optional<Phase> now = phaseOf(number)) {
+        work(self, *now);
     }
 }
 
 // The first units of the worker's own range: fewer and fewer, so that there are few calls and yet
 // little that cannot be stolen from a thread which stops running.
-Units ThreadPool::State::takeSome(Worker& worker, uint64_t phaseNow) {
-    uint64_t packed = worker.units.load(std::memory_order_relaxed);
+Units ThreadPool::State::takeSome(size_t self, const Phase& now) {
+    std::atomic<uint64_t>& own = workers[self].units;
+    uint64_t packed = own.load(std::memory_order_relaxed);
     while (true) {
-        const Units units = Units::unpack(packed);
-        if (units.phase != phaseNow || units.empty()) {
+        const Units units = unitsOf(self, packed, now);
+        if (units.empty()) {
             return {};
         }
         const uint32_t middle = units.begin + (units.end - units.begin - 1) / kShareTaken + 1;
-        const Units rest = {.phase = phaseNow, .begin = middle, .end = units.end};
-        if (worker.units.compare_exchange_weak(packed, rest.pack(), std::memory_order_acq_rel,
-                                               std::memory_order_relaxed)) {
-            return {.phase = phaseNow, .begin = units.begin, .end = middle};
+        const Units rest = {.phase = now.number, .begin = middle, .end = units.end};
+        if (own.compare_exchange_weak(packed, rest.pack(), std::memory_order_acq_rel,
+                                      std::memory_order_relaxed)) {
+            return {.phase = now.number, .begin = units.begin, .end = middle};
         }
     }
 }
@@ -247,61 +302,86 @@ Units ThreadPool::State::takeSome(Worker& worker, uint64_t phaseNow) {
 // Takes the second half of what another worker has; all but the first unit of it, which is
 // returned, becomes the thief's own. Others see nothing of it for a moment in between: a thread
 // that looks around just then finds less to do, never something wrong.
-Units ThreadPool::State::stealHalf(size_t thief, uint64_t phaseNow) {
+Units ThreadPool::State::stealHalf(size_t thief, const Phase& now) {
     for (size_t step = 1; step < threads; ++step) {
         const size_t sum = thief + step;
-        Worker& victim = workers[sum < threads ? sum : sum - threads];
-        uint64_t packed = victim.units.load(std::memory_order_relaxed);
+        const size_t victim = sum < threads ? sum : sum - threads;
+        uint64_t packed = workers[victim].units.load(std::memory_order_relaxed);
         while (true) {
-            Units units = Units::unpack(packed);
-            if (units.phase != phaseNow || units.empty()) {
+            Units units = unitsOf(victim, packed, now);
+            if (units.empty()) {
                 break;
             }
             const uint32_t end = units.end;
             units.end -= (units.end - units.begin + 1) / 2;
-            if (!victim.units.compare_exchange_weak(packed, units.pack(), std::memory_order_acq_rel,
-                                                    std::memory_order_relaxed)) {
+            if (!workers[victim].units.compare_exchange_weak(packed, units.pack(),
+                                                             std::memory_order_acq_rel,
+                                                             std::memory_order_relaxed)) {
                 continue;
             }
-            const Units rest = {.phase = phaseNow, .begin = units.end + 1, .end = end};
+            const Units rest = {.phase = now.number, .begin = units.end + 1, .end = end};
             if (!rest.empty()) {
                 // Its own range is empty, so nobody else writes there; and the phase stays open.
                 workers[thief].units.store(rest.pack(), std::memory_order_release);
             }
-            return {.phase = phaseNow, .begin = units.end, .end = units.end + 1};
+            return {.phase = now.number, .begin = units.end, .end = units.end + 1};
         }
     }
     return {};
 }
 
-// Does units of the phase as long as there are any. Returns how many; they count as done only once
-// they are subtracted from `left`, and until then the phase stays open.
-uint32_t ThreadPool::State::work(size_t self, uint64_t phaseNow) {
-    const auto callNow = call.load(std::memory_order_relaxed);
-    const void* const bodyNow = body.load(std::memory_order_relaxed);
-    const int64_t count = tiles.load(std::memory_order_relaxed);
-    const int64_t length = tilesPerUnit.load(std::memory_order_relaxed);
+// Does units of the phase as long as there are any. They count as done, and the phase stays open
+// until then, as soon as the worker's own range is empty: to look around takes a while where there
+// are many threads.
+void ThreadPool::State::work(size_t self, const Phase& now) {
     uint32_t done = 0;
     while (true) {
-        Units units = takeSome(workers[self], phaseNow);
+        Units units = takeSome(self, now);
         if (units.empty()) {
-            units = stealHalf(self, phaseNow);
+            if (done > 0) {
+                finish(self, now, std::exchange(done, 0));
+            }
+            units = stealHalf(self, now);
             if (units.empty()) {
-                return done;
+                return;
             }
         }
         done += units.end - units.begin;
         if (failed.load(std::memory_order_relaxed)) {
             continue;
         }
-        const int64_t begin = units.begin * length;
+        const int64_t begin = units.begin * now.tilesPerUnit;
         // The last unit may be shorter, and its end beyond the type's reach.
-        const int64_t end = std::min((units.end - 1) * length, count - length) + length;
-        Status status = callNow(bodyNow, begin, end, self);
+        const int64_t end =
+                std::min((units.end - 1) * now.tilesPerUnit, now.tiles - now.tilesPerUnit) +
+                now.tilesPerUnit;
+        Status status = now.call(now.body, begin, end, self);
         if (!status.ok() && !failed.exchange(true, std::memory_order_relaxed)) {
             failure = std::move(status);
         }
     }
+}
+
+void ThreadPool::State::finish(size_t self, const Phase& now, uint32_t count) {
+    Units done = Units::unpack(workers[self].done.load(std::memory_order_relaxed));
+    done = {.phase = now.number,
+            .begin = 0,
+            .end = count + (done.phase == now.number ? done.end : 0)};
+    // Either this thread sees `awaited`, or the holder, who sets that first, sees what is done.
+    workers[self].done.exchange(done.pack(), std::memory_order_seq_cst);
+    if (awaited.load(std::memory_order_seq_cst) != 0 && isDone(now)) {
+        awaited.exchange(0, std::memory_order_seq_cst);
+        futexWake(awaited);
+    }
+}
+
+bool ThreadPool::State::isDone(const Phase& now) const {
+    size_t done = 0;
+    for (size_t i = 0; i < threads; ++i) {
+        const Units units = Units::unpack(workers[i].done.load(std::memory_order_seq_cst));
+        done += units.phase == now.number ? units.end : 0;
+    }
+    return done == now.units;
 }
 
 // A worker that wakes on the core of the thread that woke it may stay there for tens of
@@ -327,7 +407,8 @@ void ThreadPool::State::keepWorkersApart() {
     }
 }
 
-void ThreadPool::State::open(ThreadLease::Loop loop, int64_t count, int64_t unit, int64_t units) {
+ThreadPool::State::Phase ThreadPool::State::open(ThreadLease::Loop loop, int64_t count,
+                                                 int64_t unit, int64_t units) {
     if (!woken) {
         woken = true;
         const cpu_set_t now = usableCores();
@@ -341,49 +422,50 @@ void ThreadPool::State::open(ThreadLease::Loop loop, int64_t count, int64_t unit
         keepWorkersApart();
     }
     inPhase = true;
-    phase = (phase + 1) % (kMostPhases - 1);
-    call.store(loop.call, std::memory_order_relaxed);
-    body.store(loop.body, std::memory_order_relaxed);
-    tiles.store(count, std::memory_order_relaxed);
-    tilesPerUnit.store(unit, std::memory_order_relaxed);
-    left.store(static_cast<uint32_t>(units), std::memory_order_relaxed);
-    const auto shares =
-            static_cast<size_t>(std::min<int64_t>(units, static_cast<int64_t>(threads)));
-    for (size_t i = 0; i < shares; ++i) {
-        const Units share = {
-                .phase = phase,
-                .begin = static_cast<uint32_t>(static_cast<size_t>(units) * i / shares),
-                .end = static_cast<uint32_t>(static_cast<size_t>(units) * (i + 1) / shares)};
-        workers[i].units.store(share.pack(), std::memory_order_relaxed);
+    if (phase % kRenewals == 0) {
+        for (size_t i = 0; i < threads; ++i) {
+            workers[i].units.store(Units{.phase = phase}.pack(), std::memory_order_relaxed);
+        }
     }
-    signal.exchange(phase * 2 | kLeased, std::memory_order_seq_cst);
-    for (size_t i = 1; i < shares; ++i) {
+    signal.store(phase << kSignalBits | kLeased, std::memory_order_relaxed);
+    phase = (phase + 1) & kPhaseMask;
+    const Phase next = {.number = phase,
+                        .call = loop.call,
+                        .body = loop.body,
+                        .tiles = count,
+                        .tilesPerUnit = unit,
+                        .units = static_cast<size_t>(units),
+                        .shares = std::min(static_cast<size_t>(units), threads)};
+    call.store(next.call, std::memory_order_release);
+    body.store(next.body, std::memory_order_release);
+    tiles.store(next.tiles, std::memory_order_release);
+    tilesPerUnit.store(next.tilesPerUnit, std::memory_order_release);
+    signal.exchange(phase << kSignalBits | kOpen | kLeased, std::memory_order_seq_cst);
+    for (size_t i = 1; i < next.shares; ++i) {
         if (workers[i].asleep.load(std::memory_order_seq_cst) != 0 &&
             workers[i].asleep.exchange(0, std::memory_order_acq_rel) != 0) {
             futexWake(workers[i].asleep);
         }
     }
+    return next;
 }
 
-// Ends the phase. `done`: what the leasing thread did of it.
-void ThreadPool::State::awaitAll(uint32_t done) {
-    uint32_t now = left.fetch_sub(done, std::memory_order_acq_rel) - done;
-    if (now != 0 && spins.load(std::memory_order_relaxed)) {
-        spinUntil(
-                [&] {
-                    now = left.load(std::memory_order_acquire);
-                    return now == 0;
-                },
-                // A thief's new range may have come into sight.
-                [&] { left.fetch_sub(work(0, phase), std::memory_order_acq_rel); });
+// Ends the phase, when all units are done.
+void ThreadPool::State::awaitAll(const Phase& now) {
+    bool done = isDone(now);
+    if (!done && spins.load(std::memory_order_relaxed)) {
+        done = spinUntil([&] { return isDone(now); },
+                         // A thief's new range may have come into sight.
+                         [&] { work(0, now); });
     }
-    if (now != 0) {
-        now = left.fetch_or(kAwaited, std::memory_order_acq_rel) | kAwaited;
-        while (now != kAwaited) {
-            futexWait(left, now);
-            now = left.load(std::memory_order_acquire);
+    while (!done) {
+        awaited.exchange(1, std::memory_order_seq_cst);
+        done = isDone(now);
+        while (!done && awaited.load(std::memory_order_acquire) != 0) {
+            futexWait(awaited, 1);
         }
     }
+    awaited.store(0, std::memory_order_relaxed);
     inPhase = false;
 }
 
@@ -449,7 +531,9 @@ void ThreadLease::giveBack() {
     if (mState != nullptr) {
         if (mState->woken) {
             mState->woken = false;
-            mState->signal.store(mState->phase * 2, std::memory_order_relaxed);
+            mState->signal.store(
+                    mState->phase << ThreadPool::State::kSignalBits | ThreadPool::State::kOpen,
+                    std::memory_order_relaxed);
         }
         mState->taken.store(false, std::memory_order_release);
         mState = nullptr;
@@ -477,8 +561,9 @@ size_t ThreadLease::worker() const {
 Status ThreadLease::run(Loop loop, int64_t tiles, int64_t grain) {
     ThreadPool::State& state = *mState;
     const int64_t unit = std::max({grain, int64_t{1}, (tiles - 1) / kMostUnits + 1});
-    state.open(loop, tiles, unit, (tiles - 1) / unit + 1);
-    state.awaitAll(state.work(0, state.phase));
+    const ThreadPool::State::Phase now = state.open(loop, tiles, unit, (tiles - 1) / unit + 1);
+    state.work(0, now);
+    state.awaitAll(now);
     if (!state.failed.load(std::memory_order_relaxed)) {
         return Status();
     }
