@@ -12,6 +12,7 @@
 #include "engine/backends/cpu/products/epilogue.h"
 #include "engine/backends/cpu/products/float_matmul.h"
 #include "engine/backends/cpu/products/weights.h"
+#include "engine/backends/cpu/products/winograd_cut.h"
 #include "engine/backends/cpu/products/winograd_tiles.h"
 #include "engine/base/checked_math.h"
 #include "engine/graph/shape_inference.h"
@@ -21,26 +22,8 @@
 namespace halyard::engine::cpu {
 namespace {
 
-constexpr int64_t kLine = kTensorAlignment / sizeof(float);
-
-// Of the transformed windows that are kept at a time: with filters beside them they should stay in
-// the second cache. Filters that do not fit there are better read less often.
-constexpr int64_t kFewestWindowBytes = int64_t{512} << 10;
-constexpr int64_t kMostWindowBytes = int64_t{1} << 20;
-// Filters that stay in the second cache beside them: then a thread multiplies the windows that it
-// transformed, mostly, and does not fetch them from another one's cache.
-constexpr int64_t kFewFilterBytes = int64_t{1536} << 10;
-// Of a thread's products before they are transformed back.
-constexpr int64_t kProductBytes = int64_t{64} << 10;
-
 int64_t ceilDivide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
-}
-
-// At most `most` of `count` at a time, in equal shares of whole multiples.
-int64_t shareOf(int64_t count, int64_t most, int64_t multiple) {
-    const int64_t shares = ceilDivide(count, std::max(most / multiple * multiple, multiple));
-    return ceilDivide(ceilDivide(count, shares), multiple) * multiple;
 }
 
 // How filters are packed: [chunk of columns][position][panel of the chunk], each panel as
@@ -85,69 +68,93 @@ class ShapedWinograd final : public ShapedKernel {
         mTilesH = ceilDivide(mOutputH, mTiles.side);
         mTilesW = ceilDivide(mOutputW, mTiles.side);
         mCount = x[0] * mTilesH * mTilesW;
-        const int64_t positions = mTiles.positions();
-        const int64_t rowBytes = positions * mFilters.channels * int64_t{sizeof(float)};
-        const int64_t filterBytes = mFilters.chunks() * mFilters.chunk() * int64_t{sizeof(float)};
-        const int64_t windowBytes =
-                std::clamp(filterBytes / 4, kFewestWindowBytes, kMostWindowBytes);
-        mSharesFilters = filterBytes > kFewFilterBytes;
-        mAtOnce = std::min(mCount, shareOf(mCount, windowBytes / rowBytes, mMatmul.tileRows));
-        // The gaps keep what lies at the same place of each position, or row, from sharing a place
-        // in the cache.
-        mPosition = ceilDivide(mAtOnce * mFilters.channels, kLine) * kLine + kLine;
-        mRow = positions * mFilters.chunkColumns() + kLine;
-        mRows = shareOf(mAtOnce, kProductBytes / (mRow * int64_t{sizeof(float)}), mMatmul.tileRows);
-        const std::optional<size_t> windows =
-                checkedMultiply(static_cast<size_t>(positions * mPosition), sizeof(float));
-        const std::optional<size_t> products = checkedMultiply(
-                static_cast<size_t>(mRows * mRow) * sizeof(float), std::max<size_t>(threads, 1));
-        const std::optional<size_t> bytes = windows.has_value() && products.has_value()
-                                                    ? checkedAdd(*windows, *products)
-                                                    : std::nullopt;
-        if (!bytes.has_value()) {
-            return outOfReach("its transformed input is out of reach");
-        }
-        mBytes = *bytes;
+        HALYARD_ASSIGN_OR_RETURN(
+                mCut, WinogradCut::create(
+                              {.tiles = mCount,
+                               .positions = mTiles.positions(),
+                               .channels = mFilters.channels,
+                               .chunks = mFilters.chunks(),
+                               .chunkColumns = mFilters.chunkColumns(),
+                               .filterBytes = mFilters.chunks() * mFilters.chunk() *
+                                              static_cast<int64_t>(sizeof(float)),
+                               .tileRows = mMatmul.tileRows,
+                               .threads = static_cast<int64_t>(std::max<size_t>(threads, 1))}));
         return {};
     }
 
-    size_t workspaceBytes() const override { return mBytes; }
+    size_t workspaceBytes() const override { return mCut.bytes; }
 
     Status run(KernelCall& call) const override {
-        auto* const windows = reinterpret_cast<float*>(call.workspace().data());
-        float* const products = windows + mTiles.positions() * mPosition;
-        for (int64_t first = 0; first < mCount; first += mAtOnce) {
-            const int64_t count = std::min(mAtOnce, mCount - first);
-            const float* const x = call.input(0).as<float>();
-            // Loads, stores and two sums or so for each element, of a vector's lanes at a time.
-            const int64_t transforming = mTiles.positions() * mFilters.channels / 2;
-            HALYARD_RETURN_IF_ERROR(call.inParallel(
-                    count, transforming, [&](int64_t begin, int64_t end, size_t /*worker*/) {
-                        for (int64_t i = begin; i < end; ++i) {
-                            mTiles.transformInput(windowOf(first + i, x),
-                                                  windows + i * mFilters.channels, mPosition);
-                        }
-                    }));
-            const int64_t shares = ceilDivide(count, mRows);
-            const int64_t chunks = mFilters.chunks();
-            const int64_t multiplying =
-                    mRows * mTiles.positions() * mFilters.channels * mFilters.chunkColumns();
-            HALYARD_RETURN_IF_ERROR(call.inParallel(
-                    chunks * shares, multiplying, [&](int64_t begin, int64_t end, size_t worker) {
-                        float* const own = products + static_cast<int64_t>(worker) * mRows * mRow;
-                        for (int64_t i = begin; i < end; ++i) {
-                            const int64_t chunk = mSharesFilters ? i / shares : i % chunks;
-                            const int64_t share = mSharesFilters ? i % shares : i / chunks;
-                            const int64_t row = share * mRows;
-                            multiply(call, chunk, windows, first, row, std::min(mRows, count - row),
-                                     own);
-                        }
-                    }));
-        }
-        return {};
+        return mCut.isAlone ? runAlone(call) : runTogether(call);
     }
 
   private:
+    // Multiply-adds of `rows` tiles, without their transforms.
+    int64_t multiplying(int64_t rows) const {
+        return rows * mTiles.positions() * mFilters.channels * mFilters.chunkColumns();
+    }
+    // Loads, stores and two sums or so for each element, of a vector's lanes at a time.
+    int64_t transforming() const { return mTiles.positions() * mFilters.channels / 2; }
+
+    Status runAlone(KernelCall& call) const {
+        const int64_t shares = ceilDivide(mCount, mCut.rows);
+        const int64_t chunks = mFilters.chunks();
+        const size_t each = mCut.windowBytes + mCut.productBytes;
+        return call.inParallel(shares, chunks * multiplying(mCut.rows) + mCut.rows * transforming(),
+                               [&](int64_t begin, int64_t end, size_t worker) {
+                                   std::byte* const own = call.workspace().data() + worker * each;
+                                   auto* const windows = reinterpret_cast<float*>(own);
+                                   auto* const products =
+                                           reinterpret_cast<float*>(own + mCut.windowBytes);
+                                   for (int64_t share = begin; share < end; ++share) {
+                                       const int64_t first = share * mCut.rows;
+                                       const int64_t rows = std::min(mCut.rows, mCount - first);
+                                       transform(call, windows, first, 0, rows);
+                                       for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+                                           multiply(call, chunk, windows, first, 0, rows, products);
+                                       }
+                                   }
+                               });
+    }
+
+    Status runTogether(KernelCall& call) const {
+        auto* const windows = reinterpret_cast<float*>(call.workspace().data());
+        std::byte* const products = call.workspace().data() + mCut.windowBytes;
+        const int64_t chunks = mFilters.chunks();
+        for (int64_t first = 0; first < mCount; first += mCut.atOnce) {
+            const int64_t count = std::min(mCut.atOnce, mCount - first);
+            HALYARD_RETURN_IF_ERROR(call.inParallel(
+                    count, transforming(), [&](int64_t begin, int64_t end, size_t /*worker*/) {
+                        transform(call, windows, first, begin, end);
+                    }));
+            const int64_t shares = ceilDivide(count, mCut.rows);
+            HALYARD_RETURN_IF_ERROR(call.inParallel(
+                    chunks * shares, multiplying(mCut.rows),
+                    [&](int64_t begin, int64_t end, size_t worker) {
+                        auto* const own =
+                                reinterpret_cast<float*>(products + worker * mCut.productBytes);
+                        for (int64_t i = begin; i < end; ++i) {
+                            const int64_t chunk = mCut.sharesFilters ? i / shares : i % chunks;
+                            const int64_t share = mCut.sharesFilters ? i % shares : i / chunks;
+                            const int64_t row = share * mCut.rows;
+                            multiply(call, chunk, windows, first, row,
+                                     std::min(mCut.rows, count - row), own);
+                        }
+                    }));
+        }
+        return {};
+    }
+
+    // The tiles from `first + begin` on to where those from `first` on have their windows.
+    void transform(const KernelCall& call, float* windows, int64_t first, int64_t begin,
+                   int64_t end) const {
+        const float* const x = call.input(0).as<float>();
+        for (int64_t i = begin; i < end; ++i) {
+            mTiles.transformInput(windowOf(first + i, x), windows + i * mFilters.channels,
+                                  mCut.position);
+        }
+    }
+
     TileWindow windowOf(int64_t tile, const float* x) const {
         const int64_t batch = tile / (mTilesH * mTilesW);
         const int64_t line = tile / mTilesW % mTilesH * mTiles.side - mTop;
@@ -201,11 +208,11 @@ class ShapedWinograd final : public ShapedKernel {
         block.lines = 1;
         block.rows = rows;
         block.columns = columns;
-        block.cRow = mRow;
+        block.cRow = mCut.row;
         block.low = -kInfinity;
         block.high = kInfinity;
         for (int64_t i = 0; i < mTiles.positions(); ++i) {
-            block.a = windows + i * mPosition + row * mFilters.channels;
+            block.a = windows + i * mCut.position + row * mFilters.channels;
             block.panels = filters + i * mFilters.position();
             block.c = products + i * mFilters.chunkColumns();
             mMatmul.compute(block);
@@ -216,7 +223,7 @@ class ShapedWinograd final : public ShapedKernel {
             const int64_t tile = first + row + i;
             TileOutput output = outputOf(tile, column, columns, call.output(0).as<float>());
             output.bias = bias;
-            if (!mTiles.transformOutput(products + i * mRow, mFilters.chunkColumns(), output)) {
+            if (!mTiles.transformOutput(products + i * mCut.row, mFilters.chunkColumns(), output)) {
                 mTiles.computeDirectly(windowOf(tile, call.input(0).as<float>()),
                                        {.panels = filters,
                                         .panel = mFilters.panel(),
@@ -244,12 +251,7 @@ class ShapedWinograd final : public ShapedKernel {
     int64_t mTop = 0, mLeft = 0;
     int64_t mTilesH = 0, mTilesW = 0;  // of one picture
     int64_t mCount = 0;                // of all
-    int64_t mAtOnce = 0;               // transformed before they are multiplied
-    int64_t mRows = 0;                 // multiplied before they are transformed back
-    bool mSharesFilters = false;       // neighbouring units do, rather than windows
-    ptrdiff_t mPosition = 0;           // elements of one position of the transformed windows
-    ptrdiff_t mRow = 0;                // and of one tile's products
-    size_t mBytes = 0;
+    WinogradCut mCut;
 };
 
 class Winograd final : public StepKernel {
