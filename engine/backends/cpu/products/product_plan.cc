@@ -29,6 +29,8 @@ constexpr int64_t kMoreWeightsOfRead = 4;
 constexpr int64_t kUnitsPerThread = 4;
 // Multiply-adds that are worth a unit of their own.
 constexpr int64_t kFewestOperations = int64_t{1} << 16;
+// As many rows of them as it takes to fetch the weights.
+constexpr int64_t kRowsOfFetching = 8;
 // And those that a unit should not exceed, because nobody asks in the midst of one whether it is
 // time to stop: some milliseconds.
 constexpr int64_t kMostOperations = int64_t{1} << 26;
@@ -141,8 +143,9 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
     };
     const auto cutColumns = [&] {
         const int64_t all = operations(plan.mLinesPerUnit * plan.mRowsPerUnit, plan.mGroupColumns);
-        const int64_t worthwhile =
-                std::min(ceilDivide(wanted, rowUnits() * s.groups), all / kFewestOperations);
+        const int64_t fetching = operations(kRowsOfFetching, plan.mGroupColumns);
+        const int64_t worthwhile = std::min(ceilDivide(wanted, rowUnits() * s.groups),
+                                            (all + fetching) / kFewestOperations);
         const int64_t cuts = std::max<int64_t>({ceilDivide(all, kMostOperations), worthwhile, 1});
         plan.mColumnsPerUnit =
                 std::min(roundUp(ceilDivide(plan.mGroupColumns, cuts), traits.tileColumns),
@@ -158,7 +161,7 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
     plan.mColumnGroupsOfGroup = ceilDivide(plan.mGroupColumns, plan.mColumnsPerUnit);
     plan.mColumnGroups = s.groups * plan.mColumnGroupsOfGroup;
     // What neighbouring units share is better the larger of the two matrices.
-    plan.mRowsFirst = cutsColumns || weights > pixels;
+    plan.mRowsFirst = cutsColumns || (weights > pixels && weights * bytes > kFewWeightBytes);
 
     int64_t lineStride = s.inputW * s.inputC;
     if (plan.mUsesStrip) {
