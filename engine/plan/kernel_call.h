@@ -159,16 +159,21 @@ class KernelCall {
         if (mEnvironment.threads == nullptr) {
             return run(0, tiles, 0);
         }
-        const int64_t grain = std::clamp<int64_t>(kFewestToShare / std::max<int64_t>(operations, 1),
-                                                  1, std::max<int64_t>(tiles, 1));
+        const int64_t each = std::max<int64_t>(operations, 1);
+        const bool isWorthwhile = tiles > kFewestToShare / each;
+        const int64_t grain = isWorthwhile ? std::max<int64_t>(kFewestAtOnce / each, 1)
+                                           : std::max<int64_t>(tiles, 1);
         return mEnvironment.threads->parallelFor(tiles, grain, run);
     }
 
   private:
     // Arithmetic instructions of a tuned loop between two looks at the checkpoint: a millisecond.
     static constexpr int64_t kParallelInterval = int64_t{1} << 21;
-    // And those that are worth handing to another thread: a few microseconds.
+    // And those of a loop that is worth sharing: a few microseconds.
     static constexpr int64_t kFewestToShare = int64_t{1} << 13;
+    // Then other threads get no fewer than these, of which most wait for what another one has in
+    // its cache.
+    static constexpr int64_t kFewestAtOnce = int64_t{1} << 11;
 
     Status ask();
     Result<std::byte*> scratchBytes(size_t count, size_t elementSize);

@@ -89,7 +89,7 @@ class Broadcast {
 // element takes `operations` operations. The output has elements.
 template <typename Form>
 Status forEachRow(KernelCall& call, int64_t operations, Form form) {
-    constexpr int64_t kLongRow = 1 << 12;
+    constexpr int64_t kLongRow = 1 << 11;
     const TensorView& output = call.output(0);
     const Broadcast broadcast(call.input(0).shape(), call.input(1).shape(), output.shape());
     const auto fromSize = static_cast<int64_t>(elementSize(call.input(0).type->type));

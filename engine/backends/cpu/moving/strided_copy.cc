@@ -217,7 +217,7 @@ Status StridedCopy::transpose(KernelCall& call, size_t along, const T* from, T* 
     const int64_t across = (columns.extent + kSide - 1) / kSide;
     const int64_t down = (rows.extent + kSide - 1) / kSide;
     const int64_t matrices = Walk(*this, mRank - 1, along, 0).count();
-    const int64_t operations = std::min(rows.extent, kSide) * std::min(columns.extent, kSide) / 4;
+    const int64_t operations = std::min(rows.extent, kSide) * std::min(columns.extent, kSide) / 2;
     return call.inParallel(
             matrices * across * down, operations,
             [&](int64_t begin, int64_t end, size_t /*worker*/) {

@@ -81,7 +81,7 @@ class ShapedBatchMatmul final : public ShapedKernel {
         const int64_t lanes = mForm.lanes;
         const int64_t each = mForm.panels(columns);
         return call.inParallel(
-                countOf(mExtents.batchB) * each, (depth + 1) * (mNode.transposeB ? lanes : 2),
+                countOf(mExtents.batchB) * each, (depth + 1) * lanes,
                 [&](int64_t begin, int64_t end, size_t /*worker*/) {
                     for (int64_t i = begin; i < end; ++i) {
                         const int64_t column = i % each * lanes;

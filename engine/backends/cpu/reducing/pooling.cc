@@ -191,7 +191,7 @@ Status pool(const Pool2d& node, const Pooling& pooling, PoolWindow form, KernelC
     const auto* from = call.input(0).as<std::byte>();
     auto* to = call.output(0).as<std::byte>();
     const int64_t window = int64_t{node.filterH} * node.filterW;
-    const int64_t operations = 32 + window * std::min(depth, kChannels) / 8;
+    const int64_t operations = 32 + window * std::min(depth, kChannels) / 4;
     return call.inParallel(
             pixels * chunks, operations, [&](int64_t begin, int64_t end, size_t /*worker*/) {
                 for (int64_t i = begin; i < end; ++i) {

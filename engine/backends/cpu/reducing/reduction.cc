@@ -310,7 +310,7 @@ Status Reduction::foldAll(const ReducedShape& shape, KernelCall& call, Store sto
     const bool single = shape.inner == 1;
     const int64_t chunks = (shape.inner + kFolded - 1) / kFolded;
     const int64_t width = single ? 1 : std::min(shape.inner, kFolded);
-    const int64_t operations = 32 + std::min(shape.count() * width, int64_t{1} << 30) / 4;
+    const int64_t operations = 128 + std::min(shape.count() * width, int64_t{1} << 30) / 4;
     const auto fold = [&](int64_t begin, int64_t end, size_t /*worker*/) -> Status {
         for (int64_t tile = begin; tile < end; ++tile) {
             const int64_t row = tile / chunks;
