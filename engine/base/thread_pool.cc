@@ -2,21 +2,20 @@
 
 #include "engine/base/thread_pool.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <climits>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "engine/base/futex.h"
 #include "engine/base/log.h"
+#include "engine/base/loop_units.h"
 
 namespace halyard {
 namespace {
@@ -30,48 +29,8 @@ constexpr size_t kApart = 128;
 constexpr std::chrono::microseconds kSpin(200);
 constexpr int kPausesPerLook = 16;  // at the clock
 
-// A phase is cut into units, each one or more grains long, and a range is [begin, end) of units.
-// Ranges carry the number of their phase, so that what is left over from an earlier one is never
-// taken for this one's: 40 bits last for days of nothing but phases, and a thread would have to
-// sleep between two instructions for as long to be mistaken.
-constexpr int kUnitBits = 12;
-constexpr int64_t kMostUnits = (int64_t{1} << kUnitBits) - 1;
-constexpr int kPhaseBits = 64 - 2 * kUnitBits;
-constexpr uint64_t kPhaseMask = (uint64_t{1} << kPhaseBits) - 1;
-// So often ranges get the number of a late phase, because a number that is half of all phases away
-// counts as one to come.
-constexpr uint64_t kRenewals = uint64_t{1} << (kPhaseBits - 2);
-
-bool isBefore(uint64_t phase, uint64_t other) {
-    return phase != other && ((other - phase) & kPhaseMask) <= kPhaseMask / 2;
-}
-
 // A thread takes one of so many parts of what its range still has.
 constexpr uint32_t kShareTaken = 8;
-
-struct Units {
-    uint64_t phase = 0;
-    uint32_t begin = 0;
-    uint32_t end = 0;
-
-    static Units unpack(uint64_t packed) {
-        constexpr uint64_t kMask = kMostUnits;
-        return {.phase = packed >> (2 * kUnitBits),
-                .begin = static_cast<uint32_t>(packed >> kUnitBits & kMask),
-                .end = static_cast<uint32_t>(packed & kMask)};
-    }
-    uint64_t pack() const { return phase << (2 * kUnitBits) | uint64_t{begin} << kUnitBits | end; }
-    bool empty() const { return begin >= end; }
-};
-
-void futexWait(std::atomic<uint32_t>& word, uint32_t whileItIs) {
-    static_assert(sizeof word == sizeof(uint32_t));
-    syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, whileItIs, nullptr, nullptr, 0);
-}
-
-void futexWake(std::atomic<uint32_t>& word) {
-    syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
-}
 
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -425,6 +384,7 @@ ThreadPool::State::Phase ThreadPool::State::open(ThreadLease::Loop loop, int64_t
     if (phase % kRenewals == 0) {
         for (size_t i = 0; i < threads; ++i) {
             workers[i].units.store(Units{.phase = phase}.pack(), std::memory_order_relaxed);
+            workers[i].done.store(Units{.phase = phase}.pack(), std::memory_order_relaxed);
         }
     }
     signal.store(phase << kSignalBits | kLeased, std::memory_order_relaxed);

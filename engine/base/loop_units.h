@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What threads of a pool have yet to do of a loop, in a word that they can exchange at once.
+
+#pragma once
+
+#include <cstdint>
+
+namespace halyard {
+
+// A phase is cut into units, each one or more grains long, and a range is [begin, end) of units.
+// Ranges carry the number of their phase, so that what is left over from an earlier one is never
+// taken for this one's: 40 bits last for days of nothing but phases, and a thread would have to
+// sleep between two instructions for as long to be mistaken.
+inline constexpr int kUnitBits = 12;
+inline constexpr int64_t kMostUnits = (int64_t{1} << kUnitBits) - 1;
+inline constexpr int kPhaseBits = 64 - 2 * kUnitBits;
+inline constexpr uint64_t kPhaseMask = (uint64_t{1} << kPhaseBits) - 1;
+// So often ranges get the number of a late phase, because a number that is half of all phases away
+// counts as one to come.
+inline constexpr uint64_t kRenewals = uint64_t{1} << (kPhaseBits - 2);
+
+inline bool isBefore(uint64_t phase, uint64_t other) {
+    return phase != other && ((other - phase) & kPhaseMask) <= kPhaseMask / 2;
+}
+
+struct Units {
+    uint64_t phase = 0;
+    uint32_t begin = 0;
+    uint32_t end = 0;
+
+    static Units unpack(uint64_t packed) {
+        constexpr uint64_t kMask = kMostUnits;
+        return {.phase = packed >> (2 * kUnitBits),
+                .begin = static_cast<uint32_t>(packed >> kUnitBits & kMask),
+                .end = static_cast<uint32_t>(packed & kMask)};
+    }
+    uint64_t pack() const { return phase << (2 * kUnitBits) | uint64_t{begin} << kUnitBits | end; }
+    bool empty() const { return begin >= end; }
+};
+
+}  // namespace halyard
