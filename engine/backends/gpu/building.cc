@@ -14,6 +14,8 @@
 #include <utility>
 #include <variant>
 
+#include "engine/backends/gpu/fusion.h"
+
 namespace halyard::engine::gpu {
 namespace {
 
@@ -77,8 +79,9 @@ class Builders {
     void finish(Wanted& wanted, Result<std::shared_ptr<const Program>> built) {
         const std::lock_guard lock(mMutex);
         if (!built.ok() && mStatus.ok()) {
-            
-            mStatus = built.status().withContext(step.nodes.front().node->label);
+            const std::vector<LocalNode>& nodes =
+                    mLayout.steps[wanted.launches.front()->step].nodes;
+            mStatus = built.status().withContext(nodes[leaderOf(nodes)].node->label);
         }
         for (Launch* const launch : wanted.launches) {
             launch->program = built.ok() ? *built : nullptr;

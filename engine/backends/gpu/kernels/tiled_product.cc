@@ -95,12 +95,14 @@ Status addTiledSiblings(StepPlan& step, const Geometry& geometry,
     // They take as long as groups of one product.
     Geometry together = geometry;
     together.channels *= static_cast<int32_t>(siblings.size());
-    const std::vector<TileChoice> choices = productChoices(step, together);
+    std::vector<TileChoice> choices = productChoices(step, together);
+    // A launch's third dimension says whose product it is.
+    std::erase_if(choices, [](const TileChoice& choice) { return choice.splits > 1; });
     const SiblingText text = textOf(step, siblings);
-    const std::string defines = define("POINTWISE") + storageDefines(step) + text.defines;
+    const std::string defines = storageDefines(step) + text.defines;
     const auto plan = [&](StepPlan& own, const TileChoice& choice) -> Status {
         HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
-                                 own.launch(kTiled, defines + choice.defines(own)));
+                                 own.launch(kTiled, defines + choice.defines(own, geometry)));
         launch->with(own.in(0)).with(geometry).withAll(text.arguments);
         launch->items = {
                 static_cast<size_t>(partsOf(geometry.channelsPerGroup, choice.form.channels) *
