@@ -291,6 +291,7 @@ Result<std::shared_ptr<const Device>> Device::open(const DeviceChoice& choice) {
                            nameOf(code));
     }
     ContextHandle owned(cl, context);
+    facts.emulatesMatrices = choice.emulatesMatrices;
     facts.prefersTiles = (choice.tilesAnywhere || !isProcessor(*chosen)) &&
                          facts.groupSize >= kTileItems && facts.localBytes >= kTileBytes;
     return std::make_shared<const Device>(std::move(cl), id, std::move(facts), std::move(owned));

@@ -36,7 +36,8 @@ struct DeviceFacts {
     bool prefersTiles = false;
     // Kernels may have instructions of NVIDIA's in them, which a trial shows.
     bool mayHavePtx = false;
-    bool dividesExactly = false;  // float32 is divided and its roots are taken as IEEE says
+    bool emulatesMatrices = false;  // kernels go about products as if they had instructions
+    bool dividesExactly = false;    // float32 is divided and its roots are taken as IEEE says
 
     std::string through = {};  // what OpenCL's functions are done by, where that is not OpenCL
 
@@ -58,6 +59,8 @@ struct DeviceChoice {
     bool keepsSeries = false;
     // Tiles where they fit, on processors as well: for tests.
     bool tilesAnywhere = false;
+    // The same with the device's instructions for matrices, as other ones.
+    bool emulatesMatrices = false;
 };
 
 // A device and a context on it. Immutable but for its loss, thread-safe; shared by all that lives

@@ -126,12 +126,19 @@ bool succeeds(const Trial& trial, Programs& programs, const Blobs& blobs) {
 }  // namespace
 
 std::string Instructions::defines() const {
-    return dp4a ? define("HAS_DP4A") : "";
+    return (dp4a ? define("HAS_DP4A") : "") + (emulated ? define("EMULATED") : "");
 }
 
 Instructions instructionsOf(const ProductTypes& types, const DeviceFacts& facts, Programs& programs,
                             const Blobs& blobs) {
     Instructions has;
+    if (facts.emulatesMatrices) {
+        return {.emulated = true,
+                .dp4a = false,
+                .matricesOfHalves = true,
+                .matricesOfRoughFloats = true,
+                .matricesOfBytes = true};
+    }
     if (!facts.mayHavePtx) {
         return has;
     }

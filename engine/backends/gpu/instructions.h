@@ -17,8 +17,9 @@ namespace halyard::engine::gpu {
 
 // All of them are NVIDIA's, as inline PTX.
 struct Instructions {
-    bool dp4a = false;                   // four products of bytes, and their sum
-    bool matricesOfHalves = false;       // of float16, with sums of float32
+    bool emulated = false;          // as the items of a group can do it by themselves: for tests
+    bool dp4a = false;              // four products of bytes, and their sum
+    bool matricesOfHalves = false;  // of float16, with sums of float32
     bool matricesOfRoughFloats = false;  // of float32, whose factors are rounded to eleven bits
     bool matricesOfBytes = false;        // of 8 bits, signed or not
 
@@ -54,8 +55,70 @@ Instructions instructionsOf(const ProductTypes& types, const DeviceFacts& facts,
 // COPY(to, from, is_there, otherwise) copies a Vector from global to local memory while the item
 // goes on, or makes it one of words `otherwise`. Copies until END_COPIES() are a round;
 // WAIT_FOR_COPIES(but) waits for all rounds but the latest so many.
+//
+// With EMULATED items do without such instructions: they hand each other words through EXCHANGE,
+// which a kernel has behind its parameters, so that all items of a group have to be at it together.
 inline constexpr std::string_view kMatrixText = R"(
+#ifndef EMULATED
+#define EXCHANGE
+#endif
 #ifdef MATRIX
+#if PACK == 1
+#define ROUNDS_FACTORS 1
+#endif
+#ifdef EMULATED
+#define EXCHANGE                        \
+    __local uint words_of[6][ITEMS]; \
+    __local size_t rows_of[ITEMS]
+#if PACK == 2
+float word_sum(const float sum, const uint x, const uint w) {
+    const half* const xs = (const half*)&x;
+    const half* const ws = (const half*)&w;
+    return sum + vload_half(0, xs) * vload_half(0, ws) + vload_half(1, xs) * vload_half(1, ws);
+}
+#else
+#define word_sum(sum, x, w) WORD_SUM(sum, x, w)
+#endif
+#define MY_LANE (int)get_local_id(0)
+#define WORD_OF(register, row, k) words_of[register][MY_LANE / 32 * 32 + (row) * 4 + (k) % 4]
+#define MATRIX_MULTIPLY(sum, x0, x1, x2, x3, w0, w1)                                      \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                         \
+    words_of[0][MY_LANE] = x0;                                                            \
+    words_of[1][MY_LANE] = x1;                                                            \
+    words_of[2][MY_LANE] = x2;                                                            \
+    words_of[3][MY_LANE] = x3;                                                            \
+    words_of[4][MY_LANE] = w0;                                                            \
+    words_of[5][MY_LANE] = w1;                                                            \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                         \
+    for (int c = 0; c < 4; ++c) {                                                         \
+        for (int k = 0; k < 8; ++k) {                                                     \
+            sum[c] = word_sum(sum[c], WORD_OF(c / 2 + k / 4 * 2, MY_LANE % 32 / 4, k),    \
+                              WORD_OF(4 + k / 4, MY_LANE % 4 * 2 + c % 2, k));            \
+        }                                                                                 \
+    }
+#define LocalAddress size_t
+#define LOCAL_ADDRESS(pointer) (size_t)(pointer)
+#define LOADED(which)                                                                     \
+    ((const __local uint*)rows_of[MY_LANE / 32 * 32 + (which) * 8 + MY_LANE % 32 / 4])    \
+            [MY_LANE % 4]
+#define LOAD_TWO(a, b, from)      \
+    barrier(CLK_LOCAL_MEM_FENCE); \
+    rows_of[MY_LANE] = from;      \
+    barrier(CLK_LOCAL_MEM_FENCE); \
+    a = LOADED(0);                \
+    b = LOADED(1)
+#define LOAD_FOUR(a, b, c, d, from) \
+    LOAD_TWO(a, b, from);           \
+    c = LOADED(2);                  \
+    d = LOADED(3)
+#define COPY(to, from, is_there, otherwise)                                                       \
+    for (int w = 0; w < VECTOR_WORDS; ++w) {                                                      \
+        ((__local uint*)(to))[w] = (is_there) ? ((const __global uint*)(from))[w] : (otherwise);  \
+    }
+#define END_COPIES()
+#define WAIT_FOR_COPIES(but)
+#define FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
+#else
 #if defined(QUANTIZED)
 #define SHORT_U8 "u8"
 #define SHORT_S8 "s8"
@@ -69,7 +132,6 @@ inline constexpr std::string_view kMatrixText = R"(
 #else
 #define MATRIX_INSTRUCTION "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
 #define IS_SUM(sum) "+f"(sum)
-#define ROUNDS_FACTORS 1
 #endif
 #define MATRIX_MULTIPLY(sum, x0, x1, x2, x3, w0, w1) \
     asm volatile(MATRIX_INSTRUCTION \
@@ -77,6 +139,7 @@ inline constexpr std::string_view kMatrixText = R"(
                  : IS_SUM(sum[0]), IS_SUM(sum[1]), IS_SUM(sum[2]), IS_SUM(sum[3]) \
                  : "r"(x0), "r"(x1), "r"(x2), "r"(x3), "r"(w0), "r"(w1))
 
+#define LocalAddress uint
 #define LOCAL_ADDRESS(pointer) (uint)(size_t)(pointer)
 #define LOAD_FOUR(a, b, c, d, from) \
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" \
@@ -106,11 +169,16 @@ inline constexpr std::string_view kMatrixText = R"(
 
 // What this item has written to global memory is there for whoever sees what it writes next.
 #define FENCE() asm volatile("membar.gl;" : : : "memory")
+#endif
 
 #ifdef ROUNDS_FACTORS
 uint rounded(const uint bits) {
     uint result;
+#ifdef EMULATED
+    result = (bits + 0x1000) & ~0x1fffu;
+#else
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(result) : "f"(as_float(bits)));
+#endif
     return result;
 }
 #define FACTOR(word) rounded(word)

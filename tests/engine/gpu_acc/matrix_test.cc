@@ -284,6 +284,17 @@ TEST(GpuAccMatrix, MultipliesByTilesOfEachFormAsTheReference) {
     }
 }
 
+TEST(GpuAccMatrix, MultipliesByADevicesOwnProductsAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    for (const DataType type : kReals) {
+        if (type == DataType::FLOAT32) {
+            continue;  // strict float32 has none
+        }
+        checkTiles(type, Products::BY_MATRICES, {2, 35, 80}, {1, 33, 80}, false, true);
+        checkTiles(type, Products::BY_MATRICES, {1, 35, 80}, {2, 80, 36}, false, false);
+    }
+}
+
 TEST(GpuAccMatrix, MultipliesByTilesHoweverFactorsLie) {
     HALYARD_NEEDS_DEVICE();
     for (const DataType type : kReals) {

@@ -107,7 +107,8 @@ std::unique_ptr<const Backend> openOnDevice(Products products, std::optional<siz
             makeGpuAcc({.choice = {.library = "",
                                    .device = named != nullptr ? named : "pthread",
                                    .keepsSeries = products.byTiles,
-                                   .tilesAnywhere = products.byTiles},
+                                   .tilesAnywhere = products.byTiles,
+                                   .emulatesMatrices = products.emulates},
                         // Both ways; once OpenCL is loaded there is one.
                         .compilesApart = products.byTiles,
                         .compilers = 2,

@@ -34,14 +34,17 @@ inline constexpr DataType kReals[] = {DataType::FLOAT32, DataType::FLOAT16, Data
 // Tile by tile, or element by element as processors have them.
 struct Products {
     bool byTiles = false;
-    int form = -1;  // of tiles: this one, or the best
+    int form = -1;          // of tiles: this one, or the best
+    bool emulates = false;  // instructions for matrices that the device does not have
 
     static const Products BY_TILES;
     static const Products BY_ELEMENTS;
+    static const Products BY_MATRICES;
     auto operator<=>(const Products&) const = default;
 };
 inline constexpr Products Products::BY_TILES = {.byTiles = true};
 inline constexpr Products Products::BY_ELEMENTS = {};
+inline constexpr Products Products::BY_MATRICES = {.byTiles = true, .emulates = true};
 // As many as a process has devices for; beyond the last it is the last again.
 inline constexpr int kTileForms = 8;
 

@@ -205,6 +205,34 @@ TEST(GpuAccWeightedSum, ConvolvesByTilesAsTheReference) {
     }
 }
 
+// As on a device that has instructions for matrices, which items do without here.
+TEST(GpuAccWeightedSum, ConvolvesByMatricesAsTheReference) {
+    HALYARD_NEEDS_DEVICE();
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    const auto byMatrices = [&](const NodeDescriptor& node, const Types& types, Shape x,
+                                Shape weights, int form = -1) {
+        Products products = Products::BY_MATRICES;
+        products.form = form;
+        check(random, node, types, x, weights, 0, std::nullopt, products);
+    };
+    // Not strict float32, which has none. What PoCL compiles takes seconds each.
+    for (const Types& types : {kTypes[1], kTypes[2], kTypes[5]}) {
+        byMatrices(Conv2d{.activation = anyActivation(random)}, types, {1, 9, 5, 48},
+                   {72, 1, 1, 48});
+        byMatrices(Conv2d{.window = {.padding = PaddingScheme::SAME}}, types, {1, 5, 4, 16},
+                   {36, 3, 3, 16});
+        byMatrices(Conv2d{.window = {.strideH = 2, .strideW = 2}}, types, {1, 9, 9, 3},
+                   {17, 3, 3, 3});
+        byMatrices(FullyConnected{}, types, {19, 32}, {21, 32});
+    }
+    for (int form = 0; form < 2; ++form) {
+        SCOPED_TRACE(form);
+        byMatrices(Conv2d{.window = {.padding = PaddingScheme::SAME}},
+                   kTypes[form % 2 == 0 ? 1 : 4], {1, 5, 7, 128}, {40, 3, 3, 128}, form);
+    }
+}
+
 TEST(GpuAccWeightedSum, MultipliesMatricesAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;

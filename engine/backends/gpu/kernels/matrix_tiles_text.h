@@ -37,11 +37,7 @@ inline constexpr std::string_view kMatrixTilesText = R"(
 
 #if PACK == 1
 #define ONE(T, p, i) as_uint((float)LOAD(T, p, i))
-#ifdef ROUNDS_FACTORS
-#define KEEP_ONE(row, k, bits) (row)[k] = rounded(bits)
-#else
 #define KEEP_ONE(row, k, bits) (row)[k] = (bits)
-#endif
 #else
 #define ONE(T, p, i) (uint)((const __global BITS(T)*)(p))[i]
 #define KEEP_ONE(row, k, bits) ((__local BITS(X)*)(row))[k] = (BITS(X))(bits)
@@ -58,7 +54,7 @@ inline constexpr std::string_view kMatrixTilesText = R"(
 #define FETCH_ACROSS(T, p, i) ONE(T, p, i)
 #define FETCH_VECTORS(T, p, i) FETCH(T, p, i)
 #define KEEP_ACROSS(row, k, bits) KEEP_ONE(row, k, bits)
-#define KEEP_VECTORS(row, k, bits) KEEP(row, (k) / VECTOR_ELEMENTS, FACTOR(bits))
+#define KEEP_VECTORS(row, k, bits) KEEP(row, (k) / VECTOR_ELEMENTS, bits)
 #define Fetched_ACROSS uint
 #define Fetched_VECTORS Vector
 #define FETCH_ROWS(WAY, T, ROWS, next, p, start, first, end, row_stride, k_stride) \
@@ -112,6 +108,7 @@ inline constexpr std::string_view kMatrixTilesText = R"(
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void multiply_matrices(
         PRODUCT_PARAMETERS STAGE_PARAMETERS) {
     __local uint room[ROOM] __attribute__((aligned(128)));
+    EXCHANGE;
     const int lane = (int)get_local_id(0);
     const int tile_column = (int)(get_global_id(0) / ITEMS) * TN;
     const int tile_row = (int)get_global_id(1) * TM;
@@ -186,16 +183,16 @@ UNROLL
 UNROLL
                 for (int j = 0; j < WARP_TILES_N; ++j) {
                     const __local uint* const from = bs + (n + 8 * j) * ROW_WORDS + at;
-                    b[j][0] = from[0];
-                    b[j][1] = from[4];
+                    b[j][0] = FACTOR(from[0]);
+                    b[j][1] = FACTOR(from[4]);
                 }
 UNROLL
                 for (int i = 0; i < WARP_TILES_M; ++i) {
                     const __local uint* const from = as + (m + 16 * i) * ROW_WORDS + at;
-                    const uint a0 = from[0];
-                    const uint a1 = from[8 * ROW_WORDS];
-                    const uint a2 = from[4];
-                    const uint a3 = from[8 * ROW_WORDS + 4];
+                    const uint a0 = FACTOR(from[0]);
+                    const uint a1 = FACTOR(from[8 * ROW_WORDS]);
+                    const uint a2 = FACTOR(from[4]);
+                    const uint a3 = FACTOR(from[8 * ROW_WORDS + 4]);
 UNROLL
                     for (int j = 0; j < WARP_TILES_N; ++j) {
                         MATRIX_MULTIPLY(sum[i][j], a0, a1, a2, a3, b[j][0], b[j][1]);

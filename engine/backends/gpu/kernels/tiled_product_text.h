@@ -99,6 +99,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void multiply_tiled(
         PARAMETERS SPLIT_PARAMETERS DEPTHWISE_PARAMETERS STAGE_PARAMETERS) {
     BIND_ALL;
     __local uint room[ROOM] __attribute__((aligned(128)));
+    EXCHANGE;
 #ifdef SPLITS
     __local int is_last;
 #endif
@@ -219,9 +220,9 @@ UNROLL
     const int m = warp % WARPS_M * (16 * WARP_TILES_M);
     const int n = warp / WARPS_M % WARPS_N * (8 * WARP_TILES_N);
     // Of the row of a matrix that this item tells the warp of.
-    const uint x_room = LOCAL_ADDRESS(room) +
+    const LocalAddress x_room = LOCAL_ADDRESS(room) +
                         ((m + lane % 16) * ROW_WORDS + slice * 8 + lane % 32 / 16 * 4) * 4;
-    const uint w_room = LOCAL_ADDRESS(room) +
+    const LocalAddress w_room = LOCAL_ADDRESS(room) +
                         ((TM + n + lane % 8 + lane % 32 / 16 * 8) * ROW_WORDS + slice * 8 +
                          lane / 8 % 2 * 4) * 4;
     SUM sum[WARP_TILES_M][WARP_TILES_N][4];
