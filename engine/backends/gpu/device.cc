@@ -32,6 +32,9 @@ constexpr cl_device_info kPciBus = 0x4008;
 constexpr cl_device_info kPciSlot = 0x4009;
 constexpr cl_device_info kPciDomain = 0x400A;
 
+// As data centres have them.
+constexpr uint32_t kUnitsOfLargeDevices = 128;
+
 struct Candidate {
     cl_device_id id = nullptr;
     cl_platform_id platform = nullptr;
@@ -292,6 +295,10 @@ Result<std::shared_ptr<const Device>> Device::open(const DeviceChoice& choice) {
     }
     ContextHandle owned(cl, context);
     facts.emulatesMatrices = choice.emulatesMatrices;
+    if (choice.emulatesMatrices) {
+        // So many that groups share tiles.
+        facts.computeUnits = std::max(facts.computeUnits, kUnitsOfLargeDevices);
+    }
     facts.prefersTiles = (choice.tilesAnywhere || !isProcessor(*chosen)) &&
                          facts.groupSize >= kTileItems && facts.localBytes >= kTileBytes;
     return std::make_shared<const Device>(std::move(cl), id, std::move(facts), std::move(owned));

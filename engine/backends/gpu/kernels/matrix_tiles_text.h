@@ -54,7 +54,11 @@ inline constexpr std::string_view kMatrixTilesText = R"(
 #define FETCH_ACROSS(T, p, i) ONE(T, p, i)
 #define FETCH_VECTORS(T, p, i) FETCH(T, p, i)
 #define KEEP_ACROSS(row, k, bits) KEEP_ONE(row, k, bits)
+#if VECTOR_ELEMENTS == 1
+#define KEEP_VECTORS(row, k, bits) KEEP_ONE(row, k, bits)
+#else
 #define KEEP_VECTORS(row, k, bits) KEEP(row, (k) / VECTOR_ELEMENTS, bits)
+#endif
 #define Fetched_ACROSS uint
 #define Fetched_VECTORS Vector
 #define FETCH_ROWS(WAY, T, ROWS, next, p, start, first, end, row_stride, k_stride) \
