@@ -271,7 +271,10 @@ void checkTiles(DataType type, Products products, Shape a, Shape b, bool transpo
     const Values right = random.values(randomType(random, type, b, 0.05F));
     EXPECT_TRUE(agrees(BatchMatmul{.transposeA = transposeA, .transposeB = transposeB},
                        {left, right}, {randomType(random, type, {}, 0.1F)},
-                       type == DataType::FLOAT16 ? 4e-3 : 1e-5, 0, products));
+                       type == DataType::FLOAT16 ? 4e-3
+                       : products.emulates       ? 2e-2
+                                                 : 1e-5,
+                       0, products));
 }
 
 TEST(GpuAccMatrix, MultipliesByTilesOfEachFormAsTheReference) {
@@ -287,9 +290,6 @@ TEST(GpuAccMatrix, MultipliesByTilesOfEachFormAsTheReference) {
 TEST(GpuAccMatrix, MultipliesByADevicesOwnProductsAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     for (const DataType type : kReals) {
-        if (type == DataType::FLOAT32) {
-            continue;  // strict float32 has none
-        }
         checkTiles(type, Products::BY_MATRICES, {2, 35, 80}, {1, 33, 80}, false, true);
         checkTiles(type, Products::BY_MATRICES, {1, 35, 80}, {2, 80, 36}, false, false);
     }

@@ -94,6 +94,8 @@ OneNode graphOf(const NodeDescriptor& descriptor, const std::vector<std::optiona
         one.piece.outputs.push_back(node.outputs.back());
     }
     one.graph->addNode(node);
+    // Strict float32 has no instructions.
+    one.graph->setRelaxedFloat(setting.products.emulates);
     return one;
 }
 
