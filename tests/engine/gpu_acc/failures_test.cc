@@ -409,5 +409,15 @@ TEST(GpuAccDevice, IsNoneWhereThereIsNoLibrary) {
     EXPECT_EQ(other.status().code(), StatusCode::UNAVAILABLE);
 }
 
+TEST(GpuAccDevice, SaysWhyCudaIsNotThereWhereItIsAskedFor) {
+    const auto refused = makeGpuAcc(
+            {.choice = {.library = kFakeOpenCl, .device = "", .cuda = "/nowhere/libcuda.so"}});
+    ASSERT_EQ(refused.status().code(), StatusCode::UNAVAILABLE);
+    EXPECT_NE(refused.status().message().find("CUDA was asked for: /nowhere/libcuda.so"),
+              std::string_view::npos)
+            << refused.status().message();
+    EXPECT_TRUE(makeGpuAcc({.choice = {.library = kFakeOpenCl, .device = "", .cuda = "off"}}).ok());
+}
+
 }  // namespace
 }  // namespace halyard::engine::gpu_test
