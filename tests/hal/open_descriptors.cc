@@ -11,6 +11,19 @@
 #include "hal/descriptors/descriptor_kind.h"
 
 namespace halyard::hal::testing {
+namespace {
+
+size_t count() {
+    DIR* folder = opendir("/proc/self/fd");
+    size_t entries = 0;
+    while (folder != nullptr && readdir(folder) != nullptr) {
+        ++entries;
+    }
+    closedir(folder);
+    return entries;
+}
+
+}  // namespace
 
 size_t openDescriptors() {
     // What an earlier test left to be closed on other threads is no news to this one. Where a
@@ -20,13 +33,17 @@ size_t openDescriptors() {
     }
     // It keeps one for good from its first use on, whichever test that is in.
     prepareDescriptorKinds();
-    DIR* folder = opendir("/proc/self/fd");
-    size_t count = 0;
-    while (folder != nullptr && readdir(folder) != nullptr) {
-        ++count;
+    size_t before = count();
+    for (int i = 0; i < 200; ++i) {
+        // One that is just being closed is none that waits.
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        const size_t now = count();
+        if (now == before) {
+            break;
+        }
+        before = now;
     }
-    closedir(folder);
-    return count;
+    return before;
 }
 
 }  // namespace halyard::hal::testing
