@@ -19,7 +19,15 @@ namespace {
 constexpr double kGeluFactor = 1.5957691216057308;
 constexpr double kGeluCube = 0.044715;
 
-double apply(const Activate& node, double x) {
+// What a byte stands for.
+int32_t numberOf(size_t byte, DataType type) {
+    const auto bits = static_cast<uint8_t>(byte);
+    return type == DataType::QUANT8_ASYMM ? int32_t{bits} : int32_t{std::bit_cast<int8_t>(bits)};
+}
+
+}  // namespace
+
+double activated(const Activate& node, double x) {
     switch (node.function) {
         case Activate::Function::RELU:
             return std::max(x, 0.0);
@@ -48,16 +56,8 @@ double apply(const Activate& node, double x) {
     return x;
 }
 
-// What a byte stands for.
-int32_t numberOf(size_t byte, DataType type) {
-    const auto bits = static_cast<uint8_t>(byte);
-    return type == DataType::QUANT8_ASYMM ? int32_t{bits} : int32_t{std::bit_cast<int8_t>(bits)};
-}
-
-}  // namespace
-
 float applyActivation(const Activate& node, float x) {
-    return static_cast<float>(apply(node, static_cast<double>(x)));
+    return static_cast<float>(activated(node, static_cast<double>(x)));
 }
 
 ByteTable activationTable(const Activate& node, const TensorType& input, const TensorType& output) {

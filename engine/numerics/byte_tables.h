@@ -15,7 +15,9 @@
 
 namespace halyard::engine {
 
-// The activation function on a real number. In double precision, rounded to float32 once.
+// The activation function on a real number, in double precision.
+double activated(const Activate& node, double x);
+// The same, rounded to float32 once.
 float applyActivation(const Activate& node, float x);
 
 // By the input's byte, the output's, whether they stand for signed or unsigned numbers.

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "engine/numerics/activation_range.h"
+#include "engine/numerics/byte_tables.h"
 #include "engine/passes/constant_number.h"
 
 namespace halyard::engine {
@@ -25,30 +25,6 @@ constexpr size_t kMostNodes = 40;
 double clampTo(Activation activation, double x) {
     const RealRange range = rangeOf(activation);
     return std::clamp(x, static_cast<double>(range.low), static_cast<double>(range.high));
-}
-
-double logistic(double x) {
-    return 1.0 / (1.0 + std::exp(-x));
-}
-
-// Nothing for functions that an Activate here is not spelled with.
-std::optional<double> valueOf(const Activate& node, double x) {
-    switch (node.function) {
-        case Activate::Function::RELU:
-            return std::max(x, 0.0);
-        case Activate::Function::RELU1:
-            return std::clamp(x, -1.0, 1.0);
-        case Activate::Function::RELU6:
-            return std::clamp(x, 0.0, 6.0);
-        case Activate::Function::LOGISTIC:
-            return logistic(x);
-        case Activate::Function::TANH:
-            return std::tanh(x);
-        case Activate::Function::HARD_SIGMOID:
-            return std::clamp(x + 3.0, 0.0, 6.0) / 6.0;
-        default:
-            return std::nullopt;
-    }
 }
 
 std::optional<double> valueOf(const Unary& node, double x) {
@@ -98,25 +74,7 @@ std::optional<double> valueOf(const Node& node, const ValueFor& valueFor) {
     if (const auto* unary = std::get_if<Unary>(&node.descriptor)) {
         return valueOf(*unary, a);
     }
-    return valueOf(*std::get_if<Activate>(&node.descriptor), a);
-}
-
-// Of a function that is looked for.
-double wantedValue(const Activate& node, double x) {
-    switch (node.function) {
-        case Activate::Function::SWISH:
-            return x * logistic(static_cast<double>(node.alpha) * x);
-        case Activate::Function::HARD_SIGMOID:
-            return std::clamp(x + 3.0, 0.0, 6.0) / 6.0;
-        case Activate::Function::HARD_SWISH:
-            return x * std::clamp(x + 3.0, 0.0, 6.0) / 6.0;
-        case Activate::Function::GELU:
-            return x * 0.5 * std::erfc(-x * std::numbers::sqrt2 / 2.0);
-        default:  // GELU_TANH
-            return x * 0.5 *
-                   (1.0 +
-                    std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
-    }
+    return activated(*std::get_if<Activate>(&node.descriptor), a);
 }
 
 // Elementwise nodes of one tensor and numbers, from the last one back.
@@ -248,7 +206,7 @@ std::optional<Activate> functionOf(const Expression& expression, DataType type) 
         double error = 0;
         for (const double x : kPoints) {
             const std::optional<double> value = expression.at(x);
-            const double distance = std::fabs(value.value_or(0) - wantedValue(node, x));
+            const double distance = std::fabs(value.value_or(0) - activated(node, x));
             error = std::max(error, distance / std::max(1.0, std::fabs(x)));
             if (!(distance <= least * std::max(1.0, std::fabs(x)))) {
                 error = std::numeric_limits<double>::infinity();

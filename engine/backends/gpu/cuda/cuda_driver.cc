@@ -2,11 +2,10 @@
 
 #include "engine/backends/gpu/cuda/cuda_driver.h"
 
-#include <dlfcn.h>
-
 #include <array>
-#include <type_traits>
 #include <utility>
+
+#include "engine/backends/gpu/vendor_library.h"
 
 namespace halyard::engine::gpu {
 namespace {
@@ -18,27 +17,12 @@ Status unavailable(std::string why) {
 }
 
 Result<std::shared_ptr<const CudaDriver>> loadOne(const char* path) {
-    void* const handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
-        const char* const reason = dlerror();
-        return unavailable(reason != nullptr ? reason : std::string(path) + " does not load");
-    }
+    HALYARD_ASSIGN_OR_RETURN(VendorLibrary file, VendorLibrary::open(path));
     auto driver = std::make_shared<CudaDriver>();
-    const char* missing = nullptr;
-    const auto find = [&](auto& function, const char* name) {
-        function =
-                reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-        if (function == nullptr) {
-            missing = name;
-        }
-    };
-#define HALYARD_CUDA_FUNCTION(name, parameters) find(driver->name, #name);
+#define HALYARD_CUDA_FUNCTION(name, parameters) file.find(driver->name, #name);
 #include "engine/backends/gpu/cuda/functions.inc"
 #undef HALYARD_CUDA_FUNCTION
-    if (missing != nullptr) {
-        dlclose(handle);
-        return unavailable(std::string(path) + " has no " + missing + "()");
-    }
+    HALYARD_RETURN_IF_ERROR(file.finish());
     if (const CUresult started = driver->cuInit(0); started != kCudaSuccess) {
         return unavailable("cuInit() failed: " + driver->nameOf(started));
     }

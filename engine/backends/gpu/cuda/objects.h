@@ -49,10 +49,6 @@ class Context {
     cl_context mCompiler = nullptr;
 };
 
-struct ContextHandle {
-    std::shared_ptr<Context> context;
-};
-
 struct Queue {
     std::shared_ptr<Context> context;
     CUstream stream = nullptr;

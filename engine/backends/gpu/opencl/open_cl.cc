@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "engine/backends/gpu/vendor_library.h"
 #include "engine/backends/loaded/library.h"
 
 namespace halyard::engine::gpu {
@@ -34,27 +35,12 @@ Status unavailable(std::string why) {
 }
 
 Result<std::shared_ptr<const OpenCl>> loadOne(const char* path) {
-    void* const handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
-        const char* const reason = dlerror();
-        return unavailable(reason != nullptr ? reason : std::string(path) + " does not load");
-    }
+    HALYARD_ASSIGN_OR_RETURN(VendorLibrary file, VendorLibrary::open(path));
     auto library = std::make_shared<OpenCl>();
-    const char* missing = nullptr;
-    const auto find = [&](auto& function, const char* name) {
-        function =
-                reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-        if (function == nullptr) {
-            missing = name;
-        }
-    };
-#define HALYARD_OPENCL_FUNCTION(name) find(library->name, #name);
+#define HALYARD_OPENCL_FUNCTION(name) file.find(library->name, #name);
 #include "engine/backends/gpu/opencl/functions.inc"
 #undef HALYARD_OPENCL_FUNCTION
-    if (missing != nullptr) {
-        dlclose(handle);
-        return unavailable(std::string(path) + " has no " + missing + "()");
-    }
+    HALYARD_RETURN_IF_ERROR(file.finish());
     return std::shared_ptr<const OpenCl>(std::move(library));
 }
 

@@ -16,8 +16,7 @@
 
 namespace halyard::engine::gpu {
 
-// One library. It stays loaded once it is: those of vendors have threads of their own, which none
-// of them ends. Immutable.
+// One library, which stays loaded once it is. Immutable.
 struct OpenCl {
 #define HALYARD_OPENCL_FUNCTION(name) decltype(&::name) name = nullptr;
 #include "engine/backends/gpu/opencl/functions.inc"
