@@ -14,6 +14,7 @@
 #include "engine/backends/gpu/kernels/map.h"
 #include "engine/backends/gpu/kernels/matrix_tiles_text.h"
 #include "engine/backends/gpu/kernels/stages.h"
+#include "engine/backends/gpu/kernels/tile_sums_text.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
 #include "engine/numerics/elements.h"
 
@@ -25,7 +26,8 @@ constexpr int32_t kItems = 256;
 
 constexpr KernelFamily kTiledMatrices = {
         .kernel = "multiply_matrices",
-        .shared = {kMapNumbersText, kStagesText, kMatrixProductText, kVectorsText, kMatrixText},
+        .shared = {kMapNumbersText, kStagesText, kMatrixProductText, kVectorsText, kMatrixText,
+                   kTileSumsText},
         .text = kMatrixTilesText,
         .local = {kItems, 1, 1}};
 

@@ -16,24 +16,11 @@ namespace halyard::engine::gpu {
 // element, eight neighbours of what lies across these for every four of them: so a warp reads whole
 // sectors of memory, and writes to every bank of local memory once.
 inline constexpr std::string_view kMatrixTilesText = R"(
-#define ITEMS 256
 #define STEP (ROW * PACK)
 #define ROW_WORDS (ROW + 4)
 #define VECTORS (STEP / VECTOR_ELEMENTS)
 #define ROWS_APART (ITEMS / VECTORS)
 #define TILE_WORDS ((TM + TN) * ROW_WORDS)
-#define SUM_ROW (TN + 8)
-#define SUM_WORDS (SLICES * TM * SUM_ROW)
-#define max_of(a, b) ((a) > (b) ? (a) : (b))
-#define ROOM max_of(BUFFERS * TILE_WORDS, SUM_WORDS)
-
-#ifdef MATRIX
-#define WARPS_M (TM / 16 / WARP_TILES_M)
-#define WARPS_N (TN / 8 / WARP_TILES_N)
-#else
-#define ITEMS_N (TN / RN)
-#define ITEMS_M (TM / RM)
-#endif
 
 #if PACK == 1
 #define ONE(T, p, i) as_uint((float)LOAD(T, p, i))
@@ -124,35 +111,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void multiply_matric
     __local int row_sums[TM + TN];
     int row_sum = 0;
 #endif
-#ifdef MATRIX
-    const int warp = lane / 32;
-    const int slice = warp / (WARPS_M * WARPS_N);
-    const int m = warp % WARPS_M * (16 * WARP_TILES_M) + lane % 32 / 4;
-    const int n = warp / WARPS_M % WARPS_N * (8 * WARP_TILES_N) + lane % 32 / 4;
-    SUM sum[WARP_TILES_M][WARP_TILES_N][4];
-UNROLL
-    for (int i = 0; i < WARP_TILES_M; ++i) {
-UNROLL
-        for (int j = 0; j < WARP_TILES_N; ++j) {
-UNROLL
-            for (int c = 0; c < 4; ++c) {
-                sum[i][j][c] = 0;
-            }
-        }
-    }
-#else
-    const int slice = lane / (ITEMS_M * ITEMS_N);
-    const int m = lane / ITEMS_N % ITEMS_M;
-    const int n = lane % ITEMS_N;
-    SUM sum[RM][RN];
-UNROLL
-    for (int i = 0; i < RM; ++i) {
-UNROLL
-        for (int j = 0; j < RN; ++j) {
-            sum[i][j] = 0;
-        }
-    }
-#endif
+    SUMS_OF_ITEM
     int buffer = 0;
     for (int begin = -STEP; begin < numbers.inner; begin += STEP) {
         __local uint* const as = room + buffer * TILE_WORDS;
@@ -182,17 +141,19 @@ UNROLL
 #endif
 #ifdef MATRIX
 UNROLL
-            for (int at = slice * 8 + lane % 4; at < ROW; at += 8 * SLICES) {
+            for (int at = slice * 8; at < ROW; at += 8 * SLICES) {
                 uint b[WARP_TILES_N][2];
 UNROLL
                 for (int j = 0; j < WARP_TILES_N; ++j) {
-                    const __local uint* const from = bs + (n + 8 * j) * ROW_WORDS + at;
+                    const __local uint* const from =
+                            bs + (n + 8 * j + lane % 32 / 4) * ROW_WORDS + at + lane % 4;
                     b[j][0] = FACTOR(from[0]);
                     b[j][1] = FACTOR(from[4]);
                 }
 UNROLL
                 for (int i = 0; i < WARP_TILES_M; ++i) {
-                    const __local uint* const from = as + (m + 16 * i) * ROW_WORDS + at;
+                    const __local uint* const from =
+                            as + (m + 16 * i + lane % 32 / 4) * ROW_WORDS + at + lane % 4;
                     const uint a0 = FACTOR(from[0]);
                     const uint a1 = FACTOR(from[8 * ROW_WORDS]);
                     const uint a2 = FACTOR(from[4]);
@@ -204,26 +165,7 @@ UNROLL
                 }
             }
 #else
-UNROLL
-            for (int at = slice * 4; at < ROW; at += 4 * SLICES) {
-                uint4 b[RN];
-UNROLL
-                for (int j = 0; j < RN; ++j) {
-                    b[j] = *(const __local uint4*)(bs + (n + j * ITEMS_N) * ROW_WORDS + at);
-                }
-UNROLL
-                for (int i = 0; i < RM; ++i) {
-                    const uint4 a =
-                            *(const __local uint4*)(as + (m + i * ITEMS_M) * ROW_WORDS + at);
-UNROLL
-                    for (int j = 0; j < RN; ++j) {
-                        sum[i][j] = WORD_SUM(sum[i][j], a.s0, b[j].s0);
-                        sum[i][j] = WORD_SUM(sum[i][j], a.s1, b[j].s1);
-                        sum[i][j] = WORD_SUM(sum[i][j], a.s2, b[j].s2);
-                        sum[i][j] = WORD_SUM(sum[i][j], a.s3, b[j].s3);
-                    }
-                }
-            }
+            ADD_PRODUCTS(as, bs)
 #endif
         }
 #if BUFFERS == 1
@@ -235,28 +177,7 @@ UNROLL
 #endif
 
     __local SUM* const sums = (__local SUM*)room;
-#ifdef MATRIX
-UNROLL
-    for (int i = 0; i < WARP_TILES_M; ++i) {
-UNROLL
-        for (int j = 0; j < WARP_TILES_N; ++j) {
-            const int to = (slice * TM + m + 16 * i) * SUM_ROW + n - lane % 32 / 4 + 8 * j +
-                           lane % 4 * 2;
-            sums[to] = sum[i][j][0];
-            sums[to + 1] = sum[i][j][1];
-            sums[to + 8 * SUM_ROW] = sum[i][j][2];
-            sums[to + 8 * SUM_ROW + 1] = sum[i][j][3];
-        }
-    }
-#else
-UNROLL
-    for (int i = 0; i < RM; ++i) {
-UNROLL
-        for (int j = 0; j < RN; ++j) {
-            sums[(slice * TM + m + i * ITEMS_M) * SUM_ROW + n + j * ITEMS_N] = sum[i][j];
-        }
-    }
-#endif
+    PUT_DOWN_SUMS(sums)
 #ifdef QUANTIZED
     if (lane < TM + TN) {
         row_sums[lane] = row_sum;
@@ -269,11 +190,7 @@ UNROLL
     for (int i = 0; i < TM * TN / ITEMS; ++i) {
         const int row = lane / TN + i * (ITEMS / TN);
         if (tile_row + row < numbers.rows && tile_column + column < numbers.columns) {
-            SUM whole = sums[row * SUM_ROW + column];
-UNROLL
-            for (int other = 1; other < SLICES; ++other) {
-                whole += sums[(other * TM + row) * SUM_ROW + column];
-            }
+            SUM whole = whole_sum(sums, row, column);
 #ifdef QUANTIZED
             whole = WITH_ZEROS(whole, numbers.inner, row_sums[row], row_sums[TM + column]);
 #endif

@@ -13,7 +13,6 @@ namespace halyard::engine::gpu {
 // global to local memory without an item's holding them, several rounds ahead; else they wait in
 // the item. `Rows` is what an item knows of its rows, and where the next round finds them.
 inline constexpr std::string_view kTileRowsText = R"(
-#define ITEMS 256
 #define STEP (ROW * PACK)
 #define ROW_WORDS (ROW + 4)
 #define VECTORS (STEP / VECTOR_ELEMENTS)

@@ -14,17 +14,19 @@
 #include "engine/backends/gpu/kernels/stages.h"
 #include "engine/backends/gpu/kernels/tile_choice.h"
 #include "engine/backends/gpu/kernels/tile_rows_text.h"
+#include "engine/backends/gpu/kernels/tile_sums_text.h"
 #include "engine/backends/gpu/kernels/tiled_product_text.h"
 #include "engine/backends/gpu/kernels/vectors.h"
 
 namespace halyard::engine::gpu {
 namespace {
 
-constexpr KernelFamily kTiled = {.kernel = "multiply_tiled",
-                                 .shared = {kMapNumbersText, kStagesText, kWeightedSumText,
-                                            kVectorsText, kMatrixText, kTileRowsText},
-                                 .text = kTilesText,
-                                 .local = {kTileItems, 1, 1}};
+constexpr KernelFamily kTiled = {
+        .kernel = "multiply_tiled",
+        .shared = {kMapNumbersText, kStagesText, kWeightedSumText, kVectorsText, kMatrixText,
+                   kTileSumsText, kTileRowsText},
+        .text = kTilesText,
+        .local = {kTileItems, 1, 1}};
 
 // A copy of the kernel's struct.
 struct Split {

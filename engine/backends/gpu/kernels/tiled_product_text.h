@@ -19,23 +19,11 @@ namespace halyard::engine::gpu {
 // items of a warp together. With SPLITS groups share a tile where there are few: each has its part
 // of the rows, and the last that is done adds up, always in the same order, and finishes.
 inline constexpr std::string_view kTilesText = R"(
-#define SUM_ROW (TN + 8)
-#define SUM_WORDS (SLICES * TM * SUM_ROW)
-#define ROOM max_of(BUFFERS * TILE_WORDS, SUM_WORDS)
-#define max_of(a, b) ((a) > (b) ? (a) : (b))
 // Rounds that are on their way while one is at work.
 #ifdef COPIES
 #define AHEAD (BUFFERS - 1)
 #else
 #define AHEAD 1
-#endif
-
-#ifdef MATRIX
-#define WARPS_M (TM / 16 / WARP_TILES_M)
-#define WARPS_N (TN / 8 / WARP_TILES_N)
-#else
-#define ITEMS_N (TN / RN)
-#define ITEMS_M (TM / RM)
 #endif
 
 #ifdef SPLITS
@@ -214,40 +202,14 @@ UNROLL
     __local uint* const my_room = room + rows.row * ROW_WORDS + my_vector * VECTOR_WORDS;
     Vector next_x[X_EACH];
     Vector next_w[W_EACH];
+    SUMS_OF_ITEM
 #ifdef MATRIX
-    const int warp = lane / 32;
-    const int slice = warp / (WARPS_M * WARPS_N);
-    const int m = warp % WARPS_M * (16 * WARP_TILES_M);
-    const int n = warp / WARPS_M % WARPS_N * (8 * WARP_TILES_N);
     // Of the row of a matrix that this item tells the warp of.
     const LocalAddress x_room = LOCAL_ADDRESS(room) +
                         ((m + lane % 16) * ROW_WORDS + slice * 8 + lane % 32 / 16 * 4) * 4;
     const LocalAddress w_room = LOCAL_ADDRESS(room) +
                         ((TM + n + lane % 8 + lane % 32 / 16 * 8) * ROW_WORDS + slice * 8 +
                          lane / 8 % 2 * 4) * 4;
-    SUM sum[WARP_TILES_M][WARP_TILES_N][4];
-UNROLL
-    for (int i = 0; i < WARP_TILES_M; ++i) {
-UNROLL
-        for (int j = 0; j < WARP_TILES_N; ++j) {
-UNROLL
-            for (int c = 0; c < 4; ++c) {
-                sum[i][j][c] = 0;
-            }
-        }
-    }
-#else
-    const int slice = lane / (ITEMS_M * ITEMS_N);
-    const int m = lane / ITEMS_N % ITEMS_M;
-    const int n = lane % ITEMS_N;
-    SUM sum[RM][RN];
-UNROLL
-    for (int i = 0; i < RM; ++i) {
-UNROLL
-        for (int j = 0; j < RN; ++j) {
-            sum[i][j] = 0;
-        }
-    }
 #endif
 #ifdef QUANTIZED
 #ifdef MATRIX
@@ -371,26 +333,7 @@ UNROLL
             }
         }
 #else
-UNROLL
-        for (int at = slice * 4; at < ROW; at += 4 * SLICES) {
-            uint4 w[RN];
-UNROLL
-            for (int j = 0; j < RN; ++j) {
-                w[j] = *(const __local uint4*)(ws + (n + j * ITEMS_N) * ROW_WORDS + at);
-            }
-UNROLL
-            for (int i = 0; i < RM; ++i) {
-                const uint4 x =
-                        *(const __local uint4*)(xs + (m + i * ITEMS_M) * ROW_WORDS + at);
-UNROLL
-                for (int j = 0; j < RN; ++j) {
-                    sum[i][j] = WORD_SUM(sum[i][j], x.s0, w[j].s0);
-                    sum[i][j] = WORD_SUM(sum[i][j], x.s1, w[j].s1);
-                    sum[i][j] = WORD_SUM(sum[i][j], x.s2, w[j].s2);
-                    sum[i][j] = WORD_SUM(sum[i][j], x.s3, w[j].s3);
-                }
-            }
-        }
+        ADD_PRODUCTS(xs, ws)
 #endif
         move_rows(&rows);
         full = full == BUFFERS - 1 ? 0 : full + 1;
@@ -404,28 +347,7 @@ UNROLL
     barrier(CLK_LOCAL_MEM_FENCE);
 
     __local SUM* const sums = (__local SUM*)room;
-#ifdef MATRIX
-UNROLL
-    for (int i = 0; i < WARP_TILES_M; ++i) {
-UNROLL
-        for (int j = 0; j < WARP_TILES_N; ++j) {
-            const int from = (slice * TM + m + 16 * i + lane % 32 / 4) * SUM_ROW + n + 8 * j +
-                             lane % 4 * 2;
-            sums[from] = sum[i][j][0];
-            sums[from + 1] = sum[i][j][1];
-            sums[from + 8 * SUM_ROW] = sum[i][j][2];
-            sums[from + 8 * SUM_ROW + 1] = sum[i][j][3];
-        }
-    }
-#else
-UNROLL
-    for (int i = 0; i < RM; ++i) {
-UNROLL
-        for (int j = 0; j < RN; ++j) {
-            sums[(slice * TM + m + i * ITEMS_M) * SUM_ROW + n + j * ITEMS_N] = sum[i][j];
-        }
-    }
-#endif
+    PUT_DOWN_SUMS(sums)
 #if defined(QUANTIZED) && defined(MATRIX)
     if (adds_x) {
 UNROLL
@@ -463,11 +385,7 @@ UNROLL
 UNROLL
     for (int i = 0; i < TM * TN / ITEMS; ++i) {
         const int row = lane / TN + i * (ITEMS / TN);
-        whole[i] = sums[row * SUM_ROW + column];
-UNROLL
-        for (int other = 1; other < SLICES; ++other) {
-            whole[i] += sums[(other * TM + row) * SUM_ROW + column];
-        }
+        whole[i] = whole_sum(sums, row, column);
 #ifdef QUANTIZED
         whole[i] = WITH_ZEROS(whole[i], FIRST_SHARE ? rows.products : 0, x_sums[row],
                               w_sums[column]);
