@@ -13,8 +13,8 @@ namespace halyard::engine::gpu {
 // share of these. With MATRIX a warp's items have sums together, as MATRIX_MULTIPLY has them.
 //
 // SUMS_OF_ITEM declares the item's `slice`, where its rows and columns begin (`m`, `n`), and its
-// sums, which are none yet. ADD_PRODUCTS(xs, ws) adds a round's, without MATRIX. PUT_DOWN_SUMS(sums)
-// puts them into local memory, where whole_sum() is an element's of all slices.
+// sums, which are none yet. ADD_PRODUCTS(xs, ws) adds a round's, without MATRIX.
+// PUT_DOWN_SUMS(sums) puts them into local memory, where whole_sum() is an element's of all slices.
 inline constexpr std::string_view kTileSumsText = R"(
 #define ITEMS 256
 #define max_of(a, b) ((a) > (b) ? (a) : (b))
