@@ -8,6 +8,7 @@
 #include "engine/backends/gpu/building.h"
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/tuner.h"
+#include "engine/base/log.h"
 #include "engine/graph/shape_inference.h"
 
 namespace halyard::engine::gpu {
@@ -80,6 +81,23 @@ Status GpuShaped::inferTypes(std::span<const TensorType* const> inputs,
 }
 
 Status GpuShaped::planSteps(const Checkpoint& checkpoint) {
+    Status planned = planWith(mParts->instructions, checkpoint);
+    // A trial shows that an instruction is there, and not that every kernel with it builds.
+    if (planned.code() == StatusCode::INTERNAL && mParts->instructions.any()) {
+        log(LogLevel::WARNING, "GpuAcc goes without the device's own instructions for a model: " +
+                                       std::string(planned.message()));
+        planned = planWith(Instructions(), checkpoint);
+    }
+    HALYARD_RETURN_IF_ERROR(planned);
+    const std::vector<bool> open(mLayout.steps.size(), false);
+    HALYARD_ASSIGN_OR_RETURN(mWorkspace, planWorkspace(mLayout, mTypes, open, mPlan.scratchBytes));
+    std::erase_if(mPlan.launches,
+                  [this](const Launch& launch) { return mWorkspace.inPlace[launch.step]; });
+    return {};
+}
+
+Status GpuShaped::planWith(const Instructions& instructions, const Checkpoint& checkpoint) {
+    mPlan = {};
     mPlan.scratchBytes.resize(mLayout.steps.size(), 0);
     const GpuResources& resources = mParts->resources;
     const Tuner tuner({.device = resources.device,
@@ -95,19 +113,14 @@ Status GpuShaped::planSteps(const Checkpoint& checkpoint) {
                                      .layout = mLayout,
                                      .types = mTypes,
                                      .present = mPresent,
-                                     .instructions = mParts->instructions,
+                                     .instructions = instructions,
                                      .mayRound = mParts->mayRound,
                                      .plan = mPlan,
                                      .tuner = resources.tuning.isOff() ? nullptr : &tuner},
                                     checkpoint);
     // Others have a use for what was measured, even where this piece comes to nothing.
     resources.tuning.save();
-    HALYARD_RETURN_IF_ERROR(planned);
-    const std::vector<bool> open(mLayout.steps.size(), false);
-    HALYARD_ASSIGN_OR_RETURN(mWorkspace, planWorkspace(mLayout, mTypes, open, mPlan.scratchBytes));
-    std::erase_if(mPlan.launches,
-                  [this](const Launch& launch) { return mWorkspace.inPlace[launch.step]; });
-    return {};
+    return planned;
 }
 
 Status GpuShaped::planEach(const StepPlan::Environment& environment,

@@ -96,6 +96,8 @@ class GpuShaped final : public ShapedPiece {
   private:
     Status inferTypes(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint);
     Status planSteps(const Checkpoint& checkpoint);
+    // With these instructions, into mPlan.
+    Status planWith(const Instructions& instructions, const Checkpoint& checkpoint);
     Status planEach(const StepPlan::Environment& environment, const Checkpoint& checkpoint) const;
     Status uploadTables(const Checkpoint& checkpoint);
     // Findings lie behind the rest of the workspace.

@@ -26,6 +26,7 @@ struct Instructions {
     bool multipliesMatrices() const {
         return matricesOfHalves || matricesOfRoughFloats || matricesOfBytes;
     }
+    bool any() const { return dp4a || multipliesMatrices(); }
     // For texts of kernels.
     std::string defines() const;
 };

@@ -389,6 +389,25 @@ TEST_F(GpuAccOnAFailingCompiler, IsNotTheEndOfWhoTriesAKernelThatKillsIt) {
     EXPECT_TRUE(after.ok()) << after.status().toString();
 }
 
+// A driver may know an instruction and yet not build every kernel that has it.
+TEST_F(GpuAccOnAFailingDevice, GoesWithoutInstructionsWhereAKernelDoesNotBuild) {
+    for (const bool hasInstructions : {true, false}) {
+        const auto backend = makeGpuAcc({.choice = {.library = kFakeOpenCl,
+                                                    .device = "",
+                                                    .emulatesMatrices = hasInstructions},
+                                         .compilesApart = false});
+        ASSERT_TRUE(backend.ok()) << backend.status().message();
+        setLogThreshold(LogLevel::ERROR);
+        fail("clBuildProgram", 1, CL_BUILD_PROGRAM_FAILURE);
+        Result<AnalyzedGraph> analyzed = analyze(graph(), {backend->get()}, nullptr);
+        ASSERT_TRUE(analyzed.ok()) << analyzed.status().message();
+        const auto program =
+                Program::build(*std::move(analyzed), {backend->get()}, {.memory = nullptr});
+        EXPECT_EQ(program.ok(), hasInstructions) << program.status().message();
+        EXPECT_TRUE(failed());
+    }
+}
+
 TEST(GpuAccDevice, IsChosenByNumberOrName) {
     EXPECT_TRUE(makeGpuAcc({.choice = {.library = kFakeOpenCl, .device = "0"}}).ok());
     EXPECT_TRUE(makeGpuAcc({.choice = {.library = kFakeOpenCl, .device = "GPU"}}).ok());
