@@ -46,6 +46,12 @@ class DeviceQueue {
     // taken a while.
     virtual Status copyOut(std::span<std::byte> to, const DevicePlace& from,
                            const Checkpoint& checkpoint) = 0;
+    // For several copies in a row: the bytes may not be there before the next copyOut() or finish()
+    // returns, until when they have to have their place.
+    virtual Status beginCopyOut(std::span<std::byte> to, const DevicePlace& from,
+                                const Checkpoint& checkpoint) {
+        return copyOut(to, from, checkpoint);
+    }
     // Waits for all that was begun, also where something has failed: whoever comes back from it may
     // free whatever was used. Costs nothing where nothing is left to do.
     virtual Status finish() = 0;

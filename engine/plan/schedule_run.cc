@@ -408,12 +408,14 @@ Status ScheduleRun::runCopy(const Step& step, const CopyStep& copy) {
     DeviceQueue& queue =
             *mQueues[slot.home == kHost ? mSchedule.slots[step.inputs.front()].home : slot.home];
     const Clock::time_point begin = Clock::now();
-    Status status = slot.home == kHost ? queue.copyOut({target.data, target.bytes}, source.device,
-                                                       mContext->checkpoint)
-                                       : queue.copyIn(target.device, {source.data, target.bytes},
-                                                      mContext->checkpoint);
+    Status status;
     if (slot.home == kHost) {
-        mContext->deviceTime += Clock::now() - begin;  // it waits for what the device computes
+        mIsReading = true;
+        status = queue.beginCopyOut({target.data, target.bytes}, source.device,
+                                    mContext->checkpoint);
+        mContext->deviceTime += Clock::now() - begin;  // it may wait for what the device computes
+    } else {
+        status = queue.copyIn(target.device, {source.data, target.bytes}, mContext->checkpoint);
     }
     if (status.ok() && mContext->trace != nullptr) {
         status = queue.finish();  // times are those of what is done
@@ -427,9 +429,25 @@ Status ScheduleRun::runCopy(const Step& step, const CopyStep& copy) {
     return {};
 }
 
+Status ScheduleRun::finishReads() {
+    if (!std::exchange(mIsReading, false)) {
+        return {};
+    }
+    const Clock::time_point begin = Clock::now();
+    const Status finished = mContext->queues.finish();
+    mContext->deviceTime += Clock::now() - begin;
+    HALYARD_RETURN_IF_ERROR(finished);
+    return mContext->checkpoint.check("while results were copied");
+}
+
 Status ScheduleRun::runStep(size_t index) {
     const Step& step = mSchedule.steps[index];
-    if (const auto* copy = std::get_if<CopyStep>(&step.work)) {
+    const auto* const copy = std::get_if<CopyStep>(&step.work);
+    const bool reads = copy != nullptr && mSchedule.slots[step.outputs.front()].home == kHost;
+    if (!reads) {
+        HALYARD_RETURN_IF_ERROR(finishReads());
+    }
+    if (copy != nullptr) {
         return runCopy(step, *copy);
     }
     if (std::holds_alternative<IfStep>(step.work)) {
@@ -525,6 +543,7 @@ Status ScheduleRun::run(std::span<const InputBinding> inputs, std::span<const Ru
         }
         HALYARD_RETURN_IF_ERROR(runStep(i));
     }
+    HALYARD_RETURN_IF_ERROR(finishReads());
     HALYARD_RETURN_IF_ERROR(settleOutputs(reports, true));
     return copyOutputs();
 }

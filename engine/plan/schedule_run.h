@@ -105,6 +105,8 @@ class ScheduleRun {
     Status runStep(size_t index);
     Status runPiece(size_t index);
     Status runCopy(const Step& step, const CopyStep& copy);
+    // What steps have begun to copy from devices is there.
+    Status finishReads();
     Status runIf(const Step& step, StepState& state);
     Status runWhile(const Step& step, const WhileStep& loop, StepState& state);
     Status runBody(const WhileStep& loop, StepState& state, size_t round);
@@ -136,6 +138,7 @@ class ScheduleRun {
 
     const Schedule& mSchedule;
     std::vector<DeviceQueue*> mQueues;  // as Schedule::devices
+    bool mIsReading = false;
 
     // The run at hand. The spans are the caller's.
     std::span<const InputBinding> mInputs;

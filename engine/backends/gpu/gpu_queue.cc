@@ -44,6 +44,7 @@ Status GpuQueue::create() {
 }
 
 void GpuQueue::drained() {
+    settleReads();
     mIsBusy = false;
     mEnqueued = 0;
     mNext = 0;
@@ -64,6 +65,9 @@ Status GpuQueue::finish() {
     const Status traced = mEvents.empty() ? Status() : finishTraced().status();
     if (mIsBusy) {
         const Status finished = waited(mDevice->cl().clFinish(mQueue.get()), "clFinish");
+        if (!finished.ok()) {
+            mLateReads.clear();
+        }
         drained();
         if (!finished.ok()) {
             // Whether the device still uses it nobody knows: OpenCL lets go of it when it may.
@@ -133,6 +137,9 @@ Status GpuQueue::copyIn(const DevicePlace& to, std::span<const std::byte> from,
         });
     }
     const OpenCl& cl = mDevice->cl();
+    if (!mLateReads.empty()) {
+        HALYARD_RETURN_IF_ERROR(finish());  // they have the staging memory
+    }
     HALYARD_RETURN_IF_ERROR(takeStaging());
     size_t size = 0;
     for (size_t begin = 0; begin < from.size(); begin += size) {
@@ -171,22 +178,53 @@ Status GpuQueue::copyOut(std::span<std::byte> to, const DevicePlace& from,
             return copyInChunks(to.data(), mapped, to.size(), checkpoint, kCopying);
         });
     }
+    if (readsLate(to.size())) {
+        HALYARD_RETURN_IF_ERROR(read(to, from, true));
+        return checkpoint.check(kCopying);
+    }
+    if (!mLateReads.empty()) {
+        HALYARD_RETURN_IF_ERROR(finish());  // they have the staging memory
+    }
     HALYARD_RETURN_IF_ERROR(takeStaging());
-    return to.size() <= kReadPart ? readAtOnce(to, from, checkpoint)
-                                  : readInParts(to, from, checkpoint);
+    return readInParts(to, from, checkpoint);
 }
 
-Status GpuQueue::readAtOnce(std::span<std::byte> to, const DevicePlace& from,
-                            const Checkpoint& checkpoint) {
-    mIsBusy = true;
-    HALYARD_RETURN_IF_ERROR(check(mDevice->cl().clEnqueueReadBuffer(
-                                          mQueue.get(), memoryOf(from.buffer), CL_TRUE, from.offset,
-                                          to.size(), mStaging.mapped, 0, nullptr, nullptr),
-                                  "clEnqueueReadBuffer"));
-    drained();
+Status GpuQueue::beginCopyOut(std::span<std::byte> to, const DevicePlace& from,
+                              const Checkpoint& checkpoint) {
+    HALYARD_RETURN_IF_ERROR(checkPlace(from, to.size()));
+    if (to.empty() || mDevice->facts().sharesMemory || !readsLate(to.size())) {
+        return copyOut(to, from, checkpoint);
+    }
     HALYARD_RETURN_IF_ERROR(checkpoint.check(kCopying));
-    std::memcpy(to.data(), mStaging.mapped, to.size());
+    return read(to, from, false);
+}
+
+bool GpuQueue::readsLate(size_t bytes) const {
+    return bytes <= kReadPart && mNextRead + bytes <= Staging::kBytes;
+}
+
+Status GpuQueue::read(std::span<std::byte> to, const DevicePlace& from, bool waits) {
+    HALYARD_RETURN_IF_ERROR(takeStaging());
+    std::byte* const staged = mStaging.mapped + mNextRead;
+    mIsBusy = true;
+    const cl_int code = mDevice->cl().clEnqueueReadBuffer(mQueue.get(), memoryOf(from.buffer),
+                                                          waits ? CL_TRUE : CL_FALSE, from.offset,
+                                                          to.size(), staged, 0, nullptr, nullptr);
+    HALYARD_RETURN_IF_ERROR(check(code, "clEnqueueReadBuffer"));
+    mLateReads.push_back({.to = to, .staged = staged});
+    mNextRead += (to.size() + kStagingAlignment - 1) / kStagingAlignment * kStagingAlignment;
+    if (waits) {
+        drained();
+    }
     return {};
+}
+
+void GpuQueue::settleReads() {
+    for (const LateRead& read : mLateReads) {
+        std::memcpy(read.to.data(), read.staged, read.to.size());
+    }
+    mLateReads.clear();
+    mNextRead = 0;
 }
 
 // As many as there is room for are on their way while the processor takes the first of them.

@@ -35,6 +35,8 @@ class GpuQueue final : public DeviceQueue {
                   const Checkpoint& checkpoint) override;
     Status copyOut(std::span<std::byte> to, const DevicePlace& from,
                    const Checkpoint& checkpoint) override;
+    Status beginCopyOut(std::span<std::byte> to, const DevicePlace& from,
+                        const Checkpoint& checkpoint) override;
     Status copyWithin(const DevicePlace& to, const DevicePlace& from, size_t bytes);
     Status finish() override;
 
@@ -85,8 +87,12 @@ class GpuQueue final : public DeviceQueue {
     Status takeStaging();
     Status waitForQuarter();
     Status wait(const EventHandle& event);
-    Status readAtOnce(std::span<std::byte> to, const DevicePlace& from,
-                      const Checkpoint& checkpoint);
+    // Where reading makes them small enough to wait for each other.
+    bool readsLate(size_t bytes) const;
+    // Of some that wait, behind them.
+    Status read(std::span<std::byte> to, const DevicePlace& from, bool waits);
+    // What was read is brought where it belongs, as nothing is in the queue any more.
+    void settleReads();
     Status readInParts(std::span<std::byte> to, const DevicePlace& from,
                        const Checkpoint& checkpoint);
     Status pace(uint64_t work, cl_command_queue queue, const Checkpoint& checkpoint);
@@ -100,9 +106,16 @@ class GpuQueue final : public DeviceQueue {
     Staging mStaging;
     size_t mNext = 0;                                // in it
     std::array<EventHandle, kQuarters> mLastWrites;  // of each quarter
-    uint64_t mEnqueued = 0;                          // operations since somebody waited
-    QueueHandle mTraced;                             // made when somebody first asks
-    std::vector<EventHandle> mEvents;                // of what was traced
+    // Reads that are under way, to staging memory.
+    struct LateRead {
+        std::span<std::byte> to;
+        const std::byte* staged = nullptr;
+    };
+    std::vector<LateRead> mLateReads;
+    size_t mNextRead = 0;              // in the staging memory
+    uint64_t mEnqueued = 0;            // operations since somebody waited
+    QueueHandle mTraced;               // made when somebody first asks
+    std::vector<EventHandle> mEvents;  // of what was traced
 };
 
 }  // namespace halyard::engine::gpu
