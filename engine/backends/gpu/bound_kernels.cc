@@ -23,6 +23,8 @@ constexpr size_t kMostBlocks = 32;
 constexpr cl_ulong kUnset = ~cl_ulong{0};
 // One launch is as quick by itself.
 constexpr size_t kFewestInSeries = 2;
+// Beginning and ending a series then count for little.
+constexpr int kTimedInSeries = 32;
 
 }  // namespace
 
@@ -163,15 +165,25 @@ Status BoundKernels::enqueue(size_t index, GpuQueue& queue, const Checkpoint& ch
     return {};
 }
 
-Status BoundKernels::record(BoundPlan& plan, const GpuQueue& queue) {
+Status BoundKernels::record(BoundPlan& plan, const GpuQueue& queue, size_t times) const {
+    Series& series = plan.series;
     std::vector<GpuQueue::RecordedLaunch> launches;
-    for (const BoundLaunch& bound : plan.launches) {
-        for (const GpuQueue::Range& range : bound.ranges) {
-            launches.push_back({.kernel = bound.kernel.get(), .range = &range});
-            plan.series.work += range.work;
+    for (size_t i = 0; i < times; ++i) {
+        for (const BoundLaunch& bound : plan.launches) {
+            for (const GpuQueue::Range& range : bound.ranges) {
+                launches.push_back({.kernel = bound.kernel.get(), .range = &range});
+                series.work += range.work;
+            }
         }
     }
-    HALYARD_ASSIGN_OR_RETURN(plan.series.recording, queue.record(launches));
+    series.isImpossible = series.work > GpuQueue::mostWork(mDevice->facts());
+    if (series.isImpossible) {
+        return {};
+    }
+    Result<RecordingHandle> recording = queue.record(launches);
+    series.isImpossible = !recording.ok();
+    HALYARD_RETURN_IF_ERROR(recording.status());
+    series.recording = *std::move(recording);
     return {};
 }
 
@@ -183,21 +195,39 @@ Result<bool> BoundKernels::replay(GpuQueue& queue, const Checkpoint& checkpoint)
         return false;
     }
     if (series.recording.get() == nullptr) {
-        const Status recorded = record(plan, queue);
-        // One that takes long is to go in parts, between which somebody may stop it.
-        series.isImpossible = !recorded.ok() || series.work > GpuQueue::mostWork(mDevice->facts());
+        const Status recorded = record(plan, queue, 1);
         if (!recorded.ok()) {
             log(LogLevel::WARNING,
                 "GpuAcc launches kernel by kernel: " + std::string(recorded.message()));
         }
         if (series.isImpossible) {
-            series.recording = RecordingHandle();
             return false;
         }
     }
     HALYARD_RETURN_IF_ERROR(
             queue.enqueueRecording(series.recording.get(), series.work, checkpoint));
     return true;
+}
+
+Result<std::optional<std::chrono::nanoseconds>> BoundKernels::timeInSeries(
+        GpuQueue& queue, const Checkpoint& checkpoint) {
+    BoundPlan& plan = mBound.back();
+    Series& series = plan.series;
+    if (!queue.canRecord() || series.isImpossible) {
+        return std::optional<std::chrono::nanoseconds>();
+    }
+    if (series.recording.get() == nullptr) {
+        if (!record(plan, queue, kTimedInSeries).ok() || series.isImpossible) {
+            return std::optional<std::chrono::nanoseconds>();
+        }
+    }
+    HALYARD_RETURN_IF_ERROR(queue.finish());
+    const auto start = std::chrono::steady_clock::now();
+    HALYARD_RETURN_IF_ERROR(
+            queue.enqueueRecording(series.recording.get(), series.work, checkpoint));
+    HALYARD_RETURN_IF_ERROR(queue.finish());
+    return std::optional<std::chrono::nanoseconds>((std::chrono::steady_clock::now() - start) /
+                                                   kTimedInSeries);
 }
 
 Status BoundKernels::enqueueTraced(size_t index, GpuQueue& queue, const Checkpoint& checkpoint) {

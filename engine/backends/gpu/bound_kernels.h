@@ -7,9 +7,11 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -83,7 +85,11 @@ class BoundKernels final : public PieceState {
     // False: it has kept none, and each is to be enqueued. A series is worth making once a second
     // run finds everything where it was.
     Result<bool> replay(GpuQueue& queue, const Checkpoint& checkpoint);
-    // The same for GpuQueue::finishTraced().
+    // What one run of them all takes amid others of the same, as a series tells, which is run to
+    // its end; nothing where the device keeps none, or it would take too long.
+    Result<std::optional<std::chrono::nanoseconds>> timeInSeries(GpuQueue& queue,
+                                                                 const Checkpoint& checkpoint);
+    // As enqueue(), for GpuQueue::finishTraced().
     Status enqueueTraced(size_t index, GpuQueue& queue, const Checkpoint& checkpoint);
 
     // For the caller to put bases into; kept so that a run allocates nothing.
@@ -116,7 +122,9 @@ class BoundKernels final : public PieceState {
 
     Result<BoundLaunch> bindOne(const Launch& launch) const;
     std::vector<GpuQueue::Range> rangesOf(const Launch& launch) const;
-    static Status record(BoundPlan& plan, const GpuQueue& queue);
+    // So many `times` one after the other, unless that takes so long that somebody should be able
+    // to stop it in between.
+    Status record(BoundPlan& plan, const GpuQueue& queue, size_t times) const;
     // Where mPlaced has them.
     Status setOperands(BoundLaunch& bound) const;
 

@@ -93,7 +93,13 @@ Result<std::optional<size_t>> Tuner::measure(const StepPlan::Environment& enviro
     for (size_t i = 0; i < variants.size(); ++i) {
         if (!times[i].ok()) {
             warn(variants[i], times[i].status());
-        } else if (!best.has_value() || times[i]->isLessThan(*times[*best])) {
+            continue;
+        }
+        if (logEnabled(LogLevel::VERBOSE)) {
+            log(LogLevel::VERBOSE, "GpuAcc measured " + variants[i].name + " for " + key + ": " +
+                                           times[i]->toString());
+        }
+        if (!best.has_value() || times[i]->isLessThan(*times[*best])) {
             best = i;
         }
     }
