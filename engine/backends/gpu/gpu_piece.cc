@@ -54,7 +54,7 @@ class GpuPiece final : public CompiledPiece {
     }
     Result<std::unique_ptr<PieceState>> makeState(const PieceResources& resources) const override {
         ChargedBuffer counters;
-        if (mParts->instructions.multipliesMatrices()) {
+        if (mParts->instructions.copies()) {
             HALYARD_ASSIGN_OR_RETURN(counters, ChargedBuffer::allocate(mParts->resources.memory,
                                                                        kCounters * sizeof(uint32_t),
                                                                        resources.deviceMemory));
@@ -103,7 +103,7 @@ std::map<LocalId, GpuPiece::Reading> GpuPiece::readingsOfConstants() const {
     return readings;
 }
 
-ProductTypes productTypesOf(const CompileArguments& arguments) {
+ProductTypes productTypesOf(const CompileArguments& arguments, bool mayRound) {
     ProductTypes types;
     for (const NodeId node : arguments.piece.nodes) {
         for (const TensorId input : arguments.graph->node(node).inputs) {
@@ -113,19 +113,19 @@ ProductTypes productTypesOf(const CompileArguments& arguments) {
             const DataType type = arguments.graph->tensor(input).type.type;
             types.bytes = types.bytes || isQuantized(type);
             types.halves = types.halves || type == DataType::FLOAT16;
-            types.roughFloats = types.roughFloats || type == DataType::FLOAT32;
+            const bool isFloat32 = type == DataType::FLOAT32;
+            types.roughFloats = types.roughFloats || (isFloat32 && mayRound);
+            types.exactFloats = types.exactFloats || (isFloat32 && !mayRound);
         }
     }
-    types.roughFloats =
-            types.roughFloats && (arguments.graph->relaxedFloat() || arguments.options.fastMath);
     return types;
 }
 
 Status GpuPiece::compile(const CompileArguments& arguments) {
     mParts->mayRound = arguments.graph->relaxedFloat() || arguments.options.fastMath;
-    mParts->instructions =
-            instructionsOf(productTypesOf(arguments), mParts->resources.device->facts(),
-                           mParts->resources.programs, arguments.blobs);
+    mParts->instructions = instructionsOf(productTypesOf(arguments, mParts->mayRound),
+                                          mParts->resources.device->facts(),
+                                          mParts->resources.programs, arguments.blobs);
     const std::vector<FusedNodes> fused =
             findFusions(*arguments.graph, arguments.piece, mParts->resources.device->facts());
     HALYARD_ASSIGN_OR_RETURN(mParts->layout, layOut(arguments.graph, arguments.piece, fused));

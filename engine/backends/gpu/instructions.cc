@@ -42,11 +42,11 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void attempt(__global i
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     SUM sum[4];
-    int is_right = 1;
-#ifdef MATRIX
     for (int i = 0; i < 4; ++i) {
         sum[i] = (SUM)i;
     }
+    int is_right = 1;
+#ifdef COPIES
     // By way of global memory; first some of it as what is not there.
     __global uint* const there = (__global uint*)result + 4;
     for (int i = lane; i < (16 + 8) * WORDS; i += 32) {
@@ -67,6 +67,8 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void attempt(__global i
     END_COPIES();
     WAIT_FOR_COPIES(0);
     barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+#ifdef MATRIX
     uint w[4];
     uint x[4];
     LOAD_TWO(w[0], w[1], LOCAL_ADDRESS(ws + lane % 8 * WORDS + lane / 8 % 2 * 4));
@@ -75,7 +77,6 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void attempt(__global i
                     FACTOR(w[1]));
 #else
     for (int i = 0; i < 4; ++i) {
-        sum[i] = (SUM)i;
         for (int at = 0; at < WORDS; ++at) {
             sum[i] = WORD_SUM(sum[i], xs[(four + i / 2 * 8) * WORDS + at],
                               ws[(2 * word + i % 2) * WORDS + at]);
@@ -110,6 +111,7 @@ struct Trial {
     int32_t pack = 1;
     bool isSigned = true;
     bool isMatrix = true;
+    bool copies = true;
 };
 
 bool succeeds(const Trial& trial, Programs& programs, const Blobs& blobs) {
@@ -117,9 +119,9 @@ bool succeeds(const Trial& trial, Programs& programs, const Blobs& blobs) {
                           define("W", trial.storage) + define("R", trial.storage) +
                           define("NEGATIVE", trial.isSigned ? "- 2" : "") +
                           VectorForm{.elements = 4 * trial.pack, .pack = trial.pack}.defines() +
-                          define("HAS_DP4A");
-    defines += trial.pack == 4 ? define("QUANTIZED") : "";
+                          (trial.pack == 4 ? define("HAS_DP4A") + define("QUANTIZED") : "");
     defines += trial.isMatrix ? define("MATRIX") : "";
+    defines += trial.copies ? define("COPIES") : "";
     return programs.attempt(kTrial, defines, blobs) == kAllItems;
 }
 
@@ -135,6 +137,7 @@ Instructions instructionsOf(const ProductTypes& types, const DeviceFacts& facts,
     if (facts.emulatesMatrices) {
         return {.emulated = true,
                 .dp4a = false,
+                .copiesOfFloats = true,
                 .matricesOfHalves = true,
                 .matricesOfRoughFloats = true,
                 .matricesOfBytes = true};
@@ -144,11 +147,16 @@ Instructions instructionsOf(const ProductTypes& types, const DeviceFacts& facts,
     }
     const auto can = [&](const Trial& trial) { return succeeds(trial, programs, blobs); };
     if (types.bytes) {
-        has.dp4a = can({.storage = "S8", .pack = 4, .isMatrix = false}) &&
-                   can({.storage = "U8", .pack = 4, .isSigned = false, .isMatrix = false});
+        has.dp4a = can({.storage = "S8", .pack = 4, .isMatrix = false, .copies = false}) &&
+                   can({.storage = "U8",
+                        .pack = 4,
+                        .isSigned = false,
+                        .isMatrix = false,
+                        .copies = false});
         has.matricesOfBytes = can({.storage = "S8", .pack = 4}) &&
                               can({.storage = "U8", .pack = 4, .isSigned = false});
     }
+    has.copiesOfFloats = types.exactFloats && can({.storage = "F32", .isMatrix = false});
     has.matricesOfHalves = types.halves && can({.storage = "F16", .pack = 2});
     has.matricesOfRoughFloats = types.roughFloats && can({.storage = "F32", .pack = 1});
     return has;

@@ -19,14 +19,16 @@ namespace halyard::engine::gpu {
 struct Instructions {
     bool emulated = false;          // as the items of a group can do it by themselves: for tests
     bool dp4a = false;              // four products of bytes, and their sum
+    bool copiesOfFloats = false;    // from global to local memory, while items go on
     bool matricesOfHalves = false;  // of float16, with sums of float32
     bool matricesOfRoughFloats = false;  // of float32, whose factors are rounded to eleven bits
     bool matricesOfBytes = false;        // of 8 bits, signed or not
 
-    bool multipliesMatrices() const {
-        return matricesOfHalves || matricesOfRoughFloats || matricesOfBytes;
+    // Whether rows can go to local memory by themselves, so that groups may share a tile.
+    bool copies() const {
+        return copiesOfFloats || matricesOfHalves || matricesOfRoughFloats || matricesOfBytes;
     }
-    bool any() const { return dp4a || multipliesMatrices(); }
+    bool any() const { return dp4a || copies(); }
     // For texts of kernels.
     std::string defines() const;
 };
@@ -36,6 +38,7 @@ struct ProductTypes {
     bool bytes = false;
     bool halves = false;
     bool roughFloats = false;
+    bool exactFloats = false;
 };
 
 // What the trials have shown, of this process or of one that has kept it, for these types.
@@ -53,16 +56,62 @@ Instructions instructionsOf(const ProductTypes& types, const DeviceFacts& facts,
 // which each item gets word `word` of row `four`; eight items each tell where the rows of one are,
 // by LOCAL_ADDRESS(). LOAD_TWO does so for two, and heeds the first 16 items alone.
 //
-// COPY(to, from, is_there, otherwise) copies a Vector from global to local memory while the item
-// goes on, or makes it one of words `otherwise`. Copies until END_COPIES() are a round;
-// WAIT_FOR_COPIES(but) waits for all rounds but the latest so many.
+// Where COPIES is defined: COPY(to, from, is_there, otherwise) copies a Vector from global to local
+// memory, of which `to` is a LOCAL_ADDRESS(), while the item goes on, or makes it one of words
+// `otherwise`. Copies until END_COPIES() are a round; WAIT_FOR_COPIES(but) waits for all rounds but
+// the latest so many. FENCE() keeps what the item writes to global memory in its order.
 //
 // With EMULATED items do without such instructions: they hand each other words through EXCHANGE,
 // which a kernel has behind its parameters, so that all items of a group have to be at it together.
 inline constexpr std::string_view kMatrixText = R"(
-#ifndef EMULATED
+#if !defined(EMULATED) || !defined(MATRIX)
 #define EXCHANGE
 #endif
+
+#if defined(COPIES) || defined(MATRIX)
+#ifdef EMULATED
+#define LocalAddress size_t
+#define LOCAL_ADDRESS(pointer) (size_t)(pointer)
+#else
+#define LocalAddress uint
+#define LOCAL_ADDRESS(pointer) (uint)(size_t)(pointer)
+#endif
+#endif
+
+#ifdef COPIES
+#ifdef EMULATED
+#define COPY(to, from, is_there, otherwise)                                                       \
+    for (int w = 0; w < VECTOR_WORDS; ++w) {                                                      \
+        ((__local uint*)(to))[w] = (is_there) ? ((const __global uint*)(from))[w] : (otherwise);  \
+    }
+#define END_COPIES()
+#define WAIT_FOR_COPIES(but)
+#define FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
+#else
+#if VECTOR_WORDS == 4
+#define COPY_INSTRUCTION "cp.async.cg.shared.global [%0], [%1], 16;"
+#define STORE_INSTRUCTION "st.shared.v4.b32 [%0], {%3, %3, %3, %3};"
+#elif VECTOR_WORDS == 2
+#define COPY_INSTRUCTION "cp.async.ca.shared.global [%0], [%1], 8;"
+#define STORE_INSTRUCTION "st.shared.v2.b32 [%0], {%3, %3};"
+#else
+#define COPY_INSTRUCTION "cp.async.ca.shared.global [%0], [%1], 4;"
+#define STORE_INSTRUCTION "st.shared.b32 [%0], %3;"
+#endif
+// Without a branch, so that what follows need not wait.
+#define COPY(to, from, is_there, otherwise) \
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p " COPY_INSTRUCTION \
+                 " @!p " STORE_INSTRUCTION " }" \
+                 : : "r"(to), "l"((size_t)(from)), "r"((int)(is_there)), "r"((uint)(otherwise)) \
+                 : "memory")
+#define END_COPIES() asm volatile("cp.async.commit_group;" : : : "memory")
+#define WAIT_FOR_COPIES(but) asm volatile("cp.async.wait_group %0;" : : "n"(but) : "memory")
+
+// What this item has written to global memory is there for whoever sees what it writes next.
+#define FENCE() asm volatile("membar.gl;" : : : "memory")
+#endif
+#endif
+
 #ifdef MATRIX
 #if PACK == 1
 #define ROUNDS_FACTORS 1
@@ -97,8 +146,6 @@ float word_sum(const float sum, const uint x, const uint w) {
                               WORD_OF(4 + k / 4, MY_LANE % 4 * 2 + c % 2, k));            \
         }                                                                                 \
     }
-#define LocalAddress size_t
-#define LOCAL_ADDRESS(pointer) (size_t)(pointer)
 #define LOADED(which)                                                                     \
     ((const __local uint*)rows_of[MY_LANE / 32 * 32 + (which) * 8 + MY_LANE % 32 / 4])    \
             [MY_LANE % 4]
@@ -112,13 +159,6 @@ float word_sum(const float sum, const uint x, const uint w) {
     LOAD_TWO(a, b, from);           \
     c = LOADED(2);                  \
     d = LOADED(3)
-#define COPY(to, from, is_there, otherwise)                                                       \
-    for (int w = 0; w < VECTOR_WORDS; ++w) {                                                      \
-        ((__local uint*)(to))[w] = (is_there) ? ((const __global uint*)(from))[w] : (otherwise);  \
-    }
-#define END_COPIES()
-#define WAIT_FOR_COPIES(but)
-#define FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #else
 #if defined(QUANTIZED)
 #define SHORT_U8 "u8"
@@ -140,36 +180,12 @@ float word_sum(const float sum, const uint x, const uint w) {
                  : IS_SUM(sum[0]), IS_SUM(sum[1]), IS_SUM(sum[2]), IS_SUM(sum[3]) \
                  : "r"(x0), "r"(x1), "r"(x2), "r"(x3), "r"(w0), "r"(w1))
 
-#define LocalAddress uint
-#define LOCAL_ADDRESS(pointer) (uint)(size_t)(pointer)
 #define LOAD_FOUR(a, b, c, d, from) \
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" \
                  : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "r"(from) : "memory")
 #define LOAD_TWO(a, b, from) \
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];" \
                  : "=r"(a), "=r"(b) : "r"(from) : "memory")
-
-#if VECTOR_WORDS == 4
-#define COPY_INSTRUCTION "cp.async.cg.shared.global [%0], [%1], 16;"
-#define STORE_INSTRUCTION "st.shared.v4.b32 [%0], {%3, %3, %3, %3};"
-#elif VECTOR_WORDS == 2
-#define COPY_INSTRUCTION "cp.async.ca.shared.global [%0], [%1], 8;"
-#define STORE_INSTRUCTION "st.shared.v2.b32 [%0], {%3, %3};"
-#else
-#define COPY_INSTRUCTION "cp.async.ca.shared.global [%0], [%1], 4;"
-#define STORE_INSTRUCTION "st.shared.b32 [%0], %3;"
-#endif
-// Without a branch, so that what follows need not wait.
-#define COPY(to, from, is_there, otherwise) \
-    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p " COPY_INSTRUCTION \
-                 " @!p " STORE_INSTRUCTION " }" \
-                 : : "r"(to), "l"((size_t)(from)), "r"((int)(is_there)), "r"((uint)(otherwise)) \
-                 : "memory")
-#define END_COPIES() asm volatile("cp.async.commit_group;" : : : "memory")
-#define WAIT_FOR_COPIES(but) asm volatile("cp.async.wait_group %0;" : : "n"(but) : "memory")
-
-// What this item has written to global memory is there for whoever sees what it writes next.
-#define FENCE() asm volatile("membar.gl;" : : : "memory")
 #endif
 
 #ifdef ROUNDS_FACTORS

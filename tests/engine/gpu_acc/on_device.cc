@@ -94,8 +94,8 @@ OneNode graphOf(const NodeDescriptor& descriptor, const std::vector<std::optiona
         one.piece.outputs.push_back(node.outputs.back());
     }
     one.graph->addNode(node);
-    // Strict float32 has no instructions.
-    one.graph->setRelaxedFloat(setting.products.emulates);
+    // Strict float32 has no instructions for matrices.
+    one.graph->setRelaxedFloat(setting.products.emulates && !setting.products.isStrict);
     return one;
 }
 

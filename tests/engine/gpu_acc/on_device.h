@@ -36,15 +36,19 @@ struct Products {
     bool byTiles = false;
     int form = -1;          // of tiles: this one, or the best
     bool emulates = false;  // instructions for matrices that the device does not have
+    bool isStrict = false;  // float32 is not rounded for them
 
     static const Products BY_TILES;
     static const Products BY_ELEMENTS;
     static const Products BY_MATRICES;
+    static const Products BY_COPIES;
     auto operator<=>(const Products&) const = default;
 };
 inline constexpr Products Products::BY_TILES = {.byTiles = true};
 inline constexpr Products Products::BY_ELEMENTS = {};
 inline constexpr Products Products::BY_MATRICES = {.byTiles = true, .emulates = true};
+inline constexpr Products Products::BY_COPIES = {
+        .byTiles = true, .emulates = true, .isStrict = true};
 // As many as a process has devices for; beyond the last it is the last again.
 inline constexpr int kTileForms = 8;
 

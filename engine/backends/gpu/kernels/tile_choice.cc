@@ -16,6 +16,11 @@ constexpr std::array kForms = {
         TileForm{32, 32, 4, 64, 4, 4}, TileForm{32, 16, 8, 64, 4, 4},
         TileForm{16, 32, 8, 64, 4, 4}, TileForm{16, 16, 8, 128, 2, 4},
 };
+// The same where rows go to local memory by themselves: shorter, with more of them on their way.
+constexpr std::array kCopyingForms = {
+        TileForm{64, 64, 1, 16, 4, 4}, TileForm{64, 32, 2, 32, 4, 4}, TileForm{32, 32, 4, 32, 4, 4},
+        TileForm{32, 16, 8, 64, 4, 4}, TileForm{16, 32, 8, 64, 4, 4}, TileForm{16, 16, 8, 64, 2, 4},
+};
 // Few, as each is a program of its own.
 constexpr std::array kMatrixForms = {
         TileForm{64, 64, 2, 32, 2, 4},
@@ -24,26 +29,44 @@ constexpr std::array kMatrixForms = {
         TileForm{16, 16, 8, 64, 1, 2},
 };
 // Behind these come depthwise convolutions.
-constexpr std::array kExpansionForms = {
+constexpr std::array kWindowedForms = {
         TileForm{128, 32, 1, 32, 4, 4},
         TileForm{96, 32, 1, 32, 3, 4},
         TileForm{64, 32, 2, 32, 4, 4},
         TileForm{96, 16, 2, 32, 3, 4},
 };
-constexpr std::array kMatrixExpansionForms = {
+constexpr std::array kCopyingWindowedForms = {
+        TileForm{128, 32, 1, 16, 4, 4},
+        TileForm{96, 32, 1, 16, 3, 4},
+        TileForm{64, 32, 2, 32, 4, 4},
+        TileForm{96, 16, 2, 16, 3, 4},
+};
+constexpr std::array kMatrixWindowedForms = {
         TileForm{128, 32, 1, 32, 2, 2},
         TileForm{96, 32, 1, 32, 3, 1},
         TileForm{64, 32, 1, 32, 1, 2},
         TileForm{96, 16, 2, 32, 3, 1},
 };
 
+// By what brings rows and multiplies them.
+struct Forms {
+    std::span<const TileForm> any;
+    std::span<const TileForm> copying;
+    std::span<const TileForm> ofMatrices;
+};
+constexpr Forms kProductForms = {
+        .any = kForms, .copying = kCopyingForms, .ofMatrices = kMatrixForms};
+constexpr Forms kExpansionForms = {.any = kWindowedForms,
+                                   .copying = kCopyingWindowedForms,
+                                   .ofMatrices = kMatrixWindowedForms};
+
 }  // namespace
 
 std::string TileChoice::defines(const StepPlan& step, const Geometry& geometry) const {
     std::string text = define("TM", form.pixels) + define("TN", form.channels) +
                        define("SLICES", form.slices) + define("ROW", form.words) +
-                       define("BUFFERS", form.buffers(step.facts().localBytes, copies()));
-    text += copies() ? define("COPIES") : "";
+                       define("BUFFERS", form.buffers(step.facts().localBytes, copies));
+    text += copies ? define("COPIES") : "";
     text += splits > 1 ? define("SPLITS") : "";
     if (isMatrix) {
         text += define("MATRIX") + define("WARP_TILES_M", form.itemPixels) +
@@ -95,6 +118,7 @@ TileForm fitted(TileForm form, const VectorForm& vectors, bool isMatrix, int32_t
 // What was seen on an H100, and does for others: how long memory takes to answer, what a group
 // needs to begin and to end, and products of words in a cycle.
 constexpr double kLatency = 700;
+constexpr double kRoundsAhead = 3;  // where copies are on their way while others are at work
 constexpr double kEnds = 1500;
 constexpr double kWordsPerCycle = 64;
 constexpr int64_t kResidentGroups = 4;
@@ -117,14 +141,15 @@ double cyclesOf(const TileChoice& choice, const Geometry& geometry, uint32_t com
     const double tile = static_cast<double>(form.pixels) * form.channels;
     const int64_t each = partsOf(choice.groups * choice.splits, computeUnits);
     const auto waves = static_cast<double>(partsOf(each, kResidentGroups));
+    const double shares =
+            choice.splits == 1 ? 0 : kSplitCycles + choice.splits * tile * 4 / kSplitBytesPerCycle;
     if (!choice.isMatrix) {
         const double compute = rounds * form.words * tile / kWordsPerCycle;
-        return waves * (rounds * kLatency + kEnds + tile / kTileItems * 20) +
+        const double waits = choice.copies ? 1 + (rounds - 1) / kRoundsAhead : rounds;
+        return waves * (waits * kLatency + kEnds + tile / kTileItems * 20) + shares +
                static_cast<double>(each) * compute;
     }
     const double bytes = static_cast<double>(form.pixels + form.channels) * form.words * 4;
-    const double shares =
-            choice.splits == 1 ? 0 : kSplitCycles + choice.splits * tile * 4 / kSplitBytesPerCycle;
     return waves * kMatrixEnds + shares +
            static_cast<double>(each) * (rounds * (bytes / kBytesPerCycle + kRoundCycles) +
                                         tile / kTileItems * kSumsCycles);
@@ -136,7 +161,7 @@ void addSplits(std::vector<TileChoice>& choices, const Geometry& geometry, uint3
     const size_t count = choices.size();
     for (size_t i = 0; i < count; ++i) {
         TileChoice split = choices[i];
-        if (!split.copies() || split.groups < 1 || split.groups > int64_t{kCounters}) {
+        if (!split.copies || split.groups < 1 || split.groups > int64_t{kCounters}) {
             continue;
         }
         const int64_t rounds = partsOf(split.words(geometry), split.form.words);
@@ -153,14 +178,13 @@ void addSplits(std::vector<TileChoice>& choices, const Geometry& geometry, uint3
 }
 
 bool fits(const TileChoice& choice, const DeviceFacts& facts) {
-    return choice.form.localBytes(choice.copies() ? 2 : 1) <= facts.localBytes;
+    return choice.form.localBytes(choice.copies ? 2 : 1) <= facts.localBytes;
 }
 
 // Those of the forms that `complete` makes a choice of, the best first.
 template <typename Complete>
-std::vector<TileChoice> choicesOf(const StepPlan& step, std::span<const TileForm> forms,
-                                  std::span<const TileForm> matrixForms, const Geometry& geometry,
-                                  Complete complete) {
+std::vector<TileChoice> choicesOf(const StepPlan& step, const Forms& forms,
+                                  const Geometry& geometry, Complete complete) {
     const bool isMatrix = usesMatrix(step);
     VectorForm vectors = vectorFormFor(step.input(0).type, geometry.groupDepth, isMatrix);
     if (vectors.elements == 1) {
@@ -168,10 +192,14 @@ std::vector<TileChoice> choicesOf(const StepPlan& step, std::span<const TileForm
         vectors.gathers = true;
     }
     std::vector<TileChoice> choices;
-    for (const TileForm& form : isMatrix ? matrixForms : forms) {
+    const bool copies = isMatrix ? !vectors.gathers || vectors.pack == 1
+                                 : step.instructions().copiesOfFloats &&
+                                           step.input(0).type == DataType::FLOAT32;
+    for (const TileForm& form : isMatrix ? forms.ofMatrices : copies ? forms.copying : forms.any) {
         TileChoice choice = {.form = fitted(form, vectors, isMatrix, geometry.products()),
                              .vectors = vectors,
-                             .isMatrix = isMatrix};
+                             .isMatrix = isMatrix,
+                             .copies = copies};
         if (fits(choice, step.facts()) && complete(choice)) {
             choice.cycles += cyclesOf(choice, geometry, step.facts().computeUnits);
             choices.push_back(choice);
@@ -233,7 +261,7 @@ bool layTiles(TileChoice& choice, const Geometry& geometry, const Geometry& wind
 
 std::vector<TileChoice> productChoices(const StepPlan& step, const Geometry& geometry) {
     std::vector<TileChoice> choices =
-            choicesOf(step, kForms, kMatrixForms, geometry, [&](TileChoice& each) {
+            choicesOf(step, kProductForms, geometry, [&](TileChoice& each) {
                 each.groups = partsOf(geometry.pixels, each.form.pixels) *
                               partsOf(geometry.channelsPerGroup, each.form.channels) *
                               geometry.groups();
@@ -246,7 +274,7 @@ std::vector<TileChoice> productChoices(const StepPlan& step, const Geometry& geo
 
 std::vector<TileChoice> expansionChoices(const StepPlan& step, const Geometry& geometry,
                                          const Geometry& window) {
-    return choicesOf(step, kExpansionForms, kMatrixExpansionForms, geometry,
+    return choicesOf(step, kExpansionForms, geometry,
                      [&](TileChoice& each) { return layTiles(each, geometry, window); });
 }
 
@@ -255,7 +283,7 @@ bool fitsExpansion(const Shape& filter, const Window2d& window) {
     const int64_t reachW = int64_t{filter[2] - 1} * window.dilationW + 1;
     // Of a tile of two pixels by two, at the least.
     return (reachH + window.strideH) * (reachW + window.strideW) <=
-           std::ranges::min(kExpansionForms, {}, &TileForm::pixels).pixels;
+           std::ranges::min(kWindowedForms, {}, &TileForm::pixels).pixels;
 }
 
 }  // namespace halyard::engine::gpu

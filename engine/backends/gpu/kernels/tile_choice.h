@@ -74,13 +74,12 @@ struct TileChoice {
     TileForm form;
     VectorForm vectors;
     bool isMatrix = false;
-    int64_t groups = 0;  // without what they share
-    int32_t splits = 1;  // groups that share a tile
+    bool copies = false;  // rows go to local memory as they are, by themselves
+    int64_t groups = 0;   // without what they share
+    int32_t splits = 1;   // groups that share a tile
     double cycles = 0;
     DepthwiseWindow window = {};  // with a depthwise convolution behind them
 
-    // Whether rows go to local memory as they are, by the device's own copies.
-    bool copies() const { return isMatrix && (!vectors.gathers || vectors.pack == 1); }
     std::string defines(const StepPlan& step, const Geometry& geometry) const;
     std::string name() const;
     int64_t words(const Geometry& geometry) const {

@@ -333,6 +333,10 @@ UNROLL
             }
         }
 #else
+#ifdef COPIES
+        const __local uint* const xs = room + full * TILE_WORDS;
+        const __local uint* const ws = xs + TM * ROW_WORDS;
+#endif
         ADD_PRODUCTS(xs, ws)
 #endif
         move_rows(&rows);
