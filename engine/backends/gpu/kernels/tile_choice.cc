@@ -105,11 +105,10 @@ bool usesMatrix(const StepPlan& step) {
 
 // Rows that are shorter than a form's take fewer words at a time. Not so where words that are not
 // there take next to nothing: fewer programs are then built.
-TileForm fitted(TileForm form, const VectorForm& vectors, bool isMatrix, int32_t products) {
-    const int32_t least = 4 * form.slices;
-    const int64_t rowWords = partsOf(products, vectors.pack);
+TileForm fitted(TileForm form, const VectorForm& vectors, bool isMatrix, int64_t words) {
+    const int32_t least = (isMatrix ? 8 : 4) * form.slices;
     form.words = std::min(form.words, kTileItems * vectors.elements / vectors.pack);
-    while (!isMatrix && form.words > least && form.words / 2 >= rowWords) {
+    while ((!isMatrix || vectors.gathers) && form.words > least && form.words / 2 >= words) {
         form.words /= 2;
     }
     return form;
@@ -196,7 +195,7 @@ std::vector<TileChoice> choicesOf(const StepPlan& step, const Forms& forms,
                                  : step.instructions().copiesOfFloats &&
                                            step.input(0).type == DataType::FLOAT32;
     for (const TileForm& form : isMatrix ? forms.ofMatrices : copies ? forms.copying : forms.any) {
-        TileChoice choice = {.form = fitted(form, vectors, isMatrix, geometry.products()),
+        TileChoice choice = {.form = fitted(form, vectors, isMatrix, rowWords(geometry, vectors)),
                              .vectors = vectors,
                              .isMatrix = isMatrix,
                              .copies = copies};

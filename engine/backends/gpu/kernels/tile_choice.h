@@ -25,6 +25,18 @@ inline int64_t partsOf(int64_t all, int64_t each) {
     return (all + each - 1) / each;
 }
 
+// Of a row of products, as kTileRowsText has them.
+inline int64_t rowWords(const Geometry& geometry, const VectorForm& vectors) {
+    if (!vectors.gathers) {
+        return partsOf(geometry.products(), vectors.pack);
+    }
+    // Each part begins with a word of its own.
+    const bool isWhole = geometry.groupDepth == geometry.depth && geometry.dilationW == 1;
+    const int64_t parts = int64_t{geometry.filterH} * (isWhole ? 1 : geometry.filterW);
+    const int64_t part = int64_t{geometry.groupDepth} * (isWhole ? geometry.filterW : 1);
+    return parts * partsOf(part, vectors.pack);
+}
+
 // A copy of the kernel's struct.
 struct DepthwiseWindow {
     int32_t strideH = 1;
@@ -82,9 +94,7 @@ struct TileChoice {
 
     std::string defines(const StepPlan& step, const Geometry& geometry) const;
     std::string name() const;
-    int64_t words(const Geometry& geometry) const {
-        return partsOf(geometry.products(), vectors.pack);
-    }
+    int64_t words(const Geometry& geometry) const { return rowWords(geometry, vectors); }
     // Elements of its rows that one of those has who share a tile.
     int32_t splitLength(const Geometry& geometry) const {
         const int64_t rounds = partsOf(words(geometry), form.words);

@@ -66,6 +66,12 @@ typedef struct {
     , IN(pv), IN(window_bias), IN(window_multipliers), const Window d, \
             const SumNumbers window_numbers
 
+// Of bytes `weights` are without their zero point, and `start` is less x's for each of them.
+#ifdef QUANTIZED
+#define ADD_TAP(sum, x, w) (sum) + (uint)((x) * (w))
+#else
+#define ADD_TAP(sum, x, w) ADD(sum, x, w)
+#endif
 VALUE(R) depthwise(const __local VALUE(X)* values, const VALUE(V)* weights, const SUM start,
                    const float multiplier, const Window d, const SumNumbers numbers) {
     SUM sum = start;
@@ -73,8 +79,8 @@ UNROLL
     for (int i = 0; i < FILTER_H; ++i) {
 UNROLL
         for (int j = 0; j < FILTER_W; ++j) {
-            sum = ADD(sum, values[(i * d.dilation_h * d.halo_w + j * d.dilation_w) * SUM_ROW],
-                      weights[i * FILTER_W + j]);
+            sum = ADD_TAP(sum, values[(i * d.dilation_h * d.halo_w + j * d.dilation_w) * SUM_ROW],
+                          weights[i * FILTER_W + j]);
         }
     }
     return FINISH_WITH(sum, multiplier);
@@ -148,12 +154,16 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void multiply_tiled(
     BIND_IN(V, pv);
     BIND_IN(BIAS, window_bias);
     BIND_IN(F32, window_multipliers);
-    const SUM window_start = START_OF(window_bias, channel);
+    SUM window_start = START_OF(window_bias, channel);
     const float window_multiplier = MULTIPLIER(window_multipliers, window_numbers, channel);
     VALUE(V) weights[FILTER_H * FILTER_W];
 UNROLL
     for (int i = 0; i < FILTER_H * FILTER_W; ++i) {
         weights[i] = LOAD(V, pv, i * g.channels + channel);
+#ifdef QUANTIZED
+        weights[i] -= window_numbers.weight_zero;
+        window_start -= (uint)(window_numbers.x_zero * weights[i]);
+#endif
     }
 #endif
 
