@@ -35,7 +35,7 @@ inline constexpr DataType kReals[] = {DataType::FLOAT32, DataType::FLOAT16, Data
 struct Products {
     bool byTiles = false;
     int form = -1;          // of tiles: this one, or the best
-    bool emulates = false;  // instructions for matrices that the device does not have
+    bool emulates = false;  // instructions for matrices, by what PoCL has
     bool isStrict = false;  // float32 is not rounded for them
 
     static const Products BY_TILES;

@@ -90,10 +90,11 @@ int scale(int sum, const MatrixNumbers numbers) {
     return (int)(product < 0 ? -magnitude : magnitude);
 }
 
+#define WEIGHT_ZERO numbers.weight_zero
 #if defined(QUANTIZED)
 #define SUM uint
 #define ADD(sum, x, y) \
-    (sum) + (uint)(((x) - numbers.x_zero) * ((y) - numbers.weight_zero))
+    (sum) + (uint)(((x) - numbers.x_zero) * ((y) - WEIGHT_ZERO))
 #define FINISH(sum) \
     (int)clamp((long)scale((int)(sum), numbers) + numbers.zero, (long)numbers.least, \
                (long)numbers.most)

@@ -224,7 +224,7 @@ UNROLL
 #ifdef QUANTIZED
 #ifdef MATRIX
     // One warp adds up what several multiply.
-    const bool adds_x = numbers.weight_zero != 0 && n == 0;
+    const bool adds_x = WEIGHT_ZERO != 0 && n == 0;
     const bool adds_w = numbers.x_zero != 0 && m == 0;
     uint x_sum[WARP_TILES_M][2];
     uint w_sum[WARP_TILES_N];
@@ -282,7 +282,7 @@ UNROLL
             if (BRINGS(rows.row + i * ROWS_APART, TM)) {
                 KEEP(xs + (rows.row + i * ROWS_APART) * ROW_WORDS, my_vector, next_x[i]);
 #if defined(QUANTIZED) && !defined(MATRIX)
-                x_sum[i] += ROW_SUM(X, next_x[i]);
+                x_sum[i] += WEIGHT_ZERO != 0 ? ROW_SUM(X, next_x[i]) : 0;
 #endif
             }
         }

@@ -98,7 +98,7 @@ uint dot4(const uint x, const uint w, const uint sum) {
 // The sum of the products without their zero points to that with them.
 #define WITH_ZEROS(sum, length, x_sum, w_sum) \
     ((sum) - (uint)numbers.x_zero * (uint)(w_sum) + \
-     (uint)numbers.weight_zero * ((uint)(length) * (uint)numbers.x_zero - (uint)(x_sum)))
+     (uint)WEIGHT_ZERO * ((uint)(length) * (uint)numbers.x_zero - (uint)(x_sum)))
 #else
 #define WORD_SUM(sum, x, w) multiply_add(as_float(x), as_float(w), sum)
 #endif

@@ -32,8 +32,10 @@ std::string Geometry::toString() const {
 
 std::string storageDefines(const StepPlan& step) {
     const DataType x = step.input(0).type;
-    return define("X", storageOf(x)) + define("W", storageOf(step.input(1).type)) +
-           define("R", storageOf(step.output().type)) + (isFloat(x) ? "" : define("QUANTIZED"));
+    const DataType weights = step.input(1).type;
+    return define("X", storageOf(x)) + define("W", storageOf(weights)) +
+           define("R", storageOf(step.output().type)) + (isFloat(x) ? "" : define("QUANTIZED")) +
+           (weights == DataType::QUANT8_SYMM_PER_CHANNEL ? define("WEIGHT_ZERO", 0) : "");
 }
 
 WeightedSum weightedSumOf(StepPlan& step, Activation activation, size_t which) {

@@ -36,8 +36,8 @@ struct WeightedSum {
 // Of node `which` of the step.
 WeightedSum weightedSumOf(StepPlan& step, Activation activation, size_t which = 0);
 
-// How a kernel's x, weights and output are stored, and whether sums are those of bytes: X, W, R and
-// QUANTIZED.
+// How a kernel's x, weights and output are stored, whether sums are those of bytes, and the weights'
+// zero point where their type says it: X, W, R, QUANTIZED and WEIGHT_ZERO.
 std::string storageDefines(const StepPlan& step);
 
 std::string define(std::string_view name, std::string_view value = "1");
@@ -94,12 +94,16 @@ typedef struct {
     int multiplier_stride;
 } SumNumbers;
 
+#ifndef WEIGHT_ZERO
+#define WEIGHT_ZERO numbers.weight_zero
+#endif
+
 #ifdef QUANTIZED
 #define SUM uint
 #define BIAS I32
 #define START_OF(bias, channel) (uint)bias[channel]
 #define ADD(sum, x, w) \
-    (sum) + (uint)(((x) - numbers.x_zero) * ((w) - numbers.weight_zero))
+    (sum) + (uint)(((x) - numbers.x_zero) * ((w) - WEIGHT_ZERO))
 #define MULTIPLIER(multipliers, numbers, channel) \
     multipliers[(channel) * numbers.multiplier_stride]
 #define FINISH_WITH(sum, multiplier) \
