@@ -5,9 +5,9 @@
 
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/map.h"
+#include "engine/backends/gpu/kernels/mean.h"
 #include "engine/backends/gpu/kernels/reduction.h"
 #include "engine/graph/shape_inference.h"
-#include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/requantize.h"
 
@@ -28,18 +28,14 @@ struct Numbers {
     int32_t top = 0;
     int32_t left = 0;
     int32_t pixels = 0;
-    int32_t least = 0;
-    int32_t most = 0;
     int32_t xZero = 0;
     int32_t zero = 0;
-    float low = 0.0F;
-    float high = 0.0F;
-    float ratio = 0.0F;  // of the input's scale to the output's
+    float ratio = 0.0F;     // of the input's scale to the output's
+    MeanNumbers mean = {};  // of a window that hangs over no edge
 };
 
-// Means of bytes round as quantized_mean.h has it, or in the input's own steps, halves away from
-// zero, where the output has the same ones.
 constexpr KernelFamily kPool = {.kernel = "pool",
+                                .shared = {kMeanText},
                                 .text = R"(
 typedef struct {
     int height;
@@ -54,13 +50,10 @@ typedef struct {
     int top;
     int left;
     int pixels;
-    int least;
-    int most;
     int x_zero;
     int zero;
-    float low;
-    float high;
     float ratio;
+    MeanNumbers mean;
 } Numbers;
 
 __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void pool(
@@ -103,23 +96,20 @@ __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void pool(
             ++count;
         }
     }
-#if defined(QUANTIZED) && defined(AVERAGE)
-#ifdef SAME_STEPS
-    const long half_count = sum > 0 ? count / 2 : -(count / 2);
-    const int result = clamp((int)((sum + half_count) / count), n.least, n.most);
-#else
-    const float multiplier = n.ratio * divide(1.0f, (float)count);
-    const float bias = (float)n.zero - (float)((long)count * n.x_zero) * multiplier;
-    const int result = round_and_clamp((float)sum * multiplier + bias, 0, n.least, n.most);
+#ifdef AVERAGE
+    MeanNumbers mean = n.mean;
+    mean.count = count;
+#ifdef MEAN_OF_BYTES
+    mean.multiplier = n.ratio * divide(1.0f, (float)count);
+    mean.bias = (float)n.zero - (float)((long)count * n.x_zero) * mean.multiplier;
 #endif
+    const VALUE(X) result = MEAN(sum, mean);
 #elif defined(QUANTIZED)
-    const int result = clamp(largest, n.least, n.most);
+    const int result = clamp(largest, n.mean.least, n.mean.most);
 #elif defined(L2)
-    const float result = between(sqrt(sum / (float)count), n.low, n.high);
-#elif defined(AVERAGE)
-    const float result = between(sum / (float)count, n.low, n.high);
+    const float result = between(sqrt(sum / (float)count), n.mean.low, n.mean.high);
 #else
-    const float result = between(largest, n.low, n.high);
+    const float result = between(largest, n.mean.low, n.mean.high);
 #endif
     STORE(X, pr, at, result);
 }
@@ -148,12 +138,10 @@ Status plan(const Pool2d& node, StepPlan& step) {
     HALYARD_ASSIGN_OR_RETURN(
             const ResolvedWindow resolved,
             resolveWindow(node.window, x.shape[1], x.shape[2], node.filterH, node.filterW));
-    const bool isWhole = node.filterH == x.shape[1] && node.filterW == x.shape[2] &&
-                         output.shape[1] == 1 && output.shape[2] == 1 && resolved.top == 0 &&
-                         resolved.left == 0;
-    if (isWhole && node.function == Pool2d::Function::AVERAGE && isFloat(x.type) &&
+    const Mean mean = meanOf(node, x, output, int64_t{node.filterH} * node.filterW);
+    if (isFloat(x.type) && isMeanOfPictures(node, x.shape, output.shape) &&
         hasColumns(step.facts())) {
-        return addMeanOfPictures(step, rangeOf(node.activation));
+        return addMeanOfPictures(step, mean);
     }
     Numbers n = {.height = x.shape[1],
                  .width = x.shape[2],
@@ -173,21 +161,14 @@ Status plan(const Pool2d& node, StepPlan& step) {
     } else if (node.function == Pool2d::Function::L2) {
         defines += "#define L2 1\n";
     }
-    const RealRange real = rangeOf(node.activation);
-    n.low = real.low;
-    n.high = real.high;
     if (isQuantized(x.type)) {
         defines += "#define QUANTIZED 1\n";
-        if (x.quantization == output.quantization) {
-            defines += "#define SAME_STEPS 1\n";
-        }
-        const QuantizedRange range = rangeOf(node.activation, output);
-        n.least = range.low;
-        n.most = range.high;
         n.xZero = x.quantization.zeroPoint;
         n.zero = output.quantization.zeroPoint;
         n.ratio = x.quantization.scale / output.quantization.scale;
     }
+    defines += mean.defines;
+    n.mean = mean.numbers;
     HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kPool, defines));
     launch->with(step.in(0)).with(step.out()).with(n);
     launch->items = {static_cast<size_t>(n.depth), static_cast<size_t>(n.pixels), 1};

@@ -9,51 +9,40 @@
 
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/map.h"
+#include "engine/backends/gpu/kernels/mean.h"
 #include "engine/backends/gpu/kernels/reduction.h"
 #include "engine/backends/gpu/kernels/rows.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/graph/steering_input.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/index_walk.h"
-#include "engine/numerics/quantized_mean.h"
+#include "engine/numerics/requantize.h"
 
 namespace halyard::engine::gpu {
 namespace {
 
 // A copy of the kernel's struct.
 struct Numbers {
-    int32_t count = 0;  // elements that become one
     float scale = 1.0F;
     int32_t zero = 0;
     float outputScale = 1.0F;
     int32_t outputZero = 0;
-    int32_t least = 0;
-    int32_t most = 0;
-    float multiplier = 0.0F;  // quantized_mean.h
-    float bias = 0.0F;
-    float low = 0.0F;  // of a pooling's results
-    float high = 0.0F;
+    MeanNumbers mean = {};  // of as many elements as become one, whatever that is
 };
 
 constexpr std::string_view kNumbersText = R"(
 typedef struct {
-    int count;
     float scale;
     int zero;
     float output_scale;
     int output_zero;
-    int least;
-    int most;
-    float multiplier;
-    float bias;
-    float low;
-    float high;
+    MeanNumbers mean;
 } Numbers;
 )";
 
 // Walks: KEPT axes of x that tell where an output's elements begin, FOLDED ones that run over them.
 constexpr RowFamilies kReduce =
-        forRows({.kernel = "reduce", .shared = {kRowsText, kNumbersText}, .text = R"(
+        forRows({.kernel = "reduce", .shared = {kRowsText, kMeanText, kNumbersText}, .text = R"(
 typedef struct {
     int kept_extent[KEPT];
     int kept_stride[KEPT];
@@ -75,7 +64,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void reduce(
         rest /= walk.kept_extent[axis];
     }
     SUM a = NOTHING;
-    for (int i = LANE; i < n.count; i += ITEMS) {
+    for (int i = LANE; i < n.mean.count; i += ITEMS) {
         int left = i;
         int at = first;
         for (int axis = FOLDED - 1; axis >= 0; --axis) {
@@ -98,7 +87,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void reduce(
 constexpr size_t kColumnChannels = 32;
 constexpr size_t kColumnItems = 8;
 constexpr KernelFamily kColumns = {.kernel = "reduce_columns",
-                                   .shared = {kNumbersText},
+                                   .shared = {kMeanText, kNumbersText},
                                    .text = R"(
 #define CHANNELS 32
 #define SHARES 8
@@ -114,8 +103,8 @@ __kernel __attribute__((reqd_work_group_size(CHANNELS, SHARES, 1))) void reduce_
     const int share = (int)get_local_id(1);
     SUM a = NOTHING;
     if (channel < channels) {
-        for (int i = share; i < n.count; i += SHARES) {
-            const VALUE(X) x = LOAD(X, px, (picture * n.count + i) * channels + channel);
+        for (int i = share; i < n.mean.count; i += SHARES) {
+            const VALUE(X) x = LOAD(X, px, (picture * n.mean.count + i) * channels + channel);
             const SUM b = ELEMENT_OF(x);
             a = COMBINE;
         }
@@ -209,17 +198,14 @@ struct Fold {
 Fold foldOf(Reduce::Function function, bool isQuantizedMean) {
     switch (function) {
         case Reduce::Function::MEAN:
-            return isQuantizedMean
-                           ? Fold{.sum = "long",
-                                  .combine = "a + b",
-                                  .nothing = "0",
-                                  .element = "(long)x",
-                                  .finish =
-                                          "round_and_clamp((float)a * n.multiplier + n.bias, 0,"
-                                          " n.least, n.most)"}
-                           : Fold{.combine = "a + b",
-                                  .nothing = "0.0f",
-                                  .finish = "a / (float)n.count"};
+            return isQuantizedMean ? Fold{.sum = "long",
+                                          .combine = "a + b",
+                                          .nothing = "0",
+                                          .element = "(long)x",
+                                          .finish = "MEAN(a, n.mean)"}
+                                   : Fold{.combine = "a + b",
+                                          .nothing = "0.0f",
+                                          .finish = "MEAN(a, n.mean)"};
         case Reduce::Function::SUM:
             return {.combine = "a + b", .nothing = "0.0f"};
         case Reduce::Function::PROD:
@@ -257,7 +243,7 @@ Status addColumns(StepPlan& step, const std::string& defines, int32_t channels, 
     launch->with(step.in(0)).with(step.out()).with(channels).with(n);
     launch->items = {static_cast<size_t>(channels), kColumnItems,
                      results / static_cast<size_t>(channels)};
-    launch->work = results * (static_cast<uint64_t>(n.count) * 4 + 64);
+    launch->work = results * (static_cast<uint64_t>(n.mean.count) * 4 + 64);
     return {};
 }
 
@@ -280,12 +266,10 @@ bool hasColumns(const DeviceFacts& facts) {
     return facts.groupSize >= kColumnChannels * kColumnItems;
 }
 
-Status addMeanOfPictures(StepPlan& step, RealRange range) {
-    const Shape& x = step.input(0).shape;
-    Fold fold = foldOf(Reduce::Function::MEAN, false);
-    fold.finish = "between(a / (float)n.count, n.low, n.high)";
-    const Numbers n = {.count = x[1] * x[2], .low = range.low, .high = range.high};
-    return addColumns(step, definesOf(fold, step), x[3], n);
+Status addMeanOfPictures(StepPlan& step, const Mean& mean) {
+    const std::string defines =
+            definesOf(foldOf(Reduce::Function::MEAN, false), step) + mean.defines;
+    return addColumns(step, defines, step.input(0).shape[3], {.mean = mean.numbers});
 }
 
 Status supports(const Reduce& node, const Graph& graph, const Node& whole,
@@ -315,20 +299,16 @@ Status plan(const Reduce& node, StepPlan& step) {
     for (size_t axis = 0; axis < x.shape.rank(); ++axis) {
         count *= reduced[axis] ? x.shape[axis] : 1;
     }
-    Numbers n = {.count = static_cast<int32_t>(count)};
+    const Mean mean = meanOf(node, x, output, count);
+    Numbers n = {.mean = mean.numbers};
     const bool isBytes = isQuantized(x.type);
     if (isBytes) {
         n.scale = x.quantization.scale;
         n.zero = x.quantization.zeroPoint;
         n.outputScale = output.quantization.scale;
         n.outputZero = output.quantization.zeroPoint;
-        n.least = minValue(output.type);
-        n.most = maxValue(output.type);
-        const QuantizedMean mean(x.quantization, output.quantization, count);
-        n.multiplier = mean.multiplier();
-        n.bias = mean.bias();
     }
-    std::string defines = definesOf(foldOf(node.function, isBytes), step);
+    std::string defines = definesOf(foldOf(node.function, isBytes), step) + mean.defines;
     const int32_t channels = channelsOf(kept, folded);
     if (channels != 0 && hasColumns(step.facts())) {
         return addColumns(step, defines, channels, n);

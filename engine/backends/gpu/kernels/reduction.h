@@ -4,9 +4,9 @@
 
 #pragma once
 
+#include "engine/backends/gpu/kernels/mean.h"
 #include "engine/backends/gpu/step_plan.h"
 #include "engine/base/status.h"
-#include "engine/numerics/activation_range.h"
 
 namespace halyard::engine::gpu {
 
@@ -14,7 +14,7 @@ namespace halyard::engine::gpu {
 bool hasColumns(const DeviceFacts& facts);
 
 // On such a device: the mean over height and width of the step's input, of floats [N, H, W, C],
-// limited to the range.
-Status addMeanOfPictures(StepPlan& step, RealRange range);
+// by the rule of `mean`.
+Status addMeanOfPictures(StepPlan& step, const Mean& mean);
 
 }  // namespace halyard::engine::gpu
