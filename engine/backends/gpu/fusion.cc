@@ -11,7 +11,10 @@
 #include <utility>
 #include <variant>
 
+#include "engine/backends/gpu/kernels/convolution.h"
+#include "engine/backends/gpu/kernels/mean.h"
 #include "engine/backends/gpu/kernels/stages.h"
+#include "engine/backends/gpu/kernels/tile_choice.h"
 #include "engine/backends/gpu/kernels/tiled_product.h"
 #include "engine/numerics/elements.h"
 #include "engine/plan/piece_readers.h"
@@ -61,17 +64,48 @@ bool isWindowOf(const Graph& graph, const Node& first, const Node& node, TensorI
            fitsExpansion(window, depthwise->window);
 }
 
+// Whether means over pictures of `result` are better taken with the convolution `first` that makes
+// it, or that has made what became of it.
+bool isPoolingOf(const Graph& graph, const FusionNeeds& needs, const Node& first, const Node& node,
+                 TensorId result) {
+    const auto* const conv = std::get_if<Conv2d>(&first.descriptor);
+    if (conv == nullptr || node.inputs[0] != result || !isMeanOfPictures(graph, node)) {
+        return false;
+    }
+    const TensorType& x = graph.tensor(first.inputs[0]).type;
+    const Shape& filter = graph.tensor(first.inputs[1]).type.shape;
+    const TensorType& made = graph.tensor(first.outputs[0]).type;
+    const TensorType& pictures = graph.tensor(result).type;
+    for (const Shape* const shape : {&x.shape, &filter, &made.shape}) {
+        if (!shape->isFullyKnown() || countOf(*shape) == 0) {
+            return false;
+        }
+    }
+    // A stage may have given the pictures another shape, and nodes another type.
+    if (pictures.shape != made.shape || x.type != made.type ||
+        made.type != graph.tensor(node.outputs[0]).type.type) {
+        return false;
+    }
+    const Result<Geometry> geometry = geometryOf(*conv, x.shape, filter, made.shape);
+    return geometry.ok() && goesByTiles(needs.facts, *geometry) &&
+           gainsByPooling({.x = x.type,
+                           .mayRound = needs.mayRound,
+                           .facts = needs.facts,
+                           .instructions = needs.instructions},
+                          *geometry);
+}
+
 // Who writes a tensor, by its position in the piece.
 using Writers = std::unordered_map<TensorId, size_t>;
 
 // Follows what becomes of a node's result, and for products of matrices where its inputs come from.
 class Follower {
   public:
-    Follower(const Graph& graph, const Piece& piece, const DeviceFacts& facts,
+    Follower(const Graph& graph, const Piece& piece, const FusionNeeds& needs,
              const PieceReaders& readers, const Writers& writers, const std::vector<bool>& taken)
         : mGraph(graph),
           mPiece(piece),
-          mFacts(facts),
+          mNeeds(needs),
           mReaders(readers),
           mWriters(writers),
           mTaken(taken) {}
@@ -86,7 +120,7 @@ class Follower {
             takeSources(nodes);
             return nodes;
         }
-        if (mFacts.prefersTiles && takeWindow(nodes)) {
+        if (mNeeds.facts.prefersTiles && (takeWindow(nodes) || takePooling(nodes))) {
             mStages = 0;
             while (takeStage(nodes)) {
             }
@@ -140,11 +174,22 @@ class Follower {
         std::ranges::sort(nodes);
     }
     bool takeWindow(FusedNodes& nodes) const {
+        return takeNext(nodes, [this](const Node& first, const Node& next, TensorId result) {
+            return isWindowOf(mGraph, first, next, result);
+        });
+    }
+    bool takePooling(FusedNodes& nodes) const {
+        return takeNext(nodes, [this](const Node& first, const Node& next, TensorId result) {
+            return isPoolingOf(mGraph, mNeeds, first, next, result);
+        });
+    }
+    template <typename Fits>
+    bool takeNext(FusedNodes& nodes, Fits fits) const {
         const TensorId result = resultOf(nodes);
         const std::optional<size_t> next = mReaders.onlyReader(result);
         if (!next.has_value() || mTaken[*next] ||
-            !isWindowOf(mGraph, mGraph.node(mPiece.nodes[nodes.front()]),
-                        mGraph.node(mPiece.nodes[*next]), result)) {
+            !fits(mGraph.node(mPiece.nodes[nodes.front()]), mGraph.node(mPiece.nodes[*next]),
+                  result)) {
             return false;
         }
         nodes.push_back(*next);
@@ -153,7 +198,7 @@ class Follower {
 
     const Graph& mGraph;
     const Piece& mPiece;
-    const DeviceFacts& mFacts;
+    const FusionNeeds& mNeeds;
     const PieceReaders& mReaders;
     const Writers& mWriters;
     const std::vector<bool>& mTaken;  // of the piece's nodes: by other steps
@@ -271,7 +316,7 @@ class SiblingFinder {
 }  // namespace
 
 std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece,
-                                    const DeviceFacts& facts) {
+                                    const FusionNeeds& needs) {
     const PieceReaders readers(graph, piece);
     Writers writers;
     for (size_t i = 0; i < piece.nodes.size(); ++i) {
@@ -285,7 +330,7 @@ std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece,
         if (taken[i] || !takesStages(graph.node(piece.nodes[i]))) {
             continue;
         }
-        FusedNodes nodes = Follower(graph, piece, facts, readers, writers, taken).follow(i);
+        FusedNodes nodes = Follower(graph, piece, needs, readers, writers, taken).follow(i);
         for (const size_t node : nodes) {
             taken[node] = true;
         }
@@ -293,7 +338,7 @@ std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece,
             fusions.push_back(std::move(nodes));
         }
     }
-    if (facts.prefersTiles) {
+    if (needs.facts.prefersTiles) {
         SiblingFinder(graph, piece).join(fusions);
     }
     return fusions;

@@ -126,8 +126,10 @@ Status GpuPiece::compile(const CompileArguments& arguments) {
     mParts->instructions = instructionsOf(productTypesOf(arguments, mParts->mayRound),
                                           mParts->resources.device->facts(),
                                           mParts->resources.programs, arguments.blobs);
-    const std::vector<FusedNodes> fused =
-            findFusions(*arguments.graph, arguments.piece, mParts->resources.device->facts());
+    const std::vector<FusedNodes> fused = findFusions(*arguments.graph, arguments.piece,
+                                                      {.facts = mParts->resources.device->facts(),
+                                                       .instructions = mParts->instructions,
+                                                       .mayRound = mParts->mayRound});
     HALYARD_ASSIGN_OR_RETURN(mParts->layout, layOut(arguments.graph, arguments.piece, fused));
     for (const LocalStep& step : mParts->layout.steps) {
         StepTrace& trace = mParts->traces.emplace_back();

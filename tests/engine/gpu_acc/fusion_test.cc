@@ -41,13 +41,19 @@ class Builder {
         return add(node, {x, w, b}, output);
     }
     TensorId add(const NodeDescriptor& node, std::vector<TensorId> inputs, Shape output) {
-        const TensorId id = mGraph.addTensor(typed(output));
-        mGraph.addNode({.descriptor = node,
-                        .inputs = std::move(inputs),
-                        .outputs = {id},
-                        .label = "node " + std::to_string(mGraph.nodes().size()),
-                        .sources = {0}});
-        return id;
+        return addOf(typed(output), node, std::move(inputs));
+    }
+    // With the steps that its first input has.
+    TensorId addInSteps(const NodeDescriptor& node, std::vector<TensorId> inputs, Shape output) {
+        TensorType type = mGraph.tensor(inputs[0]).type;
+        type.shape = output;
+        return addOf(type, node, std::move(inputs));
+    }
+    TensorId constant(const Values& values) {
+        return mGraph.addConstant(values.type, {.owner = nullptr, .bytes = values.bytes}).value();
+    }
+    TensorId list(const std::vector<int32_t>& elements) {
+        return constant(ref_test::ints({static_cast<int32_t>(elements.size())}, elements));
     }
     Graph graph(TensorId output) {
         mGraph.setInputs(mInputs);
@@ -57,10 +63,17 @@ class Builder {
     RandomValues& random() { return mRandom; }
 
   private:
-    TensorType typed(Shape shape) { return randomType(mRandom, mType, shape, 0.05F); }
-    TensorId constant(const Values& values) {
-        return mGraph.addConstant(values.type, {.owner = nullptr, .bytes = values.bytes}).value();
+    TensorId addOf(const TensorType& type, const NodeDescriptor& node,
+                   std::vector<TensorId> inputs) {
+        const TensorId id = mGraph.addTensor(type);
+        mGraph.addNode({.descriptor = node,
+                        .inputs = std::move(inputs),
+                        .outputs = {id},
+                        .label = "node " + std::to_string(mGraph.nodes().size()),
+                        .sources = {0}});
+        return id;
     }
+    TensorType typed(Shape shape) { return randomType(mRandom, mType, shape, 0.05F); }
 
     const DataType mType;
     RandomValues mRandom;
@@ -197,6 +210,104 @@ TEST(GpuAccFusion, TakesDepthwiseConvolutionsOfExpandedPixels) {
                       2e-2);
             }
         }
+    }
+}
+
+// As networks for pictures end, with tiles of several heights. Bytes round as a pooling or a mean
+// has them.
+TEST(GpuAccFusion, TakesMeansOfPicturesIntoConvolutions) {
+    HALYARD_NEEDS_DEVICE();
+    const auto product = [](Builder& builder, const Conv2d& conv, Shape x, Shape weights) {
+        return builder.layer(conv, builder.input(x), weights, {x[0], x[1], x[2], weights[0]});
+    };
+    // What PoCL compiles takes seconds each: a device's instructions, and form 1, every other time.
+    bool emulates = false;
+    for (const DataType type : kReals) {
+        const auto products = [&](int form) {
+            emulates = !emulates;
+            return Products{.byTiles = true,
+                            .form = form,
+                            .emulates = emulates,
+                            .isStrict = type == DataType::FLOAT32};
+        };
+        SCOPED_TRACE(toString(type));
+        {
+            Builder builder(type);
+            const Shape shape = {2, 7, 7, 40};
+            TensorId result = product(builder, {}, {2, 7, 7, 24}, {40, 1, 1, 24});
+            result = builder.add(Binary{.activation = Activation::RELU},
+                                 {builder.input(shape), result}, shape);
+            result =
+                    builder.add(Pool2d{.filterH = 7, .filterW = 7, .activation = Activation::RELU6},
+                                {result}, {2, 1, 1, 40});
+            result = builder.addInSteps(Reshape(), {result, builder.list({2, 40})}, {2, 40});
+            check(builder, result, {"gpu::Conv2d + Binary + Pool2d + Reshape"}, products(1));
+        }
+        {
+            Builder builder(type);
+            TensorId result = product(
+                    builder,
+                    {.window = {.padding = PaddingScheme::SAME}, .activation = Activation::RELU},
+                    {2, 5, 6, 16}, {20, 3, 3, 16});
+            result = builder.add(Reduce(), {result, builder.list({1, -2})}, {2, 20});
+            result = builder.add(Activate{.function = Activate::Function::LOGISTIC}, {result},
+                                 {2, 20});
+            check(builder, result, {"gpu::Conv2d + Reduce + Activate"}, products(0));
+        }
+        {
+            Builder builder(type);
+            TensorId result = product(builder, {.groups = 2}, {3, 3, 4, 16}, {18, 1, 1, 8});
+            result =
+                    builder.addInSteps(Pool2d{.filterH = 3, .filterW = 4}, {result}, {3, 1, 1, 18});
+            check(builder, result, {"gpu::Conv2d + Pool2d"}, products(1));
+        }
+        {
+            Builder builder(type);
+            TensorId result = product(builder, {}, {1, 9, 10, 7}, {9, 1, 1, 7});
+            result = builder.add(Reduce{.keepDims = true}, {result, builder.list({2, 1, 2})},
+                                 {1, 1, 1, 9});
+            check(builder, result, {"gpu::Conv2d + Reduce"}, products(1));
+        }
+        emulates = !emulates;
+    }
+}
+
+// Each element as it would be stored: 2049 is not among them, and the even neighbour is 2048.
+TEST(GpuAccFusion, RoundsHalvesBeforeTheirMean) {
+    HALYARD_NEEDS_DEVICE();
+    Builder builder(DataType::FLOAT16);
+    const TensorId x = builder.input({1, 4, 4, 2});
+    const TensorId w = builder.constant(ref_test::halves({8, 1, 1, 2}, std::vector<float>(16, 1)));
+    const TensorId b = builder.constant(ref_test::halves({8}, std::vector<float>(8, 0)));
+    const TensorId conv = builder.add(Conv2d(), {x, w, b}, {1, 4, 4, 8});
+    const TensorId pool = builder.add(Pool2d{.filterH = 4, .filterW = 4}, {conv}, {1, 1, 1, 8});
+    std::vector<float> elements;
+    for (int pair = 0; pair < 8; ++pair) {
+        elements.insert(elements.end(), {2048, 1, -2048, 0});
+    }
+    const Values input = ref_test::halves({1, 4, 4, 2}, elements);
+    std::vector<std::string> kernels;
+    const Values actual = run(builder.graph(pool), *backend(Products::BY_TILES), {input}, &kernels);
+    EXPECT_EQ(kernels, std::vector<std::string>{"gpu::Conv2d + Pool2d"});
+    EXPECT_TRUE(cpu_test::sameValues(actual,
+                                     ref_test::halves({1, 1, 1, 8}, std::vector<float>(8, 0)), 0));
+}
+
+// Of rows so long that groups share a tile, the last one of them has the means.
+TEST(GpuAccFusion, TakesMeansIntoConvolutionsOfLongRows) {
+    HALYARD_NEEDS_DEVICE();
+    for (const DataType type : kReals) {
+        SCOPED_TRACE(toString(type));
+        Builder builder(type);
+        TensorId result =
+                builder.layer(Conv2d{.window = {.padding = PaddingScheme::SAME}},
+                              builder.input({1, 4, 4, 512}), {16, 3, 3, 512}, {1, 4, 4, 16});
+        result = builder.add(Reduce(), {result, builder.list({1, 2})}, {1, 16});
+        check(builder, result, {"gpu::Conv2d + Reduce"},
+              {.byTiles = true,
+               .form = type == DataType::FLOAT32 ? 3 : 1,
+               .emulates = true,
+               .isStrict = type == DataType::FLOAT32});
     }
 }
 

@@ -159,7 +159,7 @@ class MatrixGraph {
 
 // Of each type, with shapes that are known and not.
 template <typename Test>
-void forEachType(Test test) {
+void forEachTypeAndSetting(Test test) {
     for (const DataType type : kReals) {
         for (const bool shapesAreKnown : {true, false}) {
             test(type, shapesAreKnown);
@@ -169,7 +169,7 @@ void forEachType(Test test) {
 
 TEST(GpuAccMatrix, SeesHeadsWhereTheyLie) {
     HALYARD_NEEDS_DEVICE();
-    forEachType([](DataType type, bool shapesAreKnown) {
+    forEachTypeAndSetting([](DataType type, bool shapesAreKnown) {
         MatrixGraph graph(type, shapesAreKnown);
         const TensorId queries = graph.transpose(graph.input({2, 7, 3, 8}), {0, 2, 1, 3});
         const TensorId keys = graph.transpose(graph.input({2, 9, 3, 8}), {0, 2, 1, 3});
@@ -180,7 +180,7 @@ TEST(GpuAccMatrix, SeesHeadsWhereTheyLie) {
 
 TEST(GpuAccMatrix, PutsResultsWhereTheyBelong) {
     HALYARD_NEEDS_DEVICE();
-    forEachType([](DataType type, bool shapesAreKnown) {
+    forEachTypeAndSetting([](DataType type, bool shapesAreKnown) {
         MatrixGraph graph(type, shapesAreKnown);
         const TensorId shares = graph.input({2, 3, 7, 9});
         const TensorId values =
@@ -193,7 +193,7 @@ TEST(GpuAccMatrix, PutsResultsWhereTheyBelong) {
 
 TEST(GpuAccMatrix, TakesTransposedFactorsOfFewerBatches) {
     HALYARD_NEEDS_DEVICE();
-    forEachType([](DataType type, bool shapesAreKnown) {
+    forEachTypeAndSetting([](DataType type, bool shapesAreKnown) {
         MatrixGraph graph(type, shapesAreKnown);
         const TensorId a = graph.transpose(graph.input({5, 2, 3, 9}), {1, 2, 0, 3});
         const TensorId b = graph.transpose(graph.input({7, 3, 1, 5}), {2, 1, 0, 3});
@@ -205,7 +205,7 @@ TEST(GpuAccMatrix, TakesTransposedFactorsOfFewerBatches) {
 // Rows that are no even steps apart, and axes that no strides tell of, are put into order first.
 TEST(GpuAccMatrix, PutsIntoOrderWhatNoStridesTell) {
     HALYARD_NEEDS_DEVICE();
-    forEachType([](DataType type, bool shapesAreKnown) {
+    forEachTypeAndSetting([](DataType type, bool shapesAreKnown) {
         {
             MatrixGraph graph(type, shapesAreKnown);
             const TensorId rows = graph.reshape(
@@ -253,7 +253,7 @@ TEST(GpuAccMatrix, ScalesAndMasksOnItsWay) {
 
 TEST(GpuAccMatrix, ScalesByOneNumberWhateverTheShapes) {
     HALYARD_NEEDS_DEVICE();
-    forEachType([](DataType type, bool shapesAreKnown) {
+    forEachTypeAndSetting([](DataType type, bool shapesAreKnown) {
         MatrixGraph graph(type, shapesAreKnown);
         const TensorId product = graph.product(graph.input({2, 6, 5}), graph.input({2, 5, 4}));
         graph.check(graph.add(Binary{.function = Binary::Function::MUL}, {product, graph.number()}),
@@ -321,7 +321,7 @@ TEST(GpuAccMatrix, MultipliesByTilesHoweverFactorsLie) {
 
 TEST(GpuAccMatrix, SeesAndScalesByTilesToo) {
     HALYARD_NEEDS_DEVICE();
-    forEachType([](DataType type, bool shapesAreKnown) {
+    forEachTypeAndSetting([](DataType type, bool shapesAreKnown) {
         MatrixGraph graph(type, shapesAreKnown);
         const TensorId queries = graph.transpose(graph.input({1, 40, 3, 16}), {0, 2, 1, 3});
         const TensorId values = graph.transpose(graph.input({1, 16, 3, 24}), {0, 2, 1, 3});
@@ -336,7 +336,7 @@ TEST(GpuAccMatrix, SeesAndScalesByTilesToo) {
 // With what becomes of one of them on its way, and one of another form.
 TEST(GpuAccMatrix, ProjectsATensorInOneStep) {
     HALYARD_NEEDS_DEVICE();
-    forEachType([](DataType type, bool shapesAreKnown) {
+    forEachTypeAndSetting([](DataType type, bool shapesAreKnown) {
         for (const int32_t rows : {3, 21}) {
             MatrixGraph graph(type, shapesAreKnown);
             const TensorId x = graph.input({rows, 48});

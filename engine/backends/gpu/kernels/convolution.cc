@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "engine/backends/gpu/kernels/convolution.h"
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/map.h"
 #include "engine/backends/gpu/kernels/rows_product.h"
@@ -193,16 +194,10 @@ uint64_t areaOf(const Geometry& geometry) {
     return static_cast<uint64_t>(geometry.filterH) * static_cast<uint64_t>(geometry.filterW);
 }
 
-bool goesByTiles(const StepPlan& step, const Geometry& geometry) {
-    const bool hasFewRows =
-            geometry.pixels <= kMostRows && geometry.isPointwise() && geometry.groups() == 1;
-    return step.facts().prefersTiles && !hasFewRows;
-}
-
 Status addConvolution(StepPlan& step, Activation activation, const Geometry& geometry) {
     if (step.facts().prefersTiles) {
-        return goesByTiles(step, geometry) ? addTiledProduct(step, geometry, activation)
-                                           : addRowsProduct(step, geometry, activation);
+        return goesByTiles(step.facts(), geometry) ? addTiledProduct(step, geometry, activation)
+                                                   : addRowsProduct(step, geometry, activation);
     }
     // Neighbours of one group read the same elements.
     const int32_t channels = geometry.channelsPerGroup % 4 == 0 || geometry.groups() == 1 ? 4 : 1;
@@ -234,6 +229,22 @@ Result<Geometry> geometryOf(const DepthwiseConv2d& node, const StepPlan& step, s
 
 }  // namespace
 
+Result<Geometry> geometryOf(const Conv2d& node, const Shape& x, const Shape& filter,
+                            const Shape& output) {
+    HALYARD_ASSIGN_OR_RETURN(const ResolvedWindow resolved,
+                             resolveWindow(node.window, x[1], x[2], filter[1], filter[2]));
+    Geometry geometry = geometryOf(x, filter, output, node.window, resolved);
+    geometry.groupDepth = filter[3];
+    geometry.channelsPerGroup = output[3] / node.groups;
+    return geometry;
+}
+
+bool goesByTiles(const DeviceFacts& facts, const Geometry& geometry) {
+    const bool hasFewRows =
+            geometry.pixels <= kMostRows && geometry.isPointwise() && geometry.groups() == 1;
+    return facts.prefersTiles && !hasFewRows;
+}
+
 #define HALYARD_SUMS_ANYTHING(Descriptor)                                                      \
     Status supports(const Descriptor& /*node*/, const Graph& /*graph*/, const Node& /*whole*/, \
                     const DeviceFacts& /*facts*/) {                                            \
@@ -246,20 +257,18 @@ HALYARD_SUMS_ANYTHING(FullyConnected)
 #undef HALYARD_SUMS_ANYTHING
 
 Status plan(const Conv2d& node, StepPlan& step) {
-    const Shape& x = step.input(0).shape;
-    const Shape& filter = step.input(1).shape;
-    const Shape& output = step.output().shape;
-    HALYARD_ASSIGN_OR_RETURN(const ResolvedWindow resolved,
-                             resolveWindow(node.window, x[1], x[2], filter[1], filter[2]));
-    Geometry geometry = geometryOf(x, filter, output, node.window, resolved);
-    geometry.groupDepth = filter[3];
-    geometry.channelsPerGroup = output[3] / node.groups;
+    HALYARD_ASSIGN_OR_RETURN(
+            const Geometry geometry,
+            geometryOf(node, step.input(0).shape, step.input(1).shape, step.output().shape));
     for (size_t which = 1; which < step.nodeCount(); ++which) {
-        if (const auto* const depthwise =
-                    std::get_if<DepthwiseConv2d>(&step.node(which).descriptor)) {
+        const NodeDescriptor& behind = step.node(which).descriptor;
+        if (const auto* const depthwise = std::get_if<DepthwiseConv2d>(&behind)) {
             HALYARD_ASSIGN_OR_RETURN(const Geometry window, geometryOf(*depthwise, step, which));
             return addTiledExpansion(step, geometry, node.activation, which, window,
                                      depthwise->activation);
+        }
+        if (std::holds_alternative<Pool2d>(behind) || std::holds_alternative<Reduce>(behind)) {
+            return addTiledPooling(step, geometry, node.activation, which);
         }
     }
     return addConvolution(step, node.activation, geometry);
@@ -301,7 +310,7 @@ Status plan(const FullyConnected& node, StepPlan& step) {
     if (siblings.size() == 1) {
         return addConvolution(step, node.activation, geometry);
     }
-    if (goesByTiles(step, geometry)) {
+    if (goesByTiles(step.facts(), geometry)) {
         return addTiledSiblings(step, geometry, siblings);
     }
     for (const Sibling& sibling : siblings) {

@@ -129,7 +129,7 @@ Stages stagesOf(StepPlan& step, const StageNodes& nodes) {
     }
     if (!statements.empty()) {
         const std::string name(nodes.name);
-        stages.defines = "#define " + name + "_PARAMETERS" + parameters + "\n#define " + name +
+        stages.defines = "#define " + name + "_PARAMETERS " + parameters + "\n#define " + name +
                          "(v, at) " + statements + "\n";
     }
     return stages;

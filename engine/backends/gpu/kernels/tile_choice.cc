@@ -47,6 +47,27 @@ constexpr std::array kMatrixWindowedForms = {
         TileForm{64, 32, 1, 32, 1, 2},
         TileForm{96, 16, 2, 32, 3, 1},
 };
+// A tile of these holds a picture: with as few channels as leave groups enough.
+constexpr std::array kPooledForms = {
+        TileForm{128, 32, 1, 32, 4, 4}, TileForm{128, 16, 2, 32, 4, 4},
+        TileForm{64, 64, 1, 32, 4, 4},  TileForm{64, 32, 2, 32, 4, 4},
+        TileForm{64, 16, 4, 32, 4, 4},  TileForm{32, 32, 4, 64, 4, 4},
+        TileForm{32, 16, 8, 64, 4, 4},  TileForm{16, 32, 8, 64, 4, 4},
+        TileForm{16, 16, 8, 128, 2, 4},
+};
+constexpr std::array kCopyingPooledForms = {
+        TileForm{128, 32, 1, 16, 4, 4}, TileForm{128, 16, 2, 32, 4, 4},
+        TileForm{64, 64, 1, 16, 4, 4},  TileForm{64, 32, 2, 32, 4, 4},
+        TileForm{64, 16, 4, 32, 4, 4},  TileForm{32, 32, 4, 32, 4, 4},
+        TileForm{32, 16, 8, 64, 4, 4},  TileForm{16, 32, 8, 64, 4, 4},
+        TileForm{16, 16, 8, 64, 2, 4},
+};
+constexpr std::array kMatrixPooledForms = {
+        TileForm{128, 32, 1, 32, 2, 2}, TileForm{128, 16, 2, 32, 2, 2},
+        TileForm{64, 64, 2, 32, 2, 4},  TileForm{64, 32, 2, 32, 2, 2},
+        TileForm{64, 16, 4, 32, 2, 2},  TileForm{32, 32, 4, 32, 2, 2},
+        TileForm{32, 16, 4, 32, 1, 2},  TileForm{16, 16, 8, 64, 1, 2},
+};
 
 // By what brings rows and multiplies them.
 struct Forms {
@@ -59,6 +80,8 @@ constexpr Forms kProductForms = {
 constexpr Forms kExpansionForms = {.any = kWindowedForms,
                                    .copying = kCopyingWindowedForms,
                                    .ofMatrices = kMatrixWindowedForms};
+constexpr Forms kPoolingForms = {
+        .any = kPooledForms, .copying = kCopyingPooledForms, .ofMatrices = kMatrixPooledForms};
 
 }  // namespace
 
@@ -91,14 +114,13 @@ std::string TileChoice::name() const {
 namespace {
 
 // Whether the device's own products of matrices do for the node.
-bool usesMatrix(const StepPlan& step) {
-    const TensorType& x = step.input(0);
-    const Instructions& has = step.instructions();
-    if (x.type == DataType::FLOAT16) {
+bool usesMatrix(const TileNeeds& needs) {
+    const Instructions& has = needs.instructions;
+    if (needs.x == DataType::FLOAT16) {
         return has.matricesOfHalves;
     }
-    if (x.type == DataType::FLOAT32) {
-        return has.matricesOfRoughFloats && step.mayRound();
+    if (needs.x == DataType::FLOAT32) {
+        return has.matricesOfRoughFloats && needs.mayRound;
     }
     return has.matricesOfBytes;
 }
@@ -129,6 +151,9 @@ constexpr double kRoundCycles = 105;
 constexpr double kSumsCycles = 91;
 constexpr double kSplitCycles = 4500;
 constexpr double kSplitBytesPerCycle = 30;
+// What another launch takes, though it does next to nothing, and a group's means of its tile.
+constexpr double kLaunchCycles = 3500;
+constexpr double kPoolingCycles = 300;
 // Groups that share a tile.
 constexpr int64_t kMostSplits = 12;
 constexpr int64_t kLeastRoundsOfSplit = 2;
@@ -182,25 +207,25 @@ bool fits(const TileChoice& choice, const DeviceFacts& facts) {
 
 // Those of the forms that `complete` makes a choice of, the best first.
 template <typename Complete>
-std::vector<TileChoice> choicesOf(const StepPlan& step, const Forms& forms,
+std::vector<TileChoice> choicesOf(const TileNeeds& needs, const Forms& forms,
                                   const Geometry& geometry, Complete complete) {
-    const bool isMatrix = usesMatrix(step);
-    VectorForm vectors = vectorFormFor(step.input(0).type, geometry.groupDepth, isMatrix);
+    const bool isMatrix = usesMatrix(needs);
+    VectorForm vectors = vectorFormFor(needs.x, geometry.groupDepth, isMatrix);
     if (vectors.elements == 1) {
         vectors.elements = vectors.pack;
         vectors.gathers = true;
     }
     std::vector<TileChoice> choices;
-    const bool copies = isMatrix ? !vectors.gathers || vectors.pack == 1
-                                 : step.instructions().copiesOfFloats &&
-                                           step.input(0).type == DataType::FLOAT32;
+    const bool copies = isMatrix
+                                ? !vectors.gathers || vectors.pack == 1
+                                : needs.instructions.copiesOfFloats && needs.x == DataType::FLOAT32;
     for (const TileForm& form : isMatrix ? forms.ofMatrices : copies ? forms.copying : forms.any) {
         TileChoice choice = {.form = fitted(form, vectors, isMatrix, rowWords(geometry, vectors)),
                              .vectors = vectors,
                              .isMatrix = isMatrix,
                              .copies = copies};
-        if (fits(choice, step.facts()) && complete(choice)) {
-            choice.cycles += cyclesOf(choice, geometry, step.facts().computeUnits);
+        if (fits(choice, needs.facts) && complete(choice)) {
+            choice.cycles += cyclesOf(choice, geometry, needs.facts.computeUnits);
             choices.push_back(choice);
         }
     }
@@ -258,23 +283,59 @@ bool layTiles(TileChoice& choice, const Geometry& geometry, const Geometry& wind
 
 }  // namespace
 
-std::vector<TileChoice> productChoices(const StepPlan& step, const Geometry& geometry) {
+TileNeeds tileNeedsOf(const StepPlan& step) {
+    return {.x = step.input(0).type,
+            .mayRound = step.mayRound(),
+            .facts = step.facts(),
+            .instructions = step.instructions()};
+}
+
+std::vector<TileChoice> productChoices(const TileNeeds& needs, const Geometry& geometry) {
     std::vector<TileChoice> choices =
-            choicesOf(step, kProductForms, geometry, [&](TileChoice& each) {
+            choicesOf(needs, kProductForms, geometry, [&](TileChoice& each) {
                 each.groups = partsOf(geometry.pixels, each.form.pixels) *
                               partsOf(geometry.channelsPerGroup, each.form.channels) *
                               geometry.groups();
                 return true;
             });
-    addSplits(choices, geometry, step.facts().computeUnits);
+    addSplits(choices, geometry, needs.facts.computeUnits);
     std::ranges::stable_sort(choices, {}, &TileChoice::cycles);
     return choices;
 }
 
-std::vector<TileChoice> expansionChoices(const StepPlan& step, const Geometry& geometry,
+std::vector<TileChoice> expansionChoices(const TileNeeds& needs, const Geometry& geometry,
                                          const Geometry& window) {
-    return choicesOf(step, kExpansionForms, geometry,
+    return choicesOf(needs, kExpansionForms, geometry,
                      [&](TileChoice& each) { return layTiles(each, geometry, window); });
+}
+
+std::vector<TileChoice> pooledChoices(const TileNeeds& needs, const Geometry& geometry) {
+    // Of the shortest tiles alone: in others the same channels have more rows of nothing.
+    int64_t rows = std::ranges::min(kPooledForms, {}, &TileForm::pixels).pixels;
+    while (rows < geometry.pixelsOfPicture()) {
+        rows *= 2;
+    }
+    std::vector<TileChoice> choices =
+            choicesOf(needs, kPoolingForms, geometry, [&](TileChoice& each) {
+                each.groups = geometry.pictures() *
+                              partsOf(geometry.channelsPerGroup, each.form.channels) *
+                              geometry.groups();
+                return each.form.pixels == rows;
+            });
+    addSplits(choices, geometry, needs.facts.computeUnits);
+    std::ranges::stable_sort(choices, {}, &TileChoice::cycles);
+    return choices;
+}
+
+bool gainsByPooling(const TileNeeds& needs, const Geometry& geometry) {
+    const std::vector<TileChoice> apart = productChoices(needs, geometry);
+    const std::vector<TileChoice> pooled = pooledChoices(needs, geometry);
+    // What a model has that goes without the device's instructions after all.
+    const Instructions none;
+    const TileNeeds plain = {
+            .x = needs.x, .mayRound = needs.mayRound, .facts = needs.facts, .instructions = none};
+    return !apart.empty() && !pooled.empty() && !pooledChoices(plain, geometry).empty() &&
+           pooled.front().cycles + kPoolingCycles < apart.front().cycles + kLaunchCycles;
 }
 
 bool fitsExpansion(const Shape& filter, const Window2d& window) {

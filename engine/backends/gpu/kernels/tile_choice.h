@@ -102,11 +102,27 @@ struct TileChoice {
     }
 };
 
-// For the products of a step's first node, the best first.
-std::vector<TileChoice> productChoices(const StepPlan& step, const Geometry& geometry);
+// What choices depend on besides the geometry.
+struct TileNeeds {
+    DataType x = DataType::FLOAT32;
+    bool mayRound = false;  // float32 may be computed with float16's precision
+    const DeviceFacts& facts;
+    const Instructions& instructions;
+};
+// Of the products of a step's first node.
+TileNeeds tileNeedsOf(const StepPlan& step);
+
+// The best first.
+std::vector<TileChoice> productChoices(const TileNeeds& needs, const Geometry& geometry);
 // The same where a depthwise convolution follows, whose `window` slides over the results. None
 // where no tile reaches all that one of its pixels is made of.
-std::vector<TileChoice> expansionChoices(const StepPlan& step, const Geometry& geometry,
+std::vector<TileChoice> expansionChoices(const TileNeeds& needs, const Geometry& geometry,
                                          const Geometry& window);
+// The same where means over pictures of the results follow. None where no tile holds a picture.
+std::vector<TileChoice> pooledChoices(const TileNeeds& needs, const Geometry& geometry);
+
+// Whether products and means over pictures of their results take less as one launch than as two:
+// tiles that hold a picture may be few, or be filled by half.
+bool gainsByPooling(const TileNeeds& needs, const Geometry& geometry);
 
 }  // namespace halyard::engine::gpu

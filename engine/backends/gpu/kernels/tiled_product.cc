@@ -7,12 +7,15 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "engine/backends/gpu/instructions.h"
 #include "engine/backends/gpu/kernels/map.h"
+#include "engine/backends/gpu/kernels/mean.h"
 #include "engine/backends/gpu/kernels/stages.h"
 #include "engine/backends/gpu/kernels/tile_choice.h"
+#include "engine/backends/gpu/kernels/tile_means_text.h"
 #include "engine/backends/gpu/kernels/tile_rows_text.h"
 #include "engine/backends/gpu/kernels/tile_sums_text.h"
 #include "engine/backends/gpu/kernels/tiled_product_text.h"
@@ -24,7 +27,7 @@ namespace {
 constexpr KernelFamily kTiled = {
         .kernel = "multiply_tiled",
         .shared = {kMapNumbersText, kStagesText, kWeightedSumText, kVectorsText, kMatrixText,
-                   kTileSumsText, kTileRowsText},
+                   kTileSumsText, kTileRowsText, kMeanText, kTileMeansText},
         .text = kTilesText,
         .local = {kTileItems, 1, 1}};
 
@@ -62,13 +65,17 @@ uint64_t workOf(const TileChoice& choice, const Geometry& geometry) {
            (static_cast<uint64_t>(geometry.products()) + 4);
 }
 
-}  // namespace
+// What a kernel has behind its products.
+struct Tail {
+    std::string name;
+    std::string defines;
+    std::vector<std::variant<Operand, ByValue>> arguments;
+};
 
-Status addTiledProduct(StepPlan& step, const Geometry& geometry, Activation activation) {
-    const std::vector<TileChoice> choices = productChoices(step, geometry);
+Status addProduct(StepPlan& step, const Geometry& geometry, Activation activation,
+                  const std::vector<TileChoice>& choices, const Tail& tail) {
     const WeightedSum sum = weightedSumOf(step, activation);
-    const Stages stages = stagesOf(step);
-    const std::string defines = storageDefines(step) + stages.defines;
+    const std::string defines = storageDefines(step) + tail.defines;
     const auto plan = [&](StepPlan& own, const TileChoice& choice) -> Status {
         HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
                                  own.launch(kTiled, defines + choice.defines(own, geometry)));
@@ -80,16 +87,39 @@ Status addTiledProduct(StepPlan& step, const Geometry& geometry, Activation acti
             launch->with(StepPlan::counters());
             launch->with(Split{.count = choice.splits, .length = choice.splitLength(geometry)});
         }
-        launch->withAll(stages.arguments);
-        launch->items = {
-                static_cast<size_t>(partsOf(geometry.channelsPerGroup, choice.form.channels) *
-                                    kTileItems),
-                static_cast<size_t>(partsOf(geometry.pixels, choice.form.pixels)),
-                static_cast<size_t>(geometry.groups() * choice.splits)};
+        launch->withAll(tail.arguments);
+        const int64_t columns = partsOf(geometry.channelsPerGroup, choice.form.channels);
+        launch->items = {static_cast<size_t>(columns * kTileItems),
+                         static_cast<size_t>(choice.groups / columns / geometry.groups()),
+                         static_cast<size_t>(geometry.groups() * choice.splits)};
         launch->work = workOf(choice, geometry);
         return {};
     };
-    return choose(step, "product " + defines, std::array{geometry}, choices, plan);
+    return choose(step, tail.name + " " + defines, std::array{geometry}, choices, plan);
+}
+
+}  // namespace
+
+Status addTiledProduct(StepPlan& step, const Geometry& geometry, Activation activation) {
+    const Stages stages = stagesOf(step);
+    return addProduct(
+            step, geometry, activation, productChoices(tileNeedsOf(step), geometry),
+            {.name = "product", .defines = stages.defines, .arguments = stages.arguments});
+}
+
+Status addTiledPooling(StepPlan& step, const Geometry& geometry, Activation activation,
+                       size_t which) {
+    const Mean mean = meanOf(step.node(which), step.input(0, which), step.output(0, which),
+                             geometry.pixelsOfPicture());
+    const Stages inner = stagesOf(step, {.first = 1, .end = which, .name = "INNER_STAGES"});
+    const Stages stages = stagesOf(step, {.first = which + 1, .end = step.nodeCount()});
+    Tail tail = {.name = "pooled product",
+                 .defines = define("POOLED") + mean.defines + inner.defines + stages.defines,
+                 .arguments = {byValue(mean.numbers)}};
+    for (const Stages* const each : {&inner, &stages}) {
+        tail.arguments.insert(tail.arguments.end(), each->arguments.begin(), each->arguments.end());
+    }
+    return addProduct(step, geometry, activation, pooledChoices(tileNeedsOf(step), geometry), tail);
 }
 
 Status addTiledSiblings(StepPlan& step, const Geometry& geometry,
@@ -97,7 +127,7 @@ Status addTiledSiblings(StepPlan& step, const Geometry& geometry,
     // They take as long as groups of one product.
     Geometry together = geometry;
     together.channels *= static_cast<int32_t>(siblings.size());
-    std::vector<TileChoice> choices = productChoices(step, together);
+    std::vector<TileChoice> choices = productChoices(tileNeedsOf(step), together);
     // A launch's third dimension says whose product it is.
     std::erase_if(choices, [](const TileChoice& choice) { return choice.splits > 1; });
     const SiblingText text = textOf(step, siblings);
@@ -118,7 +148,7 @@ Status addTiledSiblings(StepPlan& step, const Geometry& geometry,
 
 Status addTiledExpansion(StepPlan& step, const Geometry& geometry, Activation activation,
                          size_t which, const Geometry& window, Activation depthwiseActivation) {
-    const std::vector<TileChoice> choices = expansionChoices(step, geometry, window);
+    const std::vector<TileChoice> choices = expansionChoices(tileNeedsOf(step), geometry, window);
     const WeightedSum sum = weightedSumOf(step, activation);
     const WeightedSum windowSum = weightedSumOf(step, depthwiseActivation, which);
     const Stages inner = stagesOf(step, {.first = 1, .end = which, .name = "INNER_STAGES"});

@@ -22,10 +22,16 @@ Status addTiledProduct(StepPlan& step, const Geometry& geometry, Activation acti
 Status addTiledSiblings(StepPlan& step, const Geometry& geometry,
                         std::span<const Sibling> siblings);
 
-// The same, and a depthwise convolution of its results, node `which` of the step, whose `window`
-// slides over pixels that a group computes for itself, those at the edges as its neighbours do.
+// As addTiledProduct(), and a depthwise convolution of its results, node `which` of the step, whose
+// `window` slides over pixels that a group computes for itself, those at the edges as its
+// neighbours do.
 Status addTiledExpansion(StepPlan& step, const Geometry& geometry, Activation activation,
                          size_t which, const Geometry& window, Activation depthwiseActivation);
+
+// The same, and the means over pictures of its results that node `which` of the step takes: each
+// group has all pixels of a picture.
+Status addTiledPooling(StepPlan& step, const Geometry& geometry, Activation activation,
+                       size_t which);
 
 // Whether addTiledExpansion() has tiles for a depthwise convolution with this filter.
 bool fitsExpansion(const Shape& filter, const Window2d& window);

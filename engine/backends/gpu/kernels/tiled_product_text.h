@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel of addTiledProduct() and addTiledExpansion(), behind the texts of their family.
+// The kernel of addTiledProduct() and its like, behind the texts of their family.
 
 #pragma once
 
@@ -17,7 +17,9 @@ namespace halyard::engine::gpu {
 //
 // With MATRIX products are the device's own, of 16 pixels by 8 channels by 8 words, for the 32
 // items of a warp together. With SPLITS groups share a tile where there are few: each has its part
-// of the rows, and the last that is done adds up, always in the same order, and finishes.
+// of the rows, and the last that is done adds up, always in the same order, and finishes. With
+// POOLED a tile has the pixels of a picture, all of them, and the group stores means
+// (kTileMeansText).
 inline constexpr std::string_view kTilesText = R"(
 // Rounds that are on their way while one is at work.
 #ifdef COPIES
@@ -89,8 +91,16 @@ UNROLL
 #define DEPTHWISE_PARAMETERS
 #endif
 
+#ifdef POOLED
+#define POOL_PARAMETERS , const MeanNumbers mean
+#define STAGES_OF_PRODUCT(v, at) INNER_STAGES(v, at)
+#else
+#define POOL_PARAMETERS
+#define STAGES_OF_PRODUCT(v, at) STAGES(v, at)
+#endif
+
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void multiply_tiled(
-        PARAMETERS SPLIT_PARAMETERS DEPTHWISE_PARAMETERS STAGE_PARAMETERS) {
+        PARAMETERS SPLIT_PARAMETERS DEPTHWISE_PARAMETERS POOL_PARAMETERS STAGE_PARAMETERS) {
     BIND_ALL;
     __local uint room[ROOM] __attribute__((aligned(128)));
     EXCHANGE;
@@ -139,6 +149,9 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void multiply_tiled(
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 #define PIXEL(m) pixels[m]
+#elif defined(POOLED)
+    const int picture_pixels = g.output_h * g.output_w;
+#define PIXEL(m) ((m) < picture_pixels ? tile * picture_pixels + (m) : -1)
 #else
 #define PIXEL(m) (tile * TM + (m) < g.pixels ? tile * TM + (m) : -1)
 #endif
@@ -407,7 +420,11 @@ UNROLL
     }
 #ifdef SPLITS
     const int tiles_across = (g.channels_per_group + TN - 1) / TN;
+#ifdef POOLED
+    const int tiles_down = g.pixels / picture_pixels;
+#else
     const int tiles_down = (g.pixels + TM - 1) / TM;
+#endif
     const int tile_number = (group * tiles_down + tile) * tiles_across + tile_channel / TN;
     __global SUM* const shares = partial_sums + tile_number * split.count * TM * TN + lane;
 UNROLL
@@ -451,11 +468,13 @@ UNROLL
         values[row * SUM_ROW + column] = pixel >= 0 && has_channel ? value : window_numbers.x_zero;
 #else
         VALUE(R) value = FINISH_WITH(whole[i], multiplier);
-        STAGES(value, at)
+        STAGES_OF_PRODUCT(value, at)
         values[i] = value;
 #endif
     }
-#ifndef DEPTHWISE
+#ifdef POOLED
+    STORE_MEANS(values)
+#elif !defined(DEPTHWISE)
 UNROLL
     for (int i = 0; i < TM * TN / ITEMS; ++i) {
         const int pixel = PIXEL(lane / TN + i * (ITEMS / TN));

@@ -67,6 +67,8 @@ struct Geometry {
     // Of an element of the output.
     int32_t products() const { return filterH * filterW * groupDepth; }
     int32_t groups() const { return channels / channelsPerGroup; }
+    int64_t pixelsOfPicture() const { return int64_t{outputH} * outputW; }
+    int64_t pictures() const { return pixels / pixelsOfPicture(); }
     // Whether each pixel of the output is made of the pixel of x at its place alone.
     bool isPointwise() const {
         return filterH == 1 && filterW == 1 && strideH == 1 && strideW == 1 && top == 0 &&

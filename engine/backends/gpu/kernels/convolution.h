@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a convolution becomes products.
+
+#pragma once
+
+#include "engine/backends/gpu/device.h"
+#include "engine/backends/gpu/kernels/weighted_sum.h"
+#include "engine/base/status.h"
+#include "engine/graph/nodes.h"
+#include "engine/graph/tensor.h"
+
+namespace halyard::engine::gpu {
+
+// All shapes are known.
+Result<Geometry> geometryOf(const Conv2d& node, const Shape& x, const Shape& filter,
+                            const Shape& output);
+
+// Whether such products are made tile by tile.
+bool goesByTiles(const DeviceFacts& facts, const Geometry& geometry);
+
+}  // namespace halyard::engine::gpu

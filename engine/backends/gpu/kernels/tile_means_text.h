@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What becomes of a tile that has all pixels of a picture: the mean of each channel.
+
+#pragma once
+
+#include <string_view>
+
+namespace halyard::engine::gpu {
+
+// Behind kMeanText and kTileSumsText. With POOLED STORE_MEANS(values) stores for each channel the
+// mean of an item's values and of those that others of the group have of it: of what they would be
+// if they were stored, always in the same order. All items of the group have to be at it together;
+// nobody reads what is in `room` any more.
+inline constexpr std::string_view kTileMeansText = R"(
+#ifdef POOLED
+#ifdef QUANTIZED
+#define TOTAL int
+#else
+#define TOTAL float
+#endif
+
+// What LOAD makes of what STORE makes of a value.
+float stored_half(const float value) {
+    ushort bits;
+    vstore_half_rte(value, 0, (__private half*)&bits);
+    return vload_half(0, (const __private half*)&bits);
+}
+#define STORED_F32(v) (v)
+#define STORED_F16(v) stored_half(v)
+#define STORED_U8(v) (v)
+#define STORED_S8(v) (v)
+#define STORED(T, v) PASTE(STORED_, T)(v)
+
+#define STORE_MEANS(values)                                       \
+    TOTAL total = 0;                                              \
+    UNROLL for (int i = 0; i < TM * TN / ITEMS; ++i) {            \
+        if (PIXEL(lane / TN + i * (ITEMS / TN)) >= 0) {           \
+            total += STORED(R, values[i]);                        \
+        }                                                         \
+    }                                                             \
+    barrier(CLK_LOCAL_MEM_FENCE);                                 \
+    __local TOTAL* const totals = (__local TOTAL*)room;           \
+    totals[lane] = total;                                         \
+    barrier(CLK_LOCAL_MEM_FENCE);                                 \
+    if (lane < TN && has_channel) {                               \
+        UNROLL for (int other = 1; other < ITEMS / TN; ++other) { \
+            total += totals[other * TN + lane];                   \
+        }                                                         \
+        VALUE(R) value = MEAN(total, mean);                       \
+        const int at = tile * g.channels + channel;               \
+        STAGES(value, at)                                         \
+        STORE(R, output, at, value);                              \
+    }
+#endif
+)";
+
+}  // namespace halyard::engine::gpu
