@@ -124,6 +124,36 @@ def await_rest(device: Device, pid: int) -> None:
         ticks = now
 
 
+def await_no_clients(service: Service) -> None:
+    """Until the service counts nothing of anybody's: models, memory, and all that it lists."""
+    end = time.monotonic() + 30
+    while True:
+        report = service.report()
+        assert "live_models" in report, report
+        held = {
+            name: values
+            for name, values in report.items()
+            if (name == "live_models" and values != ["0"])
+            or (name in ("memory", "memory_of_devices") and not values[0].startswith("0\t"))
+            or (name == "client" and any(_holds(value) for value in values))
+        }
+        if not held:
+            return
+        assert time.monotonic() < end, held
+        time.sleep(0.5)
+
+
+def _holds(client: str) -> bool:
+    """Whether a client's line, "name<TAB>number" over and over, counts anything.
+
+    The one that asks is a client as well, of one call.
+    """
+    words = client.split("\t")
+    counts = dict(zip(words[::2], words[1::2], strict=False))
+    asks = {name for name, count in counts.items() if count != "0"} <= {"pid", "uid", "calls"}
+    return not asks or int(counts.get("calls", "0")) > 1
+
+
 @contextlib.contextmanager
 def leaving_nothing(device: Device, pid: int, slack: Mapping[str, int]) -> Iterator[Footprint]:
     """Checks at the end that the process has come to rest and holds no more than before, which is

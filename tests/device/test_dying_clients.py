@@ -5,14 +5,18 @@ HALYARD_DYING_CLIENTS says how many (1,000 take some minutes); HALYARD_DYING_SEE
 """
 
 import os
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from halyard.devices import Service, ServiceOptions, VirtualDevice
 from tests.device.attacking import Attacker, assert_served, start_threads
-from tests.device.footprint import Footprint, await_footprint, await_rest
+from tests.device.footprint import (
+    Footprint,
+    await_footprint,
+    await_no_clients,
+    await_rest,
+)
 
 COUNT = int(os.environ.get("HALYARD_DYING_CLIENTS", "12"))
 SEED = int(os.environ.get("HALYARD_DYING_SEED", "0"))
@@ -34,36 +38,6 @@ def service(device: VirtualDevice) -> Iterator[Service]:
     with device.start_service(options) as service:
         yield service
         assert service.is_running(), service.log()[-2000:]
-
-
-def await_no_clients(service: Service) -> None:
-    """Until the service counts nothing of anybody's: models, memory, and all that it lists."""
-    end = time.monotonic() + 30
-    while True:
-        report = service.report()
-        assert "live_models" in report, report
-        held = {
-            name: values
-            for name, values in report.items()
-            if (name == "live_models" and values != ["0"])
-            or (name == "memory" and not values[0].startswith("0\t"))
-            or (name == "client" and any(_holds(value) for value in values))
-        }
-        if not held:
-            return
-        assert time.monotonic() < end, held
-        time.sleep(0.5)
-
-
-def _holds(client: str) -> bool:
-    """Whether a client's line, "name<TAB>number" over and over, counts anything.
-
-    The one that asks is a client as well, of one call.
-    """
-    words = client.split("\t")
-    counts = dict(zip(words[::2], words[1::2], strict=False))
-    asks = {name for name, count in counts.items() if count != "0"} <= {"pid", "uid", "calls"}
-    return not asks or int(counts.get("calls", "0")) > 1
 
 
 def test_clients_killed_at_random_points_leave_nothing_behind(

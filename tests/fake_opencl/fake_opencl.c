@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/fake_opencl/from_outside.h"
+
 #pragma GCC visibility push(default)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -116,6 +118,9 @@ struct object {
     } arguments[MOST_ARGUMENTS];
 };
 
+/* Something that counts has changed. Under the lock. */
+static void tell_counts(void);
+
 static void* create(const char* function, size_t size, cl_int* code) {
     const cl_int status = code_of(function);
     if (code != NULL) {
@@ -129,6 +134,7 @@ static void* create(const char* function, size_t size, cl_int* code) {
     object->bytes = calloc(1, size + 1);
     pthread_mutex_lock(&lock);
     ++alive;
+    tell_counts();
     pthread_mutex_unlock(&lock);
     return object;
 }
@@ -139,6 +145,7 @@ static cl_int release(const char* function, void* handle) {
     free(object);
     pthread_mutex_lock(&lock);
     --alive;
+    tell_counts();
     pthread_mutex_unlock(&lock);
     return code_of(function);
 }
@@ -161,6 +168,10 @@ static int count_commands(void) {
         ++count;
     }
     return count;
+}
+
+static void tell_counts(void) {
+    fake_opencl_tell_counts(alive, count_commands(), misused, *count_of("clEnqueueNDRangeKernel"));
 }
 
 int fake_opencl_pending(void) {
@@ -196,6 +207,7 @@ static void catch_up(cl_command_queue queue, cl_event last) {
         *at = command->next;
         free(command);
     }
+    tell_counts();
     pthread_mutex_unlock(&lock);
 }
 
@@ -228,8 +240,12 @@ static void begin(struct command* command, cl_bool blocks) {
         last = &(*last)->next;
     }
     *last = command;
+    tell_counts();
     pthread_mutex_unlock(&lock);
-    if (blocks || !defers) {
+    if (blocks) {
+        fake_opencl_hang_if_told();
+    }
+    if (blocks || !(defers || fake_opencl_is_steered())) {
         catch_up(queue, NULL);
     }
 }
@@ -375,6 +391,7 @@ cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void*
     memory->bytes = calloc(1, size + 1);
     memories = memory;
     ++alive;
+    tell_counts();
     pthread_mutex_unlock(&lock);
     return (cl_mem)memory;
 }
@@ -403,6 +420,7 @@ cl_int clReleaseMemObject(cl_mem handle) {
     memory->next = released;
     released = memory;
     --alive;
+    tell_counts();
     pthread_mutex_unlock(&lock);
     return code_of("clReleaseMemObject");
 }
@@ -585,6 +603,7 @@ void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem memory, cl_bool blocks, 
 }
 cl_int clFinish(cl_command_queue queue) {
     FAILS(clFinish)
+    fake_opencl_hang_if_told();
     catch_up(queue, NULL);
     return CL_SUCCESS;
 }
@@ -606,6 +625,7 @@ cl_int clFlush(cl_command_queue queue) {
 }
 cl_int clWaitForEvents(cl_uint count, const cl_event* events) {
     FAILS(clWaitForEvents)
+    fake_opencl_hang_if_told();
     for (cl_uint i = 0; i < count; ++i) {
         const cl_command_queue queue = queue_of(events[i]);
         if (queue != NULL) {

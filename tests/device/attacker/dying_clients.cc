@@ -160,9 +160,31 @@ Status dieOverAndOver(const Settings& settings) {
                    : internalError("clients ended by themselves: the service can't be reached");
 }
 
-constexpr std::array<NamedAttack, 2> kRuns = {{
+// Until somebody kills it, in whichever execution it is then. `--against launched`: it waits for
+// callbacks; otherwise its calls wait.
+Status executeOverAndOver(const Settings& settings) {
+    ModelBuilder model;
+    addModel(model, kModelElements);
+    HALYARD_ASSIGN_OR_RETURN(const PreparedClient prepared,
+                             PreparedClient::connect(settings, model, kBytes));
+    for (bool isFirst = true;; isFirst = false) {
+        const wire::Request& request = prepared.request();
+        const Result<ErrorStatus> done =
+                settings.against == "launched"
+                        ? prepared.client->execute(prepared.model, request)
+                        : prepared.client->executeSynchronously(prepared.model, request);
+        HALYARD_RETURN_IF_ERROR(done.status());
+        if (isFirst) {
+            puts("it executes");
+            fflush(stdout);
+        }
+    }
+}
+
+constexpr std::array<NamedAttack, 3> kRuns = {{
         {"steady", runSteadyClient, "a client that keeps the rules, and times its calls"},
         {"dying", dieOverAndOver, "--clients clients in all, each killed after a random time"},
+        {"executing", executeOverAndOver, "one that executes a model until it is killed"},
 }};
 
 }  // namespace
