@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "driver/command_line.h"
 #include "driver/option_table.h"
+#include "engine/compile/backend_choice.h"
 
 namespace halyard::hal {
 namespace {
@@ -73,8 +75,8 @@ std::vector<CommandLineOption> optionsOf(ServiceOptions& options) {
     rows.push_back(
             {"seccomp", 0, "MODE",
              "For system calls that the service is not known to make: enforce: end with a "
-             "line that names the call; log: have the kernel's log tell; off, the default: "
-             "nothing.",
+             "line that names the call, and go without GpuAcc; log: have the kernel's log tell; "
+             "off, the default: nothing.",
              [&options](std::string_view value) { return parseSeccomp(value, options.seccomp); }});
     rows.push_back({"list-operations", 0, "", "Print the supported operations as JSON, and exit.",
                     act(Action::LIST_OPERATIONS)});
@@ -91,12 +93,42 @@ std::vector<CommandLineOption> optionsOf(ServiceOptions& options) {
     return rows;
 }
 
+bool isGpuAcc(const std::string& item) {
+    const Result<engine::BackendChoice> choice = engine::parseBackendChoice(item);
+    return choice.ok() && choice->name == "GpuAcc";
+}
+
+// A vendor's library makes system calls that nobody here knows. Who names GpuAcc is told before the
+// first of them ends the service; who does not is served without it.
+Status fitBackends(bool areNamed, ServiceOptions& options) {
+    std::vector<std::string>& backends = options.driver.backends;
+    if (options.seccomp != SeccompMode::ENFORCE || std::ranges::none_of(backends, isGpuAcc)) {
+        return {};
+    }
+    if (areNamed) {
+        return invalidArgument(
+                "--compute GpuAcc and --seccomp enforce exclude each other: the service would end "
+                "at "
+                "the first system call of the GPU's driver that it does not make itself; "
+                "--seccomp log tells of them, and off allows them");
+    }
+    std::erase_if(backends, isGpuAcc);
+    options.leavesOutGpuAcc = true;
+    return {};
+}
+
 }  // namespace
 
 Result<ServiceOptions> parseServiceOptions(int argc, char** argv) {
     ServiceOptions options;
+    std::vector<std::string> unlessNamed = std::exchange(options.driver.backends, {});
     HALYARD_RETURN_IF_ERROR(driver::parseOptions(argc, argv, optionsOf(options)));
+    const bool areNamed = !options.driver.backends.empty();
+    if (!areNamed) {
+        options.driver.backends = std::move(unlessNamed);
+    }
     HALYARD_RETURN_IF_ERROR(driver::checkOptions(options.driver));
+    HALYARD_RETURN_IF_ERROR(fitBackends(areNamed, options));
     return options;
 }
 

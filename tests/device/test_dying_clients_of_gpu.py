@@ -75,7 +75,6 @@ def service(device: VirtualDevice, gpu: FakeGpu) -> Iterator[Service]:
         instance=_INSTANCE,
         # Compiled in the service, so that no other process has the library's files.
         backends=[f"GpuAcc:library={gpu.library}:compiler=inside", "CpuRef"],
-        seccomp="off",
         verbose=False,
     )
     with device.start_service(options) as service:

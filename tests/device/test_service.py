@@ -98,6 +98,14 @@ def test_a_backend_that_this_build_lacks_is_a_warning(device: VirtualDevice) -> 
         assert service.is_running()
 
 
+def test_a_gpu_and_a_filter_of_system_calls_are_not_had_together(device: VirtualDevice) -> None:
+    with pytest.raises(ServiceError) as caught:
+        device.start_service(ServiceOptions(backends=["GpuAcc", "CpuRef"], seccomp="enforce"))
+    assert caught.value.exit_code == 1
+    for word in ("--compute GpuAcc", "--seccomp enforce"):
+        assert word in caught.value.stderr
+
+
 @pytest.mark.parametrize("option", ["-h", "-V", "--list-operations"])
 def test_it_answers_questions_without_starting(device: VirtualDevice, option: str) -> None:
     result = device.shell(f"{PROGRAM} {option}").check()

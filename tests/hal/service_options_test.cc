@@ -173,5 +173,28 @@ TEST(ServiceOptions, NameTheWiresThatAreServed) {
     }
 }
 
+// What a vendor's library calls would end the service.
+TEST(ServiceOptions, TakeGpuAccOrAnEnforcedFilter) {
+    for (const char* const backends : {"GpuAcc", "CpuAcc,GpuAcc", "GpuAcc:device=1,CpuRef"}) {
+        expectRefused({"--compute", backends, "--seccomp", "enforce"}, "--compute GpuAcc");
+        expectRefused({"--seccomp", "enforce", "--compute", backends}, "--seccomp enforce");
+        for (const char* const mode : {"off", "log"}) {
+            const Result<ServiceOptions> options = parse({"-c", backends, "--seccomp", mode});
+            ASSERT_TRUE(options.ok()) << options.status().toString();
+            EXPECT_FALSE(options->leavesOutGpuAcc);
+        }
+    }
+    EXPECT_TRUE(parse({"-c", "CpuAcc,CpuRef", "--seccomp", "enforce"}).ok());
+}
+
+TEST(ServiceOptions, LeaveGpuAccOutOfWhatNobodyNamed) {
+    const ServiceOptions filtered = parse({"--seccomp", "enforce"}).value();
+    EXPECT_EQ(filtered.driver.backends, std::vector<std::string>{"CpuAcc"});
+    EXPECT_TRUE(filtered.leavesOutGpuAcc);
+    const ServiceOptions told = parse({"--seccomp", "log"}).value();
+    EXPECT_EQ(told.driver.backends, driver::Options().backends);
+    EXPECT_FALSE(told.leavesOutGpuAcc);
+}
+
 }  // namespace
 }  // namespace halyard::hal

@@ -116,6 +116,20 @@ def test_a_filtered_service_ends_in_order_where_there_is_no_binder() -> None:
     assert "/dev/hwbinder" in ended.stderr
 
 
+def test_a_filtered_service_says_why_it_has_no_gpu() -> None:
+    # Asked for, it does not start; not asked for, it starts without.
+    ended = run("--seccomp", "enforce", "--compute", "CpuAcc,GpuAcc:device=1")
+    assert ended.returncode == 1
+    assert "--compute GpuAcc and --seccomp enforce exclude each other" in ended.stderr
+    if sanitizers.sanitized([native.program("service")]):
+        pytest.skip("sanitizers make system calls of their own, which the filter does not know")
+    ended = run("--seccomp", "enforce")
+    assert ended.returncode == 1
+    assert "/dev/hwbinder" in ended.stderr
+    assert "with CpuAcc, CpuRef" in ended.stderr
+    assert ended.stderr.count("GpuAcc") == ended.stderr.count("GpuAcc is left out") == 1
+
+
 @pytest.mark.parametrize("mode", ["off", "enforce"])
 def test_a_filtered_service_has_backends_from_libraries(mode: str, tmp_path: Path) -> None:
     folder = native.folder() / "backends" / "sample"

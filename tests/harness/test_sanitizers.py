@@ -86,11 +86,18 @@ MACHINE = VirtualMachine(
 
 
 @pytest.mark.parametrize(
-    ("sanitized", "asked", "expected"),
-    [(False, None, "enforce"), (True, None, "off"), (True, "log", "log"), (False, "off", "off")],
+    ("sanitized", "backend", "asked", "expected"),
+    [
+        (False, "CpuRef", None, "enforce"),
+        (True, "CpuRef", None, "off"),
+        (True, "CpuRef", "log", "log"),
+        (False, "CpuRef", "off", "off"),
+        (False, "GpuAcc:device=1", None, "off"),
+        (False, "GpuAcc", "enforce", "enforce"),
+    ],
 )
-def test_only_a_service_without_sanitizers_is_restricted(
-    monkeypatch: pytest.MonkeyPatch, sanitized: bool, asked: str | None, expected: str
+def test_only_a_service_without_sanitizers_and_gpus_is_restricted(
+    monkeypatch: pytest.MonkeyPatch, sanitized: bool, backend: str, asked: str | None, expected: str
 ) -> None:
     started: list[ServiceOptions] = []
     monkeypatch.setattr(
@@ -98,5 +105,5 @@ def test_only_a_service_without_sanitizers_is_restricted(
     )
     monkeypatch.setattr(VirtualDevice, "is_outdated", False)
     device = VirtualDevice(replace(MACHINE, sanitized=sanitized))
-    device.start_service(ServiceOptions(seccomp=asked))
+    device.start_service(ServiceOptions(backends=[backend], seccomp=asked))
     assert [options.seccomp for options in started] == [expected]

@@ -111,7 +111,7 @@ def _script(text: str, instance: str, wires: Sequence[Wire], backends: Sequence[
     if backends:
         text = text.replace(" -c CpuAcc ", f" -c {','.join(backends)} ", 1)
         # An OpenCL driver makes system calls of its own.
-        if "GpuAcc" in backends:
+        if ServiceOptions(backends=backends).asks_for_gpu():
             text = text.replace(" --seccomp enforce", "", 1)
     return text
 

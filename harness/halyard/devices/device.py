@@ -78,6 +78,10 @@ class ServiceOptions:
     program: str = f"/vendor/bin/hw/{native.SERVICE}"
     timeout: float = 20.0  # seconds to wait until it is registered
 
+    def asks_for_gpu(self) -> bool:
+        """Whether a backend is named with which the service refuses --seccomp enforce."""
+        return any(backend.partition(":")[0] == "GpuAcc" for backend in self.backends)
+
     def command_line(self) -> list[str]:
         words = [self.program]
         if self.verbose:

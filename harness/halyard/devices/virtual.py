@@ -83,9 +83,11 @@ class VirtualDevice(AdbDevice):
     def start_service(self, options: ServiceOptions | None = None) -> Service:
         """As on any device; pushes the program where the machine was booted with another one, and
         has it end with a system call that it is not known to make, so that a missing one shows.
-        Sanitizers make calls of their own, so that a sanitized service is not restricted."""
+        Sanitizers and GPUs' drivers make calls of their own, so that a service with one of them is
+        not restricted."""
         options = options or ServiceOptions()
-        unless_told = "off" if self.machine.sanitized else "enforce"
+        unknown = self.machine.sanitized or options.asks_for_gpu()
+        unless_told = "off" if unknown else "enforce"
         options = replace(options, seccomp=options.seccomp or unless_told)
         if options.program == ServiceOptions.program and self.is_outdated:
             _LOG.warning("the virtual device was booted with other programs: pushing the service")
