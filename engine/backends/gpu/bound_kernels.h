@@ -19,6 +19,7 @@
 #include "engine/backends/gpu/gpu_memory.h"
 #include "engine/backends/gpu/gpu_queue.h"
 #include "engine/backends/gpu/launch.h"
+#include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
 #include "engine/plan/backend.h"
 
@@ -42,9 +43,14 @@ struct Placed {
 // One thread at a time.
 class BoundKernels final : public PieceState {
   public:
-    // `counters`: room for kCounters of them; nothing where no launch has them.
-    explicit BoundKernels(std::shared_ptr<const Device> device, ChargedBuffer counters = {})
-        : mDevice(std::move(device)), mCounters(std::move(counters)) {}
+    // `deviceMemory`: what series are charged to; null: not limited. `counters`: room for kCounters
+    // of them; nothing where no launch has them.
+    explicit BoundKernels(std::shared_ptr<const Device> device,
+                          std::shared_ptr<Budget> deviceMemory = nullptr,
+                          ChargedBuffer counters = {})
+        : mDevice(std::move(device)),
+          mDeviceMemory(std::move(deviceMemory)),
+          mCounters(std::move(counters)) {}
 
     const DeviceBuffer* counters() const { return mCounters.get(); }
     // Clears them, unless every run since they were has come to counted().
@@ -83,10 +89,11 @@ class BoundKernels final : public PieceState {
     Status enqueue(size_t index, GpuQueue& queue, const Checkpoint& checkpoint);
     // Enqueues them all, in their order, as a series that the device has kept from the run before.
     // False: it has kept none, and each is to be enqueued. A series is worth making once a second
-    // run finds everything where it was.
+    // run finds everything where it was, and while the budget has room for it.
     Result<bool> replay(GpuQueue& queue, const Checkpoint& checkpoint);
     // What one run of them all takes amid others of the same, as a series tells, which is run to
-    // its end; nothing where the device keeps none, or it would take too long.
+    // its end; nothing where the device keeps none, it would take too long, or the budget has no
+    // room for it.
     Result<std::optional<std::chrono::nanoseconds>> timeInSeries(GpuQueue& queue,
                                                                  const Checkpoint& checkpoint);
     // As enqueue(), for GpuQueue::finishTraced().
@@ -106,11 +113,15 @@ class BoundKernels final : public PieceState {
         std::vector<cl_ulong> offsets;  // per argument that is an operand, the same
         std::vector<GpuQueue::Range> ranges;
     };
+    struct ChargedRecording {
+        Reservation memory;  // ends after the recording
+        RecordingHandle recording;
+    };
     // Of a plan's launches with the arguments that they have.
     struct Series {
         uint64_t runs = 0;
         uint64_t work = 0;
-        RecordingHandle recording;
+        std::unique_ptr<const ChargedRecording> recorded;
         bool isImpossible = false;
     };
     struct BoundPlan {
@@ -123,12 +134,13 @@ class BoundKernels final : public PieceState {
     Result<BoundLaunch> bindOne(const Launch& launch) const;
     std::vector<GpuQueue::Range> rangesOf(const Launch& launch) const;
     // So many `times` one after the other, unless that takes so long that somebody should be able
-    // to stop it in between.
+    // to stop it in between, or there is no room for it.
     Status record(BoundPlan& plan, const GpuQueue& queue, size_t times) const;
     // Where mPlaced has them.
     Status setOperands(BoundLaunch& bound) const;
 
     const std::shared_ptr<const Device> mDevice;
+    const std::shared_ptr<Budget> mDeviceMemory;  // null: not limited
     const ChargedBuffer mCounters;
     bool mCountersAreClear = false;
     std::vector<BoundPlan> mBound;  // the one at hand is the last

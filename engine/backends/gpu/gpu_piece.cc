@@ -59,8 +59,8 @@ class GpuPiece final : public CompiledPiece {
                                                                        kCounters * sizeof(uint32_t),
                                                                        resources.deviceMemory));
         }
-        return std::unique_ptr<PieceState>(
-                std::make_unique<BoundKernels>(mParts->resources.device, std::move(counters)));
+        return std::unique_ptr<PieceState>(std::make_unique<BoundKernels>(
+                mParts->resources.device, resources.deviceMemory, std::move(counters)));
     }
     std::string_view kernelOf(size_t node) const override {
         return mParts->traces[mParts->layout.stepOf[node]].name;

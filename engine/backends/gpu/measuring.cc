@@ -102,7 +102,8 @@ Result<Measuring::Candidate> Measuring::makeCandidate(const Variant& variant) {
                 counters, ChargedBuffer::allocate(mAround.memory, kCounters * sizeof(uint32_t),
                                                   mAround.deviceMemory));
     }
-    candidate.kernels = std::make_unique<BoundKernels>(mAround.device, std::move(counters));
+    candidate.kernels = std::make_unique<BoundKernels>(mAround.device, mAround.deviceMemory,
+                                                       std::move(counters));
     HALYARD_RETURN_IF_ERROR(candidate.kernels->clearCounters(mAround.memory, mAround.checkpoint));
     PiecePlan& plan = candidate.plan;
     // Tables and scratch memory that the step has by now go on being where they are.

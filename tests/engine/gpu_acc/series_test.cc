@@ -6,8 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,8 @@
 #include "engine/backends/gpu/gpu_queue.h"
 #include "engine/backends/gpu/launch.h"
 #include "engine/backends/gpu/programs.h"
+#include "engine/base/budget.h"
+#include "engine/base/log.h"
 #include "tests/engine/gpu_acc/on_device.h"
 
 namespace halyard::engine::gpu_test {
@@ -78,11 +82,12 @@ class Series : public testing::Test {
     }
 
     // What three additions make of `start` in this memory; `replayed`: whether as a series.
-    float run(BoundKernels& kernels, const Pair& pair, float start, bool& replayed) const {
+    float run(BoundKernels& kernels, const Pair& pair, float start, bool& replayed,
+              uint64_t plan = 1) const {
         const std::vector<float> values(kWidth, start);
         std::vector<float> found(kWidth);
         const Status status = mMemory->withQueue([&](GpuQueue& queue) -> Status {
-            HALYARD_RETURN_IF_ERROR(kernels.bind(1, mLaunches));
+            HALYARD_RETURN_IF_ERROR(kernels.bind(plan, mLaunches));
             std::vector<Placed>& bases = kernels.emptyBases();
             for (const auto& buffer : pair) {
                 bases.push_back(Placed::at(buffer.get(), 0));
@@ -104,7 +109,18 @@ class Series : public testing::Test {
         return found[0];
     }
 
+    // Until it is replayed, if it ever is: what the budget then has less.
+    size_t costOf(BoundKernels& kernels, const Pair& pair, uint64_t plan = 1) const {
+        const size_t before = mBudget->reserved();
+        bool replayed = false;
+        EXPECT_EQ(run(kernels, pair, 1.0f, replayed, plan), 4.0f);
+        EXPECT_EQ(mBudget->reserved(), before) << "for one run nothing is recorded";
+        EXPECT_EQ(run(kernels, pair, 2.0f, replayed, plan), 5.0f);
+        return mBudget->reserved() - before;
+    }
+
     std::shared_ptr<const Device> mDevice;
+    const std::shared_ptr<Budget> mBudget = std::make_shared<Budget>(size_t{1} << 20);
     std::unique_ptr<GpuMemory> mMemory;
     std::vector<Launch> mLaunches;
     Pair mPair;
@@ -154,6 +170,65 @@ TEST_F(Series, IsNotMadeOfWorkThatTakesLong) {
         EXPECT_EQ(run(kernels, mPair, 1.0f, replayed), 4.0f);
         EXPECT_FALSE(replayed);
     }
+}
+
+TEST_F(Series, IsChargedForAsLongAsItIsKept) {
+    {
+        BoundKernels kernels(mDevice, mBudget);
+        const size_t one = costOf(kernels, mPair);
+        EXPECT_GT(one, size_t{10} << 10);
+        bool replayed = false;
+        run(kernels, mPair, 1.0f, replayed);
+        EXPECT_EQ(mBudget->reserved(), one) << "running it costs nothing";
+        const Pair other = makePair();
+        run(kernels, other, 1.0f, replayed);
+        EXPECT_EQ(mBudget->reserved(), 0U) << "its memory has moved";
+        EXPECT_EQ(costOf(kernels, mPair), one);
+        // Of the plans that are kept, which are no more for more of them.
+        for (uint64_t plan = 2; plan < 10; ++plan) {
+            run(kernels, mPair, 1.0f, replayed, plan);
+            run(kernels, mPair, 1.0f, replayed, plan);
+            EXPECT_EQ(mBudget->reserved(), std::min<uint64_t>(plan, 4) * one) << plan;
+        }
+    }
+    EXPECT_EQ(mBudget->reserved(), 0U);
+}
+
+TEST_F(Series, CostsMoreOfMoreLaunches) {
+    BoundKernels few(mDevice, mBudget);
+    const size_t ofThree = costOf(few, mPair);
+    // The last is from tensor 0 to tensor 1: done again, it gives the same.
+    mLaunches.insert(mLaunches.end(), 2, Launch(mLaunches.back()));
+    BoundKernels more(mDevice, mBudget);
+    EXPECT_GT(costOf(more, mPair), ofThree + 2 * (size_t{10} << 10));
+}
+
+TEST_F(Series, IsNotMadeWhereTheBudgetHasNoRoom) {
+    static int lines;
+    lines = 0;
+    setLogSink([](LogLevel /*level*/, std::string_view /*line*/) { ++lines; });
+    BoundKernels kernels(mDevice, mBudget);
+    {
+        const Reservation all = Reservation::create(mBudget, mBudget->limit() - 1000).value();
+        for (int i = 0; i < 4; ++i) {
+            bool replayed = true;
+            EXPECT_EQ(run(kernels, mPair, 1.0f, replayed), 4.0f);
+            EXPECT_FALSE(replayed);
+            EXPECT_EQ(mBudget->reserved(), all.count());
+        }
+        // Nor to measure.
+        EXPECT_TRUE(mMemory->withQueue([&](GpuQueue& queue) -> Status {
+                               HALYARD_ASSIGN_OR_RETURN(const auto time,
+                                                        kernels.timeInSeries(queue, {}));
+                               EXPECT_FALSE(time.has_value());
+                               return {};
+                           })
+                            .ok());
+    }
+    setLogSink(nullptr);
+    EXPECT_EQ(lines, 0) << "it happens run after run";
+    // Where there is room, elsewhere.
+    EXPECT_GT(costOf(kernels, makePair()), 0U);
 }
 
 }  // namespace
