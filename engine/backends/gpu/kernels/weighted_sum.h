@@ -36,8 +36,8 @@ struct WeightedSum {
 // Of node `which` of the step.
 WeightedSum weightedSumOf(StepPlan& step, Activation activation, size_t which = 0);
 
-// How a kernel's x, weights and output are stored, whether sums are those of bytes, and the weights'
-// zero point where their type says it: X, W, R, QUANTIZED and WEIGHT_ZERO.
+// How a kernel's x, weights and output are stored, whether sums are those of bytes, and the
+// weights' zero point where their type says it: X, W, R, QUANTIZED and WEIGHT_ZERO.
 std::string storageDefines(const StepPlan& step);
 
 std::string define(std::string_view name, std::string_view value = "1");
