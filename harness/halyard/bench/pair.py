@@ -100,7 +100,11 @@ class Side:
         """With nothing measured."""
         side = cls(name, spec, begun(subject, spec.threads))
         side.result.engines.append(
-            EngineResult(OURS, f"{name}: {spec.words or 'as the other options say'}")
+            EngineResult(
+                OURS,
+                f"{name}: {spec.words or 'as the other options say'}",
+                is_rough=spec.fast_math,
+            )
         )
         return side
 

@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "tests/engine/cpu_acc/emulated_tiles.cc"
 #include "engine/backends/cpu/vectors/targets.h"
 
+#include "engine/backends/cpu/products/split_matmul-inl.h"
 #include "engine/backends/cpu/products/tile_matmul-inl.h"
 #include "tests/engine/cpu_acc/emulated_tiles.h"
 #include "tests/engine/cpu_acc/tile_unit.h"
@@ -35,12 +36,19 @@ struct EmulatedTiles {
     static void multiply() {
         unit().multiply<std::conditional_t<kSigned, int8_t, uint8_t>>(kSum, kLeft, kRight);
     }
+    template <int kSum, int kLeft, int kRight>
+    static void multiplyBfloats() {
+        unit().multiplyBfloats(kSum, kLeft, kRight);
+    }
 };
 
 }  // namespace
 
 const TileMatmul* emulatedTileForm() {
     return tileForm<EmulatedTiles>();
+}
+const SplitMatmul* emulatedSplitForm() {
+    return splitForm<EmulatedTiles>();
 }
 
 }  // namespace HWY_NAMESPACE
@@ -52,6 +60,9 @@ namespace halyard::engine::cpu {
 
 const TileMatmul& emulatedTileMatmul(InstructionSet set) {
     return *HALYARD_CPU_CHOOSE(set, emulatedTileForm)();
+}
+const SplitMatmul& emulatedSplitMatmul(InstructionSet set) {
+    return *HALYARD_CPU_CHOOSE(set, emulatedSplitForm)();
 }
 
 }  // namespace halyard::engine::cpu

@@ -2,13 +2,15 @@
 
 #pragma once
 
+#include "engine/backends/cpu/products/split_matmul.h"
 #include "engine/backends/cpu/products/tile_matmul.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 
 namespace halyard::engine::cpu {
 
-// The product by tiles, the same source, with TileUnit in place of the processor's instructions;
+// The products by tiles, the same source, with TileUnit in place of the processor's instructions;
 // its vectors are those of the instruction set.
 const TileMatmul& emulatedTileMatmul(InstructionSet set);
+const SplitMatmul& emulatedSplitMatmul(InstructionSet set);
 
 }  // namespace halyard::engine::cpu

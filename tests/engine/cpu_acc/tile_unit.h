@@ -3,11 +3,14 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 namespace halyard::engine::cpu_test {
 
@@ -15,6 +18,8 @@ namespace halyard::engine::cpu_test {
 // thread. Instructions without a configuration end the test, as they would the process.
 class TileUnit {
   public:
+    using Tile = std::array<uint8_t, 1024>;
+
     static TileUnit& ofThread() {
         thread_local TileUnit unit;
         return unit;
@@ -59,8 +64,42 @@ class TileUnit {
         std::memcpy(at(sum).data(), sums.data(), sizeof(sums));
     }
 
+    // Each sum takes up the products of two bfloat16 at a time: those of even places and of odd
+    // ones apart, and then both. Denormals are zero, before and after.
+    void multiplyBfloats(size_t sum, size_t left, size_t right) {
+        std::array<float, 256> sums = {};
+        std::memcpy(sums.data(), at(sum).data(), sizeof(sums));
+        const std::array<float, 512> a = bfloatsOf(at(left));
+        const std::array<float, 512> b = bfloatsOf(at(right));
+        for (size_t row = 0; row < 16; ++row) {
+            for (size_t column = 0; column < 16; ++column) {
+                float even = 0.0F;
+                float odd = 0.0F;
+                for (size_t k = 0; k < 16; ++k) {
+                    // A product is exact before it is added.
+                    even += a[row * 32 + k * 2] * b[k * 32 + column * 2];
+                    odd += a[row * 32 + k * 2 + 1] * b[k * 32 + column * 2 + 1];
+                }
+                float& all = sums[row * 16 + column];
+                all = flushed(flushed(all) + flushed(flushed(even) + flushed(odd)));
+            }
+        }
+        std::memcpy(at(sum).data(), sums.data(), sizeof(sums));
+    }
+
   private:
-    using Tile = std::array<uint8_t, 1024>;
+    static float flushed(float value) {
+        return std::abs(value) < std::numeric_limits<float>::min() ? 0.0F : value;
+    }
+    static std::array<float, 512> bfloatsOf(const Tile& tile) {
+        std::array<float, 512> floats = {};
+        for (size_t i = 0; i < floats.size(); ++i) {
+            uint16_t upper = 0;
+            std::memcpy(&upper, &tile[i * sizeof(upper)], sizeof(upper));
+            floats[i] = flushed(std::bit_cast<float>(uint32_t{upper} << 16U));
+        }
+        return floats;
+    }
 
     Tile& at(size_t tile) {
         if (!mIsConfigured) {

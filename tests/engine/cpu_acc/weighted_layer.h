@@ -34,10 +34,12 @@ struct Layer {
     TensorType output;  // of unknown shape
     bool shapeAtRunTime = false;
     std::optional<Values> addend = std::nullopt;  // of the output's type, with its shape
+    bool relaxed = false;                         // floats may be rough
 };
 
 inline Graph graphOf(const Layer& layer) {
     Graph graph;
+    graph.setRelaxedFloat(layer.relaxed);
     TensorType x = layer.x.type;
     if (layer.shapeAtRunTime) {
         x.shape[0] = kUnknownDimension;

@@ -6,6 +6,7 @@
 
 #include "engine/backends/cpu/products/product_definition.h"
 #include "engine/backends/cpu/products/quantized_matmul.h"
+#include "engine/backends/cpu/products/split_product.h"
 #include "engine/backends/cpu/products/tile_product.h"
 #include "engine/backends/cpu/products/weights.h"
 #include "engine/graph/shape_inference.h"
@@ -81,6 +82,12 @@ Result<std::unique_ptr<const StepKernel>> compileProduct(const ProductNode& node
     arguments.packed.push_back(whole.inputs[1]);
     arguments.packed.push_back(whole.inputs[2]);
     if (!bytes) {
+        if (const SplitMatmul* const split = splitMatmul(set); split != nullptr) {
+            HALYARD_ASSIGN_OR_RETURN(const bool pays, paysAsSplit(definition, arguments));
+            if (pays) {
+                return compileSplitProduct(std::move(definition), arguments, *split, toString(set));
+            }
+        }
         return compileFloatProduct(std::move(definition), arguments, set);
     }
     const TileMatmul* const tiles = tileMatmul(set);

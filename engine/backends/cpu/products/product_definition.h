@@ -50,6 +50,15 @@ struct ProductDefinition {
 // A run of the filter is padded to a multiple of `multiple`.
 ProductFilter filterOf(const ProductNode& node, const Shape& weights, int64_t multiple);
 
+// The weights of a channel as one run, padded to a multiple of `multiple`.
+inline ProductFilter withoutGaps(const ProductFilter& filter, int64_t multiple) {
+    ProductFilter whole = filter;
+    whole.runs = 1;
+    whole.runLength = filter.depth();
+    whole.paddedRun = (whole.runLength + multiple - 1) / multiple * multiple;
+    return whole;
+}
+
 // Calls place(channel, lane) for each lane of a panel, the lanes behind the last channel included,
 // for which the channel is -1.
 template <typename Place>

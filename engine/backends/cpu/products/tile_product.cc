@@ -29,21 +29,12 @@ int64_t ceilDivide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-// The weights of a channel as one run, as the product takes them.
-ProductFilter withoutGaps(const ProductFilter& filter) {
-    ProductFilter whole = filter;
-    whole.runs = 1;
-    whole.runLength = filter.depth();
-    whole.paddedRun = ceilDivide(whole.runLength, kTileDepth) * kTileDepth;
-    return whole;
-}
-
 class ShapedTileProduct final : public UnitKernel {
   public:
     ShapedTileProduct(const TileMatmul& form, const ProductDefinition& definition,
                       PackedConstant panels, ProductPlan plan, ByteZeros zeros)
         : mForm(form),
-          mDepth(withoutGaps(definition.filter).paddedDepth()),
+          mDepth(withoutGaps(definition.filter, kTileDepth).paddedDepth()),
           mGroupPanels(kTilePanels.panels(definition.filter.groupChannels())),
           mGroupDepth(definition.filter.runLength),
           mPanels(panels),
@@ -225,7 +216,8 @@ Result<std::unique_ptr<const StepKernel>> compileTileProduct(ProductDefinition d
     const ByteZeros zeros = byteZerosOf(x, weights, x.type == DataType::QUANT8_ASYMM_SIGNED);
     HALYARD_ASSIGN_OR_RETURN(
             const PackedConstant packed,
-            packQuantizedProduct(kTilePanels, withoutGaps(definition.filter), zeros, arguments));
+            packQuantizedProduct(kTilePanels, withoutGaps(definition.filter, kTileDepth), zeros,
+                                 arguments));
     return std::unique_ptr<const StepKernel>(
             std::make_unique<TileProductKernel>(form, set, std::move(definition), packed, zeros));
 }

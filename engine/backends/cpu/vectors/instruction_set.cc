@@ -78,13 +78,15 @@ const std::vector<InstructionSet>& withoutTiles() {
 
 bool processorHasTiles() {
 #if defined(__x86_64__)
-    constexpr unsigned kTile = 1U << 24;  // in EDX of leaf 7
+    constexpr unsigned kBfloat16 = 1U << 22;  // in EDX of leaf 7
+    constexpr unsigned kTile = 1U << 24;
     constexpr unsigned kInt8 = 1U << 25;
+    constexpr unsigned kAll = kBfloat16 | kTile | kInt8;
     unsigned a = 0;
     unsigned b = 0;
     unsigned c = 0;
     unsigned d = 0;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kTile) != 0 && (d & kInt8) != 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kAll) == kAll;
 #else
     return false;
 #endif

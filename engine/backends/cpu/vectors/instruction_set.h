@@ -22,7 +22,7 @@ enum class InstructionSet : uint8_t {
     AVX2,  // with FMA and F16C
     AVX512,
     AVX512_VNNI,  // integer dot products
-    AVX512_AMX,   // products of tiles of bytes, which the system has to permit
+    AVX512_AMX,   // products of tiles of bytes and of bfloat16, which the system has to permit
     NEON,
     NEON_DOT,   // integer dot products
     NEON_I8MM,  // integer matrix products as well
@@ -48,7 +48,7 @@ InstructionSet bestInstructionSet();
 std::span<const InstructionSet> availableInstructionSets();
 
 // The sets, and AVX512_AMX with them if they have all else that its kernels use, the processor has
-// tiles of bytes and ask() gives 0 for the system's permission; else it gives an error of errno's.
+// such tiles and ask() gives 0 for the system's permission; else it gives an error of errno's.
 std::vector<InstructionSet> withTiles(std::vector<InstructionSet> sets, bool processorHasTiles,
                                       int (*ask)());
 
