@@ -97,6 +97,7 @@ TEST_F(Lanes, WhatIsStuckKeepsItsOwnerWaiting) {
     const ClientLanes::Owner owner = {.pid = 1, .uid = 1};
     EXPECT_FALSE(lanes.isStuck(owner));
     wait(owner);
+    ASSERT_TRUE(hold->isAwaitedBy(1));
     EXPECT_FALSE(runs(owner, milliseconds(60)));
     EXPECT_TRUE(lanes.isStuck(owner));
     EXPECT_FALSE(lanes.isStuck({.pid = 2, .uid = 1}));
