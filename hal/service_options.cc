@@ -108,8 +108,7 @@ Status fitBackends(bool areNamed, ServiceOptions& options) {
     if (areNamed) {
         return invalidArgument(
                 "--compute GpuAcc and --seccomp enforce exclude each other: the service would end "
-                "at "
-                "the first system call of the GPU's driver that it does not make itself; "
+                "at the first system call of the GPU's driver that it does not make itself; "
                 "--seccomp log tells of them, and off allows them");
     }
     std::erase_if(backends, isGpuAcc);

@@ -24,10 +24,10 @@ namespace halyard::engine::gpu {
 
 // Kernels of one text, which differ by what is defined before it.
 struct KernelFamily {
-    std::string_view kernel;                      // the function's name
-    std::array<std::string_view, 9> shared = {};  // OpenCL C that other families have as well
-    std::string_view text;                        // what follows it
-    size_t local[3] = {1, 1, 1};                  // items of a group, which the text requires
+    std::string_view kernel;                       // the function's name
+    std::array<std::string_view, 10> shared = {};  // OpenCL C that other families have as well
+    std::string_view text;                         // what follows it
+    size_t local[3] = {1, 1, 1};                   // items of a group, which the text requires
 };
 
 // One kernel of a family, built. Immutable.

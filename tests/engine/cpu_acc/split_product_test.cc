@@ -17,16 +17,14 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "engine/backends/cpu/cpu_acc.h"
-#include "engine/backends/cpu/fusion.h"
 #include "engine/backends/cpu/products/product.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/backends/ref/cpu_ref.h"
-#include "engine/plan/stepwise_piece.h"
 #include "tests/engine/cpu_acc/emulated_tiles.h"
+#include "tests/engine/cpu_acc/products_alone.h"
 #include "tests/engine/cpu_acc/weighted_layer.h"
 
 namespace halyard::engine::split_test {
@@ -44,39 +42,13 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Computes every layer by parts, worthwhile or not, with tiles that the test makes up.
-class Emulated final : public Backend {
-  public:
-    explicit Emulated(InstructionSet set) : mSet(set) {}
-
-    std::string_view name() const override { return "Emulated"; }
-    Status supports(const Graph& /*graph*/, NodeId /*node*/) const override { return {}; }
-    Result<std::unique_ptr<CompiledPiece>> compile(
-            const CompileArguments& arguments) const override {
-        return compileStepwise(
-                arguments, [this](const KernelArguments& own) { return compileNode(own); },
-                cpu::findFusions(*arguments.graph, arguments.piece, mSet));
-    }
-
-  private:
-    Result<std::unique_ptr<const StepKernel>> compileNode(const KernelArguments& own) const {
-        cpu::ProductNode node;
-        if (const auto* conv = std::get_if<Conv2d>(&own.node.descriptor)) {
-            node = {.window = &conv->window,
-                    .groups = conv->groups,
-                    .activation = conv->activation};
-        } else {
-            node.activation = std::get_if<FullyConnected>(&own.node.descriptor)->activation;
-        }
-        cpu::ProductDefinition definition = cpu::productDefinition(node, own, 1);
-        definition.epilogue = cpu::Epilogue::of(own, mSet);
-        own.packed.push_back(own.node.inputs[1]);
-        own.packed.push_back(own.node.inputs[2]);
-        return cpu::compileSplitProduct(std::move(definition), own, cpu::emulatedSplitMatmul(mSet),
-                                        "emulated");
-    }
-
-    const InstructionSet mSet;
-};
+std::unique_ptr<const Backend> emulated(InstructionSet set) {
+    return std::make_unique<cpu_test::ProductsAlone>(
+            set, [set](cpu::ProductDefinition definition, const KernelArguments& own) {
+                return cpu::compileSplitProduct(std::move(definition), own,
+                                                cpu::emulatedSplitMatmul(set), "emulated");
+            });
+}
 
 std::vector<float> elementsOf(const Values& values) {
     const auto* const data = reinterpret_cast<const float*>(values.bytes.data());
@@ -138,8 +110,7 @@ void expectPartsAgree(const Layer& layer) {
     for (const InstructionSet set : cpu::availableInstructionSets()) {
         for (const size_t threads : {size_t{1}, size_t{3}}) {
             SCOPED_TRACE(std::string(toString(set)) + ", threads: " + std::to_string(threads));
-            expectClose(cpu_test::run(layer, std::make_unique<Emulated>(set), threads), expected,
-                        layer);
+            expectClose(cpu_test::run(layer, emulated(set), threads), expected, layer);
         }
     }
 }
@@ -214,8 +185,8 @@ TEST_F(SplitProducts, OfWindowsAreCloseToTheReferences) {
 TEST_F(SplitProducts, OfManyWeightsAreCloseToTheReferences) {
     const Layer layer = denseLayer(mRandom, 75, 1030, 290);
     const InstructionSet set = cpu::availableInstructionSets().back();
-    expectClose(cpu_test::run(layer, std::make_unique<Emulated>(set), 2),
-                cpu_test::run(layer, makeCpuRef(), 1), layer);
+    expectClose(cpu_test::run(layer, emulated(set), 2), cpu_test::run(layer, makeCpuRef(), 1),
+                layer);
 }
 
 TEST_F(SplitProducts, AreAddedToWhatLiesBesideThem) {
@@ -229,8 +200,7 @@ TEST_F(SplitProducts, AreMoreExactThanHalves) {
     for (const int32_t depth : {256, 1024}) {
         const Layer layer = denseLayer(mRandom, 32, depth, 48);
         const InstructionSet set = cpu::availableInstructionSets().back();
-        const std::vector<float> a =
-                elementsOf(cpu_test::run(layer, std::make_unique<Emulated>(set), 1).output);
+        const std::vector<float> a = elementsOf(cpu_test::run(layer, emulated(set), 1).output);
         const std::vector<float> x = elementsOf(layer.x);
         const std::vector<float> w = elementsOf(layer.weights);
         const std::vector<float> bias = elementsOf(layer.bias);

@@ -15,12 +15,11 @@
 #include <vector>
 
 #include "engine/backends/cpu/cpu_acc.h"
-#include "engine/backends/cpu/fusion.h"
 #include "engine/backends/cpu/products/product.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/backends/ref/cpu_ref.h"
-#include "engine/plan/stepwise_piece.h"
 #include "tests/engine/cpu_acc/emulated_tiles.h"
+#include "tests/engine/cpu_acc/products_alone.h"
 #include "tests/engine/cpu_acc/weighted_layer.h"
 
 namespace halyard::engine {
@@ -35,46 +34,20 @@ using ref_test::RandomValues;
 using ref_test::Values;
 
 // Computes every layer by tiles, worthwhile or not, that the test makes up.
-class Emulated final : public Backend {
-  public:
-    explicit Emulated(InstructionSet set) : mSet(set) {}
-
-    std::string_view name() const override { return "Emulated"; }
-    Status supports(const Graph& /*graph*/, NodeId /*node*/) const override { return {}; }
-    Result<std::unique_ptr<CompiledPiece>> compile(
-            const CompileArguments& arguments) const override {
-        return compileStepwise(
-                arguments, [this](const KernelArguments& own) { return compileNode(own); },
-                cpu::findFusions(*arguments.graph, arguments.piece, mSet));
-    }
-
-  private:
-    Result<std::unique_ptr<const StepKernel>> compileNode(const KernelArguments& own) const {
-        cpu::ProductNode node;
-        if (const auto* conv = std::get_if<Conv2d>(&own.node.descriptor)) {
-            node = {.window = &conv->window,
-                    .groups = conv->groups,
-                    .activation = conv->activation};
-        } else {
-            node.activation = std::get_if<FullyConnected>(&own.node.descriptor)->activation;
-        }
-        cpu::ProductDefinition definition = cpu::productDefinition(node, own, 1);
-        definition.epilogue = cpu::Epilogue::of(own, mSet);
-        own.packed.push_back(own.node.inputs[1]);
-        own.packed.push_back(own.node.inputs[2]);
-        return cpu::compileTileProduct(std::move(definition), own, cpu::emulatedTileMatmul(mSet),
-                                       "emulated");
-    }
-
-    const InstructionSet mSet;
-};
+std::unique_ptr<const Backend> emulated(InstructionSet set) {
+    return std::make_unique<cpu_test::ProductsAlone>(
+            set, [set](cpu::ProductDefinition definition, const KernelArguments& own) {
+                return cpu::compileTileProduct(std::move(definition), own,
+                                               cpu::emulatedTileMatmul(set), "emulated");
+            });
+}
 
 void expectTilesAgree(const Layer& layer) {
     const Outcome expected = cpu_test::run(layer, makeCpuRef(), 1);
     for (const InstructionSet set : cpu::availableInstructionSets()) {
         for (const size_t threads : {size_t{1}, size_t{3}}) {
             SCOPED_TRACE(std::string(toString(set)) + ", threads: " + std::to_string(threads));
-            const Outcome actual = cpu_test::run(layer, std::make_unique<Emulated>(set), threads);
+            const Outcome actual = cpu_test::run(layer, emulated(set), threads);
             cpu_test::expectEqual(actual.output, expected.output);
             EXPECT_EQ(actual.allocations, 0U);
         }

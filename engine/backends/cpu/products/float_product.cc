@@ -64,21 +64,13 @@ class ShapedFloatProduct final : public UnitKernel {
         } else {
             block.a = x.as<float>() + mPlan.inputOffset(unit);
         }
-        block.aLine = mPlan.aLine();
-        block.aRow = mPlan.aRow();
-        block.runs = mPlan.runs();
-        block.runLength = mPlan.runLength();
-        block.lines = unit.lines;
-        block.rows = unit.rows;
+        mPlan.lay(unit, block);
         block.panels = reinterpret_cast<const float*>(mPanels.in(call.constants()).data()) +
                        panel * mForm.panelLength(mFilter.paddedDepth());
-        block.columns = unit.columns;
         block.low = mRange.low;
         block.high = mRange.high;
         if (!mHalves) {
             block.c = output.as<float>() + mPlan.outputOffset(unit);
-            block.cLine = mPlan.cLine();
-            block.cRow = mPlan.cRow();
             mForm.compute(block);
             mEpilogue.apply(call, mPlan.outputRows(unit));
             return;

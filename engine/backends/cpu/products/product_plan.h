@@ -82,6 +82,19 @@ class ProductPlan {
     // And in the output.
     ptrdiff_t cLine() const { return mShape.outputC * mShape.outputW; }
     ptrdiff_t cRow() const { return mShape.outputC; }
+    // How the unit's matrices lie, in what every form of product calls by the same names.
+    template <typename Block>
+    void lay(const ProductUnit& unit, Block& block) const {
+        block.aLine = aLine();
+        block.aRow = aRow();
+        block.runs = runs();
+        block.runLength = runLength();
+        block.lines = unit.lines;
+        block.rows = unit.rows;
+        block.columns = unit.columns;
+        block.cLine = cLine();
+        block.cRow = cRow();
+    }
     // Where the unit's first row starts in the input, where that is read in place.
     ptrdiff_t inputOffset(const ProductUnit& unit) const;
     ptrdiff_t outputOffset(const ProductUnit& unit) const;

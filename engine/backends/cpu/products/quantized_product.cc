@@ -74,18 +74,10 @@ class ShapedQuantizedProduct final : public UnitKernel {
             }
             block.a = strip + group;
         }
-        block.aLine = mPlan.aLine();
-        block.aRow = mPlan.aRow();
-        block.runs = mPlan.runs();
-        block.runLength = mPlan.runLength();
-        block.lines = unit.lines;
-        block.rows = unit.rows;
+        mPlan.lay(unit, block);
         block.panels = mPanels.in(call.constants()).data() +
                        panel * mForm.panelBytes(mFilter.paddedDepth());
-        block.columns = unit.columns;
         block.c = call.output(0).as<uint8_t>() + mPlan.outputOffset(unit);
-        block.cLine = mPlan.cLine();
-        block.cRow = mPlan.cRow();
         block.zeroPoint = mOutputZero;
         block.low = mRange.low;
         block.high = mRange.high;

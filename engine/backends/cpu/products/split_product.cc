@@ -75,16 +75,8 @@ class ShapedSplitProduct final : public UnitKernel {
         } else {
             matrix.a = x + mPlan.inputOffset(unit);
         }
-        matrix.aLine = mPlan.aLine();
-        matrix.aRow = mPlan.aRow();
-        matrix.runs = mPlan.runs();
-        matrix.runLength = mPlan.runLength();
-        matrix.lines = unit.lines;
-        matrix.rows = unit.rows;
-        matrix.columns = unit.columns;
+        mPlan.lay(unit, matrix);
         matrix.c = call.output(0).as<float>() + mPlan.outputOffset(unit);
-        matrix.cLine = mPlan.cLine();
-        matrix.cRow = mPlan.cRow();
         matrix.low = mRange.low;
         matrix.high = mRange.high;
         block.panels = mPanels.in(call.constants()).data() + panel * splitPanelBytes(mDepth);
@@ -283,7 +275,6 @@ Result<std::unique_ptr<const StepKernel>> compileSplitProduct(ProductDefinition 
                                                               std::string_view set) {
     HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
                              arguments.constants.add(PackedSplitProduct{
-
                                      .filter = withoutGaps(definition.filter, kSplitDepth),
                                      .weights = constantOf<float>(arguments, 1),
                                      .bias = constantOf<float>(arguments, 2)}));

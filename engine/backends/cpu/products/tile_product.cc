@@ -92,18 +92,10 @@ class ShapedTileProduct final : public UnitKernel {
         } else {
             matrix.a = x + mPlan.inputOffset(unit);
         }
-        matrix.aLine = mPlan.aLine();
-        matrix.aRow = mPlan.aRow();
-        matrix.runs = mPlan.runs();
-        matrix.runLength = mPlan.runLength();
-        matrix.lines = unit.lines;
-        matrix.rows = unit.rows;
+        mPlan.lay(unit, matrix);
         matrix.panels =
                 mPanels.in(call.constants()).data() + panel * kTilePanels.panelBytes(mDepth);
-        matrix.columns = unit.columns;
         matrix.c = call.output(0).as<uint8_t>() + mPlan.outputOffset(unit);
-        matrix.cLine = mPlan.cLine();
-        matrix.cRow = mPlan.cRow();
         matrix.zeroPoint = mOutputZero;
         matrix.low = mRange.low;
         matrix.high = mRange.high;

@@ -14,6 +14,9 @@ namespace halyard::engine::gpu {
 // nobody reads what is in `room` any more.
 inline constexpr std::string_view kTileMeansText = R"(
 #ifdef POOLED
+#define POOL_PARAMETERS , const MeanNumbers mean
+#define STAGES_OF_PRODUCT(v, at) INNER_STAGES(v, at)
+
 #ifdef QUANTIZED
 #define TOTAL int
 #else
@@ -52,6 +55,9 @@ float stored_half(const float value) {
         STAGES(value, at)                                         \
         STORE(R, output, at, value);                              \
     }
+#else
+#define POOL_PARAMETERS
+#define STAGES_OF_PRODUCT(v, at) STAGES(v, at)
 #endif
 )";
 

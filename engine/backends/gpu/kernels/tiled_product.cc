@@ -18,6 +18,7 @@
 #include "engine/backends/gpu/kernels/tile_means_text.h"
 #include "engine/backends/gpu/kernels/tile_rows_text.h"
 #include "engine/backends/gpu/kernels/tile_sums_text.h"
+#include "engine/backends/gpu/kernels/tile_windows_text.h"
 #include "engine/backends/gpu/kernels/tiled_product_text.h"
 #include "engine/backends/gpu/kernels/vectors.h"
 
@@ -27,7 +28,7 @@ namespace {
 constexpr KernelFamily kTiled = {
         .kernel = "multiply_tiled",
         .shared = {kMapNumbersText, kStagesText, kWeightedSumText, kVectorsText, kMatrixText,
-                   kTileSumsText, kTileRowsText, kMeanText, kTileMeansText},
+                   kTileSumsText, kTileRowsText, kMeanText, kTileMeansText, kTileWindowsText},
         .text = kTilesText,
         .local = {kTileItems, 1, 1}};
 
