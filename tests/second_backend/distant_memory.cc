@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -16,6 +17,39 @@ size_t inPages(size_t bytes) {
     const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     return (bytes + page - 1) / page * page;
 }
+
+class LateQueue final : public DeviceQueue {
+  public:
+    explicit LateQueue(DistantMemory& memory) : mMemory(memory) {}
+
+    Status copyIn(const DevicePlace& to, std::span<const std::byte> from,
+                  const Checkpoint& checkpoint) override {
+        return mMemory.copyIn(to, from, checkpoint);
+    }
+    Status copyOut(std::span<std::byte> to, const DevicePlace& from,
+                   const Checkpoint& checkpoint) override {
+        HALYARD_RETURN_IF_ERROR(finish());
+        return mMemory.copyOut(to, from, checkpoint);
+    }
+    Status beginCopyOut(std::span<std::byte> to, const DevicePlace& from,
+                        const Checkpoint& checkpoint) override {
+        std::vector<std::byte> bytes(to.size());
+        HALYARD_RETURN_IF_ERROR(mMemory.copyOut(bytes, from, checkpoint));
+        mLate.emplace_back(to, std::move(bytes));
+        return {};
+    }
+    Status finish() override {
+        for (const auto& [to, bytes] : mLate) {
+            std::ranges::copy(bytes, to.begin());
+        }
+        mLate.clear();
+        return {};
+    }
+
+  private:
+    DistantMemory& mMemory;
+    std::vector<std::pair<std::span<std::byte>, std::vector<std::byte>>> mLate;
+};
 
 }  // namespace
 
@@ -56,6 +90,10 @@ Result<std::unique_ptr<DeviceBuffer>> DistantMemory::allocate(size_t bytes) {
     inUse += bytes;
     return std::unique_ptr<DeviceBuffer>(
             std::make_unique<DistantBuffer>(*this, static_cast<std::byte*>(base), bytes));
+}
+
+Result<std::unique_ptr<DeviceQueue>> DistantMemory::makeQueue() {
+    return std::unique_ptr<DeviceQueue>(std::make_unique<LateQueue>(*this));
 }
 
 Status DistantMemory::copyIn(const DevicePlace& to, std::span<const std::byte> from,

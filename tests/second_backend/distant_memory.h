@@ -72,6 +72,8 @@ class DistantMemory : public DeviceMemory {
     size_t capacity() const override { return mCapacity; }
     size_t alignment() const override { return kAlignment; }
     Result<std::unique_ptr<DeviceBuffer>> allocate(size_t bytes) override;
+    // One that has begun copies out there as late as it may.
+    Result<std::unique_ptr<DeviceQueue>> makeQueue() override;
     Status copyIn(const DevicePlace& to, std::span<const std::byte> from,
                   const Checkpoint& checkpoint) override;
     Status copyOut(std::span<std::byte> to, const DevicePlace& from,
