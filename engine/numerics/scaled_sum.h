@@ -48,6 +48,19 @@ struct ScaledSum {
     }
 };
 
+// The whole rule, from stored element to stored element.
+struct ByteAddition {
+    ScaledSum sum = {.shift = 13};
+    int32_t zeroA = 0;
+    int32_t zeroB = 0;
+    int32_t zero = 0;  // of the output
+    QuantizedRange bounds;
+
+    int32_t operator()(int32_t a, int32_t b) const {
+        return std::clamp(sum(a - zeroA, b - zeroB) + zero, bounds.low, bounds.high);
+    }
+};
+
 // The same where a ratio is too large for that: as real numbers in double precision, which holds
 // every ratio of two scales and what 255 steps of it are. In float32 the ratio may be infinite, and
 // nothing times infinity no number.

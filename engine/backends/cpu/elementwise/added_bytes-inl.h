@@ -32,19 +32,20 @@ template <typename T>
 class AddedBytes {
   public:
     // The second multiplier may be negative.
-    AddedBytes(const ScaledSum& sum, int32_t zeroA, int32_t zeroB, int32_t zero,
-               QuantizedRange bounds) {
+    explicit AddedBytes(const ByteAddition& addition) {
+        const ScaledSum& sum = addition.sum;
         const auto a = static_cast<uint32_t>(sum.multiplierA);
         const auto b = static_cast<uint32_t>(sum.multiplierB);
         mHighs = _mm512_set1_epi32(static_cast<int32_t>((a >> 8 & 0xffff) | b >> 8 << 16));
         mLows = _mm512_set1_epi32(static_cast<int32_t>((a & 0xff) << 8 | (b & 0xff) << 24));
-        mStart = _mm512_set1_epi32(static_cast<int32_t>((uint32_t{1} << (sum.shift - 1)) -
-                                                        static_cast<uint32_t>(zeroA - kMoved) * a -
-                                                        static_cast<uint32_t>(zeroB - kMoved) * b));
+        const auto zeroA = static_cast<uint32_t>(addition.zeroA - kMoved);
+        const auto zeroB = static_cast<uint32_t>(addition.zeroB - kMoved);
+        mStart = _mm512_set1_epi32(
+                static_cast<int32_t>((uint32_t{1} << (sum.shift - 1)) - zeroA * a - zeroB * b));
         mShift = _mm_cvtsi32_si128(sum.shift);
-        mZero = _mm512_set1_epi16(static_cast<int16_t>(zero));
-        mLow = _mm512_set1_epi8(static_cast<char>(bounds.low));
-        mHigh = _mm512_set1_epi8(static_cast<char>(bounds.high));
+        mZero = _mm512_set1_epi16(static_cast<int16_t>(addition.zero));
+        mLow = _mm512_set1_epi8(static_cast<char>(addition.bounds.low));
+        mHigh = _mm512_set1_epi8(static_cast<char>(addition.bounds.high));
     }
 
     HWY_INLINE __m512i operator()(__m512i a, __m512i b) const {

@@ -205,8 +205,11 @@ void combineBytesByProducts(const Combination& combination, const CombinedRow& r
     const QuantizedCombination& numbers = combination.quantized;
     ScaledSum sum = *numbers.sum;
     sum.multiplierB = function == Function::SUB ? -sum.multiplierB : sum.multiplierB;
-    AddedBytes<T>(sum, numbers.a.zeroPoint, numbers.b.zeroPoint, numbers.output.zeroPoint,
-                  numbers.bounds)
+    AddedBytes<T>({.sum = sum,
+                   .zeroA = numbers.a.zeroPoint,
+                   .zeroB = numbers.b.zeroPoint,
+                   .zero = numbers.output.zeroPoint,
+                   .bounds = numbers.bounds})
             .row(static_cast<const T*>(row.a), static_cast<const T*>(row.b),
                  static_cast<T*>(row.to), row.count);
 }
@@ -365,6 +368,18 @@ Result<std::unique_ptr<const StepKernel>> compile(const Binary& node,
         return forEachRow(call, operations,
                           [&](const CombinedRow& row) { form(combination, row); });
     });
+}
+
+std::optional<ByteAddition> byteAdditionOf(const Binary& node, const TensorType& a,
+                                           const TensorType& b, const TensorType& output) {
+    if (node.function != Binary::Function::ADD || !isOfBytes(output.type)) {
+        return std::nullopt;
+    }
+    return ByteAddition{.sum = *sumOf(a, b, output),
+                        .zeroA = a.quantization.zeroPoint,
+                        .zeroB = b.quantization.zeroPoint,
+                        .zero = output.quantization.zeroPoint,
+                        .bounds = rangeOf(node.activation, output)};
 }
 
 EpilogueStage stageOf(const Binary& node, const TensorType& a, const TensorType& b,

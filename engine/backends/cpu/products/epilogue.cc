@@ -26,10 +26,15 @@ Epilogue Epilogue::of(const Graph& graph, TensorId result, std::span<const Node*
         if (const auto* activate = std::get_if<Activate>(&node->descriptor)) {
             epilogue.mStages.push_back(stageOf(*activate, graph.tensor(last).type, output, set));
         } else if (const auto* binary = std::get_if<Binary>(&node->descriptor)) {
+            const TensorType& a = graph.tensor(node->inputs[0]).type;
+            const TensorType& b = graph.tensor(node->inputs[1]).type;
+            const bool replacesFirst = node->inputs[0] == last;
             epilogue.mAddend = inputs++;
-            epilogue.mStages.push_back(stageOf(*binary, graph.tensor(node->inputs[0]).type,
-                                               graph.tensor(node->inputs[1]).type, output,
-                                               node->inputs[0] == last, set));
+            epilogue.mStages.push_back(stageOf(*binary, a, b, output, replacesFirst, set));
+            // Either order has the same sum.
+            epilogue.mAddition = nodes.size() == 1 ? byteAdditionOf(*binary, replacesFirst ? a : b,
+                                                                    replacesFirst ? b : a, output)
+                                                   : std::nullopt;
         }
         epilogue.mName.append(" + ").append(toString(node->kind()));
         last = node->outputs[0];
@@ -43,13 +48,12 @@ void Epilogue::apply(const KernelCall& call, const EpilogueRows& rows) const {
     }
     const auto size = static_cast<ptrdiff_t>(mElementBytes);
     std::byte* const to = call.output(0).as<std::byte>();
-    const std::byte* const addend =
-            mAddend.has_value() ? call.input(*mAddend).as<std::byte>() : nullptr;
+    const std::byte* const added = addend(call);
     const auto applyTo = [&](ptrdiff_t begin, int64_t count) {
         for (int64_t i = 0; i < count; i += kChunk) {
             const ptrdiff_t at = (begin + i) * size;
             for (const EpilogueStage& stage : mStages) {
-                stage(to + at, addend == nullptr ? nullptr : addend + at,
+                stage(to + at, added == nullptr ? nullptr : added + at,
                       std::min(kChunk, count - i));
             }
         }

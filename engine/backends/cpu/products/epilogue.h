@@ -18,6 +18,7 @@
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
 #include "engine/graph/tensor.h"
+#include "engine/numerics/scaled_sum.h"
 #include "engine/plan/kernel_call.h"
 #include "engine/plan/step_kernel.h"
 
@@ -35,6 +36,10 @@ EpilogueStage stageOf(const Activate& node, const TensorType& x, const TensorTyp
 // its second.
 EpilogueStage stageOf(const Binary& node, const TensorType& a, const TensorType& b,
                       const TensorType& output, bool replacesFirst, InstructionSet set);
+
+// The numbers of such an addition, where it is one of bytes: a is the node's first input.
+std::optional<ByteAddition> byteAdditionOf(const Binary& node, const TensorType& a,
+                                           const TensorType& b, const TensorType& output);
 
 // Rows of a tensor: where they lie, in elements.
 struct EpilogueRows {
@@ -62,12 +67,20 @@ class Epilogue {
     bool empty() const { return mStages.empty(); }
     // " + Binary + Activate": behind a kernel's name.
     const std::string& name() const { return mName; }
+    // Where all it does is to add bytes: a are the results, b the addend. A producer may do so
+    // itself, in place of apply().
+    const std::optional<ByteAddition>& addition() const { return mAddition; }
+    // What a stage adds; null where none does.
+    const std::byte* addend(const KernelCall& call) const {
+        return mAddend.has_value() ? call.input(*mAddend).as<std::byte>() : nullptr;
+    }
     // To rows of output 0, which the producer has written.
     void apply(const KernelCall& call, const EpilogueRows& rows) const;
 
   private:
     std::vector<EpilogueStage> mStages;
     std::optional<size_t> mAddend;  // which input of the step
+    std::optional<ByteAddition> mAddition;
     size_t mElementBytes = 1;
     std::string mName;
 };

@@ -91,7 +91,7 @@ Result<std::unique_ptr<const StepKernel>> compileProduct(const ProductNode& node
         return compileFloatProduct(std::move(definition), arguments, set);
     }
     const TileMatmul* const tiles = tileMatmul(set);
-    return tiles != nullptr && paysAsTiles(definition, arguments)
+    return tiles != nullptr && fitsTiles(arguments) && paysAsTiles(definition, arguments)
                    ? compileTileProduct(std::move(definition), arguments, *tiles, toString(set))
                    : compileQuantizedProduct(std::move(definition), arguments, set);
 }

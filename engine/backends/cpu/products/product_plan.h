@@ -13,7 +13,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "engine/backends/cpu/products/epilogue.h"
@@ -147,7 +149,12 @@ void ProductPlan::fillStrip(const ProductUnit& unit, const From* input, To* stri
         if (at >= 0 && at < s.inputH) {
             to = std::fill_n(to, begin * s.inputC, padding);
             const From* from = batch + (at * s.inputW + firstColumn + begin) * s.inputC;
-            to = std::transform(from, from + (end - begin) * s.inputC, to, convert);
+            const int64_t count = (end - begin) * s.inputC;
+            if constexpr (std::is_same_v<Convert, std::identity>) {
+                to = std::copy_n(from, count, to);
+            } else {
+                to = std::transform(from, from + count, to, convert);
+            }
         }
         std::fill(to, stop, padding);
     }

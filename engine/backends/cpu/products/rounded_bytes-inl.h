@@ -63,6 +63,43 @@ class RoundedBytes {
     __m512 mHigh;
     __m512i mZeroPoint, mLow, mBack, mInOrder;
 };
+
+// The same where no multiplier is more than a half: whatever a sum of 32 bits is then, it becomes
+// another. Bytes are signed or not.
+template <bool kSigned>
+class SmallRoundedBytes {
+  public:
+    HWY_INLINE SmallRoundedBytes(int32_t zeroPoint, int32_t low, int32_t high)
+        : mZeroPoint(_mm512_set1_epi16(static_cast<int16_t>(zeroPoint))),
+          mLow(_mm512_set1_epi8(static_cast<char>(low))),
+          mHigh(_mm512_set1_epi8(static_cast<char>(high))),
+          mInOrder(_mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0)) {}
+
+    // The bytes of four vectors of sums, one vector after the other.
+    HWY_INLINE __m512i operator()(__m512i a, __m512i b, __m512i c, __m512i d, __m512 ma, __m512 mb,
+                                  __m512 mc, __m512 md) const {
+        const __m512i ab = packed(rounded(a, ma), rounded(b, mb));
+        const __m512i cd = packed(rounded(c, mc), rounded(d, md));
+        return _mm512_permutexvar_epi32(mInOrder, bytes(ab, cd));
+    }
+
+  private:
+    static HWY_INLINE __m512i rounded(__m512i sums, __m512 multipliers) {
+        return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(sums), multipliers));
+    }
+    HWY_INLINE __m512i packed(__m512i a, __m512i b) const {
+        return _mm512_adds_epi16(_mm512_packs_epi32(a, b), mZeroPoint);
+    }
+    HWY_INLINE __m512i bytes(__m512i ab, __m512i cd) const {
+        if constexpr (kSigned) {
+            return _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(ab, cd), mLow), mHigh);
+        } else {
+            return _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(ab, cd), mLow), mHigh);
+        }
+    }
+
+    __m512i mZeroPoint, mLow, mHigh, mInOrder;
+};
 #else
 class RoundedBytes {
   public:

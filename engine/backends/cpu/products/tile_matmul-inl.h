@@ -22,9 +22,9 @@
 
 #include <hwy/highway.h>
 
-#include "engine/backends/cpu/products/rounded_bytes-inl.h"
+#include "engine/backends/cpu/products/tile_bytes-inl.h"
 #include "engine/backends/cpu/products/tile_matmul.h"
-#include "engine/backends/cpu/vectors/partial_vectors-inl.h"
+#include "engine/backends/cpu/products/tile_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {
@@ -35,25 +35,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Panels that stay in the second cache while rows go by.
 constexpr int64_t kChunkBytes = int64_t{96} << 10;
+// All panels that stay there from rows to rows.
+constexpr int64_t kStayingBytes = int64_t{1} << 20;
 constexpr int64_t kLine = 64;  // bytes that are fetched at once
-
-constexpr int64_t kBlockRows = 2 * kTileRows;
-// Rows whose sums become bytes at one go.
-constexpr int64_t kRowsAtOnce = 2;
-
-// Where the rows of a block of sums go: null for those that nobody wants.
-using RowPointers = std::array<uint8_t*, kBlockRows>;
-
-// Sums that are not bytes yet.
-struct WaitingSums {
-    const int32_t* sums = nullptr;  // [tile of rows][tile of columns][row][column]
-    const RowPointers* rows = nullptr;
-    const int32_t* corrections = nullptr;  // added to the sums of each row; null: nothing is
-    const float* multipliers[2] = {};
-    int64_t column = 0;  // the first one's offset from the row pointers
-    int64_t columns = 0;
-    int64_t rowCount = 0;  // 0: nothing waits
-};
 
 template <typename Tiles, bool kSigned>
 class TileProduct {
@@ -62,9 +46,9 @@ class TileProduct {
         : mBlock(block),
           mMatrix(block.matrix),
           mPanelBytes(kTilePanels.panelBytes(block.depth)),
-          mRound(mMatrix.zeroPoint, mMatrix.low, mMatrix.high),
+          mEnd(block),
           mSums(reinterpret_cast<int32_t*>(block.memory)),
-          mRowSums(mSums + 4 * kSides * kTileInts) {}
+          mRowSums(mSums + kSides * kGroupInts) {}
 
     void run() {
         Tiles::configure();
@@ -82,11 +66,12 @@ class TileProduct {
         } else {
             static constexpr ptrdiff_t kRun[] = {0};
             auto* const copies = reinterpret_cast<uint8_t*>(mBlock.memory + kTileSumsBytes);
-            planCopies(copies + mBlock.rowsAtOnce * mBlock.depth + kTileDepth);
+            const TileRows own(mMatrix, mBlock.depth,
+                               copies + mBlock.rowsAtOnce * mBlock.depth + kTileDepth);
             const int64_t all = mMatrix.lines * mMatrix.rows;
             for (int64_t first = 0; first < all; first += mBlock.rowsAtOnce) {
                 const int64_t count = std::min(mBlock.rowsAtOnce, all - first);
-                copyRows(first, count, copies);
+                own.copy(first, count, copies);
                 multiply({.a = copies,
                           .stride = mBlock.depth,
                           .runs = kRun,
@@ -97,16 +82,23 @@ class TileProduct {
                           .pitch = mMatrix.rows});
             }
         }
-        for (const WaitingSums& waiting : mWaiting) {
-            storeRows(waiting, mRound, 0, waiting.rowCount);
+        storeTile<0>();
+        storeTile<1>();
+        storeTile<2>();
+        storeTile<3>();
+        for (const size_t side : {(mSide + kSides - 1) % kSides, mSide}) {
+            const SumsGroup& group = mGroups[side];
+            for (int64_t row = 0; row < group.rowCount; ++row) {
+                GroupBytes<kSigned, false>(mEnd, group).store(row);
+            }
         }
         Tiles::release();
     }
 
   private:
-    static constexpr int64_t kTileInts = kTileBytes / int64_t{sizeof(int32_t)};
-    // Of the block in work and of the two that wait.
-    static constexpr int64_t kSides = 3;
+    // Groups: the one in work, the one before, of which the last sums are still in tiles, and the
+    // one before that, which becomes bytes. They may be of as many blocks of rows.
+    static constexpr size_t kSides = 3;
 
     struct Rows {
         const uint8_t* a = nullptr;
@@ -119,79 +111,8 @@ class TileProduct {
         int64_t pitch = 0;     // rows from a line to the next
     };
 
-#if HWY_TARGET == HWY_AVX3
-    // Each vector of a row's copy is made of the parts of runs that fall into it, and written once.
-    struct CopyPart {
-        ptrdiff_t from = 0;  // of the vector's first byte, were it there, from the row's start
-        __mmask64 there = 0;
-        bool isLast = false;  // of its vector
-    };
-    static_assert(sizeof(CopyPart) == kCopyPartBytes);
-
-    void planCopies(void* memory) {
-        mParts = static_cast<CopyPart*>(memory);
-        mPartCount = 0;
-        int64_t at = 0;
-        for (const ptrdiff_t run : mMatrix.runs) {
-            for (int64_t done = 0; done < mMatrix.runLength;) {
-                const int64_t first = at % kTileDepth;
-                const int64_t count = std::min(kTileDepth - first, mMatrix.runLength - done);
-                const uint64_t bits = ~uint64_t{0} >> static_cast<unsigned>(kTileDepth - count);
-                mParts[mPartCount++] = {.from = run + done - first,
-                                        .there = bits << static_cast<unsigned>(first),
-                                        .isLast = first + count == kTileDepth};
-                at += count;
-                done += count;
-            }
-        }
-        mParts[mPartCount - 1].isLast = true;
-    }
-
-    HWY_INLINE void copyRow(const uint8_t* from, uint8_t* to) const {
-        __m512i vector = _mm512_setzero_si512();
-        for (const CopyPart* part = mParts; part != mParts + mPartCount; ++part) {
-            vector = _mm512_mask_loadu_epi8(vector, part->there, from + part->from);
-            if (part->isLast) {
-                _mm512_store_si512(to, vector);
-                to += kTileDepth;
-                vector = _mm512_setzero_si512();
-            }
-        }
-    }
-#else
-    void planCopies(void* /*memory*/) {}
-
-    // What lies behind a row's end is padding or will be the next row.
-    HWY_INLINE void copyRow(const uint8_t* from, uint8_t* to) const {
-        constexpr hn::CappedTag<uint8_t, 64> kVector;
-        const auto lanes = static_cast<int64_t>(hn::Lanes(kVector));
-        for (const ptrdiff_t run : mMatrix.runs) {
-            int64_t i = 0;
-            for (; i + lanes <= mMatrix.runLength; i += lanes) {
-                hn::StoreU(hn::LoadU(kVector, from + run + i), kVector, to + i);
-            }
-            if (i < mMatrix.runLength) {
-                const auto rest = static_cast<size_t>(mMatrix.runLength - i);
-                hn::StoreU(loadFirst(kVector, from + run + i, rest), kVector, to + i);
-            }
-            to += mMatrix.runLength;
-        }
-    }
-#endif
-
-    // Rows of the block, one behind the other.
-    void copyRows(int64_t first, int64_t count, uint8_t* to) const {
-        const auto* const a = static_cast<const uint8_t*>(mMatrix.a);
-        int64_t line = first / mMatrix.rows;
-        int64_t row = first % mMatrix.rows;
-        for (int64_t i = 0; i < count; ++i, to += mBlock.depth) {
-            copyRow(a + line * mMatrix.aLine + row * mMatrix.aRow, to);
-            if (++row == mMatrix.rows) {
-                row = 0;
-                ++line;
-            }
-        }
-    }
+    // Where tiles of rows begin.
+    using Lefts = std::array<const uint8_t*, kGroupTiles>;
 
     // Where a tile of rows begins. In place, the last one overlaps the one before: nothing behind
     // the last row may be read.
@@ -203,15 +124,20 @@ class TileProduct {
     void multiply(const Rows& rows) {
         const int64_t tiles = (rows.count + kTileRows - 1) / kTileRows;
         const int64_t panels = kTilePanels.panels(mMatrix.columns);
-        const int64_t inChunk = std::max<int64_t>(kChunkBytes / mPanelBytes / 2, 1) * 2;
+        const int64_t inChunk =
+                std::max<int64_t>(kChunkBytes / mPanelBytes / kGroupPanels, 1) * kGroupPanels;
         for (int64_t chunk = 0; chunk < panels; chunk += inChunk) {
             const int64_t end = std::min(chunk + inChunk, panels);
-            // The chunk behind is fetched meanwhile, in equal parts.
-            const int64_t steps =
-                    (tiles + 1) / 2 * ((end - chunk + 1) / 2) * (mBlock.depth / kTileDepth);
-            mAhead = mMatrix.panels + end * mPanelBytes;
-            mAheadEnd = mAhead + (end - chunk) * mPanelBytes;
-            mAheadStep = std::max<int64_t>((end - chunk) * mPanelBytes / kLine / steps, 1) * kLine;
+            fetchBehind(rows, end, tiles, end - chunk);
+            // Panels that come from far away are best read once.
+            if (tiles == 4) {
+                multiplyRows<4>(rows, 0, chunk, end);
+                continue;
+            }
+            if (tiles == 3) {
+                multiplyRows<3>(rows, 0, chunk, end);
+                continue;
+            }
             for (int64_t tile = 0; tile < tiles; tile += 2) {
                 if (tile + 1 < tiles) {
                     multiplyRows<2>(rows, tile, chunk, end);
@@ -222,254 +148,268 @@ class TileProduct {
         }
     }
 
+    // While so many tiles of rows are multiplied with as many panels before it, has the chunk
+    // behind fetched, in equal parts. Once: what the second cache holds of the panels stays there
+    // for the next rows, if that is all of them.
+    void fetchBehind(const Rows& rows, int64_t panel, int64_t tiles, int64_t panels) {
+        const bool isThere = rows.first > 0 &&
+                             kTilePanels.panels(mMatrix.columns) * mPanelBytes <= kStayingBytes;
+        const int64_t blocks =
+                tiles == 3 || tiles == 4 ? panels : (tiles + 1) / 2 * ((panels + 1) / 2);
+        const int64_t steps = blocks * (mBlock.depth / kTileDepth);
+        mAhead = mMatrix.panels + panel * mPanelBytes;
+        mAheadEnd = isThere ? mAhead : mAhead + panels * mPanelBytes;
+        mAheadStep = std::max<int64_t>(panels * mPanelBytes / kLine / steps, 1) * kLine;
+    }
+
     template <int kR>
     void multiplyRows(const Rows& rows, int64_t tile, int64_t panel, int64_t end) {
         // Those of the two blocks before are still in use.
-        mSide = (mSide + 1) % kSides;
-        const uint8_t* a[2] = {};
+        mRowsSide = (mRowsSide + 1) % kSides;
+        Lefts a = {};
+        bool isWhole = true;
         for (int r = 0; r < kR; ++r) {
             const int64_t first = firstRow(rows, tile + r);
-            a[r] = rows.a + first * rows.stride;
-            pointRows(rows, first, &mRowPointers[mSide][static_cast<size_t>(r * kTileRows)]);
+            a[static_cast<size_t>(r)] = rows.a + first * rows.stride;
+            isWhole &= placeRows(rows, first,
+                                 &mRowOffsets[mRowsSide][static_cast<size_t>(r * kTileRows)]);
         }
+        mRowsAreWhole[mRowsSide] = isWhole;
         if (mMatrix.weightsZero != 0) {
             sumRows<kR>(rows, a);
         }
-        for (; panel + 1 < end; panel += 2) {
-            computeBlock<kR, 2>(rows, a, panel);
-        }
-        if (panel < end) {
-            computeBlock<kR, 1>(rows, a, panel);
+        for (; panel < end; panel += kGroupPanels) {
+            computeGroup<kR>(rows, a, panel, std::min(panel + kGroupPanels, end));
         }
     }
 
-    // Where a tile's rows go.
-    void pointRows(const Rows& rows, int64_t first, uint8_t** to) const {
+    // Where a tile's rows go. Whether all of them are wanted.
+    bool placeRows(const Rows& rows, int64_t first, ptrdiff_t* to) const {
         int64_t line = (rows.first + first) / rows.pitch;
         int64_t row = (rows.first + first) % rows.pitch;
+        if (row + kTileRows <= mMatrix.rows && first + kTileRows <= rows.count) {
+            ptrdiff_t at = line * mMatrix.cLine + row * mMatrix.cRow;
+            for (int64_t i = 0; i < kTileRows; ++i, at += mMatrix.cRow) {
+                to[i] = at;
+            }
+            return true;
+        }
+        bool isWhole = true;
         for (int64_t i = 0; i < kTileRows; ++i) {
             const bool wanted = row < mMatrix.rows && first + i < rows.count;
-            to[i] = wanted ? mMatrix.c + line * mMatrix.cLine + row * mMatrix.cRow : nullptr;
+            to[i] = wanted ? line * mMatrix.cLine + row * mMatrix.cRow : kNowhere;
+            isWhole &= wanted;
             if (++row == rows.pitch) {
                 row = 0;
                 ++line;
             }
         }
+        return isWhole;
     }
 
     // What the weights' zero point makes of each row.
     template <int kR>
-    void sumRows(const Rows& rows, const uint8_t* const (&a)[2]) {
+    void sumRows(const Rows& rows, const Lefts& a) {
         alignas(64) static constexpr auto kOnes = [] {
             std::array<int8_t, kTileDepth> ones = {};
             ones.fill(1);
             return ones;
         }();
-        Tiles::template zero<0>();
-        Tiles::template zero<1>();
         Tiles::template load<6>(kOnes.data(), 0);
-        for (const ptrdiff_t run : rows.runs) {
-            for (int64_t k = 0; k < rows.runLength; k += kTileDepth) {
-                Tiles::template load<4>(a[0] + run + k, rows.stride);
-                Tiles::template multiply<kSigned, 0, 4, 6>();
-                if constexpr (kR == 2) {
-                    Tiles::template load<5>(a[1] + run + k, rows.stride);
-                    Tiles::template multiply<kSigned, 1, 5, 6>();
+        for (int r = 0; r < kR; ++r) {
+            Tiles::template zero<7>();
+            for (const ptrdiff_t run : rows.runs) {
+                for (int64_t k = 0; k < rows.runLength; k += kTileDepth) {
+                    Tiles::template load<4>(a[static_cast<size_t>(r)] + run + k, rows.stride);
+                    Tiles::template multiply<kSigned, 7, 4, 6>();
                 }
             }
-        }
-        Tiles::template store<0>(mRowSums, kTileColumns * sizeof(int32_t));
-        if constexpr (kR == 2) {
-            Tiles::template store<1>(mRowSums + kTileInts, kTileColumns * sizeof(int32_t));
+            Tiles::template store<7>(mRowSums + r * kTileInts, kSumsStride);
         }
         const auto factor = static_cast<uint32_t>(-mMatrix.weightsZero);
         for (int64_t row = 0; row < kR * kTileRows; ++row) {
-            mCorrections[mSide][static_cast<size_t>(row)] = static_cast<int32_t>(
+            mCorrections[mRowsSide][static_cast<size_t>(row)] = static_cast<int32_t>(
                     static_cast<uint32_t>(mRowSums[row * kTileColumns]) * factor);
         }
     }
 
-    // The sums of kR tiles of rows with kV panels. Those of the block before the last become bytes
-    // in the meantime: what multiplies tiles leaves the vector unit alone. The last block's would
-    // have to be waited for: they are on their way to memory.
-    template <int kR, int kV>
-    HWY_INLINE void computeBlock(const Rows& rows, const uint8_t* const (&a)[2], int64_t panel) {
-        const std::byte* const first = mMatrix.panels + panel * mPanelBytes;
-        const std::byte* const second = first + mPanelBytes;
-        Tiles::template load<0>(first, 0);
-        if constexpr (kV == 2) {
-            Tiles::template load<1>(second, 0);
+    // The sums of kR tiles of rows with up to kGroupPanels panels. Meanwhile those of the group
+    // before the last become bytes, some after each product: what multiplies tiles leaves the
+    // vector unit alone.
+    template <int kR>
+    HWY_INLINE void computeGroup(const Rows& rows, const Lefts& a, int64_t panel, int64_t end) {
+        if (mGroups[(mSide + kSides - 1) % kSides].isWhole) {
+            computeGroup<kR, true>(rows, a, panel, end);
+        } else {
+            computeGroup<kR, false>(rows, a, panel, end);
         }
-        if constexpr (kR == 2) {
-            Tiles::template load<2>(first, 0);
-            if constexpr (kV == 2) {
-                Tiles::template load<3>(second, 0);
+    }
+
+    template <int kR, bool kWaitingIsWhole>
+    HWY_INLINE void computeGroup(const Rows& rows, const Lefts& a, int64_t panel, int64_t end) {
+        // A copy, which no asm can change.
+        const SumsGroup waiting = mGroups[(mSide + kSides - 1) % kSides];
+        mSide = (mSide + 1) % kSides;
+        SumsGroup& group = mGroups[mSide];
+        const int64_t column = panel * kTileColumns;
+        const int64_t columns = std::min((end - panel) * kTileColumns, mMatrix.columns - column);
+        group = {.sums = mSums + static_cast<int64_t>(mSide) * kGroupInts,
+                 .rows = &mRowOffsets[mRowsSide],
+                 .corrections = mMatrix.weightsZero != 0 ? mCorrections[mRowsSide].data() : nullptr,
+                 .column = column,
+                 .columns = columns,
+                 .rowCount = kR * kTileRows,
+                 .isWhole = mRowsAreWhole[mRowsSide] && columns == kGroupColumns &&
+                            mMatrix.weightsZero == 0};
+        for (int64_t i = 0; i < kGroupPanels; ++i) {
+            group.multipliers[static_cast<size_t>(i)] =
+                    multipliersOf(mMatrix.panels + std::min(panel + i, end - 1) * mPanelBytes);
+        }
+        const int64_t products = mBlock.depth / kTileDepth * kR * (end - panel);
+        const int64_t each = (waiting.rowCount + products - 1) / products;
+        int64_t row = 0;
+        constexpr int kMostV = kR > 2 ? 1 : 2;
+        for (int32_t* sums = group.sums; panel < end;
+             panel += kMostV, sums += kMostV * kPanelInts) {
+            const bool isFull = panel + kMostV <= end;
+            row = isFull ? computeBlock<kR, kMostV, kWaitingIsWhole>(rows, a, panel, waiting, row,
+                                                                     each)
+                         : computeBlock<kR, 1, kWaitingIsWhole>(rows, a, panel, waiting, row, each);
+            // Tiles that the block does not have go where nobody looks.
+            const int width = isFull ? kMostV : 1;
+            for (int tile = 0; tile < 4; ++tile) {
+                mInTiles[static_cast<size_t>(tile)] =
+                        sums + tile % width * kPanelInts + tile / width * kTileInts;
             }
         }
-        const std::byte* w = first + kPanelHead;
-        const std::byte* w2 = second + kPanelHead;
-        // Copies, which no asm can change.
-        const WaitingSums waiting = mWaiting[0];
-        const RoundedBytes round = mRound;
-        const int64_t units = waiting.rowCount / kRowsAtOnce;
-        const int64_t steps = mBlock.depth / kTileDepth;
-        const int64_t each = (units + steps - 1) / steps;
-        int64_t unit = 0;
+    }
+
+    // The same with kV panels: their sums stay in tiles, and those of the block before go to memory
+    // as soon as each tile is wanted. Makes bytes of the waiting group's rows from `row` on, `each`
+    // after each product; returns the first one that is left.
+    template <int kR, int kV, bool kWaitingIsWhole>
+    HWY_INLINE int64_t computeBlock(const Rows& rows, const Lefts& a, int64_t panel,
+                                    const SumsGroup& waiting, int64_t row, int64_t each) {
+        const std::byte* w = mMatrix.panels + panel * mPanelBytes + kPanelHead;
+        Step step = {.stride = rows.stride, .toSecond = mPanelBytes};
+        for (int r = 1; r < kR; ++r) {
+            step.toRows[r] = a[static_cast<size_t>(r)] - a[0];
+        }
+        // Not const: GCC keeps nothing in registers that a constructor writes to read-only memory.
+        GroupBytes<kSigned, kWaitingIsWhole> bytes(mEnd, waiting);
+        const SomeRows some = {.each = each, .count = waiting.rowCount};
         const std::byte* ahead = mAhead;
+        const auto fetch = [&]() HWY_ATTR __attribute__((always_inline)) {
+            for (int64_t i = 0; i < mAheadStep && ahead < mAheadEnd; i += kLine) {
+                __builtin_prefetch(ahead, 0, 2);
+                ahead += kLine;
+            }
+        };
+        bool begins = true;
         for (const ptrdiff_t run : rows.runs) {
             const uint8_t* x = a[0] + run;
-            const uint8_t* x2 = kR == 2 ? a[1] + run : nullptr;
-            for (int64_t k = 0; k < rows.runLength; k += kTileDepth) {
-                Tiles::template load<4>(x + k, rows.stride);
-                Tiles::template load<6>(w, kTileDepth);
-                Tiles::template multiply<kSigned, 0, 4, 6>();
-                if constexpr (kV == 2) {
-                    Tiles::template load<7>(w2, kTileDepth);
-                    Tiles::template multiply<kSigned, 1, 4, 7>();
-                }
-                if constexpr (kR == 2) {
-                    Tiles::template load<5>(x2 + k, rows.stride);
-                    Tiles::template multiply<kSigned, 2, 5, 6>();
-                    if constexpr (kV == 2) {
-                        Tiles::template multiply<kSigned, 3, 5, 7>();
-                    }
-                }
+            const uint8_t* const end = x + rows.runLength;
+            if (begins) {
+                begins = false;
+                row = multiplyStep<kR, kV, true>(x, w, step, bytes, some, row);
+                fetch();
+                x += kTileDepth;
                 w += kTileBytes;
-                w2 += kTileBytes;
-                for (int64_t i = 0; i < mAheadStep && ahead < mAheadEnd; i += kLine) {
-                    __builtin_prefetch(ahead, 0, 2);
-                    ahead += kLine;
-                }
-                const int64_t stop = std::min(unit + each, units);
-                storeRows(waiting, round, unit * kRowsAtOnce, stop * kRowsAtOnce);
-                unit = stop;
+            }
+            for (; x < end; x += kTileDepth) {
+                row = multiplyStep<kR, kV, false>(x, w, step, bytes, some, row);
+                fetch();
+                w += kTileBytes;
             }
         }
         mAhead = ahead;
-        int32_t* const sums = mSums + mSumsSide * 4 * kTileInts;
-        mSumsSide = (mSumsSide + 1) % kSides;
-        constexpr ptrdiff_t kStride = kTileColumns * sizeof(int32_t);
-        Tiles::template store<0>(sums, kStride);
-        if constexpr (kV == 2) {
-            Tiles::template store<1>(sums + kTileInts, kStride);
-        }
-        if constexpr (kR == 2) {
-            Tiles::template store<2>(sums + 2 * kTileInts, kStride);
-            if constexpr (kV == 2) {
-                Tiles::template store<3>(sums + 3 * kTileInts, kStride);
-            }
-        }
-        const int64_t column = panel * kTileColumns;
-        mWaiting[0] = mWaiting[1];
-        mWaiting[1] = {
-                .sums = sums,
-                .rows = &mRowPointers[mSide],
-                .corrections = mMatrix.weightsZero != 0 ? mCorrections[mSide].data() : nullptr,
-                .multipliers = {multipliersOf(first), multipliersOf(kV == 2 ? second : first)},
-                .column = column,
-                .columns = std::min(kV * kTileColumns, mMatrix.columns - column),
-                .rowCount = kR * kTileRows};
+        return row;
     }
 
+    // How many rows become bytes after a product, of how many.
+    struct SomeRows {
+        int64_t each = 0;
+        int64_t count = 0;
+    };
+    template <typename Bytes>
+    static HWY_INLINE int64_t storeSome(const Bytes& bytes, const SomeRows& some, int64_t row) {
+        const int64_t end = std::min(row + some.each, some.count);
+        for (; row < end; ++row) {
+            bytes.store(row);
+        }
+        return row;
+    }
+
+    // What is the same for all of a block.
+    struct Step {
+        ptrdiff_t stride = 0;
+        int64_t toSecond = 0;                // from a panel to the next
+        ptrdiff_t toRows[kGroupTiles] = {};  // from the first tile's rows to each one's
+    };
+
+    // A depth of kTileDepth: from `x` on of the rows, from `w` on of the panels. kBegins: tiles
+    // have sums of the block before, and biases come first.
+    template <int kR, int kV, bool kBegins, typename Bytes>
+    HWY_INLINE int64_t multiplyStep(const uint8_t* x, const std::byte* w, const Step& step,
+                                    const Bytes& bytes, const SomeRows& some, int64_t row) const {
+        row = multiplyTiles<kV, kBegins, 0, kR * kV>(x, w, step, bytes, some, row);
+        row = multiplyTiles<kV, kBegins, 1, kR * kV>(x, w, step, bytes, some, row);
+        row = multiplyTiles<kV, kBegins, 2, kR * kV>(x, w, step, bytes, some, row);
+        return multiplyTiles<kV, kBegins, 3, kR * kV>(x, w, step, bytes, some, row);
+    }
+
+    // One of the kCount tiles of sums. A tile of rows is read for the first of its products, and
+    // one of a panel as well.
+    template <int kV, bool kBegins, int kSum, int kCount, typename Bytes>
+    HWY_INLINE int64_t multiplyTiles(const uint8_t* x, const std::byte* w, const Step& step,
+                                     const Bytes& bytes, const SomeRows& some, int64_t row) const {
+        constexpr int kR = kSum / kV;
+        constexpr int kLeft = kR == 2 ? 7 : 4 + kR % 2;
+        constexpr int kRight = 6 + kSum % kV;
+        const std::byte* const panel = w + kSum % kV * step.toSecond;
+        if constexpr (kBegins) {
+            storeTile<kSum>();
+        }
+        if constexpr (kSum < kCount) {
+            if constexpr (kBegins) {
+                Tiles::template load<kSum>(panel - kPanelHead, 0);
+            }
+            if constexpr (kSum % kV == 0) {
+                Tiles::template load<kLeft>(x + step.toRows[kR], step.stride);
+            }
+            if constexpr (kR == 0) {
+                Tiles::template load<kRight>(panel, kTileDepth);
+            }
+            Tiles::template multiply<kSigned, kSum, kLeft, kRight>();
+            row = storeSome(bytes, some, row);
+        }
+        return row;
+    }
+
+    template <int kTile>
+    HWY_INLINE void storeTile() const {
+        Tiles::template store<kTile>(mInTiles[kTile], kSumsStride);
+    }
+
+    static constexpr ptrdiff_t kSumsStride = kTileColumns * sizeof(int32_t);
     static constexpr int64_t kPanelHead = kTileColumns * int64_t{sizeof(int32_t) + sizeof(float)};
     static const float* multipliersOf(const std::byte* panel) {
         return reinterpret_cast<const float*>(panel + kTileColumns * sizeof(int32_t));
     }
 
-    // Makes bytes of the waiting sums of rows [row, end), an even number of them.
-#if HWY_TARGET == HWY_AVX3
-    static HWY_INLINE void storeRows(const WaitingSums& waiting, const RoundedBytes& round,
-                                     int64_t row, int64_t end) {
-        if (row >= end) {
-            return;
-        }
-        const auto multipliers = hn::Load(kFloats, waiting.multipliers[0]);
-        const auto multipliers2 = hn::Load(kFloats, waiting.multipliers[1]);
-        const auto there =
-                static_cast<__mmask32>((uint64_t{1} << static_cast<unsigned>(waiting.columns)) - 1);
-        for (; row < end; row += kRowsAtOnce) {
-            // Columns that are not there have sums of old, which go nowhere.
-            const int32_t* const sums = sumsOf(waiting, row);
-            auto a = hn::Load(kSums, sums);
-            auto b = hn::Load(kSums, sums + kTileInts);
-            auto c = hn::Load(kSums, sums + kTileColumns);
-            auto d = hn::Load(kSums, sums + kTileInts + kTileColumns);
-            if (waiting.corrections != nullptr) {
-                const auto correction = hn::Set(kSums, waiting.corrections[row]);
-                const auto correction2 = hn::Set(kSums, waiting.corrections[row + 1]);
-                a = hn::Add(a, correction);
-                b = hn::Add(b, correction);
-                c = hn::Add(c, correction2);
-                d = hn::Add(d, correction2);
-            }
-            const __m512i ordered = round.bytes(round(a, multipliers), round(b, multipliers2),
-                                                round(c, multipliers), round(d, multipliers2));
-            const __m256i bytes = _mm512_castsi512_si256(ordered);
-            const __m256i nextBytes = _mm512_extracti64x4_epi64(ordered, 1);
-            uint8_t* const to = (*waiting.rows)[static_cast<size_t>(row)];
-            uint8_t* const next = (*waiting.rows)[static_cast<size_t>(row + 1)];
-            if (waiting.columns == 2 * kTileColumns && to != nullptr && next != nullptr) {
-                _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + waiting.column), bytes);
-                _mm256_storeu_si256(reinterpret_cast<__m256i*>(next + waiting.column), nextBytes);
-                continue;
-            }
-            if (to != nullptr) {
-                _mm256_mask_storeu_epi8(to + waiting.column, there, bytes);
-            }
-            if (next != nullptr) {
-                _mm256_mask_storeu_epi8(next + waiting.column, there, nextBytes);
-            }
-        }
-    }
-#else
-    static HWY_INLINE void storeRows(const WaitingSums& waiting, const RoundedBytes& round,
-                                     int64_t row, int64_t end) {
-        for (; row < end; ++row) {
-            uint8_t* const to = (*waiting.rows)[static_cast<size_t>(row)];
-            if (to != nullptr) {
-                storeRow(waiting, round, row, to + waiting.column);
-            }
-        }
-    }
-
-    static HWY_INLINE void storeRow(const WaitingSums& waiting, const RoundedBytes& round,
-                                    int64_t row, uint8_t* to) {
-        const int32_t* const sums = sumsOf(waiting, row);
-        const auto correction =
-                hn::Set(kSums, waiting.corrections == nullptr ? 0 : waiting.corrections[row]);
-        const auto lanes = static_cast<int64_t>(hn::Lanes(kSums));
-        for (int64_t i = 0; i < waiting.columns; i += lanes) {
-            const int64_t panel = i / kTileColumns;
-            const int64_t lane = i % kTileColumns;
-            const auto sum = hn::Add(hn::Load(kSums, sums + panel * kTileInts + lane), correction);
-            const auto multipliers = hn::Load(kFloats, waiting.multipliers[panel] + lane);
-            storeFirst(round(sum, multipliers), kBytes, to + i,
-                       static_cast<size_t>(std::min(lanes, waiting.columns - i)));
-        }
-    }
-#endif
-
-    static const int32_t* sumsOf(const WaitingSums& waiting, int64_t row) {
-        return waiting.sums + row / kTileRows * 2 * kTileInts + row % kTileRows * kTileColumns;
-    }
-
-    static constexpr hn::Rebind<int32_t, Floats> kSums = {};
-
     const TileBlock& mBlock;
     const QuantizedBlock& mMatrix;
     const int64_t mPanelBytes;
-    const RoundedBytes mRound;
-    int32_t* const mSums;  // kSides blocks of four tiles
+    const SumsEnd<kSigned> mEnd;
+    int32_t* const mSums;  // of kSides groups
     int32_t* const mRowSums;
-    int64_t mSumsSide = 0;
     size_t mSide = 0;
-    std::array<RowPointers, kSides> mRowPointers = {};
-    std::array<std::array<int32_t, kBlockRows>, kSides> mCorrections = {};
-    WaitingSums mWaiting[2];  // the older one first
-#if HWY_TARGET == HWY_AVX3
-    CopyPart* mParts = nullptr;
-    size_t mPartCount = 0;
-#endif
+    size_t mRowsSide = 0;
+    std::array<SumsGroup, kSides> mGroups = {};
+    std::array<RowOffsets, kSides> mRowOffsets = {};
+    std::array<bool, kSides> mRowsAreWhole = {};
+    std::array<std::array<int32_t, kGroupRows>, kSides> mCorrections = {};
+    std::array<int32_t*, 4> mInTiles = {mSums, mSums, mSums, mSums};  // where sums in tiles go
     const std::byte* mAhead = nullptr;
     const std::byte* mAheadEnd = nullptr;
     int64_t mAheadStep = 0;

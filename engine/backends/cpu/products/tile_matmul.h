@@ -18,6 +18,7 @@
 
 #include "engine/backends/cpu/products/quantized_matmul.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/numerics/scaled_sum.h"
 
 namespace halyard::engine::cpu {
 
@@ -27,9 +28,21 @@ inline constexpr int64_t kTileDepth = 64;
 inline constexpr int64_t kTileBytes = kTileRows * kTileDepth;
 inline constexpr PanelLayout kTilePanels = {.lanes = kTileColumns, .depthGroup = 4, .bytes = true};
 
+// What is added to the bytes of a product before they are stored.
+struct TileAddition {
+    ByteAddition numbers;             // a are the product's
+    const uint8_t* addend = nullptr;  // lies as the product does, and in its place nowhere
+};
+
+// Larger multipliers than this one take sums beyond 32 bits.
+inline constexpr float kMostTileMultiplier = 0.5F;
+
+// Rows, columns and results are all signed, or none of them; no multiplier of the panels is more
+// than kMostTileMultiplier.
 struct TileBlock {
     // Neither `sums` nor `rowSums` is looked at.
     QuantizedBlock matrix;
+    TileAddition addition;
     bool signedLeft = false;
     int64_t depth = 0;  // of the panels
     // So many rows are copied before they are multiplied. 0: they are read where they lie, which
@@ -44,9 +57,9 @@ inline int64_t rowsInPlace(int64_t lines, int64_t rows, ptrdiff_t aLine, ptrdiff
     return lines == 1 ? rows : (lines - 1) * (aLine / aRow) + rows;
 }
 
-// What a product needs memory for: three blocks of sums of two by two tiles, two tiles of sums of
-// rows, rows that are copied, and how one is: so many numbers for each vector or part of one.
-inline constexpr int64_t kTileSumsBytes = 14 * kTileBytes;
+// What a product needs memory for: three groups of sums of four by four tiles, four tiles of sums
+// of rows, rows that are copied, and how one is: so many numbers for each vector or part of one.
+inline constexpr int64_t kTileSumsBytes = 53 * kTileBytes;
 inline constexpr int64_t kCopyPartBytes = 24;
 inline int64_t tileMemoryBytes(int64_t rowsAtOnce, int64_t depth, int64_t runs) {
     // The last copy of a run writes a whole vector.

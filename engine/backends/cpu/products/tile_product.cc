@@ -12,6 +12,7 @@
 #include "engine/backends/cpu/products/weights.h"
 #include "engine/backends/cpu/unit_kernel.h"
 #include "engine/numerics/activation_range.h"
+#include "engine/numerics/requantize.h"
 
 namespace halyard::engine::cpu {
 namespace {
@@ -47,6 +48,9 @@ class ShapedTileProduct final : public UnitKernel {
         mSigned = x.type == DataType::QUANT8_ASYMM_SIGNED;
         mOutputZero = output.quantization.zeroPoint;
         mRange = rangeOf(activation, output);
+        if (mEpilogue.addition().has_value()) {
+            mAddition.numbers = *mEpilogue.addition();
+        }
         if (mPlan.usesStrip()) {
             HALYARD_ASSIGN_OR_RETURN(mStrip, mMemory.add(mPlan.stripLength(), 1));
         }
@@ -75,8 +79,10 @@ class ShapedTileProduct final : public UnitKernel {
         }
         const int64_t weights = mGroupPanels * kTilePanels.panelBytes(mDepth);
         const int64_t bytes = std::clamp(weights / kCopyShare, kCopyBytes, kMostCopyBytes);
-        return std::clamp<int64_t>(bytes / mDepth / kTileRows, 2, std::max<int64_t>(tiles, 2)) *
-               kTileRows;
+        // In pairs of tiles, as they are multiplied, and in parts of about the same length.
+        const int64_t pairs = ceilDivide(tiles, 2);
+        const int64_t atOnce = std::clamp<int64_t>(bytes / mDepth / (2 * kTileRows), 1, pairs);
+        return ceilDivide(pairs, ceilDivide(pairs, atOnce)) * 2 * kTileRows;
     }
 
     void compute(const KernelCall& call, int64_t index, std::byte* memory) const override {
@@ -106,8 +112,15 @@ class ShapedTileProduct final : public UnitKernel {
         // A last unit of few rows has none to read in their place.
         const bool fewRows = unit.lines * unit.rows < kTileRows;
         block.rowsAtOnce = mRowsAtOnce == 0 && fewRows ? kTileRows : mRowsAtOnce;
+        if (mEpilogue.addition().has_value()) {
+            block.addition = mAddition;
+            block.addition.addend = reinterpret_cast<const uint8_t*>(mEpilogue.addend(call)) +
+                                    mPlan.outputOffset(unit);
+        }
         mForm.compute(block);
-        mEpilogue.apply(call, mPlan.outputRows(unit));
+        if (!mEpilogue.addition().has_value()) {
+            mEpilogue.apply(call, mPlan.outputRows(unit));
+        }
     }
 
     const TileMatmul& mForm;
@@ -121,6 +134,7 @@ class ShapedTileProduct final : public UnitKernel {
     bool mSigned = false;
     int32_t mOutputZero = 0;
     QuantizedRange mRange;
+    TileAddition mAddition;
     int64_t mRowsAtOnce = 0;
     size_t mStrip = 0;
     size_t mTiles = 0;
@@ -155,7 +169,8 @@ class TileProductKernel final : public StepKernel {
                                             .runMultiple = 1,
                                             .elementBytes = 1,
                                             .alwaysStrip = false,
-                                            .readsResults = !mDefinition.epilogue.empty(),
+                                            .readsResults = !mDefinition.epilogue.empty() &&
+                                                            !mDefinition.epilogue.addition(),
                                             .threads = mDefinition.threads}));
         auto kernel = std::make_shared<ShapedTileProduct>(mForm, mDefinition, mPanels,
                                                           std::move(plan), mZeros);
@@ -172,6 +187,19 @@ class TileProductKernel final : public StepKernel {
 };
 
 }  // namespace
+
+bool fitsTiles(const KernelArguments& arguments) {
+    const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
+    const TensorType& output = typeOf(arguments, arguments.node.outputs[0]);
+    const Quantization& weights = typeOf(arguments, arguments.node.inputs[1]).quantization;
+    const auto isSmall = [&](float scale) {
+        return multiplier(x.quantization.scale, scale, output.quantization.scale) <=
+               kMostTileMultiplier;
+    };
+    return x.type == output.type && (weights.channelScales.size() == 0
+                                             ? isSmall(weights.scale)
+                                             : std::ranges::all_of(weights.channelScales, isSmall));
+}
 
 bool paysAsTiles(const ProductDefinition& definition, const KernelArguments& arguments) {
     const Shape& output = typeOf(arguments, arguments.node.outputs[0]).shape;
