@@ -45,11 +45,15 @@ class PlaceFinder {
         }
     }
 
-    SharedPlaces find(const std::vector<bool>& isOpen, bool joins) {
+    SharedPlaces find(const std::vector<bool>& isOpen,
+                      std::span<const std::optional<size_t>> replaceable, bool joins) {
         for (size_t i = 0; i < mLayout.steps.size(); ++i) {
             const LocalStep& step = mLayout.steps[i];
             const bool alone = step.nodes.size() == 1 && !isOpen[i];
             mShared.inPlace.push_back(alone && placeInputs(step, joins));
+            if (!isOpen[i] && i < replaceable.size() && replaceable[i].has_value()) {
+                replace(i, *replaceable[i]);
+            }
         }
         // A host is the output of a later step than what lies in it.
         for (LocalId local = mShared.places.size(); local-- > 0;) {
@@ -88,18 +92,52 @@ class PlaceFinder {
         return true;
     }
 
-    // Tensors of the piece's caller stay where they are: clients see that memory while it runs.
     bool place(LocalId x, LocalId output, size_t offset) {
-        const auto isInternal = [&](LocalId local) {
-            return mLayout.tensors[local].role == LocalTensor::Role::INTERNAL;
-        };
-        if (x == kNoLocal || !isInternal(x) || !isInternal(output) || mShared.places[x].host != x ||
-            bytesOf(mTypes[x]) == 0 || mTypes[x].type != mTypes[output].type ||
+        if (x == kNoLocal || !canMove(x, output) || mTypes[x].type != mTypes[output].type ||
             mTypes[x].quantization != mTypes[output].quantization) {
             return false;
         }
         mShared.places[x] = {.host = output, .offset = offset};
         return true;
+    }
+
+    // Tensors of the piece's caller stay where they are: clients see that memory while it runs.
+    bool canMove(LocalId x, LocalId output) const {
+        const auto isInternal = [&](LocalId local) {
+            return mLayout.tensors[local].role == LocalTensor::Role::INTERNAL;
+        };
+        return isInternal(x) && isInternal(output) && mShared.places[x].host == x &&
+               bytesOf(mTypes[x]) != 0;
+    }
+
+    // Puts the step's output in the place of one of its inputs, if neither that nor anything that
+    // lies there is read by another input, or later.
+    void replace(size_t index, size_t input) {
+        const LocalStep& step = mLayout.steps[index];
+        const LocalId x = step.inputs[input];
+        const LocalId output = step.outputs[0];
+        if (x == kNoLocal || !canMove(x, output) || bytesOf(mTypes[x]) != bytesOf(mTypes[output])) {
+            return;
+        }
+        for (size_t i = 0; i < step.inputs.size(); ++i) {
+            if (i != input && step.inputs[i] != kNoLocal && hostOf(step.inputs[i]) == x) {
+                return;
+            }
+        }
+        for (LocalId local = 0; local < mLayout.tensors.size(); ++local) {
+            if (hostOf(local) == x && mLayout.tensors[local].lastStep > index) {
+                return;
+            }
+        }
+        mShared.places[x] = {.host = output, .offset = 0};
+    }
+
+    // What a tensor lies in, by what is known so far.
+    LocalId hostOf(LocalId local) const {
+        while (mShared.places[local].host != local) {
+            local = mShared.places[local].host;
+        }
+        return local;
     }
 
     // Whether all of one input comes before all of the next.
@@ -118,8 +156,9 @@ class PlaceFinder {
 }  // namespace
 
 SharedPlaces sharePlaces(const PieceLayout& layout, std::span<const TensorType> types,
-                         const std::vector<bool>& isOpen, bool joins) {
-    return PlaceFinder(layout, types).find(isOpen, joins);
+                         const std::vector<bool>& isOpen,
+                         std::span<const std::optional<size_t>> replaceable, bool joins) {
+    return PlaceFinder(layout, types).find(isOpen, replaceable, joins);
 }
 
 }  // namespace halyard::engine

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which tensors of a piece lie inside others in the workspace, because the node between them would
-// only copy: what is reshaped, and what is joined one behind the other.
+// only copy: what is reshaped, and what is joined one behind the other. And which are replaced by
+// others, because nobody reads them behind the step that does so.
 
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,7 +17,7 @@
 namespace halyard::engine {
 
 // Nothing else changes a tensor once it is written, so one that lies in another may be read for as
-// long as that one is.
+// long as that one is, or until it is replaced.
 struct SharedPlaces {
     // Bytes behind the beginning of a tensor that lies in no other, maybe the tensor itself.
     struct Place {
@@ -28,9 +30,11 @@ struct SharedPlaces {
 };
 
 // `types` are those of the layout's tensors; isOpen says of each step whether only a run knows its
-// shapes. With `joins`, a tensor that others are joined to has its memory from the first of them
-// on; without, only reshaping is done in place.
+// shapes, and `replaceable` which input its kernel's output may replace (no entries: none). With
+// `joins`, a tensor that others are joined to has its memory from the first of them on; without,
+// only reshaping is done in place.
 SharedPlaces sharePlaces(const PieceLayout& layout, std::span<const TensorType> types,
-                         const std::vector<bool>& isOpen, bool joins);
+                         const std::vector<bool>& isOpen,
+                         std::span<const std::optional<size_t>> replaceable, bool joins);
 
 }  // namespace halyard::engine

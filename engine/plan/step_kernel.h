@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,9 @@ class ShapedKernel {
     virtual ~ShapedKernel() = default;
     // Memory that it needs while it runs, beyond what it takes by KernelCall::scratch().
     virtual size_t workspaceBytes() const { return 0; }
+    // An input that output 0 may lie in the place of, as large as it is: the kernel reads nothing
+    // of it that it has written before.
+    virtual std::optional<size_t> replaceableInput() const { return std::nullopt; }
     virtual Status run(KernelCall& call) const = 0;
 };
 

@@ -175,10 +175,13 @@ Status StepwisePiece::specializeKernels(const Checkpoint& checkpoint) {
 
 Status StepwisePiece::planMemory() {
     std::vector<size_t> kernelBytes;
+    std::vector<std::optional<size_t>> replaceable;
     for (const std::shared_ptr<const ShapedKernel>& kernel : mKernels) {
         kernelBytes.push_back(kernel == nullptr ? 0 : kernel->workspaceBytes());
+        replaceable.push_back(kernel == nullptr ? std::nullopt : kernel->replaceableInput());
     }
-    HALYARD_ASSIGN_OR_RETURN(mWorkspace, planWorkspace(mLayout, mTypes, mOpen, kernelBytes));
+    HALYARD_ASSIGN_OR_RETURN(mWorkspace,
+                             planWorkspace(mLayout, mTypes, mOpen, kernelBytes, replaceable));
     return {};
 }
 

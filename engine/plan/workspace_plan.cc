@@ -64,16 +64,17 @@ Result<WorkspacePlan> planWith(SharedPlaces shared, const PieceLayout& layout,
 
 Result<WorkspacePlan> planWorkspace(const PieceLayout& layout, std::span<const TensorType> types,
                                     const std::vector<bool>& isOpen,
-                                    std::span<const size_t> kernelBytes) {
-    SharedPlaces shared = sharePlaces(layout, types, isOpen, true);
+                                    std::span<const size_t> kernelBytes,
+                                    std::span<const std::optional<size_t>> replaceable) {
+    SharedPlaces shared = sharePlaces(layout, types, isOpen, replaceable, true);
     const bool hasJoins = shared.hasJoins;
     Result<WorkspacePlan> joined = planWith(std::move(shared), layout, types, kernelBytes);
     if (!hasJoins) {
         return joined;
     }
     // What others are joined to takes its memory early, which may cost more than a copy of them.
-    Result<WorkspacePlan> apart =
-            planWith(sharePlaces(layout, types, isOpen, false), layout, types, kernelBytes);
+    Result<WorkspacePlan> apart = planWith(sharePlaces(layout, types, isOpen, replaceable, false),
+                                           layout, types, kernelBytes);
     return joined.ok() && (!apart.ok() || joined->bytes <= apart->bytes) ? std::move(joined)
                                                                          : std::move(apart);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,10 +23,12 @@ struct WorkspacePlan {
 };
 
 // `types` are those of the layout's tensors; isOpen says of each step whether only a run knows its
-// shapes, and kernelBytes what its kernel needs. RESOURCE_EXHAUSTED if the workspace could not be
+// shapes, kernelBytes what its kernel needs, and `replaceable` which input its output may replace
+// (no entries: none). RESOURCE_EXHAUSTED if the workspace could not be
 // addressed.
 Result<WorkspacePlan> planWorkspace(const PieceLayout& layout, std::span<const TensorType> types,
                                     const std::vector<bool>& isOpen,
-                                    std::span<const size_t> kernelBytes);
+                                    std::span<const size_t> kernelBytes,
+                                    std::span<const std::optional<size_t>> replaceable = {});
 
 }  // namespace halyard::engine

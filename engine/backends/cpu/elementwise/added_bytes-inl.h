@@ -42,7 +42,7 @@ class AddedBytes {
         const auto zeroB = static_cast<uint32_t>(addition.zeroB - kMoved);
         mStart = _mm512_set1_epi32(
                 static_cast<int32_t>((uint32_t{1} << (sum.shift - 1)) - zeroA * a - zeroB * b));
-        mShift = _mm_cvtsi32_si128(sum.shift);
+        mShift = _mm512_set1_epi32(sum.shift);
         mZero = _mm512_set1_epi16(static_cast<int16_t>(addition.zero));
         mLow = _mm512_set1_epi8(static_cast<char>(addition.bounds.low));
         mHigh = _mm512_set1_epi8(static_cast<char>(addition.bounds.high));
@@ -94,11 +94,10 @@ class AddedBytes {
         __m512i sum = mStart;
         asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(bytes), "v"(mHighs));
         asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(mLows), "v"(bytes));
-        return _mm512_sra_epi32(sum, mShift);
+        return _mm512_srav_epi32(sum, mShift);
     }
 
-    __m512i mHighs, mLows, mStart, mZero, mLow, mHigh;
-    __m128i mShift;
+    __m512i mHighs, mLows, mStart, mShift, mZero, mLow, mHigh;
 };
 
 }  // namespace

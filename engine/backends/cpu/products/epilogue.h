@@ -70,6 +70,8 @@ class Epilogue {
     // Where all it does is to add bytes: a are the results, b the addend. A producer may do so
     // itself, in place of apply().
     const std::optional<ByteAddition>& addition() const { return mAddition; }
+    // Which input of the step a stage adds.
+    const std::optional<size_t>& addedInput() const { return mAddend; }
     // What a stage adds; null where none does.
     const std::byte* addend(const KernelCall& call) const {
         return mAddend.has_value() ? call.input(*mAddend).as<std::byte>() : nullptr;

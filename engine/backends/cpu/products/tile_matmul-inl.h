@@ -19,6 +19,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 
 #include <hwy/highway.h>
 
@@ -38,6 +39,8 @@ constexpr int64_t kChunkBytes = int64_t{96} << 10;
 // All panels that stay there from rows to rows.
 constexpr int64_t kStayingBytes = int64_t{1} << 20;
 constexpr int64_t kLine = 64;  // bytes that are fetched at once
+// How far ahead panels are fetched that are read once.
+constexpr int64_t kNearBytes = int64_t{16} << 10;
 
 template <typename Tiles, bool kSigned>
 class TileProduct {
@@ -128,16 +131,12 @@ class TileProduct {
                 std::max<int64_t>(kChunkBytes / mPanelBytes / kGroupPanels, 1) * kGroupPanels;
         for (int64_t chunk = 0; chunk < panels; chunk += inChunk) {
             const int64_t end = std::min(chunk + inChunk, panels);
-            fetchBehind(rows, end, tiles, end - chunk);
-            // Panels that come from far away are best read once.
-            if (tiles == 4) {
-                multiplyRows<4>(rows, 0, chunk, end);
+            if (readsPanelsOnce(rows, tiles)) {
+                tiles == 4 ? multiplyRows<4>(rows, 0, chunk, end)
+                           : multiplyRows<3>(rows, 0, chunk, end);
                 continue;
             }
-            if (tiles == 3) {
-                multiplyRows<3>(rows, 0, chunk, end);
-                continue;
-            }
+            fetchBehind(rows, end, (tiles + 1) / 2 * ((end - chunk + 1) / 2), end - chunk);
             for (int64_t tile = 0; tile < tiles; tile += 2) {
                 if (tile + 1 < tiles) {
                     multiplyRows<2>(rows, tile, chunk, end);
@@ -148,14 +147,19 @@ class TileProduct {
         }
     }
 
-    // While so many tiles of rows are multiplied with as many panels before it, has the chunk
-    // behind fetched, in equal parts. Once: what the second cache holds of the panels stays there
-    // for the next rows, if that is all of them.
-    void fetchBehind(const Rows& rows, int64_t panel, int64_t tiles, int64_t panels) {
+    // All rows next to each panel: panels that come from far away are best read once. But where the
+    // rows' lines fall into few sets of the first cache, which then has no room for them.
+    static bool readsPanelsOnce(const Rows& rows, int64_t tiles) {
+        constexpr int64_t kSets = 64;
+        constexpr int64_t kMostShared = 8;
+        return (tiles == 3 || tiles == 4) && std::gcd(rows.stride / kLine, kSets) <= kMostShared;
+    }
+
+    // While so many blocks are in work, has the chunk behind fetched, in equal parts. Once: what
+    // the second cache holds of the panels stays there for the next rows, if that is all of them.
+    void fetchBehind(const Rows& rows, int64_t panel, int64_t blocks, int64_t panels) {
         const bool isThere = rows.first > 0 &&
                              kTilePanels.panels(mMatrix.columns) * mPanelBytes <= kStayingBytes;
-        const int64_t blocks =
-                tiles == 3 || tiles == 4 ? panels : (tiles + 1) / 2 * ((panels + 1) / 2);
         const int64_t steps = blocks * (mBlock.depth / kTileDepth);
         mAhead = mMatrix.panels + panel * mPanelBytes;
         mAheadEnd = isThere ? mAhead : mAhead + panels * mPanelBytes;
@@ -171,8 +175,14 @@ class TileProduct {
         for (int r = 0; r < kR; ++r) {
             const int64_t first = firstRow(rows, tile + r);
             a[static_cast<size_t>(r)] = rows.a + first * rows.stride;
-            isWhole &= placeRows(rows, first,
-                                 &mRowOffsets[mRowsSide][static_cast<size_t>(r * kTileRows)]);
+            ptrdiff_t* const to = &mRowOffsets[mRowsSide][static_cast<size_t>(r * kTileRows)];
+            isWhole &= placeRows(rows, first, to);
+            // What was there to be added may have been replaced.
+            const int64_t again = (tile + r) * kTileRows - first;
+            if (mEnd.addend != nullptr && again > 0) {
+                std::fill_n(to, again, kNowhere);
+                isWhole = false;
+            }
         }
         mRowsAreWhole[mRowsSide] = isWhole;
         if (mMatrix.weightsZero != 0) {
@@ -300,6 +310,13 @@ class TileProduct {
         const SomeRows some = {.each = each, .count = waiting.rowCount};
         const std::byte* ahead = mAhead;
         const auto fetch = [&]() HWY_ATTR __attribute__((always_inline)) {
+            if constexpr (kR > 2) {
+                // Lines are fetched in pairs.
+                for (int64_t i = 0; i < kTileBytes; i += 2 * kLine) {
+                    __builtin_prefetch(w + kNearBytes + i, 0, 2);
+                }
+                return;
+            }
             for (int64_t i = 0; i < mAheadStep && ahead < mAheadEnd; i += kLine) {
                 __builtin_prefetch(ahead, 0, 2);
                 ahead += kLine;

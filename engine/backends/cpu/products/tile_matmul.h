@@ -31,7 +31,7 @@ inline constexpr PanelLayout kTilePanels = {.lanes = kTileColumns, .depthGroup =
 // What is added to the bytes of a product before they are stored.
 struct TileAddition {
     ByteAddition numbers;             // a are the product's
-    const uint8_t* addend = nullptr;  // lies as the product does, and in its place nowhere
+    const uint8_t* addend = nullptr;  // lies as the product does, maybe in its place
 };
 
 // Larger multipliers than this one take sums beyond 32 bits.

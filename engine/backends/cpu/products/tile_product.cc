@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -61,6 +62,11 @@ class ShapedTileProduct final : public UnitKernel {
                                                      static_cast<int64_t>(mPlan.runs().size()))),
                                              1));
         return finish(mPlan.unitCount(), mPlan.unitOperations(), threads);
+    }
+
+    // Sums become bytes once, where they are added to.
+    std::optional<size_t> replaceableInput() const override {
+        return mEpilogue.addition().has_value() ? mEpilogue.addedInput() : std::nullopt;
     }
 
   private:

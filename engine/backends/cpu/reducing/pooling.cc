@@ -8,6 +8,7 @@
 #include "engine/backends/cpu/vectors/targets.h"
 // Read for each instruction set.
 #include "engine/backends/cpu/vectors/lanes-inl.h"
+#include "engine/backends/cpu/vectors/partial_vectors-inl.h"
 
 #include <algorithm>
 #include <limits>
@@ -110,8 +111,40 @@ void poolFloats(const Pooling& pooling, const PooledWindow& window) {
     }
 }
 
+// Bytes are compared as they are, as many as a vector has.
+template <typename T>
+void largestBytes(const Pooling& pooling, const PooledWindow& window) {
+    constexpr hn::CappedTag<T, 64> kVector;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(kVector));
+    const auto low = hn::Set(kVector, static_cast<T>(pooling.bounds.low));
+    const auto high = hn::Set(kVector, static_cast<T>(pooling.bounds.high));
+    const auto* const x = static_cast<const T*>(window.x);
+    auto* const to = static_cast<T*>(window.to);
+    const auto largest = [&](int64_t i, auto load) HWY_ATTR {
+        const auto found = fold(window, x + i, low, [&](auto value, const T* pixel) HWY_ATTR {
+            return hn::Max(value, load(pixel));
+        });
+        return hn::Min(found, high);
+    };
+    int64_t i = 0;
+    for (; i + lanes <= window.channels; i += lanes) {
+        const auto value =
+                largest(i, [&](const T* pixel) HWY_ATTR { return hn::LoadU(kVector, pixel); });
+        hn::StoreU(value, kVector, to + i);
+    }
+    if (i < window.channels) {
+        const auto rest = static_cast<size_t>(window.channels - i);
+        const auto value = largest(
+                i, [&](const T* pixel) HWY_ATTR { return loadFirst(kVector, pixel, rest); });
+        storeFirst(value, kVector, to + i, rest);
+    }
+}
+
 template <typename T>
 void poolBytes(const Pooling& pooling, const PooledWindow& window) {
+    if (pooling.function == Pool2d::Function::MAX) {
+        return largestBytes<T>(pooling, window);
+    }
     const IntVector low = hn::Set(kInts, pooling.bounds.low);
     const IntVector high = hn::Set(kInts, pooling.bounds.high);
     const auto compute = [&](auto pool) HWY_ATTR {
@@ -126,14 +159,7 @@ void poolBytes(const Pooling& pooling, const PooledWindow& window) {
         });
     };
     const int64_t pixels = window.rows * window.columns;
-    if (pooling.function == Pool2d::Function::MAX) {
-        compute([&](const T* x, auto there) HWY_ATTR {
-            const IntVector least = hn::Set(kInts, std::numeric_limits<int32_t>::min());
-            return fold(window, x, least, [&](IntVector value, const T* pixel) HWY_ATTR {
-                return hn::Max(value, loadInts(pixel, there));
-            });
-        });
-    } else if (pooling.x == pooling.output) {
+    if (pooling.x == pooling.output) {
         // Halves away from zero. Sums are below 2^24, which floats hold exactly, and so the
         // quotient's integer part is that of the exact quotient.
         const IntVector half = hn::Set(kInts, static_cast<int32_t>(pixels / 2));
