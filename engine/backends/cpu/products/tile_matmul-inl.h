@@ -114,6 +114,29 @@ class TileProduct {
         int64_t pitch = 0;     // rows from a line to the next
     };
 
+    // Rows of a group that become bytes, as many after each of some products.
+    class SomeRows {
+      public:
+        SomeRows(int64_t rows, int64_t products)
+            : mRows(rows), mEach(((rows << kShift) + products - 1) / products) {}
+
+        template <typename Bytes>
+        HWY_INLINE void store(const Bytes& bytes) {
+            int64_t row = mDone >> kShift;
+            mDone += mEach;
+            for (const int64_t end = std::min(mDone >> kShift, mRows); row < end; ++row) {
+                bytes.store(row);
+            }
+        }
+
+      private:
+        static constexpr int kShift = 16;  // parts of a row
+
+        int64_t mRows = 0;
+        int64_t mEach = 0;
+        int64_t mDone = 0;
+    };
+
     // Where tiles of rows begin.
     using Lefts = std::array<const uint8_t*, kGroupTiles>;
 
@@ -129,41 +152,59 @@ class TileProduct {
         const int64_t panels = kTilePanels.panels(mMatrix.columns);
         const int64_t inChunk =
                 std::max<int64_t>(kChunkBytes / mPanelBytes / kGroupPanels, 1) * kGroupPanels;
+        const int64_t height = heightOfBlocks(rows, tiles);
         for (int64_t chunk = 0; chunk < panels; chunk += inChunk) {
             const int64_t end = std::min(chunk + inChunk, panels);
-            if (readsPanelsOnce(rows, tiles)) {
-                tiles == 4 ? multiplyRows<4>(rows, 0, chunk, end)
-                           : multiplyRows<3>(rows, 0, chunk, end);
-                continue;
-            }
-            fetchBehind(rows, end, (tiles + 1) / 2 * ((end - chunk + 1) / 2), end - chunk);
-            for (int64_t tile = 0; tile < tiles; tile += 2) {
-                if (tile + 1 < tiles) {
-                    multiplyRows<2>(rows, tile, chunk, end);
-                } else {
-                    multiplyRows<1>(rows, tile, chunk, end);
+            fetchBeyond(rows, chunk, end, height, (tiles + 1) / 2);
+            for (int64_t tile = 0; tile < tiles; tile += height) {
+                switch (std::min(height, tiles - tile)) {
+                    case 1:
+                        multiplyRows<1>(rows, tile, chunk, end);
+                        break;
+                    case 2:
+                        multiplyRows<2>(rows, tile, chunk, end);
+                        break;
+                    case 3:
+                        multiplyRows<3>(rows, tile, chunk, end);
+                        break;
+                    default:
+                        multiplyRows<4>(rows, tile, chunk, end);
                 }
             }
         }
     }
 
-    // All rows next to each panel: panels that come from far away are best read once. But where the
-    // rows' lines fall into few sets of the first cache, which then has no room for them.
-    static bool readsPanelsOnce(const Rows& rows, int64_t tiles) {
+    // Blocks are two tiles high and two panels wide. Or all rows high and one wide: panels that
+    // come from far away are best read once. But not where the rows' lines fall into few sets of
+    // the first cache, which then has no room for them.
+    static int64_t heightOfBlocks(const Rows& rows, int64_t tiles) {
         constexpr int64_t kSets = 64;
         constexpr int64_t kMostShared = 8;
-        return (tiles == 3 || tiles == 4) && std::gcd(rows.stride / kLine, kSets) <= kMostShared;
+        const bool isShort = tiles == 3 || tiles == 4;
+        return isShort && std::gcd(rows.stride / kLine, kSets) <= kMostShared ? 4 : 2;
     }
 
-    // While so many blocks are in work, has the chunk behind fetched, in equal parts. Once: what
-    // the second cache holds of the panels stays there for the next rows, if that is all of them.
-    void fetchBehind(const Rows& rows, int64_t panel, int64_t blocks, int64_t panels) {
-        const bool isThere = rows.first > 0 &&
-                             kTilePanels.panels(mMatrix.columns) * mPanelBytes <= kStayingBytes;
-        const int64_t steps = blocks * (mBlock.depth / kTileDepth);
-        mAhead = mMatrix.panels + panel * mPanelBytes;
-        mAheadEnd = isThere ? mAhead : mAhead + panels * mPanelBytes;
-        mAheadStep = std::max<int64_t>(panels * mPanelBytes / kLine / steps, 1) * kLine;
+    // What is fetched while blocks of so many tiles are in work, in equal parts: the chunk behind,
+    // once for all rows if the second cache keeps all panels; or, where there are no other rows,
+    // what is soon to come.
+    void fetchBeyond(const Rows& rows, int64_t panel, int64_t end, int64_t height, int64_t blocks) {
+        const int64_t panels = kTilePanels.panels(mMatrix.columns);
+        const std::byte* const behind = mMatrix.panels + end * mPanelBytes;
+        if (height == 4) {
+            // Lines are fetched in pairs.
+            mAhead = mMatrix.panels + panel * mPanelBytes + kNearBytes;
+            mAheadEnd = behind + kNearBytes;
+            mAheadStep = kTileBytes;
+            mAheadLine = 2 * kLine;
+            return;
+        }
+        const bool isThere = rows.first > 0 && panels * mPanelBytes <= kStayingBytes;
+        const int64_t bytes = (end - panel) * mPanelBytes;
+        const int64_t steps = blocks * ((end - panel + 1) / 2) * (mBlock.depth / kTileDepth);
+        mAhead = behind;
+        mAheadEnd = isThere ? behind : behind + bytes;
+        mAheadStep = std::max<int64_t>(bytes / kLine / std::max<int64_t>(steps, 1), 1) * kLine;
+        mAheadLine = kLine;
     }
 
     template <int kR>
@@ -275,16 +316,13 @@ class TileProduct {
             group.multipliers[static_cast<size_t>(i)] =
                     multipliersOf(mMatrix.panels + std::min(panel + i, end - 1) * mPanelBytes);
         }
-        const int64_t products = mBlock.depth / kTileDepth * kR * (end - panel);
-        const int64_t each = (waiting.rowCount + products - 1) / products;
-        int64_t row = 0;
+        SomeRows some(waiting.rowCount, mBlock.depth / kTileDepth * kR * (end - panel));
         constexpr int kMostV = kR > 2 ? 1 : 2;
         for (int32_t* sums = group.sums; panel < end;
              panel += kMostV, sums += kMostV * kPanelInts) {
             const bool isFull = panel + kMostV <= end;
-            row = isFull ? computeBlock<kR, kMostV, kWaitingIsWhole>(rows, a, panel, waiting, row,
-                                                                     each)
-                         : computeBlock<kR, 1, kWaitingIsWhole>(rows, a, panel, waiting, row, each);
+            some = isFull ? computeBlock<kR, kMostV, kWaitingIsWhole>(rows, a, panel, waiting, some)
+                          : computeBlock<kR, 1, kWaitingIsWhole>(rows, a, panel, waiting, some);
             // Tiles that the block does not have go where nobody looks.
             const int width = isFull ? kMostV : 1;
             for (int tile = 0; tile < 4; ++tile) {
@@ -295,11 +333,11 @@ class TileProduct {
     }
 
     // The same with kV panels: their sums stay in tiles, and those of the block before go to memory
-    // as soon as each tile is wanted. Makes bytes of the waiting group's rows from `row` on, `each`
-    // after each product; returns the first one that is left.
+    // as soon as each tile is wanted. Makes bytes of some of the waiting group's rows, and returns
+    // which are left.
     template <int kR, int kV, bool kWaitingIsWhole>
-    HWY_INLINE int64_t computeBlock(const Rows& rows, const Lefts& a, int64_t panel,
-                                    const SumsGroup& waiting, int64_t row, int64_t each) {
+    HWY_INLINE SomeRows computeBlock(const Rows& rows, const Lefts& a, int64_t panel,
+                                     const SumsGroup& waiting, SomeRows some) {
         const std::byte* w = mMatrix.panels + panel * mPanelBytes + kPanelHead;
         Step step = {.stride = rows.stride, .toSecond = mPanelBytes};
         for (int r = 1; r < kR; ++r) {
@@ -307,19 +345,11 @@ class TileProduct {
         }
         // Not const: GCC keeps nothing in registers that a constructor writes to read-only memory.
         GroupBytes<kSigned, kWaitingIsWhole> bytes(mEnd, waiting);
-        const SomeRows some = {.each = each, .count = waiting.rowCount};
         const std::byte* ahead = mAhead;
         const auto fetch = [&]() HWY_ATTR __attribute__((always_inline)) {
-            if constexpr (kR > 2) {
-                // Lines are fetched in pairs.
-                for (int64_t i = 0; i < kTileBytes; i += 2 * kLine) {
-                    __builtin_prefetch(w + kNearBytes + i, 0, 2);
-                }
-                return;
-            }
-            for (int64_t i = 0; i < mAheadStep && ahead < mAheadEnd; i += kLine) {
+            for (int64_t i = 0; i < mAheadStep && ahead < mAheadEnd; i += mAheadLine) {
                 __builtin_prefetch(ahead, 0, 2);
-                ahead += kLine;
+                ahead += mAheadLine;
             }
         };
         bool begins = true;
@@ -328,33 +358,19 @@ class TileProduct {
             const uint8_t* const end = x + rows.runLength;
             if (begins) {
                 begins = false;
-                row = multiplyStep<kR, kV, true>(x, w, step, bytes, some, row);
+                some = multiplyStep<kR, kV, true>(x, w, step, bytes, some);
                 fetch();
                 x += kTileDepth;
                 w += kTileBytes;
             }
             for (; x < end; x += kTileDepth) {
-                row = multiplyStep<kR, kV, false>(x, w, step, bytes, some, row);
+                some = multiplyStep<kR, kV, false>(x, w, step, bytes, some);
                 fetch();
                 w += kTileBytes;
             }
         }
         mAhead = ahead;
-        return row;
-    }
-
-    // How many rows become bytes after a product, of how many.
-    struct SomeRows {
-        int64_t each = 0;
-        int64_t count = 0;
-    };
-    template <typename Bytes>
-    static HWY_INLINE int64_t storeSome(const Bytes& bytes, const SomeRows& some, int64_t row) {
-        const int64_t end = std::min(row + some.each, some.count);
-        for (; row < end; ++row) {
-            bytes.store(row);
-        }
-        return row;
+        return some;
     }
 
     // What is the same for all of a block.
@@ -367,19 +383,19 @@ class TileProduct {
     // A depth of kTileDepth: from `x` on of the rows, from `w` on of the panels. kBegins: tiles
     // have sums of the block before, and biases come first.
     template <int kR, int kV, bool kBegins, typename Bytes>
-    HWY_INLINE int64_t multiplyStep(const uint8_t* x, const std::byte* w, const Step& step,
-                                    const Bytes& bytes, const SomeRows& some, int64_t row) const {
-        row = multiplyTiles<kV, kBegins, 0, kR * kV>(x, w, step, bytes, some, row);
-        row = multiplyTiles<kV, kBegins, 1, kR * kV>(x, w, step, bytes, some, row);
-        row = multiplyTiles<kV, kBegins, 2, kR * kV>(x, w, step, bytes, some, row);
-        return multiplyTiles<kV, kBegins, 3, kR * kV>(x, w, step, bytes, some, row);
+    HWY_INLINE SomeRows multiplyStep(const uint8_t* x, const std::byte* w, const Step& step,
+                                     const Bytes& bytes, SomeRows some) const {
+        some = multiplyTiles<kV, kBegins, 0, kR * kV>(x, w, step, bytes, some);
+        some = multiplyTiles<kV, kBegins, 1, kR * kV>(x, w, step, bytes, some);
+        some = multiplyTiles<kV, kBegins, 2, kR * kV>(x, w, step, bytes, some);
+        return multiplyTiles<kV, kBegins, 3, kR * kV>(x, w, step, bytes, some);
     }
 
     // One of the kCount tiles of sums. A tile of rows is read for the first of its products, and
     // one of a panel as well.
     template <int kV, bool kBegins, int kSum, int kCount, typename Bytes>
-    HWY_INLINE int64_t multiplyTiles(const uint8_t* x, const std::byte* w, const Step& step,
-                                     const Bytes& bytes, const SomeRows& some, int64_t row) const {
+    HWY_INLINE SomeRows multiplyTiles(const uint8_t* x, const std::byte* w, const Step& step,
+                                      const Bytes& bytes, SomeRows some) const {
         constexpr int kR = kSum / kV;
         constexpr int kLeft = kR == 2 ? 7 : 4 + kR % 2;
         constexpr int kRight = 6 + kSum % kV;
@@ -398,9 +414,9 @@ class TileProduct {
                 Tiles::template load<kRight>(panel, kTileDepth);
             }
             Tiles::template multiply<kSigned, kSum, kLeft, kRight>();
-            row = storeSome(bytes, some, row);
+            some.store(bytes);
         }
-        return row;
+        return some;
     }
 
     template <int kTile>
@@ -430,6 +446,7 @@ class TileProduct {
     const std::byte* mAhead = nullptr;
     const std::byte* mAheadEnd = nullptr;
     int64_t mAheadStep = 0;
+    int64_t mAheadLine = kLine;
 };
 
 template <typename Tiles>
