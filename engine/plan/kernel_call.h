@@ -134,6 +134,11 @@ class KernelCall {
         return {};
     }
 
+    // How many threads share a loop, as it is now.
+    size_t threadCount() const {
+        return mEnvironment.threads == nullptr ? 1 : mEnvironment.threads->threadCount();
+    }
+
     // Calls body(begin, end, worker) over ranges that cover [0, tiles), on the threads of the run,
     // where a tile takes about `operations` arithmetic instructions. Each range is short enough for
     // the checkpoint to be asked before it; what that says, or a body, ends the loop.

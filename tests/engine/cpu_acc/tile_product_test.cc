@@ -98,6 +98,52 @@ Layer layerOf(RandomValues& random, const TypesCase& types, const Picture& pictu
     return layer;
 }
 
+// Twice the layer, of one input, their sum, and what another layer makes of that.
+Graph twoOf(const Layer& layer, const Values& lastWeights) {
+    Graph graph;
+    const TensorId x = graph.addTensor(layer.x.type);
+    TensorType type = layer.output;
+    type.shape = Shape::unknownRank();
+    const auto constant = [&](const Values& values) {
+        return graph.addConstant(values.type, {.owner = nullptr, .bytes = values.bytes}).value();
+    };
+    const auto add = [&](NodeDescriptor descriptor, std::vector<TensorId> inputs) {
+        const TensorId output = graph.addTensor(type);
+        graph.addNode({.descriptor = std::move(descriptor),
+                       .inputs = std::move(inputs),
+                       .outputs = {output},
+                       .label = "node",
+                       .sources = {}});
+        return output;
+    };
+    const TensorId addend =
+            add(layer.descriptor, {x, constant(layer.weights), constant(layer.bias)});
+    const TensorId last = add(layer.descriptor, {x, constant(layer.weights), constant(layer.bias)});
+    const TensorId sum = add(Binary{.function = Binary::Function::ADD}, {last, addend});
+    graph.setInputs({x});
+    graph.setOutputs({add(Conv2d{}, {sum, constant(lastWeights), constant(layer.bias)})});
+    return graph;
+}
+
+std::vector<uint8_t> outputOf(const Graph& graph, const Layer& layer,
+                              const std::unique_ptr<const Backend>& backend, size_t threads) {
+    const auto reference = makeCpuRef();
+    const auto program = Program::build(graph, {backend.get(), reference.get()},
+                                        std::make_shared<ThreadPool>(threads));
+    EXPECT_TRUE(program.ok()) << program.status().toString();
+    Execution execution = Execution::create(*program).value();
+    TensorType type = layer.output;
+    type.shape = layer.x.type.shape;
+    type.shape[3] = layer.bias.type.shape[0];
+    std::vector<uint8_t> output(type.byteSize().value());
+    const InputBinding in = {.bytes = layer.x.bytes, .shape = layer.x.type.shape};
+    const OutputBinding out = {.bytes = output};
+    ExecutionReport report;
+    const Status status = execution.run({&in, 1}, {&out, 1}, {}, &report);
+    EXPECT_TRUE(status.ok()) << status.toString();
+    return output;
+}
+
 class TileProducts : public testing::TestWithParam<TypesCase> {
   protected:
     void check(const Picture& picture) { expectTilesAgree(layerOf(mRandom, GetParam(), picture)); }
@@ -171,6 +217,29 @@ TEST_P(TileProducts, AreAddedToWhatLiesBesideThem) {
     }
 }
 
+// The sum lies where the addend did, which is another layer's result: rows that two tiles share are
+// added once.
+TEST_P(TileProducts, ReplaceWhatTheyAreAddedTo) {
+    for (const auto& [height, width] : {std::pair(7, 7), std::pair(14, 15), std::pair(3, 11)}) {
+        for (const int32_t channels : {64, 80}) {
+            SCOPED_TRACE(std::to_string(width) + ", " + std::to_string(channels));
+            const Layer layer =
+                    layerOf(mRandom, GetParam(),
+                            {.height = height, .width = width, .depth = 64, .channels = channels});
+            TensorType lastWeights = layer.weights.type;
+            lastWeights.shape = {channels, 1, 1, channels};
+            const Graph graph = twoOf(layer, mRandom.values(lastWeights));
+            const std::vector<uint8_t> expected = outputOf(graph, layer, makeCpuRef(), 1);
+            for (const InstructionSet set : cpu::availableInstructionSets()) {
+                for (const size_t threads : {size_t{1}, size_t{3}}) {
+                    EXPECT_EQ(outputOf(graph, layer, emulated(set), threads), expected)
+                            << toString(set) << ", threads: " << threads;
+                }
+            }
+        }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(, TileProducts, testing::ValuesIn(kTypes),
                          [](const testing::TestParamInfo<TypesCase>& instance) {
                              return instance.param.name;
@@ -228,6 +297,25 @@ TEST(TileProductsOfCpuAcc, AreThoseThatPay) {
     EXPECT_FALSE(takesTiles({.height = 1, .width = 1, .depth = 512, .channels = 64}));
     EXPECT_FALSE(takesTiles({.height = 56, .width = 56, .depth = 24, .channels = 144}))
             << "sums of little depth are soon multiplied";
+}
+
+// Sums times more than a half may be more than 32 bits hold.
+TEST(TileProductsOfCpuAcc, HaveSmallMultipliers) {
+    constexpr InstructionSet kSet = InstructionSet::AVX512_AMX;
+    if (cpu::tileMatmul(kSet) == nullptr) {
+        GTEST_SKIP() << "no processor of this architecture has AMX";
+    }
+    RandomValues random;
+    for (const auto& [scale, takesTiles] : {std::pair(0.25F, true), std::pair(1.0F, false)}) {
+        Layer layer = layerOf(random, kTypes[3],
+                              {.height = 14, .width = 14, .depth = 64, .channels = 64, .side = 3});
+        std::vector<float> scales(64, 0.001F);
+        scales.back() = scale;
+        layer.weights.type.quantization.channelScales = scales;
+        layer.x.type.quantization.scale = 1.0F;
+        layer.output.quantization.scale = 1.0F;
+        EXPECT_EQ(kernelOf(layer, kSet).find("32x32") != std::string::npos, takesTiles) << scale;
+    }
 }
 
 TEST(TileProductsOfThisProcessor, AreTheReferences) {

@@ -5,15 +5,20 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "engine/backends/cpu/cpu_acc.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/base/thread_pool.h"
 #include "engine/plan/constant_store.h"
+#include "engine/plan/piece_layout.h"
+#include "engine/plan/shared_places.h"
 #include "tests/engine/graph_building.h"
 #include "tests/engine/plan/running.h"
 
@@ -232,6 +237,107 @@ TEST(SharedPlaces, AreGivenUpWhereTheyTakeMoreMemory) {
     const std::vector<float> values = piece.run(output, size_t{4} * kCount);
     EXPECT_EQ(values[0], 1);
     EXPECT_EQ(values[kCount], -2.0F * kCount);
+}
+
+// ---- Outputs in the place of inputs
+// ---------------------------------------------------------------
+
+// The places in the piece with this output, where each step of two inputs may replace the first.
+class Replaced {
+  public:
+    Replaced(OnePiece& piece, TensorId output) {
+        piece.graph.setOutputs({output});
+        Piece whole = {.nodes = {}, .inputs = {piece.x()}, .outputs = {output}};
+        for (NodeId node = 0; node < piece.graph.nodes().size(); ++node) {
+            whole.nodes.push_back(node);
+        }
+        mLayout = layOut(std::make_shared<Graph>(piece.graph), whole).value();
+        for (const LocalTensor& tensor : mLayout.tensors) {
+            TensorType type = piece.graph.tensor(tensor.id).type;
+            type.shape = {kCount};
+            mTypes.push_back(type);
+        }
+        for (const LocalStep& step : mLayout.steps) {
+            const bool isSum = std::holds_alternative<Binary>(step.nodes[0].node->descriptor);
+            mReplaceable.push_back(isSum ? std::optional<size_t>(0) : std::nullopt);
+        }
+    }
+
+    // Whether `output` lies where `input` does.
+    bool replaces(TensorId output, TensorId input) {
+        const std::vector<bool> isOpen(mLayout.steps.size(), false);
+        const SharedPlaces shared = sharePlaces(mLayout, mTypes, isOpen, mReplaceable, true);
+        return shared.places[localOf(input)].host == shared.places[localOf(output)].host;
+    }
+    void resize(TensorId tensor) { mTypes[localOf(tensor)].shape = {kCount + 1}; }
+
+  private:
+    LocalId localOf(TensorId id) const {
+        const auto found = std::ranges::find(mLayout.tensors, id, &LocalTensor::id);
+        return static_cast<LocalId>(found - mLayout.tensors.begin());
+    }
+
+    PieceLayout mLayout;
+    std::vector<TensorType> mTypes;
+    std::vector<std::optional<size_t>> mReplaceable;
+};
+
+TEST(ReplacedPlaces, AreThoseOfInputsThatNobodyReadsAgain) {
+    OnePiece piece;
+    const TensorId a = piece.negative(piece.x());
+    const TensorId b = piece.negative(a);
+    const TensorId sum = addSum(piece.graph, a, b);
+    const TensorId next = addSum(piece.graph, sum, b);
+    Replaced replaced(piece, piece.negative(next));
+    EXPECT_TRUE(replaced.replaces(sum, a));
+    EXPECT_TRUE(replaced.replaces(next, a));
+    EXPECT_FALSE(replaced.replaces(next, b));
+    replaced.resize(a);
+    EXPECT_FALSE(replaced.replaces(sum, a));
+    EXPECT_TRUE(replaced.replaces(next, sum));
+}
+
+TEST(ReplacedPlaces, AreNotThoseOfInputsThatAreReadLater) {
+    OnePiece piece;
+    const TensorId a = piece.negative(piece.x());
+    const TensorId sum = addSum(piece.graph, a, piece.negative(a));
+    const TensorId output = addSum(piece.graph, sum, piece.negative(a));
+    Replaced replaced(piece, piece.negative(output));
+    EXPECT_FALSE(replaced.replaces(sum, a));
+    EXPECT_TRUE(replaced.replaces(output, sum));
+}
+
+// A reshaped tensor lies where the one that it is made of does.
+TEST(ReplacedPlaces, AreNotThoseOfWhatIsReadByAnotherName) {
+    OnePiece piece;
+    const TensorId a = piece.negative(piece.x());
+    const TensorId reshaped = piece.reshaped(a, {kCount});
+    const TensorId sum = addSum(piece.graph, reshaped, piece.x());
+    const TensorId output = addSum(piece.graph, sum, a);
+    EXPECT_FALSE(Replaced(piece, piece.negative(output)).replaces(sum, reshaped));
+}
+
+TEST(ReplacedPlaces, AreNotThoseOfWhatAnotherInputReads) {
+    OnePiece piece;
+    const TensorId a = piece.negative(piece.x());
+    const TensorId twice = addSum(piece.graph, a, a);
+    EXPECT_FALSE(Replaced(piece, piece.negative(twice)).replaces(twice, a));
+
+    OnePiece other;
+    const TensorId b = other.negative(other.x());
+    const TensorId reshaped = other.reshaped(b, {kCount});
+    const TensorId both = addSum(other.graph, reshaped, b);
+    EXPECT_FALSE(Replaced(other, other.negative(both)).replaces(both, reshaped));
+}
+
+TEST(ReplacedPlaces, AreNotTheCallersMemory) {
+    OnePiece piece;
+    const TensorId sum = addSum(piece.graph, piece.x(), piece.negative(piece.x()));
+    const TensorId a = piece.negative(sum);
+    const TensorId output = addSum(piece.graph, a, sum);
+    Replaced replaced(piece, output);
+    EXPECT_FALSE(replaced.replaces(sum, piece.x()));
+    EXPECT_FALSE(replaced.replaces(output, a));
 }
 
 }  // namespace

@@ -93,11 +93,14 @@ Result<std::optional<DepthwisePatches>> DepthwisePatches::create(
     patches.mLanes = form.lanes;
     patches.mOutputH = output[1];
     patches.mPictures = output[0];
-    patches.mLineGroups = ceilDivide(output[1], mostLines);
+    // Threads share lines before channels: products before it and behind it do, too, and what
+    // another thread has in its cache is slow to come.
+    const auto threads = static_cast<int64_t>(definition.threads);
+    patches.mLineGroups = std::max(ceilDivide(output[1], mostLines),
+                                   std::clamp<int64_t>(output[1] / kFewestLines, 1, threads));
     patch.lines = ceilDivide(output[1], patches.mLineGroups);
     patches.mLineGroups = ceilDivide(output[1], patch.lines);
     patches.mAllBlocks = ceilDivide(patch.channels, form.lanes);
-    const auto threads = static_cast<int64_t>(definition.threads);
     const int64_t wanted = threads == 1
                                    ? 1
                                    : threads * (definition.epilogue.empty() ? kUnitsPerThread

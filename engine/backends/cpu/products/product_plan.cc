@@ -129,13 +129,15 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
         return s.batches * ceilDivide(s.outputH, plan.mLinesPerUnit) *
                ceilDivide(s.outputW, plan.mRowsPerUnit);
     };
-    const auto cutRows = [&] {
-        while (rowUnits() < wanted && plan.mLinesPerUnit > 1 &&
+    // As many row units as that, if they do not become too small for it.
+    const auto cutRows = [&](int64_t units, int64_t fewestRows) {
+        while (rowUnits() < units && plan.mLinesPerUnit > 1 &&
+               plan.mLinesPerUnit / 2 * s.outputW >= fewestRows &&
                operations(plan.mLinesPerUnit / 2 * s.outputW, plan.mColumnsPerUnit) >
                        kFewestOperations) {
             plan.mLinesPerUnit = ceilDivide(plan.mLinesPerUnit, 2);
         }
-        while (oneLine && rowUnits() < wanted && plan.mRowsPerUnit > traits.tileRows &&
+        while (oneLine && rowUnits() < units && plan.mRowsPerUnit > traits.tileRows &&
                s.outputW > traits.tileRows &&
                operations(plan.mRowsPerUnit / 2, plan.mColumnsPerUnit) > kFewestOperations) {
             plan.mRowsPerUnit = roundUp(plan.mRowsPerUnit / 2, traits.tileRows);
@@ -153,9 +155,14 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
     };
     plan.mColumnsPerUnit = plan.mGroupColumns;
     if (!cutsColumns) {
-        cutRows();
+        cutRows(wanted, 1);
     }
     cutColumns();
+    // What is fetched for the columns then serves a thread for several units.
+    if (cutsColumns) {
+        const int64_t columnUnits = s.groups * ceilDivide(plan.mGroupColumns, plan.mColumnsPerUnit);
+        cutRows(ceilDivide(wanted, columnUnits), traits.tileRows);
+    }
     plan.mLineGroups = ceilDivide(s.outputH, plan.mLinesPerUnit);
     plan.mRowGroups = ceilDivide(s.outputW, plan.mRowsPerUnit);
     plan.mColumnGroupsOfGroup = ceilDivide(plan.mGroupColumns, plan.mColumnsPerUnit);

@@ -171,7 +171,7 @@ class TileProductKernel final : public StepKernel {
         HALYARD_ASSIGN_OR_RETURN(
                 ProductPlan plan,
                 ProductPlan::create(shape, {.tileRows = 2 * kTileRows,
-                                            .tileColumns = 2 * kTileColumns,
+                                            .tileColumns = 4 * kTileColumns,
                                             .runMultiple = 1,
                                             .elementBytes = 1,
                                             .alwaysStrip = false,

@@ -308,14 +308,24 @@ Status Reduction::foldAll(const ReducedShape& shape, KernelCall& call, Store sto
     const auto size = static_cast<int64_t>(elementSize(output.type));
     const auto* source = call.input(0).as<std::byte>();
     const bool single = shape.inner == 1;
-    const int64_t chunks = (shape.inner + kFolded - 1) / kFolded;
-    const int64_t width = single ? 1 : std::min(shape.inner, kFolded);
+    // Columns of a tile: fewer where there is not one for each thread, but no less than a line of
+    // the cache has.
+    constexpr int64_t kFewestColumns = 16;
+    const auto threads = static_cast<int64_t>(call.threadCount());
+    const int64_t each = (shape.inner + threads - 1) / threads;
+    const int64_t columns =
+            shape.kept.count() >= threads
+                    ? kFolded
+                    : std::clamp((each + kFewestColumns - 1) / kFewestColumns * kFewestColumns,
+                                 kFewestColumns, kFolded);
+    const int64_t chunks = (shape.inner + columns - 1) / columns;
+    const int64_t width = single ? 1 : std::min(shape.inner, columns);
     const int64_t operations = 128 + std::min(shape.count() * width, int64_t{1} << 30) / 4;
     const auto fold = [&](int64_t begin, int64_t end, size_t /*worker*/) -> Status {
         for (int64_t tile = begin; tile < end; ++tile) {
             const int64_t row = tile / chunks;
-            const int64_t column = tile % chunks * kFolded;
-            const int64_t count = std::min(kFolded, shape.inner - column);
+            const int64_t column = tile % chunks * columns;
+            const int64_t count = std::min(columns, shape.inner - column);
             Wide wide[kFolded];
             std::fill(wide, wide + kFolded, nothingOf<Wide>(function));
             const std::byte* from = source + (shape.kept.offsetOf(row) + column) * size;
