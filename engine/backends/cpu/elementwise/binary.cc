@@ -372,10 +372,13 @@ Result<std::unique_ptr<const StepKernel>> compile(const Binary& node,
 
 std::optional<ByteAddition> byteAdditionOf(const Binary& node, const TensorType& a,
                                            const TensorType& b, const TensorType& output) {
-    if (node.function != Binary::Function::ADD || !isOfBytes(output.type)) {
+    const std::optional<ScaledSum> sum =
+            node.function == Binary::Function::ADD && isOfBytes(output.type) ? sumOf(a, b, output)
+                                                                             : std::nullopt;
+    if (!sum.has_value()) {
         return std::nullopt;
     }
-    return ByteAddition{.sum = *sumOf(a, b, output),
+    return ByteAddition{.sum = *sum,
                         .zeroA = a.quantization.zeroPoint,
                         .zeroB = b.quantization.zeroPoint,
                         .zero = output.quantization.zeroPoint,

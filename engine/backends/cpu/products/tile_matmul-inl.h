@@ -4,8 +4,9 @@
 // test makes up: for sources that targets.h compiles once for each instruction set.
 //
 // Tiles: eight registers of 16 rows of 64 bytes each, which are those of the thread between
-// configure() and release(). Sums are tiles 0 to 3, as [two of rows][two of columns]; left ones 4
-// and 5; right ones 6 and 7.
+// configure() and release(). Sums are tiles 0 to 3, as [two of rows][two of columns] or as up to
+// four of rows with one of columns; left ones 4 and 5; right ones 6 and 7, of which 7 is a left one
+// where there is one of columns.
 
 // Read again for each instruction set.
 #if defined(HALYARD_ENGINE_BACKENDS_CPU_TILE_MATMUL_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -385,17 +386,17 @@ class TileProduct {
     template <int kR, int kV, bool kBegins, typename Bytes>
     HWY_INLINE SomeRows multiplyStep(const uint8_t* x, const std::byte* w, const Step& step,
                                      const Bytes& bytes, SomeRows some) const {
-        some = multiplyTiles<kV, kBegins, 0, kR * kV>(x, w, step, bytes, some);
-        some = multiplyTiles<kV, kBegins, 1, kR * kV>(x, w, step, bytes, some);
-        some = multiplyTiles<kV, kBegins, 2, kR * kV>(x, w, step, bytes, some);
-        return multiplyTiles<kV, kBegins, 3, kR * kV>(x, w, step, bytes, some);
+        some = multiplyTile<kV, kBegins, 0, kR * kV>(x, w, step, bytes, some);
+        some = multiplyTile<kV, kBegins, 1, kR * kV>(x, w, step, bytes, some);
+        some = multiplyTile<kV, kBegins, 2, kR * kV>(x, w, step, bytes, some);
+        return multiplyTile<kV, kBegins, 3, kR * kV>(x, w, step, bytes, some);
     }
 
     // One of the kCount tiles of sums. A tile of rows is read for the first of its products, and
     // one of a panel as well.
     template <int kV, bool kBegins, int kSum, int kCount, typename Bytes>
-    HWY_INLINE SomeRows multiplyTiles(const uint8_t* x, const std::byte* w, const Step& step,
-                                      const Bytes& bytes, SomeRows some) const {
+    HWY_INLINE SomeRows multiplyTile(const uint8_t* x, const std::byte* w, const Step& step,
+                                     const Bytes& bytes, SomeRows some) const {
         constexpr int kR = kSum / kV;
         constexpr int kLeft = kR == 2 ? 7 : 4 + kR % 2;
         constexpr int kRight = 6 + kSum % kV;
