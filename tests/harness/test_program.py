@@ -21,8 +21,13 @@ SMALL = ("save", "--model", "small_classifier", "--size", "16", "--width", "0.5"
 
 
 def python(program: str, **more: Any) -> "subprocess.Popen[str]":
-    # A shell starts what it has in the background with SIGINT ignored, and that is inherited.
-    program = f"import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n{program}"
+    # A shell starts what it has in the background with SIGINT ignored, nohup all it starts with
+    # SIGHUP ignored, and that is inherited.
+    program = (
+        "import signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"signal.signal(signal.SIGHUP, signal.SIG_DFL)\n{program}"
+    )
     return subprocess.Popen(
         [sys.executable, "-c", program],
         stdout=subprocess.PIPE,

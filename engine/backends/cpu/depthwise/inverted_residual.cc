@@ -70,9 +70,11 @@ struct Extents {
     int64_t filter = 1;    // lines that a window has
     int64_t stride = 1;    // and from one to the next
     int64_t block = 1;     // blockOf(expanded)
+    int64_t threads = 1;
 
     static Extents of(const FloatMatmul& form, const Shape& x, const Shape& middle,
-                      const Shape& output, const Window2d& window, int64_t filter, int64_t depth) {
+                      const Shape& output, const Window2d& window, int64_t filter, int64_t depth,
+                      size_t threads) {
         Extents e;
         e.batches = x[0];
         e.height = middle[1];
@@ -85,12 +87,15 @@ struct Extents {
         e.filter = filter;
         e.stride = window.strideH;
         e.block = blockOf(form, e.expanded);
+        e.threads = static_cast<int64_t>(threads);
         return e;
     }
 
+    // No more than leave a pass for each thread.
     int64_t passLines() const {
+        const int64_t forThread = (batches * outputHeight + threads - 1) / threads;
         return std::min(std::max(kFewestPassLines, (kPassPixels + outputWidth - 1) / outputWidth),
-                        outputHeight);
+                        std::min(outputHeight, forThread));
     }
     int64_t passes() const { return (outputHeight + passLines() - 1) / passLines(); }
     int64_t ringLines() const { return (passLines() - 1) * stride + filter; }
@@ -367,7 +372,7 @@ class InvertedResidualKernel final : public StepKernel {
         auto kernel = std::make_shared<ShapedInvertedResidual>(
                 mProduct, mDepthwise, mDefinition,
                 Extents::of(mProduct, x, middle, types.outputs[0]->shape, depthwise.node.window,
-                            depthwise.filterH, expansion.filter.depth()),
+                            depthwise.filterH, expansion.filter.depth(), mDefinition.threads),
                 window);
         HALYARD_RETURN_IF_ERROR(kernel->create(std::move(plan)));
         return std::shared_ptr<const ShapedInvertedResidual>(std::move(kernel));
@@ -405,7 +410,7 @@ bool paysAsOne(const Graph& graph, const InvertedResidual& block, InstructionSet
     const Shape& weights = typeOfInput(block.expansion, 1).shape;
     const int64_t depth = int64_t{weights[1]} * weights[2] * weights[3];
     const Extents e =
-            Extents::of(floatMatmul(set), x.shape, middle, output, window, filter[1], depth);
+            Extents::of(floatMatmul(set), x.shape, middle, output, window, filter[1], depth, 1);
     constexpr int64_t kBytes = sizeof(float);
     // An expansion by more than one pixel takes a line at a time.
     if (e.width * depth * e.expanded > kMostLineOperations) {

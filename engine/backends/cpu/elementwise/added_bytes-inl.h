@@ -13,6 +13,7 @@
 #endif
 
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include <hwy/highway.h>
@@ -44,6 +45,8 @@ class AddedBytes {
                 static_cast<int32_t>((uint32_t{1} << (sum.shift - 1)) - zeroA * a - zeroB * b));
         mShift = _mm512_set1_epi32(sum.shift);
         mZero = _mm512_set1_epi16(static_cast<int16_t>(addition.zero));
+        mHasLow = addition.bounds.low > std::numeric_limits<T>::min();
+        mHasHigh = addition.bounds.high < std::numeric_limits<T>::max();
         mLow = _mm512_set1_epi8(static_cast<char>(addition.bounds.low));
         mHigh = _mm512_set1_epi8(static_cast<char>(addition.bounds.high));
     }
@@ -63,13 +66,16 @@ class AddedBytes {
                                               steps(_mm512_unpackhi_epi8(none, second)));
         const __m512i low = _mm512_adds_epi16(ab, mZero);
         const __m512i high = _mm512_adds_epi16(cd, mZero);
-        if constexpr (kMoved != 0) {
-            const __m512i bytes = _mm512_packus_epi16(low, high);
-            return _mm512_min_epu8(_mm512_max_epu8(bytes, mLow), mHigh);
-        } else {
-            const __m512i bytes = _mm512_packs_epi16(low, high);
-            return _mm512_min_epi8(_mm512_max_epi8(bytes, mLow), mHigh);
+        constexpr bool kSigned = kMoved == 0;
+        __m512i bytes = kSigned ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+        // Bounds that are those of the type are there already.
+        if (mHasLow) {
+            bytes = kSigned ? _mm512_max_epi8(bytes, mLow) : _mm512_max_epu8(bytes, mLow);
         }
+        if (mHasHigh) {
+            bytes = kSigned ? _mm512_min_epi8(bytes, mHigh) : _mm512_min_epu8(bytes, mHigh);
+        }
+        return bytes;
     }
 
     void row(const T* a, const T* b, T* to, int64_t count) const {
@@ -98,6 +104,7 @@ class AddedBytes {
     }
 
     __m512i mHighs, mLows, mStart, mShift, mZero, mLow, mHigh;
+    bool mHasLow, mHasHigh;
 };
 
 }  // namespace
