@@ -94,7 +94,7 @@ class GroupBytes {
         : mRound(end.round),
           mAdd(end.add),
           mAdds(end.addend != nullptr),
-          mAddend(end.addend + group.column),
+          mAddend(mAdds ? end.addend + group.column : nullptr),
           mC(end.c + group.column),
           mSums(group.sums),
           mRows(group.rows->data()),

@@ -27,6 +27,9 @@ constexpr int64_t kCopyBytes = int64_t{64} << 10;
 constexpr int64_t kCopyShare = 8;
 constexpr int64_t kMostCopyBytes = int64_t{512} << 10;
 
+// As many become bytes at once.
+constexpr int64_t kWideColumns = 4 * kTileColumns;
+
 int64_t ceilDivide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
@@ -168,16 +171,22 @@ class TileProductKernel final : public StepKernel {
         const TensorType& x = *types.inputs[0];
         HALYARD_ASSIGN_OR_RETURN(const ProductShape shape,
                                  mDefinition.shapeFor(x.shape, types.outputs[0]->shape));
+        // Of few rows columns alone are cut, and threads may need narrower parts than are best.
+        const int64_t rows = shape.batches * shape.outputH * shape.outputW;
+        const int64_t parts = ceilDivide(shape.outputC / shape.groups, kWideColumns);
+        const bool isNarrow = rows <= 4 * kTileRows && mDefinition.threads > 1 &&
+                              parts < 2 * static_cast<int64_t>(mDefinition.threads);
         HALYARD_ASSIGN_OR_RETURN(
                 ProductPlan plan,
-                ProductPlan::create(shape, {.tileRows = 2 * kTileRows,
-                                            .tileColumns = 4 * kTileColumns,
-                                            .runMultiple = 1,
-                                            .elementBytes = 1,
-                                            .alwaysStrip = false,
-                                            .readsResults = !mDefinition.epilogue.empty() &&
-                                                            !mDefinition.epilogue.addition(),
-                                            .threads = mDefinition.threads}));
+                ProductPlan::create(shape,
+                                    {.tileRows = 2 * kTileRows,
+                                     .tileColumns = isNarrow ? kWideColumns / 2 : kWideColumns,
+                                     .runMultiple = 1,
+                                     .elementBytes = 1,
+                                     .alwaysStrip = false,
+                                     .readsResults = !mDefinition.epilogue.empty() &&
+                                                     !mDefinition.epilogue.addition(),
+                                     .threads = mDefinition.threads}));
         auto kernel = std::make_shared<ShapedTileProduct>(mForm, mDefinition, mPanels,
                                                           std::move(plan), mZeros);
         HALYARD_RETURN_IF_ERROR(
