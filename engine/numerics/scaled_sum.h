@@ -50,7 +50,7 @@ struct ScaledSum {
 
 // The whole rule, from stored element to stored element.
 struct ByteAddition {
-    ScaledSum sum = {.shift = 13};
+    ScaledSum sum = {.shift = 13};  // of nothing, but one that can be computed
     int32_t zeroA = 0;
     int32_t zeroB = 0;
     int32_t zero = 0;  // of the output

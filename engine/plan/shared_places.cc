@@ -42,6 +42,8 @@ class PlaceFinder {
         : mLayout(layout), mTypes(types) {
         for (LocalId local = 0; local < layout.tensors.size(); ++local) {
             mShared.places.push_back({.host = local, .offset = 0});
+            mRoots.push_back(local);
+            mLastReads.push_back(layout.tensors[local].lastStep);
         }
     }
 
@@ -83,6 +85,7 @@ class PlaceFinder {
                 for (size_t before = 0; before < i; ++before) {
                     const LocalId part = step.inputs[before];
                     mShared.places[part] = {.host = part, .offset = 0};
+                    mRoots[part] = part;
                 }
                 return false;
             }
@@ -97,8 +100,14 @@ class PlaceFinder {
             mTypes[x].quantization != mTypes[output].quantization) {
             return false;
         }
-        mShared.places[x] = {.host = output, .offset = offset};
+        put(x, output, offset);
         return true;
+    }
+
+    void put(LocalId x, LocalId host, size_t offset) {
+        mShared.places[x] = {.host = host, .offset = offset};
+        mRoots[x] = host;
+        mLastReads[host] = std::max(mLastReads[host], mLastReads[x]);
     }
 
     // Tensors of the piece's caller stay where they are: clients see that memory while it runs.
@@ -116,26 +125,24 @@ class PlaceFinder {
         const LocalStep& step = mLayout.steps[index];
         const LocalId x = step.inputs[input];
         const LocalId output = step.outputs[0];
-        if (x == kNoLocal || !canMove(x, output) || bytesOf(mTypes[x]) != bytesOf(mTypes[output])) {
+        if (x == kNoLocal || !canMove(x, output) || mLastReads[x] > index ||
+            bytesOf(mTypes[x]) != bytesOf(mTypes[output])) {
             return;
         }
         for (size_t i = 0; i < step.inputs.size(); ++i) {
-            if (i != input && step.inputs[i] != kNoLocal && hostOf(step.inputs[i]) == x) {
+            if (i != input && step.inputs[i] != kNoLocal && rootOf(step.inputs[i]) == x) {
                 return;
             }
         }
-        for (LocalId local = 0; local < mLayout.tensors.size(); ++local) {
-            if (hostOf(local) == x && mLayout.tensors[local].lastStep > index) {
-                return;
-            }
-        }
-        mShared.places[x] = {.host = output, .offset = 0};
+        put(x, output, 0);
     }
 
-    // What a tensor lies in, by what is known so far.
-    LocalId hostOf(LocalId local) const {
-        while (mShared.places[local].host != local) {
-            local = mShared.places[local].host;
+    // What a tensor lies in, by what is known so far. Chains may be as long as a client likes, and
+    // are shortened on the way.
+    LocalId rootOf(LocalId local) {
+        while (mRoots[local] != local) {
+            mRoots[local] = mRoots[mRoots[local]];
+            local = mRoots[local];
         }
         return local;
     }
@@ -151,6 +158,9 @@ class PlaceFinder {
     const PieceLayout& mLayout;
     const std::span<const TensorType> mTypes;
     SharedPlaces mShared;
+    std::vector<LocalId> mRoots;  // per tensor: itself, or one that it lies in
+    std::vector<size_t>
+            mLastReads;  // per tensor: the last step that reads what lies there, at most
 };
 
 }  // namespace

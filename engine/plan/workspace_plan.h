@@ -24,8 +24,7 @@ struct WorkspacePlan {
 
 // `types` are those of the layout's tensors; isOpen says of each step whether only a run knows its
 // shapes, kernelBytes what its kernel needs, and `replaceable` which input its output may replace
-// (no entries: none). RESOURCE_EXHAUSTED if the workspace could not be
-// addressed.
+// (no entries: none). RESOURCE_EXHAUSTED if the workspace could not be addressed.
 Result<WorkspacePlan> planWorkspace(const PieceLayout& layout, std::span<const TensorType> types,
                                     const std::vector<bool>& isOpen,
                                     std::span<const size_t> kernelBytes,

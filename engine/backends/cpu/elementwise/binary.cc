@@ -32,6 +32,16 @@ struct QuantizedCombination {
     QuantizedRange bounds;  // the same, activated
     float productRatio = 0.0F;
     std::optional<ScaledSum> sum;  // there for ADD and SUB
+
+    ByteAddition addition(bool subtracts) const {
+        ScaledSum own = *sum;
+        own.multiplierB = subtracts ? -own.multiplierB : own.multiplierB;
+        return {.sum = own,
+                .zeroA = a.zeroPoint,
+                .zeroB = b.zeroPoint,
+                .zero = output.zeroPoint,
+                .bounds = bounds};
+    }
 };
 
 struct Combination {
@@ -202,14 +212,7 @@ void combineBytesByProducts(const Combination& combination, const CombinedRow& r
     if ((function != Function::ADD && function != Function::SUB) || row.repeatsA || row.repeatsB) {
         return combineBytes<T>(combination, row);
     }
-    const QuantizedCombination& numbers = combination.quantized;
-    ScaledSum sum = *numbers.sum;
-    sum.multiplierB = function == Function::SUB ? -sum.multiplierB : sum.multiplierB;
-    AddedBytes<T>({.sum = sum,
-                   .zeroA = numbers.a.zeroPoint,
-                   .zeroB = numbers.b.zeroPoint,
-                   .zero = numbers.output.zeroPoint,
-                   .bounds = numbers.bounds})
+    AddedBytes<T>(combination.quantized.addition(function == Function::SUB))
             .row(static_cast<const T*>(row.a), static_cast<const T*>(row.b),
                  static_cast<T*>(row.to), row.count);
 }
@@ -372,17 +375,10 @@ Result<std::unique_ptr<const StepKernel>> compile(const Binary& node,
 
 std::optional<ByteAddition> byteAdditionOf(const Binary& node, const TensorType& a,
                                            const TensorType& b, const TensorType& output) {
-    const std::optional<ScaledSum> sum =
-            node.function == Binary::Function::ADD && isOfBytes(output.type) ? sumOf(a, b, output)
-                                                                             : std::nullopt;
-    if (!sum.has_value()) {
-        return std::nullopt;
-    }
-    return ByteAddition{.sum = *sum,
-                        .zeroA = a.quantization.zeroPoint,
-                        .zeroB = b.quantization.zeroPoint,
-                        .zero = output.quantization.zeroPoint,
-                        .bounds = rangeOf(node.activation, output)};
+    const QuantizedCombination numbers = combinationOf(node, a, b, output).quantized;
+    return node.function == Binary::Function::ADD && numbers.sum.has_value()
+                   ? std::optional(numbers.addition(false))
+                   : std::nullopt;
 }
 
 EpilogueStage stageOf(const Binary& node, const TensorType& a, const TensorType& b,

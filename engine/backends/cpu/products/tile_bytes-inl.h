@@ -34,8 +34,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 // A group is up to four tiles of rows by four of columns: 64 bytes of each row.
 constexpr int64_t kGroupTiles = 4;
 constexpr int64_t kGroupRows = kGroupTiles * kTileRows;
-constexpr int64_t kGroupPanels = 4;
-constexpr int64_t kGroupColumns = kGroupPanels * kTileColumns;
+constexpr int64_t kGroupColumns = kTileGroupColumns;
+constexpr int64_t kGroupPanels = kGroupColumns / kTileColumns;
 // Its sums lie as [panel][row][column], with a gap behind each panel, so that caches have room for
 // the same row of all of them.
 constexpr int64_t kTileInts = kTileBytes / int64_t{sizeof(int32_t)};

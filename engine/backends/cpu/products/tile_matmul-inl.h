@@ -103,6 +103,8 @@ class TileProduct {
     // Groups: the one in work, the one before, of which the last sums are still in tiles, and the
     // one before that, which becomes bytes. They may be of as many blocks of rows.
     static constexpr size_t kSides = 3;
+    static_assert((kSides * kGroupInts + kGroupTiles * kTileInts) * sizeof(int32_t) <=
+                  kTileSumsBytes);
 
     struct Rows {
         const uint8_t* a = nullptr;

@@ -26,6 +26,8 @@ inline constexpr int64_t kTileRows = 16;
 inline constexpr int64_t kTileColumns = 16;
 inline constexpr int64_t kTileDepth = 64;
 inline constexpr int64_t kTileBytes = kTileRows * kTileDepth;
+// As many become bytes at once.
+inline constexpr int64_t kTileGroupColumns = 4 * kTileColumns;
 inline constexpr PanelLayout kTilePanels = {.lanes = kTileColumns, .depthGroup = 4, .bytes = true};
 
 // What is added to the bytes of a product before they are stored.

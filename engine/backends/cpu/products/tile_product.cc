@@ -27,9 +27,6 @@ constexpr int64_t kCopyBytes = int64_t{64} << 10;
 constexpr int64_t kCopyShare = 8;
 constexpr int64_t kMostCopyBytes = int64_t{512} << 10;
 
-// As many become bytes at once.
-constexpr int64_t kWideColumns = 4 * kTileColumns;
-
 int64_t ceilDivide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
@@ -67,7 +64,7 @@ class ShapedTileProduct final : public UnitKernel {
         return finish(mPlan.unitCount(), mPlan.unitOperations(), threads);
     }
 
-    // Sums become bytes once, where they are added to.
+    // Each byte of it is read just before a sum takes its place, once.
     std::optional<size_t> replaceableInput() const override {
         return mEpilogue.addition().has_value() ? mEpilogue.addedInput() : std::nullopt;
     }
@@ -173,20 +170,20 @@ class TileProductKernel final : public StepKernel {
                                  mDefinition.shapeFor(x.shape, types.outputs[0]->shape));
         // Of few rows columns alone are cut, and threads may need narrower parts than are best.
         const int64_t rows = shape.batches * shape.outputH * shape.outputW;
-        const int64_t parts = ceilDivide(shape.outputC / shape.groups, kWideColumns);
+        const int64_t parts = ceilDivide(shape.outputC / shape.groups, kTileGroupColumns);
         const bool isNarrow = rows <= 4 * kTileRows && mDefinition.threads > 1 &&
                               parts < 2 * static_cast<int64_t>(mDefinition.threads);
         HALYARD_ASSIGN_OR_RETURN(
                 ProductPlan plan,
-                ProductPlan::create(shape,
-                                    {.tileRows = 2 * kTileRows,
-                                     .tileColumns = isNarrow ? kWideColumns / 2 : kWideColumns,
-                                     .runMultiple = 1,
-                                     .elementBytes = 1,
-                                     .alwaysStrip = false,
-                                     .readsResults = !mDefinition.epilogue.empty() &&
-                                                     !mDefinition.epilogue.addition(),
-                                     .threads = mDefinition.threads}));
+                ProductPlan::create(
+                        shape, {.tileRows = 2 * kTileRows,
+                                .tileColumns = isNarrow ? kTileGroupColumns / 2 : kTileGroupColumns,
+                                .runMultiple = 1,
+                                .elementBytes = 1,
+                                .alwaysStrip = false,
+                                .readsResults = !mDefinition.epilogue.empty() &&
+                                                !mDefinition.epilogue.addition(),
+                                .threads = mDefinition.threads}));
         auto kernel = std::make_shared<ShapedTileProduct>(mForm, mDefinition, mPanels,
                                                           std::move(plan), mZeros);
         HALYARD_RETURN_IF_ERROR(
