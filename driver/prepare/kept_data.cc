@@ -3,7 +3,6 @@
 #include "driver/prepare/kept_data.h"
 
 #include <pthread.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -20,7 +19,7 @@ namespace {
 // Bytes of constants that have a checksum of their own.
 constexpr size_t kPart = size_t{1} << 18;
 // Pages as large come into being sooner than the hundreds of small ones that they hold.
-constexpr size_t kLargePage = size_t{1} << 21;
+constexpr size_t kLargePage = AlignedBuffer::kLargePage;
 static_assert(kLargePage % kSectionPage == 0);
 // More move no more bytes a second, and one is not worth its start for fewer parts.
 constexpr size_t kMostReaders = 4;
@@ -132,13 +131,7 @@ Result<AlignedBuffer> allocateKeptData(size_t size, const std::shared_ptr<Budget
     // A last page that is mostly filled is a large one as well.
     const size_t rest = size % kLargePage;
     const size_t room = rest > kLargePage / 2 ? size - rest + kLargePage : size;
-    HALYARD_ASSIGN_OR_RETURN(AlignedBuffer buffer,
-                             AlignedBuffer::allocate(room, kLargePage, memory));
-    if (const size_t whole = room - room % kLargePage; whole > 0) {
-        // Where the kernel has none, nothing is lost.
-        static_cast<void>(madvise(buffer.data(), whole, MADV_HUGEPAGE));
-    }
-    return buffer;
+    return AlignedBuffer::allocate(room, kLargePage, memory);
 }
 
 Result<Sha256::Digest> readKeptData(int fd, std::span<uint8_t> copy, size_t descriptions,

@@ -26,6 +26,10 @@ namespace halyard {
 // Owns its bytes; movable. An empty buffer has no memory.
 class AlignedBuffer {
   public:
+    // A block that holds one is made of as many as fit into it, where the kernel has such pages, so
+    // that its last part alone lies in small ones.
+    static constexpr size_t kLargePage = size_t{2} << 20;
+
     AlignedBuffer() = default;
     // `alignment` is a power of two. The content is undefined. The bytes are reserved from
     // `budget`, if there is one, for as long as the buffer has them. RESOURCE_EXHAUSTED when the

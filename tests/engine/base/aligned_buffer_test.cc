@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -20,6 +21,17 @@ TEST(AlignedBuffer, LiesAtItsAlignmentAndCanBeWritten) {
         for (std::byte& byte : buffer->bytes()) {
             byte = std::byte{1};
         }
+    }
+}
+
+TEST(AlignedBuffer, BeginsWithALargePageWhereItHoldsOne) {
+    constexpr size_t kPage = AlignedBuffer::kLargePage;
+    for (const size_t size : {kPage, kPage + 1, 3 * kPage - 1}) {
+        Result<AlignedBuffer> buffer = AlignedBuffer::allocate(size, 64);
+        ASSERT_TRUE(buffer.ok());
+        EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->data()) % kPage, 0U);
+        ASSERT_EQ(buffer->size(), size);
+        std::ranges::fill(buffer->bytes(), std::byte{1});
     }
 }
 
