@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -88,6 +89,11 @@ struct VanishedOperation {
 
 class Graph {
   public:
+    // Room for so many: adding as many moves none.
+    void reserve(size_t tensors, size_t nodes) {
+        mTensors.reserve(tensors);
+        mNodes.reserve(nodes);
+    }
     TensorId addTensor(TensorType type, std::string name = {});
     // Fails if the byte count does not match the type. Takes a copy of data without an owner, of
     // data that is not aligned to the element size, and of zero-length data, which may have no

@@ -5,10 +5,28 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
-#include <set>
 #include <utility>
 
 namespace halyard::engine {
+namespace {
+
+// The operations that nodes stem from, ascending.
+std::vector<uint32_t> sourcesOf(const Graph& graph) {
+    std::vector<uint32_t> all;
+    for (const Node& node : graph.nodes()) {
+        all.insert(all.end(), node.sources.begin(), node.sources.end());
+    }
+    std::ranges::sort(all);
+    all.erase(std::ranges::unique(all).begin(), all.end());
+    return all;
+}
+
+bool holdsGraphs(const Graph& graph) {
+    return std::ranges::any_of(graph.nodes(),
+                               [](const Node& node) { return !nestedGraphs(node).empty(); });
+}
+
+}  // namespace
 
 std::vector<uint32_t> unionOf(std::span<const uint32_t> a, std::span<const uint32_t> b) {
     std::vector<uint32_t> both;
@@ -23,6 +41,7 @@ GraphRewriter::GraphRewriter(const Graph& from)
       mTensors(from.tensors().size(), kNoTensor),
       mFates(from.vanished().begin(), from.vanished().end()) {
     mTo.setRelaxedFloat(from.relaxedFloat());
+    mTo.reserve(from.tensors().size(), from.nodes().size());
     for (size_t i = 0; i < mFates.size(); ++i) {
         mFateOf[mFates[i].operation] = i;
     }
@@ -77,31 +96,48 @@ Graph GraphRewriter::finish() {
     mTo.setInputs(std::move(inputs));
     mTo.setOutputs(std::move(outputs));
 
-    std::set<uint32_t> left;
-    for (const Node& node : mTo.nodes()) {
-        left.insert(node.sources.begin(), node.sources.end());
-    }
-    std::set<uint32_t> vanished;
-    for (const Node& node : mFrom.nodes()) {
-        vanished.insert(node.sources.begin(), node.sources.end());
-    }
-    for (VanishedOperation& known : mFates) {
-        vanished.erase(known.operation);
-        if (!left.contains(known.operation)) {
-            mTo.addVanished(std::move(known));
+    const std::vector<uint32_t> left = sourcesOf(mTo);
+    const auto isLeft = [&](uint32_t operation) {
+        return std::ranges::binary_search(left, operation);
+    };
+    for (const uint32_t operation : sourcesOf(mFrom)) {
+        if (!isLeft(operation) && !mFateOf.contains(operation)) {
+            explain(operation, "removed");
         }
     }
-    for (const uint32_t operation : vanished) {
-        if (!left.contains(operation)) {
-            mTo.addVanished({.operation = operation, .fate = "removed"});
+    for (VanishedOperation& known : mFates) {
+        if (!isLeft(known.operation)) {
+            mTo.addVanished(std::move(known));
         }
     }
     return std::move(mTo);
 }
 
+namespace {
+
+// The graphs inside are as they will be: rules see them so.
+Result<Graph> rewriteNodes(const Graph& graph, const RewriteRule& rule,
+                           const std::function<void(GraphRewriter&)>& begin) {
+    GraphRewriter rewriter(graph);
+    if (begin) {
+        begin(rewriter);
+    }
+    for (NodeId id = 0; id < graph.nodes().size(); ++id) {
+        HALYARD_ASSIGN_OR_RETURN(const bool done, rule(rewriter, id));
+        if (!done) {
+            rewriter.copy(id);
+        }
+    }
+    return rewriter.finish();
+}
+
+}  // namespace
+
 Result<Graph> rewrite(const Graph& graph, const RewriteRule& rule,
                       const std::function<void(GraphRewriter&)>& begin) {
-    // Rules see the graphs inside as they will be.
+    if (!holdsGraphs(graph)) {
+        return rewriteNodes(graph, rule, begin);
+    }
     Graph inner = graph;
     for (NodeId id = 0; id < inner.nodes().size(); ++id) {
         for (NestedGraph* nested : nestedGraphs(inner.mutableNode(id))) {
@@ -109,17 +145,7 @@ Result<Graph> rewrite(const Graph& graph, const RewriteRule& rule,
             nested->graph = std::make_shared<const Graph>(std::move(rewritten));
         }
     }
-    GraphRewriter rewriter(inner);
-    if (begin) {
-        begin(rewriter);
-    }
-    for (NodeId id = 0; id < inner.nodes().size(); ++id) {
-        HALYARD_ASSIGN_OR_RETURN(const bool done, rule(rewriter, id));
-        if (!done) {
-            rewriter.copy(id);
-        }
-    }
-    return rewriter.finish();
+    return rewriteNodes(inner, rule, begin);
 }
 
 }  // namespace halyard::engine

@@ -19,16 +19,16 @@ template <typename Bits>
 bool noneHas(std::span<const uint8_t> bytes, Bits exponent) {
     constexpr size_t kAtOnce = 4096;
     const size_t count = bytes.size() / sizeof(Bits);
-    bool found = false;
-    for (size_t first = 0; first < count && !found; first += kAtOnce) {
+    Bits found = 0;  // a number, for as many at a time as the processor compares
+    for (size_t first = 0; first < count && found == 0; first += kAtOnce) {
         const size_t end = count - first < kAtOnce ? count : first + kAtOnce;
         for (size_t i = first; i < end; ++i) {
             Bits bits;
             std::memcpy(&bits, bytes.data() + i * sizeof bits, sizeof bits);
-            found |= (bits & exponent) == exponent;
+            found |= static_cast<Bits>((bits & exponent) == exponent);
         }
     }
-    return !found;
+    return found == 0;
 }
 
 }  // namespace finite_detail

@@ -48,7 +48,7 @@ constexpr std::array kPasses = {
 
 // What one round leaves for the next gets less with each; a graph could be made that needs as many
 // as it has nodes.
-constexpr int kMostRounds = 4;
+constexpr size_t kMostRounds = 4;
 
 // What is folded into constants may take this many times the graph's own, and so many bytes.
 constexpr size_t kGrowth = 4;
@@ -108,28 +108,30 @@ Result<bool> optimize(Graph& graph, const OptimizeOptions& options,
                                  .memory = memory,
                                  .checkpoint = checkpoint,
                                  .allowance = allowanceOf(graph)};
-    bool everChanged = false;
-    bool changed = true;
-    for (int round = 0; round < kMostRounds && changed; ++round) {
-        changed = false;
-        for (const Pass& pass : kPasses) {
-            if (pass.changesRounding && options.keepRounding) {
-                continue;
-            }
-            const Graph before = options.observer ? graph : Graph();
-            Result<bool> done = runPass(pass, graph, context);
-            HALYARD_RETURN_IF_ERROR(done.status());
-            if (!*done) {
-                continue;
-            }
-            changed = everChanged = true;
-            HALYARD_RETURN_IF_ERROR(verifyAfter(pass, graph, context));
-            if (options.observer) {
-                options.observer(pass.name, before, graph);
-            }
+    bool changed = false;
+    // Rounds end as soon as all passes have found nothing to do, one after the other.
+    size_t unchanged = 0;
+    for (size_t turn = 0; turn < kMostRounds * kPasses.size() && unchanged < kPasses.size();
+         ++turn) {
+        const Pass& pass = kPasses[turn % kPasses.size()];
+        ++unchanged;
+        if (pass.changesRounding && options.keepRounding) {
+            continue;
+        }
+        const Graph before = options.observer ? graph : Graph();
+        Result<bool> done = runPass(pass, graph, context);
+        HALYARD_RETURN_IF_ERROR(done.status());
+        if (!*done) {
+            continue;
+        }
+        changed = true;
+        unchanged = 0;
+        HALYARD_RETURN_IF_ERROR(verifyAfter(pass, graph, context));
+        if (options.observer) {
+            options.observer(pass.name, before, graph);
         }
     }
-    return everChanged;
+    return changed;
 }
 
 }  // namespace halyard::engine

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "engine/backends/cpu/products/float_matmul.h"
+#include "engine/backends/cpu/products/panel_columns.h"
 #include "engine/backends/cpu/products/product_definition.h"
 #include "engine/backends/cpu/products/product_plan.h"
 
@@ -124,18 +127,18 @@ struct PackedFloatProduct {
     }
     Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
         const FloatMatmul& form = floatMatmul(set);
-        auto* const to = reinterpret_cast<float*>(bytes.data());
+        auto* to = reinterpret_cast<float*>(bytes.data());
+        std::array<const T*, kMostPanelLanes> columns;
         for (int64_t panel = 0; panel < panels(); ++panel) {
             HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
             forEachLane(filter, form.lanes, panel, [&](int64_t channel, int64_t lane) {
-                float* at = to + panel * form.panelLength(filter.depth()) + lane;
-                *at = channel < 0 ? 0.0F : toReal(bias.data[channel]);
-                const T* from = weights.data + std::max<int64_t>(channel, 0) * filter.depth();
-                for (int64_t k = 0; k < filter.depth(); ++k) {
-                    at += form.lanes;
-                    *at = channel < 0 ? 0.0F : toReal(from[k]);
-                }
+                to[lane] = channel < 0 ? 0.0F : toReal(bias.data[channel]);
+                columns[static_cast<size_t>(lane)] =
+                        channel < 0 ? nullptr : weights.data + channel * filter.depth();
             });
+            layColumns(std::span<const T* const>(columns.data(), static_cast<size_t>(form.lanes)),
+                       filter.depth(), to + form.lanes);
+            to += form.panelLength(filter.depth());
         }
         return {};
     }

@@ -44,26 +44,25 @@ struct PackedQuantizedProduct {
   private:
     // Puts the weights of one channel, which lie at `from`, where the groups of its lane are, from
     // `to` on, and padding where there are none (`from` is null: no channel). convert(uint8_t)
-    // gives a weight. Returns their sum, modulo 2^32. Prepare time is spent here.
+    // gives a weight. Prepare time is spent here.
     template <int kGroup, typename T, typename Convert>
-    static uint32_t placeWeights(const ProductFilter& filter, int64_t lanes, const uint8_t* from,
-                                 T padding, T* to, Convert convert) {
+    static void placeWeights(const ProductFilter& filter, int64_t lanes, const uint8_t* from,
+                             T padding, T* to, Convert convert) {
         const int64_t length = from == nullptr ? 0 : filter.runLength;
         const int64_t whole = length / kGroup * kGroup;
-        uint32_t sum = 0;
         const auto place = [&](auto weightOf) {
             T group[kGroup];
             for (int64_t i = 0; i < kGroup; ++i) {
                 group[i] = weightOf(i);
-                sum += static_cast<uint32_t>(int32_t{group[i]});
             }
             std::memcpy(to, group, sizeof(group));
             to += lanes * kGroup;
         };
         for (int64_t run = 0; run < filter.runs; ++run) {
             for (int64_t first = 0; first < whole; first += kGroup) {
-                const uint8_t* at = from + first;
-                place([&](int64_t i) { return convert(at[i]); });
+                uint8_t bytes[kGroup];
+                std::memcpy(bytes, from + first, sizeof(bytes));
+                place([&](int64_t i) { return convert(bytes[i]); });
             }
             for (int64_t first = whole; first < filter.paddedRun; first += kGroup) {
                 place([&](int64_t i) {
@@ -72,24 +71,38 @@ struct PackedQuantizedProduct {
             }
             from += length;  // none: 0
         }
-        return sum;
     }
 
     // The same with as many elements in a group as the layout has.
     template <typename T, typename Convert>
-    uint32_t placeLane(const uint8_t* from, T padding, std::byte* at, int64_t lane,
-                       Convert convert) const {
+    void placeLane(const uint8_t* from, T padding, std::byte* at, int64_t lane,
+                   Convert convert) const {
         T* const to = reinterpret_cast<T*>(at) + lane * layout.depthGroup;
         switch (layout.depthGroup) {
             case 1:
-                return placeWeights<1>(filter, layout.lanes, from, padding, to, convert);
+                placeWeights<1>(filter, layout.lanes, from, padding, to, convert);
+                break;
             case 2:
-                return placeWeights<2>(filter, layout.lanes, from, padding, to, convert);
+                placeWeights<2>(filter, layout.lanes, from, padding, to, convert);
+                break;
             case 4:
-                return placeWeights<4>(filter, layout.lanes, from, padding, to, convert);
+                placeWeights<4>(filter, layout.lanes, from, padding, to, convert);
+                break;
             default:
-                return placeWeights<8>(filter, layout.lanes, from, padding, to, convert);
+                placeWeights<8>(filter, layout.lanes, from, padding, to, convert);
         }
+    }
+
+    // Of a channel's weights as they are packed in bytes, what counts as zero between runs
+    // included; modulo 2^32.
+    uint32_t sumOfBytes(const uint8_t* from) const {
+        const int64_t depth = from == nullptr ? 0 : filter.depth();
+        uint32_t sum = 0;
+        for (int64_t i = 0; i < depth; ++i) {
+            sum += static_cast<uint32_t>(int32_t{static_cast<int8_t>(from[i] ^ zeros.flipWeights)});
+        }
+        return sum + static_cast<uint32_t>(filter.paddedDepth() - depth) *
+                             static_cast<uint32_t>(int32_t{static_cast<int8_t>(zeros.weights)});
     }
 
     void packLane(std::byte* panel, int64_t channel, int64_t lane) const {
@@ -97,13 +110,12 @@ struct PackedQuantizedProduct {
         auto* multipliers = reinterpret_cast<float*>(biases + layout.lanes);
         std::byte* const to = reinterpret_cast<std::byte*>(multipliers + layout.lanes);
         const uint8_t* from = channel < 0 ? nullptr : weights.data + channel * filter.depth();
-        uint32_t sum = 0;  // of the weights as they are packed
         if (layout.bytes) {
             // In place of what is not there, what counts as zero.
-            sum = placeLane(from, static_cast<int8_t>(zeros.weights), to, lane,
-                            [flip = zeros.flipWeights](uint8_t byte) {
-                                return static_cast<int8_t>(byte ^ flip);
-                            });
+            placeLane(from, static_cast<int8_t>(zeros.weights), to, lane,
+                      [flip = zeros.flipWeights](uint8_t byte) {
+                          return static_cast<int8_t>(byte ^ flip);
+                      });
         } else if (isSigned) {
             placeLane(from, int16_t{0}, to, lane, [zero = weightsZero](uint8_t byte) {
                 return static_cast<int16_t>(static_cast<int8_t>(byte) - zero);
@@ -119,7 +131,7 @@ struct PackedQuantizedProduct {
         const auto w0 = static_cast<uint32_t>(zeros.weights);
         uint32_t start = channel < 0 ? 0 : static_cast<uint32_t>(bias.data[channel]);
         if (layout.bytes) {
-            start += static_cast<uint32_t>(filter.paddedDepth()) * x0 * w0 - x0 * sum;
+            start += static_cast<uint32_t>(filter.paddedDepth()) * x0 * w0 - x0 * sumOfBytes(from);
         }
         biases[lane] = static_cast<int32_t>(start);
         multipliers[lane] =

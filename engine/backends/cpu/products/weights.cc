@@ -55,11 +55,14 @@ bool padsWhatIsNotFinite(const Graph& graph, const Node& convolution) {
         return false;
     }
     const Window2d& window = node->window;
+    const Tensor& weights = graph.tensor(convolution.inputs[1]);
+    const Shape& filter = weights.type.shape;
+    // A window of one element lies within the picture, unless it is said to lie outside.
+    const bool isPoint = filter[1] == 1 && filter[2] == 1;
     const bool pads =
-            window.padding == PaddingScheme::SAME ||
+            (window.padding == PaddingScheme::SAME && !isPoint) ||
             (window.padding == PaddingScheme::EXPLICIT &&
              (window.top != 0 || window.bottom != 0 || window.left != 0 || window.right != 0));
-    const Tensor& weights = graph.tensor(convolution.inputs[1]);
     // Such weights are never packed.
     return pads && !weights.isPackedAway() && !areFinite(weights.type.type, weights.constant.bytes);
 }

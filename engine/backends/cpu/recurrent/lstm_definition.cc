@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backends/cpu/products/panel_columns.h"
 #include "engine/backends/cpu/products/weights.h"
 #include "engine/graph/lstm_gates.h"
 #include "engine/numerics/elements.h"
@@ -47,6 +48,7 @@ struct PackedColumns {
     }
     Status fill(std::span<std::byte> to, const Checkpoint& checkpoint) const {
         auto* panel = reinterpret_cast<float*>(to.data());
+        std::array<const T*, kMostPanelLanes> of;
         for (int64_t i = 0; i < panels(); ++i) {
             for (const Source& source : sources) {
                 HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
@@ -55,11 +57,11 @@ struct PackedColumns {
                     const bool real = column < columns;
                     panel[lane] =
                             real && source.bias.present() ? toReal(source.bias.data[column]) : 0.0F;
-                    const T* from = source.weights.data + (real ? column * depth : 0);
-                    for (int64_t k = 0; k < depth; ++k) {
-                        panel[(k + 1) * lanes + lane] = real ? toReal(from[k]) : 0.0F;
-                    }
+                    of[static_cast<size_t>(lane)] =
+                            real ? source.weights.data + column * depth : nullptr;
                 }
+                layColumns(std::span<const T* const>(of.data(), static_cast<size_t>(lanes)), depth,
+                           panel + lanes);
                 panel += (depth + 1) * lanes;
             }
         }
