@@ -73,7 +73,7 @@ constexpr std::array kRows = {
         Row{"compute", 'c', "BACKENDS", Names{&Options::backends},
             "Backends in order of preference, with commas between, each with options of its own "
             "after colons (CpuAcc:features=avx2); may be repeated. CpuRef comes last in any case. "
-            "Default: CpuAcc,GpuAcc. Known:"},
+            "Default: CpuAcc. Known:"},
         Row{"number-of-threads", 0, "N", Number{&Options::threads, kMostThreads},
             "Threads to compute with, 1 to 64; 0, the default: one per core."},
         Row{"max-memory", 0, "MIB", Number{&Options::maxMemoryMib, kMostMemoryMib},

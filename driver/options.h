@@ -21,7 +21,8 @@ namespace halyard::driver {
 struct Options {
     // -c: in order of preference, as engine::parseBackendChoice() reads them ("CpuAcc",
     // "CpuAcc:features=avx2"). CpuRef is added at the end unless it is there.
-    std::vector<std::string> backends = {"CpuAcc", "GpuAcc"};
+    // Without GpuAcc a service loads no vendor's library, which takes tens of megabytes.
+    std::vector<std::string> backends = {"CpuAcc"};
     // --cpu-features: short for CpuAcc:features=. CpuAcc's kernels use this instruction set and no
     // better one; empty: the best that the processor has.
     std::string cpuFeatures;

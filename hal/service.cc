@@ -156,10 +156,6 @@ int run(int argc, char** argv) {
     if (options->verbose) {
         setLogThreshold(LogLevel::VERBOSE);
     }
-    if (options->leavesOutGpuAcc) {
-        log(LogLevel::INFO,
-            "GpuAcc is left out: --seccomp enforce does not know what a GPU's driver calls");
-    }
     // Whoever reads the log may go away; the service stays.
     signal(SIGPIPE, SIG_IGN);
     raiseDescriptorLimit();

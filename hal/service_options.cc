@@ -75,7 +75,7 @@ std::vector<CommandLineOption> optionsOf(ServiceOptions& options) {
     rows.push_back(
             {"seccomp", 0, "MODE",
              "For system calls that the service is not known to make: enforce: end with a "
-             "line that names the call, and go without GpuAcc; log: have the kernel's log tell; "
+             "line that names the call; log: have the kernel's log tell; "
              "off, the default: nothing.",
              [&options](std::string_view value) { return parseSeccomp(value, options.seccomp); }});
     rows.push_back({"list-operations", 0, "", "Print the supported operations as JSON, and exit.",
@@ -99,21 +99,16 @@ bool isGpuAcc(const std::string& item) {
 }
 
 // A vendor's library makes system calls that nobody here knows. Who names GpuAcc is told before the
-// first of them ends the service; who does not is served without it.
-Status fitBackends(bool areNamed, ServiceOptions& options) {
-    std::vector<std::string>& backends = options.driver.backends;
-    if (options.seccomp != SeccompMode::ENFORCE || std::ranges::none_of(backends, isGpuAcc)) {
+// first of them ends the service.
+Status checkFilter(const ServiceOptions& options) {
+    if (options.seccomp != SeccompMode::ENFORCE ||
+        std::ranges::none_of(options.driver.backends, isGpuAcc)) {
         return {};
     }
-    if (areNamed) {
-        return invalidArgument(
-                "--compute GpuAcc and --seccomp enforce exclude each other: the service would end "
-                "at the first system call of the GPU's driver that it does not make itself; "
-                "--seccomp log tells of them, and off allows them");
-    }
-    std::erase_if(backends, isGpuAcc);
-    options.leavesOutGpuAcc = true;
-    return {};
+    return invalidArgument(
+            "--compute GpuAcc and --seccomp enforce exclude each other: the service would end at "
+            "the first system call of the GPU's driver that it does not make itself; --seccomp log "
+            "tells of them, and off allows them");
 }
 
 }  // namespace
@@ -122,12 +117,11 @@ Result<ServiceOptions> parseServiceOptions(int argc, char** argv) {
     ServiceOptions options;
     std::vector<std::string> unlessNamed = std::exchange(options.driver.backends, {});
     HALYARD_RETURN_IF_ERROR(driver::parseOptions(argc, argv, optionsOf(options)));
-    const bool areNamed = !options.driver.backends.empty();
-    if (!areNamed) {
+    if (options.driver.backends.empty()) {
         options.driver.backends = std::move(unlessNamed);
     }
     HALYARD_RETURN_IF_ERROR(driver::checkOptions(options.driver));
-    HALYARD_RETURN_IF_ERROR(fitBackends(areNamed, options));
+    HALYARD_RETURN_IF_ERROR(checkFilter(options));
     return options;
 }
 

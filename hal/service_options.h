@@ -29,8 +29,6 @@ struct ServiceOptions {
     Wires wires;
     bool verbose = false;
     SeccompMode seccomp = SeccompMode::OFF;
-    // GpuAcc is one of the backends by default, and not with this filter of system calls.
-    bool leavesOutGpuAcc = false;
 };
 
 // INVALID_ARGUMENT names the option and what it takes, or the two that exclude each other.

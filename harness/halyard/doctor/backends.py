@@ -34,7 +34,7 @@ OPENCL = (
     "/system/vendor/lib64/libOpenCL.so",
     "/system/lib64/libOpenCL.so",
 )
-_DEFAULT = "CpuAcc,GpuAcc"
+_DEFAULT = "CpuAcc"
 
 
 def backends(patient: Patient) -> Iterator[Finding]:
@@ -83,7 +83,7 @@ def _wanted(patient: Patient) -> str:
     ]
     for words in lines:
         return option(words, "-c", "--compute") or _DEFAULT
-    return _DEFAULT if patient.device.has_binder else "CpuAcc"
+    return _DEFAULT
 
 
 def _of_service(patient: Patient, wanted: str) -> Iterator[Finding]:
