@@ -47,7 +47,7 @@ class CpuAcc : public Backend {
         return compileStepwise(
                 arguments,
                 [set = mSet](const KernelArguments& own) { return compileNode(own, set); },
-                cpu::findFusions(*arguments.graph, arguments.piece, mSet));
+                cpu::findFusions(*arguments.graph, arguments.piece, arguments.options, mSet));
     }
 
   private:

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "engine/backends/cpu/depthwise/inverted_residual.h"
+#include "engine/backends/cpu/products/scaled_product.h"
 #include "engine/backends/cpu/products/weights.h"
 #include "engine/plan/piece_readers.h"
 
@@ -62,18 +63,44 @@ std::optional<FusedStep> blockFrom(const Graph& graph, const Piece& piece,
                      }};
 }
 
+// The multiplication and the convolution that read one another, if the node begins such.
+std::optional<FusedStep> scaledFrom(const Graph& graph, const Piece& piece,
+                                    const PieceReaders& readers, size_t multiplication,
+                                    InstructionSet set) {
+    const Node& node = graph.node(piece.nodes[multiplication]);
+    const std::optional<size_t> next = readers.onlyReader(node.outputs[0]);
+    // An expansion is better off in its block.
+    if (!next.has_value() || !isScaledProduct(graph, node, graph.node(piece.nodes[*next])) ||
+        blockFrom(graph, piece, readers, *next, set).has_value()) {
+        return std::nullopt;
+    }
+    return FusedStep{.nodes = {multiplication, *next},
+                     .compile = [set](const KernelArguments& arguments) {
+                         return compileScaledProduct(arguments, set);
+                     }};
+}
+
 }  // namespace
 
-std::vector<FusedStep> findFusions(const Graph& graph, const Piece& piece, InstructionSet set) {
+std::vector<FusedStep> findFusions(const Graph& graph, const Piece& piece,
+                                   const CompileOptions& options, InstructionSet set) {
     const PieceReaders readers(graph, piece);
+    // Else products may be faster in parts of float16's precision, which take rows as they are.
+    const bool isStrict = !options.fastMath && !graph.relaxedFloat();
     std::vector<FusedStep> fusions;
     std::vector<bool> taken(piece.nodes.size(), false);
     for (size_t i = 0; i < piece.nodes.size(); ++i) {
         const Node& first = graph.node(piece.nodes[i]);
-        if (taken[i] || !hasEpilogue(graph, first)) {
+        std::optional<FusedStep> block;
+        if (!taken[i] && hasEpilogue(graph, first)) {
+            block = blockFrom(graph, piece, readers, i, set).value_or(FusedStep{.nodes = {i}});
+        } else if (!taken[i] && isStrict) {
+            block = scaledFrom(graph, piece, readers, i, set);
+        }
+        if (!block.has_value()) {
             continue;
         }
-        FusedStep step = blockFrom(graph, piece, readers, i, set).value_or(FusedStep{.nodes = {i}});
+        FusedStep& step = *block;
         for (const size_t node : step.nodes) {
             taken[node] = true;
         }

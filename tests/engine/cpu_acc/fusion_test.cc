@@ -521,7 +521,84 @@ TEST(InvertedResiduals, StayApartWhereOthersSeeWhatLiesInside) {
     expectBlock(randomBlock(random, {.showsMiddle = true}), 0);
 }
 
-// A step of several nodes is one line of a profile, and names all of them.
+struct ScaledOptions {
+    bool scalesFirst = false;  // the multiplication's first input
+    bool adds = false;         // something to the result
+    bool readTwice = false;    // the scaled picture, by another node as well
+    bool oneForAll = false;    // the same scales for each batch
+    bool relaxed = false;
+    int32_t filter = 1;
+};
+
+// A picture, scaled channel by channel, and a convolution of it.
+Model scaledProduct(RandomValues& random, const ScaledOptions& options) {
+    Model model;
+    const int32_t depth = random.integer(1, 70);
+    const int32_t channels = random.integer(1, 70);
+    const Shape picture = {2, random.integer(1, 20), random.integer(1, 20), depth};
+    const auto floats = [](const Shape& shape) { return typeOf(DataType::FLOAT32, shape); };
+    const auto constant = [&](const Shape& shape) {
+        const Values values = random.values(floats(shape));
+        return model.graph.addConstant(values.type, {.owner = nullptr, .bytes = values.bytes})
+                .value();
+    };
+    const TensorId x = model.addInput(random.values(floats(picture)));
+    const TensorId scales =
+            model.addInput(random.values(floats({options.oneForAll ? 1 : 2, 1, 1, depth})));
+    std::vector<TensorId> inputs = {x, scales};
+    const TensorId scaled = model.addNode(
+            Binary{.function = Binary::Function::MUL},
+            options.scalesFirst ? std::vector{scales, x} : std::vector{x, scales}, floats(picture));
+    TensorId result = model.addNode(
+            Conv2d{.window = {.padding = PaddingScheme::SAME}, .activation = Activation::RELU},
+            {scaled, constant({channels, options.filter, options.filter, depth}),
+             constant({channels})},
+            floats({}));
+    if (options.adds) {
+        const Shape shape = {picture[0], picture[1], picture[2], channels};
+        inputs.push_back(model.addInput(random.values(floats(shape))));
+        result = model.addNode(Binary(), {inputs.back(), result}, floats(shape));
+    }
+    std::vector<TensorId> outputs = {result};
+    if (options.readTwice) {
+        outputs.push_back(model.addNode(Activate(), {scaled}, floats(picture)));
+    }
+    model.finish(inputs, outputs);
+    model.graph.setRelaxedFloat(options.relaxed);
+    return model;
+}
+
+void expectScaled(const Model& model, size_t nodes) {
+    const auto tuned = makeCpuAcc();
+    EXPECT_EQ(std::ranges::count_if(build(model, *tuned, 1)->placement(),
+                                    [](const NodePlacement& node) {
+                                        return node.kernel.find("of scaled rows") !=
+                                               std::string::npos;
+                                    }),
+              nodes);
+    expectSameAsReference(model, model.inputs.size() == 3 ? (nodes == 0 ? 2 : nodes) : 0);
+}
+
+TEST(ScaledProducts, AreComputedAsOne) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (int round = 0; round < 8 && !testing::Test::HasFailure(); ++round) {
+        SCOPED_TRACE("round " + std::to_string(round));
+        const bool adds = round % 4 >= 2;
+        expectScaled(scaledProduct(random, {.scalesFirst = round % 2 == 1, .adds = adds}),
+                     adds ? 3 : 2);
+    }
+}
+
+TEST(ScaledProducts, StayApartWhereTheyAreNot) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    expectScaled(scaledProduct(random, {.readTwice = true}), 0);
+    expectScaled(scaledProduct(random, {.oneForAll = true}), 0);
+    expectScaled(scaledProduct(random, {.filter = 3}), 0);
+    expectScaled(scaledProduct(random, {.relaxed = true}), 0);
+}
+
 TEST(EpiloguesOfWinograd, AddAndActivateTiles) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
@@ -546,6 +623,7 @@ TEST(EpiloguesOfWinograd, AddAndActivateTiles) {
     expectSameAsReference(model, 3);
 }
 
+// A step of several nodes is one line of a profile, and names all of them.
 TEST(EpiloguesInProfiles, NameAllNodesOfTheStep) {
     RandomValues random;
     Model model;

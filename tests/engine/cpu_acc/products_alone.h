@@ -36,7 +36,7 @@ class ProductsAlone final : public Backend {
             const CompileArguments& arguments) const override {
         return compileStepwise(
                 arguments, [this](const KernelArguments& own) { return compileNode(own); },
-                cpu::findFusions(*arguments.graph, arguments.piece, mSet));
+                cpu::findFusions(*arguments.graph, arguments.piece, arguments.options, mSet));
     }
 
   private:

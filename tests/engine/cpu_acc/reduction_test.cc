@@ -58,6 +58,23 @@ TEST(ReduceAcc, MeansOfMoreThanAPartAreExact) {
     }
 }
 
+// Of more rows than several threads share, and columns that fill no vector.
+TEST(ReduceAcc, AddsPicturesInParts) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const DataType type : {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,
+                                DataType::QUANT8_ASYMM_SIGNED}) {
+        for (const int32_t channels : {32, 33, 100, 150}) {
+            const TensorType x = randomType(random, type, {random.integer(1, 2), 17, 19, channels});
+            const Values values = random.values(x);
+            ASSERT_TRUE(agreesOn({}, values, {1, 2}, randomType(random, type, {})));
+            if (isFloat(type)) {
+                ASSERT_TRUE(agreesOn({.function = Reduce::Function::SUM}, values, {1, 2}, x));
+            }
+        }
+    }
+}
+
 TEST(ReduceAcc, ANanIsMaximumAndMinimum) {
     const float nan = std::numeric_limits<float>::quiet_NaN();
     const float infinity = std::numeric_limits<float>::infinity();

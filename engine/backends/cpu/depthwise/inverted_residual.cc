@@ -34,15 +34,6 @@ constexpr int64_t kFewestPassLines = 2;
 // Multiply-adds that a line of the expanded picture takes, at most.
 constexpr int64_t kMostLineOperations = int64_t{1} << 24;
 
-bool isPointwise(const Conv2d& node, const Shape& weights) {
-    const Window2d& window = node.window;
-    const bool pads =
-            window.padding == PaddingScheme::EXPLICIT &&
-            (window.top != 0 || window.bottom != 0 || window.left != 0 || window.right != 0);
-    return node.groups == 1 && weights[1] == 1 && weights[2] == 1 && window.strideH == 1 &&
-           window.strideW == 1 && !pads;
-}
-
 // How many neighbouring channels lie together in the ring: whole tiles of the product if the
 // channels can be cut into such, otherwise whole vectors. 0: not even that.
 int64_t blockOf(const FloatMatmul& form, int64_t channels) {

@@ -198,6 +198,23 @@ void compute(const FloatBlock& block) {
     }
 }
 
+void scaleRows(const float* a, const float* scales, int64_t rows, int64_t columns, float* to) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
+    const int64_t whole = columns / lanes * lanes;
+    const auto rest = static_cast<size_t>(columns - whole);
+    for (int64_t row = 0; row < rows; ++row, a += columns, to += columns) {
+        for (int64_t i = 0; i < whole; i += lanes) {
+            const FloatVector scale = hn::LoadU(kFloats, scales + i);
+            hn::StoreU(hn::Mul(hn::LoadU(kFloats, a + i), scale), kFloats, to + i);
+        }
+        if (rest > 0) {
+            const FloatVector scale = loadFirst(kFloats, scales + whole, rest);
+            storeFirst(hn::Mul(loadFirst(kFloats, a + whole, rest), scale), kFloats, to + whole,
+                       rest);
+        }
+    }
+}
+
 }  // namespace
 
 const FloatMatmul* floatForm() {
@@ -206,7 +223,8 @@ const FloatMatmul* floatForm() {
             .tileRows = kRows,
             .lanes = static_cast<int64_t>(hn::Lanes(kFloats)),
             .tileLanes = static_cast<int64_t>(hn::Lanes(kFloats)) * kVectors,
-            .compute = compute};
+            .compute = compute,
+            .scaleRows = scaleRows};
     return &kForm;
 }
 

@@ -47,6 +47,9 @@ struct FloatMatmul {
     int64_t lanes = 1;      // columns of a panel
     int64_t tileLanes = 1;  // columns of a tile
     void (*compute)(const FloatBlock& block) = nullptr;
+    // to[row][column] = a[row][column] * scales[column], of rows without gaps.
+    void (*scaleRows)(const float* a, const float* scales, int64_t rows, int64_t columns,
+                      float* to) = nullptr;
 
     int64_t panels(int64_t columns) const { return (columns + lanes - 1) / lanes; }
     // Of one panel of a matrix with `depth` rows.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@ class ShapedFloatProduct final : public UnitKernel {
                        PackedConstant panels, ProductPlan plan)
         : mForm(form),
           mFilter(definition.filter),
+          mScale(definition.scale),
           mRange(rangeOf(definition.activation)),
           mPanels(panels),
           mEpilogue(definition.epilogue),
@@ -47,16 +49,35 @@ class ShapedFloatProduct final : public UnitKernel {
     }
 
   private:
+    // The unit's rows, each multiplied with the scales of its batch.
+    void fillScaled(const KernelCall& call, const ProductUnit& unit, float* strip) const {
+        const Shape& shape = call.input(mScale->x).shape();
+        const int64_t pixels = int64_t{shape[1]} * shape[2];
+        const int64_t channels = shape[3];
+        const float* const x = call.input(mScale->x).as<float>();
+        const float* const scales = call.input(mScale->scales).as<float>();
+        const int64_t end = unit.row + unit.rows;
+        for (int64_t row = unit.row; row < end;) {
+            const int64_t batch = row / pixels;
+            const int64_t count = std::min(end, (batch + 1) * pixels) - row;
+            mForm.scaleRows(x + row * channels, scales + batch * channels, count, channels, strip);
+            strip += count * channels;
+            row += count;
+        }
+    }
+
     void compute(const KernelCall& call, int64_t index, std::byte* memory) const override {
         const ProductUnit unit = mPlan.unit(index);
-        const ConstTensorView& x = call.input(0);
+        const ConstTensorView& x = call.input(mScale.has_value() ? mScale->x : 0);
         const TensorView& output = call.output(0);
         const int64_t groupPanels = mForm.panels(mFilter.groupChannels());
         const int64_t panel = unit.group * groupPanels + unit.column / mForm.lanes;
         FloatBlock block;
         if (mPlan.usesStrip()) {
             auto* strip = reinterpret_cast<float*>(memory + mStrip);
-            if (mHalves) {
+            if (mScale.has_value()) {
+                fillScaled(call, unit, strip);
+            } else if (mHalves) {
                 mPlan.fillStrip(unit, x.as<Half>(), strip, 0.0F,
                                 [](Half value) { return toFloat(value); });
             } else {
@@ -97,6 +118,7 @@ class ShapedFloatProduct final : public UnitKernel {
 
     const FloatMatmul& mForm;
     const ProductFilter mFilter;
+    const std::optional<InputScale> mScale;
     const RealRange mRange;
     const PackedConstant mPanels;
     const Epilogue mEpilogue;
@@ -152,6 +174,7 @@ class FloatProduct final : public StepKernel {
           mDefinition(std::move(definition)),
           mPanels(panels),
           mName("acc::product_float " + std::string(form.tile) + " " + std::string(toString(set)) +
+                (mDefinition.scale.has_value() ? " of scaled rows" : "") +
                 mDefinition.epilogue.name()) {}
 
     std::string_view name() const override { return mName; }
@@ -162,15 +185,16 @@ class FloatProduct final : public StepKernel {
 
   private:
     Result<std::shared_ptr<const ShapedFloatProduct>> make(const StepTypes& types) const {
-        const bool halves = types.inputs[0]->type == DataType::FLOAT16;
-        HALYARD_ASSIGN_OR_RETURN(
-                const ProductShape shape,
-                mDefinition.shapeFor(types.inputs[0]->shape, types.outputs[0]->shape));
+        const std::optional<InputScale>& scale = mDefinition.scale;
+        const TensorType& x = *types.inputs[scale.has_value() ? scale->x : 0];
+        const bool halves = x.type == DataType::FLOAT16;
+        HALYARD_ASSIGN_OR_RETURN(const ProductShape shape,
+                                 mDefinition.shapeFor(x.shape, types.outputs[0]->shape));
         HALYARD_ASSIGN_OR_RETURN(
                 ProductPlan plan,
                 ProductPlan::create(shape, {.tileRows = mForm.tileRows,
                                             .tileColumns = mForm.tileLanes,
-                                            .alwaysStrip = halves,
+                                            .alwaysStrip = halves || scale.has_value(),
                                             .readsResults = !mDefinition.epilogue.empty(),
                                             .threads = mDefinition.threads}));
         auto kernel =

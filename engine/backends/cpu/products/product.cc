@@ -71,6 +71,15 @@ ProductDefinition productDefinition(const ProductNode& node, const KernelArgumen
     return definition;
 }
 
+bool isPointwise(const Conv2d& node, const Shape& weights) {
+    const Window2d& window = node.window;
+    const bool pads =
+            window.padding == PaddingScheme::EXPLICIT &&
+            (window.top != 0 || window.bottom != 0 || window.left != 0 || window.right != 0);
+    return node.groups == 1 && weights[1] == 1 && weights[2] == 1 && window.strideH == 1 &&
+           window.strideW == 1 && !pads;
+}
+
 Result<std::unique_ptr<const StepKernel>> compileProduct(const ProductNode& node,
                                                          const KernelArguments& arguments,
                                                          InstructionSet set) {

@@ -35,12 +35,20 @@ struct ProductFilter {
     int64_t paddedDepth() const { return runs * paddedRun; }
 };
 
+// Inputs of a step that multiplies x, channel by channel, with scales before the product takes it:
+// [batch, height, width, channels] and [batch, 1, 1, channels], floats.
+struct InputScale {
+    size_t x = 0;
+    size_t scales = 1;
+};
+
 // The node, without what the graph may let go of.
 struct ProductDefinition {
     std::optional<Window2d> window;
     int64_t filterH = 1, filterW = 1;
     Activation activation = Activation::NONE;
     ProductFilter filter;
+    std::optional<InputScale> scale;  // none: x is input 0, as it is
     Epilogue epilogue;
     size_t threads = 1;
 
@@ -49,6 +57,9 @@ struct ProductDefinition {
 
 // A run of the filter is padded to a multiple of `multiple`.
 ProductFilter filterOf(const ProductNode& node, const Shape& weights, int64_t multiple);
+
+// Whether it is one by one pixel that takes every pixel once.
+bool isPointwise(const Conv2d& node, const Shape& weights);
 
 // The weights of a channel as one run, padded to a multiple of `multiple`.
 inline ProductFilter withoutGaps(const ProductFilter& filter, int64_t multiple) {

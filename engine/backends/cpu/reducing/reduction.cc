@@ -287,12 +287,16 @@ struct Reduction {
     TensorType output;  // without its shape
     Folds folds;
     const FoldForms* forms = nullptr;
+    int64_t threads = 1;  // as many as may ever share it
 
     Status run(const ReducedShape& shape, KernelCall& call) const;
 
   private:
     template <typename Value, typename Store>
     Status foldAll(const ReducedShape& shape, KernelCall& call, Store store) const;
+    bool addsInParts(const ReducedShape& shape) const;
+    template <typename Value, typename Store>
+    Status addParts(const ReducedShape& shape, KernelCall& call, Store store) const;
     void storeFloats(float* values, int64_t count, int64_t reduced, void* to) const;
     void storeBytes(const int64_t* values, int64_t count, int64_t reduced, uint8_t* to) const;
     int32_t byteOf(int64_t value, int64_t reduced) const;
@@ -361,6 +365,67 @@ Status Reduction::foldAll(const ReducedShape& shape, KernelCall& call, Store sto
     return call.inParallel(shape.kept.count() * chunks, operations, fold);
 }
 
+// Sums over the rows of pictures are found part by part, and then those of the parts: a thread
+// finds in its cache the rows that it has most likely computed, where a column would lie in all
+// threads' caches. There are as many parts as the program may have threads, whether these are there
+// or not, so that sums of floats are the same in each run.
+bool Reduction::addsInParts(const ReducedShape& shape) const {
+    constexpr int64_t kFewestRows = 32;  // of a part
+    return threads > 1 && (function == Function::MEAN || function == Function::SUM) &&
+           shape.folded.count() == 1 && shape.kept.count() < threads &&
+           shape.inner >= kFolded / 2 && shape.reduced >= threads * kFewestRows &&
+           shape.reduced <= kMostRows;
+}
+
+template <typename Value, typename Store>
+Status Reduction::addParts(const ReducedShape& shape, KernelCall& call, Store store) const {
+    using Wide = std::conditional_t<std::is_integral_v<Value>, int64_t, float>;
+    const auto size = static_cast<int64_t>(elementSize(output.type));
+    const auto* source = call.input(0).as<std::byte>();
+    const int64_t length = (shape.inner + int64_t{kLanes} - 1) / kLanes * kLanes;
+    HALYARD_ASSIGN_OR_RETURN(
+            const std::span<Value> sums,
+            call.scratch<Value>(static_cast<size_t>(shape.kept.count() * threads * length)));
+    HALYARD_RETURN_IF_ERROR(call.inParallel(
+            shape.kept.count() * threads, shape.reduced / threads * shape.inner / 4,
+            [&](int64_t begin, int64_t end, size_t /*worker*/) {
+                for (int64_t i = begin; i < end; ++i) {
+                    const int64_t part = i % threads;
+                    const int64_t first = shape.reduced * part / threads;
+                    const int64_t last = shape.reduced * (part + 1) / threads;
+                    Value* const results = sums.data() + i * length;
+                    std::fill_n(results, length, Value{0});
+                    folds.rows(
+                            {.function = Function::SUM,
+                             .x = source +
+                                  (shape.kept.offsetOf(i / threads) + first * shape.inner) * size,
+                             .rows = last - first,
+                             .stride = shape.inner,
+                             .count = shape.inner,
+                             .results = results});
+                }
+            }));
+    const int64_t chunks = (shape.inner + kFolded - 1) / kFolded;
+    return call.inParallel(shape.kept.count() * chunks, kFolded + threads * kFolded / 4,
+                           [&](int64_t begin, int64_t end, size_t /*worker*/) {
+                               for (int64_t tile = begin; tile < end; ++tile) {
+                                   const int64_t row = tile / chunks;
+                                   const int64_t column = tile % chunks * kFolded;
+                                   const int64_t count = std::min(kFolded, shape.inner - column);
+                                   Wide all[kFolded] = {};
+                                   for (int64_t part = 0; part < threads; ++part) {
+                                       const Value* const from = sums.data() +
+                                                                 (row * threads + part) * length +
+                                                                 column;
+                                       for (int64_t i = 0; i < count; ++i) {
+                                           all[i] += from[i];
+                                       }
+                                   }
+                                   store(all, count, row * shape.inner + column);
+                               }
+                           });
+}
+
 void Reduction::storeFloats(float* values, int64_t count, int64_t reduced, void* to) const {
     if (function == Function::MEAN) {
         forms->floatMeans(values, static_cast<float>(reduced), values, count);
@@ -405,13 +470,17 @@ Status Reduction::run(const ReducedShape& shape, KernelCall& call) const {
     auto* to = call.output(0).as<std::byte>();
     const auto size = static_cast<int64_t>(elementSize(output.type));
     if (!isFloat(output.type)) {
-        return foldAll<int32_t>(shape, call, [&](int64_t* values, int64_t count, int64_t first) {
+        const auto store = [&](int64_t* values, int64_t count, int64_t first) {
             storeBytes(values, count, shape.count(), reinterpret_cast<uint8_t*>(to) + first);
-        });
+        };
+        return addsInParts(shape) ? addParts<int32_t>(shape, call, store)
+                                  : foldAll<int32_t>(shape, call, store);
     }
-    return foldAll<float>(shape, call, [&](float* values, int64_t count, int64_t first) {
+    const auto store = [&](float* values, int64_t count, int64_t first) {
         storeFloats(values, count, shape.count(), to + first * size);
-    });
+    };
+    return addsInParts(shape) ? addParts<float>(shape, call, store)
+                              : foldAll<float>(shape, call, store);
 }
 
 }  // namespace
@@ -434,7 +503,8 @@ Result<std::unique_ptr<const StepKernel>> compile(const Reduce& node,
                                  .x = x.quantization,
                                  .output = outputType(arguments.graph, arguments.node),
                                  .folds = forms.elements.of(x.type),
-                                 .forms = &forms};
+                                 .forms = &forms,
+                                 .threads = static_cast<int64_t>(arguments.threads)};
     return plainKernel(arguments, toString(set), [reduction](KernelCall& call) -> Status {
         const Shape& shape = call.input(0).shape();
         HALYARD_ASSIGN_OR_RETURN(const std::bitset<kMaxRank> axes,
