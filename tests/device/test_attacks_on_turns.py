@@ -11,7 +11,7 @@ import time
 import pytest
 
 from halyard.devices import Service, ServiceOptions, VirtualDevice
-from tests.device.attacking import STRANGER, Attacker
+from tests.device.attacking import STRANGER, Attacker, Running
 from tests.device.footprint import await_rest
 from tests.device.siege import ESSENTIALS, THOROUGH, Siege
 
@@ -103,22 +103,27 @@ def test_bursts_that_are_told_of_nothing_leave_others_their_turn(siege: Siege) -
     assert "signals to 16 of 20 bursts" in said
 
 
+def await_beginning(running: Running, of: str) -> None:
+    end = time.monotonic() + 60
+    while of not in running.said():
+        assert time.monotonic() < end, "the attack does not come to its beginning"
+        time.sleep(0.5)
+
+
 def test_buffers_of_many_roles_leave_threads_for_others(siege: Siege) -> None:
     with siege.attacker.start("role-flood", "--clients", 16, "--seconds", 120) as running:
-        end = time.monotonic() + 60
-        while "roles" not in running.said():
-            assert time.monotonic() < end, "the attack does not come to its beginning"
-            time.sleep(0.5)
+        await_beginning(running, "roles")
         assert "buffers of 24000 roles; the first: OK" in running.said()
         siege.honest()
 
 
 @pytest.mark.parametrize("processes", [2, pytest.param(16, marks=THOROUGH)])
 def test_buffers_that_are_hoarded_leave_memory_for_others(siege: Siege, processes: int) -> None:
-    attack = siege.beside(
-        *("buffer-hoarder", "--clients", 200, "--processes", processes, "--uid", STRANGER)
-    )
-    assert "0 of 32 guesses of a token were taken" in attack
+    words = ("--clients", 200, "--processes", processes, "--uid", STRANGER, "--seconds", 120)
+    with siege.attacker.start("buffer-hoarder", *words) as running:
+        await_beginning(running, "guesses")
+        assert "0 of 32 guesses of a token were taken" in running.said()
+        siege.honest()
 
 
 # ---- many of one user, and floods ---------------------------------------------------------------
