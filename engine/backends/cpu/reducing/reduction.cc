@@ -11,7 +11,6 @@
 #include "engine/backends/cpu/vectors/lanes-inl.h"
 
 #include <algorithm>
-#include <array>
 #include <bitset>
 #include <cmath>
 #include <limits>
@@ -20,8 +19,8 @@
 #include "engine/backends/cpu/elementwise/element_forms.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/reducing/reduced_shape.h"
 #include "engine/graph/steering_input.h"
-#include "engine/numerics/index_walk.h"
 #include "engine/numerics/quantized_mean.h"
 
 #ifndef HALYARD_ENGINE_BACKENDS_CPU_REDUCTION_CC_
@@ -184,66 +183,6 @@ namespace {
 using Function = Reduce::Function;
 constexpr size_t kLanes = 16;  // of the widest vector
 
-// Axes of x that are walked one index after the other.
-class AxisWalk {
-  public:
-    void add(int64_t extent, int64_t stride) {
-        mAxes[mRank++] = {.extent = extent, .stride = stride};
-        mCount *= extent;
-    }
-    int64_t count() const { return mCount; }
-    // Where index i, in row-major order, lies in x.
-    int64_t offsetOf(int64_t i) const {
-        int64_t offset = 0;
-        for (size_t axis = mRank; axis-- > 0;) {
-            offset += i % mAxes[axis].extent * mAxes[axis].stride;
-            i /= mAxes[axis].extent;
-        }
-        return offset;
-    }
-
-  private:
-    struct Axis {
-        int64_t extent = 1;
-        int64_t stride = 0;
-    };
-    std::array<Axis, kMaxRank> mAxes;
-    size_t mRank = 0;
-    int64_t mCount = 1;
-};
-
-// x by what becomes of its axes. Neighbours that go, or stay, are one axis.
-struct ReducedShape {
-    AxisWalk kept;    // but for the innermost ones
-    AxisWalk folded;  // but for the last ones, which are `reduced`
-    int64_t reduced = 1;
-    int64_t inner = 1;  // innermost axes that are kept
-
-    int64_t count() const { return folded.count() * reduced; }
-};
-
-ReducedShape reducedShape(const Shape& x, const std::bitset<kMaxRank>& axes) {
-    ReducedShape shape;
-    size_t axis = x.rank();
-    while (axis > 0 && !axes[axis - 1]) {
-        shape.inner *= x[--axis];
-    }
-    while (axis > 0 && axes[axis - 1]) {
-        shape.reduced *= x[--axis];
-    }
-    // From the outermost one on, which changes last.
-    const Strides strides = stridesOf(x);
-    for (size_t first = 0; first < axis;) {
-        const bool isReduced = axes[first];
-        int64_t extent = 1;
-        for (; first < axis && axes[first] == isReduced; ++first) {
-            extent *= x[first];
-        }
-        (isReduced ? shape.folded : shape.kept).add(extent, strides[first - 1]);
-    }
-    return shape;
-}
-
 template <typename Value>
 Value nothingOf(Function function) {
     switch (function) {
@@ -368,13 +307,15 @@ Status Reduction::foldAll(const ReducedShape& shape, KernelCall& call, Store sto
 // Sums over the rows of pictures are found part by part, and then those of the parts: a thread
 // finds in its cache the rows that it has most likely computed, where a column would lie in all
 // threads' caches. There are as many parts as the program may have threads, whether these are there
-// or not, so that sums of floats are the same in each run.
+// or not, so that sums of floats are the same in each run. A part is no larger than a tile may be,
+// since nobody asks in its midst whether it is time to stop.
 bool Reduction::addsInParts(const ReducedShape& shape) const {
     constexpr int64_t kFewestRows = 32;  // of a part
     return threads > 1 && (function == Function::MEAN || function == Function::SUM) &&
            shape.folded.count() == 1 && shape.kept.count() < threads &&
            shape.inner >= kFolded / 2 && shape.reduced >= threads * kFewestRows &&
-           shape.reduced <= kMostRows;
+           shape.reduced <= kMostRows &&
+           shape.reduced / threads * shape.inner <= kMostRows * kFolded;
 }
 
 template <typename Value, typename Store>
