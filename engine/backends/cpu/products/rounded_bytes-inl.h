@@ -27,6 +27,22 @@ constexpr Floats kFloats;
 using Bytes = hn::Rebind<uint8_t, Floats>;
 constexpr Bytes kBytes;
 
+// What bytes are held within.
+enum class ByteBounds : uint8_t {
+    ANY,
+    TYPE,       // the bounds of their type
+    FROM_ZERO,  // the same, of which the lower one is the zero point
+};
+
+template <bool kSigned>
+constexpr ByteBounds byteBoundsOf(int32_t zeroPoint, int32_t low, int32_t high) {
+    constexpr int32_t kLeast = kSigned ? -128 : 0;
+    if (low != kLeast || high != kLeast + 255) {
+        return ByteBounds::ANY;
+    }
+    return zeroPoint == low ? ByteBounds::FROM_ZERO : ByteBounds::TYPE;
+}
+
 #if HWY_TARGET == HWY_AVX3
 // Conversions give the smallest integer for what is too large for one, and packs saturate: so only
 // the upper bound has to be looked at before the conversion, and the lower one once there are
@@ -75,27 +91,35 @@ class SmallRoundedBytes {
           mHigh(_mm512_set1_epi8(static_cast<char>(high))),
           mInOrder(_mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0)) {}
 
-    // The bytes of four vectors of sums, one vector after the other.
-    HWY_INLINE __m512i operator()(__m512i a, __m512i b, __m512i c, __m512i d, __m512 ma, __m512 mb,
-                                  __m512 mc, __m512 md) const {
-        const __m512i ab = packed(rounded(a, ma), rounded(b, mb));
-        const __m512i cd = packed(rounded(c, mc), rounded(d, md));
-        return _mm512_permutexvar_epi32(mInOrder, bytes(ab, cd));
+    // The bytes of four vectors of sums, one vector after the other. kBounds are byteBoundsOf()
+    // what the constructor took, or ANY.
+    template <ByteBounds kBounds>
+    HWY_INLINE __m512i bytes(__m512i a, __m512i b, __m512i c, __m512i d, __m512 ma, __m512 mb,
+                             __m512 mc, __m512 md) const {
+        const __m512i ab = _mm512_packs_epi32(rounded(a, ma), rounded(b, mb));
+        const __m512i cd = _mm512_packs_epi32(rounded(c, mc), rounded(d, md));
+        return _mm512_permutexvar_epi32(mInOrder, packed<kBounds>(ab, cd));
     }
 
   private:
     static HWY_INLINE __m512i rounded(__m512i sums, __m512 multipliers) {
         return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(sums), multipliers));
     }
-    HWY_INLINE __m512i packed(__m512i a, __m512i b) const {
-        return _mm512_adds_epi16(_mm512_packs_epi32(a, b), mZeroPoint);
-    }
-    HWY_INLINE __m512i bytes(__m512i ab, __m512i cd) const {
-        if constexpr (kSigned) {
-            return _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(ab, cd), mLow), mHigh);
-        } else {
-            return _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(ab, cd), mLow), mHigh);
+    template <ByteBounds kBounds>
+    HWY_INLINE __m512i packed(__m512i ab, __m512i cd) const {
+        if constexpr (kBounds == ByteBounds::FROM_ZERO) {
+            // The zero point of signed bytes is also what moves them from unsigned ones.
+            const __m512i bytes = _mm512_packus_epi16(ab, cd);
+            return kSigned ? _mm512_xor_si512(bytes, mLow) : bytes;
         }
+        ab = _mm512_adds_epi16(ab, mZeroPoint);
+        cd = _mm512_adds_epi16(cd, mZeroPoint);
+        const __m512i bytes = kSigned ? _mm512_packs_epi16(ab, cd) : _mm512_packus_epi16(ab, cd);
+        if constexpr (kBounds == ByteBounds::TYPE) {
+            return bytes;
+        }
+        return kSigned ? _mm512_min_epi8(_mm512_max_epi8(bytes, mLow), mHigh)
+                       : _mm512_min_epu8(_mm512_max_epu8(bytes, mLow), mHigh);
     }
 
     __m512i mZeroPoint, mLow, mHigh, mInOrder;

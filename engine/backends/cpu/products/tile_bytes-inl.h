@@ -39,8 +39,10 @@ constexpr int64_t kGroupPanels = kGroupColumns / kTileColumns;
 // Its sums lie as [panel][row][column], with a gap behind each panel, so that caches have room for
 // the same row of all of them.
 constexpr int64_t kTileInts = kTileBytes / int64_t{sizeof(int32_t)};
-constexpr int64_t kPanelInts = kGroupTiles * kTileInts + kTileColumns;
-constexpr int64_t kGroupInts = kGroupPanels * kPanelInts;
+constexpr int64_t panelInts(int64_t rowTiles) {
+    return rowTiles * kTileInts + kTileColumns;
+}
+constexpr int64_t kGroupInts = kGroupPanels * panelInts(kGroupTiles);
 
 // Where rows go, in elements from the first row.
 using RowOffsets = std::array<ptrdiff_t, kGroupRows>;
@@ -51,6 +53,7 @@ alignas(64) constexpr float kNoMultipliers[kTileColumns] = {};
 // A group's sums, which are no bytes yet.
 struct SumsGroup {
     int32_t* sums = nullptr;
+    int64_t panelInts = 0;  // from a panel's sums to the next one's
     const RowOffsets* rows = nullptr;
     const int32_t* corrections = nullptr;  // added to the sums of each row; null: nothing is
     // Valid even where no panel is.
@@ -69,11 +72,14 @@ struct SumsEnd {
     using T = std::conditional_t<kSigned, int8_t, uint8_t>;
 
     explicit SumsEnd(const TileBlock& block)
-        : round(block.matrix.zeroPoint, block.matrix.low, block.matrix.high),
+        : bounds(byteBoundsOf<kSigned>(block.matrix.zeroPoint, block.matrix.low,
+                                       block.matrix.high)),
+          round(block.matrix.zeroPoint, block.matrix.low, block.matrix.high),
           add(block.addition.numbers),
           addend(block.addition.addend),
           c(block.matrix.c) {}
 
+    ByteBounds bounds;
 #if HWY_TARGET == HWY_AVX3
     SmallRoundedBytes<kSigned> round;
     AddedBytes<T> add;
@@ -85,7 +91,7 @@ struct SumsEnd {
     uint8_t* c;
 };
 
-// Makes bytes of a group's sums, row by row.
+// Makes bytes of a group's sums, row by row; the more is known of their bounds, the faster.
 #if HWY_TARGET == HWY_AVX3
 template <bool kSigned, bool kWhole>
 class GroupBytes {
@@ -97,6 +103,7 @@ class GroupBytes {
           mAddend(mAdds ? end.addend + group.column : nullptr),
           mC(end.c + group.column),
           mSums(group.sums),
+          mPanelInts(group.panelInts),
           mRows(group.rows->data()),
           mCorrections(group.corrections),
           mThere(~uint64_t{0} >> static_cast<unsigned>(kGroupColumns - group.columns)),
@@ -105,13 +112,14 @@ class GroupBytes {
           mC0(_mm512_load_ps(group.multipliers[2])),
           mD(_mm512_load_ps(group.multipliers[3])) {}
 
+    template <ByteBounds kBounds = ByteBounds::ANY>
     HWY_INLINE void store(int64_t row) const {
         // Columns that are not there have sums of old, which go nowhere.
         const int32_t* const sums = mSums + row * kTileColumns;
         __m512i a = _mm512_load_si512(sums);
-        __m512i b = _mm512_load_si512(sums + kPanelInts);
-        __m512i c = _mm512_load_si512(sums + 2 * kPanelInts);
-        __m512i d = _mm512_load_si512(sums + 3 * kPanelInts);
+        __m512i b = _mm512_load_si512(sums + mPanelInts);
+        __m512i c = _mm512_load_si512(sums + 2 * mPanelInts);
+        __m512i d = _mm512_load_si512(sums + 3 * mPanelInts);
         if (!kWhole && mCorrections != nullptr) {
             const __m512i correction = _mm512_set1_epi32(mCorrections[row]);
             a = _mm512_add_epi32(a, correction);
@@ -119,7 +127,7 @@ class GroupBytes {
             c = _mm512_add_epi32(c, correction);
             d = _mm512_add_epi32(d, correction);
         }
-        __m512i bytes = mRound(a, b, c, d, mA, mB, mC0, mD);
+        __m512i bytes = mRound.template bytes<kBounds>(a, b, c, d, mA, mB, mC0, mD);
         const ptrdiff_t to = mRows[row];
         if constexpr (kWhole) {
             if (mAdds) {
@@ -141,6 +149,7 @@ class GroupBytes {
     const uint8_t* const mAddend;
     uint8_t* const mC;
     const int32_t* const mSums;
+    const int64_t mPanelInts;
     const ptrdiff_t* const mRows;
     const int32_t* const mCorrections;
     const __mmask64 mThere;
@@ -152,6 +161,7 @@ class GroupBytes {
   public:
     GroupBytes(const SumsEnd<kSigned>& end, const SumsGroup& group) : mEnd(end), mGroup(group) {}
 
+    template <ByteBounds /*kBounds*/ = ByteBounds::ANY>
     void store(int64_t row) const {
         if ((*mGroup.rows)[static_cast<size_t>(row)] == kNowhere) {
             return;
@@ -164,7 +174,7 @@ class GroupBytes {
             const int64_t panel = i / kTileColumns;
             const int64_t lane = i % kTileColumns;
             const int32_t* const sums =
-                    mGroup.sums + panel * kPanelInts + row * kTileColumns + lane;
+                    mGroup.sums + panel * mGroup.panelInts + row * kTileColumns + lane;
             const auto multipliers =
                     hn::Load(kFloats, mGroup.multipliers[static_cast<size_t>(panel)] + lane);
             storeFirst(mEnd.round(hn::Add(hn::Load(kSums, sums), correction), multipliers), kBytes,

@@ -70,14 +70,14 @@ class TileProduct {
         } else {
             static constexpr ptrdiff_t kRun[] = {0};
             auto* const copies = reinterpret_cast<uint8_t*>(mBlock.memory + kTileSumsBytes);
-            const TileRows own(mMatrix, mBlock.depth,
-                               copies + mBlock.rowsAtOnce * mBlock.depth + kTileDepth);
+            const int64_t pitch = copyPitch(mBlock.depth);
+            const TileRows own(mMatrix, pitch, copies + mBlock.rowsAtOnce * pitch + kTileDepth);
             const int64_t all = mMatrix.lines * mMatrix.rows;
             for (int64_t first = 0; first < all; first += mBlock.rowsAtOnce) {
                 const int64_t count = std::min(mBlock.rowsAtOnce, all - first);
                 own.copy(first, count, copies);
                 multiply({.a = copies,
-                          .stride = mBlock.depth,
+                          .stride = pitch,
                           .runs = kRun,
                           .runLength = mBlock.depth,
                           .count = count,
@@ -86,22 +86,12 @@ class TileProduct {
                           .pitch = mMatrix.rows});
             }
         }
-        storeTile<0>();
-        storeTile<1>();
-        storeTile<2>();
-        storeTile<3>();
-        for (const size_t side : {(mSide + kSides - 1) % kSides, mSide}) {
-            const SumsGroup& group = mGroups[side];
-            for (int64_t row = 0; row < group.rowCount; ++row) {
-                GroupBytes<kSigned, false>(mEnd, group).store(row);
-            }
-        }
         Tiles::release();
     }
 
   private:
-    // Groups: the one in work, the one before, of which the last sums are still in tiles, and the
-    // one before that, which becomes bytes. They may be of as many blocks of rows.
+    // Groups of high blocks: the one in work, the one before, of which the last sums are still in
+    // tiles, and the one before that, which becomes bytes. They may be of as many blocks of rows.
     static constexpr size_t kSides = 3;
     static_assert((kSides * kGroupInts + kGroupTiles * kTileInts) * sizeof(int32_t) <=
                   kTileSumsBytes);
@@ -120,6 +110,7 @@ class TileProduct {
     // Rows of a group that become bytes, as many after each of some products.
     class SomeRows {
       public:
+        SomeRows() = default;
         SomeRows(int64_t rows, int64_t products)
             : mRows(rows), mEach(((rows << kShift) + products - 1) / products) {}
 
@@ -138,6 +129,11 @@ class TileProduct {
         int64_t mRows = 0;
         int64_t mEach = 0;
         int64_t mDone = 0;
+    };
+
+    // In place of bytes, where none are made.
+    struct NoBytes {
+        HWY_INLINE void store(int64_t /*row*/) const {}
     };
 
     // Where tiles of rows begin.
@@ -174,6 +170,18 @@ class TileProduct {
                         multiplyRows<4>(rows, tile, chunk, end);
                 }
             }
+        }
+        if (height > 2) {
+            finish();
+        }
+    }
+
+    // What is still in work of high blocks.
+    void finish() {
+        storeTiles();
+        for (const size_t side : {(mSide + kSides - 1) % kSides, mSide}) {
+            storeGroup<false>(mGroups[side]);
+            mGroups[side].rowCount = 0;
         }
     }
 
@@ -287,67 +295,97 @@ class TileProduct {
         }
     }
 
-    // The sums of kR tiles of rows with up to kGroupPanels panels. Meanwhile those of the group
-    // before the last become bytes, some after each product: what multiplies tiles leaves the
-    // vector unit alone.
     template <int kR>
     HWY_INLINE void computeGroup(const Rows& rows, const Lefts& a, int64_t panel, int64_t end) {
-        if (mGroups[(mSide + kSides - 1) % kSides].isWhole) {
-            computeGroup<kR, true>(rows, a, panel, end);
+        if constexpr (kR > 2) {
+            if (mGroups[(mSide + kSides - 1) % kSides].isWhole) {
+                computeHighGroup<kR, true>(rows, a, panel, end);
+            } else {
+                computeHighGroup<kR, false>(rows, a, panel, end);
+            }
         } else {
-            computeGroup<kR, false>(rows, a, panel, end);
+            computeFlatGroup<kR>(rows, a, panel, end);
         }
     }
 
+    // The sums of kR tiles of rows with up to kGroupPanels panels, which then become bytes: as long
+    // as tiles are in work, vectors have half of the units that they have else.
+    template <int kR>
+    HWY_INLINE void computeFlatGroup(const Rows& rows, const Lefts& a, int64_t panel, int64_t end) {
+        const SumsGroup group = groupOf<kR>(panel, end, mSums);
+        int32_t* sums = group.sums;
+        if (panel + 2 <= end) {
+            computeBlock<kR, 2, false>(rows, a, panel, NoBytes(), SomeRows());
+            noteTiles<kR, 2>(sums);
+            if (panel + 4 <= end) {
+                computeBlock<kR, 2, true>(rows, a, panel + 2, NoBytes(), SomeRows());
+                noteTiles<kR, 2>(sums + 2 * group.panelInts);
+            } else if (panel + 3 <= end) {
+                computeBlock<kR, 1, true>(rows, a, panel + 2, NoBytes(), SomeRows());
+                noteTiles<kR, 1>(sums + 2 * group.panelInts);
+            }
+        } else {
+            computeBlock<kR, 1, false>(rows, a, panel, NoBytes(), SomeRows());
+            noteTiles<kR, 1>(sums);
+        }
+        storeTiles();
+        if (group.isWhole) {
+            storeGroup<true>(group);
+        } else {
+            storeGroup<false>(group);
+        }
+    }
+
+    // The same of more tiles of rows, whose panels come from far away. Meanwhile the sums of the
+    // group before the last become bytes, some after each product.
     template <int kR, bool kWaitingIsWhole>
-    HWY_INLINE void computeGroup(const Rows& rows, const Lefts& a, int64_t panel, int64_t end) {
+    HWY_INLINE void computeHighGroup(const Rows& rows, const Lefts& a, int64_t panel, int64_t end) {
         // A copy, which no asm can change.
         const SumsGroup waiting = mGroups[(mSide + kSides - 1) % kSides];
         mSide = (mSide + 1) % kSides;
         SumsGroup& group = mGroups[mSide];
+        group = groupOf<kR>(panel, end, mSums + static_cast<int64_t>(mSide) * kGroupInts);
+        SomeRows some(waiting.rowCount, mBlock.depth / kTileDepth * kR * (end - panel));
+        for (int32_t* sums = group.sums; panel < end; ++panel, sums += group.panelInts) {
+            // Not const, as above.
+            GroupBytes<kSigned, kWaitingIsWhole> bytes(mEnd, waiting);
+            some = computeBlock<kR, 1, true>(rows, a, panel, bytes, some);
+            noteTiles<kR, 1>(sums);
+        }
+    }
+
+    template <int kR>
+    SumsGroup groupOf(int64_t panel, int64_t end, int32_t* sums) const {
         const int64_t column = panel * kTileColumns;
         const int64_t columns = std::min((end - panel) * kTileColumns, mMatrix.columns - column);
-        group = {.sums = mSums + static_cast<int64_t>(mSide) * kGroupInts,
-                 .rows = &mRowOffsets[mRowsSide],
-                 .corrections = mMatrix.weightsZero != 0 ? mCorrections[mRowsSide].data() : nullptr,
-                 .column = column,
-                 .columns = columns,
-                 .rowCount = kR * kTileRows,
-                 .isWhole = mRowsAreWhole[mRowsSide] && columns == kGroupColumns &&
-                            mMatrix.weightsZero == 0};
+        SumsGroup group = {
+                .sums = sums,
+                .panelInts = panelInts(kR),
+                .rows = &mRowOffsets[mRowsSide],
+                .corrections = mMatrix.weightsZero != 0 ? mCorrections[mRowsSide].data() : nullptr,
+                .column = column,
+                .columns = columns,
+                .rowCount = kR * kTileRows,
+                .isWhole = mRowsAreWhole[mRowsSide] && columns == kGroupColumns &&
+                           mMatrix.weightsZero == 0};
         for (int64_t i = 0; i < kGroupPanels; ++i) {
             group.multipliers[static_cast<size_t>(i)] =
                     multipliersOf(mMatrix.panels + std::min(panel + i, end - 1) * mPanelBytes);
         }
-        SomeRows some(waiting.rowCount, mBlock.depth / kTileDepth * kR * (end - panel));
-        constexpr int kMostV = kR > 2 ? 1 : 2;
-        for (int32_t* sums = group.sums; panel < end;
-             panel += kMostV, sums += kMostV * kPanelInts) {
-            const bool isFull = panel + kMostV <= end;
-            some = isFull ? computeBlock<kR, kMostV, kWaitingIsWhole>(rows, a, panel, waiting, some)
-                          : computeBlock<kR, 1, kWaitingIsWhole>(rows, a, panel, waiting, some);
-            // Tiles that the block does not have go where nobody looks.
-            const int width = isFull ? kMostV : 1;
-            for (int tile = 0; tile < 4; ++tile) {
-                mInTiles[static_cast<size_t>(tile)] =
-                        sums + tile % width * kPanelInts + tile / width * kTileInts;
-            }
-        }
+        return group;
     }
 
-    // The same with kV panels: their sums stay in tiles, and those of the block before go to memory
-    // as soon as each tile is wanted. Makes bytes of some of the waiting group's rows, and returns
-    // which are left.
-    template <int kR, int kV, bool kWaitingIsWhole>
+    // The sums of kR tiles of rows with kV panels, which stay in tiles. kStores: those of the block
+    // before go to memory as soon as each tile is wanted. Makes bytes of some rows of another
+    // group, and returns which are left.
+    template <int kR, int kV, bool kStores, typename Bytes>
     HWY_INLINE SomeRows computeBlock(const Rows& rows, const Lefts& a, int64_t panel,
-                                     const SumsGroup& waiting, SomeRows some) {
+                                     const Bytes& bytes, SomeRows some) {
         const std::byte* w = mMatrix.panels + panel * mPanelBytes + kPanelHead;
         Step step = {.stride = rows.stride, .toSecond = mPanelBytes};
         for (int r = 1; r < kR; ++r) {
             step.toRows[r] = a[static_cast<size_t>(r)] - a[0];
         }
-        // Not const: GCC keeps nothing in registers that a constructor writes to read-only memory.
-        GroupBytes<kSigned, kWaitingIsWhole> bytes(mEnd, waiting);
         const std::byte* ahead = mAhead;
         const auto fetch = [&]() HWY_ATTR __attribute__((always_inline)) {
             for (int64_t i = 0; i < mAheadStep && ahead < mAheadEnd; i += mAheadLine) {
@@ -361,19 +399,59 @@ class TileProduct {
             const uint8_t* const end = x + rows.runLength;
             if (begins) {
                 begins = false;
-                some = multiplyStep<kR, kV, true>(x, w, step, bytes, some);
+                some = multiplyStep<kR, kV, true, kStores>(x, w, step, bytes, some);
                 fetch();
                 x += kTileDepth;
                 w += kTileBytes;
             }
             for (; x < end; x += kTileDepth) {
-                some = multiplyStep<kR, kV, false>(x, w, step, bytes, some);
+                some = multiplyStep<kR, kV, false, false>(x, w, step, bytes, some);
                 fetch();
                 w += kTileBytes;
             }
         }
         mAhead = ahead;
         return some;
+    }
+
+    // Where the sums of a block go that are in tiles: from `sums` on. Tiles that the block does not
+    // have go where nobody looks.
+    template <int kR, int kV>
+    HWY_INLINE void noteTiles(int32_t* sums) {
+        for (int tile = 0; tile < 4; ++tile) {
+            mInTiles[static_cast<size_t>(tile)] =
+                    tile < kR * kV ? sums + tile % kV * panelInts(kR) + tile / kV * kTileInts
+                                   : mRowSums;
+        }
+    }
+    HWY_INLINE void storeTiles() const {
+        storeTile<0>();
+        storeTile<1>();
+        storeTile<2>();
+        storeTile<3>();
+    }
+
+    template <bool kWhole>
+    HWY_INLINE void storeGroup(const SumsGroup& group) const {
+        switch (mEnd.bounds) {
+            case ByteBounds::ANY:
+                storeRows<kWhole, ByteBounds::ANY>(group);
+                break;
+            case ByteBounds::TYPE:
+                storeRows<kWhole, ByteBounds::TYPE>(group);
+                break;
+            case ByteBounds::FROM_ZERO:
+                storeRows<kWhole, ByteBounds::FROM_ZERO>(group);
+                break;
+        }
+    }
+    template <bool kWhole, ByteBounds kBounds>
+    HWY_INLINE void storeRows(const SumsGroup& group) const {
+        // Not const: GCC keeps nothing in registers that a constructor writes to read-only memory.
+        GroupBytes<kSigned, kWhole> bytes(mEnd, group);
+        for (int64_t row = 0; row < group.rowCount; ++row) {
+            bytes.template store<kBounds>(row);
+        }
     }
 
     // What is the same for all of a block.
@@ -383,27 +461,27 @@ class TileProduct {
         ptrdiff_t toRows[kGroupTiles] = {};  // from the first tile's rows to each one's
     };
 
-    // A depth of kTileDepth: from `x` on of the rows, from `w` on of the panels. kBegins: tiles
-    // have sums of the block before, and biases come first.
-    template <int kR, int kV, bool kBegins, typename Bytes>
+    // A depth of kTileDepth: from `x` on of the rows, from `w` on of the panels. kBegins: biases
+    // come first. kStores: tiles have sums of the block before.
+    template <int kR, int kV, bool kBegins, bool kStores, typename Bytes>
     HWY_INLINE SomeRows multiplyStep(const uint8_t* x, const std::byte* w, const Step& step,
                                      const Bytes& bytes, SomeRows some) const {
-        some = multiplyTile<kV, kBegins, 0, kR * kV>(x, w, step, bytes, some);
-        some = multiplyTile<kV, kBegins, 1, kR * kV>(x, w, step, bytes, some);
-        some = multiplyTile<kV, kBegins, 2, kR * kV>(x, w, step, bytes, some);
-        return multiplyTile<kV, kBegins, 3, kR * kV>(x, w, step, bytes, some);
+        some = multiplyTile<kV, kBegins, kStores, 0, kR * kV>(x, w, step, bytes, some);
+        some = multiplyTile<kV, kBegins, kStores, 1, kR * kV>(x, w, step, bytes, some);
+        some = multiplyTile<kV, kBegins, kStores, 2, kR * kV>(x, w, step, bytes, some);
+        return multiplyTile<kV, kBegins, kStores, 3, kR * kV>(x, w, step, bytes, some);
     }
 
     // One of the kCount tiles of sums. A tile of rows is read for the first of its products, and
     // one of a panel as well.
-    template <int kV, bool kBegins, int kSum, int kCount, typename Bytes>
+    template <int kV, bool kBegins, bool kStores, int kSum, int kCount, typename Bytes>
     HWY_INLINE SomeRows multiplyTile(const uint8_t* x, const std::byte* w, const Step& step,
                                      const Bytes& bytes, SomeRows some) const {
         constexpr int kR = kSum / kV;
         constexpr int kLeft = kR == 2 ? 7 : 4 + kR % 2;
         constexpr int kRight = 6 + kSum % kV;
         const std::byte* const panel = w + kSum % kV * step.toSecond;
-        if constexpr (kBegins) {
+        if constexpr (kStores) {
             storeTile<kSum>();
         }
         if constexpr (kSum < kCount) {

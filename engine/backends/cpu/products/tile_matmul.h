@@ -59,6 +59,12 @@ inline int64_t rowsInPlace(int64_t lines, int64_t rows, ptrdiff_t aLine, ptrdiff
     return lines == 1 ? rows : (lines - 1) * (aLine / aRow) + rows;
 }
 
+// From a copied row to the next. Rows whose lines would fall into few sets of the first cache,
+// which then has no room for them, lie a line farther apart.
+inline int64_t copyPitch(int64_t depth) {
+    return depth % (8 * kTileDepth) == 0 ? depth + kTileDepth : depth;
+}
+
 // What a product needs memory for: three groups of sums of four by four tiles, four tiles of sums
 // of rows, rows that are copied, and how one is: so many numbers for each vector or part of one.
 inline constexpr int64_t kTileSumsBytes = 53 * kTileBytes;
@@ -67,7 +73,7 @@ inline int64_t tileMemoryBytes(int64_t rowsAtOnce, int64_t depth, int64_t runs) 
     // The last copy of a run writes a whole vector.
     return kTileSumsBytes + (rowsAtOnce == 0
                                      ? 0
-                                     : rowsAtOnce * depth + kTileDepth +
+                                     : rowsAtOnce * copyPitch(depth) + kTileDepth +
                                                (depth / kTileDepth + runs) * kCopyPartBytes);
 }
 

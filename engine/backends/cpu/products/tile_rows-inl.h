@@ -33,9 +33,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Each vector of a row's copy is made of the parts of runs that fall into it, and written once.
 class TileRows {
   public:
-    // Where the vectors come from is kept in `memory`.
-    TileRows(const QuantizedBlock& matrix, int64_t depth, void* memory)
-        : mMatrix(matrix), mDepth(depth), mParts(static_cast<Part*>(memory)) {
+    // Copies lie `pitch` bytes apart. Where the vectors come from is kept in `memory`.
+    TileRows(const QuantizedBlock& matrix, int64_t pitch, void* memory)
+        : mMatrix(matrix), mPitch(pitch), mParts(static_cast<Part*>(memory)) {
         int64_t at = 0;
         for (const ptrdiff_t run : matrix.runs) {
             for (int64_t done = 0; done < matrix.runLength;) {
@@ -52,7 +52,7 @@ class TileRows {
         mParts[mPartCount - 1].isLast = true;
     }
 
-    // Rows [first, first + count) of all lines, one behind the other.
+    // Rows [first, first + count) of all lines, mPitch apart.
     HWY_INLINE void copy(int64_t first, int64_t count, uint8_t* to) const {
         if (mMatrix.runLength % kTileDepth == 0) {
             forEachRow(first, count, to, [&](const uint8_t* from, uint8_t* row) HWY_ATTR {
@@ -108,7 +108,7 @@ class TileRows {
         while (count > 0) {
             const int64_t here = std::min(count, mMatrix.rows - row);
             const uint8_t* from = a + line * mMatrix.aLine + row * mMatrix.aRow;
-            for (int64_t i = 0; i < here; ++i, from += mMatrix.aRow, to += mDepth) {
+            for (int64_t i = 0; i < here; ++i, from += mMatrix.aRow, to += mPitch) {
                 body(from, to);
             }
             count -= here;
@@ -143,21 +143,21 @@ class TileRows {
     }
 
     const QuantizedBlock& mMatrix;
-    const int64_t mDepth;
+    const int64_t mPitch;
     Part* const mParts;
     size_t mPartCount = 0;
 };
 #else
 class TileRows {
   public:
-    TileRows(const QuantizedBlock& matrix, int64_t depth, void* /*memory*/)
-        : mMatrix(matrix), mDepth(depth) {}
+    TileRows(const QuantizedBlock& matrix, int64_t pitch, void* /*memory*/)
+        : mMatrix(matrix), mPitch(pitch) {}
 
-    // Rows [first, first + count) of all lines, one behind the other. What lies behind a row's end
+    // Rows [first, first + count) of all lines, mPitch apart. What lies behind a row's end
     // is padding or will be the next row.
     void copy(int64_t first, int64_t count, uint8_t* to) const {
         const auto* const a = static_cast<const uint8_t*>(mMatrix.a);
-        for (int64_t i = first; i < first + count; ++i, to += mDepth) {
+        for (int64_t i = first; i < first + count; ++i, to += mPitch) {
             copyRow(a + i / mMatrix.rows * mMatrix.aLine + i % mMatrix.rows * mMatrix.aRow, to);
         }
     }
@@ -180,7 +180,7 @@ class TileRows {
     }
 
     const QuantizedBlock& mMatrix;
-    const int64_t mDepth;
+    const int64_t mPitch;
 };
 #endif
 
