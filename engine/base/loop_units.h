@@ -4,7 +4,11 @@
 
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+
+#include "engine/base/worker_set.h"
 
 namespace halyard {
 
@@ -37,6 +41,29 @@ struct Units {
     }
     uint64_t pack() const { return phase << (2 * kUnitBits) | uint64_t{begin} << kUnitBits | end; }
     bool empty() const { return begin >= end; }
+};
+
+// How the units of a phase are dealt out at first: as evenly as they can be, to all threads but
+// those that are left out. Some have none where there are more threads than units.
+struct UnitShares {
+    size_t units = 0;
+    size_t threads = 1;
+    WorkerSet leftOut;  // not all threads
+
+    // Threads that have some.
+    size_t count() const { return std::min(units, threads - leftOut.count()); }
+    bool has(size_t worker) const { return !leftOut.has(worker) && rankOf(worker) < count(); }
+    Units of(size_t worker, uint64_t phase) const {
+        if (!has(worker)) {
+            return {.phase = phase};
+        }
+        return {.phase = phase,
+                .begin = static_cast<uint32_t>(units * rankOf(worker) / count()),
+                .end = static_cast<uint32_t>(units * (rankOf(worker) + 1) / count())};
+    }
+
+    // Among those that are not left out.
+    size_t rankOf(size_t worker) const { return worker - leftOut.countBefore(worker); }
 };
 
 }  // namespace halyard

@@ -84,11 +84,14 @@ struct ThreadPool::State {
         alignas(kApart) std::atomic<uint64_t> units = 0;
         // Phase number and how many units of it the worker has done, as a range that begins at 0.
         alignas(kApart) std::atomic<uint64_t> done = 0;
-        std::atomic<uint32_t> asleep = 0;  // a futex: 1 while it sleeps, set to 0 to wake it
-        std::atomic<pid_t> id = 0;         // as the kernel counts threads; 0 until it has started
+        alignas(kApart) std::atomic<uint32_t> asleep =
+                0;                          // a futex: 1 while it sleeps, set to 0 to wake it
+        std::atomic<int64_t> lackedNs = 0;  // CoreTime's, while awake, that is not charged yet
+        std::atomic<pid_t> id = 0;          // as the kernel counts threads; 0 until it has started
         State* state = nullptr;
         size_t index = 0;
         pthread_t thread = {};
+        CoreTime awake;  // its own
     };
 
     // What a phase is about, as a thread has read it.
@@ -98,8 +101,7 @@ struct ThreadPool::State {
         const void* body = nullptr;
         int64_t tiles = 0;
         int64_t tilesPerUnit = 1;
-        size_t units = 0;
-        size_t shares = 0;  // as many threads have units to start with
+        UnitShares shares;
     };
 
     // Phase number, whether that one may be read, and whether the lease goes on.
@@ -117,6 +119,7 @@ struct ThreadPool::State {
     std::atomic<int64_t> tiles = 0;
     std::atomic<int64_t> tilesPerUnit = 1;
     std::atomic<bool> spins = false;
+    std::atomic<uint64_t> leftOut = 0;  // a WorkerSet's bits
 
     alignas(kApart) std::atomic<uint32_t> awaited = 0;  // a futex: 1 while the holder sleeps on it
     std::atomic<bool> failed = false;
@@ -130,8 +133,11 @@ struct ThreadPool::State {
     bool woken = false;  // since the lease began
     bool inPhase = false;
     Status failure;
-    cpu_set_t cores = {};  // which it may use, as of the lease's first phase
-    int avoided = -1;      // the core that the workers were told to keep off
+    cpu_set_t cores = {};                  // which it may use, as of the lease's first phase
+    int avoided = -1;                      // the core that the workers were told to keep off
+    std::optional<LateWorkers> late;       // where they are left out
+    CoreTime awake;                        // since it last slept in this lease
+    std::chrono::nanoseconds lacked = {};  // in this lease before
 
     size_t threads = 1;
     std::unique_ptr<Worker[]> workers;  // [0]: whoever holds the lease
@@ -147,6 +153,7 @@ struct ThreadPool::State {
     bool isDone(const Phase& now) const;
     void help(size_t self, uint64_t number);
     void keepWorkersApart();
+    void findLate();
     Phase open(ThreadLease::Loop loop, int64_t count, int64_t unit, int64_t units);
     void awaitAll(const Phase& now);
 };
@@ -158,7 +165,8 @@ uint64_t ThreadPool::State::awaitSignal(Worker& worker, uint64_t seen) {
     };
     uint64_t now = signal.load(std::memory_order_acquire);
     while (!isOver(now)) {
-        if ((now & kLeased) != 0 && spins.load(std::memory_order_relaxed)) {
+        if ((now & kLeased) != 0 && spins.load(std::memory_order_relaxed) &&
+            !WorkerSet(leftOut.load(std::memory_order_relaxed)).has(worker.index)) {
             const bool changed = spinUntil(
                     [&] {
                         now = signal.load(std::memory_order_acquire);
@@ -169,16 +177,21 @@ uint64_t ThreadPool::State::awaitSignal(Worker& worker, uint64_t seen) {
                 break;
             }
         }
+        if (late.has_value()) {
+            worker.lackedNs.fetch_add(worker.awake.lacked().count(), std::memory_order_relaxed);
+        }
         // Either this thread sees the next signal below, or who gives it sees `asleep`. Both write
         // by exchange: QEMU runs a load-acquire of Arm ahead of the store-release before it.
         worker.asleep.exchange(1, std::memory_order_seq_cst);
         now = signal.load(std::memory_order_seq_cst);
         if (isOver(now)) {
             worker.asleep.store(0, std::memory_order_relaxed);
-            break;
         }
         while (worker.asleep.load(std::memory_order_acquire) != 0) {
             futexWait(worker.asleep, 1);
+        }
+        if (late.has_value()) {
+            worker.awake.begin();
         }
         now = signal.load(std::memory_order_acquire);
     }
@@ -191,6 +204,7 @@ void* ThreadPool::State::serve(void* argument) {
     workerOf = &state;
     workerIndex = worker.index;
     worker.id.store(gettid(), std::memory_order_relaxed);
+    worker.awake.begin();
     uint64_t seen = 0;
     while (true) {
         seen = state.awaitSignal(worker, seen);
@@ -209,11 +223,12 @@ std::optional<ThreadPool::State::Phase> ThreadPool::State::phaseOf(uint64_t numb
     now.body = body.load(std::memory_order_acquire);
     now.tiles = tiles.load(std::memory_order_acquire);
     now.tilesPerUnit = tilesPerUnit.load(std::memory_order_acquire);
+    now.shares.leftOut = WorkerSet(leftOut.load(std::memory_order_acquire));
     if (signal.load(std::memory_order_relaxed) >> 1 != (number << 1 | kOpen >> 1)) {
         return std::nullopt;
     }
-    now.units = static_cast<size_t>((now.tiles - 1) / now.tilesPerUnit + 1);
-    now.shares = std::min(now.units, threads);
+    now.shares.units = static_cast<size_t>((now.tiles - 1) / now.tilesPerUnit + 1);
+    now.shares.threads = threads;
     return now;
 }
 
@@ -224,17 +239,14 @@ Units ThreadPool::State::unitsOf(size_t worker, uint64_t packed, const Phase& no
     if (units.phase == now.number) {
         return units;
     }
-    if (worker >= now.shares || !isBefore(units.phase, now.number)) {
-        return {.phase = now.number};
-    }
-    return {.phase = now.number,
-            .begin = static_cast<uint32_t>(now.units * worker / now.shares),
-            .end = static_cast<uint32_t>(now.units * (worker + 1) / now.shares)};
+    return isBefore(units.phase, now.number) ? now.shares.of(worker, now.number)
+                                             : Units{.phase = now.number};
 }
 
 // What a worker does of a phase that may be over by now.
 void ThreadPool::State::help(size_t self, uint64_t number) {
-    if (const std::optional<Phase> now = phaseOf(number)) {
+    if (const std::optional<Phase> now = phaseOf(number);
+        now.has_value() && !now->shares.leftOut.has(self)) {
         work(self, *now);
     }
 }
@@ -340,7 +352,7 @@ bool ThreadPool::State::isDone(const Phase& now) const {
         const Units units = Units::unpack(workers[i].done.load(std::memory_order_seq_cst));
         done += units.phase == now.number ? units.end : 0;
     }
-    return done == now.units;
+    return done == now.shares.units;
 }
 
 // A worker that wakes on the core of the thread that woke it may stay there for tens of
@@ -366,6 +378,19 @@ void ThreadPool::State::keepWorkersApart() {
     }
 }
 
+// When a lease begins to compute: how the workers did in those before. Where there are fewer cores
+// than threads, all are late.
+void ThreadPool::State::findLate() {
+    const bool counts = spins.load(std::memory_order_relaxed);
+    for (size_t i = 1; i < threads; ++i) {
+        const int64_t lacked = workers[i].lackedNs.exchange(0, std::memory_order_relaxed);
+        late->charge(i, std::chrono::nanoseconds(counts ? lacked : 0));
+    }
+    late->begin(std::chrono::steady_clock::now(), threads);
+    lacked = {};
+    awake.begin();
+}
+
 ThreadPool::State::Phase ThreadPool::State::open(ThreadLease::Loop loop, int64_t count,
                                                  int64_t unit, int64_t units) {
     if (!woken) {
@@ -376,6 +401,9 @@ ThreadPool::State::Phase ThreadPool::State::open(ThreadLease::Loop loop, int64_t
             avoided = -1;
         }
         spins.store(threads <= countOf(cores), std::memory_order_relaxed);
+        if (late.has_value()) {
+            findLate();
+        }
     }
     if (spins.load(std::memory_order_relaxed)) {
         keepWorkersApart();
@@ -389,20 +417,23 @@ ThreadPool::State::Phase ThreadPool::State::open(ThreadLease::Loop loop, int64_t
     }
     signal.store(phase << kSignalBits | kLeased, std::memory_order_relaxed);
     phase = (phase + 1) & kPhaseMask;
-    const Phase next = {.number = phase,
-                        .call = loop.call,
-                        .body = loop.body,
-                        .tiles = count,
-                        .tilesPerUnit = unit,
-                        .units = static_cast<size_t>(units),
-                        .shares = std::min(static_cast<size_t>(units), threads)};
+    const bool leavesOut = late.has_value() && spins.load(std::memory_order_relaxed);
+    const WorkerSet out = leavesOut ? late->leftOut() : WorkerSet();
+    const Phase next = {
+            .number = phase,
+            .call = loop.call,
+            .body = loop.body,
+            .tiles = count,
+            .tilesPerUnit = unit,
+            .shares = {.units = static_cast<size_t>(units), .threads = threads, .leftOut = out}};
     call.store(next.call, std::memory_order_release);
     body.store(next.body, std::memory_order_release);
     tiles.store(next.tiles, std::memory_order_release);
     tilesPerUnit.store(next.tilesPerUnit, std::memory_order_release);
+    leftOut.store(out.bits(), std::memory_order_release);
     signal.exchange(phase << kSignalBits | kOpen | kLeased, std::memory_order_seq_cst);
-    for (size_t i = 1; i < next.shares; ++i) {
-        if (workers[i].asleep.load(std::memory_order_seq_cst) != 0 &&
+    for (size_t i = 1; i < threads; ++i) {
+        if (next.shares.has(i) && workers[i].asleep.load(std::memory_order_seq_cst) != 0 &&
             workers[i].asleep.exchange(0, std::memory_order_acq_rel) != 0) {
             futexWake(workers[i].asleep);
         }
@@ -418,6 +449,10 @@ void ThreadPool::State::awaitAll(const Phase& now) {
                          // A thief's new range may have come into sight.
                          [&] { work(0, now); });
     }
+    const bool sleeps = !done;
+    if (sleeps && late.has_value()) {
+        lacked += awake.lacked();
+    }
     while (!done) {
         awaited.exchange(1, std::memory_order_seq_cst);
         done = isDone(now);
@@ -425,16 +460,21 @@ void ThreadPool::State::awaitAll(const Phase& now) {
             futexWait(awaited, 1);
         }
     }
+    if (sleeps && late.has_value()) {
+        awake.begin();
+    }
     awaited.store(0, std::memory_order_relaxed);
     inPhase = false;
 }
 
-ThreadPool::ThreadPool(size_t threads) : mState(std::make_unique<State>()) {
+ThreadPool::ThreadPool(size_t threads, std::optional<LateWorkers> late)
+    : mState(std::make_unique<State>()) {
     if (threads == 0) {
         threads = countOf(usableCores());
     }
     State& state = *mState;
     state.workers = std::make_unique<State::Worker[]>(threads);
+    state.late = late;
     // Workers look at each other's ranges once a phase is open, so all of them are counted before.
     for (size_t i = 1; i < threads; ++i) {
         State::Worker& worker = state.workers[i];
@@ -491,6 +531,10 @@ void ThreadLease::giveBack() {
     if (mState != nullptr) {
         if (mState->woken) {
             mState->woken = false;
+            if (mState->late.has_value()) {
+                mState->lacked += mState->awake.lacked();
+                mState->late->end(std::chrono::steady_clock::now(), mState->lacked);
+            }
             mState->signal.store(
                     mState->phase << ThreadPool::State::kSignalBits | ThreadPool::State::kOpen,
                     std::memory_order_relaxed);

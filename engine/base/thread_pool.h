@@ -10,9 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
+#include "engine/base/late_workers.h"
 #include "engine/base/status.h"
 
 namespace halyard {
@@ -22,7 +24,9 @@ class ThreadPool {
   public:
     // `threads` counts the one that leases the pool: 1 runs everything inline. 0 means one per core
     // that the calling thread may use. Where the system has no more threads, the pool has fewer.
-    explicit ThreadPool(size_t threads);
+    // Workers that are late are left out of phases where `late` is given, else all may come to
+    // each.
+    explicit ThreadPool(size_t threads, std::optional<LateWorkers> late = std::nullopt);
     ~ThreadPool();
     ThreadPool(const ThreadPool&) = delete;
     ThreadPool& operator=(const ThreadPool&) = delete;

@@ -392,7 +392,7 @@ TEST(SeccompDeathTest, LetsTheAllocatorAndThreadsWork) {
 
 TEST(SeccompDeathTest, LetsThreadsComputeTogether) {
     const auto work = [] {
-        ThreadPool pool(2);
+        ThreadPool pool(2, LateWorkers());
         ThreadLease lease = ThreadLease::take(&pool);
         std::atomic<int> came = 0;
         // Each waits for the other, so that both have started by the second phase.

@@ -157,6 +157,65 @@ TEST(ThreadPool, EndsAPhaseWithoutAThreadThatIsHeldUp) {
     EXPECT_EQ(done, kTiles);
 }
 
+// One that sleeps in a body is like one whose core others have.
+TEST(ThreadPool, LeavesOutAWorkerThatLacksItsCoreForAWhile) {
+    using namespace std::chrono_literals;
+    cpu_set_t cores;
+    ASSERT_EQ(sched_getaffinity(0, sizeof cores, &cores), 0);
+    if (CPU_COUNT(&cores) < 2) {
+        GTEST_SKIP() << "takes two cores: on one nobody looks out for the others";
+    }
+    ThreadPool pool(2, LateWorkers(20ms));
+    // Whether the worker came in a phase that gave it a millisecond to do so.
+    const auto comes = [&](ThreadLease& lease, std::chrono::milliseconds pause) {
+        std::atomic<bool> came = false;
+        const auto last = std::chrono::steady_clock::now() + 1ms;
+        const Status status = lease.parallelFor(2, 1, [&](int64_t, int64_t, size_t worker) {
+            if (worker == 1) {
+                came = true;
+                std::this_thread::sleep_for(pause);
+            }
+            while (!came && std::chrono::steady_clock::now() < last) {
+            }
+        });
+        EXPECT_TRUE(status.ok());
+        return came.load();
+    };
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    int absences = 0;  // one after the other
+    while (absences < 10 && std::chrono::steady_clock::now() < deadline) {
+        ThreadLease lease = ThreadLease::take(&pool);
+        absences = comes(lease, 3ms) ? 0 : absences + 1;
+        // All of a loop is done all the same.
+        int64_t next = 0;
+        for (const auto& [begin, end] : rangesOf(lease, 100, 1)) {
+            EXPECT_EQ(begin, next);
+            next = end;
+        }
+        EXPECT_EQ(next, 100);
+    }
+    EXPECT_EQ(absences, 10);
+    bool isBack = false;
+    while (!isBack && std::chrono::steady_clock::now() < deadline) {
+        ThreadLease lease = ThreadLease::take(&pool);
+        isBack = comes(lease, 0ms);
+    }
+    EXPECT_TRUE(isBack);
+}
+
+TEST(ThreadPool, AwaitsAWorkerThatLacksItsCoreWhereNoneIsLeftOut) {
+    using namespace std::chrono_literals;
+    ThreadPool pool(2);
+    for (int round = 0; round < 100; ++round) {
+        ThreadLease lease = ThreadLease::take(&pool);
+        Meeting meeting(2);
+        EXPECT_TRUE(lease.parallelFor(2, 1, [&](int64_t, int64_t, size_t worker) {
+                             meeting.attend();
+                             std::this_thread::sleep_for(worker == 1 ? 3ms : 0ms);
+                         }).ok());
+    }
+}
+
 TEST(ThreadPool, LeasesToOneAndLetsTheOthersRunInline) {
     ThreadPool pool(3);
     std::optional<ThreadLease> first(ThreadLease::take(&pool));
