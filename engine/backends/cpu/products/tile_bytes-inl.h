@@ -48,13 +48,15 @@ constexpr int64_t kGroupInts = kGroupPanels * panelInts(kGroupTiles);
 using RowOffsets = std::array<ptrdiff_t, kGroupRows>;
 constexpr ptrdiff_t kNowhere = -1;  // nobody wants the row
 
+// What a group has that is none.
+constexpr RowOffsets kNoRows = {};
 alignas(64) constexpr float kNoMultipliers[kTileColumns] = {};
 
 // A group's sums, which are no bytes yet.
 struct SumsGroup {
     int32_t* sums = nullptr;
     int64_t panelInts = 0;  // from a panel's sums to the next one's
-    const RowOffsets* rows = nullptr;
+    const RowOffsets* rows = &kNoRows;
     const int32_t* corrections = nullptr;  // added to the sums of each row; null: nothing is
     // Valid even where no panel is.
     std::array<const float*, kGroupPanels> multipliers = {kNoMultipliers, kNoMultipliers,
