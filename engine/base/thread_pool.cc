@@ -84,9 +84,9 @@ struct ThreadPool::State {
         alignas(kApart) std::atomic<uint64_t> units = 0;
         // Phase number and how many units of it the worker has done, as a range that begins at 0.
         alignas(kApart) std::atomic<uint64_t> done = 0;
-        alignas(kApart) std::atomic<uint32_t> asleep =
-                0;                          // a futex: 1 while it sleeps, set to 0 to wake it
-        std::atomic<int64_t> lackedNs = 0;  // CoreTime's, while awake, that is not charged yet
+        // A futex: 1 while it sleeps, set to 0 to wake it. Others look at it in each phase.
+        alignas(kApart) std::atomic<uint32_t> asleep = 0;
+        std::atomic<int64_t> lackedNs = 0;  // without a core while awake, not charged yet
         std::atomic<pid_t> id = 0;          // as the kernel counts threads; 0 until it has started
         State* state = nullptr;
         size_t index = 0;

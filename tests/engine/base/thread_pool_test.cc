@@ -203,19 +203,6 @@ TEST(ThreadPool, LeavesOutAWorkerThatLacksItsCoreForAWhile) {
     EXPECT_TRUE(isBack);
 }
 
-TEST(ThreadPool, AwaitsAWorkerThatLacksItsCoreWhereNoneIsLeftOut) {
-    using namespace std::chrono_literals;
-    ThreadPool pool(2);
-    for (int round = 0; round < 100; ++round) {
-        ThreadLease lease = ThreadLease::take(&pool);
-        Meeting meeting(2);
-        EXPECT_TRUE(lease.parallelFor(2, 1, [&](int64_t, int64_t, size_t worker) {
-                             meeting.attend();
-                             std::this_thread::sleep_for(worker == 1 ? 3ms : 0ms);
-                         }).ok());
-    }
-}
-
 TEST(ThreadPool, LeasesToOneAndLetsTheOthersRunInline) {
     ThreadPool pool(3);
     std::optional<ThreadLease> first(ThreadLease::take(&pool));

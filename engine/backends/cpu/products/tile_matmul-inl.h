@@ -220,7 +220,7 @@ class TileProduct {
 
     template <int kR>
     void multiplyRows(const Rows& rows, int64_t tile, int64_t panel, int64_t end) {
-        // Those of the two blocks before are still in use.
+        // Those of two high blocks before are still in use.
         mRowsSide = (mRowsSide + 1) % kSides;
         Lefts a = {};
         bool isWhole = true;
@@ -347,7 +347,7 @@ class TileProduct {
         group = groupOf<kR>(panel, end, mSums + static_cast<int64_t>(mSide) * kGroupInts);
         SomeRows some(waiting.rowCount, mBlock.depth / kTileDepth * kR * (end - panel));
         for (int32_t* sums = group.sums; panel < end; ++panel, sums += group.panelInts) {
-            // Not const, as above.
+            // Not const, as in storeRows().
             GroupBytes<kSigned, kWaitingIsWhole> bytes(mEnd, waiting);
             some = computeBlock<kR, 1, true>(rows, a, panel, bytes, some);
             noteTiles<kR, 1>(sums);
