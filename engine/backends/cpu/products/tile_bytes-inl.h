@@ -31,8 +31,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A group is up to four tiles of rows by four of columns: 64 bytes of each row.
-constexpr int64_t kGroupTiles = 4;
+// A group is up to two tiles of rows by four of columns: 64 bytes of each row.
+constexpr int64_t kGroupTiles = 2;
 constexpr int64_t kGroupRows = kGroupTiles * kTileRows;
 constexpr int64_t kGroupColumns = kTileGroupColumns;
 constexpr int64_t kGroupPanels = kGroupColumns / kTileColumns;
@@ -48,22 +48,17 @@ constexpr int64_t kGroupInts = kGroupPanels * panelInts(kGroupTiles);
 using RowOffsets = std::array<ptrdiff_t, kGroupRows>;
 constexpr ptrdiff_t kNowhere = -1;  // nobody wants the row
 
-// What a group has that is none.
-constexpr RowOffsets kNoRows = {};
-alignas(64) constexpr float kNoMultipliers[kTileColumns] = {};
-
 // A group's sums, which are no bytes yet.
 struct SumsGroup {
     int32_t* sums = nullptr;
-    int64_t panelInts = 0;  // from a panel's sums to the next one's
-    const RowOffsets* rows = &kNoRows;
+    int64_t panelInts = 0;                 // from a panel's sums to the next one's
+    const ptrdiff_t* rows = nullptr;       // offsets of kGroupRows
     const int32_t* corrections = nullptr;  // added to the sums of each row; null: nothing is
     // Valid even where no panel is.
-    std::array<const float*, kGroupPanels> multipliers = {kNoMultipliers, kNoMultipliers,
-                                                          kNoMultipliers, kNoMultipliers};
+    std::array<const float*, kGroupPanels> multipliers = {};
     int64_t column = 0;
     int64_t columns = kGroupColumns;
-    int64_t rowCount = 0;  // 0: there is no group
+    int64_t rowCount = 0;
     // All rows are wanted, with kGroupColumns columns, and nothing is added to their sums.
     bool isWhole = false;
 };
@@ -106,7 +101,7 @@ class GroupBytes {
           mC(end.c + group.column),
           mSums(group.sums),
           mPanelInts(group.panelInts),
-          mRows(group.rows->data()),
+          mRows(group.rows),
           mCorrections(group.corrections),
           mThere(~uint64_t{0} >> static_cast<unsigned>(kGroupColumns - group.columns)),
           mA(_mm512_load_ps(group.multipliers[0])),
@@ -165,10 +160,10 @@ class GroupBytes {
 
     template <ByteBounds /*kBounds*/ = ByteBounds::ANY>
     void store(int64_t row) const {
-        if ((*mGroup.rows)[static_cast<size_t>(row)] == kNowhere) {
+        if (mGroup.rows[row] == kNowhere) {
             return;
         }
-        const ptrdiff_t to = (*mGroup.rows)[static_cast<size_t>(row)] + mGroup.column;
+        const ptrdiff_t to = mGroup.rows[row] + mGroup.column;
         const auto correction =
                 hn::Set(kSums, mGroup.corrections == nullptr ? 0 : mGroup.corrections[row]);
         const auto lanes = static_cast<int64_t>(hn::Lanes(kSums));
