@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "engine/backends/cpu/depthwise/expanded_depthwise.h"
 #include "engine/backends/cpu/depthwise/inverted_residual.h"
 #include "engine/backends/cpu/products/scaled_product.h"
 #include "engine/backends/cpu/products/weights.h"
@@ -63,6 +64,32 @@ std::optional<FusedStep> blockFrom(const Graph& graph, const Piece& piece,
                      }};
 }
 
+// The expansion and the depthwise convolution that a node begins, with what lies between them, if
+// that pays.
+std::optional<FusedStep> expandedFrom(const Graph& graph, const Piece& piece,
+                                      const PieceReaders& readers, size_t expansion,
+                                      InstructionSet set) {
+    const auto after = [&](size_t node) {
+        return readers.onlyReader(graph.node(piece.nodes[node]).outputs[0]);
+    };
+    std::vector<size_t> nodes = {expansion};
+    std::optional<size_t> next = after(expansion);
+    if (next.has_value() && graph.node(piece.nodes[*next]).kind() == NodeKind::Activate) {
+        nodes.push_back(*next);
+        next = after(*next);
+    }
+    if (!next.has_value() || !paysByChannels(graph,
+                                             {.expansion = graph.node(piece.nodes[expansion]),
+                                              .depthwise = graph.node(piece.nodes[*next])},
+                                             set)) {
+        return std::nullopt;
+    }
+    nodes.push_back(*next);
+    return FusedStep{.nodes = std::move(nodes), .compile = [set](const KernelArguments& arguments) {
+                         return compileExpandedDepthwise(arguments, set);
+                     }};
+}
+
 // The multiplication and the convolution that read one another, if the node begins such.
 std::optional<FusedStep> scaledFrom(const Graph& graph, const Piece& piece,
                                     const PieceReaders& readers, size_t multiplication,
@@ -93,7 +120,13 @@ std::vector<FusedStep> findFusions(const Graph& graph, const Piece& piece,
         const Node& first = graph.node(piece.nodes[i]);
         std::optional<FusedStep> block;
         if (!taken[i] && hasEpilogue(graph, first)) {
-            block = blockFrom(graph, piece, readers, i, set).value_or(FusedStep{.nodes = {i}});
+            block = blockFrom(graph, piece, readers, i, set);
+            if (!block.has_value() && isStrict) {
+                block = expandedFrom(graph, piece, readers, i, set);
+            }
+            if (!block.has_value()) {
+                block = FusedStep{.nodes = {i}};
+            }
         } else if (!taken[i] && isStrict) {
             block = scaledFrom(graph, piece, readers, i, set);
         }

@@ -13,9 +13,10 @@
 
 namespace halyard::engine::cpu {
 
-// Inverted residual blocks where that pays, convolutions and fully connected layers, and scales of
-// the channels that a convolution by one pixel reads with that; each with the additions and
-// activations after them, where nobody else reads what lies in between.
+// Inverted residual blocks and depthwise convolutions with their expansions where that pays,
+// convolutions and fully connected layers, and scales of the channels that a convolution by one
+// pixel reads with that; each with the additions and activations after them, where nobody else
+// reads what lies in between.
 std::vector<FusedStep> findFusions(const Graph& graph, const Piece& piece,
                                    const CompileOptions& options, InstructionSet set);
 

@@ -6,8 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,120 +16,29 @@
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/plan/profile.h"
 #include "engine/plan/program.h"
-#include "tests/engine/allocation_count.h"
-#include "tests/engine/cpu_acc/guarded_memory.h"
+#include "tests/engine/cpu_acc/fused_model.h"
 #include "tests/engine/reference/random_values.h"
 
 namespace halyard::engine {
 namespace {
 
 using cpu::InstructionSet;
+using fused_test::build;
+using fused_test::expectClose;
+using fused_test::Model;
+using fused_test::Outcome;
+using fused_test::run;
 using ref_test::RandomValues;
 using ref_test::typeOf;
 using ref_test::Values;
 
 enum class Kind { CONVOLUTION, POINTWISE, DEPTHWISE, FULLY_CONNECTED };
 
-// A graph and what its inputs are.
-struct Model {
-    Graph graph;
-    std::vector<Values> inputs;
-
-    TensorId addInput(const Values& values, bool unknownShape = false) {
-        TensorType type = values.type;
-        if (unknownShape) {
-            type.shape[0] = kUnknownDimension;
-        }
-        inputs.push_back(values);
-        return graph.addTensor(type);
-    }
-    TensorId addNode(NodeDescriptor descriptor, std::vector<TensorId> from, TensorType type) {
-        type.shape = Shape::unknownRank();
-        const TensorId result = graph.addTensor(type);
-        graph.addNode({.descriptor = std::move(descriptor),
-                       .inputs = std::move(from),
-                       .outputs = {result},
-                       .label = "node " + std::to_string(graph.nodes().size()),
-                       .sources = {static_cast<uint32_t>(graph.nodes().size())}});
-        return result;
-    }
-    void finish(std::vector<TensorId> in, std::vector<TensorId> out) {
-        graph.setInputs(std::move(in));
-        graph.setOutputs(std::move(out));
-    }
-};
-
-std::shared_ptr<const Program> build(const Model& model, const Backend& backend, size_t threads) {
-    const BackendList backends = {&backend};
-    return Program::build(model.graph, backends, std::make_shared<ThreadPool>(threads)).value();
-}
-
-struct Outcome {
-    std::vector<std::vector<uint8_t>> outputs;
-    size_t allocations = 0;  // of a second run, on this thread
-};
-
-Outcome run(const Model& model, const std::shared_ptr<const Program>& program) {
-    Execution execution = Execution::create(program).value();
-    std::list<GuardedMemory> memory;
-    std::vector<InputBinding> in;
-    for (const Values& values : model.inputs) {
-        in.push_back(
-                {.bytes = memory.emplace_back(values.bytes).bytes(), .shape = values.type.shape});
-    }
-    const std::vector<OutputBinding> none(model.graph.outputs().size());
-    ExecutionReport report;
-    const Status first = execution.run(in, none, {}, &report);
-    EXPECT_TRUE(first.ok() || first.code() == StatusCode::OUTPUT_TOO_SMALL) << first.toString();
-    std::vector<OutputBinding> out;
-    for (size_t i = 0; i < none.size(); ++i) {
-        TensorType type = model.graph.tensor(model.graph.outputs()[i]).type;
-        type.shape = report.outputs.at(i).shape;
-        out.push_back({.bytes = memory.emplace_back(type.byteSize().value()).bytes()});
-    }
-    EXPECT_TRUE(execution.run(in, out, {}, &report).ok());
-    Outcome outcome;
-    const size_t before = allocationCount();
-    EXPECT_TRUE(execution.run(in, out, {}, &report).ok());
-    outcome.allocations = allocationCount() - before;
-    for (const OutputBinding& binding : out) {
-        outcome.outputs.emplace_back(binding.bytes.begin(), binding.bytes.end());
-    }
-    return outcome;
-}
-
 size_t stepsWithEpilogue(const Program& program) {
     return static_cast<size_t>(
             std::ranges::count_if(program.placement(), [](const NodePlacement& node) {
                 return node.kernel.find(" + ") != std::string::npos;
             }));
-}
-
-// Float32 results may also differ by `least`.
-void expectClose(const std::vector<uint8_t>& actual, const std::vector<uint8_t>& expected,
-                 DataType type, double least = 0.0) {
-    ASSERT_EQ(actual.size(), expected.size());
-    if (!isFloat(type)) {
-        EXPECT_EQ(actual, expected);
-        return;
-    }
-    const TensorType row =
-            typeOf(type, {static_cast<int32_t>(expected.size() / elementSize(type))});
-    const std::vector<double> a = ref_test::stored({.type = row, .bytes = actual});
-    const std::vector<double> e = ref_test::stored({.type = row, .bytes = expected});
-    const double tolerance = type == DataType::FLOAT16 ? 4e-3 : 5e-5;
-    // Terms that cancel out leave errors of the size of other sums.
-    double largest = 0.0;
-    for (const double value : e) {
-        largest = std::max(largest, std::abs(value));
-    }
-    if (type == DataType::FLOAT32) {
-        least = std::max(least, 5e-6 * largest);
-    }
-    for (size_t i = 0; i < e.size(); ++i) {
-        ASSERT_NEAR(a[i], e[i], std::max(least, tolerance * std::max(1.0, std::abs(e[i]))))
-                << "element " << i;
-    }
 }
 
 // On every instruction set, `fused` nodes are part of a step with an epilogue.
@@ -366,160 +273,6 @@ INSTANTIATE_TEST_SUITE_P(, Epilogues,
                          [](const testing::TestParamInfo<DataType>& instance) {
                              return std::string(toString(instance.param));
                          });
-
-// How a block is made that is large enough to pay.
-struct BlockOptions {
-    enum class Residual { NONE, OWN_INPUT, OTHER };
-    Residual residual = Residual::NONE;
-    bool widerExpansion = false;  // by more than one pixel
-    bool unknownShape = false;
-    bool readTwice = false;    // the expanded picture is
-    bool showsMiddle = false;  // the filtered picture is an output of the model
-};
-
-Model randomBlock(RandomValues& random, const BlockOptions& options) {
-    const bool keepsShape = options.residual == BlockOptions::Residual::OWN_INPUT;
-    const int32_t depth = random.integer(1, 40);
-    const int32_t expanded = 16 * random.integer(6, 9);
-    const int32_t channels = keepsShape ? depth : random.integer(1, 70);
-    const int32_t filter = random.integer(0, 3) == 0 ? 5 : 3;
-    const auto activation = [&] { return static_cast<Activation>(random.integer(0, 3)); };
-    Window2d window = {.padding = PaddingScheme::SAME};
-    if (!keepsShape) {
-        window.strideH = window.strideW = random.integer(1, 2);
-        if (random.coin()) {
-            window.padding = PaddingScheme::EXPLICIT;
-            window.top = random.integer(0, filter - 1);
-            window.bottom = random.integer(0, filter - 1);
-            window.left = random.integer(0, filter - 1);
-            window.right = random.integer(0, filter - 1);
-        }
-    }
-    Model model;
-    const auto floats = [&](Shape shape) { return typeOf(DataType::FLOAT32, shape); };
-    const auto constant = [&](Shape shape) {
-        const Values values = random.values(floats(shape));
-        return model.graph.addConstant(values.type, {.owner = nullptr, .bytes = values.bytes})
-                .value();
-    };
-    const int32_t height = random.integer(38, 60);
-    const int32_t width = random.integer(38, 60);
-    const int32_t batches = random.integer(1, 2);
-    const TensorId x = model.addInput(random.values(floats({batches, height, width, depth})),
-                                      options.unknownShape);
-    const int32_t reach = options.widerExpansion ? random.integer(2, 3) : 1;
-    const TensorId wide = model.addNode(
-            Conv2d{.window = {.padding = PaddingScheme::SAME}, .activation = activation()},
-            {x, constant({expanded, reach, reach, depth}), constant({expanded})}, floats({}));
-    const TensorId filtered = model.addNode(
-            DepthwiseConv2d{.window = window, .activation = activation()},
-            {wide, constant({1, filter, filter, expanded}), constant({expanded})}, floats({}));
-    TensorId result = model.addNode(
-            Conv2d{.activation = keepsShape ? Activation::NONE : activation()},
-            {filtered, constant({channels, 1, 1, expanded}), constant({channels})}, floats({}));
-    std::vector<TensorId> inputs = {x};
-    std::vector<TensorId> outputs;
-    if (options.residual != BlockOptions::Residual::NONE) {
-        TensorId addend = x;
-        if (!keepsShape) {
-            const auto extent = [&](int32_t size, int32_t before, int32_t behind) {
-                return window.padding == PaddingScheme::SAME
-                               ? (size + window.strideH - 1) / window.strideH
-                               : (size + before + behind - filter) / window.strideH + 1;
-            };
-            addend = model.addInput(
-                    random.values(floats({batches, extent(height, window.top, window.bottom),
-                                          extent(width, window.left, window.right), channels})));
-            inputs.push_back(addend);
-        }
-        std::vector<TensorId> operands = {result, addend};
-        if (random.coin()) {
-            std::swap(operands[0], operands[1]);
-        }
-        result =
-                model.addNode(Binary{.function = Binary::Function::ADD, .activation = activation()},
-                              operands, floats({}));
-    }
-    outputs.push_back(result);
-    if (options.readTwice) {
-        outputs.push_back(
-                model.addNode(Activate{.function = Activate::Function::RELU}, {wide}, floats({})));
-    }
-    if (options.showsMiddle) {
-        outputs.push_back(filtered);
-    }
-    model.finish(inputs, outputs);
-    return model;
-}
-
-// What rounding may do to the outputs of a block: a few units in the last place of its sums, which
-// are as large as without activations also where these cut them to a few units.
-std::vector<double> roundingOf(Model model, const Backend& reference) {
-    for (NodeId i = 0; i < model.graph.nodes().size(); ++i) {
-        std::visit(
-                [](auto& descriptor) {
-                    if constexpr (requires { descriptor.activation; }) {
-                        descriptor.activation = Activation::NONE;
-                    }
-                },
-                static_cast<AnyDescriptor&>(model.graph.mutableNode(i).descriptor));
-    }
-    std::vector<double> roundings;
-    for (const std::vector<uint8_t>& bytes : run(model, build(model, reference, 2)).outputs) {
-        const TensorType row =
-                typeOf(DataType::FLOAT32, {static_cast<int32_t>(bytes.size() / sizeof(float))});
-        double largest = 0.0;
-        for (const double value : ref_test::stored({.type = row, .bytes = bytes})) {
-            largest = std::max(largest, std::abs(value));
-        }
-        roundings.push_back(5e-7 * largest);
-    }
-    return roundings;
-}
-
-void expectBlock(const Model& model, size_t nodes) {
-    const auto reference = makeCpuRef();
-    const Outcome expected = run(model, build(model, *reference, 2));
-    const std::vector<double> roundings = roundingOf(model, *reference);
-    for (const InstructionSet set : cpu::availableInstructionSets()) {
-        const auto tuned = makeCpuAcc(set);
-        for (size_t threads = 1; threads <= 4; ++threads) {
-            SCOPED_TRACE(std::string(toString(set)) + ", threads: " + std::to_string(threads));
-            const auto program = build(model, *tuned, threads);
-            EXPECT_EQ(std::ranges::count_if(program->placement(),
-                                            [](const NodePlacement& node) {
-                                                return node.kernel.find("inverted_residual") !=
-                                                       std::string::npos;
-                                            }),
-                      nodes);
-            const Outcome actual = run(model, program);
-            EXPECT_EQ(actual.allocations, 0U);
-            for (size_t i = 0; i < expected.outputs.size(); ++i) {
-                expectClose(actual.outputs[i], expected.outputs[i], DataType::FLOAT32,
-                            roundings[i]);
-            }
-        }
-    }
-}
-
-TEST(InvertedResiduals, AreComputedAsOne) {
-    RandomValues random;
-    SCOPED_TRACE(random.seedText());
-    for (int round = 0; round < 9 && !testing::Test::HasFailure(); ++round) {
-        SCOPED_TRACE("round " + std::to_string(round));
-        const auto residual = static_cast<BlockOptions::Residual>(round % 3);
-        expectBlock(randomBlock(random, {.residual = residual, .widerExpansion = round >= 6}),
-                    residual == BlockOptions::Residual::NONE ? 3 : 4);
-    }
-}
-
-TEST(InvertedResiduals, StayApartWhereOthersSeeWhatLiesInside) {
-    RandomValues random;
-    SCOPED_TRACE(random.seedText());
-    expectBlock(randomBlock(random, {.unknownShape = true}), 0);
-    expectBlock(randomBlock(random, {.readTwice = true}), 0);
-    expectBlock(randomBlock(random, {.showsMiddle = true}), 0);
-}
 
 struct ScaledOptions {
     bool scalesFirst = false;  // the multiplication's first input

@@ -50,6 +50,7 @@ class ShapedFloatDepthwise final : public UnitKernel {
         FloatDepthwiseLine line;
         line.window = mLines.windowOf(unit, first);
         line.panels = reinterpret_cast<const float*>(mPanels.in(call.constants()).data());
+        line.xPixel = line.yPixel = line.window.channels;
         line.low = mRange.low;
         line.high = mRange.high;
         const ptrdiff_t to = mLines.lineOf(unit) * mLines.outputLine();
@@ -195,18 +196,21 @@ Result<PackedConstant> packFloatDepthwise(InstructionSet set, const DepthwiseDef
                                                                                  : packAs(float());
 }
 
+Result<bool> mayPadDepthwise(const DepthwiseDefinition& definition,
+                             const KernelArguments& arguments) {
+    if (typeOf(arguments, arguments.node.inputs[0]).type != DataType::FLOAT32) {
+        return false;
+    }
+    return arguments.constants.holds(AreFinite{.weights = constantOf<float>(arguments, 1),
+                                               .count = definition.taps() * definition.channels});
+}
+
 Result<std::unique_ptr<const StepKernel>> compileFloatDepthwise(
         const DepthwiseDefinition& definition, const KernelArguments& arguments,
         InstructionSet set) {
     HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
                              packFloatDepthwise(set, definition, arguments));
-    bool mayPad = false;
-    if (typeOf(arguments, arguments.node.inputs[0]).type == DataType::FLOAT32) {
-        HALYARD_ASSIGN_OR_RETURN(
-                mayPad, arguments.constants.holds(
-                                AreFinite{.weights = constantOf<float>(arguments, 1),
-                                          .count = definition.taps() * definition.channels}));
-    }
+    HALYARD_ASSIGN_OR_RETURN(const bool mayPad, mayPadDepthwise(definition, arguments));
     return std::unique_ptr<const StepKernel>(std::make_unique<FloatDepthwiseKernel>(
             floatDepthwise(set), set, definition, packed, mayPad));
 }

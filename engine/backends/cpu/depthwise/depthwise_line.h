@@ -52,8 +52,10 @@ struct FloatDepthwiseLine {
     // how long the ring is.
     int64_t wrapRow = std::numeric_limits<int64_t>::max();
     ptrdiff_t wrapLength = 0;
+    ptrdiff_t xPixel = 0;  // elements from a pixel to the next
     const float* panels = nullptr;
     float* y = nullptr;
+    ptrdiff_t yPixel = 0;
     float low = 0.0F;
     float high = 0.0F;
 };
@@ -71,8 +73,11 @@ struct FloatDepthwisePatch {
     int64_t firstBlock = 0, endBlock = 1;
     const float* x = nullptr;  // the picture
     const float* panels = nullptr;
-    float* copy = nullptr;  // as many vectors as there are pixels in the copy, aligned as one
-    float* y = nullptr;     // the first of the lines
+    // As many vectors as there are pixels in the copy, aligned as one; or, where the copy is there
+    // already, [line][pixel][channels from the first block's on], each pixel whole vectors.
+    float* copy = nullptr;
+    ptrdiff_t copyPixel = 0;  // of a copy that is there: elements from a pixel to the next
+    float* y = nullptr;       // the first of the lines
     float low = 0.0F;
     float high = 0.0F;
 
@@ -84,6 +89,8 @@ struct FloatDepthwise {
     int64_t lanes = 1;  // channels of a block
     void (*compute)(const FloatDepthwiseLine& line) = nullptr;
     void (*computePatch)(const FloatDepthwisePatch& patch) = nullptr;
+    // Of a copy that is there already. The input and its extents do not count.
+    void (*computeCopied)(const FloatDepthwisePatch& patch) = nullptr;
 
     int64_t panelLength(int64_t taps) const { return (taps + 1) * lanes; }
 };

@@ -101,6 +101,11 @@ DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments);
 Result<PackedConstant> packFloatDepthwise(InstructionSet set, const DepthwiseDefinition& definition,
                                           const KernelArguments& arguments);
 
+// Whether the windows of such a node may reach zeros around the picture: its weights are floats,
+// all of them finite.
+Result<bool> mayPadDepthwise(const DepthwiseDefinition& definition,
+                             const KernelArguments& arguments);
+
 // For floats, and for 8 bits.
 Result<std::unique_ptr<const StepKernel>> compileFloatDepthwise(
         const DepthwiseDefinition& definition, const KernelArguments& arguments,

@@ -54,13 +54,14 @@ void computeSome(const Block& block, int64_t begin, int64_t end) {
             for (int64_t j = 0; j < window.filterW; ++j) {
                 const int64_t at = start + j * window.dilationW;
                 if (at >= 0 && at < window.inputW) {
-                    sum = hn::MulAdd(loadFirst(kFloats, row + at * window.channels, block.count),
+                    sum = hn::MulAdd(loadFirst(kFloats, row + at * block.line.xPixel, block.count),
                                      hn::Load(kFloats, weights + static_cast<size_t>(j) * lanes),
                                      sum);
                 }
             }
         }
-        storeFirst(clamp(block.line, sum), kFloats, block.y + pixel * window.channels, block.count);
+        storeFirst(clamp(block.line, sum), kFloats, block.y + pixel * block.line.yPixel,
+                   block.count);
     }
 }
 
@@ -111,14 +112,14 @@ void computeInner(const Block& block, int64_t begin, int64_t end) {
     const float* rows[kSide];
     HALYARD_UNROLL
     for (int i = 0; i < kSide; ++i) {
-        rows[i] = rowOf(block, i) + (begin * window.strideW - window.left) * window.channels;
+        rows[i] = rowOf(block, i) + (begin * window.strideW - window.left) * block.line.xPixel;
     }
-    float* y = block.y + begin * window.channels;
-    const ptrdiff_t step = window.strideW * window.channels;
+    float* y = block.y + begin * block.line.yPixel;
+    const ptrdiff_t step = window.strideW * block.line.xPixel;
     for (int64_t pixel = begin; pixel < end; ++pixel) {
         hn::StoreU(clamp(block.line, filter.sumOf(rows, window.column)), kFloats, y);
         advance(rows, step);
-        y += window.channels;
+        y += block.line.yPixel;
     }
 }
 
@@ -171,8 +172,8 @@ void copyBlock(const FloatDepthwisePatch& patch, const float* x, size_t count) {
 }
 
 template <int kSide>
-void computeBlock(const FloatDepthwisePatch& patch, const float* panels, float* y, size_t count) {
-    const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
+void computeBlock(const FloatDepthwisePatch& patch, const float* copy, ptrdiff_t pixelLength,
+                  const float* panels, float* y, size_t count) {
     const Filter<kSide> filter(panels);
     const FloatVector low = hn::Set(kFloats, patch.low);
     const FloatVector high = hn::Set(kFloats, patch.high);
@@ -180,16 +181,18 @@ void computeBlock(const FloatDepthwisePatch& patch, const float* panels, float* 
         const float* rows[kSide];
         HALYARD_UNROLL
         for (int i = 0; i < kSide; ++i) {
-            rows[i] = patch.copy + (line * patch.strideH + i) * patch.copyW() * lanes;
+            rows[i] = copy + (line * patch.strideH + i) * patch.copyW() * pixelLength;
         }
         for (int64_t pixel = 0; pixel < patch.outputW; ++pixel) {
-            storeFirst(keepWithin(filter.sumOf(rows, lanes), low, high), kFloats, y, count);
-            advance(rows, patch.strideW * lanes);
+            storeFirst(keepWithin(filter.sumOf(rows, pixelLength), low, high), kFloats, y, count);
+            advance(rows, patch.strideW * pixelLength);
             y += patch.channels;
         }
     }
 }
 
+// kIsThere: the copy is.
+template <bool kIsThere>
 void computePatch(const FloatDepthwisePatch& patch) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
     const int64_t panelLength = (patch.side * patch.side + 1) * lanes;
@@ -197,9 +200,15 @@ void computePatch(const FloatDepthwisePatch& patch) {
         const int64_t channel = block * lanes;
         const auto count = static_cast<size_t>(std::min(lanes, patch.channels - channel));
         const float* const panels = patch.panels + block * panelLength;
-        copyBlock(patch, patch.x + channel, count);
-        patch.side == 3 ? computeBlock<3>(patch, panels, patch.y + channel, count)
-                        : computeBlock<5>(patch, panels, patch.y + channel, count);
+        const float* copy = patch.copy;
+        if constexpr (kIsThere) {
+            copy += channel - patch.firstBlock * lanes;
+        } else {
+            copyBlock(patch, patch.x + channel, count);
+        }
+        const ptrdiff_t pixelLength = kIsThere ? patch.copyPixel : lanes;
+        const auto compute = patch.side == 3 ? computeBlock<3> : computeBlock<5>;
+        compute(patch, copy, pixelLength, panels, patch.y + channel, count);
     }
 }
 
@@ -208,7 +217,8 @@ void computePatch(const FloatDepthwisePatch& patch) {
 const FloatDepthwise* floatDepthwiseForm() {
     static const FloatDepthwise kForm = {.lanes = static_cast<int64_t>(hn::Lanes(kFloats)),
                                          .compute = compute,
-                                         .computePatch = computePatch};
+                                         .computePatch = computePatch<false>,
+                                         .computeCopied = computePatch<true>};
     return &kForm;
 }
 

@@ -268,6 +268,7 @@ class ShapedInvertedResidual final : public ShapedKernel {
                        .firstPixel = 0,
                        .endPixel = e.outputWidth,
                        .channels = e.block};
+        line.xPixel = line.yPixel = e.block;
         line.wrapRow = e.ringLines() - slot;
         line.wrapLength = e.ringLength();
         line.low = mDefinition.depthwiseRange.low;

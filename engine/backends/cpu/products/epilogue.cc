@@ -42,6 +42,16 @@ Epilogue Epilogue::of(const Graph& graph, TensorId result, std::span<const Node*
     return epilogue;
 }
 
+void Epilogue::applyTo(std::byte* elements, const std::byte* added, int64_t count) const {
+    for (int64_t i = 0; i < count; i += kChunk) {
+        const ptrdiff_t at = i * static_cast<ptrdiff_t>(mElementBytes);
+        for (const EpilogueStage& stage : mStages) {
+            stage(elements + at, added == nullptr ? nullptr : added + at,
+                  std::min(kChunk, count - i));
+        }
+    }
+}
+
 void Epilogue::apply(const KernelCall& call, const EpilogueRows& rows) const {
     if (empty()) {
         return;
@@ -49,24 +59,18 @@ void Epilogue::apply(const KernelCall& call, const EpilogueRows& rows) const {
     const auto size = static_cast<ptrdiff_t>(mElementBytes);
     std::byte* const to = call.output(0).as<std::byte>();
     const std::byte* const added = addend(call);
-    const auto applyTo = [&](ptrdiff_t begin, int64_t count) {
-        for (int64_t i = 0; i < count; i += kChunk) {
-            const ptrdiff_t at = (begin + i) * size;
-            for (const EpilogueStage& stage : mStages) {
-                stage(to + at, added == nullptr ? nullptr : added + at,
-                      std::min(kChunk, count - i));
-            }
-        }
+    const auto applyAt = [&](ptrdiff_t begin, int64_t count) {
+        applyTo(to + begin * size, added == nullptr ? nullptr : added + begin * size, count);
     };
     const bool linesAreWhole = rows.row == rows.columns;
     for (int64_t line = 0; line < rows.lines; ++line) {
         const ptrdiff_t begin = rows.begin + line * rows.line;
         if (linesAreWhole) {
-            applyTo(begin, rows.rows * rows.columns);
+            applyAt(begin, rows.rows * rows.columns);
             continue;
         }
         for (int64_t row = 0; row < rows.rows; ++row) {
-            applyTo(begin + row * rows.row, rows.columns);
+            applyAt(begin + row * rows.row, rows.columns);
         }
     }
 }

@@ -76,10 +76,15 @@ class Epilogue {
     const std::byte* addend(const KernelCall& call) const {
         return mAddend.has_value() ? call.input(*mAddend).as<std::byte>() : nullptr;
     }
+    // To neighbouring elements that are no output. No stage adds.
+    void applyTo(std::byte* elements, int64_t count) const { applyTo(elements, nullptr, count); }
     // To rows of output 0, which the producer has written.
     void apply(const KernelCall& call, const EpilogueRows& rows) const;
 
   private:
+    // `added`: what lies at the same place of what a stage adds; null where none does.
+    void applyTo(std::byte* elements, const std::byte* added, int64_t count) const;
+
     std::vector<EpilogueStage> mStages;
     std::optional<size_t> mAddend;  // which input of the step
     std::optional<ByteAddition> mAddition;
