@@ -6,10 +6,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/backends/cpu/cpu_acc.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/checksum.h"
 #include "engine/plan/program.h"
 #include "tests/engine/base/file_bytes.h"
@@ -56,7 +61,6 @@ Graph packingGraph() {
     const TensorType bytePicture = bytesOf({1, 5, 5, 6}, 0.5F, 3);
     const TensorId y = graph.addTensor(bytes);
     const TensorId otherPicture = graph.addTensor(bytePicture);
-    graph.setInputs({x, picture, y, otherPicture});
     const TensorType bias = {.type = DataType::INT32,
                              .shape = {7},
                              .quantization = {.scale = 0.125F, .channelScales = {}}};
@@ -77,21 +81,50 @@ Graph packingGraph() {
         {otherPicture, addCounting<uint8_t>(graph, bytesOf({1, 3, 3, 6}, 0.25F, 5)),
          addCounting<int32_t>(graph, narrowBias)},
         bytes);
+    // Channels that share a vector with those of neighbouring pixels, where a set does that.
+    const TensorType narrow = bytesOf({1, 5, 5, 24}, 0.5F, 3);
+    const TensorId narrowPicture = graph.addTensor(narrow);
+    TensorType weights = bytesOf({1, 3, 3, 24}, 0.25F, 128);
+    TensorType sharedBias = bias;
+    sharedBias.shape = {24};
+    add(graph, DepthwiseConv2d(),
+        {narrowPicture, addCounting<uint8_t>(graph, weights),
+         addCounting<int32_t>(graph, sharedBias)},
+        narrow);
+    graph.setInputs({x, picture, y, otherPicture, narrowPicture});
     return graph;
 }
 
+// Of what a set packs, where the test has been on such a processor.
+struct Packed {
+    std::string_view set;
+    uint64_t checksum = 0;
+};
+constexpr Packed kPacked[] = {
+        {"portable", 15288685540212725520U},   {"sse4", 15288685540212725520U},
+        {"avx2", 12195743484727539171U},       {"avx512", 11568636652647655024U},
+        {"avx512vnni", 17612739283933682952U}, {"avx512amx", 17612739283933682952U},
+};
+
 TEST(PackingVersion, CountsUpWhereThePackedBytesChange) {
-    const std::unique_ptr<const Backend> backend = makeCpuAcc(cpu::InstructionSet::PORTABLE);
-    const auto program = Program::build(packingGraph(), {backend.get()}, nullptr);
-    ASSERT_TRUE(program.ok()) << program.status().toString();
-    SectionWriter writer;
-    (*program)->save(writer);
-    const FileBytes file = FileBytes::of(writer);
-    const SectionFile opened = SectionFile::open(file.owner(), file.bytes()).value();
-    Checksum sum;
-    sum.add(opened.mapped("store").value());
-    EXPECT_EQ(backend->identity(), "CpuAcc packing 1 portable");
-    EXPECT_EQ(sum.value(), 6832704812518789085U);
+    for (const cpu::InstructionSet set : cpu::availableInstructionSets()) {
+        const std::string_view name = cpu::toString(set);
+        SCOPED_TRACE(name);
+        const std::unique_ptr<const Backend> backend = makeCpuAcc(set);
+        const auto program = Program::build(packingGraph(), {backend.get()}, nullptr);
+        ASSERT_TRUE(program.ok()) << program.status().toString();
+        SectionWriter writer;
+        (*program)->save(writer);
+        const FileBytes file = FileBytes::of(writer);
+        const SectionFile opened = SectionFile::open(file.owner(), file.bytes()).value();
+        Checksum sum;
+        sum.add(opened.mapped("store").value());
+        EXPECT_EQ(backend->identity(), "CpuAcc packing 2 " + std::string(name));
+        const auto* const expected = std::ranges::find(kPacked, name, &Packed::set);
+        if (expected != std::end(kPacked)) {
+            EXPECT_EQ(sum.value(), expected->checksum);
+        }
+    }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -195,9 +196,10 @@ inline Layer randomLayer(RandomValues& random, Kind kind, DataType x, DataType w
     const auto activation = static_cast<Activation>(random.integer(0, 3));
     const bool wide = random.integer(0, 3) == 0;
     const int32_t groups = kind == Kind::GROUPED ? random.integer(2, 4) : 1;
-    // 32 channels have a loop of their own.
-    const int32_t depth = kind == Kind::DEPTHWISE && random.integer(0, 3) == 0
-                                  ? 32
+    // Pixels share vectors where a few channels are left for one: all of a part's, or fewer.
+    constexpr int32_t kShared[] = {9, 16, 24, 32, 72, 80, 93, 96, 100, 144};
+    const int32_t depth = kind == Kind::DEPTHWISE && random.coin()
+                                  ? kShared[random.integer(0, std::ssize(kShared) - 1)]
                                   : random.integer(1, wide ? 80 : 20) * groups;
     const int32_t multiplier = random.coin() ? 1 : random.integer(2, 4);
     const int32_t channels = kind == Kind::DEPTHWISE ? depth * multiplier

@@ -100,19 +100,18 @@ struct PackedQuantizedDepthwise {
 
     Result<size_t> bytes() const {
         const QuantizedDepthwise& form = quantizedDepthwise(set, signedBytes);
-        return packedBytes((channels + form.lanes - 1) / form.lanes, form.panelBytes(taps));
+        return packedBytes(form.blocks(channels), form.panelBytes(taps));
     }
     Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
         const QuantizedDepthwise& form = quantizedDepthwise(set, signedBytes);
         std::ranges::fill(bytes, std::byte{0});
         std::byte* panel = bytes.data();
-        for (int64_t block = 0; block < channels; block += form.lanes) {
+        for (int64_t index = 0; index < form.blocks(channels); ++index) {
             HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-            const int64_t count = std::min(form.lanes, channels - block);
-            for (int64_t channel = 0; channel < count; ++channel) {
-                packChannel(form, panel, block + channel, form.laneOf(channel));
-                if (form.repeats(channels)) {
-                    packChannel(form, panel, block + channel, form.laneOf(channel + count));
+            const DepthwiseBlock block = form.block(index, channels);
+            for (int64_t pixel = 0; pixel < form.lanes; pixel += block.part) {
+                for (int64_t channel = 0; channel < block.channels; ++channel) {
+                    packChannel(form, panel, block.channel + channel, form.laneOf(pixel + channel));
                 }
             }
             panel += form.panelBytes(taps);

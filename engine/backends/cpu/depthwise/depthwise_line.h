@@ -111,11 +111,20 @@ struct QuantizedDepthwiseLine {
     int32_t high = 0;
 };
 
+// Some channels, as many as a vector has lanes, or fewer. Then each pixel takes a part of the
+// vector, whose lanes are those of neighbouring pixels beside it.
+struct DepthwiseBlock {
+    int64_t channel = 0;   // the first one
+    int64_t channels = 1;  // no more than the part's lanes
+    int64_t part = 1;      // lanes
+};
+
 // A panel: [each lane's bias, int32][each lane's multiplier, float], then the weights as [group of
 // taps][lane][tap of the group], with zeros for taps that are not there. Biases are such that x may
 // be multiplied as unsigned bytes less `moved`, without its zero point.
 struct QuantizedDepthwise {
     int64_t lanes = 1;   // channels of a block
+    int64_t part = 1;    // fewest lanes of a pixel: as many as the block has, or a half, a quarter
     int64_t group = 1;   // taps that are multiplied together
     bool bytes = false;  // weights are signed bytes, otherwise 16 bits
     int32_t moved = 0;   // what is taken from unsigned bytes before they are multiplied
@@ -126,12 +135,26 @@ struct QuantizedDepthwise {
         return lanes *
                (int64_t{sizeof(int32_t) + sizeof(float)} + groups(taps) * group * (bytes ? 1 : 2));
     }
-    // A form with bytes has the channels of a picture of half its lanes twice.
-    bool repeats(int64_t channels) const { return bytes && channels * 2 == lanes; }
-    // Where the block's channel lies in a panel: bytes of neighbouring taps are brought together
-    // by unpacking, four channels of each 16 at a time.
-    int64_t laneOf(int64_t channel) const {
-        return bytes ? channel % 16 / 4 * (lanes / 4) + channel / 16 * 4 + channel % 4 : channel;
+    int64_t blocks(int64_t channels) const { return (channels + lanes - 1) / lanes; }
+    // The last block of a picture may have channels of the one before as well, so that a pixel has
+    // all of its part's lanes.
+    DepthwiseBlock block(int64_t index, int64_t channels) const {
+        const int64_t first = index * lanes;
+        const int64_t left = channels - first;
+        DepthwiseBlock block = {.channel = first, .channels = std::min(left, lanes), .part = lanes};
+        while (block.part > part && block.part / 2 >= left) {
+            block.part /= 2;
+        }
+        if (part < lanes && block.channels < block.part && channels >= block.part) {
+            block.channel = channels - block.part;
+            block.channels = block.part;
+        }
+        return block;
+    }
+    // Where a block's lane lies in a panel: bytes of neighbouring taps are brought together by
+    // unpacking, four lanes of each 16 at a time.
+    int64_t laneOf(int64_t lane) const {
+        return bytes ? lane % 16 / 4 * (lanes / 4) + lane / 16 * 4 + lane % 4 : lane;
     }
 };
 

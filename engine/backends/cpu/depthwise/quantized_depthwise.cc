@@ -50,7 +50,7 @@ struct HalfTaps {
     static constexpr int kGroup = 1;
 #endif
     static constexpr bool kBytes = false;
-    static constexpr bool kPairs = false;
+    static constexpr bool kParts = false;
     static constexpr int32_t kMoved = 0;
     static int64_t lanes() {
         return static_cast<int64_t>(hn::Lanes(kInts));
@@ -95,15 +95,14 @@ struct HalfTaps {
 };
 
 #if HWY_TARGET == HWY_AVX3
-// Four taps of 64 channels at a time: vpdpbusd, of which Highway 1.0.3 does not know. Pictures of
-// 32 channels have each of them twice, for two pixels at a time.
+// Four taps of 64 channels at a time, or of 32 or 16 of two or four pixels: vpdpbusd, of which
+// Highway 1.0.3 does not know.
 struct ByteTaps {
     using Bytes = hn::CappedTag<uint8_t, 64>;
     static constexpr int kGroup = 4;
     static constexpr bool kBytes = true;
     static constexpr int64_t kLanes = 64;
-    static constexpr bool kPairs = true;
-    static constexpr int64_t kPairChannels = 32;
+    static constexpr bool kParts = true;
     static constexpr int32_t kMoved = 0;
     static int64_t lanes() { return kLanes; }
 
@@ -184,20 +183,52 @@ struct ByteTaps {
         _mm512_mask_storeu_epi8(y + channel, mask, bytes);
     }
 
-    // Two pixels of kPairChannels channels, which lie `step` apart.
-    static void computePair(const QuantizedDepthwiseLine& line, int64_t taps, ptrdiff_t shift,
-                            ptrdiff_t step, uint8_t* y) {
+    // kPixels neighbouring pixels, whose windows lie `step` apart, of up to kLanes / kPixels
+    // channels; the results lie `yStep` apart. kWhole: of that many.
+    template <int kPixels, bool kWhole>
+    static void computePixels(const QuantizedDepthwiseLine& line, int64_t taps,
+                              const std::byte* panel, const DepthwiseBlock& block, ptrdiff_t shift,
+                              ptrdiff_t step, uint8_t* y, ptrdiff_t yStep) {
         const __m512i flip = _mm512_set1_epi8(static_cast<char>(line.flip));
         const uint8_t** const addresses = line.taps;
-        const __m512i bytes = computeLanes(line, taps, line.panels, [&](int64_t tap) HWY_ATTR {
-            const uint8_t* const from = addresses[tap] + shift;
-            const __m512i first = _mm512_castsi256_si512(
-                    _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-            const __m256i second =
-                    _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + step));
-            return _mm512_xor_si512(_mm512_inserti64x4(first, second, 1), flip);
+        const ptrdiff_t at = shift + block.channel;
+        const auto mask = static_cast<__mmask32>((uint64_t{1} << block.channels) - 1);
+        const __m512i bytes = computeLanes(line, taps, panel, [&](int64_t tap) HWY_ATTR {
+            const uint8_t* const from = addresses[tap] + at;
+            __m512i x;
+            if constexpr (kPixels == 2) {
+                const auto load = [&](int i) HWY_ATTR {
+                    return kWhole ? _mm256_loadu_si256(
+                                            reinterpret_cast<const __m256i*>(from + i * step))
+                                  : _mm256_maskz_loadu_epi8(mask, from + i * step);
+                };
+                x = _mm512_inserti64x4(_mm512_castsi256_si512(load(0)), load(1), 1);
+            } else {
+                const auto load = [&](int i) HWY_ATTR {
+                    return kWhole ? _mm_loadu_si128(
+                                            reinterpret_cast<const __m128i*>(from + i * step))
+                                  : _mm_maskz_loadu_epi8(static_cast<__mmask16>(mask),
+                                                         from + i * step);
+                };
+                x = _mm512_inserti32x4(_mm512_castsi128_si512(load(0)), load(1), 1);
+                x = _mm512_inserti32x4(x, load(2), 2);
+                x = _mm512_inserti32x4(x, load(3), 3);
+            }
+            return _mm512_xor_si512(x, flip);
         });
-        _mm512_storeu_si512(y, bytes);
+        y += block.channel;
+        if (kWhole && yStep == kLanes / kPixels) {
+            _mm512_storeu_si512(y, bytes);
+        } else if constexpr (kPixels == 2) {
+            _mm256_mask_storeu_epi8(y, mask, _mm512_castsi512_si256(bytes));
+            _mm256_mask_storeu_epi8(y + yStep, mask, _mm512_extracti64x4_epi64(bytes, 1));
+        } else {
+            const auto mask16 = static_cast<__mmask16>(mask);
+            _mm_mask_storeu_epi8(y, mask16, _mm512_castsi512_si128(bytes));
+            _mm_mask_storeu_epi8(y + yStep, mask16, _mm512_extracti32x4_epi32(bytes, 1));
+            _mm_mask_storeu_epi8(y + 2 * yStep, mask16, _mm512_extracti32x4_epi32(bytes, 2));
+            _mm_mask_storeu_epi8(y + 3 * yStep, mask16, _mm512_extracti32x4_epi32(bytes, 3));
+        }
     }
 };
 #endif
@@ -209,7 +240,7 @@ struct ByteTaps {
     using Bytes = hn::CappedTag<uint8_t, 16>;
     static constexpr int kGroup = 4;
     static constexpr bool kBytes = true;
-    static constexpr bool kPairs = false;
+    static constexpr bool kParts = false;
     static constexpr int32_t kMoved = 128;
     static constexpr int64_t kLanes = 16;
     static int64_t lanes() { return kLanes; }
@@ -286,28 +317,52 @@ void findTaps(const QuantizedDepthwiseLine& line, int64_t pixel) {
 }
 
 template <typename Taps>
+const QuantizedDepthwise* formOf();
+
+// The pixels of a line whose windows lie on the input, several at a time: of a block in which each
+// takes a part of the vector. Returns the first that is not computed.
+template <typename Taps>
+int64_t computeParts(const QuantizedDepthwiseLine& line, int64_t taps, const std::byte* panel,
+                     const DepthwiseBlock& block, const InnerPixels& inner) {
+    int64_t pixel = inner.first;
+    if constexpr (Taps::kParts) {
+        const DepthwiseWindow& window = line.window;
+        const ptrdiff_t step = window.strideW * window.channels;
+        const int64_t pixels = Taps::kLanes / block.part;
+        const bool isWhole = block.channels == block.part;
+        const auto compute = pixels == 2 ? (isWhole ? Taps::template computePixels<2, true>
+                                                    : Taps::template computePixels<2, false>)
+                                         : (isWhole ? Taps::template computePixels<4, true>
+                                                    : Taps::template computePixels<4, false>);
+        for (; pixel + pixels <= inner.end; pixel += pixels) {
+            compute(line, taps, panel, block, (pixel - inner.first) * step, step,
+                    line.y + pixel * window.channels, window.channels);
+        }
+    }
+    return pixel;
+}
+
+template <typename Taps>
 void compute(const QuantizedDepthwiseLine& line) {
+    const QuantizedDepthwise& form = *formOf<Taps>();
     const DepthwiseWindow& window = line.window;
     const int64_t taps = window.filterH * window.filterW;
-    const int64_t lanes = Taps::lanes();
-    const int64_t groups = (taps + Taps::kGroup - 1) / Taps::kGroup;
-    const int64_t panelBytes = lanes * (int64_t{sizeof(int32_t) + sizeof(float)} +
-                                        groups * Taps::kGroup * (Taps::kBytes ? 1 : 2));
-    // The pixel whose taps have been found, `shift` bytes further along the line.
-    const auto computePixel = [&](int64_t pixel, ptrdiff_t shift) {
-        const std::byte* panel = line.panels;
-        uint8_t* y = line.y + pixel * window.channels;
-        for (int64_t channel = 0; channel < window.channels; channel += lanes) {
-            Taps::computePixel(line, taps, panel, channel,
-                               static_cast<size_t>(std::min(lanes, window.channels - channel)),
-                               shift, y);
-            panel += panelBytes;
+    const int64_t panelBytes = form.panelBytes(taps);
+    const int64_t blocks = form.blocks(window.channels);
+    // Blocks [begin, end) of the pixel whose taps have been found, `shift` bytes further along the
+    // line.
+    const auto computePixel = [&](int64_t pixel, ptrdiff_t shift, int64_t begin, int64_t end) {
+        for (int64_t index = begin; index < end; ++index) {
+            const DepthwiseBlock block = form.block(index, window.channels);
+            Taps::computePixel(line, taps, line.panels + index * panelBytes, block.channel,
+                               static_cast<size_t>(block.channels), shift,
+                               line.y + pixel * window.channels);
         }
     };
     const auto computeEach = [&](int64_t begin, int64_t end) {
         for (int64_t pixel = begin; pixel < end; ++pixel) {
             findTaps(line, pixel);
-            computePixel(pixel, 0);
+            computePixel(pixel, 0, 0, blocks);
         }
     };
     if (window.firstRow != 0 || window.endRow != window.filterH) {
@@ -319,19 +374,17 @@ void compute(const QuantizedDepthwiseLine& line) {
     if (inner.first < inner.end) {
         findTaps(line, inner.first);
         const ptrdiff_t step = window.strideW * window.channels;
-        int64_t pixel = inner.first;
-        ptrdiff_t shift = 0;
-        if constexpr (Taps::kPairs) {
-            if (window.channels == Taps::kPairChannels) {
-                for (; pixel + 2 <= inner.end; pixel += 2) {
-                    Taps::computePair(line, taps, shift, step, line.y + pixel * window.channels);
-                    shift += 2 * step;
-                }
-            }
+        const DepthwiseBlock last = form.block(blocks - 1, window.channels);
+        const int64_t wide = last.part < form.lanes ? blocks - 1 : blocks;
+        for (int64_t pixel = inner.first; wide > 0 && pixel < inner.end; ++pixel) {
+            computePixel(pixel, (pixel - inner.first) * step, 0, wide);
         }
-        for (; pixel < inner.end; ++pixel) {
-            computePixel(pixel, shift);
-            shift += step;
+        if (wide < blocks) {
+            int64_t pixel =
+                    computeParts<Taps>(line, taps, line.panels + wide * panelBytes, last, inner);
+            for (; pixel < inner.end; ++pixel) {
+                computePixel(pixel, (pixel - inner.first) * step, wide, blocks);
+            }
         }
     }
     computeEach(inner.end, window.endPixel);
@@ -339,11 +392,13 @@ void compute(const QuantizedDepthwiseLine& line) {
 
 template <typename Taps>
 const QuantizedDepthwise* formOf() {
-    static const QuantizedDepthwise kForm = {.lanes = Taps::lanes(),
-                                             .group = Taps::kGroup,
-                                             .bytes = Taps::kBytes,
-                                             .moved = Taps::kMoved,
-                                             .compute = compute<Taps>};
+    static const QuantizedDepthwise kForm = {
+            .lanes = Taps::lanes(),
+            .part = Taps::kParts ? Taps::lanes() / 4 : Taps::lanes(),
+            .group = Taps::kGroup,
+            .bytes = Taps::kBytes,
+            .moved = Taps::kMoved,
+            .compute = compute<Taps>};
     return &kForm;
 }
 
