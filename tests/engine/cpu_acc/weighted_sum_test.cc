@@ -160,6 +160,36 @@ TEST(WeightedSumsOfFloats, OfSmallPicturesAreTheReferences) {
     }
 }
 
+// Filters whose columns are kept from pixel to pixel, of vectors that pixels share or not.
+TEST(WeightedSumsOfBytes, OfFewAndManyChannelsAreTheReferences) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const int32_t side : {3, 5}) {
+        for (const int32_t stride : {1, 2}) {
+            for (const int32_t channels : {9, 16, 24, 32, 40, 64, 72, 100, 144}) {
+                SCOPED_TRACE("side " + std::to_string(side) + ", stride " + std::to_string(stride) +
+                             ", channels " + std::to_string(channels));
+                Types types = typesFor(random, DataType::QUANT8_ASYMM_SIGNED,
+                                       DataType::QUANT8_SYMM_PER_CHANNEL, channels, 3);
+                types.x.shape = {1, random.integer(5, 9), random.integer(5, 24), channels};
+                types.weights.shape = {1, side, side, channels};
+                types.bias.shape = {channels};
+                Window2d window = randomWindow(random);
+                window.strideW = stride;
+                window.dilationH = window.dilationW = 1;
+                Layer layer;
+                layer.descriptor = DepthwiseConv2d{.window = window};
+                layer.x = random.values(types.x);
+                layer.weights = random.values(types.weights);
+                layer.bias = ref_test::pack(types.bias,
+                                            std::vector<int32_t>(static_cast<size_t>(channels)));
+                layer.output = types.output;
+                expectSameAsReference(layer);
+            }
+        }
+    }
+}
+
 // More weights than there is to multiply with them: threads share the columns.
 TEST(WeightedSumsOfManyWeights, AreTheReferencesForFewRows) {
     RandomValues random;

@@ -84,7 +84,8 @@ struct PackedQuantizedDepthwise {
     InstructionSet set = InstructionSet::PORTABLE;
     bool signedBytes = false;  // the form for such weights
     int64_t channels = 0;
-    int64_t taps = 0;
+    int64_t filterH = 1;
+    int64_t filterW = 1;
     ConstantSource<uint8_t> weights;
     bool isSigned = false;  // the weights are
     int32_t weightsZero = 0;
@@ -95,12 +96,12 @@ struct PackedQuantizedDepthwise {
     float outputScale = 0.0F;
 
     static constexpr std::string_view kName = "depthwise of bytes";
-    HALYARD_FIELDS(set, signedBytes, channels, taps, weights, isSigned, weightsZero, bias, xScale,
-                   xZero, weightScales, outputScale)
+    HALYARD_FIELDS(set, signedBytes, channels, filterH, filterW, weights, isSigned, weightsZero,
+                   bias, xScale, xZero, weightScales, outputScale)
 
     Result<size_t> bytes() const {
         const QuantizedDepthwise& form = quantizedDepthwise(set, signedBytes);
-        return packedBytes(form.blocks(channels), form.panelBytes(taps));
+        return packedBytes(form.blocks(channels), form.panelBytes(filterH, filterW));
     }
     Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
         const QuantizedDepthwise& form = quantizedDepthwise(set, signedBytes);
@@ -114,7 +115,7 @@ struct PackedQuantizedDepthwise {
                     packChannel(form, panel, block.channel + channel, form.laneOf(pixel + channel));
                 }
             }
-            panel += form.panelBytes(taps);
+            panel += form.panelBytes(filterH, filterW);
         }
         return {};
     }
@@ -126,12 +127,13 @@ struct PackedQuantizedDepthwise {
         auto* multipliers = reinterpret_cast<float*>(biases + form.lanes);
         std::byte* const to = reinterpret_cast<std::byte*>(multipliers + form.lanes);
         uint32_t sum = 0;
-        for (int64_t tap = 0; tap < taps; ++tap) {
+        for (int64_t tap = 0; tap < filterH * filterW; ++tap) {
             const uint8_t byte = weights.data[tap * channels + channel];
             const int32_t value = isSigned ? int32_t{static_cast<int8_t>(byte)} : int32_t{byte};
             const int32_t weight = value - weightsZero;
+            const int64_t place = form.placeOf(tap / filterW, tap % filterW, filterH, filterW);
             const int64_t at =
-                    (tap / form.group * form.lanes + lane) * form.group + tap % form.group;
+                    (place / form.group * form.lanes + lane) * form.group + place % form.group;
             sum += static_cast<uint32_t>(weight);
             if (form.bytes) {
                 reinterpret_cast<int8_t*>(to)[at] = static_cast<int8_t>(weight);
@@ -195,7 +197,8 @@ Result<std::unique_ptr<const StepKernel>> compileQuantizedDepthwise(
                     .set = set,
                     .signedBytes = zeros.weights == 0,
                     .channels = definition.channels,
-                    .taps = definition.taps(),
+                    .filterH = definition.filterH,
+                    .filterW = definition.filterW,
                     .weights = constantOf<uint8_t>(arguments, 1),
                     .isSigned = isSigned,
                     .weightsZero = zeros.weights + (isSigned ? 0 : 128),

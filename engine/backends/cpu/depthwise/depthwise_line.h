@@ -123,17 +123,25 @@ struct DepthwiseBlock {
 // taps][lane][tap of the group], with zeros for taps that are not there. Biases are such that x may
 // be multiplied as unsigned bytes less `moved`, without its zero point.
 struct QuantizedDepthwise {
-    int64_t lanes = 1;   // channels of a block
-    int64_t part = 1;    // fewest lanes of a pixel: as many as the block has, or a half, a quarter
-    int64_t group = 1;   // taps that are multiplied together
-    bool bytes = false;  // weights are signed bytes, otherwise 16 bits
-    int32_t moved = 0;   // what is taken from unsigned bytes before they are multiplied
+    int64_t lanes = 1;  // channels of a block
+    int64_t part = 1;   // fewest lanes of a pixel: as many as the block has, or a half, a quarter
+    int64_t group = 1;  // taps that are multiplied together
+    bool byColumns = false;  // those of a group are of one column of the filter
+    bool bytes = false;      // weights are signed bytes, otherwise 16 bits
+    int32_t moved = 0;       // what is taken from unsigned bytes before they are multiplied
     void (*compute)(const QuantizedDepthwiseLine& line) = nullptr;
 
-    int64_t groups(int64_t taps) const { return (taps + group - 1) / group; }
-    int64_t panelBytes(int64_t taps) const {
-        return lanes *
-               (int64_t{sizeof(int32_t) + sizeof(float)} + groups(taps) * group * (bytes ? 1 : 2));
+    int64_t groups(int64_t filterH, int64_t filterW) const {
+        return byColumns ? filterW * ((filterH + group - 1) / group)
+                         : (filterH * filterW + group - 1) / group;
+    }
+    int64_t panelBytes(int64_t filterH, int64_t filterW) const {
+        return lanes * (int64_t{sizeof(int32_t) + sizeof(float)} +
+                        groups(filterH, filterW) * group * (bytes ? 1 : 2));
+    }
+    // A tap's place in all groups.
+    int64_t placeOf(int64_t line, int64_t column, int64_t filterH, int64_t filterW) const {
+        return byColumns ? column * groups(filterH, 1) * group + line : line * filterW + column;
     }
     int64_t blocks(int64_t channels) const { return (channels + lanes - 1) / lanes; }
     // The last block of a picture may have channels of the one before as well, so that a pixel has
