@@ -30,6 +30,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET == HWY_AVX3
+// A form of QuantizedDepthwise, and what it computes a line with.
 struct VnniTaps {
     static constexpr int kGroup = 4;
     static constexpr int64_t kLanes = 64;
