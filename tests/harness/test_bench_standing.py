@@ -186,6 +186,23 @@ def test_the_table_has_processors_and_for_each_its_models() -> None:
     ]
 
 
+def test_what_slows_all_engines_down_for_some_rounds_is_no_difference() -> None:
+    ours, theirs = [0.5, 0.5, 2.0, 0.5, 2.0], [1.0, 9.0, 4.0, 1.0, 9.0]
+    kept = standing.of(
+        measured(
+            engine([[each] * 5 for each in ours * 2]),
+            engine([[each] * 5 for each in theirs * 2], "litert"),
+        )
+    )
+    assert [ratio.value for ratio in standing.ratios(kept)] == [0.5], "of the medians: 0.125"
+
+
+def test_an_engine_that_missed_rounds_counts_by_its_median() -> None:
+    kept = standing.of(measured(engine(rounds(2.0)), engine([[4.0] * 5] * 3, "litert")))
+    [ratio] = standing.ratios(kept)
+    assert ratio.value == pytest.approx(0.5, rel=0.02)
+
+
 def test_a_model_without_a_peer_has_no_ratio_and_counts_for_no_mean() -> None:
     kept = standing.of(measured(engine(rounds(2.0))))
     assert [ratio.value for ratio in standing.ratios(kept)] == [None]

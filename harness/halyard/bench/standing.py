@@ -118,14 +118,22 @@ def read(path: Path) -> Standing:
 
 
 def ratios(kept: Standing) -> list[Ratio]:
-    """Ours to the best peer's, of medians over the rounds."""
+    """Ours to the best peer's."""
     found = []
     for row in kept.rows:
-        medians = {name: statistics.median(each) for name, each in row.engines.items()}
-        ours = medians.pop(OURS)
-        best = min(medians.values(), default=None)
-        found.append(Ratio(_model(row), row.type, row.threads, best and ours / best))
+        ours = row.engines[OURS]
+        peers = [times for name, times in row.engines.items() if name != OURS]
+        value = max((_ratio(ours, theirs) for theirs in peers), default=None)
+        found.append(Ratio(_model(row), row.type, row.threads, value))
     return found
+
+
+def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """The median over the rounds, in which engines take turns: what slows both down for a while is
+    no difference. Of the medians, where one has missed rounds."""
+    if len(ours) != len(theirs):
+        return statistics.median(ours) / statistics.median(theirs)
+    return statistics.median(each / beside for each, beside in zip(ours, theirs, strict=True))
 
 
 def _model(row: Row) -> str:
