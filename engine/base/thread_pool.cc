@@ -383,8 +383,8 @@ void ThreadPool::State::keepWorkersApart() {
 void ThreadPool::State::findLate() {
     const bool counts = spins.load(std::memory_order_relaxed);
     for (size_t i = 1; i < threads; ++i) {
-        const int64_t lacked = workers[i].lackedNs.exchange(0, std::memory_order_relaxed);
-        late->charge(i, std::chrono::nanoseconds(counts ? lacked : 0));
+        const int64_t without = workers[i].lackedNs.exchange(0, std::memory_order_relaxed);
+        late->charge(i, std::chrono::nanoseconds(counts ? without : 0));
     }
     late->begin(std::chrono::steady_clock::now(), threads);
     lacked = {};

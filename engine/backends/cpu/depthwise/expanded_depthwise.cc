@@ -151,7 +151,7 @@ class ShapedExpandedDepthwise final : public UnitKernel {
         HALYARD_ASSIGN_OR_RETURN(
                 mExpanded, mMemory.add(static_cast<size_t>(mCut.length(mExtents)), sizeof(float)));
         return finish(mExtents.batches * mCut.lineGroups * mCut.channelGroups,
-                      mCut.operations(mExtents) / kDepthwiseWeight, threads);
+                      mCut.operations(mExtents), threads);
     }
 
   private:
