@@ -111,6 +111,8 @@ struct VnniTaps {
     template <int kPixels, bool kWhole>
     class Beside {
       public:
+        static constexpr int kCount = kPixels;
+
         HWY_INLINE Beside(uint8_t flip, int64_t channels, ptrdiff_t xApart, ptrdiff_t yApart)
             : mFlip(_mm512_set1_epi8(static_cast<char>(flip))),
               mMask(~uint64_t{0} >> static_cast<unsigned>(kLanes - channels)),
@@ -177,7 +179,9 @@ struct VnniTaps {
         HWY_INLINE Columns(const QuantizedDepthwiseLine& line, const Pixels& pixels,
                            int64_t channel, int64_t pixel)
             : mPixels(pixels),
-              mPadding(pixels.load(line.padding + channel)),
+              // There are no more bytes of it than those of one pixel; others reach none.
+              mPadding(Pixels::kCount == 1 ? pixels.load(line.padding + channel)
+                                           : _mm512_setzero_si512()),
               mColumn(pixel * line.window.strideW - line.window.left),
               mWidth(line.window.inputW) {
             const DepthwiseWindow& window = line.window;

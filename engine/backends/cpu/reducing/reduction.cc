@@ -254,10 +254,10 @@ Status Reduction::foldAll(const ReducedShape& shape, KernelCall& call, Store sto
     // Columns of a tile: fewer where there is not one for each thread, but no less than a line of
     // the cache has.
     constexpr int64_t kFewestColumns = 16;
-    const auto threads = static_cast<int64_t>(call.threadCount());
-    const int64_t each = (shape.inner + threads - 1) / threads;
+    const auto workers = static_cast<int64_t>(call.threadCount());
+    const int64_t each = (shape.inner + workers - 1) / workers;
     const int64_t columns =
-            shape.kept.count() >= threads
+            shape.kept.count() >= workers
                     ? kFolded
                     : std::clamp((each + kFewestColumns - 1) / kFewestColumns * kFewestColumns,
                                  kFewestColumns, kFolded);
