@@ -22,11 +22,11 @@ using ref_test::typeOf;
 using ref_test::Values;
 
 struct ExpandedOptions {
-    bool activates = false;  // between the two
-    bool adds = false;       // something to the result
-    int32_t most = 24;       // lines and columns of the picture
-    int32_t reach = 1;       // of the first convolution
-    int32_t filter = 0;      // of the second; 0: one that fits
+    bool activates = false;      // between the two
+    bool activatesLast = false;  // behind the two
+    int32_t most = 24;           // lines and columns of the picture
+    int32_t reach = 1;           // of the first convolution
+    int32_t filter = 0;          // of the second; 0: one that fits
     int32_t dilation = 1;
     int32_t multiplier = 1;
     bool unknownShape = false;
@@ -89,8 +89,9 @@ Model expandedDepthwise(RandomValues& random, const ExpandedOptions& options) {
             floats({}));
     std::vector<TensorId> inputs = {x};
     std::vector<TensorId> outputs = {filtered};
-    if (options.adds) {
-        outputs = {model.addNode(Binary(), {filtered, filtered}, floats({}))};
+    if (options.activatesLast) {
+        outputs = {model.addNode(Activate{.function = Activate::Function::HARD_SWISH}, {filtered},
+                                 floats({}))};
     }
     if (options.readTwice) {
         outputs.push_back(
@@ -111,7 +112,10 @@ TEST(ExpandedDepthwise, IsComputedChannelByChannel) {
     for (int round = 0; round < 16 && !testing::Test::HasFailure(); ++round) {
         SCOPED_TRACE("round " + std::to_string(round));
         const bool activates = round % 2 == 1;
-        expectTogether(expandedDepthwise(random, {.activates = activates}), activates ? 3 : 2);
+        const bool activatesLast = round % 4 >= 2;
+        expectTogether(
+                expandedDepthwise(random, {.activates = activates, .activatesLast = activatesLast}),
+                2U + (activates ? 1U : 0U) + (activatesLast ? 1U : 0U));
     }
 }
 

@@ -371,33 +371,24 @@ bool paysByChannels(const Graph& graph, const ExpandedDepthwise& nodes, Instruct
 Result<std::unique_ptr<const StepKernel>> compileExpandedDepthwise(const KernelArguments& arguments,
                                                                    InstructionSet set) {
     const Graph& graph = arguments.graph;
-    const auto argumentsOf = [&](const Node& node) {
-        return KernelArguments{.graph = graph,
-                               .node = node,
-                               .others = {},
-                               .constants = arguments.constants,
-                               .packed = arguments.packed,
-                               .threads = arguments.threads,
-                               .checkpoint = arguments.checkpoint,
-                               .options = arguments.options};
-    };
     const bool activates = arguments.others[0]->kind() == NodeKind::Activate;
     const Node& last = *arguments.others[activates ? 1 : 0];
     const auto& expansion = *std::get_if<Conv2d>(&arguments.node.descriptor);
     Definition definition;
     definition.expansion =
             productDefinition({.window = &expansion.window, .activation = expansion.activation},
-                              argumentsOf(arguments.node), 1);
+                              argumentsOf(arguments, arguments.node), 1);
     definition.expansionRange = rangeOf(expansion.activation);
-    definition.depthwise = depthwiseDefinition(argumentsOf(last));
+    definition.depthwise = depthwiseDefinition(argumentsOf(arguments, last));
     definition.depthwiseRange = rangeOf(definition.depthwise.node.activation);
     HALYARD_ASSIGN_OR_RETURN(definition.mayPad,
-                             mayPadDepthwise(definition.depthwise, argumentsOf(last)));
+                             mayPadDepthwise(definition.depthwise, argumentsOf(arguments, last)));
+    HALYARD_ASSIGN_OR_RETURN(definition.expansionPanels,
+                             packFloatProduct(set, definition.expansion.filter,
+                                              argumentsOf(arguments, arguments.node)));
     HALYARD_ASSIGN_OR_RETURN(
-            definition.expansionPanels,
-            packFloatProduct(set, definition.expansion.filter, argumentsOf(arguments.node)));
-    HALYARD_ASSIGN_OR_RETURN(definition.depthwisePanels,
-                             packFloatDepthwise(set, definition.depthwise, argumentsOf(last)));
+            definition.depthwisePanels,
+            packFloatDepthwise(set, definition.depthwise, argumentsOf(arguments, last)));
     size_t inputs = 1;
     for (const Node* node : {&arguments.node, &last}) {
         arguments.packed.push_back(node->inputs[1]);

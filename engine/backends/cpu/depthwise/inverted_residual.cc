@@ -418,16 +418,6 @@ Result<std::unique_ptr<const StepKernel>> compileInvertedResidual(const KernelAr
     const Graph& graph = arguments.graph;
     const FloatMatmul& product = floatMatmul(set);
     const FloatDepthwise& lines = floatDepthwise(set);
-    const auto argumentsOf = [&](const Node& node) {
-        return KernelArguments{.graph = graph,
-                               .node = node,
-                               .others = {},
-                               .constants = arguments.constants,
-                               .packed = arguments.packed,
-                               .threads = arguments.threads,
-                               .checkpoint = arguments.checkpoint,
-                               .options = arguments.options};
-    };
     const Node& middle = *arguments.others[0];
     const Node& last = *arguments.others[1];
     const auto& expansion = *std::get_if<Conv2d>(&arguments.node.descriptor);
@@ -435,25 +425,26 @@ Result<std::unique_ptr<const StepKernel>> compileInvertedResidual(const KernelAr
     Definition definition;
     definition.expansion =
             productDefinition({.window = &expansion.window, .activation = expansion.activation},
-                              argumentsOf(arguments.node), 1);
+                              argumentsOf(arguments, arguments.node), 1);
     definition.isPointwise =
             isPointwise(expansion, graph.tensor(arguments.node.inputs[1]).type.shape);
     definition.expansionRange = rangeOf(expansion.activation);
-    definition.depthwise = depthwiseDefinition(argumentsOf(middle));
+    definition.depthwise = depthwiseDefinition(argumentsOf(arguments, middle));
     definition.depthwiseRange = rangeOf(definition.depthwise.node.activation);
     definition.projection =
             productDefinition({.window = &projection.window, .activation = projection.activation},
-                              argumentsOf(last), 1);
+                              argumentsOf(arguments, last), 1);
     definition.projectionRange = rangeOf(projection.activation);
     definition.threads = arguments.threads;
+    HALYARD_ASSIGN_OR_RETURN(definition.expansionPanels,
+                             packFloatProduct(set, definition.expansion.filter,
+                                              argumentsOf(arguments, arguments.node)));
     HALYARD_ASSIGN_OR_RETURN(
-            definition.expansionPanels,
-            packFloatProduct(set, definition.expansion.filter, argumentsOf(arguments.node)));
-    HALYARD_ASSIGN_OR_RETURN(definition.depthwisePanels,
-                             packFloatDepthwise(set, definition.depthwise, argumentsOf(middle)));
+            definition.depthwisePanels,
+            packFloatDepthwise(set, definition.depthwise, argumentsOf(arguments, middle)));
     HALYARD_ASSIGN_OR_RETURN(
             definition.projectionPanels,
-            packFloatProduct(set, definition.projection.filter, argumentsOf(last)));
+            packFloatProduct(set, definition.projection.filter, argumentsOf(arguments, last)));
     size_t inputs = 1;
     for (const Node* node : {&arguments.node, &middle, &last}) {
         arguments.packed.push_back(node->inputs[1]);

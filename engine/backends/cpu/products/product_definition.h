@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "engine/backends/cpu/products/epilogue.h"
 #include "engine/backends/cpu/products/float_matmul.h"
@@ -81,6 +82,19 @@ void forEachLane(const ProductFilter& filter, int64_t lanes, int64_t panel, Plac
         place(channel < filter.groupChannels() ? group * filter.groupChannels() + channel : -1,
               lane);
     }
+}
+
+// For a node that is part of the step, with those of its nodes that follow it.
+inline KernelArguments argumentsOf(const KernelArguments& step, const Node& node,
+                                   std::span<const Node* const> others = {}) {
+    return {.graph = step.graph,
+            .node = node,
+            .others = others,
+            .constants = step.constants,
+            .packed = step.packed,
+            .threads = step.threads,
+            .checkpoint = step.checkpoint,
+            .options = step.options};
 }
 
 // Of arguments.node, without what follows it. A run of its filter is padded to a multiple of

@@ -47,14 +47,7 @@ Result<std::unique_ptr<const StepKernel>> compileScaledProduct(const KernelArgum
     const Graph& graph = arguments.graph;
     const Node& convolution = *arguments.others[0];
     const auto& node = *std::get_if<Conv2d>(&convolution.descriptor);
-    const KernelArguments own = {.graph = graph,
-                                 .node = convolution,
-                                 .others = arguments.others.subspan(1),
-                                 .constants = arguments.constants,
-                                 .packed = arguments.packed,
-                                 .threads = arguments.threads,
-                                 .checkpoint = arguments.checkpoint,
-                                 .options = arguments.options};
+    const KernelArguments own = argumentsOf(arguments, convolution, arguments.others.subspan(1));
     ProductDefinition definition =
             productDefinition({.window = &node.window, .activation = node.activation}, own, 1);
     const size_t scales = *scalesOf(graph, arguments.node);
