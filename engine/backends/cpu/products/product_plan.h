@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How a convolution or a fully connected layer becomes products of matrices: which rows the left
-// one has, where they lie in the input, and how the work is cut into units that threads share.
+// one has, where they lie in the input, and the units that threads share (product_cut.h).
 //
 // The rows are the windows of the output's pixels, line by line. Where the windows reach into the
 // padding, or the input has another type than the product reads, the lines that a unit needs are
@@ -19,34 +19,12 @@
 #include <vector>
 
 #include "engine/backends/cpu/products/epilogue.h"
+#include "engine/backends/cpu/products/product_cut.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
 #include "engine/graph/tensor.h"
 
 namespace halyard::engine::cpu {
-
-// What a plan is made for.
-struct ProductShape {
-    int64_t batches = 1;
-    int64_t inputH = 1, inputW = 1, inputC = 1;
-    int64_t outputH = 1, outputW = 1, outputC = 1;
-    int64_t filterH = 1, filterW = 1;
-    int64_t strideH = 1, strideW = 1;
-    int64_t dilationH = 1, dilationW = 1;
-    int64_t top = 0, left = 0;
-    int64_t groups = 1;
-};
-
-// What the tuned product is like.
-struct ProductTraits {
-    int64_t tileRows = 1;
-    int64_t tileColumns = 1;
-    int64_t runMultiple = 1;    // a run's length is a multiple of this, padded by the strip
-    size_t elementBytes = 4;    // of the left matrix
-    bool alwaysStrip = false;   // the input is not what the product reads
-    bool readsResults = false;  // once more, when a unit is done
-    size_t threads = 1;
-};
 
 // A part of the work: some rows of some lines of one batch, and some columns of one group.
 struct ProductUnit {

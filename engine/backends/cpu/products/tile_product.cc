@@ -168,22 +168,18 @@ class TileProductKernel final : public StepKernel {
         const TensorType& x = *types.inputs[0];
         HALYARD_ASSIGN_OR_RETURN(const ProductShape shape,
                                  mDefinition.shapeFor(x.shape, types.outputs[0]->shape));
-        // Of few rows columns alone are cut, and threads may need narrower parts than are best.
-        const int64_t rows = shape.batches * shape.outputH * shape.outputW;
-        const int64_t parts = ceilDivide(shape.outputC / shape.groups, kTileGroupColumns);
-        const bool isNarrow = rows <= 4 * kTileRows && mDefinition.threads > 1 &&
-                              parts < 2 * static_cast<int64_t>(mDefinition.threads);
         HALYARD_ASSIGN_OR_RETURN(
                 ProductPlan plan,
-                ProductPlan::create(
-                        shape, {.tileRows = 2 * kTileRows,
-                                .tileColumns = isNarrow ? kTileGroupColumns / 2 : kTileGroupColumns,
-                                .runMultiple = 1,
-                                .elementBytes = 1,
-                                .alwaysStrip = false,
-                                .readsResults = !mDefinition.epilogue.empty() &&
-                                                !mDefinition.epilogue.addition(),
-                                .threads = mDefinition.threads}));
+                ProductPlan::create(shape, {.tileRows = 2 * kTileRows,
+                                            .tileColumns = kTileGroupColumns,
+                                            .smallTileRows = kTileRows,
+                                            .smallTileColumns = kTileGroupColumns / 2,
+                                            .runMultiple = 1,
+                                            .elementBytes = 1,
+                                            .alwaysStrip = false,
+                                            .readsResults = !mDefinition.epilogue.empty() &&
+                                                            !mDefinition.epilogue.addition(),
+                                            .threads = mDefinition.threads}));
         auto kernel = std::make_shared<ShapedTileProduct>(mForm, mDefinition, mPanels,
                                                           std::move(plan), mZeros);
         HALYARD_RETURN_IF_ERROR(
