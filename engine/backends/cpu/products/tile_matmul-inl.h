@@ -128,12 +128,14 @@ class TileProduct {
     }
 
     // What is fetched while so many blocks of rows are in work, in equal parts: the chunk behind,
-    // once for all rows if the second cache keeps all panels.
+    // once for all rows if the second cache keeps all panels. Never what other threads read: that
+    // takes the time of what they wait for.
     void fetchBeyond(const Rows& rows, int64_t panel, int64_t end, int64_t blocks) {
         const int64_t panels = kTilePanels.panels(mMatrix.columns);
         const std::byte* const behind = mMatrix.panels + end * mPanelBytes;
         const bool isThere = rows.first > 0 && panels * mPanelBytes <= kStayingBytes;
-        const int64_t bytes = (end - panel) * mPanelBytes;
+        const int64_t bytes = std::min((end - panel) * mPanelBytes,
+                                       (panels - end) * mPanelBytes + mBlock.bytesBehind);
         const int64_t steps = blocks * ((end - panel + 1) / 2) * (mBlock.depth / kTileDepth);
         mAhead = behind;
         mAheadEnd = isThere ? behind : behind + bytes;

@@ -51,6 +51,7 @@ struct TileBlock {
     // takes a multiple of kTileDepth for `runLength`, kTileRows rows at least, and, where there are
     // several lines, a whole number of rows from a line to the next.
     int64_t rowsAtOnce = 0;
+    int64_t bytesBehind = 0;  // of panels behind the block's own, if those are what is read next
     std::byte* memory = nullptr;  // tileMemoryBytes(), aligned to a cache line
 };
 

@@ -46,6 +46,7 @@ class ShapedTileProduct final : public UnitKernel {
 
     Status create(const TensorType& x, const TensorType& output, Activation activation,
                   size_t threads) {
+        mIsAlone = threads == 1;
         mSigned = x.type == DataType::QUANT8_ASYMM_SIGNED;
         mOutputZero = output.quantization.zeroPoint;
         mRange = rangeOf(activation, output);
@@ -91,6 +92,17 @@ class ShapedTileProduct final : public UnitKernel {
         return ceilDivide(pairs, ceilDivide(pairs, atOnce)) * 2 * kTileRows;
     }
 
+    // A thread alone goes from columns to columns.
+    int64_t bytesBehind(int64_t index, const ProductUnit& unit) const {
+        if (!mIsAlone || index + 1 == mPlan.unitCount()) {
+            return 0;
+        }
+        const ProductUnit next = mPlan.unit(index + 1);
+        return next.group == unit.group && next.column == unit.column + unit.columns
+                       ? kTilePanels.panels(next.columns) * kTilePanels.panelBytes(mDepth)
+                       : 0;
+    }
+
     void compute(const KernelCall& call, int64_t index, std::byte* memory) const override {
         const ProductUnit unit = mPlan.unit(index);
         const auto* const x = call.input(0).as<uint8_t>();
@@ -115,6 +127,7 @@ class ShapedTileProduct final : public UnitKernel {
         block.signedLeft = mSigned;
         block.depth = mDepth;
         block.memory = memory + mTiles;
+        block.bytesBehind = bytesBehind(index, unit);
         // A last unit of few rows has none to read in their place.
         const bool fewRows = unit.lines * unit.rows < kTileRows;
         block.rowsAtOnce = mRowsAtOnce == 0 && fewRows ? kTileRows : mRowsAtOnce;
@@ -137,6 +150,7 @@ class ShapedTileProduct final : public UnitKernel {
     const Epilogue mEpilogue;
     const ProductPlan mPlan;
     const ByteZeros mZeros;
+    bool mIsAlone = false;  // whoever computes a unit computes all
     bool mSigned = false;
     int32_t mOutputZero = 0;
     QuantizedRange mRange;
