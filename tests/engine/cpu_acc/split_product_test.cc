@@ -23,6 +23,7 @@
 #include "engine/backends/cpu/products/product.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/backends/ref/cpu_ref.h"
+#include "engine/base/half.h"
 #include "tests/engine/cpu_acc/emulated_tiles.h"
 #include "tests/engine/cpu_acc/products_alone.h"
 #include "tests/engine/cpu_acc/weighted_layer.h"
@@ -42,11 +43,11 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Computes every layer by parts, worthwhile or not, with tiles that the test makes up.
-std::unique_ptr<const Backend> emulated(InstructionSet set) {
+std::unique_ptr<const Backend> emulated(InstructionSet set, cpu::SplitParts parts = {}) {
     return std::make_unique<cpu_test::ProductsAlone>(
-            set, [set](cpu::ProductDefinition definition, const KernelArguments& own) {
+            set, [set, parts](cpu::ProductDefinition definition, const KernelArguments& own) {
                 return cpu::compileSplitProduct(std::move(definition), own,
-                                                cpu::emulatedSplitMatmul(set), "emulated");
+                                                cpu::emulatedSplitMatmul(set), parts, "emulated");
             });
 }
 
@@ -88,8 +89,12 @@ std::vector<float> magnitudesOf(Layer layer) {
 // A float is exact to 2^-17 as two parts, of two factors, and the second parts, whose product is
 // left out, are at most 2^-8 of them. Sums of float32 in another order add little.
 constexpr double kOfMagnitude = 0x1p-15 + 0x1p-18;
+// The same of rows alone, and of sums of float32 in another order.
+constexpr double kOfMagnitudeByOnePart = 0x1p-17 + 0x1p-18;
+constexpr double kOfMagnitudeOfFloats = 0x1p-20;
 
-void expectClose(const Outcome& actual, const Outcome& expected, const Layer& layer) {
+void expectClose(const Outcome& actual, const Outcome& expected, const Layer& layer,
+                 double ofMagnitude = kOfMagnitude) {
     ASSERT_EQ(actual.output.type.shape, expected.output.type.shape);
     EXPECT_EQ(actual.allocations, 0U);
     const std::vector<float> a = elementsOf(actual.output);
@@ -97,7 +102,7 @@ void expectClose(const Outcome& actual, const Outcome& expected, const Layer& la
     const std::vector<float> magnitudes = magnitudesOf(layer);
     for (size_t i = 0; i < b.size(); ++i) {
         if (std::isfinite(b[i])) {
-            ASSERT_NEAR(a[i], b[i], kOfMagnitude * magnitudes[i] + FLT_TRUE_MIN) << "element " << i;
+            ASSERT_NEAR(a[i], b[i], ofMagnitude * magnitudes[i] + FLT_TRUE_MIN) << "element " << i;
         } else {
             ASSERT_TRUE(std::isnan(b[i]) ? std::isnan(a[i]) : a[i] == b[i])
                     << "element " << i << ": " << a[i] << ", not " << b[i];
@@ -111,6 +116,25 @@ void expectPartsAgree(const Layer& layer) {
         for (const size_t threads : {size_t{1}, size_t{3}}) {
             SCOPED_TRACE(std::string(toString(set)) + ", threads: " + std::to_string(threads));
             expectClose(cpu_test::run(layer, emulated(set), threads), expected, layer);
+        }
+    }
+}
+
+float asBfloat16(float value) {
+    return toFloat(toBFloat16(value));
+}
+
+// Weights that are bfloat16, with rows of two parts and of three.
+void expectPartsOfBfloatsAgree(Layer layer) {
+    layer.weights = changed(layer.weights, asBfloat16);
+    const Outcome expected = cpu_test::run(layer, makeCpuRef(), 1);
+    for (const InstructionSet set : cpu::availableInstructionSets()) {
+        for (const size_t threads : {size_t{1}, size_t{3}}) {
+            SCOPED_TRACE(std::string(toString(set)) + ", threads: " + std::to_string(threads));
+            expectClose(cpu_test::run(layer, emulated(set, {.left = 2, .right = 1}), threads),
+                        expected, layer, kOfMagnitudeByOnePart);
+            expectClose(cpu_test::run(layer, emulated(set, {.left = 3, .right = 1}), threads),
+                        expected, layer, kOfMagnitudeOfFloats);
         }
     }
 }
@@ -220,6 +244,29 @@ TEST_F(SplitProducts, AreMoreExactThanHalves) {
     }
 }
 
+// ---- Weights in two bytes -----------------------------------------------------------------------
+
+TEST_F(SplitProducts, OfBfloatWeightsAreCloserToTheReferences) {
+    for (const int32_t rows : {1, 17, 33, 70}) {
+        expectPartsOfBfloatsAgree(denseLayer(mRandom, rows, 96, 50));
+    }
+    expectPartsOfBfloatsAgree(pictureLayer(mRandom, {2, 7, 9, 32}, 24, 3));
+    expectPartsOfBfloatsAgree(pictureLayer(mRandom, {1, 9, 8, 20}, 33, 3, 2));
+    expectPartsOfBfloatsAgree(denseLayer(mRandom, 75, 1030, 290));
+}
+
+TEST_F(SplitProducts, OfUntameRowsWithBfloatWeightsAreThoseOfFloats) {
+    for (const float value : {kInfinity, kNan, FLT_MAX, 0x1p41F}) {
+        SCOPED_TRACE(value);
+        Layer layer = denseLayer(mRandom, 75, 70, 40);
+        layer.weights = changed(layer.weights, [](float weight) { return weight / 4; });
+        std::vector<float> x = elementsOf(layer.x);
+        x[35 * 70 + 50] = value;
+        layer.x = valuesOf({75, 70}, x);
+        expectPartsOfBfloatsAgree(layer);
+    }
+}
+
 // ---- What the unit would get wrong --------------------------------------------------------------
 
 // In one row of the second block: the others stay as they are.
@@ -317,6 +364,21 @@ TEST_F(SplitProductsOfCpuAcc, AreOfModelsThatMayBeRough) {
     EXPECT_TRUE(isSplit(layer, true));
 }
 
+// Of strict models, too, as three parts of a row are all of it.
+TEST_F(SplitProductsOfCpuAcc, AreOfBfloatWeights) {
+    Layer layer = denseLayer(mRandom, 128, 256, 256);
+    const std::string name = std::string(mForm->tile) + " 2xbf16 avx512amx";
+    EXPECT_NE(kernelOf(layer).find(name), std::string::npos) << kernelOf(layer);
+    layer.weights = changed(layer.weights, asBfloat16);
+    EXPECT_NE(kernelOf(layer).find("2xbf16 by bf16"), std::string::npos) << kernelOf(layer);
+    layer.relaxed = false;
+    EXPECT_NE(kernelOf(layer).find("3xbf16 by bf16"), std::string::npos) << kernelOf(layer);
+    std::vector<float> weights = elementsOf(layer.weights);
+    weights.back() = 0x1.01p0F + 0x1p-20F;
+    layer.weights = valuesOf({256, 256}, weights);
+    EXPECT_FALSE(isSplit(layer)) << "one of them has another part";
+}
+
 TEST_F(SplitProductsOfCpuAcc, AreThoseThatPay) {
     EXPECT_TRUE(isSplit(pictureLayer(mRandom, {1, 56, 56, 64}, 256, 1)));
     EXPECT_TRUE(isSplit(pictureLayer(mRandom, {1, 56, 56, 64}, 128, 1, 2)));
@@ -381,14 +443,21 @@ TEST_F(SplitProductsOfCpuAcc, AreCloseToTheReferencesOnThisProcessor) {
     x[50000] = FLT_MAX / 1024;
     untame.x = valuesOf({200, 256}, x);
     layers.push_back(untame);
-    for (const Layer& layer : layers) {
+    const auto check = [&](const Layer& layer, double ofMagnitude) {
         SCOPED_TRACE(layer.x.type.shape.toString());
         EXPECT_TRUE(isSplit(layer));
         const Outcome expected = cpu_test::run(layer, makeCpuRef(), 1);
         for (const size_t threads : {size_t{1}, size_t{2}, size_t{3}}) {
             expectClose(cpu_test::run(layer, makeCpuAcc(InstructionSet::AVX512_AMX), threads),
-                        expected, layer);
+                        expected, layer, ofMagnitude);
         }
+    };
+    for (Layer& layer : layers) {
+        check(layer, kOfMagnitude);
+        layer.weights = changed(layer.weights, asBfloat16);
+        check(layer, kOfMagnitudeByOnePart);
+        layer.relaxed = false;
+        check(layer, kOfMagnitudeOfFloats);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "engine/backends/cpu/products/product.h"
 
+#include <optional>
 #include <utility>
 
 #include "engine/backends/cpu/products/product_definition.h"
@@ -92,9 +93,11 @@ Result<std::unique_ptr<const StepKernel>> compileProduct(const ProductNode& node
     arguments.packed.push_back(whole.inputs[2]);
     if (!bytes) {
         if (const SplitMatmul* const split = splitMatmul(set); split != nullptr) {
-            HALYARD_ASSIGN_OR_RETURN(const bool pays, paysAsSplit(definition, arguments));
-            if (pays) {
-                return compileSplitProduct(std::move(definition), arguments, *split, toString(set));
+            HALYARD_ASSIGN_OR_RETURN(const std::optional<SplitParts> parts,
+                                     splitPartsOf(definition, arguments));
+            if (parts.has_value()) {
+                return compileSplitProduct(std::move(definition), arguments, *split, *parts,
+                                           toString(set));
             }
         }
         return compileFloatProduct(std::move(definition), arguments, set);

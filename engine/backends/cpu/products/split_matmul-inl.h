@@ -35,17 +35,17 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <typename Tiles>
+template <typename Tiles, int kLeft, int kRight>
 class SplitProduct {
   public:
     HWY_INLINE explicit SplitProduct(const SplitBlock& block)
         : mBlock(block),
           mMatrix(block.matrix),
           mSteps(block.depth / kSplitDepth),
-          mPanelBytes(splitPanelBytes(block.depth)),
+          mPanelBytes(splitPanelBytes(block.depth, kRight)),
           mPanels(kTilePanels.panels(mMatrix.columns)),
           mPlaneBytes(block.depth * int64_t{sizeof(uint16_t)}),
-          mRowBytes(splitRowBytes(block.depth)),
+          mRowBytes(splitRowBytes(block.depth, kLeft)),
           mRing(block.blocksAtOnce),
           mSums(reinterpret_cast<float*>(block.memory)),
           mPlainRows(mSums + kSides * 4 * kTileFloats),
@@ -74,7 +74,7 @@ class SplitProduct {
     static constexpr int64_t kChunkBytes = int64_t{96} << 10;
     static constexpr int64_t kLine = 64;  // bytes that are fetched at once
     static constexpr int64_t kTileFloats = kTileBytes / int64_t{sizeof(float)};
-    static constexpr int64_t kStepBytes = kSplitParts * kTileBytes;
+    static constexpr int64_t kStepBytes = kRight * kTileBytes;
     static constexpr int64_t kHalfStep = kSplitDepth / 2;
     // Of the block in work and of the two that wait.
     static constexpr int64_t kSides = 3;
@@ -189,7 +189,7 @@ class SplitProduct {
             const auto bits2 = hn::BitCast(kWords, b);
             largest = hn::Max(largest, hn::Max(hn::AndNot(signs, bits), hn::AndNot(signs, bits2)));
             HALYARD_UNROLL
-            for (int part = 0; part < kSplitParts; ++part) {
+            for (int part = 0; part < kLeft; ++part) {
                 const auto next = hn::And(hn::Add(hn::BitCast(kWords, a), half), upper);
                 const auto next2 = hn::And(hn::Add(hn::BitCast(kWords, b), half), upper);
                 hn::Store(hn::Or(hn::ShiftRight<16>(next), next2), kWords,
@@ -287,6 +287,32 @@ class SplitProduct {
         }
     }
 
+    // From one product of parts to the next, one side stays.
+    template <int kR, int kV>
+    HWY_INLINE void multiplyParts(const std::byte* a, const std::byte* w,
+                                  const std::byte* w2) const {
+        if constexpr (kRight == 2) {
+            loadLeft<kR>(a);
+            loadRight<kV, 1>(w, w2);
+            multiplyLoaded<kR, kV>();
+        }
+        loadRight<kV, 0>(w, w2);
+        if constexpr (kLeft == 3) {
+            loadLeft<kR>(a + 2 * mPlaneBytes);
+            multiplyLoaded<kR, kV>();
+        }
+        if constexpr (kRight == 2) {
+            multiplyLoaded<kR, kV>();
+            loadLeft<kR>(a + mPlaneBytes);
+            multiplyLoaded<kR, kV>();
+        } else {
+            loadLeft<kR>(a + mPlaneBytes);
+            multiplyLoaded<kR, kV>();
+            loadLeft<kR>(a);
+            multiplyLoaded<kR, kV>();
+        }
+    }
+
     // The sums of kR tiles of rows with kV panels. Those of the block before the last become
     // results in the meantime: what multiplies tiles leaves the vector unit alone. The last block's
     // would have to be waited for: they are on their way to memory.
@@ -312,14 +338,7 @@ class SplitProduct {
         int64_t row = 0;
         const std::byte* ahead = mAhead;
         for (int64_t step = 0; step < mSteps; ++step) {
-            // From one product of parts to the next, one side stays.
-            loadLeft<kR>(a);
-            loadRight<kV, 1>(w, w2);
-            multiplyLoaded<kR, kV>();
-            loadRight<kV, 0>(w, w2);
-            multiplyLoaded<kR, kV>();
-            loadLeft<kR>(a + mPlaneBytes);
-            multiplyLoaded<kR, kV>();
+            multiplyParts<kR, kV>(a, w, w2);
             a += kTileDepth;
             w += kStepBytes;
             w2 += kStepBytes;
@@ -437,7 +456,7 @@ class SplitProduct {
         const std::byte* at = weights + k / kSplitDepth * kStepBytes + row * kTileDepth;
         auto sum = hn::Zero(kFloats);
         HALYARD_UNROLL
-        for (int part = kSplitParts - 1; part >= 0; --part) {
+        for (int part = kRight - 1; part >= 0; --part) {
             const auto pairs = hn::Load(
                     kWords, reinterpret_cast<const uint32_t*>(at + part * kTileBytes) + column);
             const auto bits = second ? hn::And(pairs, hn::Set(kWords, 0xFFFF0000U))
@@ -472,12 +491,18 @@ class SplitProduct {
 
 template <typename Tiles>
 void multiplySplit(const SplitBlock& block) {
-    SplitProduct<Tiles>(block).run();
+    if (block.parts.right == 2) {
+        SplitProduct<Tiles, 2, 2>(block).run();
+    } else if (block.parts.left == 2) {
+        SplitProduct<Tiles, 2, 1>(block).run();
+    } else {
+        SplitProduct<Tiles, 3, 1>(block).run();
+    }
 }
 
 template <typename Tiles>
 const SplitMatmul* splitForm() {
-    static const SplitMatmul kForm = {.tile = "32x32 2xbf16", .compute = multiplySplit<Tiles>};
+    static const SplitMatmul kForm = {.tile = "32x32", .compute = multiplySplit<Tiles>};
     return &kForm;
 }
 

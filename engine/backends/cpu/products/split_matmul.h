@@ -9,6 +9,10 @@
 // summed up; that of the second ones is not more than the parts leave out anyway. Results are exact
 // to some 2e-5 of what is usual among them, where factors rounded to float16 would give 1e-3.
 //
+// Weights that are bfloat16 have one part, in two bytes. With two of the left matrix that is as
+// exact, by two products; with three, which are exactly the float, products are too, and sums are
+// those of float32.
+//
 // The left matrix is split on the way to memory of the block's, the right one beforehand:
 // [panel of 16 columns][bias, as float, then each 32 of k: [part][16][lane][2]], where the pairs
 // are of k and k + 16. Zeros pad the depth and the last panel.
@@ -33,7 +37,15 @@ namespace halyard::engine::cpu {
 
 // Elements of depth that a tile of bfloat16 has.
 inline constexpr int64_t kSplitDepth = 32;
-inline constexpr int kSplitParts = 2;
+
+// How many parts an element has: 2 and 2, 2 and 1, or 3 and 1.
+struct SplitParts {
+    int left = 2;
+    int right = 2;
+
+    constexpr int products() const { return left * right - (right - 1); }
+    bool operator==(const SplitParts&) const = default;
+};
 
 // A row of the left matrix, and a column of the right one, is tame if its largest element is within
 // these, or if all are zero: then neither what the unit takes for zero shows in sums of products,
@@ -50,13 +62,14 @@ inline uint32_t nextPart(float value) {
     return (std::bit_cast<uint32_t>(value) + 0x8000U) & 0xFFFF0000U;
 }
 
-constexpr int64_t splitPanelBytes(int64_t depth) {
-    return kTileColumns * int64_t{sizeof(float)} + depth / kSplitDepth * kSplitParts * kTileBytes;
+constexpr int64_t splitPanelBytes(int64_t depth, int rightParts) {
+    return kTileColumns * int64_t{sizeof(float)} + depth / kSplitDepth * rightParts * kTileBytes;
 }
 
 struct SplitBlock {
     FloatBlock matrix;  // without its panels
     const std::byte* panels = nullptr;
+    SplitParts parts;
     int64_t depth = 0;  // of the panels: a multiple of kSplitDepth
     // Blocks of kSplitBlockRows rows that there is memory for, at most kMostSplitBlocks. One: all
     // panels go by for each block, which should not have to come from far. Else they go by in
@@ -69,16 +82,16 @@ inline constexpr int64_t kSplitBlockRows = 2 * kTileRows;
 inline constexpr int64_t kMostSplitBlocks = 64;
 
 // Of a row's parts. What keeps rows from sharing a place in the cache lies between them.
-constexpr int64_t splitRowBytes(int64_t depth) {
-    return depth * kSplitParts * int64_t{sizeof(uint16_t)} + kTileDepth;
+constexpr int64_t splitRowBytes(int64_t depth, int leftParts) {
+    return depth * leftParts * int64_t{sizeof(uint16_t)} + kTileDepth;
 }
 
 // Three blocks of sums of two by two tiles, some rows without gaps and the parts of blocks of rows.
 inline constexpr int64_t kSplitSumsBytes = 12 * kTileBytes;
 inline constexpr int64_t kSplitPlainRows = 4;
-inline int64_t splitMemoryBytes(int64_t blocksAtOnce, int64_t depth) {
+inline int64_t splitMemoryBytes(int64_t blocksAtOnce, int64_t depth, int leftParts) {
     return kSplitSumsBytes + kSplitPlainRows * depth * int64_t{sizeof(float)} +
-           blocksAtOnce * kSplitBlockRows * splitRowBytes(depth);
+           blocksAtOnce * kSplitBlockRows * splitRowBytes(depth, leftParts);
 }
 
 struct SplitMatmul {

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "engine/backends/cpu/products/product_plan.h"
 #include "engine/backends/cpu/products/weights.h"
 #include "engine/backends/cpu/unit_kernel.h"
+#include "engine/base/half.h"
 #include "engine/numerics/activation_range.h"
 
 namespace halyard::engine::cpu {
@@ -28,9 +30,10 @@ int64_t ceilDivide(int64_t a, int64_t b) {
 
 class ShapedSplitProduct final : public UnitKernel {
   public:
-    ShapedSplitProduct(const SplitMatmul& form, const ProductDefinition& definition,
-                       PackedConstant panels, ProductPlan plan)
+    ShapedSplitProduct(const SplitMatmul& form, SplitParts parts,
+                       const ProductDefinition& definition, PackedConstant panels, ProductPlan plan)
         : mForm(form),
+          mParts(parts),
           mDepth(withoutGaps(definition.filter, kSplitDepth).paddedDepth()),
           mGroupPanels(kTilePanels.panels(definition.filter.groupChannels())),
           mGroupDepth(definition.filter.runLength),
@@ -44,7 +47,7 @@ class ShapedSplitProduct final : public UnitKernel {
             HALYARD_ASSIGN_OR_RETURN(mStrip, mMemory.add(mPlan.stripLength(), sizeof(float)));
         }
         mBlocksAtOnce = blocksAtOnce();
-        const int64_t bytes = splitMemoryBytes(mBlocksAtOnce, mDepth);
+        const int64_t bytes = splitMemoryBytes(mBlocksAtOnce, mDepth, mParts.left);
         HALYARD_ASSIGN_OR_RETURN(mTiles, mMemory.add(static_cast<size_t>(bytes), 1));
         return finish(mPlan.unitCount(), mPlan.unitOperations(), threads);
     }
@@ -52,14 +55,15 @@ class ShapedSplitProduct final : public UnitKernel {
   private:
     int64_t blocksAtOnce() const {
         const int64_t columns = mPlan.unitElements() / mPlan.unitRows();
-        const int64_t weights = kTilePanels.panels(columns) * splitPanelBytes(mDepth);
+        const int64_t weights = kTilePanels.panels(columns) * splitPanelBytes(mDepth, mParts.right);
         if (weights <= kFewWeightBytes) {
             return 1;
         }
         const int64_t most =
                 std::min(kMostSplitBlocks, ceilDivide(mPlan.unitRows(), kSplitBlockRows));
         const int64_t bytes = std::min(weights / kRowShare, kMostRowBytes);
-        return std::clamp<int64_t>(bytes / (kSplitBlockRows * splitRowBytes(mDepth)), 1, most);
+        return std::clamp<int64_t>(bytes / (kSplitBlockRows * splitRowBytes(mDepth, mParts.left)),
+                                   1, most);
     }
 
     void compute(const KernelCall& call, int64_t index, std::byte* memory) const override {
@@ -79,7 +83,9 @@ class ShapedSplitProduct final : public UnitKernel {
         matrix.c = call.output(0).as<float>() + mPlan.outputOffset(unit);
         matrix.low = mRange.low;
         matrix.high = mRange.high;
-        block.panels = mPanels.in(call.constants()).data() + panel * splitPanelBytes(mDepth);
+        block.panels =
+                mPanels.in(call.constants()).data() + panel * splitPanelBytes(mDepth, mParts.right);
+        block.parts = mParts;
         block.depth = mDepth;
         block.blocksAtOnce = mBlocksAtOnce;
         block.memory = memory + mTiles;
@@ -88,6 +94,7 @@ class ShapedSplitProduct final : public UnitKernel {
     }
 
     const SplitMatmul& mForm;
+    const SplitParts mParts;
     const int64_t mDepth;
     const int64_t mGroupPanels;
     const int64_t mGroupDepth;
@@ -103,15 +110,16 @@ class ShapedSplitProduct final : public UnitKernel {
 // The panels of split_matmul.h.
 struct PackedSplitProduct {
     ProductFilter filter;  // without gaps
+    int32_t parts = 2;
     ConstantSource<float> weights;
     ConstantSource<float> bias;
 
     static constexpr std::string_view kName = "product of split floats";
-    HALYARD_FIELDS(filter, weights, bias)
+    HALYARD_FIELDS(filter, parts, weights, bias)
 
     int64_t panels() const { return kTilePanels.panels(filter.groupChannels()) * filter.groups; }
     Result<size_t> bytes() const {
-        return packedBytes(panels(), splitPanelBytes(filter.paddedDepth()));
+        return packedBytes(panels(), splitPanelBytes(filter.paddedDepth(), parts));
     }
     Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
         std::ranges::fill(bytes, std::byte{0});
@@ -126,7 +134,7 @@ struct PackedSplitProduct {
                                   2 * lane);
                 }
             });
-            at += splitPanelBytes(filter.paddedDepth());
+            at += splitPanelBytes(filter.paddedDepth(), parts);
         }
         return {};
     }
@@ -137,10 +145,10 @@ struct PackedSplitProduct {
         constexpr auto kTileWords = kTileBytes / int64_t{sizeof(uint16_t)};
         for (int64_t k = 0; k < filter.depth(); ++k) {
             const int64_t pair = k % kHalf;
-            uint16_t* at = to + k / kSplitDepth * kSplitParts * kTileWords +
-                           pair * 2 * kTileColumns + k % kSplitDepth / kHalf;
+            uint16_t* at = to + k / kSplitDepth * parts * kTileWords + pair * 2 * kTileColumns +
+                           k % kSplitDepth / kHalf;
             float rest = from[k];
-            for (int32_t part = 0; part < kSplitParts; ++part) {
+            for (int32_t part = 0; part < parts; ++part) {
                 const uint32_t bits = nextPart(rest);
                 *at = static_cast<uint16_t>(bits >> 16U);
                 rest -= std::bit_cast<float>(bits);
@@ -189,15 +197,35 @@ struct AreTameColumns {
     }
 };
 
+// Whether one part is all of each weight.
+struct AreBfloat16 {
+    ProductFilter filter;
+    ConstantSource<float> weights;
+
+    static constexpr std::string_view kName = "are bfloat16";
+    HALYARD_FIELDS(filter, weights)
+
+    bool holds() const {
+        return std::all_of(weights.data, weights.data + filter.channels * filter.depth(),
+                           isBFloat16);
+    }
+};
+
+// "3xbf16 by bf16": of rows and of weights.
+std::string nameOf(SplitParts parts) {
+    return std::to_string(parts.left) + "xbf16" + (parts.right == 1 ? " by bf16" : "");
+}
+
 class SplitProductKernel final : public StepKernel {
   public:
-    SplitProductKernel(const SplitMatmul& form, std::string_view set, ProductDefinition definition,
-                       PackedConstant panels)
+    SplitProductKernel(const SplitMatmul& form, SplitParts parts, std::string_view set,
+                       ProductDefinition definition, PackedConstant panels)
         : mForm(form),
+          mParts(parts),
           mDefinition(std::move(definition)),
           mPanels(panels),
-          mName("acc::product_float " + std::string(form.tile) + " " + std::string(set) +
-                mDefinition.epilogue.name()) {}
+          mName("acc::product_float " + std::string(form.tile) + " " + nameOf(parts) + " " +
+                std::string(set) + mDefinition.epilogue.name()) {}
 
     std::string_view name() const override { return mName; }
 
@@ -216,70 +244,89 @@ class SplitProductKernel final : public StepKernel {
                                             .tileColumns = 2 * kTileColumns,
                                             .readsResults = !mDefinition.epilogue.empty(),
                                             .threads = mDefinition.threads}));
-        auto kernel =
-                std::make_shared<ShapedSplitProduct>(mForm, mDefinition, mPanels, std::move(plan));
+        auto kernel = std::make_shared<ShapedSplitProduct>(mForm, mParts, mDefinition, mPanels,
+                                                           std::move(plan));
         HALYARD_RETURN_IF_ERROR(kernel->create(mDefinition.threads));
         return std::shared_ptr<const ShapedSplitProduct>(std::move(kernel));
     }
 
     const SplitMatmul& mForm;
+    const SplitParts mParts;
     const ProductDefinition mDefinition;
     const PackedConstant mPanels;
     const std::string mName;
 };
 
-}  // namespace
-
-ProductCosts costsOf(const ProductFilter& filter, int64_t rows) {
+// Whether an estimate says that a product of that many rows takes less time by tiles of parts than
+// by vectors of floats.
+bool pays(const ProductFilter& filter, int64_t rows, SplitParts parts) {
     // In cycles for a group of channels, measured. A vector of products is half of one, and a tile
-    // of them 20, whatever it has. Splitting a tile's depth of a row costs, and so does each tile
-    // of sums, which goes through memory.
+    // of them 20, whatever it has. Splitting a tile's depth of a row into each of its parts costs,
+    // and so does each tile of sums, which goes through memory.
     constexpr int64_t kTile = 20;
-    constexpr int64_t kSplit = 16;
+    constexpr int64_t kSplit = 8;
     constexpr int64_t kGather = 8;
     constexpr int64_t kStoreSums = 160;
     constexpr int64_t kBegin = 1000;
     const int64_t columns = ceilDivide(filter.groupChannels(), kTileColumns);
     const int64_t steps = ceilDivide(filter.depth(), kSplitDepth);
     const bool gathers = filter.runs > 1 && filter.runLength % kSplitDepth != 0;
-    const int64_t splitting = rows * steps * (kSplit + (gathers ? kGather : 0));
+    const int64_t splitting = rows * steps * (kSplit * parts.left + (gathers ? kGather : 0));
     const int64_t tiles = ceilDivide(rows, kTileRows) * columns;
-    return {.split = tiles * (steps * 3 * kTile + kStoreSums) + splitting + kBegin,
-            .vectors = rows * columns * (filter.depth() + 8) * 9 / 16};
+    const int64_t byTiles =
+            tiles * (steps * parts.products() * kTile + kStoreSums) + splitting + kBegin;
+    const int64_t byVectors = rows * columns * (filter.depth() + 8) * 9 / 16;
+    return byTiles < byVectors;
 }
 
-Result<bool> paysAsSplit(const ProductDefinition& definition, const KernelArguments& arguments) {
-    const bool isRough = arguments.options.fastMath || arguments.graph.relaxedFloat();
+}  // namespace
+
+Result<std::optional<SplitParts>> splitPartsOf(const ProductDefinition& definition,
+                                               const KernelArguments& arguments) {
+    constexpr std::optional<SplitParts> kNone;
     const Shape& output = typeOf(arguments, arguments.node.outputs[0]).shape;
-    if (!isRough || !output.isFullyKnown() ||
+    if (!output.isFullyKnown() ||
         typeOf(arguments, arguments.node.inputs[0]).type != DataType::FLOAT32) {
-        return false;
+        return kNone;
     }
+    // Of most weights one look is enough to see that they are none.
+    const ConstantSource<float> weights = constantOf<float>(arguments, 1);
+    HALYARD_ASSIGN_OR_RETURN(const bool areBfloats,
+                             arguments.constants.holds(
+                                     AreBfloat16{.filter = definition.filter, .weights = weights}));
+    const bool isRough = arguments.options.fastMath || arguments.graph.relaxedFloat();
+    if (!isRough && !areBfloats) {
+        return kNone;
+    }
+    const SplitParts parts = {.left = isRough ? 2 : 3, .right = areBfloats ? 1 : 2};
     int64_t rows = 1;
     for (size_t axis = 0; axis + 1 < output.rank(); ++axis) {
         rows *= output[axis];
     }
-    const ProductCosts costs = costsOf(definition.filter, rows);
-    if (costs.split >= costs.vectors) {
-        return false;
+    if (!pays(definition.filter, rows, parts)) {
+        return kNone;
     }
     // Last, because it reads the weights.
-    return arguments.constants.holds(AreTameColumns{.filter = definition.filter,
-                                                    .weights = constantOf<float>(arguments, 1),
-                                                    .bias = constantOf<float>(arguments, 2)});
+    HALYARD_ASSIGN_OR_RETURN(const bool areTame, arguments.constants.holds(AreTameColumns{
+                                                         .filter = definition.filter,
+                                                         .weights = weights,
+                                                         .bias = constantOf<float>(arguments, 2)}));
+    return areTame ? std::optional(parts) : kNone;
 }
 
 Result<std::unique_ptr<const StepKernel>> compileSplitProduct(ProductDefinition definition,
                                                               const KernelArguments& arguments,
                                                               const SplitMatmul& form,
+                                                              SplitParts parts,
                                                               std::string_view set) {
     HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
                              arguments.constants.add(PackedSplitProduct{
                                      .filter = withoutGaps(definition.filter, kSplitDepth),
+                                     .parts = parts.right,
                                      .weights = constantOf<float>(arguments, 1),
                                      .bias = constantOf<float>(arguments, 2)}));
     return std::unique_ptr<const StepKernel>(
-            std::make_unique<SplitProductKernel>(form, set, std::move(definition), packed));
+            std::make_unique<SplitProductKernel>(form, parts, set, std::move(definition), packed));
 }
 
 }  // namespace halyard::engine::cpu

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "engine/backends/cpu/products/product_definition.h"
@@ -16,22 +17,18 @@
 
 namespace halyard::engine::cpu {
 
-// Whether results may be as rough as such products are, weights and biases are tame and tiles are
-// the faster form of the node: not where nobody knows yet how many rows there are.
-Result<bool> paysAsSplit(const ProductDefinition& definition, const KernelArguments& arguments);
+// The parts by which the node is computed; none where vectors are the faster form of it, nobody
+// knows yet how many rows there are, weights or biases are not tame, or results may not be as rough
+// as those of the parts are.
+Result<std::optional<SplitParts>> splitPartsOf(const ProductDefinition& definition,
+                                               const KernelArguments& arguments);
 
-// What an estimate says of a product of that many rows: cycles that it takes by tiles of parts, and
-// by vectors of floats.
-struct ProductCosts {
-    int64_t split = 0;
-    int64_t vectors = 0;
-};
-ProductCosts costsOf(const ProductFilter& filter, int64_t rows);
-
-// `set` is what the form is called by.
+// `set` is what the form is called by. Where `parts` has one of the right matrix, the weights are
+// bfloat16.
 Result<std::unique_ptr<const StepKernel>> compileSplitProduct(ProductDefinition definition,
                                                               const KernelArguments& arguments,
                                                               const SplitMatmul& form,
+                                                              SplitParts parts,
                                                               std::string_view set);
 
 }  // namespace halyard::engine::cpu
