@@ -47,7 +47,8 @@ class CpuAcc : public Backend {
         return compileStepwise(
                 arguments,
                 [set = mSet](const KernelArguments& own) { return compileNode(own, set); },
-                cpu::findFusions(*arguments.graph, arguments.piece, arguments.options, mSet));
+                cpu::findFusions(*arguments.graph, arguments.piece, arguments.options, mSet,
+                                 arguments.threads->threadCount()));
     }
 
   private:

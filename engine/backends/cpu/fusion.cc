@@ -68,7 +68,7 @@ std::optional<FusedStep> blockFrom(const Graph& graph, const Piece& piece,
 // that pays.
 std::optional<FusedStep> expandedFrom(const Graph& graph, const Piece& piece,
                                       const PieceReaders& readers, size_t expansion,
-                                      InstructionSet set) {
+                                      InstructionSet set, size_t threads) {
     const auto after = [&](size_t node) {
         return readers.onlyReader(graph.node(piece.nodes[node]).outputs[0]);
     };
@@ -81,7 +81,7 @@ std::optional<FusedStep> expandedFrom(const Graph& graph, const Piece& piece,
     if (!next.has_value() || !paysByChannels(graph,
                                              {.expansion = graph.node(piece.nodes[expansion]),
                                               .depthwise = graph.node(piece.nodes[*next])},
-                                             set)) {
+                                             set, threads)) {
         return std::nullopt;
     }
     nodes.push_back(*next);
@@ -110,7 +110,8 @@ std::optional<FusedStep> scaledFrom(const Graph& graph, const Piece& piece,
 }  // namespace
 
 std::vector<FusedStep> findFusions(const Graph& graph, const Piece& piece,
-                                   const CompileOptions& options, InstructionSet set) {
+                                   const CompileOptions& options, InstructionSet set,
+                                   size_t threads) {
     const PieceReaders readers(graph, piece);
     // Else products may be faster in parts of float16's precision, which take rows as they are.
     const bool isStrict = !options.fastMath && !graph.relaxedFloat();
@@ -121,8 +122,9 @@ std::vector<FusedStep> findFusions(const Graph& graph, const Piece& piece,
         std::optional<FusedStep> block;
         if (!taken[i] && hasEpilogue(graph, first)) {
             block = blockFrom(graph, piece, readers, i, set);
-            if (!block.has_value() && isStrict) {
-                block = expandedFrom(graph, piece, readers, i, set);
+            const bool isFloat = graph.tensor(first.inputs[0]).type.type == DataType::FLOAT32;
+            if (!block.has_value() && (isStrict || !isFloat)) {
+                block = expandedFrom(graph, piece, readers, i, set, threads);
             }
             if (!block.has_value()) {
                 block = FusedStep{.nodes = {i}};

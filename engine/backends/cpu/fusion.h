@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "engine/backends/cpu/vectors/instruction_set.h"
@@ -16,8 +17,9 @@ namespace halyard::engine::cpu {
 // Inverted residual blocks and depthwise convolutions with their expansions where that pays,
 // convolutions and fully connected layers, and scales of the channels that a convolution by one
 // pixel reads with that; each with the additions and activations after them, where nobody else
-// reads what lies in between.
+// reads what lies in between. `threads`: as many as may ever compute them.
 std::vector<FusedStep> findFusions(const Graph& graph, const Piece& piece,
-                                   const CompileOptions& options, InstructionSet set);
+                                   const CompileOptions& options, InstructionSet set,
+                                   size_t threads);
 
 }  // namespace halyard::engine::cpu

@@ -36,7 +36,8 @@ class ProductsAlone final : public Backend {
             const CompileArguments& arguments) const override {
         return compileStepwise(
                 arguments, [this](const KernelArguments& own) { return compileNode(own); },
-                cpu::findFusions(*arguments.graph, arguments.piece, arguments.options, mSet));
+                cpu::findFusions(*arguments.graph, arguments.piece, arguments.options, mSet,
+                                 arguments.threads->threadCount()));
     }
 
   private:

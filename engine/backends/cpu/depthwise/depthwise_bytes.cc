@@ -53,11 +53,13 @@ class ShapedQuantizedDepthwise final : public UnitKernel {
             mLines.widen(line.x, strip, line.window, [](uint8_t value) { return value; });
             line.x = strip;
         }
+        line.xPixel = line.window.channels;
         line.padding = padding;
         line.taps = reinterpret_cast<const uint8_t**>(memory + mTaps);
         line.flip = mFlip;
         line.panels = mPanels.in(call.constants()).data();
         line.y = call.output(0).as<uint8_t>() + mLines.lineOf(unit) * mLines.outputLine();
+        line.yPixel = line.window.channels;
         line.zeroPoint = mZeroPoint;
         line.low = mRange.low;
         line.high = mRange.high;
@@ -83,6 +85,7 @@ class ShapedQuantizedDepthwise final : public UnitKernel {
 struct PackedQuantizedDepthwise {
     InstructionSet set = InstructionSet::PORTABLE;
     bool signedBytes = false;  // the form for such weights
+    bool blocksOverlap = true;
     int64_t channels = 0;
     int64_t filterH = 1;
     int64_t filterW = 1;
@@ -96,8 +99,8 @@ struct PackedQuantizedDepthwise {
     float outputScale = 0.0F;
 
     static constexpr std::string_view kName = "depthwise of bytes";
-    HALYARD_FIELDS(set, signedBytes, channels, filterH, filterW, weights, isSigned, weightsZero,
-                   bias, xScale, xZero, weightScales, outputScale)
+    HALYARD_FIELDS(set, signedBytes, blocksOverlap, channels, filterH, filterW, weights, isSigned,
+                   weightsZero, bias, xScale, xZero, weightScales, outputScale)
 
     Result<size_t> bytes() const {
         const QuantizedDepthwise& form = quantizedDepthwise(set, signedBytes);
@@ -109,7 +112,7 @@ struct PackedQuantizedDepthwise {
         std::byte* panel = bytes.data();
         for (int64_t index = 0; index < form.blocks(channels); ++index) {
             HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-            const DepthwiseBlock block = form.block(index, channels);
+            const DepthwiseBlock block = form.block(index, channels, blocksOverlap);
             for (int64_t pixel = 0; pixel < form.lanes; pixel += block.part) {
                 for (int64_t channel = 0; channel < block.channels; ++channel) {
                     packChannel(form, panel, block.channel + channel, form.laneOf(pixel + channel));
@@ -182,34 +185,46 @@ class QuantizedDepthwiseKernel final : public StepKernel {
 
 }  // namespace
 
-Result<std::unique_ptr<const StepKernel>> compileQuantizedDepthwise(
-        const DepthwiseDefinition& definition, const KernelArguments& arguments,
-        InstructionSet set) {
+const QuantizedDepthwise& quantizedDepthwiseOf(const KernelArguments& arguments,
+                                               InstructionSet set) {
+    const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
+    const TensorType& weights = typeOf(arguments, arguments.node.inputs[1]);
+    return quantizedDepthwise(set, byteZerosOf(x, weights, false).weights == 0);
+}
+
+Result<PackedConstant> packQuantizedDepthwise(InstructionSet set,
+                                              const DepthwiseDefinition& definition,
+                                              bool blocksOverlap,
+                                              const KernelArguments& arguments) {
     const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
     const TensorType& weights = typeOf(arguments, arguments.node.inputs[1]);
     const ByteZeros zeros = byteZerosOf(x, weights, false);
     const bool isSigned = weights.type != DataType::QUANT8_ASYMM;
-    // Unsigned weights around 128 are signed ones as well.
-    const QuantizedDepthwise& form = quantizedDepthwise(set, zeros.weights == 0);
-    HALYARD_ASSIGN_OR_RETURN(
-            const PackedConstant packed,
-            arguments.constants.add(PackedQuantizedDepthwise{
-                    .set = set,
-                    .signedBytes = zeros.weights == 0,
-                    .channels = definition.channels,
-                    .filterH = definition.filterH,
-                    .filterW = definition.filterW,
-                    .weights = constantOf<uint8_t>(arguments, 1),
-                    .isSigned = isSigned,
-                    .weightsZero = zeros.weights + (isSigned ? 0 : 128),
-                    .bias = constantOf<int32_t>(arguments, 2),
-                    .xScale = x.quantization.scale,
-                    .xZero = zeros.x - form.moved,
-                    .weightScales = WeightScales(weights.quantization),
-                    .outputScale =
-                            typeOf(arguments, arguments.node.outputs[0]).quantization.scale}));
-    return std::unique_ptr<const StepKernel>(
-            std::make_unique<QuantizedDepthwiseKernel>(form, set, definition, packed));
+    return arguments.constants.add(PackedQuantizedDepthwise{
+            .set = set,
+            // Unsigned weights around 128 are signed ones as well.
+            .signedBytes = zeros.weights == 0,
+            .blocksOverlap = blocksOverlap,
+            .channels = definition.channels,
+            .filterH = definition.filterH,
+            .filterW = definition.filterW,
+            .weights = constantOf<uint8_t>(arguments, 1),
+            .isSigned = isSigned,
+            .weightsZero = zeros.weights + (isSigned ? 0 : 128),
+            .bias = constantOf<int32_t>(arguments, 2),
+            .xScale = x.quantization.scale,
+            .xZero = zeros.x - quantizedDepthwiseOf(arguments, set).moved,
+            .weightScales = WeightScales(weights.quantization),
+            .outputScale = typeOf(arguments, arguments.node.outputs[0]).quantization.scale});
+}
+
+Result<std::unique_ptr<const StepKernel>> compileQuantizedDepthwise(
+        const DepthwiseDefinition& definition, const KernelArguments& arguments,
+        InstructionSet set) {
+    HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
+                             packQuantizedDepthwise(set, definition, true, arguments));
+    return std::unique_ptr<const StepKernel>(std::make_unique<QuantizedDepthwiseKernel>(
+            quantizedDepthwiseOf(arguments, set), set, definition, packed));
 }
 
 }  // namespace halyard::engine::cpu

@@ -103,9 +103,12 @@ struct QuantizedDepthwiseLine {
     // For what lies beside the input: as many bytes as there are channels, all of the zero point.
     const uint8_t* padding = nullptr;
     const uint8_t** taps = nullptr;  // room for one address per tap
+    ptrdiff_t xPixel = 0;            // bytes from a pixel to the next
     uint8_t flip = 0;                // 0x80: x is signed
     const std::byte* panels = nullptr;
-    uint8_t* y = nullptr;   // signed or unsigned bytes, as the zero point and the bounds have it
+    bool blocksOverlap = true;  // as when they were packed
+    uint8_t* y = nullptr;  // signed or unsigned bytes, as the zero point and the bounds have it
+    ptrdiff_t yPixel = 0;
     int32_t zeroPoint = 0;  // of the output
     int32_t low = 0;
     int32_t high = 0;
@@ -144,16 +147,16 @@ struct QuantizedDepthwise {
         return byColumns ? column * groups(filterH, 1) * group + line : line * filterW + column;
     }
     int64_t blocks(int64_t channels) const { return (channels + lanes - 1) / lanes; }
-    // The last block of a picture may have channels of the one before as well, so that a pixel has
-    // all of its part's lanes.
-    DepthwiseBlock block(int64_t index, int64_t channels) const {
+    // Where blocks overlap, the last one may have channels of the one before as well, so that a
+    // pixel has all of its part's lanes.
+    DepthwiseBlock block(int64_t index, int64_t channels, bool overlap) const {
         const int64_t first = index * lanes;
         const int64_t left = channels - first;
         DepthwiseBlock block = {.channel = first, .channels = std::min(left, lanes), .part = lanes};
         while (block.part > part && block.part / 2 >= left) {
             block.part /= 2;
         }
-        if (part < lanes && block.channels < block.part && channels >= block.part) {
+        if (overlap && part < lanes && block.channels < block.part && channels >= block.part) {
             block.channel = channels - block.part;
             block.channels = block.part;
         }

@@ -101,8 +101,15 @@ DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments);
 Result<PackedConstant> packFloatDepthwise(InstructionSet set, const DepthwiseDefinition& definition,
                                           const KernelArguments& arguments);
 
-// Whether the windows of such a node may reach zeros around the picture: its weights are floats,
-// all of them finite.
+// The same of bytes, and the form that reads what is packed.
+Result<PackedConstant> packQuantizedDepthwise(InstructionSet set,
+                                              const DepthwiseDefinition& definition,
+                                              bool blocksOverlap, const KernelArguments& arguments);
+const QuantizedDepthwise& quantizedDepthwiseOf(const KernelArguments& arguments,
+                                               InstructionSet set);
+
+// Whether the windows of a node of floats may reach zeros around the picture: its weights are
+// floats, all of them finite.
 Result<bool> mayPadDepthwise(const DepthwiseDefinition& definition,
                              const KernelArguments& arguments);
 

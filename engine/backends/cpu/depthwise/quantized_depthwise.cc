@@ -175,7 +175,7 @@ void findTaps(const QuantizedDepthwiseLine& line, int64_t pixel) {
         for (int64_t j = 0; j < window.filterW; ++j) {
             const int64_t at = start + j * window.dilationW;
             *tap++ = rowIsThere && at >= 0 && at < window.inputW
-                             ? line.x + i * window.row + at * window.channels
+                             ? line.x + i * window.row + at * line.xPixel
                              : line.padding;
         }
     }
@@ -194,7 +194,8 @@ void compute(const QuantizedDepthwiseLine& line) {
     if constexpr (std::is_same_v<Taps, VnniTaps>) {
         if (const VnniTaps::LineKernel kernel = VnniTaps::kernelOf(window); kernel != nullptr) {
             for (int64_t index = 0; index < blocks; ++index) {
-                kernel(line, line.panels + index * panelBytes, form.block(index, window.channels));
+                kernel(line, line.panels + index * panelBytes,
+                       form.block(index, window.channels, line.blocksOverlap));
             }
             return;
         }
@@ -204,8 +205,8 @@ void compute(const QuantizedDepthwiseLine& line) {
     const auto computePixel = [&](int64_t pixel, ptrdiff_t shift) {
         for (int64_t index = 0; index < blocks; ++index) {
             Taps::computePixel(line, line.panels + index * panelBytes,
-                               form.block(index, window.channels), shift,
-                               line.y + pixel * window.channels);
+                               form.block(index, window.channels, line.blocksOverlap), shift,
+                               line.y + pixel * line.yPixel);
         }
     };
     const auto computeEach = [&](int64_t begin, int64_t end) {
@@ -222,7 +223,7 @@ void compute(const QuantizedDepthwiseLine& line) {
     computeEach(window.firstPixel, inner.first);
     if (inner.first < inner.end) {
         findTaps(line, inner.first);
-        const ptrdiff_t step = window.strideW * window.channels;
+        const ptrdiff_t step = window.strideW * line.xPixel;
         for (int64_t pixel = inner.first; pixel < inner.end; ++pixel) {
             computePixel(pixel, (pixel - inner.first) * step);
         }

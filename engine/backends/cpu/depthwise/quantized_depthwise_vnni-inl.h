@@ -187,8 +187,8 @@ struct VnniTaps {
             const DepthwiseWindow& window = line.window;
             for (int64_t i = 0; i < kSide; ++i) {
                 const bool isThere = i >= window.firstRow && i < window.endRow;
-                mSteps[i] = isThere ? window.channels : 0;
-                mLines[i] = isThere ? line.x + i * window.row + mColumn * window.channels + channel
+                mSteps[i] = isThere ? line.xPixel : 0;
+                mLines[i] = isThere ? line.x + i * window.row + mColumn * line.xPixel + channel
                                     : line.padding + channel;
             }
         }
@@ -362,9 +362,9 @@ struct VnniTaps {
         if (count <= 0) {
             return;
         }
-        const ptrdiff_t yStep = line.window.channels;
+        const ptrdiff_t yStep = line.yPixel;
         using Pixels = Beside<kPixels, kWhole>;
-        const Pixels pixels(line.flip, at.channels, count * kStride * yStep, count * yStep);
+        const Pixels pixels(line.flip, at.channels, count * kStride * line.xPixel, count * yStep);
         const Block block(line, panel);
         const Columns<kSide, Pixels> columns(line, pixels, at.channel, pixel);
         uint8_t* const y = line.y + pixel * yStep + at.channel;

@@ -103,7 +103,8 @@ Result<std::unique_ptr<const StepKernel>> compileProduct(const ProductNode& node
         return compileFloatProduct(std::move(definition), arguments, set);
     }
     const TileMatmul* const tiles = tileMatmul(set);
-    return tiles != nullptr && fitsTiles(arguments) && paysAsTiles(definition, arguments)
+    return tiles != nullptr && fitsTiles(arguments.graph, whole) &&
+                           paysAsTiles(definition.filter, typeOf(arguments, whole.outputs[0]).shape)
                    ? compileTileProduct(std::move(definition), arguments, *tiles, toString(set))
                    : compileQuantizedProduct(std::move(definition), arguments, set);
 }

@@ -210,10 +210,10 @@ class TileProductKernel final : public StepKernel {
 
 }  // namespace
 
-bool fitsTiles(const KernelArguments& arguments) {
-    const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
-    const TensorType& output = typeOf(arguments, arguments.node.outputs[0]);
-    const Quantization& weights = typeOf(arguments, arguments.node.inputs[1]).quantization;
+bool fitsTiles(const Graph& graph, const Node& node) {
+    const TensorType& x = graph.tensor(node.inputs[0]).type;
+    const TensorType& output = graph.tensor(node.outputs[0]).type;
+    const Quantization& weights = graph.tensor(node.inputs[1]).type.quantization;
     const auto isSmall = [&](float scale) {
         return multiplier(x.quantization.scale, scale, output.quantization.scale) <=
                kMostTileMultiplier;
@@ -223,12 +223,10 @@ bool fitsTiles(const KernelArguments& arguments) {
                                              : std::ranges::all_of(weights.channelScales, isSmall));
 }
 
-bool paysAsTiles(const ProductDefinition& definition, const KernelArguments& arguments) {
-    const Shape& output = typeOf(arguments, arguments.node.outputs[0]).shape;
+bool paysAsTiles(const ProductFilter& filter, const Shape& output) {
     if (!output.isFullyKnown()) {
         return false;
     }
-    const ProductFilter& filter = definition.filter;
     const int64_t columns = filter.groupChannels();
     int64_t rows = 1;
     for (size_t axis = 0; axis + 1 < output.rank(); ++axis) {

@@ -16,11 +16,11 @@ namespace halyard::engine::cpu {
 
 // Whether tiles can compute the node: its results are of its input's type, and no multiplier is
 // more than kMostTileMultiplier.
-bool fitsTiles(const KernelArguments& arguments);
+bool fitsTiles(const Graph& graph, const Node& node);
 
-// Whether tiles are the faster form of the node: not where most of each would stay empty, or where
-// nobody knows yet how many rows there are.
-bool paysAsTiles(const ProductDefinition& definition, const KernelArguments& arguments);
+// Whether tiles are the faster form of a node with that output: not where most of each would stay
+// empty, or where nobody knows yet how many rows there are.
+bool paysAsTiles(const ProductFilter& filter, const Shape& output);
 
 // Takes what fitsTiles(). `set` is what the form is called by.
 Result<std::unique_ptr<const StepKernel>> compileTileProduct(ProductDefinition definition,

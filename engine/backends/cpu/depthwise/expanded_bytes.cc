@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/backends/cpu/depthwise/depthwise_line.h"
+#include "engine/backends/cpu/depthwise/depthwise_lines.h"
+#include "engine/backends/cpu/depthwise/expanded_depthwise.h"
+#include "engine/backends/cpu/products/epilogue.h"
+#include "engine/backends/cpu/products/product_definition.h"
+#include "engine/backends/cpu/products/quantized_weights.h"
+#include "engine/backends/cpu/products/tile_product.h"
+#include "engine/backends/cpu/products/weights.h"
+#include "engine/backends/cpu/unit_kernel.h"
+#include "engine/numerics/activation_range.h"
+
+namespace halyard::engine::cpu {
+namespace {
+
+// Of rows that are copied at a time.
+constexpr int64_t kCopyBytes = int64_t{64} << 10;
+
+// Measured: what an element of the expanded picture takes to become a byte is as long as 200
+// multiply-adds of tiles, and a multiply-add of the depthwise convolution as long as 26.
+constexpr ExpandedCosts kCosts = {.lanes = kTileGroupColumns,
+                                  .tileLanes = kTileGroupColumns,
+                                  .elementBytes = 1,
+                                  .element = 200,
+                                  .depthwise = 26,
+                                  .unit = int64_t{1} << 20,
+                                  .mostTime = int64_t{1} << 30};
+
+// How the results of one of the nodes are made bytes.
+struct ByteResult {
+    int32_t zeroPoint = 0;
+    QuantizedRange range;
+
+    static ByteResult of(Activation activation, const TensorType& output) {
+        return {.zeroPoint = output.quantization.zeroPoint, .range = rangeOf(activation, output)};
+    }
+};
+
+struct Definition {
+    int64_t depth = 0;  // of the panels
+    ByteZeros zeros;
+    bool isSigned = false;
+    ByteResult expanded;
+    Epilogue between;
+    uint8_t padding = 0;
+    DepthwiseDefinition depthwise;
+    ByteResult result;
+    PackedConstant expansionPanels, depthwisePanels;
+    Epilogue epilogue;
+};
+
+class ShapedExpandedBytes final : public UnitKernel {
+  public:
+    ShapedExpandedBytes(const TileMatmul& product, const QuantizedDepthwise& depthwise,
+                        const Definition& definition, const ExpandedPicture& picture,
+                        const ExpandedCut& cut)
+        : mProduct(product),
+          mDepthwise(depthwise),
+          mDefinition(definition),
+          mPicture(picture),
+          mCut(cut) {}
+
+    Status create(size_t threads) {
+        const ExpandedPicture& p = mPicture;
+        const auto bytes = [](int64_t count) { return static_cast<size_t>(count); };
+        HALYARD_ASSIGN_OR_RETURN(mExpanded, mMemory.add(bytes(mCut.length(p)), 1));
+        HALYARD_ASSIGN_OR_RETURN(mPadding, mMemory.add(bytes(mCut.channels), 1));
+        HALYARD_ASSIGN_OR_RETURN(mTaps,
+                                 mMemory.add(bytes(p.side * p.side), sizeof(const uint8_t*)));
+        HALYARD_ASSIGN_OR_RETURN(
+                mTiles, mMemory.add(bytes(tileMemoryBytes(mostRows(), mDefinition.depth, 1)), 1));
+        return finish(mCut.units(p), mCut.operations(p), threads);
+    }
+
+  private:
+    // Rows that are copied at a time, where they are.
+    int64_t mostRows() const {
+        const int64_t pairs = kCopyBytes / mDefinition.depth / (2 * kTileRows);
+        return std::max<int64_t>(pairs, 1) * 2 * kTileRows;
+    }
+
+    void compute(const KernelCall& call, int64_t index, std::byte* memory) const override {
+        const ExpandedUnit unit = mCut.unit(mPicture, index);
+        expand(call, unit, memory);
+        filter(call, unit, memory);
+        const ExpandedPicture& p = mPicture;
+        mDefinition.epilogue.apply(call, {.begin = outputOffset(unit),
+                                          .rows = unit.lines * p.outputWidth,
+                                          .row = p.channels,
+                                          .columns = unit.channels});
+    }
+
+    ptrdiff_t outputOffset(const ExpandedUnit& unit) const {
+        const ExpandedPicture& p = mPicture;
+        return (unit.batch * p.outputHeight + unit.line) * p.outputWidth * p.channels +
+               unit.channel;
+    }
+
+    void expand(const KernelCall& call, const ExpandedUnit& unit, std::byte* memory) const {
+        static constexpr ptrdiff_t kRun[] = {0};
+        const ExpandedPicture& p = mPicture;
+        const ReachedPart part = ReachedPart::of(p, mCut, unit);
+        auto* const to = reinterpret_cast<uint8_t*>(memory + mExpanded);
+        part.pad(p, mCut, unit, to, mDefinition.padding);
+        if (part.empty()) {
+            return;
+        }
+        const int64_t lines = part.endLine - part.firstLine;
+        TileBlock block;
+        block.matrix = {
+                .a = call.input(0).as<uint8_t>() +
+                     (unit.batch * p.height + part.line) * p.width * p.depth,
+                .aLine = p.width * p.depth,
+                .aRow = p.depth,
+                .runs = kRun,
+                .runLength = p.depth,
+                .lines = lines,
+                .rows = part.pixels,
+                .panels = mDefinition.expansionPanels.in(call.constants()).data() +
+                          unit.channel / kTileColumns * kTilePanels.panelBytes(mDefinition.depth),
+                .columns = unit.channels,
+                .c = to + part.offset,
+                .cLine = part.lineLength,
+                .cRow = mCut.channels,
+                .zeroPoint = mDefinition.expanded.zeroPoint,
+                .low = mDefinition.expanded.range.low,
+                .high = mDefinition.expanded.range.high,
+                .weightsZero = mDefinition.zeros.weights};
+        block.signedLeft = mDefinition.isSigned;
+        block.depth = mDefinition.depth;
+        block.memory = memory + mTiles;
+        const bool inPlace = p.depth % kTileDepth == 0 && lines * part.pixels >= kTileRows;
+        block.rowsAtOnce = inPlace ? 0 : mostRows();
+        mProduct.compute(block);
+        if (!mDefinition.between.empty()) {
+            for (int64_t line = 0; line < lines; ++line) {
+                mDefinition.between.applyTo(
+                        reinterpret_cast<std::byte*>(to + part.offset + line * part.lineLength),
+                        part.pixels * mCut.channels);
+            }
+        }
+    }
+
+    // The part has its padding, so that all windows lie in it.
+    void filter(const KernelCall& call, const ExpandedUnit& unit, std::byte* memory) const {
+        const ExpandedPicture& p = mPicture;
+        auto* const padding = reinterpret_cast<uint8_t*>(memory + mPadding);
+        std::fill_n(padding, mCut.channels, mDefinition.padding);
+        const int64_t lineLength = p.reachedPixels() * mCut.channels;
+        QuantizedDepthwiseLine line = {
+                .window = {.filterH = p.side,
+                           .filterW = p.side,
+                           .firstRow = 0,
+                           .endRow = p.side,
+                           .row = lineLength,
+                           .column = mCut.channels,
+                           .strideW = p.strideW,
+                           .inputW = p.reachedPixels(),
+                           .outputW = p.outputWidth,
+                           .endPixel = p.outputWidth,
+                           .channels = unit.channels},
+                .x = reinterpret_cast<const uint8_t*>(memory + mExpanded),
+                .padding = padding,
+                .taps = reinterpret_cast<const uint8_t**>(memory + mTaps),
+                .xPixel = mCut.channels,
+                .flip = static_cast<uint8_t>(mDefinition.isSigned ? 0x80 : 0),
+                .panels = mDefinition.depthwisePanels.in(call.constants()).data() +
+                          unit.channel / mDepthwise.lanes * mDepthwise.panelBytes(p.side, p.side),
+                .blocksOverlap = false,
+                .y = call.output(0).as<uint8_t>() + outputOffset(unit),
+                .yPixel = p.channels,
+                .zeroPoint = mDefinition.result.zeroPoint,
+                .low = mDefinition.result.range.low,
+                .high = mDefinition.result.range.high};
+        for (int64_t i = 0; i < unit.lines; ++i) {
+            mDepthwise.compute(line);
+            line.x += p.strideH * lineLength;
+            line.y += p.outputWidth * p.channels;
+        }
+    }
+
+    const TileMatmul& mProduct;
+    const QuantizedDepthwise& mDepthwise;
+    const Definition& mDefinition;  // of the kernel that made this one
+    const ExpandedPicture mPicture;
+    const ExpandedCut mCut;
+    size_t mExpanded = 0;
+    size_t mPadding = 0;
+    size_t mTaps = 0;
+    size_t mTiles = 0;
+};
+
+class ExpandedBytes final : public StepKernel {
+  public:
+    ExpandedBytes(const TileMatmul& product, const QuantizedDepthwise& depthwise,
+                  InstructionSet set, Definition definition)
+        : mProduct(product),
+          mDepthwise(depthwise),
+          mDefinition(std::move(definition)),
+          mName("acc::expanded_depthwise_8bit " + std::string(product.tile) + " " +
+                std::string(toString(set)) + mDefinition.between.name() +
+                mDefinition.epilogue.name()) {}
+
+    std::string_view name() const override { return mName; }
+
+    Result<std::shared_ptr<const ShapedKernel>> specialize(const StepTypes& types) const override {
+        return unlessEmpty(types, [&] { return make(types); });
+    }
+
+  private:
+    Result<std::shared_ptr<const ShapedExpandedBytes>> make(const StepTypes& types) const {
+        HALYARD_ASSIGN_OR_RETURN(
+                const ExpandedPicture picture,
+                ExpandedPicture::of(types.inputs[0]->shape, types.outputs[0]->shape,
+                                    mDefinition.depthwise.node.window,
+                                    mDefinition.depthwise.filterH));
+        const size_t threads = mDefinition.depthwise.threads;
+        auto kernel = std::make_shared<ShapedExpandedBytes>(
+                mProduct, mDepthwise, mDefinition, picture,
+                ExpandedCut::best(picture, kCosts, static_cast<int64_t>(threads)));
+        HALYARD_RETURN_IF_ERROR(kernel->create(threads));
+        return std::shared_ptr<const ShapedExpandedBytes>(std::move(kernel));
+    }
+
+    const TileMatmul& mProduct;
+    const QuantizedDepthwise& mDepthwise;
+    const Definition mDefinition;
+    const std::string mName;
+};
+
+}  // namespace
+
+bool bytesPayByChannels(const Graph& graph, const ExpandedDepthwise& nodes,
+                        const ExpandedPicture& picture, InstructionSet set, size_t threads) {
+    // Measured at 1 to 16 threads. What is gained is a phase, and that the expanded picture does
+    // not go from core to core; but all units of some lines read the same rows. So it takes
+    // threads, blocks of channels that are whole, and about as many units as threads; windows that
+    // lie apart leave little to gain.
+    constexpr size_t kFewestThreads = 4;
+    const ExpandedCut cut = ExpandedCut::best(picture, kCosts, static_cast<int64_t>(threads));
+    if (threads < kFewestThreads || picture.channels % kTileGroupColumns != 0 ||
+        picture.strideH != 1 || picture.strideW != 1 ||
+        cut.units(picture) * 4 < static_cast<int64_t>(threads) * 3) {
+        return false;
+    }
+    const auto typeOfInput = [&](const Node& node, size_t input) -> const TensorType& {
+        return graph.tensor(node.inputs[input]).type;
+    };
+    const auto* expansion = std::get_if<Conv2d>(&nodes.expansion.descriptor);
+    if (tileMatmul(set) == nullptr || !fitsTiles(graph, nodes.expansion) ||
+        typeOfInput(nodes.depthwise, 0).type != typeOfInput(nodes.expansion, 0).type ||
+        graph.tensor(nodes.depthwise.outputs[0]).type.type !=
+                typeOfInput(nodes.depthwise, 0).type) {
+        return false;
+    }
+    const ProductNode product = {.window = &expansion->window};
+    const ProductFilter filter =
+            filterOf(product, typeOfInput(nodes.expansion, 1).shape, kTilePanels.depthGroup);
+    return paysAsTiles(filter, graph.tensor(nodes.expansion.outputs[0]).type.shape) &&
+           ExpandedCut::pays(picture, kCosts);
+}
+
+Result<std::unique_ptr<const StepKernel>> compileExpandedBytes(const KernelArguments& arguments,
+                                                               const TileMatmul& form,
+                                                               InstructionSet set) {
+    const Graph& graph = arguments.graph;
+    const bool activates = arguments.others[0]->kind() == NodeKind::Activate;
+    const Node& last = *arguments.others[activates ? 1 : 0];
+    const KernelArguments first = argumentsOf(arguments, arguments.node);
+    const KernelArguments second = argumentsOf(arguments, last);
+    const auto& expansion = *std::get_if<Conv2d>(&arguments.node.descriptor);
+    const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
+    const TensorType& wide = typeOf(arguments, last.inputs[0]);
+    const ProductFilter filter = withoutGaps(
+            productDefinition({.window = &expansion.window, .activation = expansion.activation},
+                              first, kTilePanels.depthGroup)
+                    .filter,
+            kTileDepth);
+    Definition definition;
+    definition.depth = filter.paddedDepth();
+    definition.isSigned = x.type == DataType::QUANT8_ASYMM_SIGNED;
+    definition.zeros =
+            byteZerosOf(x, typeOf(arguments, arguments.node.inputs[1]), definition.isSigned);
+    definition.expanded =
+            ByteResult::of(expansion.activation, typeOf(arguments, arguments.node.outputs[0]));
+    definition.padding = static_cast<uint8_t>(wide.quantization.zeroPoint);
+    definition.depthwise = depthwiseDefinition(second);
+    definition.result = ByteResult::of(definition.depthwise.node.activation,
+                                       typeOf(arguments, last.outputs[0]));
+    HALYARD_ASSIGN_OR_RETURN(definition.expansionPanels,
+                             packQuantizedProduct(kTilePanels, filter, definition.zeros, first));
+    HALYARD_ASSIGN_OR_RETURN(definition.depthwisePanels,
+                             packQuantizedDepthwise(set, definition.depthwise, false, second));
+    size_t inputs = 1;
+    for (const Node* node : {&arguments.node, &last}) {
+        arguments.packed.push_back(node->inputs[1]);
+        arguments.packed.push_back(node->inputs[2]);
+        inputs += 2;
+    }
+    definition.between = Epilogue::of(graph, arguments.node.outputs[0],
+                                      arguments.others.subspan(0, activates ? 1 : 0), inputs, set);
+    definition.epilogue = Epilogue::of(graph, last.outputs[0],
+                                       arguments.others.subspan(activates ? 2 : 1), inputs, set);
+    return std::unique_ptr<const StepKernel>(std::make_unique<ExpandedBytes>(
+            form, quantizedDepthwiseOf(second, set), set, std::move(definition)));
+}
+
+}  // namespace halyard::engine::cpu
