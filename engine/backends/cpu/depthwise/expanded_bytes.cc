@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/depthwise/expanded_depthwise.h"
-#include "engine/backends/cpu/products/epilogue.h"
+#include "engine/backends/cpu/depthwise/expanded_kernel.h"
 #include "engine/backends/cpu/products/product_definition.h"
 #include "engine/backends/cpu/products/quantized_weights.h"
 #include "engine/backends/cpu/products/tile_product.h"
 #include "engine/backends/cpu/products/weights.h"
-#include "engine/backends/cpu/unit_kernel.h"
 #include "engine/numerics/activation_range.h"
 
 namespace halyard::engine::cpu {
@@ -41,29 +39,28 @@ struct ByteResult {
     }
 };
 
-struct Definition {
+struct Definition : ExpandedDefinition {
     int64_t depth = 0;  // of the panels
     ByteZeros zeros;
     bool isSigned = false;
     ByteResult expanded;
-    Epilogue between;
     uint8_t padding = 0;
-    DepthwiseDefinition depthwise;
     ByteResult result;
-    PackedConstant expansionPanels, depthwisePanels;
-    Epilogue epilogue;
 };
 
-class ShapedExpandedBytes final : public UnitKernel {
+struct Forms {
+    const TileMatmul& product;
+    const QuantizedDepthwise& depthwise;
+};
+
+class ExpandedBytes final : public ExpandedUnits {
   public:
-    ShapedExpandedBytes(const TileMatmul& product, const QuantizedDepthwise& depthwise,
-                        const Definition& definition, const ExpandedPicture& picture,
-                        const ExpandedCut& cut)
-        : mProduct(product),
-          mDepthwise(depthwise),
-          mDefinition(definition),
-          mPicture(picture),
-          mCut(cut) {}
+    ExpandedBytes(const Forms& forms, const Definition& definition, const ExpandedPicture& picture,
+                  const ExpandedCut& cut)
+        : ExpandedUnits(definition, picture, cut),
+          mProduct(forms.product),
+          mDepthwise(forms.depthwise),
+          mDefinition(definition) {}
 
     Status create(size_t threads) {
         const ExpandedPicture& p = mPicture;
@@ -74,34 +71,18 @@ class ShapedExpandedBytes final : public UnitKernel {
                                  mMemory.add(bytes(p.side * p.side), sizeof(const uint8_t*)));
         HALYARD_ASSIGN_OR_RETURN(
                 mTiles, mMemory.add(bytes(tileMemoryBytes(mostRows(), mDefinition.depth, 1)), 1));
-        return finish(mCut.units(p), mCut.operations(p), threads);
+        return finishUnits(threads);
     }
 
   private:
-    // Rows that are copied at a time, where they are.
+    // That are copied at a time, where they are.
     int64_t mostRows() const {
         const int64_t pairs = kCopyBytes / mDefinition.depth / (2 * kTileRows);
         return std::max<int64_t>(pairs, 1) * 2 * kTileRows;
     }
 
-    void compute(const KernelCall& call, int64_t index, std::byte* memory) const override {
-        const ExpandedUnit unit = mCut.unit(mPicture, index);
-        expand(call, unit, memory);
-        filter(call, unit, memory);
-        const ExpandedPicture& p = mPicture;
-        mDefinition.epilogue.apply(call, {.begin = outputOffset(unit),
-                                          .rows = unit.lines * p.outputWidth,
-                                          .row = p.channels,
-                                          .columns = unit.channels});
-    }
-
-    ptrdiff_t outputOffset(const ExpandedUnit& unit) const {
-        const ExpandedPicture& p = mPicture;
-        return (unit.batch * p.outputHeight + unit.line) * p.outputWidth * p.channels +
-               unit.channel;
-    }
-
-    void expand(const KernelCall& call, const ExpandedUnit& unit, std::byte* memory) const {
+    void expand(const KernelCall& call, const ExpandedUnit& unit,
+                std::byte* memory) const override {
         static constexpr ptrdiff_t kRun[] = {0};
         const ExpandedPicture& p = mPicture;
         const ReachedPart part = ReachedPart::of(p, mCut, unit);
@@ -113,8 +94,7 @@ class ShapedExpandedBytes final : public UnitKernel {
         const int64_t lines = part.endLine - part.firstLine;
         TileBlock block;
         block.matrix = {
-                .a = call.input(0).as<uint8_t>() +
-                     (unit.batch * p.height + part.line) * p.width * p.depth,
+                .a = call.input(0).as<uint8_t>() + inputOffset(unit, part),
                 .aLine = p.width * p.depth,
                 .aRow = p.depth,
                 .runs = kRun,
@@ -137,17 +117,12 @@ class ShapedExpandedBytes final : public UnitKernel {
         const bool inPlace = p.depth % kTileDepth == 0 && lines * part.pixels >= kTileRows;
         block.rowsAtOnce = inPlace ? 0 : mostRows();
         mProduct.compute(block);
-        if (!mDefinition.between.empty()) {
-            for (int64_t line = 0; line < lines; ++line) {
-                mDefinition.between.applyTo(
-                        reinterpret_cast<std::byte*>(to + part.offset + line * part.lineLength),
-                        part.pixels * mCut.channels);
-            }
-        }
+        applyBetween(part, to);
     }
 
     // The part has its padding, so that all windows lie in it.
-    void filter(const KernelCall& call, const ExpandedUnit& unit, std::byte* memory) const {
+    void filter(const KernelCall& call, const ExpandedUnit& unit,
+                std::byte* memory) const override {
         const ExpandedPicture& p = mPicture;
         auto* const padding = reinterpret_cast<uint8_t*>(memory + mPadding);
         std::fill_n(padding, mCut.channels, mDefinition.padding);
@@ -186,51 +161,11 @@ class ShapedExpandedBytes final : public UnitKernel {
 
     const TileMatmul& mProduct;
     const QuantizedDepthwise& mDepthwise;
-    const Definition& mDefinition;  // of the kernel that made this one
-    const ExpandedPicture mPicture;
-    const ExpandedCut mCut;
+    const Definition& mDefinition;
     size_t mExpanded = 0;
     size_t mPadding = 0;
     size_t mTaps = 0;
     size_t mTiles = 0;
-};
-
-class ExpandedBytes final : public StepKernel {
-  public:
-    ExpandedBytes(const TileMatmul& product, const QuantizedDepthwise& depthwise,
-                  InstructionSet set, Definition definition)
-        : mProduct(product),
-          mDepthwise(depthwise),
-          mDefinition(std::move(definition)),
-          mName("acc::expanded_depthwise_8bit " + std::string(product.tile) + " " +
-                std::string(toString(set)) + mDefinition.between.name() +
-                mDefinition.epilogue.name()) {}
-
-    std::string_view name() const override { return mName; }
-
-    Result<std::shared_ptr<const ShapedKernel>> specialize(const StepTypes& types) const override {
-        return unlessEmpty(types, [&] { return make(types); });
-    }
-
-  private:
-    Result<std::shared_ptr<const ShapedExpandedBytes>> make(const StepTypes& types) const {
-        HALYARD_ASSIGN_OR_RETURN(
-                const ExpandedPicture picture,
-                ExpandedPicture::of(types.inputs[0]->shape, types.outputs[0]->shape,
-                                    mDefinition.depthwise.node.window,
-                                    mDefinition.depthwise.filterH));
-        const size_t threads = mDefinition.depthwise.threads;
-        auto kernel = std::make_shared<ShapedExpandedBytes>(
-                mProduct, mDepthwise, mDefinition, picture,
-                ExpandedCut::best(picture, kCosts, static_cast<int64_t>(threads)));
-        HALYARD_RETURN_IF_ERROR(kernel->create(threads));
-        return std::shared_ptr<const ShapedExpandedBytes>(std::move(kernel));
-    }
-
-    const TileMatmul& mProduct;
-    const QuantizedDepthwise& mDepthwise;
-    const Definition mDefinition;
-    const std::string mName;
 };
 
 }  // namespace
@@ -268,46 +203,38 @@ bool bytesPayByChannels(const Graph& graph, const ExpandedDepthwise& nodes,
 Result<std::unique_ptr<const StepKernel>> compileExpandedBytes(const KernelArguments& arguments,
                                                                const TileMatmul& form,
                                                                InstructionSet set) {
-    const Graph& graph = arguments.graph;
-    const bool activates = arguments.others[0]->kind() == NodeKind::Activate;
-    const Node& last = *arguments.others[activates ? 1 : 0];
-    const KernelArguments first = argumentsOf(arguments, arguments.node);
-    const KernelArguments second = argumentsOf(arguments, last);
-    const auto& expansion = *std::get_if<Conv2d>(&arguments.node.descriptor);
-    const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
-    const TensorType& wide = typeOf(arguments, last.inputs[0]);
+    const ExpandedNodes nodes(arguments);
+    const KernelArguments expansion = nodes.expansion();
+    const KernelArguments depthwise = nodes.depthwise();
+    const Conv2d& convolution = nodes.convolution();
+    const TensorType& x = typeOf(expansion, expansion.node.inputs[0]);
+    const TensorType& weights = typeOf(expansion, expansion.node.inputs[1]);
     const ProductFilter filter = withoutGaps(
-            productDefinition({.window = &expansion.window, .activation = expansion.activation},
-                              first, kTilePanels.depthGroup)
-                    .filter,
+            filterOf({.window = &convolution.window}, weights.shape, kTilePanels.depthGroup),
             kTileDepth);
     Definition definition;
     definition.depth = filter.paddedDepth();
     definition.isSigned = x.type == DataType::QUANT8_ASYMM_SIGNED;
-    definition.zeros =
-            byteZerosOf(x, typeOf(arguments, arguments.node.inputs[1]), definition.isSigned);
+    definition.zeros = byteZerosOf(x, weights, definition.isSigned);
     definition.expanded =
-            ByteResult::of(expansion.activation, typeOf(arguments, arguments.node.outputs[0]));
-    definition.padding = static_cast<uint8_t>(wide.quantization.zeroPoint);
-    definition.depthwise = depthwiseDefinition(second);
+            ByteResult::of(convolution.activation, typeOf(expansion, expansion.node.outputs[0]));
+    definition.padding = static_cast<uint8_t>(
+            typeOf(depthwise, depthwise.node.inputs[0]).quantization.zeroPoint);
+    definition.depthwise = depthwiseDefinition(depthwise);
     definition.result = ByteResult::of(definition.depthwise.node.activation,
-                                       typeOf(arguments, last.outputs[0]));
-    HALYARD_ASSIGN_OR_RETURN(definition.expansionPanels,
-                             packQuantizedProduct(kTilePanels, filter, definition.zeros, first));
+                                       typeOf(depthwise, depthwise.node.outputs[0]));
+    HALYARD_ASSIGN_OR_RETURN(
+            definition.expansionPanels,
+            packQuantizedProduct(kTilePanels, filter, definition.zeros, expansion));
     HALYARD_ASSIGN_OR_RETURN(definition.depthwisePanels,
-                             packQuantizedDepthwise(set, definition.depthwise, false, second));
-    size_t inputs = 1;
-    for (const Node* node : {&arguments.node, &last}) {
-        arguments.packed.push_back(node->inputs[1]);
-        arguments.packed.push_back(node->inputs[2]);
-        inputs += 2;
-    }
-    definition.between = Epilogue::of(graph, arguments.node.outputs[0],
-                                      arguments.others.subspan(0, activates ? 1 : 0), inputs, set);
-    definition.epilogue = Epilogue::of(graph, last.outputs[0],
-                                       arguments.others.subspan(activates ? 2 : 1), inputs, set);
-    return std::unique_ptr<const StepKernel>(std::make_unique<ExpandedBytes>(
-            form, quantizedDepthwiseOf(second, set), set, std::move(definition)));
+                             packQuantizedDepthwise(set, definition.depthwise, false, depthwise));
+    nodes.notePacked();
+    definition.between = nodes.between(set);
+    definition.epilogue = nodes.epilogue(set);
+    return std::unique_ptr<const StepKernel>(
+            std::make_unique<ExpandedKernel<ExpandedBytes, Forms, Definition>>(
+                    Forms{.product = form, .depthwise = quantizedDepthwiseOf(depthwise, set)},
+                    kCosts, std::move(definition), "expanded_depthwise_8bit", set));
 }
 
 }  // namespace halyard::engine::cpu

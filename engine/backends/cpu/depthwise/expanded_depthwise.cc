@@ -32,8 +32,9 @@ bool paysByChannels(const Graph& graph, const ExpandedDepthwise& nodes, Instruct
     if (!picture.ok()) {
         return false;
     }
-    return x.type == DataType::FLOAT32 ? floatsPayByChannels(*picture, set)
-                                       : bytesPayByChannels(graph, nodes, *picture, set, threads);
+    return x.type == DataType::FLOAT32
+                   ? floatsPayByChannels(*picture, set)
+                   : isOfBytes(x.type) && bytesPayByChannels(graph, nodes, *picture, set, threads);
 }
 
 Result<std::unique_ptr<const StepKernel>> compileExpandedDepthwise(const KernelArguments& arguments,

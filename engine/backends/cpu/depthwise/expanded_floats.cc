@@ -3,18 +3,14 @@
 #include "engine/backends/cpu/depthwise/expanded_depthwise.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
-#include <variant>
 
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
-#include "engine/backends/cpu/depthwise/expanded_picture.h"
-#include "engine/backends/cpu/products/epilogue.h"
+#include "engine/backends/cpu/depthwise/expanded_kernel.h"
 #include "engine/backends/cpu/products/float_matmul.h"
 #include "engine/backends/cpu/products/product_definition.h"
 #include "engine/backends/cpu/products/weights.h"
-#include "engine/backends/cpu/unit_kernel.h"
 #include "engine/numerics/activation_range.h"
 
 namespace halyard::engine::cpu {
@@ -34,91 +30,64 @@ ExpandedCosts costsOf(const FloatMatmul& product) {
             .mostTime = kMostUnitOperations};
 }
 
-struct Definition {
-    ProductDefinition expansion;
+struct Definition : ExpandedDefinition {
     RealRange expansionRange;
-    Epilogue between;
-    DepthwiseDefinition depthwise;
     RealRange depthwiseRange;
     bool mayPad = false;  // with zeros, which any weight may be multiplied with
-    PackedConstant expansionPanels, depthwisePanels;
-    Epilogue epilogue;
 };
 
-class ShapedExpandedFloats final : public UnitKernel {
+struct Forms {
+    const FloatMatmul& product;
+    const FloatDepthwise& depthwise;
+};
+
+class ExpandedFloats final : public ExpandedUnits {
   public:
-    ShapedExpandedFloats(const FloatMatmul& product, const FloatDepthwise& depthwise,
-                         const Definition& definition, const ExpandedPicture& picture,
-                         const ExpandedCut& cut)
-        : mProduct(product),
-          mDepthwise(depthwise),
-          mDefinition(definition),
-          mPicture(picture),
-          mCut(cut) {}
+    ExpandedFloats(const Forms& forms, const Definition& definition, const ExpandedPicture& picture,
+                   const ExpandedCut& cut)
+        : ExpandedUnits(definition, picture, cut),
+          mProduct(forms.product),
+          mDepthwise(forms.depthwise),
+          mDefinition(definition) {}
 
     Status create(size_t threads) {
         HALYARD_ASSIGN_OR_RETURN(
                 mExpanded, mMemory.add(static_cast<size_t>(mCut.length(mPicture)), sizeof(float)));
-        return finish(mCut.units(mPicture), mCut.operations(mPicture), threads);
+        return finishUnits(threads);
     }
 
   private:
-    void compute(const KernelCall& call, int64_t index, std::byte* memory) const override {
-        const ExpandedUnit unit = mCut.unit(mPicture, index);
-        auto* const expanded = reinterpret_cast<float*>(memory + mExpanded);
-        expand(call, unit, expanded);
-        filter(call, unit, expanded);
-        const ExpandedPicture& p = mPicture;
-        mDefinition.epilogue.apply(call, {.begin = outputOffset(unit),
-                                          .rows = unit.lines * p.outputWidth,
-                                          .row = p.channels,
-                                          .columns = unit.channels});
-    }
-
-    ptrdiff_t outputOffset(const ExpandedUnit& unit) const {
-        const ExpandedPicture& p = mPicture;
-        return (unit.batch * p.outputHeight + unit.line) * p.outputWidth * p.channels +
-               unit.channel;
-    }
-
-    void expand(const KernelCall& call, const ExpandedUnit& unit, float* to) const {
+    void expand(const KernelCall& call, const ExpandedUnit& unit,
+                std::byte* memory) const override {
         const ExpandedPicture& p = mPicture;
         const ReachedPart part = ReachedPart::of(p, mCut, unit);
+        auto* const to = reinterpret_cast<float*>(memory + mExpanded);
         part.pad(p, mCut, unit, to, 0.0F);
         if (part.empty()) {
             return;
         }
-        float* const result = to + part.offset;
-        const int64_t lines = part.endLine - part.firstLine;
-        const FloatBlock block = {
-                .a = call.input(0).as<float>() +
-                     (unit.batch * p.height + part.line) * p.width * p.depth,
-                .aLine = p.width * p.depth,
-                .aRow = p.depth,
-                .runs = kRuns,
-                .runLength = p.depth,
-                .lines = lines,
-                .rows = part.pixels,
-                .panels = floatsOf(call, mDefinition.expansionPanels) +
-                          unit.channel / mProduct.lanes * mProduct.panelLength(p.depth),
-                .columns = unit.channels,
-                .c = result,
-                .cLine = part.lineLength,
-                .cRow = mCut.channels,
-                .low = mDefinition.expansionRange.low,
-                .high = mDefinition.expansionRange.high};
-        mProduct.compute(block);
-        if (!mDefinition.between.empty()) {
-            for (int64_t line = 0; line < lines; ++line) {
-                mDefinition.between.applyTo(
-                        reinterpret_cast<std::byte*>(result + line * part.lineLength),
-                        part.pixels * mCut.channels);
-            }
-        }
+        mProduct.compute({.a = call.input(0).as<float>() + inputOffset(unit, part),
+                          .aLine = p.width * p.depth,
+                          .aRow = p.depth,
+                          .runs = kRuns,
+                          .runLength = p.depth,
+                          .lines = part.endLine - part.firstLine,
+                          .rows = part.pixels,
+                          .panels = floatsOf(call, mDefinition.expansionPanels) +
+                                    unit.channel / mProduct.lanes * mProduct.panelLength(p.depth),
+                          .columns = unit.channels,
+                          .c = to + part.offset,
+                          .cLine = part.lineLength,
+                          .cRow = mCut.channels,
+                          .low = mDefinition.expansionRange.low,
+                          .high = mDefinition.expansionRange.high});
+        applyBetween(part, to);
     }
 
-    void filter(const KernelCall& call, const ExpandedUnit& unit, float* expanded) const {
+    void filter(const KernelCall& call, const ExpandedUnit& unit,
+                std::byte* memory) const override {
         const ExpandedPicture& p = mPicture;
+        auto* const expanded = reinterpret_cast<float*>(memory + mExpanded);
         const float* const panels = floatsOf(call, mDefinition.depthwisePanels);
         const int64_t firstBlock = unit.channel / mDepthwise.lanes;
         if (mDefinition.mayPad) {
@@ -178,48 +147,8 @@ class ShapedExpandedFloats final : public UnitKernel {
 
     const FloatMatmul& mProduct;
     const FloatDepthwise& mDepthwise;
-    const Definition& mDefinition;  // of the kernel that made this one
-    const ExpandedPicture mPicture;
-    const ExpandedCut mCut;
+    const Definition& mDefinition;
     size_t mExpanded = 0;
-};
-
-class ExpandedFloats final : public StepKernel {
-  public:
-    ExpandedFloats(const FloatMatmul& product, const FloatDepthwise& depthwise, InstructionSet set,
-                   Definition definition)
-        : mProduct(product),
-          mDepthwise(depthwise),
-          mDefinition(std::move(definition)),
-          mName("acc::expanded_depthwise_float " + std::string(product.tile) + " " +
-                std::string(toString(set)) + mDefinition.between.name() +
-                mDefinition.epilogue.name()) {}
-
-    std::string_view name() const override { return mName; }
-
-    Result<std::shared_ptr<const ShapedKernel>> specialize(const StepTypes& types) const override {
-        return unlessEmpty(types, [&] { return make(types); });
-    }
-
-  private:
-    Result<std::shared_ptr<const ShapedExpandedFloats>> make(const StepTypes& types) const {
-        HALYARD_ASSIGN_OR_RETURN(
-                const ExpandedPicture picture,
-                ExpandedPicture::of(types.inputs[0]->shape, types.outputs[0]->shape,
-                                    mDefinition.depthwise.node.window,
-                                    mDefinition.depthwise.filterH));
-        const size_t threads = mDefinition.depthwise.threads;
-        auto kernel = std::make_shared<ShapedExpandedFloats>(
-                mProduct, mDepthwise, mDefinition, picture,
-                ExpandedCut::best(picture, costsOf(mProduct), static_cast<int64_t>(threads)));
-        HALYARD_RETURN_IF_ERROR(kernel->create(threads));
-        return std::shared_ptr<const ShapedExpandedFloats>(std::move(kernel));
-    }
-
-    const FloatMatmul& mProduct;
-    const FloatDepthwise& mDepthwise;
-    const Definition mDefinition;
-    const std::string mName;
 };
 
 }  // namespace
@@ -232,37 +161,28 @@ bool floatsPayByChannels(const ExpandedPicture& picture, InstructionSet set) {
 
 Result<std::unique_ptr<const StepKernel>> compileExpandedFloats(const KernelArguments& arguments,
                                                                 InstructionSet set) {
-    const Graph& graph = arguments.graph;
-    const bool activates = arguments.others[0]->kind() == NodeKind::Activate;
-    const Node& last = *arguments.others[activates ? 1 : 0];
-    const auto& expansion = *std::get_if<Conv2d>(&arguments.node.descriptor);
+    const ExpandedNodes nodes(arguments);
+    const KernelArguments expansion = nodes.expansion();
+    const KernelArguments depthwise = nodes.depthwise();
+    const Conv2d& convolution = nodes.convolution();
     Definition definition;
-    definition.expansion =
-            productDefinition({.window = &expansion.window, .activation = expansion.activation},
-                              argumentsOf(arguments, arguments.node), 1);
-    definition.expansionRange = rangeOf(expansion.activation);
-    definition.depthwise = depthwiseDefinition(argumentsOf(arguments, last));
+    const ProductFilter filter = filterOf({.window = &convolution.window},
+                                          typeOf(expansion, expansion.node.inputs[1]).shape, 1);
+    definition.expansionRange = rangeOf(convolution.activation);
+    definition.depthwise = depthwiseDefinition(depthwise);
     definition.depthwiseRange = rangeOf(definition.depthwise.node.activation);
-    HALYARD_ASSIGN_OR_RETURN(definition.mayPad,
-                             mayPadDepthwise(definition.depthwise, argumentsOf(arguments, last)));
-    HALYARD_ASSIGN_OR_RETURN(definition.expansionPanels,
-                             packFloatProduct(set, definition.expansion.filter,
-                                              argumentsOf(arguments, arguments.node)));
-    HALYARD_ASSIGN_OR_RETURN(
-            definition.depthwisePanels,
-            packFloatDepthwise(set, definition.depthwise, argumentsOf(arguments, last)));
-    size_t inputs = 1;
-    for (const Node* node : {&arguments.node, &last}) {
-        arguments.packed.push_back(node->inputs[1]);
-        arguments.packed.push_back(node->inputs[2]);
-        inputs += 2;
-    }
-    definition.between = Epilogue::of(graph, arguments.node.outputs[0],
-                                      arguments.others.subspan(0, activates ? 1 : 0), inputs, set);
-    definition.epilogue = Epilogue::of(graph, last.outputs[0],
-                                       arguments.others.subspan(activates ? 2 : 1), inputs, set);
-    return std::unique_ptr<const StepKernel>(std::make_unique<ExpandedFloats>(
-            floatMatmul(set), floatDepthwise(set), set, std::move(definition)));
+    HALYARD_ASSIGN_OR_RETURN(definition.mayPad, mayPadDepthwise(definition.depthwise, depthwise));
+    HALYARD_ASSIGN_OR_RETURN(definition.expansionPanels, packFloatProduct(set, filter, expansion));
+    HALYARD_ASSIGN_OR_RETURN(definition.depthwisePanels,
+                             packFloatDepthwise(set, definition.depthwise, depthwise));
+    nodes.notePacked();
+    definition.between = nodes.between(set);
+    definition.epilogue = nodes.epilogue(set);
+    const FloatMatmul& product = floatMatmul(set);
+    return std::unique_ptr<const StepKernel>(
+            std::make_unique<ExpandedKernel<ExpandedFloats, Forms, Definition>>(
+                    Forms{.product = product, .depthwise = floatDepthwise(set)}, costsOf(product),
+                    std::move(definition), "expanded_depthwise_float", set));
 }
 
 }  // namespace halyard::engine::cpu
