@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "engine/backends/cpu/depthwise/expanded_picture.h"
+#include "engine/backends/cpu/elementwise/byte_types.h"
 #include "engine/backends/cpu/products/product_definition.h"
 #include "engine/backends/cpu/products/weights.h"
 #include "engine/numerics/elements.h"
