@@ -11,11 +11,15 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
+
+const FloatMatmul* floatForm();
+
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -42,9 +46,19 @@ constexpr int kVectors = 2;
 constexpr int kFewRows = 3;
 constexpr int kVectorsOfFew = 4;
 
+// A vector of columns: floats, or bfloat16.
+HWY_INLINE FloatVector loadColumns(const float* w) {
+    return hn::Load(kFloats, w);
+}
+HWY_INLINE FloatVector loadColumns(const uint16_t* w) {
+    const hn::RebindToUnsigned<Floats> words;
+    const hn::Rebind<uint16_t, Floats> halves;
+    return hn::BitCast(kFloats, hn::ShiftLeft<16>(hn::PromoteTo(words, hn::LoadU(halves, w))));
+}
+
 // The tile of kR rows in each of kL lines, and kV vectors. The last vector has `last` lanes that
 // count.
-template <int kL, int kR, int kV>
+template <int kL, int kR, int kV, typename Weight>
 HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float* panels,
                             size_t panelLength, float* c, size_t last,
                             const WeightPrefetch& prefetch) {
@@ -59,7 +73,8 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
             sums[r][v] = bias;
         }
     }
-    const float* w = panels + lanes;
+    const auto* w = reinterpret_cast<const Weight*>(panels + lanes);
+    const size_t apart = panelLength * sizeof(float) / sizeof(Weight);
     const std::byte* ahead = prefetch.ahead;
     // Three rows to a pointer, which x86 can address by the distance between them and twice that.
     constexpr int kBases = (kR + 2) / 3;
@@ -74,7 +89,7 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
             FloatVector columns[kV];
             HALYARD_UNROLL
             for (int v = 0; v < kV; ++v) {
-                columns[v] = hn::Load(kFloats, w + v * panelLength);
+                columns[v] = loadColumns(w + v * apart);
                 __builtin_prefetch(ahead + v * panelLength * sizeof(float), 0, 2);
             }
             w += lanes;
@@ -117,45 +132,50 @@ struct Tile {
     WeightPrefetch prefetch;
 };
 
-template <int kR, int kV, int kL = 1>
+template <int kR, int kV, typename Weight, int kL = 1>
 void tile(const Tile& t) {
-    computeTile<kL, kR, kV>(t.block, t.a, t.panels, t.panelLength, t.c, t.last, t.prefetch);
+    computeTile<kL, kR, kV, Weight>(t.block, t.a, t.panels, t.panelLength, t.c, t.last, t.prefetch);
 }
 
-template <int kV, int... kR>
+template <int kV, typename Weight, int... kR>
 constexpr auto tilesOf(std::integer_sequence<int, kR...> /*rows*/) {
-    return std::array{&tile<kR + 1, kV>...};
+    return std::array{&tile<kR + 1, kV, Weight>...};
 }
+
+// Of many rows weights are floats: to make them of two bytes takes time then.
+template <int kV, typename Weight>
+constexpr int kMostRows = kV == kVectorsOfFew || !std::is_same_v<Weight, float> ? kFewRows : kRows;
 
 // By the number of rows, counted from 1.
-template <int kV>
+template <int kV, typename Weight>
 constexpr auto kTiles =
-        tilesOf<kV>(std::make_integer_sequence<int, kV == kVectorsOfFew ? kFewRows : kRows>());
+        tilesOf<kV, Weight>(std::make_integer_sequence<int, kMostRows<kV, Weight>>());
 
 // The columns from `column` on, as many vectors of them as one tile has, for all rows.
-template <int kV>
+template <int kV, typename Weight>
 void computePanels(const FloatBlock& block, int64_t column, const float* panels,
                    size_t panelLength) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
     const auto last =
             static_cast<size_t>(std::min(block.columns - column - (kV - 1) * lanes, lanes));
-    constexpr int64_t kMost = kV == kVectorsOfFew ? kFewRows : kRows;
-    const bool takesLinesInPairs = kV == kVectors && block.rows == kHalf;
+    constexpr int64_t kMost = kMostRows<kV, Weight>;
+    constexpr bool kPairs = kV == kVectors && kMost == kRows;
+    const bool takesLinesInPairs = kPairs && block.rows == kHalf;
     const int64_t tiles = takesLinesInPairs ? (block.lines + 1) / 2
                                             : block.lines * ((block.rows + kMost - 1) / kMost);
     WeightPrefetch prefetch(reinterpret_cast<const std::byte*>(panels + kV * panelLength),
-                            panelLength * sizeof(float), lanes * int64_t{sizeof(float)}, tiles);
+                            panelLength * sizeof(float), lanes * int64_t{sizeof(Weight)}, tiles);
     int64_t line = 0;
     // Short lines two at a time: the columns of a step are loaded for twice as many rows.
-    if constexpr (kV == kVectors) {
+    if constexpr (kPairs) {
         for (; block.rows == kHalf && line + 2 <= block.lines; line += 2) {
-            tile<kHalf, kV, 2>({.block = block,
-                                .a = block.a + line * block.aLine,
-                                .panels = panels,
-                                .panelLength = panelLength,
-                                .c = block.c + line * block.cLine + column,
-                                .last = last,
-                                .prefetch = prefetch});
+            tile<kHalf, kV, Weight, 2>({.block = block,
+                                        .a = block.a + line * block.aLine,
+                                        .panels = panels,
+                                        .panelLength = panelLength,
+                                        .c = block.c + line * block.cLine + column,
+                                        .last = last,
+                                        .prefetch = prefetch});
             prefetch.next();
         }
     }
@@ -164,38 +184,47 @@ void computePanels(const FloatBlock& block, int64_t column, const float* panels,
         float* c = block.c + line * block.cLine + column;
         for (int64_t row = 0; row < block.rows; row += kMost) {
             const int64_t rows = std::min(block.rows - row, kMost);
-            kTiles<kV>[static_cast<size_t>(rows - 1)]({.block = block,
-                                                       .a = a + row * block.aRow,
-                                                       .panels = panels,
-                                                       .panelLength = panelLength,
-                                                       .c = c + row * block.cRow,
-                                                       .last = last,
-                                                       .prefetch = prefetch});
+            kTiles<kV, Weight>[static_cast<size_t>(rows - 1)]({.block = block,
+                                                               .a = a + row * block.aRow,
+                                                               .panels = panels,
+                                                               .panelLength = panelLength,
+                                                               .c = c + row * block.cRow,
+                                                               .last = last,
+                                                               .prefetch = prefetch});
             prefetch.next();
         }
     }
 }
 
-void compute(const FloatBlock& block) {
+template <typename Weight>
+void computeWith(const FloatBlock& block, size_t panelLength) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
-    const auto depth = static_cast<int64_t>(block.runs.size()) * block.runLength;
-    const auto panelLength = static_cast<size_t>((depth + 1) * lanes);
     const float* panels = block.panels;
     for (int64_t column = 0; column < block.columns;) {
         const int64_t vectors = (block.columns - column + lanes - 1) / lanes;
         int64_t done = 1;
         if (block.rows <= kFewRows && vectors >= kVectorsOfFew) {
-            computePanels<kVectorsOfFew>(block, column, panels, panelLength);
+            computePanels<kVectorsOfFew, Weight>(block, column, panels, panelLength);
             done = kVectorsOfFew;
         } else if (vectors >= kVectors) {
-            computePanels<kVectors>(block, column, panels, panelLength);
+            computePanels<kVectors, Weight>(block, column, panels, panelLength);
             done = kVectors;
         } else {
-            computePanels<1>(block, column, panels, panelLength);
+            computePanels<1, Weight>(block, column, panels, panelLength);
         }
         column += done * lanes;
         panels += static_cast<size_t>(done) * panelLength;
     }
+}
+
+void compute(const FloatBlock& block) {
+    const auto depth = static_cast<int64_t>(block.runs.size()) * block.runLength;
+    computeWith<float>(block, static_cast<size_t>(floatForm()->panelLength(depth)));
+}
+
+void computeBfloats(const FloatBlock& block) {
+    const auto depth = static_cast<int64_t>(block.runs.size()) * block.runLength;
+    computeWith<uint16_t>(block, static_cast<size_t>(floatForm()->bfloatPanelLength(depth)));
 }
 
 void scaleRows(const float* a, const float* scales, int64_t rows, int64_t columns, float* to) {
@@ -224,6 +253,8 @@ const FloatMatmul* floatForm() {
             .lanes = static_cast<int64_t>(hn::Lanes(kFloats)),
             .tileLanes = static_cast<int64_t>(hn::Lanes(kFloats)) * kVectors,
             .compute = compute,
+            .computeBfloats = computeBfloats,
+            .fewRows = kFewRows,
             .scaleRows = scaleRows};
     return &kForm;
 }

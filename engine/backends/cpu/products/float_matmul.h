@@ -9,7 +9,9 @@
 // the windows of one line of pixels do.
 //
 // The right matrix and the bias are packed into panels of as many columns as a vector has lanes:
-// [panel][bias, then each k][lane], with zeros behind the last column.
+// [panel][bias, then each k][lane], with zeros behind the last column. Of few rows, which wait for
+// what they are multiplied with, the right matrix may be bfloat16, in two bytes an element; biases
+// stay floats.
 
 #pragma once
 
@@ -47,13 +49,18 @@ struct FloatMatmul {
     int64_t lanes = 1;      // columns of a panel
     int64_t tileLanes = 1;  // columns of a tile
     void (*compute)(const FloatBlock& block) = nullptr;
+    // With panels of bfloat16, which `panels` points to all the same: the same sums, in the same
+    // order. For up to `fewRows` rows in a line; more are computed so many at a time.
+    void (*computeBfloats)(const FloatBlock& block) = nullptr;
+    int64_t fewRows = 1;
     // to[row][column] = a[row][column] * scales[column], of rows without gaps.
     void (*scaleRows)(const float* a, const float* scales, int64_t rows, int64_t columns,
                       float* to) = nullptr;
 
     int64_t panels(int64_t columns) const { return (columns + lanes - 1) / lanes; }
-    // Of one panel of a matrix with `depth` rows.
+    // Of one panel of a matrix with `depth` rows, in floats: whole vectors.
     int64_t panelLength(int64_t depth) const { return (depth + 1) * lanes; }
+    int64_t bfloatPanelLength(int64_t depth) const { return (depth / 2 + depth % 2 + 1) * lanes; }
 };
 
 const FloatMatmul& floatMatmul(InstructionSet set);

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "engine/backends/cpu/products/bfloat_weights.h"
 #include "engine/backends/cpu/products/float_matmul.h"
 #include "engine/backends/cpu/products/panel_columns.h"
 #include "engine/backends/cpu/products/product_definition.h"
@@ -25,9 +26,12 @@ namespace {
 
 class ShapedFloatProduct final : public UnitKernel {
   public:
-    ShapedFloatProduct(const FloatMatmul& form, const ProductDefinition& definition,
+    ShapedFloatProduct(const FloatMatmul& form, bool bfloats, const ProductDefinition& definition,
                        PackedConstant panels, ProductPlan plan)
         : mForm(form),
+          mCompute(bfloats ? form.computeBfloats : form.compute),
+          mPanelLength(bfloats ? form.bfloatPanelLength(definition.filter.paddedDepth())
+                               : form.panelLength(definition.filter.paddedDepth())),
           mFilter(definition.filter),
           mScale(definition.scale),
           mRange(rangeOf(definition.activation)),
@@ -90,12 +94,12 @@ class ShapedFloatProduct final : public UnitKernel {
         }
         mPlan.lay(unit, block);
         block.panels = reinterpret_cast<const float*>(mPanels.in(call.constants()).data()) +
-                       panel * mForm.panelLength(mFilter.paddedDepth());
+                       panel * mPanelLength;
         block.low = mRange.low;
         block.high = mRange.high;
         if (!mHalves) {
             block.c = output.as<float>() + mPlan.outputOffset(unit);
-            mForm.compute(block);
+            mCompute(block);
             mEpilogue.apply(call, mPlan.outputRows(unit));
             return;
         }
@@ -103,7 +107,7 @@ class ShapedFloatProduct final : public UnitKernel {
         block.c = result;
         block.cRow = unit.columns;
         block.cLine = unit.columns * unit.rows;
-        mForm.compute(block);
+        mCompute(block);
         Half* to = output.as<Half>() + mPlan.outputOffset(unit);
         for (int64_t line = 0; line < unit.lines; ++line) {
             for (int64_t row = 0; row < unit.rows; ++row) {
@@ -117,6 +121,8 @@ class ShapedFloatProduct final : public UnitKernel {
     }
 
     const FloatMatmul& mForm;
+    void (*const mCompute)(const FloatBlock& block);
+    const int64_t mPanelLength;
     const ProductFilter mFilter;
     const std::optional<InputScale> mScale;
     const RealRange mRange;
@@ -166,14 +172,56 @@ struct PackedFloatProduct {
     }
 };
 
+// The same of weights that are bfloat16.
+struct PackedBfloatProduct {
+    InstructionSet set = InstructionSet::PORTABLE;
+    ProductFilter filter;
+    ConstantSource<float> weights;
+    ConstantSource<float> bias;
+
+    static constexpr std::string_view kName = "product of bfloats";
+    HALYARD_FIELDS(set, filter, weights, bias)
+
+    int64_t panels() const {
+        return floatMatmul(set).panels(filter.groupChannels()) * filter.groups;
+    }
+    Result<size_t> bytes() const {
+        return packedBytes(panels(), floatMatmul(set).bfloatPanelLength(filter.depth()) *
+                                             static_cast<int64_t>(sizeof(float)));
+    }
+    Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
+        const FloatMatmul& form = floatMatmul(set);
+        std::ranges::fill(bytes, std::byte{0});
+        auto* to = reinterpret_cast<float*>(bytes.data());
+        for (int64_t panel = 0; panel < panels(); ++panel) {
+            HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
+            auto* const elements = reinterpret_cast<uint16_t*>(to + form.lanes);
+            forEachLane(filter, form.lanes, panel, [&](int64_t channel, int64_t lane) {
+                if (channel < 0) {
+                    return;
+                }
+                to[lane] = bias.data[channel];
+                const float* const column = weights.data + channel * filter.depth();
+                for (int64_t k = 0; k < filter.depth(); ++k) {
+                    elements[k * form.lanes + lane] = toBFloat16(column[k]).bits;
+                }
+            });
+            to += form.bfloatPanelLength(filter.depth());
+        }
+        return {};
+    }
+};
+
 class FloatProduct final : public StepKernel {
   public:
-    FloatProduct(const FloatMatmul& form, InstructionSet set, ProductDefinition definition,
-                 PackedConstant panels)
+    FloatProduct(const FloatMatmul& form, bool bfloats, InstructionSet set,
+                 ProductDefinition definition, PackedConstant panels)
         : mForm(form),
+          mBfloats(bfloats),
           mDefinition(std::move(definition)),
           mPanels(panels),
-          mName("acc::product_float " + std::string(form.tile) + " " + std::string(toString(set)) +
+          mName("acc::product_float " + std::string(form.tile) + (bfloats ? " by bf16 " : " ") +
+                std::string(toString(set)) +
                 (mDefinition.scale.has_value() ? " of scaled rows" : "") +
                 mDefinition.epilogue.name()) {}
 
@@ -197,17 +245,31 @@ class FloatProduct final : public StepKernel {
                                             .alwaysStrip = halves || scale.has_value(),
                                             .readsResults = !mDefinition.epilogue.empty(),
                                             .threads = mDefinition.threads}));
-        auto kernel =
-                std::make_shared<ShapedFloatProduct>(mForm, mDefinition, mPanels, std::move(plan));
+        auto kernel = std::make_shared<ShapedFloatProduct>(mForm, mBfloats, mDefinition, mPanels,
+                                                           std::move(plan));
         HALYARD_RETURN_IF_ERROR(kernel->create(halves, mDefinition.threads));
         return std::shared_ptr<const ShapedFloatProduct>(std::move(kernel));
     }
 
     const FloatMatmul& mForm;
+    const bool mBfloats;
     const ProductDefinition mDefinition;
     const PackedConstant mPanels;
     const std::string mName;
 };
+
+// Whether there are as few rows as wait for the weights, and these are half as many bytes as they
+// seem.
+Result<bool> isByBfloats(const ProductDefinition& definition, const KernelArguments& arguments,
+                         const FloatMatmul& form) {
+    const Shape& output = typeOf(arguments, arguments.node.outputs[0]).shape;
+    if (!output.isFullyKnown() || countOf(output) > form.fewRows * output[output.rank() - 1] ||
+        typeOf(arguments, arguments.node.inputs[0]).type != DataType::FLOAT32) {
+        return false;
+    }
+    return arguments.constants.holds(
+            AreBfloat16{.filter = definition.filter, .weights = constantOf<float>(arguments, 1)});
+}
 
 }  // namespace
 
@@ -226,10 +288,17 @@ Result<PackedConstant> packFloatProduct(InstructionSet set, const ProductFilter&
 Result<std::unique_ptr<const StepKernel>> compileFloatProduct(ProductDefinition definition,
                                                               const KernelArguments& arguments,
                                                               InstructionSet set) {
+    const FloatMatmul& form = floatMatmul(set);
+    HALYARD_ASSIGN_OR_RETURN(const bool bfloats, isByBfloats(definition, arguments, form));
     HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
-                             packFloatProduct(set, definition.filter, arguments));
+                             bfloats ? arguments.constants.add(PackedBfloatProduct{
+                                               .set = set,
+                                               .filter = definition.filter,
+                                               .weights = constantOf<float>(arguments, 1),
+                                               .bias = constantOf<float>(arguments, 2)})
+                                     : packFloatProduct(set, definition.filter, arguments));
     return std::unique_ptr<const StepKernel>(
-            std::make_unique<FloatProduct>(floatMatmul(set), set, std::move(definition), packed));
+            std::make_unique<FloatProduct>(form, bfloats, set, std::move(definition), packed));
 }
 
 }  // namespace halyard::engine::cpu

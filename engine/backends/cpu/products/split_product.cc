@@ -9,10 +9,10 @@
 #include <string>
 #include <utility>
 
+#include "engine/backends/cpu/products/bfloat_weights.h"
 #include "engine/backends/cpu/products/product_plan.h"
 #include "engine/backends/cpu/products/weights.h"
 #include "engine/backends/cpu/unit_kernel.h"
-#include "engine/base/half.h"
 #include "engine/numerics/activation_range.h"
 
 namespace halyard::engine::cpu {
@@ -197,20 +197,6 @@ struct AreTameColumns {
     }
 };
 
-// Whether one part is all of each weight.
-struct AreBfloat16 {
-    ProductFilter filter;
-    ConstantSource<float> weights;
-
-    static constexpr std::string_view kName = "are bfloat16";
-    HALYARD_FIELDS(filter, weights)
-
-    bool holds() const {
-        return std::all_of(weights.data, weights.data + filter.channels * filter.depth(),
-                           isBFloat16);
-    }
-};
-
 // "3xbf16 by bf16": of rows and of weights.
 std::string nameOf(SplitParts parts) {
     return std::to_string(parts.left) + "xbf16" + (parts.right == 1 ? " by bf16" : "");
@@ -289,7 +275,6 @@ Result<std::optional<SplitParts>> splitPartsOf(const ProductDefinition& definiti
         typeOf(arguments, arguments.node.inputs[0]).type != DataType::FLOAT32) {
         return kNone;
     }
-    // Of most weights one look is enough to see that they are none.
     const ConstantSource<float> weights = constantOf<float>(arguments, 1);
     HALYARD_ASSIGN_OR_RETURN(const bool areBfloats,
                              arguments.constants.holds(
