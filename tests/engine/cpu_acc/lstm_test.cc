@@ -6,9 +6,14 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "engine/backends/cpu/cpu_acc.h"
+#include "engine/base/half.h"
 #include "engine/graph/recurrence.h"
+#include "engine/plan/program.h"
 #include "tests/engine/cpu_acc/tuned.h"
 #include "tests/engine/reference/random_lstm.h"
 
@@ -61,6 +66,109 @@ TEST(LstmSequenceAcc, AgreesWithTheReferenceInEveryForm) {
                            type == DataType::FLOAT16 ? 2e-2 : 1e-3, weightsOf()))
                 << toString(NodeDescriptor(node)) << x.toString() << ", " << cell.units << " units";
     }
+}
+
+// ---- Weights in two bytes -----------------------------------------------------------------------
+
+Inputs asBfloats(Inputs inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        if ((weightsOf() >> i & 1) == 0 || !inputs[i].has_value()) {
+            continue;
+        }
+        auto* const elements = reinterpret_cast<float*>(inputs[i]->bytes.data());
+        for (size_t k = 0; k < inputs[i]->bytes.size() / sizeof(float); ++k) {
+            elements[k] = toFloat(toBFloat16(elements[k]));
+        }
+    }
+    return inputs;
+}
+
+TEST(LstmAcc, OfBfloatWeightsAgreesWithTheReference) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (int round = 0; round < 16; ++round) {
+        const LstmCell cell(random);
+        const int32_t batch = random.integer(1, 4);
+        const Lstm node = {.attributes = randomAttributes(random)};
+        const Inputs inputs = asBfloats(floatInputs(random, cell, DataType::FLOAT32,
+                                                    {batch, cell.inputSize}, batch, lstm::kAux));
+        const TensorType output = typeOf(DataType::FLOAT32, {});
+        ASSERT_TRUE(agrees(node, inputs, {output, output, output, output}, 1e-4, weightsOf()))
+                << toString(NodeDescriptor(node)) << " of " << batch << ", " << cell.units
+                << " units";
+    }
+}
+
+TEST(LstmSequenceAcc, OfBfloatWeightsAgreesWithTheReference) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (int round = 0; round < 16; ++round) {
+        const LstmCell cell(random);
+        const int32_t batch = random.integer(1, 4);
+        const int32_t steps = random.integer(1, 9);
+        const LstmSequence node = {.attributes = randomAttributes(random), .timeMajor = true};
+        const Inputs inputs = asBfloats(floatInputs(random, cell, DataType::FLOAT32,
+                                                    {steps, batch, cell.inputSize}, batch,
+                                                    std::size(LstmSequence::kInputs)));
+        const TensorType output = typeOf(DataType::FLOAT32, {});
+        ASSERT_TRUE(agrees(node, inputs, {output, output, output}, 1e-3, weightsOf()))
+                << toString(NodeDescriptor(node)) << steps << " of " << batch << ", " << cell.units
+                << " units";
+    }
+}
+
+// The kernel of such an LSTM, and how many bytes its weights take.
+std::pair<std::string, size_t> packedOf(const Inputs& inputs) {
+    Graph graph;
+    std::vector<TensorId> from;
+    std::vector<TensorId> computed;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        if (!inputs[i].has_value()) {
+            from.push_back(kNoTensor);
+        } else if ((weightsOf() >> i & 1) != 0) {
+            from.push_back(graph.addConstant(inputs[i]->type,
+                                             {.owner = nullptr, .bytes = inputs[i]->bytes})
+                                   .value());
+        } else {
+            from.push_back(graph.addTensor(inputs[i]->type));
+            computed.push_back(from.back());
+        }
+    }
+    std::vector<TensorId> results;
+    for (int i = 0; i < 4; ++i) {
+        results.push_back(graph.addTensor(typeOf(DataType::FLOAT32, Shape::unknownRank())));
+    }
+    graph.addNode({.descriptor = Lstm(),
+                   .inputs = from,
+                   .outputs = results,
+                   .label = "lstm",
+                   .sources = {}});
+    graph.setInputs(computed);
+    graph.setOutputs(results);
+    const auto backend = makeCpuAcc();
+    const auto program = Program::build(std::move(graph), {backend.get()}, nullptr).value();
+    return {std::string(program->placement().front().kernel), program->constantBytes()};
+}
+
+TEST(LstmAcc, KeepsBfloatWeightsOfFewRowsInTwoBytes) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    LstmCell cell(random);
+    cell.inputSize = cell.units = cell.outputSize = 64;
+    cell.projects = cell.coupled = cell.peeps = cell.normalizes = false;
+    const auto inputsOf = [&](int32_t batch) {
+        return floatInputs(random, cell, DataType::FLOAT32, {batch, cell.inputSize}, batch,
+                           lstm::kAux);
+    };
+    const auto isInTwoBytes = [](const auto& packed) {
+        return packed.first.find(" by bf16") != std::string::npos;
+    };
+    const auto floats = packedOf(inputsOf(1));
+    const auto bfloats = packedOf(asBfloats(inputsOf(1)));
+    EXPECT_FALSE(isInTwoBytes(floats)) << floats.first;
+    EXPECT_TRUE(isInTwoBytes(bfloats)) << bfloats.first;
+    EXPECT_LT(bfloats.second, floats.second * 11 / 20);
+    EXPECT_FALSE(isInTwoBytes(packedOf(asBfloats(inputsOf(4))))) << "four rows";
 }
 
 TEST(LstmAcc, LeavesComputedWeightsToTheReference) {

@@ -42,6 +42,14 @@ struct FloatBlock {
     float high = 0.0F;
 };
 
+// Of one panel of a matrix with `depth` rows, in floats: whole vectors.
+constexpr int64_t floatPanelLength(int64_t lanes, int64_t depth) {
+    return (depth + 1) * lanes;
+}
+constexpr int64_t bfloatPanelLength(int64_t lanes, int64_t depth) {
+    return (depth / 2 + depth % 2 + 1) * lanes;
+}
+
 // One form of the product.
 struct FloatMatmul {
     std::string_view tile;  // "14x2": rows and vectors that are computed together
@@ -58,9 +66,10 @@ struct FloatMatmul {
                       float* to) = nullptr;
 
     int64_t panels(int64_t columns) const { return (columns + lanes - 1) / lanes; }
-    // Of one panel of a matrix with `depth` rows, in floats: whole vectors.
-    int64_t panelLength(int64_t depth) const { return (depth + 1) * lanes; }
-    int64_t bfloatPanelLength(int64_t depth) const { return (depth / 2 + depth % 2 + 1) * lanes; }
+    int64_t panelLength(int64_t depth) const { return floatPanelLength(lanes, depth); }
+    int64_t bfloatPanelLength(int64_t depth) const {
+        return engine::cpu::bfloatPanelLength(lanes, depth);
+    }
 };
 
 const FloatMatmul& floatMatmul(InstructionSet set);

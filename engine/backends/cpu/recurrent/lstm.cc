@@ -172,12 +172,14 @@ class ShapedLstm final : public ShapedKernel {
 
     struct Matrix {
         const float* panels = nullptr;
+        bool bfloats = false;
         int64_t depth = 0;
         ProductBlocks blocks;
     };
-    Matrix matrixOf(const KernelCall& call, const PackedConstant& packed, int64_t depth,
-                    int64_t columns, int64_t columnBlock, int64_t rows) const {
+    Matrix matrixOf(const KernelCall& call, const PackedConstant& packed, bool bfloats,
+                    int64_t depth, int64_t columns, int64_t columnBlock, int64_t rows) const {
         return {.panels = reinterpret_cast<const float*>(packed.in(call.constants()).data()),
+                .bfloats = bfloats,
                 .depth = depth,
                 .blocks = {.rows = rows,
                            .rowBlock = 2 * mForm.tileRows,
@@ -192,6 +194,9 @@ class ShapedLstm final : public ShapedKernel {
     Status multiply(KernelCall& call, const Matrix& matrix, const float* a, ptrdiff_t aRow,
                     float* c, ptrdiff_t cRow, float limit, Then then) const {
         static constexpr ptrdiff_t kRun[] = {0};
+        const auto compute = matrix.bfloats ? mForm.computeBfloats : mForm.compute;
+        const int64_t panel = matrix.bfloats ? mForm.bfloatPanelLength(matrix.depth)
+                                             : mForm.panelLength(matrix.depth);
         return forEachProductBlock(
                 call, matrix.blocks,
                 [&](int64_t row, int64_t rows, int64_t column, int64_t columns, size_t /*worker*/) {
@@ -202,13 +207,13 @@ class ShapedLstm final : public ShapedKernel {
                     block.runLength = matrix.depth;
                     block.lines = 1;
                     block.rows = rows;
-                    block.panels = matrix.panels + column * (matrix.depth + 1);
+                    block.panels = matrix.panels + column / mForm.lanes * panel;
                     block.columns = columns;
                     block.c = c + row * cRow + column;
                     block.cRow = cRow;
                     block.low = -limit;
                     block.high = limit;
-                    mForm.compute(block);
+                    compute(block);
                     then(row, rows, column, columns);
                 });
     }
@@ -227,9 +232,11 @@ class ShapedLstm final : public ShapedKernel {
         const auto product = [&](int64_t rows, const float* a, ptrdiff_t aRow, int64_t row,
                                  ptrdiff_t cRow) {
             const int64_t width = kVectorsOfBlock * d.gates() * d.lanes;
-            return multiply(call, matrixOf(call, d.input, d.inputSize, d.columns(), width, rows), a,
-                            aRow, b.sums + row * d.columns(), cRow * d.columns(), kNoLimit,
-                            [](int64_t, int64_t, int64_t, int64_t) {});
+            return multiply(
+                    call,
+                    matrixOf(call, d.input, d.inputBfloats, d.inputSize, d.columns(), width, rows),
+                    a, aRow, b.sums + row * d.columns(), cRow * d.columns(), kNoLimit,
+                    [](int64_t, int64_t, int64_t, int64_t) {});
         };
         if constexpr (std::is_same_v<T, Half>) {
             HALYARD_RETURN_IF_ERROR(call.inParallel(
@@ -303,7 +310,7 @@ class ShapedLstm final : public ShapedKernel {
         const bool inBlocks = !d.layerNorm.has_value();
         HALYARD_RETURN_IF_ERROR(
                 multiply(call,
-                         matrixOf(call, d.recurrent, d.outputSize, d.columns(),
+                         matrixOf(call, d.recurrent, d.bfloats, d.outputSize, d.columns(),
                                   kVectorsOfBlock * gates * d.lanes, batch),
                          b.state, mStateStride, b.recurrent, d.columns(), kNoLimit,
                          [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
@@ -322,7 +329,7 @@ class ShapedLstm final : public ShapedKernel {
         }
         const float clip = d.attributes.projectionClip;
         return multiply(call,
-                        matrixOf(call, d.projection, d.units, d.outputSize,
+                        matrixOf(call, d.projection, d.bfloats, d.units, d.outputSize,
                                  kVectorsOfBlock * d.lanes, batch),
                         b.hidden, d.paddedUnits(), b.state, mStateStride,
                         clip > 0.0F ? clip : kNoLimit,
@@ -424,9 +431,18 @@ Result<std::unique_ptr<const StepKernel>> compileLstm(const Descriptor& node,
     definition.inputSize = forget[1];
     definition.outputSize =
             inputType(arguments.graph, whole, lstm::kForgetGate.recurrentWeights).shape[1];
-    definition.lanes = floatMatmul(set).lanes;
+    const FloatMatmul& matmul = floatMatmul(set);
+    definition.lanes = matmul.lanes;
+    // Few rows wait for the weights: half of the bytes take half of the time. Those of x are
+    // multiplied with many steps at once.
+    const Shape& x = inputType(arguments.graph, whole).shape;
+    if (!definition.halves && x.isFullyKnown() && layoutOf(node, x).batch <= matmul.fewRows) {
+        HALYARD_ASSIGN_OR_RETURN(definition.bfloats, areBfloats(arguments, definition));
+        definition.inputBfloats = definition.bfloats && layoutOf(node, x).steps == 1;
+    }
     HALYARD_RETURN_IF_ERROR(packWeights(arguments, definition));
-    const std::string form = std::string(floatMatmul(set).tile) + " " + std::string(toString(set));
+    const std::string form = std::string(matmul.tile) + (definition.bfloats ? " by bf16 " : " ") +
+                             std::string(toString(set));
     return std::unique_ptr<const StepKernel>(std::make_unique<FloatLstm<Descriptor>>(
             kernelName(arguments, form), node, std::move(definition), set));
 }

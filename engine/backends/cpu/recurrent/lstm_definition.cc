@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backends/cpu/products/bfloat_weights.h"
+#include "engine/backends/cpu/products/float_matmul.h"
 #include "engine/backends/cpu/products/panel_columns.h"
 #include "engine/backends/cpu/products/weights.h"
 #include "engine/graph/lstm_gates.h"
@@ -36,15 +38,19 @@ struct PackedColumns {
     int64_t columns = 0;  // of each source
     int64_t depth = 0;
     int64_t lanes = 1;
+    bool bfloats = false;
 
     static constexpr std::string_view kName =
             std::is_same_v<T, Half> ? "lstm columns of halves" : "lstm columns";
-    HALYARD_FIELDS(sources, columns, depth, lanes)
+    HALYARD_FIELDS(sources, columns, depth, lanes, bfloats)
 
     int64_t panels() const { return (columns + lanes - 1) / lanes; }
+    int64_t panelLength() const {
+        return bfloats ? bfloatPanelLength(lanes, depth) : floatPanelLength(lanes, depth);
+    }
     Result<size_t> bytes() const {
         return packedBytes(panels() * static_cast<int64_t>(sources.size()),
-                           lanes * (depth + 1) * static_cast<int64_t>(sizeof(float)));
+                           panelLength() * static_cast<int64_t>(sizeof(float)));
     }
     Status fill(std::span<std::byte> to, const Checkpoint& checkpoint) const {
         auto* panel = reinterpret_cast<float*>(to.data());
@@ -60,12 +66,26 @@ struct PackedColumns {
                     of[static_cast<size_t>(lane)] =
                             real ? source.weights.data + column * depth : nullptr;
                 }
-                layColumns(std::span<const T* const>(of.data(), static_cast<size_t>(lanes)), depth,
-                           panel + lanes);
-                panel += (depth + 1) * lanes;
+                const std::span<const T* const> all(of.data(), static_cast<size_t>(lanes));
+                if (bfloats) {
+                    layBfloats(all, reinterpret_cast<uint16_t*>(panel + lanes));
+                } else {
+                    layColumns(all, depth, panel + lanes);
+                }
+                panel += panelLength();
             }
         }
         return {};
+    }
+
+  private:
+    void layBfloats(std::span<const T* const> of, uint16_t* to) const {
+        std::fill_n(to, (panelLength() - lanes) * 2, uint16_t{0});
+        for (size_t lane = 0; lane < of.size(); ++lane) {
+            for (int64_t k = 0; of[lane] != nullptr && k < depth; ++k) {
+                to[k * lanes + static_cast<int64_t>(lane)] = toBFloat16(toReal(of[lane][k])).bits;
+            }
+        }
     }
 };
 
@@ -111,8 +131,8 @@ class Packer {
         }
         const bool normalizes = constant(lstm::kForgetGate.layerNorm).present();
         const bool peeps = constant(lstm::kForgetGate.peephole).present();
-        Columns input = columns(mDefinition.units, mDefinition.inputSize);
-        Columns recurrent = columns(mDefinition.units, mDefinition.outputSize);
+        Columns input = columns(mDefinition.units, mDefinition.inputSize, mDefinition.inputBfloats);
+        Columns recurrent = columns(mDefinition.units, mDefinition.outputSize, mDefinition.bfloats);
         Vectors peepholes = vectors();
         Vectors norms = vectors();
         Vectors biases = vectors();
@@ -136,7 +156,8 @@ class Packer {
             HALYARD_ASSIGN_OR_RETURN(mDefinition.biases, store.add(std::move(biases)));
         }
         if (mDefinition.projects) {
-            Columns projection = columns(mDefinition.outputSize, mDefinition.units);
+            Columns projection =
+                    columns(mDefinition.outputSize, mDefinition.units, mDefinition.bfloats);
             projection.sources.push_back({.weights = constant(lstm::kProjectionWeights),
                                           .bias = constant(lstm::kProjectionBias)});
             HALYARD_ASSIGN_OR_RETURN(mDefinition.projection, store.add(std::move(projection)));
@@ -148,8 +169,12 @@ class Packer {
     using Columns = PackedColumns<T>;
     using Vectors = PackedVectors<T>;
 
-    Columns columns(int64_t count, int64_t depth) const {
-        return {.sources = {}, .columns = count, .depth = depth, .lanes = mDefinition.lanes};
+    Columns columns(int64_t count, int64_t depth, bool bfloats) const {
+        return {.sources = {},
+                .columns = count,
+                .depth = depth,
+                .lanes = mDefinition.lanes,
+                .bfloats = bfloats};
     }
     Vectors vectors() const {
         return {.sources = {}, .count = mDefinition.units, .lanes = mDefinition.lanes};
@@ -174,6 +199,30 @@ class Packer {
 };
 
 }  // namespace
+
+Result<bool> areBfloats(const KernelArguments& arguments, const LstmDefinition& definition) {
+    const auto holds = [&](size_t input, int64_t columns, int64_t depth) -> Result<bool> {
+        const ConstantSource<float> weights = constantOf<float>(arguments, input);
+        if (!weights.present()) {
+            return true;
+        }
+        return arguments.constants.holds(
+                AreBfloat16{.filter = {.channels = columns, .runLength = depth, .paddedRun = depth},
+                            .weights = weights});
+    };
+    bool all = true;
+    for (const lstm::GateInputs& gate : kGates) {
+        HALYARD_ASSIGN_OR_RETURN(const bool input,
+                                 holds(gate.weights, definition.units, definition.inputSize));
+        HALYARD_ASSIGN_OR_RETURN(
+                const bool recurrent,
+                holds(gate.recurrentWeights, definition.units, definition.outputSize));
+        all = all && input && recurrent;
+    }
+    HALYARD_ASSIGN_OR_RETURN(const bool projection, holds(lstm::kProjectionWeights,
+                                                          definition.outputSize, definition.units));
+    return all && projection;
+}
 
 Status packWeights(const KernelArguments& arguments, LstmDefinition& definition) {
     return definition.halves ? Packer<Half>(arguments, definition).pack()

@@ -24,6 +24,8 @@ struct LstmDefinition {
     int64_t units = 0;       // n
     int64_t outputSize = 0;  // m
     int64_t lanes = 1;
+    bool bfloats = false;       // the columns of the recurrent weights and the projection's are
+    bool inputBfloats = false;  // and so are those of x's
     // Packed: the gates' columns as lstm_cell.h has them.
     PackedConstant input;
     PackedConstant recurrent;
@@ -37,6 +39,9 @@ struct LstmDefinition {
     int64_t paddedUnits() const { return vectors() * lanes; }
     int64_t columns() const { return vectors() * gates() * lanes; }
 };
+
+// Whether bfloat16 has all of the node's weights, whose sizes the definition has.
+Result<bool> areBfloats(const KernelArguments& arguments, const LstmDefinition& definition);
 
 // Adds the node's weights to the store, once for all nodes that have the same ones, and says in the
 // definition, of which the rest is there, where they are. RESOURCE_EXHAUSTED where they could not
